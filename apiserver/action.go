@@ -28,8 +28,8 @@ func (Action[T]) Destroy() {}
 // GroupVersionKind returns the kind of the body.
 func (a Action[T]) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind { return a.Kind }
 
-// About returns the body. Fails if the name in the body, as returned by named, is not the name in
-// the path of the request.
+// About checks the body of a request and returns it as a T. It returns an error if the body is not
+// a T, if nameOf(body) is not name, or if validate, which can be nil, rejects the body.
 func (a Action[T]) About(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc,
 	nameOf func(T) string) (T, error) {
 	typed, ok := body.(T)

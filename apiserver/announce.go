@@ -17,17 +17,18 @@ import (
 	"k8s.io/apiserver/pkg/util/responsewriter"
 )
 
-// Clients find the path of a manifest's kind by discovery. So that they find `apiVersion: v1, kind:
-// Route`, the core group announces the kinds that OpenShift 3 had without a group.
+// Clients use discovery to find the path of a manifest's kind. Therefore the core group announces
+// the kinds that OpenShift 3 had without a group: clients find `apiVersion: v1, kind: Route`.
 
-// announcedPrefix precedes the names of these resources in discovery, so that names of users, such
-// as `get routes`, still mean the resource in its group. The resources have no verbs, categories
-// and short names: what works on all resources with a verb (garbage collection, deletion of
-// namespaces, quotas, `get all`, `api-resources`) must see each object only once.
+// announcedPrefix precedes the names of these resources in discovery. A name that a user types,
+// such as `get routes`, thus still means the resource in its group. The announced resources have no
+// verbs, categories and short names, because code that works on all resources with a verb (garbage
+// collection, deletion of namespaces, quotas, `get all`, `api-resources`) must see each object only
+// once.
 const announcedPrefix = "oapi-"
 
-// Announce adds the kinds with an old name to the discovery of the server of the core group. Call
-// it once, after Link and before the server listens.
+// Announce adds the kinds without a group to the discovery of the core group, which core serves.
+// Call it once, after Link and before the server listens.
 func (s *Server) Announce(core *genericserver.GenericAPIServer) error {
 	resources, err := coreResources(core)
 	if err != nil {
@@ -62,7 +63,7 @@ func coreResources(core *genericserver.GenericAPIServer) ([]metav1.APIResource, 
 	return list.APIResources, nil
 }
 
-// resources returns the discovery of resources with an old name, sorted by name.
+// resources returns the discovery entries of the resources without a group, sorted by name.
 func (l *legacy) resources(kindOf func(rest.Storage) string) []metav1.APIResource {
 	var resources []metav1.APIResource
 	for _, name := range slices.Sorted(maps.Keys(l.storage)) {
@@ -84,13 +85,13 @@ func (l *legacy) resources(kindOf func(rest.Storage) string) []metav1.APIResourc
 func (s *Server) kindOf(storage rest.Storage) string {
 	kinds, _, err := s.scheme.ObjectKinds(storage.New())
 	if err != nil {
-		return "" // the storage was served, so that its kind is registered
+		return "" // cannot happen: the kind of served storage is registered
 	}
 	return kinds[0].Kind
 }
 
-// Serve wraps the front server's API: it serves the discovery of the core group, for clients that
-// don't request the aggregated one.
+// Serve wraps the API of the front server. For clients that do not request aggregated discovery, it
+// serves the discovery of the core group itself.
 func (s *Server) Serve(next http.Handler) http.Handler {
 	core := discovery.NewAPIVersionHandler(s.codecs, legacyVersion, discovery.APIResourceListerFunc(func() []metav1.APIResource { return s.announced }))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,13 +1,14 @@
-// Package apiserver serves Slipway's API groups as one link in the chain of the embedded Kubernetes
-// API server. A request passes that server's authentication, authorization, admission, audit and
-// flow control, and is then served in the same process, without a network hop.
+// Package apiserver serves Slipway's API groups as one server in the delegation chain of the
+// embedded Kubernetes API server. A request passes that server's authentication, authorization,
+// admission, audit and flow control, and is then served in the same process, without a network hop.
 //
 // A package describes what it adds as a Feature: API groups, whose resources are data (Resource),
 // admission plugins, and hooks for authentication, authorization and handlers. Server turns
-// features into a generic API server, which delegates every other request to the next link. Objects
-// are stored as protobuf in the cluster's etcd, in the only wire type of github.com/openshift/api.
-// The same Go type is registered under its version and as the internal version, so Slipway needs no
-// conversion and no generated code.
+// features into a generic API server, which delegates every other request to the next server of the
+// chain. Objects are stored as protobuf in the cluster's etcd, in the only wire type of
+// github.com/openshift/api, or as JSON if their group has types of Slipway. The same Go type is
+// registered under its version and as the internal version, so Slipway needs no conversion and no
+// generated code.
 package apiserver
 
 import (
@@ -27,6 +28,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/kube-openapi/pkg/common"
 )
 
 // Feature is what one package adds to the API server. Every field is optional.
@@ -35,8 +37,8 @@ type Feature struct {
 	Groups []Group
 	// Admission contains the feature's admission plugins.
 	Admission []Admission
-	// Hooks returns everything else. It is called once, before the storage of the groups is
-	// created.
+	// Hooks returns what the feature adds besides groups and admission plugins. It is called once,
+	// before the storage of the groups is created.
 	Hooks func(Deps) (Hooks, error)
 }
 
@@ -46,9 +48,13 @@ type Group struct {
 	GroupVersion schema.GroupVersion
 	// Install registers the group's wire types (github.com/openshift/api/<group>/v1.Install).
 	Install func(*runtime.Scheme) error
-	// Legacy registers the kinds that OpenShift 3 knew without a group, as `apiVersion: v1`
+	// Legacy registers the kinds that OpenShift 3 also had without a group, as `apiVersion: v1`
 	// (github.com/openshift/api/<group>/v1.DeprecatedInstallWithoutGroup); optional.
 	Legacy func(*runtime.Scheme) error
+	// Definitions returns the OpenAPI definitions of the wire types of a group whose types are
+	// Slipway's own. Such types have no protobuf form: they are stored and served as JSON. The
+	// definitions of other groups are in github.com/openshift/api.
+	Definitions common.GetOpenAPIDefinitions
 	// Prepare registers what a Resource cannot express, such as query parameters; optional.
 	Prepare func(*runtime.Scheme) error
 	// Resources are the group's resources, each a Resource or a Virtual. A resource can use the
@@ -58,12 +64,13 @@ type Group struct {
 
 // Deps is what storage, hooks and handlers can use. All of it is ready before the server listens.
 type Deps struct {
-	// Scheme has the wire types of all our groups.
+	// Scheme contains the wire types of all groups of the features.
 	Scheme *runtime.Scheme
 	// Getter returns the storage options of a resource, for a registry.Store that Resource does not
 	// create.
 	Getter generic.RESTOptionsGetter
-	// Informers are the informers of Kubernetes. A lister from them shares the API server's cache.
+	// Informers is the shared informer factory for built-in Kubernetes types. Listers obtained from it
+	// use the API server's own informer caches.
 	Informers informers.SharedInformerFactory
 	// Loopback reaches this server as system:masters. It works once the server listens: use it in
 	// requests and in post-start hooks.
@@ -71,30 +78,31 @@ type Deps struct {
 	// Kube and Dynamic are clients of Loopback without a client-side rate limit.
 	Kube    kubernetes.Interface
 	Dynamic dynamic.Interface
-	// Authorizer is the server's authorizer, with those of all features. Use it in requests, not in
-	// Hooks.
+	// Authorizer combines the server's authorizer with the authorizers of all features. Use it in
+	// requests, not in Hooks.
 	Authorizer authorizer.Authorizer
 	// Stores are the stores of all Resources, for access within the process that bypasses admission
-	// and authorization. The store of "things/status" changes only the status. The map is filled
-	// while groups are created: hooks read it when they serve a request, not before.
+	// and authorization. The store of "things/status" changes only the status. The map is filled while
+	// groups are created: Hooks must not read it, but the hooks that it returns can read it when they
+	// serve a request.
 	Stores map[schema.GroupResource]*registry.Store
 }
 
-// Admission is one admission plugin. It is on unless the administrator's flags turn it off.
+// Admission is one admission plugin. It is enabled unless the administrator's flags disable it.
 type Admission struct {
 	// Name is the plugin's name in configuration and messages, for instance
 	// "SecurityContextConstraint".
 	Name string
-	// Before is the Kubernetes plugin that runs after this one. The default is the first of the
-	// policies and webhooks, which thus see this plugin's changes.
+	// Before names the Kubernetes plugin before which this plugin runs. By default, this plugin runs
+	// before the first policy or webhook plugin, so that policies and webhooks see its changes.
 	Before string
-	// New creates the plugin. It gets clients, informers and the authorizer through the interfaces
-	// of k8s.io/apiserver/pkg/admission/initializer. The feature itself shares state between the
-	// plugin and its Hooks.
+	// New creates the plugin. The plugin gets clients, informers and the authorizer through the
+	// interfaces of k8s.io/apiserver/pkg/admission/initializer. If the plugin and the feature's Hooks
+	// share state, the feature must pass the state to both.
 	New admission.Factory
-	// Live means that the plugin's configuration can change while the server runs. The plugin is
-	// then recreated, and can use only the Kubernetes informer of namespaces and the authorizer.
-	// Optional means that a Live plugin is off unless the configuration has it.
+	// Live means that the plugin's configuration can change while the server runs. The plugin is then
+	// recreated, and can use only the authorizer and, of the Kubernetes informers, that of namespaces.
+	// Optional means that a Live plugin is disabled unless the configuration contains it.
 	Live, Optional bool
 }
 
@@ -109,7 +117,8 @@ type Hooks struct {
 	Authorizers []union.NamedAuthorizer
 	// Filters run before authentication, in this order.
 	Filters []func(http.Handler) http.Handler
-	// Requests can correct the request info that was read from the path, before anything uses it.
+	// Requests can correct the request info that was read from the path. They run before any other
+	// code uses it.
 	Requests []func(*request.RequestInfo)
 	// Conceal removes secrets from the path of a request, so that they do not reach the logs and
 	// the audit log. The request info is read from the complete path.

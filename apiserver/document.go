@@ -22,12 +22,13 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Document serves the OpenAPI documents of a link's groups, after the groups are installed. The
-// link's configuration must set SkipOpenAPIInstallation: upstream's service creates every document
-// at startup and keeps it forever, as a model and as text, 60 MiB in all, although clients rarely
-// request them. Document creates the version 3 documents at startup only for their hashes, which
-// tell clients whether their copy is current, and then again on request. It creates the version 2
-// document, which recent clients do not read, for the first request and keeps it.
+// Document serves the OpenAPI documents of a server's groups. Call it after the groups are
+// installed. The server's configuration must set SkipOpenAPIInstallation: upstream's service
+// creates every document at startup and keeps it forever, as a model and as text, 60 MiB in all,
+// although clients rarely request them. Document creates the version 3 documents at startup only
+// for their hashes, which tell clients whether their copy is current, and then again on request. It
+// creates the version 2 document, which recent clients do not read, for the first request and keeps
+// it.
 func Document(link *genericserver.GenericAPIServer, v2 *common.Config, v3 *common.OpenAPIV3Config) error {
 	services := link.Handler.GoRestfulContainer.RegisteredWebServices()
 	build := func() (*spec.Swagger, string, error) {
@@ -70,7 +71,7 @@ type documents struct {
 	recent map[string]weak.Pointer[handler3.OpenAPIService]
 }
 
-// list creates the list with the hash of each document.
+// list creates the list of all documents with their hashes.
 func (d *documents) list() error {
 	all := handler3.OpenAPIV3Discovery{Paths: map[string]handler3.OpenAPIV3DiscoveryGroupVersion{}}
 	request, err := http.NewRequest(http.MethodGet, documentsPath, nil)
@@ -96,7 +97,7 @@ func (d *documents) list() error {
 
 func (d *documents) serveList(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(d.paths) // the client has disconnected
+	_, _ = w.Write(d.paths) // fails only if the client has disconnected
 }
 
 // serve sends one document in the same form and under the same conditions as upstream's service.
@@ -109,7 +110,8 @@ func (d *documents) serve(w http.ResponseWriter, r *http.Request) {
 	d.document(path).HandleGroupVersion(w, r)
 }
 
-// document returns the service of one document: the previous one if it is still in memory.
+// document returns the service of one document. It reuses the previous service if that is still in
+// memory.
 func (d *documents) document(path string) *handler3.OpenAPIService {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -16,20 +16,21 @@ import (
 	"github.com/slipway-platform/slipway/internal/jsonlimit"
 )
 
-// The limits of values in the body of a request. Upstream limits a body to 3 MiB. An empty element
-// takes two bytes of that, and thousands of bytes after it is decoded, defaulted, converted and
-// validated, for instance as a container of a pod.
+// The limits on the number of values in the body of a request. Upstream limits a body to 3 MiB. An
+// empty element takes two bytes of that, but thousands of bytes after it is decoded, defaulted,
+// converted and validated, for instance as a container of a pod.
 const (
-	// maxValues applies to namespaced objects: the largest real objects have a few thousand values.
+	// maxValues applies to namespaced objects of Kubernetes and OpenShift. The largest real objects
+	// have a few thousand values.
 	maxValues = 20_000
 	// maxLooseValues applies to cluster-scoped objects, such as groups of many users, and to custom
-	// resources, whose values take little memory each after decoding.
+	// resources, whose values need little memory after decoding.
 	maxLooseValues = 200_000
 )
 
-// BoundBodies rejects requests whose body would need much more memory than its size after decoding.
-// It must run after authentication. Bodies that are passed on without decoding have no limit.
-// Members of system:masters have no limit.
+// BoundBodies rejects requests whose body has so many values that decoding would need far more
+// memory than the body. It must run after authentication. There is no limit for bodies that are
+// passed on without decoding, and for members of system:masters.
 func BoundBodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if count, limit := bodyLimit(r); count != nil {
@@ -40,8 +41,8 @@ func BoundBodies(next http.Handler) http.Handler {
 	})
 }
 
-// bodyLimit returns a function that counts the values of a request's body, and their limit. Without
-// a limit, count is nil.
+// bodyLimit returns a function that counts the values of a request's body, and the maximum count.
+// count is nil if the request has no limit.
 func bodyLimit(r *http.Request) (count func(piece []byte) int, limit int) {
 	info, ok := request.RequestInfoFrom(r.Context())
 	if !ok || !info.IsResourceRequest || r.Body == nil || r.Body == http.NoBody || streamed(info.Subresource) {
@@ -86,7 +87,7 @@ type boundedBody struct {
 	limit int
 }
 
-// Read reads a piece and counts its values.
+// Read reads part of the body and counts its values. It returns an error if the body has too many.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	values := b.count(p[:n])
@@ -99,15 +100,16 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// messages counts the elements of lists in a protobuf message: messages, strings and bytes. Each
-// takes at least two bytes.
+// messages counts the list elements in a protobuf message that are messages, strings or bytes. Each
+// of these takes at least two bytes.
 type messages struct {
 	body   []byte
 	counts int
 }
 
-// count adds a piece. To bound its cost, it parses the body again only when the body has doubled,
-// and when the piece is empty, which means the end.
+// count adds a piece of the body and returns the number of elements found so far. To bound its
+// cost, it parses the body again only if its size has doubled or if the piece is empty, which means
+// the end.
 func (m *messages) count(piece []byte) int {
 	const first = 16 << 10
 	before := len(m.body)
@@ -126,10 +128,10 @@ const (
 	kindVarint, kindFixed64, kindBytes, kindStartGroup, kindEndGroup, kindFixed32 = 0, 1, 2, 3, 4, 5
 )
 
-// elements counts the repeated length-delimited fields of a message, which is how protobuf encodes
-// lists, and those of nested messages. It stops where the bytes are not a message. It must accept
-// at least what the decoders of Kubernetes accept: anything that it does not count must not be
-// decodable.
+// elements counts the length-delimited fields of a message whose field number was seen before or is
+// 64 or higher, including those of nested messages: protobuf encodes a list as a repeated field. It
+// stops where the bytes are not a message. It must accept at least what the decoders of Kubernetes
+// accept: anything that it does not count must not be decodable.
 func elements(message []byte, depth int) (count int) {
 	const numbers = 64
 	var seen uint64 // field numbers below 64
@@ -171,8 +173,8 @@ func elements(message []byte, depth int) (count int) {
 	return count
 }
 
-// varint reads a number of variable length and returns the number of its bytes, 0 for none. Like
-// generated decoders, it drops bits that do not fit.
+// varint decodes a protobuf varint. n is its length in bytes, or 0 if text does not begin with a
+// complete varint. Like generated decoders, it drops bits that do not fit.
 func varint(text []byte) (value uint64, n int) {
 	const maxBytes = 10
 	for n < min(len(text), maxBytes) {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// FuzzLegacyPath proves that authorization sees an old path as the request that is served: with the
-// same namespace, resource and name, in the group of the resource.
+// FuzzLegacyPath proves that authorization sees a path without a group as the request that is
+// served: with the same namespace, resource and name, and with the resource's group.
 func FuzzLegacyPath(f *testing.F) {
 	for _, seed := range []string{
 		"/api/v1/namespaces/shop/routes/front", "/api/v1/routes", "/api/v1/watch/namespaces/shop/routes", "/api/v1/namespaces/shop/pods", "/api/v1/namespaces/routes",
@@ -44,7 +44,7 @@ func FuzzLegacyPath(f *testing.F) {
 				return
 			}
 			if before.Namespace != after.Namespace || strings.TrimPrefix(before.Resource, announcedPrefix) != after.Resource || before.Subresource != after.Subresource || before.Name != after.Name || before.Verb != after.Verb {
-				t.Errorf("%q asks for %+v, %q for %+v", path, before, target.URL.Path, after)
+				t.Errorf("%q requests %+v, but %q requests %+v", path, before, target.URL.Path, after)
 			}
 			if after.IsResourceRequest && after.APIGroup != groups[after.Resource] {
 				t.Errorf("%q has the group %q", target.URL.Path, after.APIGroup)

@@ -47,15 +47,16 @@ func (s *Server) hook(features []Feature) error {
 	return nil
 }
 
-// Authorizer is the server's authorizer with those of all features, for code that gets it before it
-// is complete: hooks and admission plugins. Upstream's alone would ignore the scopes of tokens. New
-// sets it.
+// Authorizer combines the server's authorizer with the authorizers of all features. It is for code
+// that gets it before it is complete: hooks and admission plugins. Upstream's authorizer alone
+// would ignore the scopes of tokens. New sets it.
 type Authorizer struct{ authorizer.Authorizer }
 
 // Secure puts the features' authenticators and authorizers before those of a configuration, and
-// limits the rules of its users by them. Tokens precede client certificates. Two authorizers with
-// the same name are an error.
-func (s *Server) Secure(config *genericserver.Config) (err error) {
+// removes from the configuration's rule resolver the permissions that the features' authorizers
+// deny. A bearer token takes precedence over a client certificate. Two authorizers with the same
+// name are an error.
+func (s *Server) Secure(config *genericserver.Config) error {
 	if len(s.hooks.Authenticators) > 0 {
 		request := group.NewAuthenticatedGroupAdder(authentication.New(s.hooks.Authenticators...))
 		config.Authentication.Authenticator = authentication.New(request, config.Authentication.Authenticator)
@@ -63,16 +64,20 @@ func (s *Server) Secure(config *genericserver.Config) (err error) {
 	config.Authentication.Authenticator = tokenFirst{config.Authentication.Authenticator}
 	if len(s.hooks.Authorizers) > 0 {
 		upstream := authorization.NamedAuthorizer{AuthorizerName: "kubernetes", Authorizer: config.Authorization.Authorizer}
-		config.Authorization.Authorizer, err = authorization.New(append(slices.Clip(s.hooks.Authorizers), upstream)...)
+		all, err := authorization.New(append(slices.Clip(s.hooks.Authorizers), upstream)...)
+		if err != nil {
+			return err
+		}
+		config.Authorization.Authorizer = plainReasons{all}
 		if config.RuleResolver != nil {
 			config.RuleResolver = limitedRules{config.RuleResolver, s.hooks.Authorizers}
 		}
 	}
-	return err
+	return nil
 }
 
-// Filter wraps the API server's whole chain in the features' filters. Requests for public handlers
-// take a separate chain, which public returns.
+// Filter wraps the API server's whole handler chain in the features' filters. Requests for public
+// handlers take a separate chain, which public returns.
 func (s *Server) Filter(chain http.Handler, public func(http.Handler) http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	handlers := 0
@@ -102,7 +107,8 @@ func (s *Server) Filter(chain http.Handler, public func(http.Handler) http.Handl
 	return filtered
 }
 
-// Attach adds the features' other handlers and post-start hooks to the front server of the chain.
+// Attach adds the features' other handlers and post-start hooks to the front server of the
+// delegation chain.
 func (s *Server) Attach(front *genericserver.GenericAPIServer) error {
 	for _, handler := range s.hooks.Handlers {
 		switch {

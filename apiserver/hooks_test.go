@@ -16,7 +16,8 @@ import (
 	genericserver "k8s.io/apiserver/pkg/server"
 )
 
-// words responds with a word and with the name of each filter that the request passed.
+// words returns a handler that responds with the names of the filters that the request passed,
+// followed by word.
 func words(word string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(r.Header.Get("Way") + word))

@@ -22,7 +22,7 @@ import (
 // Before OpenShift 3.6, resources had no groups: they were served below /oapi, in version v1 of the
 // empty group. Those paths still work and serve the same objects with the old apiVersion.
 // Authorization, admission and audit see such a request in the resource's group, so that roles and
-// quotas do not need the old name.
+// quotas do not need to name the empty group.
 
 // legacyPrefix is the path prefix of resources without a group.
 const legacyPrefix = "/oapi"
@@ -39,7 +39,7 @@ type legacy struct {
 	groups  map[string]string
 }
 
-// add adds those resources of a group whose kinds had an old name.
+// add adds those resources of a group whose kinds OpenShift 3 had without a group.
 func (l *legacy) add(scheme *runtime.Scheme, group string, served map[string]rest.Storage) {
 	for name, storage := range served {
 		kinds, _, err := scheme.ObjectKinds(storage.New())
@@ -56,7 +56,7 @@ func (l *legacy) add(scheme *runtime.Scheme, group string, served map[string]res
 	}
 }
 
-// serveLegacy serves resources with an old name below /oapi.
+// serveLegacy serves the resources without a group below /oapi.
 func (s *Server) serveLegacy(server *genericserver.GenericAPIServer) error {
 	info := genericserver.NewDefaultAPIGroupInfo("", s.scheme, runtime.NewParameterCodec(s.scheme), s.codecs)
 	info.PrioritizedVersions = []schema.GroupVersion{legacyVersion}
@@ -78,7 +78,7 @@ func (s *Server) Resolve(config *genericserver.Config) {
 	config.RequestInfoResolver = resolver{genericserver.NewRequestInfoResolver(config), &s.legacy}
 }
 
-// resolver sets the group of requests for old names.
+// resolver sets the group of requests below /oapi.
 type resolver struct {
 	request.RequestInfoResolver
 	legacy *legacy
@@ -93,8 +93,8 @@ func (r resolver) NewRequestInfo(req *http.Request) (*request.RequestInfo, error
 	return info, err
 }
 
-// redirectLegacy serves requests for our resources below /api/v1, where the first clients expect
-// them and discovery announces them, from /oapi/v1.
+// redirectLegacy serves requests for OpenShift resources below /api/v1 from /oapi/v1. The first
+// clients of OpenShift 3 expect the resources there, and discovery announces them there.
 func (s *Server) redirectLegacy(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path, ok := s.legacy.path(r.URL.Path)
@@ -110,7 +110,8 @@ func (s *Server) redirectLegacy(next http.Handler) http.Handler {
 	})
 }
 
-// path returns the path below /oapi of one of our resources below /api/v1; false for other paths.
+// path converts a path below /api/v1 to the same path below /oapi/v1. It returns false if the
+// resource is not an OpenShift resource.
 func (l *legacy) path(of string) (string, bool) {
 	rest, below := strings.CutPrefix(of, corePath+"/")
 	if !below {
@@ -174,7 +175,7 @@ func (l legacyAdmission) withGroup(a admission.Attributes) admission.Attributes 
 	return namedAttributes{a, group}
 }
 
-// namedAttributes are attributes with the group of an old name.
+// namedAttributes are the attributes of a request below /oapi, with the resource's group.
 type namedAttributes struct {
 	admission.Attributes
 	group string

@@ -26,8 +26,8 @@ type PluginConfig struct {
 // runs.
 type LivePlugins struct{ plugins []*livePlugin }
 
-// MakeLive wraps the features' plugins that are Live. The configs, by name, decide which of them
-// are on, and what configuration they read, until Prepare replaces them.
+// MakeLive wraps the features' Live plugins. Until Prepare replaces them, the plugins use configs,
+// which maps names of plugins to their configurations.
 func MakeLive(features []Feature, configs map[string]PluginConfig) *LivePlugins {
 	l := &LivePlugins{}
 	for _, feature := range features {
@@ -51,8 +51,8 @@ func (l *LivePlugins) Names() (names []string) {
 	return names
 }
 
-// Prepare recreates all plugins. Requests use the new plugins after apply. On error nothing
-// changes.
+// Prepare recreates all plugins with new configurations. Requests use the new plugins after apply
+// is called. If Prepare returns an error, nothing changes.
 func (l *LivePlugins) Prepare(configs map[string]PluginConfig) (apply func(), err error) {
 	var next []admission.Interface
 	var errs []error
@@ -70,8 +70,8 @@ func (l *LivePlugins) Prepare(configs map[string]PluginConfig) (apply func(), er
 	}, nil
 }
 
-// livePlugin is the place of a replaceable plugin in the server's chain. It passes the server's
-// initializers on to the plugin.
+// livePlugin is a replaceable plugin in the server's admission chain. It passes the server's
+// initializers on to the current plugin.
 type livePlugin struct {
 	Admission
 	config  map[string]PluginConfig // the configuration at startup
@@ -99,7 +99,7 @@ func (p *livePlugin) start(io.Reader) (admission.Interface, error) {
 	return p, nil
 }
 
-// build creates the plugin, or returns nil if it is off.
+// build creates the plugin. It returns nil if the plugin is disabled.
 func (p *livePlugin) build(configs map[string]PluginConfig) (admission.Interface, error) {
 	config, configured := configs[p.Name]
 	if config.Disabled || p.Optional && !configured {
@@ -112,7 +112,7 @@ func (p *livePlugin) build(configs map[string]PluginConfig) (admission.Interface
 	return p.New(content)
 }
 
-// recreate is build while the server runs: it also initializes the plugin.
+// recreate builds and initializes the plugin while the server runs.
 func (p *livePlugin) recreate(configs map[string]PluginConfig) (admission.Interface, error) {
 	plugin, err := p.build(configs)
 	if err != nil || plugin == nil {
@@ -137,7 +137,7 @@ func initialize(plugin admission.Interface, a authorizer.Authorizer, factory inf
 	}
 }
 
-// active returns the plugin in use, nil while it is off.
+// active returns the current plugin, or nil if it is disabled.
 func (p *livePlugin) active() admission.Interface {
 	if current := p.current.Load(); current != nil {
 		return *current
@@ -154,12 +154,12 @@ func (p *livePlugin) SetAuthorizer(a authorizer.Authorizer) {
 // SetExternalKubeInformerFactory stores the API server's informers and passes them on.
 func (p *livePlugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
 	p.informers = factory
-	// The informer must run for each plugin, including a plugin that is switched on later.
+	// The informer must run in case a plugin that needs it is enabled later.
 	factory.Core().V1().Namespaces().Informer()
 	initialize(p.active(), nil, factory)
 }
 
-// ValidateInitialization checks that the plugin has what it wants.
+// ValidateInitialization checks that the plugin got the dependencies that it needs.
 func (p *livePlugin) ValidateInitialization() error {
 	if validator, ok := p.active().(admission.InitializationValidator); ok {
 		return validator.ValidateInitialization()

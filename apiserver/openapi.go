@@ -36,7 +36,8 @@ func (s *Server) describe(kube common.GetOpenAPIDefinitions) {
 
 // operation returns the ID and the tags of a route's operation. Upstream names the operation of a
 // subresource after the parent's kind and the subresource. A kind whose name consists of both, such
-// as DeploymentConfigRollback, has the same ID, and a document with equal IDs is refused.
+// as DeploymentConfigRollback, gets the same ID, and clients reject a document with duplicate IDs.
+// operation therefore adds a suffix to the ID.
 func (s *Server) operation(route *restful.Route) (id string, tags []string, err error) {
 	id, tags, err = openapi.GetOperationIDAndTags(route)
 	_, subresource, ok := strings.Cut(route.Path, "/{name}/")
@@ -51,23 +52,25 @@ func (s *Server) operation(route *restful.Route) (id string, tags []string, err 
 	return id, tags, nil
 }
 
-// definitions returns the definitions of the served groups' types, of everything that they refer
-// to, and of the generic types (lists, patches, status). The complete set of both generators has
-// four thousand, which the API server would keep in memory a second time.
+// definitions returns the definitions of the types of the served groups, of all types that they
+// refer to, and of the generic types (lists, patches, status). The two generators together have
+// four thousand definitions, which the API server would keep in memory a second time.
 func (s *Server) definitions(kube common.GetOpenAPIDefinitions) common.GetOpenAPIDefinitions {
 	packages := s.packages()
 	return func(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 		all := kube(ref)
-		for path, definition := range openshift.GetOpenAPIDefinitions(func(path string) spec.Ref { return ref(friendly(path)) }) {
-			if !strings.HasPrefix(path, wireTypes) {
-				continue
-			}
-			for i, dependency := range definition.Dependencies {
-				if !strings.HasPrefix(dependency, wireTypes) {
-					definition.Dependencies[i] = friendly(dependency)
+		for _, describe := range s.describers() {
+			for path, definition := range describe(func(path string) spec.Ref { return ref(friendly(path)) }) {
+				if !isDocumented(path) {
+					continue
 				}
+				for i, dependency := range definition.Dependencies {
+					if !isDocumented(dependency) {
+						definition.Dependencies[i] = friendly(dependency)
+					}
+				}
+				all[path] = definition
 			}
-			all[path] = definition
 		}
 		definitions := map[string]common.OpenAPIDefinition{}
 		for name := range all {
@@ -82,6 +85,17 @@ func (s *Server) definitions(kube common.GetOpenAPIDefinitions) common.GetOpenAP
 		}
 		return definitions
 	}
+}
+
+// describers returns the functions that return the definitions of the groups' types.
+func (s *Server) describers() []common.GetOpenAPIDefinitions {
+	describers := []common.GetOpenAPIDefinitions{openshift.GetOpenAPIDefinitions}
+	for _, group := range s.groups {
+		if group.Definitions != nil {
+			describers = append(describers, group.Definitions)
+		}
+	}
+	return describers
 }
 
 // machinery is the name prefix of the definitions that every API server needs.
@@ -103,7 +117,7 @@ func (s *Server) packages() map[string]bool {
 	packages := map[string]bool{}
 	for _, gv := range s.GroupVersions() {
 		for _, goType := range s.external.KnownTypes(gv) {
-			if strings.HasPrefix(goType.PkgPath(), wireTypes) {
+			if isDocumented(goType.PkgPath()) {
 				packages[goType.PkgPath()] = true
 			}
 		}

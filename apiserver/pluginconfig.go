@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// DecodeConfig decodes the configuration of an admission plugin, YAML or JSON of the kind, into
-// config. If reader is nil or empty, config stays as it is. Unknown fields and other kinds are
-// errors.
+// DecodeConfig decodes the configuration of an admission plugin, which is YAML or JSON, into
+// config. It does not change config if reader is nil or empty, or if the kind is
+// DefaultAdmissionConfig. Unknown fields, and a kind other than kind, are errors.
 func DecodeConfig(reader io.Reader, kind string, config any) error {
 	if reader == nil {
 		return nil

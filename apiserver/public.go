@@ -18,9 +18,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/clientaddr"
 )
 
-// Public handlers authenticate users with means that upstream's chain lacks: forms, cookies,
-// passwords, the certificate of a proxy. They therefore have a separate chain: upstream's chain
-// with every user as system:anonymous, and thus with the same priority and fairness, audit,
+// Public handlers authenticate users by means that upstream's chain does not support: forms,
+// cookies, passwords, the certificate of a proxy. They therefore have a separate chain: upstream's
+// chain with system:anonymous as every user, and with the same priority and fairness, audit,
 // timeouts and headers. The chain sees only the path of a request, so that no code, password or
 // token gets into an audit log.
 
@@ -30,7 +30,8 @@ const maxPublicBody = 64 << 10
 // publicBodyTimeout limits the time that a client takes to send the body.
 const publicBodyTimeout = 30 * time.Second
 
-// PublicChain wraps public handlers in the filters of a configuration.
+// PublicChain wraps public handlers in the handler chain of a configuration, in which every user is
+// system:anonymous and every request is allowed.
 func PublicChain(public http.Handler, config *genericserver.Config) http.Handler {
 	own := *config
 	own.Authentication.Authenticator = authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
@@ -50,8 +51,8 @@ type concealed struct{}
 // next trust the client.
 func conceal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// A client that sends slowly must not occupy one of the seats of priority and fairness.
-		// writers of tests do not support deadlines
+		// A client that sends slowly must not occupy one of the seats of priority and fairness. The
+		// response writers of tests do not support deadlines.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(publicBodyTimeout))
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPublicBody))
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
@@ -91,11 +92,12 @@ func reveal(next http.Handler) http.Handler {
 	})
 }
 
-// byAddress uses the client's address as the namespace, by which the FlowSchema `unauthenticated`
-// distinguishes flows. Requests from one address thus queue only behind each other.
+// byAddress sets the namespace of requests to the client's IPv4 address or IPv6 /64 network. The
+// FlowSchema `unauthenticated` distinguishes flows by namespace, so a client's requests queue only
+// behind requests from the same address.
 type byAddress struct{ request.RequestInfoResolver }
 
-// NewRequestInfo returns the request info with the address.
+// NewRequestInfo returns the request info with the address as its namespace.
 func (b byAddress) NewRequestInfo(r *http.Request) (*request.RequestInfo, error) {
 	info, err := b.RequestInfoResolver.NewRequestInfo(r)
 	if err == nil {

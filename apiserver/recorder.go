@@ -13,9 +13,8 @@ import (
 	genericserver "k8s.io/apiserver/pkg/server"
 )
 
-// Recorder gives another server of this process the API server's authentication and audit log,
-// under the same policy. Before the API server is configured, and as nil, it serves requests
-// without either.
+// Recorder applies the API server's authentication and audit policy to another server of this
+// process. If it is nil, or before Use is called, it does neither and only serves requests.
 type Recorder struct {
 	config atomic.Pointer[genericserver.Config]
 }
@@ -27,19 +26,18 @@ func (r *Recorder) Use(config *genericserver.Config) { r.config.Store(config) }
 type Recorded struct {
 	// Token is the bearer token of the user; empty for system:anonymous. It isn't recorded.
 	Token string
-	// URL is the address in the log.
+	// URL is the URL that the audit log contains.
 	URL *url.URL
-	// Info says what the request does, by which the audit policy chooses.
+	// Info describes the request. The audit policy selects its rule by it.
 	Info *request.RequestInfo
 }
 
-// original is the key of the request that the server got, in the context of the one that the
-// filters see.
+// original is the context key of the original request, which the filters do not see.
 type original struct{}
 
-// Serve serves a request and records who sent it and how it ended. It calls next for the user of a
-// valid token and refused for an invalid one.
-func (r *Recorder) Serve(w http.ResponseWriter, req *http.Request, recorded Recorded, next, handler http.Handler) {
+// Serve serves a request and records its user and its result. It calls next if recorded.Token is
+// valid or empty, and refused if it is invalid.
+func (r *Recorder) Serve(w http.ResponseWriter, req *http.Request, recorded Recorded, next, refused http.Handler) {
 	var config *genericserver.Config
 	if r != nil {
 		config = r.config.Load()
@@ -55,13 +53,13 @@ func (r *Recorder) Serve(w http.ResponseWriter, req *http.Request, recorded Reco
 		})
 	}
 	chain := filters.WithAudit(unwrap(next), config.AuditBackend, config.AuditPolicyRuleEvaluator, nil)
-	failed := filters.WithFailedAuthenticationAudit(unwrap(handler), config.AuditBackend, config.AuditPolicyRuleEvaluator)
+	failed := filters.WithFailedAuthenticationAudit(unwrap(refused), config.AuditBackend, config.AuditPolicyRuleEvaluator)
 	chain = filters.WithAuthentication(chain, auth, failed, config.Authentication.APIAudiences, nil)
 	filters.WithAuditInit(chain).ServeHTTP(w, recorded.redact(req))
 }
 
-// redact returns what the filters see: no credentials but the token, and no header that names a
-// user.
+// redact returns the request that the filters see: it has no credentials except the token, and no
+// header that names a user.
 func (r Recorded) redact(req *http.Request) *http.Request {
 	ctx := context.WithValue(req.Context(), original{}, req)
 	redacted := req.WithContext(request.WithRequestInfo(ctx, r.Info))
@@ -78,7 +76,7 @@ func (r Recorded) redact(req *http.Request) *http.Request {
 	return redacted
 }
 
-// unwrap gives next the request that the server got.
+// unwrap returns a handler that calls next with the original request.
 func unwrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		req, ok := request.Context().Value(original{}).(*http.Request)

@@ -45,8 +45,8 @@ type Resource[T Object] struct {
 	// ValidName returns the reasons why a name is invalid. By default names are DNS subdomains.
 	// ValidPathSegment accepts more.
 	ValidName validation.ValidateNameFunc
-	// Default sets default values, when the server decodes requests and when it reads stored
-	// objects. It must be idempotent.
+	// Default sets default values when the server decodes a request and when it reads a stored object.
+	// It must be idempotent.
 	Default func(T)
 	// Prepare changes an object before its validation; old is nil on creation.
 	Prepare func(ctx context.Context, object, old T)
@@ -60,8 +60,8 @@ type Resource[T Object] struct {
 	Fields map[string]func(T) string
 	// Columns are the columns of the table, after the name.
 	Columns []Column[T]
-	// Status means that the resource has the subresource "status", which alone changes the field
-	// Status. Such objects have a generation, which each change of the field Spec increases.
+	// Status means that the resource has the subresource "status". Only requests to it change the
+	// field Status. The objects have a generation, which each change of the field Spec increases.
 	Status bool
 	// CreateOnUpdate lets PUT create an object. Unconditional lets PUT replace an object without a
 	// resourceVersion.
@@ -69,7 +69,7 @@ type Resource[T Object] struct {
 	// Adjust sets options of the store that have no field here; optional.
 	Adjust func(Deps, *registry.Store)
 	// Answer returns the storage that serves requests instead of the store, for instance to resolve
-	// names that are not the names of objects. The storage embeds the Store; optional.
+	// names that are not the names of objects. The storage must embed the Store; optional.
 	Answer func(Deps, *Store) rest.Storage
 	// Subresources returns further subresources by name, for instance "scale"; optional.
 	Subresources func(Deps, *registry.Store) (map[string]rest.Storage, error)
@@ -95,7 +95,7 @@ func (v Virtual) storage(deps Deps, _ schema.GroupVersion) (map[string]rest.Stor
 // kind returns the name of the wire type, for instance "Route".
 func (r Resource[T]) kind() string { return reflect.TypeFor[T]().Elem().Name() }
 
-// register registers defaults, for objects and lists, and field selectors.
+// register registers the defaults, for objects and lists, and the field selectors.
 func (r Resource[T]) register(scheme *runtime.Scheme, gv schema.GroupVersion) error {
 	if r.Default != nil {
 		list, err := scheme.New(gv.WithKind(r.kind() + "List"))
@@ -124,7 +124,7 @@ func (r Resource[T]) fieldLabel(label, value string) (string, string, error) {
 	return "", "", fmt.Errorf("field label not supported: %s", label)
 }
 
-// storage creates the store and its subresources.
+// storage returns the storage of the resource and of its subresources, by path.
 func (r Resource[T]) storage(deps Deps, gv schema.GroupVersion) (map[string]rest.Storage, error) {
 	if r.Singular == "" {
 		r.Singular = strings.ToLower(r.kind())
@@ -201,8 +201,8 @@ type Store struct {
 	shortNames, categories []string
 }
 
-// accepted is the version of a resource. It accepts bodies in this version and in the version
-// without a group.
+// accepted is the group version of a resource. It also accepts bodies in the version without a
+// group.
 type accepted schema.GroupVersion
 
 // AcceptsGroupVersion reports whether an object can be sent in a version.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// sample returns a resource with a status, whose wire type has every feature.
+// sample returns a resource that uses most features of Resource, including a status.
 func sample() Resource[*routev1.Route] {
 	return Resource[*routev1.Route]{
 		Plural: "routes", Namespaced: true, Status: true,

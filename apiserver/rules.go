@@ -10,16 +10,16 @@ import (
 	"k8s.io/apiserver/pkg/authorization/union"
 )
 
-// limitedRules removes the rights that a feature's authorizer denies from the rights of a user,
-// which selfsubjectrulesreviews list: upstream resolves them from roles, without the scopes of the
-// token.
+// limitedRules removes permissions that a feature's authorizer denies from the rules in
+// selfsubjectrulesreviews. Upstream resolves these rules from roles, regardless of the scopes of
+// the token.
 type limitedRules struct {
 	authorizer.RuleResolver
 	limits []union.NamedAuthorizer
 }
 
-// RulesFor returns the rights of a user in a namespace. They are incomplete if it has removed some,
-// because a part of a removed right can still be allowed.
+// RulesFor returns the rules that apply to a user in a namespace. If it removes a permission, the
+// rules are incomplete, because a narrower permission can still be allowed.
 func (l limitedRules) RulesFor(ctx context.Context, u user.Info, namespace string) (
 	[]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
 	resources, paths, incomplete, err := l.RuleResolver.RulesFor(ctx, u, namespace)
@@ -63,7 +63,7 @@ func parts(rule authorizer.ResourceRuleInfo) (rules []*authorizer.DefaultResourc
 	return rules
 }
 
-// denies reports whether a verb of a part is denied, for one of its names.
+// denies reports whether an authorizer denies a verb of the rule part for one of the rule's names.
 func (l limitedRules) denies(ctx context.Context, u user.Info, namespace, verb string, part *authorizer.DefaultResourceRuleInfo) bool {
 	resource, subresource, _ := strings.Cut(part.Resources[0], "/")
 	names := part.ResourceNames

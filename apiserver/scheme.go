@@ -9,12 +9,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// wireTypes is the module of OpenShift's types.
-const wireTypes = "github.com/openshift/api/"
+const (
+	// wireTypes is the module of OpenShift's types.
+	wireTypes = "github.com/openshift/api/"
+	// ownTypes contains the packages of the types of groups that have no module of types.
+	ownTypes = "github.com/slipway-platform/slipway/apigroup/"
+)
 
-// isWireType reports whether the types of a Go package are served as they are.
+// isWireType reports whether the types of a Go package are served without conversion.
 func isWireType(pkgPath string) bool {
-	return strings.HasPrefix(pkgPath, wireTypes) || strings.HasPrefix(pkgPath, "k8s.io/metrics/")
+	return isDocumented(pkgPath) || strings.HasPrefix(pkgPath, "k8s.io/metrics/")
+}
+
+// isDocumented reports whether the OpenAPI definitions of the types of a Go package, or the
+// definition of one type, are among those of the features' groups.
+func isDocumented(path string) bool {
+	return strings.HasPrefix(path, wireTypes) || strings.HasPrefix(path, ownTypes)
 }
 
 // schemes creates the scheme that serves and stores, in which each wire type is also its internal

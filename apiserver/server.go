@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
@@ -20,7 +19,8 @@ import (
 	"k8s.io/kube-openapi/pkg/common"
 )
 
-// Server is the link of the chain that serves the groups of features, and the sum of their hooks.
+// Server is the server of the delegation chain that serves the features' groups. It also merges
+// their hooks.
 type Server struct {
 	groups []Group
 	hooks  Hooks
@@ -44,17 +44,17 @@ type Base struct {
 	Config genericserver.Config
 	// Etcd is its completed storage options.
 	Etcd options.EtcdOptions
-	// Storage, if set, returns the storage of the groups in terms of that of upstream.
+	// Storage, if set, wraps the storage options of upstream for the groups.
 	Storage func(generic.RESTOptionsGetter) generic.RESTOptionsGetter
-	// Authorizer is set to the complete authorizer.
+	// Authorizer is set to the server's authorizer combined with those of all features.
 	Authorizer *Authorizer
-	// Informers are its informers.
+	// Informers are that server's informers.
 	Informers informers.SharedInformerFactory
 	// Definitions are Kubernetes' OpenAPI definitions.
 	Definitions common.GetOpenAPIDefinitions
 }
 
-// New registers the types of the features and calls their hooks. Fails if the types of a group
+// New registers the types of the features and calls their hooks. It fails if the types of a group
 // cannot be registered, or if a hook fails.
 func New(features []Feature, base Base) (*Server, error) {
 	s := &Server{config: base.Config, authorizer: base.Authorizer, informers: base.Informers, legacy: legacy{map[string]rest.Storage{}, map[string]string{}}}
@@ -105,11 +105,11 @@ func (s *Server) GroupVersions() []schema.GroupVersion {
 	return versions
 }
 
-// Link creates the generic API server; next is the link that serves every other group.
+// Link creates the generic API server. It delegates requests for all other groups to next.
 func (s *Server) Link(next genericserver.DelegationTarget) (*genericserver.GenericAPIServer, error) {
 	server, err := s.config.Complete(s.informers).New("openshift-apiserver", next)
 	if err != nil {
-		return nil, fmt.Errorf("create API server for our groups: %w", err)
+		return nil, fmt.Errorf("create API server for OpenShift's groups: %w", err)
 	}
 	var infos []*genericserver.APIGroupInfo
 	for _, group := range s.groups {
@@ -121,7 +121,7 @@ func (s *Server) Link(next genericserver.DelegationTarget) (*genericserver.Gener
 	}
 	// One call for all groups, because each call creates a model of the types that it serves.
 	if err := server.InstallAPIGroups(infos...); err != nil {
-		return nil, fmt.Errorf("serve our API groups: %w", err)
+		return nil, fmt.Errorf("serve OpenShift's API groups: %w", err)
 	}
 	if err := s.serveLegacy(server); err != nil {
 		return nil, err
@@ -129,20 +129,21 @@ func (s *Server) Link(next genericserver.DelegationTarget) (*genericserver.Gener
 	return server, Document(server, s.config.OpenAPIConfig, s.config.OpenAPIV3Config)
 }
 
-// store configures storage in etcd with our codec: protobuf, readable as any version.
+// store configures storage in etcd. The codec writes protobuf, or JSON for types without a protobuf
+// form, and decodes all versions.
 func (s *Server) store(etcd options.EtcdOptions) error {
 	versions := schema.GroupVersions(s.GroupVersions())
-	proto := protobuf.NewSerializer(s.scheme, s.scheme)
+	stored := newStorageSerializer(s.scheme)
 	internal := make([]schema.GroupVersion, 0, len(versions))
 	for _, gv := range versions {
 		internal = append(internal, schema.GroupVersion{Group: gv.Group, Version: runtime.APIVersionInternal})
 	}
-	etcd.StorageConfig.Codec = runtime.NewCodec(s.codecs.EncoderForVersion(proto, versions),
+	etcd.StorageConfig.Codec = runtime.NewCodec(s.codecs.EncoderForVersion(stored, versions),
 		s.codecs.UniversalDecoder(internal...))
 	etcd.StorageConfig.EncodeVersioner = versions
 	etcd.SkipHealthEndpoints = true
 	if err := etcd.ApplyTo(&s.config); err != nil {
-		return fmt.Errorf("connect storage of our API groups: %w", err)
+		return fmt.Errorf("connect storage of OpenShift's API groups: %w", err)
 	}
 	return nil
 }
@@ -160,6 +161,9 @@ func (s *Server) describeGroup(group Group) (*genericserver.APIGroupInfo, error)
 	s.legacy.add(s.scheme, group.GroupVersion.Group, storages)
 	info := genericserver.NewDefaultAPIGroupInfo(group.GroupVersion.Group, s.scheme,
 		runtime.NewParameterCodec(s.scheme), s.codecs)
+	if group.Definitions != nil {
+		info.NegotiatedSerializer = jsonOnly{s.codecs}
+	}
 	info.VersionedResourcesStorageMap[group.GroupVersion.Version] = storages
 	return &info, nil
 }

@@ -40,8 +40,8 @@ func newStrategy[T Object](resource Resource[T], scheme *runtime.Scheme, gv sche
 	return plan
 }
 
-// resets returns the field of an object that an endpoint ignores, and that a manager thus cannot
-// own through it.
+// resets returns a field of an object that an endpoint ignores. Field managers therefore cannot own
+// the field through the endpoint.
 func resets(gv schema.GroupVersion, field string) map[fieldpath.APIVersion]*fieldpath.Set {
 	return map[fieldpath.APIVersion]*fieldpath.Set{
 		fieldpath.APIVersion(gv.String()): fieldpath.NewSet(fieldpath.MakePathOrDie(field)),

@@ -12,7 +12,7 @@ import (
 // Stream is a text response that is sent while it is read, such as a log.
 type Stream struct {
 	metav1.TypeMeta
-	// Follow flushes each write.
+	// Follow means that each write is flushed.
 	Follow bool
 	// Open opens the text.
 	Open func(context.Context) (io.ReadCloser, error)

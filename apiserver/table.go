@@ -39,7 +39,7 @@ func Since(t metav1.Time) string {
 	return duration.HumanDuration(time.Since(t.Time))
 }
 
-// Table returns the table converter of a resource: its name, then columns.
+// Table returns the table converter of a resource. Its first column is the name.
 func Table[T Object](columns []Column[T]) rest.TableConvertor { return table[T](columns) }
 
 type table[T Object] []Column[T]

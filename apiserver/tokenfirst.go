@@ -7,15 +7,16 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 )
 
-// tokenFirst authenticates a request with a bearer token by the token alone, as OpenShift 3 does:
-// the token beats a client certificate, and an invalid token is refused although the certificate is
-// valid. Upstream prefers the certificate, and then ignores the token.
+// tokenFirst authenticates a request that has a bearer token only by the token, as OpenShift 3
+// does: the token takes precedence over a client certificate, and a request with an invalid token
+// is rejected even if the certificate is valid. Upstream prefers the certificate, and then ignores
+// the token.
 type tokenFirst struct {
 	authenticator.Request
 }
 
-// remoteUserHeader is the header in which the front proxy names the user. The proxy has its own
-// certificate.
+// remoteUserHeader is the header in which the front proxy names the user. The proxy authenticates
+// with its own certificate.
 const remoteUserHeader = "X-Remote-User"
 
 // AuthenticateRequest authenticates a request.

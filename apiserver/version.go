@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/version"
 )
 
-// VersionFeature serves /version/openshift, which clients of OpenShift 3 request beside /version:
-// the version of OpenShift and, after a plus sign, the version of this program.
+// VersionFeature serves /version/openshift, which OpenShift 3 clients request in addition to
+// /version. It returns the version of OpenShift and, after a plus sign, Slipway's version.
 func VersionFeature() Feature {
 	info := machineryversion.Info{
 		Major: "3", Minor: "11+", GitVersion: version.OpenShift(),

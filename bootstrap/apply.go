@@ -17,11 +17,11 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// manager is the field manager under which the objects are applied.
+// manager is the field manager that applies the objects.
 const manager = "slipway-bootstrap"
 
-// onceAnnotation marks objects that are created if they do not exist, and that belong to the
-// administrator from then on.
+// onceAnnotation marks objects that are only created if they do not exist. Later changes by an
+// administrator stay.
 const onceAnnotation = "bootstrap.slipway.io/once"
 
 // applier applies objects to the cluster.
@@ -34,7 +34,7 @@ func newApplier(deps *controller.Deps) *applier {
 	return &applier{deps.Dynamic, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(deps.Kube.Discovery()))}
 }
 
-// apply applies objects. It returns the objects whose kind is not served yet.
+// apply applies objects. It returns the objects whose kind the API server does not serve yet.
 func (a *applier) apply(ctx context.Context, objects []*unstructured.Unstructured) (remaining []*unstructured.Unstructured, err error) {
 	for _, object := range objects {
 		kind := object.GroupVersionKind()
@@ -57,8 +57,8 @@ func (a *applier) apply(ctx context.Context, objects []*unstructured.Unstructure
 	return remaining, nil
 }
 
-// insist applies objects until the API server serves their kinds. This takes about a second after
-// the definition of a kind is created.
+// insist applies objects until the API server serves all of their kinds. The API server serves a
+// kind about a second after its definition is created.
 func (a *applier) insist(ctx context.Context, objects []*unstructured.Unstructured) {
 	const maximum = time.Minute
 	for delay := 200 * time.Millisecond; len(objects) > 0; delay = min(2*delay, maximum) {
@@ -78,7 +78,8 @@ func (a *applier) insist(ctx context.Context, objects []*unstructured.Unstructur
 	}
 }
 
-// apply applies an object, or creates it if it has onceAnnotation.
+// apply applies an object. If the object has onceAnnotation, apply only creates it if it is
+// missing.
 func apply(ctx context.Context, resource dynamic.ResourceInterface, object *unstructured.Unstructured) error {
 	if object.GetAnnotations()[onceAnnotation] == "" {
 		_, err := resource.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: manager, Force: true})

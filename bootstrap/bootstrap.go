@@ -26,18 +26,22 @@ var manifests embed.FS
 type Objects struct {
 	// Deps contains the shared clients and caches.
 	Deps *controller.Deps
-	// Without are manifests that are not applied, such as LocalStorage.
+	// Without contains the names of manifests that are not applied, such as LocalStorage.
 	Without []string
 }
 
-// LocalStorage is the manifest of the default storage class and its driver.
+// LocalStorage is the name of the manifest of the default storage class and its driver.
 const LocalStorage = "40-local-storage.yaml"
+
+// TemplateBroker is the name of the manifest that registers the template service broker in the
+// service catalog.
+const TemplateBroker = "65-template-service-broker-registration.yaml"
 
 // Name returns the component's name.
 func (o *Objects) Name() string { return "bootstrap" }
 
-// Run applies every object once, calls ready, and then waits for ctx to end. Objects of kinds that
-// other objects define follow after ready, when the API server serves the kinds.
+// Run applies every object once, calls ready, and then waits until ctx is done. It applies objects
+// whose kinds other objects define after ready, when the API server serves the kinds.
 func (o *Objects) Run(ctx context.Context, ready func()) error {
 	objects, err := load(o.Without...)
 	if err != nil {
@@ -60,7 +64,8 @@ func (o *Objects) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// reconcile restores missing parts of the default policy.
+// reconcile restores missing objects and rules of the default policy, and missing security context
+// constraints.
 func reconcile(ctx context.Context, deps *controller.Deps) error {
 	if err := reconcilePolicy(ctx, deps.Kube); err != nil {
 		return err
@@ -68,8 +73,8 @@ func reconcile(ctx context.Context, deps *controller.Deps) error {
 	return createConstraints(ctx, deps.Dynamic)
 }
 
-// load decodes the embedded manifests in the order of their file names, except excluded ones, and
-// the samples.
+// load returns the objects of the embedded manifests in the order of their file names, followed by
+// the samples. It omits the manifests named in without.
 func load(without ...string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	err := fs.WalkDir(manifests, ".", func(path string, entry fs.DirEntry, err error) error {

@@ -17,8 +17,8 @@ import (
 // infrastructure is the namespace of the platform's service accounts.
 const infrastructure = "openshift-infra"
 
-// createConstraints creates the missing default security context constraints. Existing constraints
-// do not change; `oc adm policy reconcile-sccs` restores their defaults.
+// createConstraints creates missing default security context constraints. It does not change
+// existing ones; `oc adm policy reconcile-sccs` restores their defaults.
 func createConstraints(ctx context.Context, client dynamic.Interface) error {
 	resource := client.Resource(securityv1.GroupVersion.WithResource("securitycontextconstraints"))
 	list, err := resource.List(ctx, metav1.ListOptions{})

@@ -83,7 +83,7 @@ func reconcileBinding(client kubernetes.Interface, binding *rbacv1.ClusterRoleBi
 	return nil
 }
 
-// current contains the cluster's roles and bindings at the start.
+// current contains the cluster's roles and bindings, as listed at the start.
 type current struct {
 	roles    map[string]*rbacv1.ClusterRole
 	bindings map[string]*rbacv1.ClusterRoleBinding
@@ -108,8 +108,8 @@ func storedPolicy(ctx context.Context, client kubernetes.Interface) (*current, e
 	return existing, nil
 }
 
-// firstRole serves the first request for a role from a list, and later ones from the server. A
-// start without changes therefore sends two requests instead of a hundred.
+// firstRole serves the first request for a role from current, and later requests from the server. A
+// start that changes nothing therefore sends two requests instead of a hundred.
 type firstRole struct {
 	reconciliation.ClusterRoleModifier
 	current   *current

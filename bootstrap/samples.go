@@ -13,12 +13,12 @@ import (
 var samplesFS embed.FS
 
 // sample is a language for which the project openshift has an image stream of builder images and a
-// quickstart.
+// quickstart template.
 type sample struct {
 	// Name is the name of the stream, of the language in `oc new-app`, and of the directory in
 	// examples/.
 	Name string
-	// Language is the display name. Icon is a class of OpenShift's console.
+	// Language is the display name. Icon is an icon class of OpenShift's console.
 	Language, Icon string
 	// Tag is the version that examples/builders builds.
 	Tag string
@@ -26,8 +26,8 @@ type sample struct {
 	Persistent bool
 }
 
-// samples are the initial streams and templates of the project openshift. Each is created if it
-// does not exist, and belongs to the administrator from then on.
+// samples returns the initial image streams and templates of the project openshift. Each is created
+// only if it does not exist. Later changes by an administrator stay.
 func samples() ([]*unstructured.Unstructured, error) {
 	python := sample{Name: "python", Language: "Python", Icon: "python", Tag: "3.11"}
 	persistent := python

@@ -22,7 +22,7 @@ func ofKind(t *testing.T, kind string) map[string]*unstructured.Unstructured {
 	samples := map[string]*unstructured.Unstructured{}
 	for _, object := range all {
 		if object.GetNamespace() != "openshift" || object.GetAnnotations()[onceAnnotation] == "" {
-			t.Errorf("%s %q is not made once in the project openshift", object.GetKind(), object.GetName())
+			t.Errorf("%s %q is not in the project openshift or lacks the annotation for objects that are created once", object.GetKind(), object.GetName())
 		}
 		if object.GetKind() == kind {
 			samples[object.GetName()] = object
@@ -34,11 +34,11 @@ func ofKind(t *testing.T, kind string) map[string]*unstructured.Unstructured {
 func TestStreamsOfLanguagesAreBuildersWithAnExample(t *testing.T) {
 	streams := ofKind(t, "ImageStream")
 	if names := slices.Sorted(maps.Keys(streams)); !slices.Equal(names, []string{"golang", "nodejs", "python"}) {
-		t.Errorf("there are streams %s", names)
+		t.Errorf("the image streams are %s", names)
 	}
 	for name, stream := range streams {
 		if output := stream.GetAnnotations()["openshift.io/display-name"]; output == "" {
-			t.Errorf("stream %q has no name that people are shown", name)
+			t.Errorf("stream %q has no display name", name)
 		}
 		tags, _, err := unstructured.NestedSlice(stream.Object, "spec", "tags")
 		if err != nil || len(tags) != 2 {
@@ -60,7 +60,7 @@ func TestQuickstartsUseTheParametersThatTheyHave(t *testing.T) {
 	templates := ofKind(t, "Template")
 	want := []string{"golang-example", "httpd-example", "nodejs-example", "python-example", "python-persistent-example"}
 	if names := slices.Sorted(maps.Keys(templates)); !slices.Equal(names, want) {
-		t.Errorf("there are templates %s", names)
+		t.Errorf("the templates are %s", names)
 	}
 	reference := regexp.MustCompile(`\$\{(\w+)\}`)
 	for name, template := range templates {

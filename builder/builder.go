@@ -1,8 +1,8 @@
 // Package builder is the program in the pod of a build. It fetches the source, builds an image as
 // the strategy requires, pushes the image to a registry, and reports the result.
 //
-// Its inputs are the variable BUILD and mounted secrets and config maps. It has the rights of the
-// pod's service account. Its files are in the pod, except for cached layers.
+// Its inputs are the variable BUILD and mounted secrets and config maps. It has the permissions of
+// the pod's service account. Its files are in the pod, except for cached layers.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, Builds; the variables and directories are
 // those of OpenShift 3.11's custom builders.
@@ -31,24 +31,24 @@ type Builder struct {
 	// Work is a directory for this build. Secrets and ConfigMaps contain the mounted secrets and
 	// config maps.
 	Work, Secrets, ConfigMaps string
-	// Cache is a directory that the node keeps for the builds of one configuration. It is optional,
-	// and can be missing or empty.
+	// Cache is a directory that the node keeps for the builds of one build configuration. It is
+	// optional, and can be missing or empty.
 	Cache string
 	// Runc is the path of runc. Authority is a file with the certificate authority of the cluster's
 	// registry.
 	Runc, Authority string
-	// Limit bounds the source.
+	// Limit limits the size of the source, and the memory and time to fetch it.
 	Limit *source.Limit
-	// Git contains the settings for clones that do not come from the build.
+	// Git contains the settings for clones that the Build does not contain.
 	Git source.Git
 	// Variable returns the value of an environment variable.
 	Variable func(name string) string
-	// In is the uploaded source. Out is the log of the build.
+	// In receives the uploaded source. Out is the log of the build.
 	In  io.Reader
 	Out io.Writer
 }
 
-// Run builds the image. A failure is also in the log and in the Build.
+// Run builds the image. It also writes a failure to the log and to the Build.
 func (b *Builder) Run(ctx context.Context) error {
 	r := &run{Builder: b}
 	defer r.close(context.WithoutCancel(ctx)) // after the report, which clients wait for
@@ -57,7 +57,7 @@ func (b *Builder) Run(ctx context.Context) error {
 		fmt.Fprintf(b.Out, "error: %v\n", err)
 		r.setFailed(err)
 	}
-	// A canceled build reports its details, too.
+	// A canceled build reports its details too.
 	if reportErr := b.Report(context.WithoutCancel(ctx), b.Build); reportErr != nil {
 		fmt.Fprintf(b.Out, "warning: cannot store the details of the build: %v\n", reportErr)
 	}
@@ -68,10 +68,10 @@ func (b *Builder) Run(ctx context.Context) error {
 type run struct {
 	*Builder
 	pull, push credentials
-	images     []credentials // for images that the source contains files of
+	images     []credentials // for images from which the source contains files
 	store      *store
 	engine     *engine.Engine // nil until it has started
-	// context is the directory that the image is pushedImage from.
+	// context is the directory from which the image is built.
 	context string
 }
 
@@ -99,7 +99,7 @@ func (r *run) build(ctx context.Context) error {
 	}
 }
 
-// prepare starts the engine while it fetches the source.
+// prepare fetches the source and, at the same time, starts the engine.
 func (r *run) prepare(ctx context.Context) error {
 	engineErr := make(chan error, 1)
 	go func() {
@@ -109,11 +109,11 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := <-engineErr; fetchErr == nil {
 		return err
 	}
-	return fetchErr // takes precedence, because the user can repair the source
+	return fetchErr // takes precedence, because the user can correct the source
 }
 
 // startEngine starts the engine with the layers of earlier builds. If they are damaged, it starts
-// with an empty store, and the next build deletes them.
+// the engine with an empty store, and the next build deletes the damaged layers.
 func (r *run) startEngine(ctx context.Context) (err error) {
 	r.store = r.openStore(ctx)
 	if r.engine, err = r.newEngine(ctx, r.store); err == nil || r.store.lock == nil {

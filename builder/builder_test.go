@@ -131,7 +131,7 @@ func (s *fixture) reference(text string) name.Reference {
 	return reference
 }
 
-// build runs a build, and returns the Build that it has reported last and the log.
+// build runs a build. It returns the last Build that the builder reported, and the log.
 func (s *fixture) build(spec buildv1.CommonSpec, upload io.Reader) (*buildv1.Build, string, error) {
 	s.t.Helper()
 	if spec.Output.To == nil {
@@ -209,7 +209,7 @@ func (s *fixture) mustBuild(spec buildv1.CommonSpec, upload io.Reader) (pushedIm
 	}
 }
 
-// binary returns the specification of a build from an upload.
+// binary returns the spec of a build from an upload.
 func binary(strategy buildv1.BuildStrategy) buildv1.CommonSpec {
 	return buildv1.CommonSpec{Source: buildv1.BuildSource{Binary: &buildv1.BinaryBuildSource{}}, Strategy: strategy}
 }

@@ -21,9 +21,9 @@ import (
 // service, trust every client.
 var linkLocal = netip.MustParsePrefix("169.254.0.0/16")
 
-// confine blocks link-local addresses, except for name servers, for this process and the steps that
-// it starts. Then it drops the capability to unblock them. It has this capability only in the
-// network of its pod.
+// confine makes IPv4 link-local addresses, except those of name servers, unreachable in the network
+// namespace of the pod. Then it drops CAP_NET_ADMIN, so that neither this process nor the build
+// steps that it starts can undo this.
 func confine(resolvConf string) error {
 	if err := blockAddresses(resolvConf); err != nil {
 		return err
@@ -65,8 +65,8 @@ func nameServers(file string) (servers []netip.Addr, err error) {
 	return servers, err
 }
 
-// blockLinkLocalRoutes makes link-local addresses unreachable in the network of this thread, except
-// for those in allowed, which use the default route.
+// blockLinkLocalRoutes makes link-local addresses unreachable in the network namespace of this
+// thread. The link-local addresses in allowed stay reachable over the default route.
 func blockLinkLocalRoutes(allowed []netip.Addr) error {
 	for _, server := range allowed {
 		if !linkLocal.Contains(server) {

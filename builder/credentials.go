@@ -60,7 +60,8 @@ func (c credentials) lookup(host string) (user, password string) {
 }
 
 // credentialsFor returns the user and the password for a registry. For a push, it tries the push
-// secret first, otherwise the pull secret.
+// secret and then the pull secret; otherwise, it tries them in the reverse order. Last, it tries
+// the secrets of input images.
 func (r *run) credentialsFor(host string, push bool) (user, password string) {
 	first, second := r.pull, r.push
 	if push {

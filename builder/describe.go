@@ -14,7 +14,7 @@ import (
 )
 
 // describe adds labels and variables to the configuration of an image: those that describe the
-// build, and the labels of its output.
+// build, and the labels of the build's output.
 //
 // Source: OpenShift Container Platform 3.11 Developer Guide, output image environment variables and
 // labels.

@@ -76,7 +76,7 @@ func dockerReason(err error) buildv1.StatusReason {
 	return buildv1.StatusReasonDockerBuildFailed
 }
 
-// dockerfile writes the adapted Dockerfile of the source or of the Build to a directory, and
+// dockerfile adapts the Dockerfile of the source or of the Build, writes it to a directory, and
 // returns the directory.
 func (r *run) dockerfile(strategy *buildv1.DockerBuildStrategy) (string, error) {
 	text := []byte(value(r.Build.Spec.Source.Dockerfile))
@@ -128,7 +128,7 @@ func (r *run) sourceDockerfile(path string) ([]byte, error) {
 	return text, nil
 }
 
-// resolved replaces variables that refer to other objects by the values in the pod.
+// resolved replaces each variable that refers to another object by its value in the pod.
 func (r *run) resolved(env []corev1.EnvVar) []corev1.EnvVar {
 	var values []corev1.EnvVar
 	for _, variable := range env {

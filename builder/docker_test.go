@@ -18,7 +18,7 @@ func dockerStrategy(strategy buildv1.DockerBuildStrategy) buildv1.BuildStrategy 
 	return buildv1.BuildStrategy{DockerStrategy: &strategy}
 }
 
-// inline returns the specification of a build that has only a Dockerfile.
+// inline returns the spec of a build whose only source is a Dockerfile.
 func inline(dockerfile string, strategy buildv1.DockerBuildStrategy) buildv1.CommonSpec {
 	return buildv1.CommonSpec{Source: buildv1.BuildSource{Dockerfile: &dockerfile}, Strategy: dockerStrategy(strategy)}
 }

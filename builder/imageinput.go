@@ -36,8 +36,8 @@ func (r *run) addImages(ctx context.Context, e *engine.Engine) error {
 	return nil
 }
 
-// addImage exports the files of an image as an archive, and extracts the archive like an upload,
-// because the image can be hostile.
+// addImage exports the files of an image as an archive, and extracts the archive with the same
+// checks as an upload, because the image can be hostile.
 func (r *run) addImage(ctx context.Context, e *engine.Engine, image buildv1.ImageSource) error {
 	root, err := os.OpenRoot(r.context)
 	if err != nil {

@@ -51,7 +51,8 @@ func contextDir(dir, name string) (string, error) {
 	return filepath.EvalSymlinks(filepath.Join(dir, name))
 }
 
-// receive stores an upload.
+// receive reads the source of a binary build from r.In. It stores the source in dir as file, or
+// extracts it as an archive if file is empty.
 func (r *run) receive(ctx context.Context, dir, file string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -107,8 +108,8 @@ func truncate(text string) string {
 	return text
 }
 
-// revisionOf returns what a Build records of a commit. It contains only the first line of the
-// message.
+// revisionOf returns the data of a commit that a Build records. It contains only the first line of
+// the message.
 func revisionOf(commit *object.Commit) *buildv1.SourceRevision {
 	subject, _, _ := strings.Cut(strings.TrimSpace(commit.Message), "\n")
 	user := func(signature object.Signature) buildv1.SourceControlUser {

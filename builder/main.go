@@ -46,13 +46,14 @@ func Main() {
 	}
 	if err := run(ctx); err != nil {
 		line, _, _ := strings.Cut(err.Error(), "\n")
-		// The Build contains the error, too.
+		// The Build contains the error too.
 		_ = os.WriteFile(terminationLog, []byte(line+"\n"), 0o600)
 		os.Exit(1)
 	}
 }
 
-// blockLinkLocal runs for a custom builder, which does not have the right to do this.
+// blockLinkLocal blocks link-local addresses before a custom builder starts, because that builder
+// does not have the permission to do so.
 func blockLinkLocal(context.Context) error {
 	err := blockAddresses(resolvConf)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// material is a secret or config map that is part of the source. dir is where it is mounted, and
-// destination its directory in the source.
+// material is a secret or config map that is an input of the build. dir is the directory where it
+// is mounted, and destination its directory in the source.
 type material struct{ dir, destination string }
 
 // materials returns the materials of the Build.
@@ -27,8 +27,8 @@ func (r *run) materials() (list []material) {
 	return list
 }
 
-// files returns the content of each file by name. It skips entries of the kubelet, which begin with
-// two dots.
+// files returns the content of each file by name. It skips the kubelet's internal entries, which
+// begin with two dots.
 func (m material) files() (map[string][]byte, error) {
 	entries, err := os.ReadDir(m.dir)
 	if err != nil {

@@ -32,8 +32,8 @@ type scripts struct {
 // path returns the path of a script, or "" if the script does not exist.
 func (s scripts) path(name string) string { return s.paths[name] }
 
-// findScripts finds each script. It checks the URL of the strategy, .s2i/bin of the source, and the
-// label of the image, in this order.
+// findScripts finds each script. It checks the URL of the strategy, then .s2i/bin of the source,
+// then the label of the image.
 func (a *assembly) findScripts(ctx context.Context) (scripts, error) {
 	result := scripts{paths: map[string]string{}}
 	labels := a.builder.Config.Labels
@@ -62,11 +62,11 @@ func (a *assembly) findScripts(ctx context.Context) (scripts, error) {
 // sourceScripts is the URL of the scripts in the source.
 const sourceScripts = "source:.s2i/bin"
 
-// copiedScript returns the path in the container of a script that is not in the image.
+// copiedScript returns the path in the container of a script that is copied into the image.
 func (a *assembly) copiedScript(name string) string { return path.Join(a.destination, "scripts", name) }
 
-// script returns the path in the container of a script that is at a URL. "" means that the URL has
-// no such script.
+// script returns the path in the container of a script that is below a URL. It returns "" if there
+// is no such script.
 func (a *assembly) script(ctx context.Context, from, name string) (string, error) {
 	scheme, rest, _ := strings.Cut(from, ":")
 	var text []byte
@@ -112,9 +112,9 @@ func readInRoot(dir, name string) ([]byte, error) {
 	return text, nil
 }
 
-// checkUser returns an error unless the user of a builder image is an allowed number. allowed is a
-// list such as "1-" or "0,1000-2000". The image defines the meaning of names, so checkUser rejects
-// names.
+// checkUser returns an error unless the user of a builder image is an allowed UID. allowed is a
+// list such as "1-" or "0,1000-2000". checkUser rejects user names, because the image defines their
+// meaning.
 func checkUser(user, allowed string) error {
 	number, _, _ := strings.Cut(user, ":")
 	uid, err := strconv.ParseUint(number, 10, 32)
@@ -136,8 +136,8 @@ func checkUser(user, allowed string) error {
 	return fmt.Errorf("the user %d is not one of the allowed users (%s): set another USER in the image", uid, allowed)
 }
 
-// withGroup adds the group root to a numeric user. Without it, the engine looks up the group in
-// files of the image, which can be missing.
+// withGroup adds the group root to a numeric user. Without a group, the engine looks up the group
+// in files of the image, which might be missing.
 func withGroup(user string) string {
 	if _, err := strconv.ParseUint(user, 10, 32); err == nil {
 		return user + ":0"

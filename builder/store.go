@@ -30,16 +30,16 @@ type store struct {
 	hasLayers bool
 }
 
-// lockTimeout is how long a build waits for the previous one, which prunes its store after it has
-// reported its end.
+// lockTimeout is the time that a build waits for the previous one, which prunes the store after it
+// has reported its result.
 const lockTimeout = 20 * time.Second
 
-// maxCacheBytes limits the size of a store between builds. maxUnusedAge is how long it keeps unused
-// layers and sources.
+// maxCacheBytes limits the size of a store between builds. maxUnusedAge is the time after which
+// unused layers and sources are deleted.
 const maxCacheBytes, maxUnusedAge = 8 << 30, 14 * 24 * time.Hour
 
-// openStore opens the store on the node. If the node has none, or another build uses it, it returns
-// a store for this build only.
+// openStore opens the store on the node. If the node has none, or another build uses it, openStore
+// returns a store that only this build uses.
 func (r *run) openStore(ctx context.Context) *store {
 	private := &store{dir: r.Work}
 	if r.Cache == "" {
@@ -65,7 +65,8 @@ func (r *run) openStore(ctx context.Context) *store {
 	return s
 }
 
-// lock locks the file. Builds of one configuration that run in parallel do not wait for each other.
+// lock locks the file. A build of a configuration with the run policy Parallel does not wait for
+// another build.
 func (r *run) lock(ctx context.Context, file *os.File) error {
 	timeout := lockTimeout
 	if r.Build.Labels[buildv1.BuildRunPolicyLabel] == string(buildv1.BuildRunPolicyParallel) {
@@ -82,7 +83,8 @@ func (r *run) lock(ctx context.Context, file *os.File) error {
 	return nil
 }
 
-// acquire starts to use the store. It deletes the layers of an unclean store or of another version.
+// acquire prepares the store for this build. It deletes the layers of an unclean store or of
+// another version.
 func (s *store) acquire(version string) (hasLayers bool, err error) {
 	data, err := os.ReadFile(s.cleanMark())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -104,7 +106,7 @@ func (s *store) cleanMark() string { return filepath.Join(s.dir, "whole") }
 
 func (s *store) root() string { return filepath.Join(s.dir, "engine") }
 
-// release prunes the store and marks it as clean for the next build. If the source has secrets, it
+// release prunes the store and marks it as clean for the next build. If hasSecrets is true, it
 // deletes all sources. The process holds the lock until it ends, because the engine keeps files
 // open.
 func (s *store) release(ctx context.Context, e *engine.Engine, version string, hasSecrets bool) error {

@@ -1,5 +1,5 @@
-// Package cli is the client, `oc` and `kubectl`: Kubernetes' own command line tool with OpenShift's
-// commands. It finds the cluster of its host.
+// Package cli is the client, `oc` and `kubectl`: Kubernetes' command-line tool with OpenShift's
+// commands. Without a kubeconfig, it connects to the cluster of its host.
 package cli
 
 import (
@@ -31,8 +31,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/memory"
 )
 
-// New returns the client as a command of another program. The client's own commands are created
-// when it runs, because creating them takes longer than most of that program's work.
+// New returns the client as a command of another program. It creates the client's commands only
+// when the command runs, because that takes longer than most of the other program's work.
 func New(name string) *cobra.Command {
 	return &cobra.Command{
 		Use:                name,
@@ -56,7 +56,7 @@ func Run(name string, args []string) error {
 		}
 	}
 	if editor := os.Getenv("OC_EDITOR"); name == "oc" && editor != "" {
-		// OpenShift 3's name of kubectl's variable.
+		// OC_EDITOR is OpenShift 3's name of kubectl's KUBE_EDITOR.
 		if err := os.Setenv("KUBE_EDITOR", editor); err != nil {
 			return err
 		}
@@ -66,19 +66,20 @@ func Run(name string, args []string) error {
 	for _, note := range notes {
 		fmt.Fprintln(os.Stderr, note)
 	}
-	// A wrong value is reported with the other flags.
+	// An invalid value is reported when the other flags are parsed.
 	_, _ = logs.GlogSetter(kubectl.GetLogVerbosity(args))
 	plugin.ValidPluginFilenamePrefixes = pluginPrefixes(name)
 	kubectldescribe.DescriberFn = describe.For
-	if err := errors.Join(language.Late, build.Teach(), deploymentconfig.Teach(), pod.Teach(), set.Teach()); err != nil {
+	if err := errors.Join(language.Late, build.Register(), deploymentconfig.Register(), pod.Register(), set.Register()); err != nil {
 		return err
 	}
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	return componentcli.RunNoErrOutput(command(name, args, streams))
 }
 
-// oldFlags replaces flags of OpenShift 3, and returns notes about them: --loglevel of every command
-// is now --v, -v of `oc status` is --suggest, and -v of `oc set deployment-hook` is --volumes.
+// oldFlags replaces flags of OpenShift 3: --loglevel is now --v and --logspec is --vmodule for
+// every command, -v of `oc status` is --suggest, and -v of `oc set deployment-hook` is --volumes.
+// It returns a note for each replaced -v.
 func oldFlags(args []string) (current, notes []string) {
 	args = slices.Clone(args)
 	replace := func(i int, flag string) {
@@ -107,8 +108,7 @@ func oldFlags(args []string) (current, notes []string) {
 	return args, notes
 }
 
-// Tree returns the commands of the client as the program called name, `oc` or `kubectl`, for
-// documentation and checks.
+// Tree returns the client's commands for documentation and checks. name is `oc` or `kubectl`.
 func Tree(name string) *cobra.Command {
 	return command(name, nil, genericiooptions.NewTestIOStreamsDiscard())
 }
@@ -160,9 +160,9 @@ needs no kubeconfig. On other machines, set KUBECONFIG or --kubeconfig.`)
 	return root
 }
 
-// kubectlTree returns kubectl's tree of commands. PATH is empty during its creation: otherwise
-// kubectl searches all programs for plugins, for a help text that ours replaces. The search takes a
-// tenth of the creation.
+// kubectlTree returns kubectl's commands. It unsets PATH while kubectl creates them: otherwise,
+// kubectl searches PATH for plugins to list in a help text that Slipway replaces, which takes a
+// tenth of the time.
 func kubectlTree(options kubectl.KubectlOptions) *cobra.Command {
 	path, set := os.LookupEnv("PATH")
 	if set {
@@ -172,9 +172,9 @@ func kubectlTree(options kubectl.KubectlOptions) *cobra.Command {
 	return kubectl.NewKubectlCommand(options)
 }
 
-// runPlugin replaces this process by the plugin for a command line, if root has no such command.
-// Like kubectl, it also searches for plugins below commands such as `create`. It returns if there
-// is no plugin.
+// runPlugin replaces this process with the plugin for a command line, if root does not have the
+// command. Like kubectl, it also runs plugins for missing subcommands of commands such as `create`.
+// It returns if there is no plugin.
 func runPlugin(root *cobra.Command, handler kubectl.PluginHandler, args []string) error {
 	command, rest, err := root.Find(args)
 	if err != nil {
@@ -193,8 +193,8 @@ func runPlugin(root *cobra.Command, handler kubectl.PluginHandler, args []string
 	return nil
 }
 
-// pluginPrefixes returns the prefixes of plugins' file names in PATH: `oc-x` or `kubectl-x` is `oc
-// x`.
+// pluginPrefixes returns the prefixes of plugin file names: oc also runs kubectl's plugins, so that
+// both `oc-x` and `kubectl-x` provide `oc x`.
 func pluginPrefixes(name string) []string {
 	if name == "kubectl" {
 		return []string{name}

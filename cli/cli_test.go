@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// asClient is an environment variable that makes the test binary run as the client with that name.
+// asClient is the environment variable that makes the test binary run as the client that it names.
 const asClient = "SLIPWAY_TEST_CLIENT"
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// client runs the client in its own process, with its own home directory and variables.
+// client runs the client in its own process, with a temporary home directory and the variables env.
 func client(t *testing.T, name string, env []string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	command := exec.Command(os.Args[0], args...)

@@ -34,7 +34,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/template"
 )
 
-// ownCommands returns oc's commands that kubectl lacks. Each comes from the package of its noun.
+// ownCommands returns oc's commands that kubectl does not have, from the package of their noun.
 func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) commandGroup {
 	return commandGroup{
 		top: []*cobra.Command{
@@ -98,8 +98,8 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) comma
 	}
 }
 
-// headings returns the groups of the root's help, in the words of OpenShift 3, and the commands of
-// each. Commands without a group are listed last.
+// headings returns the headings of the root command's help, in OpenShift 3's words, and the names
+// of the commands below each. Other commands are listed last.
 func headings() [][2]string {
 	return [][2]string{
 		{"Basic Commands:", "types login new-project new-app status project projects explain"},
@@ -112,11 +112,11 @@ func headings() [][2]string {
 	}
 }
 
-// commandGroup contains the commands that kubectl lacks.
+// commandGroup contains the commands that kubectl does not have.
 type commandGroup struct {
-	// top contains those of the root.
+	// top contains the subcommands of the root.
 	top []*cobra.Command
-	// below contains those below a command of kubectl such as "create", by its name.
+	// below contains the subcommands of kubectl's commands, such as "create", by parent.
 	below map[string][]*cobra.Command
 }
 

@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// incompleteConfiguration is what the client of OpenShift 3 prints before the first login.
+// incompleteConfiguration is the message of OpenShift 3's client before the first login.
 const incompleteConfiguration = `Missing or incomplete configuration info.  Please login or point to an existing, complete config file:
 
   1. Log in to a server: oc login URL
@@ -23,9 +23,9 @@ const incompleteConfiguration = `Missing or incomplete configuration info.  Plea
 
 To view or setup config directly use the 'config' command.`
 
-// connectionFlags returns the flags that all commands have for the connection to a server. A
-// connection has the name of the program. If no server is configured, the first request fails:
-// kubectl would connect to port 8080 of this machine.
+// connectionFlags returns the flags with which every command connects to a server. name, the name
+// of the program, is part of the user agent. If no server is configured, the first request of oc
+// ends the program. kubectl keeps its default server, port 8080 of this machine.
 func connectionFlags(name string) *genericclioptions.ConfigFlags {
 	flags := genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50)
 	if name == "kubectl" { // with these flags kubectl asks users without credentials for a password
@@ -42,18 +42,18 @@ func connectionFlags(name string) *genericclioptions.ConfigFlags {
 	return flags
 }
 
-// notConfigured ends the program at the first request. Commands that send no request work without a
-// server.
+// notConfigured is a transport that ends the program at the first request. Commands that send no
+// requests work without a server.
 type notConfigured struct{}
 
-// RoundTrip reports that no server is configured.
+// RoundTrip prints that no server is configured, and exits.
 func (notConfigured) RoundTrip(*http.Request) (*http.Response, error) {
 	err := errors.New(incompleteConfiguration)
 	util.CheckErr(err)
 	return nil, err
 }
 
-// hasServer reports whether the server of a connection is configured, and not the default.
+// hasServer reports whether flags, the environment or a kubeconfig set the server of a connection.
 func hasServer(flags *genericclioptions.ConfigFlags, config *rest.Config) bool {
 	if os.Getenv("KUBERNETES_MASTER") != "" || *flags.APIServer != "" || config.Host != clientcmd.ClusterDefaults.Server {
 		return true
@@ -72,7 +72,7 @@ func hasServer(flags *genericclioptions.ConfigFlags, config *rest.Config) bool {
 
 // addOldGlobalFlags adds the global flags of OpenShift 3 that have another name in kubectl.
 func addOldGlobalFlags(root *cobra.Command) {
-	// The commands below "config" have their own flag for the file.
+	// The commands below "config" have a separate flag for the file.
 	if config, _, err := root.Find([]string{"config"}); err == nil {
 		if flag := config.PersistentFlags().Lookup("kubeconfig"); flag != nil {
 			alias := *flag
@@ -87,8 +87,8 @@ func addOldGlobalFlags(root *cobra.Command) {
 	}
 }
 
-// warnAboutUnknownFields makes commands that validate manifests warn about unknown fields, as the
-// client of OpenShift 3 accepted them. --validate=strict refuses them.
+// warnAboutUnknownFields changes the default of --validate from strict to warn, in all commands
+// that have the flag, because OpenShift 3's client accepted unknown fields.
 func warnAboutUnknownFields(command *cobra.Command) {
 	for _, child := range command.Commands() {
 		warnAboutUnknownFields(child)

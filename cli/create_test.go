@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestObjectsAreCreatedFromFlags runs commands below `oc create` without a server. The golden files
-// contain the objects.
+// TestObjectsAreCreatedFromFlags runs `oc create` commands without a server, and compares the
+// objects with golden files.
 func TestObjectsAreCreatedFromFlags(t *testing.T) {
 	for name, args := range map[string]string{
 		"clusterquota":    "clusterquota for-bob --project-annotation-selector=openshift.io/requester=bob --project-label-selector=a=b --hard=pods=10 --hard=secrets=20,requests.cpu=500m",

@@ -7,8 +7,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// newCluster returns `oc cluster`, which in OpenShift 3 ran a cluster in containers. Its commands
-// say which commands of Slipway do the same.
+// newCluster returns `oc cluster`, which in OpenShift 3 ran a cluster in containers. Each of its
+// commands fails and names the corresponding command of Slipway.
 func newCluster() *cobra.Command {
 	cluster := elsewhere("cluster", "cluster", "slipway up, slipway down or slipway status")
 	for name, instead := range map[string]string{
@@ -24,10 +24,10 @@ func newMustGather() *cobra.Command {
 	return elsewhere("adm must-gather", "must-gather", "slipway status -o json, slipway logs --tail -1 and oc get events -A on each host, which print what it would collect")
 }
 
-// elsewhereAnnotation marks commands that only say what to run instead.
+// elsewhereAnnotation marks commands that only name another command.
 const elsewhereAnnotation = "slipway.openshift.io/elsewhere"
 
-// elsewhere returns a command that says what to run instead.
+// elsewhere returns a command that always fails, with an error that says what to run instead.
 func elsewhere(path, name, instead string) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Short: "See " + instead, Hidden: true, DisableFlagParsing: true,

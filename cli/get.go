@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/export"
 )
 
-// newGet returns `oc get`: kubectl's command, with OpenShift 3's flag to list objects that have
-// ended.
+// newGet returns `oc get`: kubectl's command with OpenShift 3's flags --show-all, which has no
+// effect, and --export.
 func newGet(name string, factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := get.NewCmdGet(name, factory, streams)
 	flags := command.Flags()

@@ -9,12 +9,12 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// noKind matches kubectl's message about a manifest with an unknown kind, for a user who cannot
-// list the kinds that the cluster's administrator defined.
+// noKind matches kubectl's message about a manifest of an unknown kind, if the user may not list
+// CustomResourceDefinitions.
 var noKind = regexp.MustCompile(`error validating data: failed to check CRD: .*`)
 
-// withHint replaces the parts of an error that speak of the client's requests instead of the user's
-// problem, and adds a remedy.
+// withHint rewrites errors that describe the client's requests instead of the user's problem, and
+// adds a remedy.
 func withHint(message string) string {
 	const kinds = "to list the kinds of the server, use: oc api-resources"
 	if noKind.MatchString(message) {
@@ -27,8 +27,8 @@ func withHint(message string) string {
 	return message
 }
 
-// suggestCommands makes commands with subcommands name similar ones if an argument is none of them,
-// as cobra's root does.
+// suggestCommands makes commands with subcommands suggest similar names for an unknown subcommand,
+// as cobra does for the root command.
 func suggestCommands(command *cobra.Command) {
 	for _, child := range command.Commands() {
 		suggestCommands(child)

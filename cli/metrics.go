@@ -11,13 +11,13 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// metricsGroup is the API group of the usage of pods and nodes. A metrics server adds it to the
-// cluster.
+// metricsGroup is the API group of the resource usage of pods and nodes. A metrics server serves
+// it.
 const metricsGroup = "metrics.k8s.io"
 
 const installMetrics = "install metrics-server (https://github.com/kubernetes-sigs/metrics-server), which serves " + metricsGroup
 
-// explainMissingMetrics makes the commands that need metrics say what to do in a cluster without.
+// explainMissingMetrics makes the commands that need metrics explain what to do if there are none.
 func explainMissingMetrics(root *cobra.Command, factory util.Factory, errOut io.Writer) {
 	for _, path := range [][]string{{"top", "node"}, {"top", "pod"}, {"adm", "top", "node"}, {"adm", "top", "pod"}} {
 		if command, rest, err := root.Find(path); err == nil && len(rest) == 0 {
@@ -42,14 +42,14 @@ func explainMissingMetrics(root *cobra.Command, factory util.Factory, errOut io.
 	}
 }
 
-// lacksMetrics reports whether the cluster has no metrics API. If the server does not answer, the
-// command itself reports that.
+// lacksMetrics reports whether the server has no metrics API. It returns false if the server does
+// not respond, because the command then reports a better error.
 func lacksMetrics(factory util.Factory) bool {
 	client, err := factory.ToDiscoveryClient()
 	if err != nil {
 		return false
 	}
-	client.Invalidate() // the server can have been installed since the last command
+	client.Invalidate() // the metrics server might have been installed since the last command
 	groups, err := client.ServerGroups()
 	return err == nil && !slices.ContainsFunc(groups.Groups, func(g metav1.APIGroup) bool { return g.Name == metricsGroup })
 }

@@ -10,21 +10,22 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// oldFlag is a flag of OpenShift 3 that has no effect in current Kubernetes. Commands accept it and
-// print the reason.
+// oldFlag is a flag of OpenShift 3 that current Kubernetes does not have. Commands accept it,
+// ignore it, and print the reason.
 type oldFlag struct {
 	name, reason string
 	boolean      bool
-	commands     string // paths below the root, separated by commas
+	commands     string // paths of commands below the root, separated by commas
 }
 
 const (
 	noInitializers = "initializers no longer exist, and all objects are included"
 	noGenerators   = "the object has one form only"
 	noHeapster     = "usage comes from the metrics API"
+	noRegistry     = "the cluster stores the manifests of images"
 )
 
-// flagsWithoutEffect returns the flags without an effect.
+// flagsWithoutEffect returns the flags that are accepted and ignored.
 func flagsWithoutEffect() []oldFlag {
 	const create = "create clusterrolebinding,create configmap,create deployment,create namespace,create poddisruptionbudget," +
 		"create priorityclass,create quota,create rolebinding,create secret docker-registry,create secret generic," +
@@ -34,6 +35,13 @@ func flagsWithoutEffect() []oldFlag {
 		{"include-uninitialized", noInitializers, true, "annotate,apply,apply edit-last-applied,delete,describe,edit,get,label,set image,set resources"},
 		{"use-openapi-print-columns", "the server prints tables", true, "get"},
 		{"generator", noGenerators, false, create},
+		{"service-generator", noGenerators, false, "run"},
+		{"validate", "the server validates routes", true, "create route edge,create route passthrough,create route reencrypt"},
+		{"validate", "the command contacts no server", true, "convert"},
+		{"local", "the command contacts no server", true, "convert"},
+		{"output-version", "objects have the version that the cluster serves", false, "convert"},
+		{"registry-url", noRegistry, false, "adm verify-image-signature"},
+		{"insecure", noRegistry, true, "adm verify-image-signature"},
 		{"heapster-namespace", noHeapster, false, "adm top node,adm top pod"},
 		{"heapster-port", noHeapster, false, "adm top node,adm top pod"},
 		{"heapster-scheme", noHeapster, false, "adm top node,adm top pod"},
@@ -41,15 +49,15 @@ func flagsWithoutEffect() []oldFlag {
 	}
 }
 
-// printingCommands are commands that print objects and accept the flags of OpenShift 3 for tables.
+// printingCommands returns the commands that accept OpenShift 3's flags for tables.
 func printingCommands() []string {
 	return []string{
 		"adm ipfailover", "adm manage-node", "adm migrate image-references", "adm migrate legacy-hpa", "adm migrate storage",
-		"adm policy reconcile-sccs", "adm registry", "adm router", "debug",
+		"adm policy reconcile-sccs", "adm registry", "adm router", "debug", "ex ipfailover",
 	}
 }
 
-// acceptOldFlags adds flags of OpenShift 3 that have another name or no effect now.
+// acceptOldFlags adds flags of OpenShift 3 that were renamed or have no effect.
 func acceptOldFlags(root *cobra.Command) {
 	for _, old := range flagsWithoutEffect() {
 		for path := range strings.SplitSeq(old.commands, ",") {
@@ -70,6 +78,11 @@ func acceptOldFlags(root *cobra.Command) {
 			objects.AddOldPrintFlags(command)
 		}
 	}
+	for _, path := range []string{"import-image", "secrets unlink"} {
+		if command, rest, err := root.Find(strings.Fields(path)); err == nil && len(rest) == 0 {
+			objects.AddPrintFlagsWithoutEffect(command)
+		}
+	}
 	if flags := flagsOf(root, "apply"); flags != nil && flags.Lookup("prune-allowlist") != nil {
 		alias := *flags.Lookup("prune-allowlist")
 		alias.Name, alias.Hidden = "prune-whitelist", true
@@ -77,7 +90,7 @@ func acceptOldFlags(root *cobra.Command) {
 	}
 }
 
-// flagsOf returns the flags of the command with a path, or nil.
+// flagsOf returns the flags of the command with a path, or nil if there is no such command.
 func flagsOf(root *cobra.Command, path string) *pflag.FlagSet {
 	command, rest, err := root.Find(strings.Fields(path))
 	if err != nil || len(rest) > 0 {

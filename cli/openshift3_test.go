@@ -11,13 +11,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// openshift3 is the table of the commands and flags of OpenShift 3.11's client. Its columns are the
-// command, the flags that it has here, the flags that it doesn't have, and the reason.
+// openshift3 is a table of the commands and flags of OpenShift 3.11's client. Its columns are the
+// command, the flags that Slipway's oc has, the flags that it does not have, and the reason.
 const openshift3 = "../docs/oc-3.11.tsv"
 
-// TestOpenShift3CommandsAreServedAsDocumented compares the table with the tree of commands, in both
-// directions: a flag that is listed as served exists, a flag that is listed as missing does not.
-// With OC311_UPDATE=1, it sorts the flags into the two columns.
+// TestOpenShift3CommandsAreServedAsDocumented checks that oc has exactly the flags that the table
+// lists as served. With OC311_UPDATE=1, it sorts the flags into the two columns.
 func TestOpenShift3CommandsAreServedAsDocumented(t *testing.T) {
 	text, err := os.ReadFile(openshift3)
 	if err != nil {
@@ -61,7 +60,8 @@ func TestOpenShift3CommandsAreServedAsDocumented(t *testing.T) {
 	}
 }
 
-// commandOf returns the command of a path such as "oc adm policy", or nil.
+// commandOf returns the command with a path such as "oc adm policy". It returns nil if there is no
+// such command, or if the command only names a replacement.
 func commandOf(root *cobra.Command, path string) *cobra.Command {
 	command, rest, err := root.Find(strings.Fields(path)[1:])
 	if err != nil || len(rest) > 0 || command.Annotations[elsewhereAnnotation] != "" {
@@ -70,7 +70,7 @@ func commandOf(root *cobra.Command, path string) *cobra.Command {
 	return command
 }
 
-// sortFlags sorts flags by whether a command has them.
+// sortFlags divides flags into those that a command has and those that it does not have.
 func sortFlags(command *cobra.Command, flags []string) (names, missing []string) {
 	slices.Sort(flags)
 	for _, name := range flags {
@@ -85,10 +85,10 @@ func sortFlags(command *cobra.Command, flags []string) (names, missing []string)
 
 func hasFlag(command *cobra.Command, name string) bool {
 	if strings.TrimLeft(name, "-") == "help" || name == "-h" {
-		return true // cobra adds it when a command runs
+		return true // cobra adds help when a command runs
 	}
 	if current, _ := oldFlags([]string{"get", name}); current[1] != name {
-		return true // has another name now
+		return true // was renamed
 	}
 	for _, set := range []*pflag.FlagSet{command.Flags(), command.InheritedFlags()} {
 		if long, ok := strings.CutPrefix(name, "--"); ok && set.Lookup(long) != nil {

@@ -22,8 +22,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// renameLate replaces kubectl by name when a command prints text. Renaming all commands at the
-// start takes a third of the time in which they are created.
+// renameLate replaces kubectl with name when a command prints text. Renaming all commands at
+// startup would take a third of the time in which they are created.
 func renameLate(root *cobra.Command, name string, args []string) {
 	help, usage := root.HelpFunc(), root.UsageFunc()
 	root.SetHelpFunc(func(command *cobra.Command, args []string) {
@@ -34,7 +34,7 @@ func renameLate(root *cobra.Command, name string, args []string) {
 		rename(command, name)
 		return usage(command)
 	})
-	// Descriptions of commands and flags.
+	// Completion prints the descriptions of commands and flags.
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		rename(root, name)
 	}
@@ -43,7 +43,7 @@ func renameLate(root *cobra.Command, name string, args []string) {
 	}
 }
 
-// rename replaces kubectl by name in the help of a command and its subcommands.
+// rename replaces kubectl with name in the help of a command and its subcommands.
 func rename(command *cobra.Command, name string) {
 	for _, text := range []*string{&command.Short, &command.Long, &command.Example, &command.Deprecated} {
 		*text = renameText(*text, name)
@@ -54,17 +54,18 @@ func rename(command *cobra.Command, name string) {
 	}
 }
 
-// word matches kubectl together with everything that makes it part of a longer word: an address, an
-// annotation, a file name.
+// word matches kubectl and the characters around it that belong to the same word, such as a URL, an
+// annotation or a file name.
 var word = regexp.MustCompile(`[\w./:-]*kubectl[\w./:-]*`)
 
-// completion matches the functions and files of shell completion, which contain the program's name.
+// completion matches the functions and files of shell completion, whose names contain the program's
+// name.
 var completion = regexp.MustCompile(`(^__start_|/_|completion\.d/)kubectl$`)
 
 // renameText replaces the program kubectl by name. It keeps words that only contain it, such as
 // kubectl.kubernetes.io/last-applied-configuration.
 func renameText(text, name string) string {
-	if !strings.Contains(text, "kubectl") { // most texts; the expression is slow
+	if !strings.Contains(text, "kubectl") { // avoid the slow expression for most texts
 		return text
 	}
 	return word.ReplaceAllStringFunc(text, func(match string) string {
@@ -76,19 +77,21 @@ func renameText(text, name string) string {
 	})
 }
 
-// newName is a writer that replaces kubectl by the program's name.
+// newName is a writer that replaces kubectl with the program's name. Each write must contain whole
+// words.
 type newName struct {
 	io.Writer
 	name string
 }
 
-// Write writes a text. Each hint is one write.
+// Write writes the renamed text. It always returns the length of the original.
 func (r newName) Write(text []byte) (int, error) {
 	_, err := io.WriteString(r.Writer, renameText(string(text), r.name))
 	return len(text), err
 }
 
-// fatal ends the process as kubectl does, with the program's name in its message.
+// fatal returns a function that prints a message under the program's name and exits, as kubectl
+// does.
 func fatal(name string, streams genericiooptions.IOStreams) func(message string, code int) {
 	return func(message string, code int) {
 		if message != "" {
@@ -98,7 +101,7 @@ func fatal(name string, streams genericiooptions.IOStreams) func(message string,
 	}
 }
 
-// underOurName contains kubectl's commands whose output contains the program's name.
+// underOurName returns the kubectl commands whose output contains the program's name.
 func underOurName(name string, flags *genericclioptions.ConfigFlags, factory util.Factory, streams genericiooptions.IOStreams) []*cobra.Command {
 	hints := genericiooptions.IOStreams{In: streams.In, Out: newName{streams.Out, name}, ErrOut: newName{streams.ErrOut, name}}
 	return []*cobra.Command{

@@ -10,7 +10,7 @@ func TestRenameText(t *testing.T) {
 		{"an annotation", "the kubectl.kubernetes.io/default-container annotation", "the kubectl.kubernetes.io/default-container annotation"},
 		{"an address", "https://kubernetes.io/docs/reference/kubectl/", "https://kubernetes.io/docs/reference/kubectl/"},
 		{"a field manager", "kubectl-client-side-apply", "kubectl-client-side-apply"},
-		{"a plug-in", "begins with kubectl-", "begins with kubectl-"},
+		{"a plugin", "begins with kubectl-", "begins with kubectl-"},
 		{"shell functions", "complete -F __start_kubectl k", "complete -F __start_oc k"},
 		{"completion files", "/etc/bash_completion.d/kubectl and ${fpath[1]}/_kubectl", "/etc/bash_completion.d/oc and ${fpath[1]}/_oc"},
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestDeploymentConfigsAreSet runs commands below `oc set` without a server; the golden files have
-// the objects.
+// TestDeploymentConfigsAreSet runs `oc set` commands on a DeploymentConfig without a server, and
+// compares the results with golden files.
 func TestDeploymentConfigsAreSet(t *testing.T) {
 	for name, args := range map[string]string{
 		"env":            "set env A=b",
@@ -116,8 +116,8 @@ func TestHooksOfDeploymentsAreRemoved(t *testing.T) {
 	}
 }
 
-// TestBackendsOfRoutesAreSet does the same with a Route whose backends have the weights 90, 10 and
-// 50.
+// TestBackendsOfRoutesAreSet runs `oc set route-backends` on a Route whose backends have the
+// weights 90, 10 and 50.
 func TestBackendsOfRoutesAreSet(t *testing.T) {
 	for args, want := range map[string]string{
 		"--zero":                "prod=0 canary=0 dark=0",
@@ -156,7 +156,7 @@ func TestBackendsOfRoutesAreSet(t *testing.T) {
 	Golden(t, "set-backends.golden", stdout)
 }
 
-// beforeWords returns the words of a command line with flags before its --.
+// beforeWords returns the words of a command line, with flags inserted before --.
 func beforeWords(args string, flags ...string) []string {
 	words := strings.Fields(args)
 	at := slices.Index(words, "--")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// local runs `oc set` on the objects of a file, without a server.
+// local runs `oc set` on the objects in testdata/file, without a server.
 func local(t *testing.T, file, args string, more ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	words := strings.Fields(args)
@@ -16,7 +16,7 @@ func local(t *testing.T, file, args string, more ...string) (stdout, stderr stri
 	return client(t, "oc", nil, append(words, more...)...)
 }
 
-// stored writes objects to a file.
+// stored writes objects to a file and returns its path.
 func stored(t *testing.T, objects string) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "objects.yaml")

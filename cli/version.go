@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/version"
 )
 
-// newVersion returns `oc version`, which has the output of OpenShift 3's client. With -o, it has
-// that of kubectl.
+// newVersion returns `oc version`. Its output is that of OpenShift 3's client, or with -o that of
+// kubectl.
 func newVersion(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := kubectl.NewCmdVersion(factory, streams)
 	structured := command.Run
@@ -41,7 +41,7 @@ func writeClientVersion(out io.Writer) {
 	fmt.Fprintf(out, "oc %s\nkubernetes %s\nfeatures: Basic-Auth\n", version.OpenShift(), componentversion.Get().GitVersion)
 }
 
-// writeServerVersion prints the version of the server, if the kubeconfig has one.
+// writeServerVersion prints the version of the server. It prints nothing without a kubeconfig.
 func writeServerVersion(ctx context.Context, factory util.Factory, out io.Writer) error {
 	client, err := factory.ToDiscoveryClient()
 	if clientcmd.IsEmptyConfig(err) {

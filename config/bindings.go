@@ -19,33 +19,62 @@ type Binding struct {
 	Setting, File string
 }
 
-// Bindings returns the addresses that the components bind. file is the configuration file that
-// replaces the files of the data directory, or "".
+// binding is a Binding whose address is not parsed.
+type binding struct{ use, network, address, setting, file string }
+
+// Bindings returns the addresses in the configuration to which components bind. These include the
+// registry's, even if the registry is disabled, but not the ports of the router. file is the
+// configuration file that replaces the files of the data directory, or "".
 func (c *Config) Bindings(file string) ([]Binding, error) {
-	master, node := filepath.Clean(MasterFile(c.DataDir)), filepath.Clean(NodeFile(c.DataDir))
-	if file != "" {
-		master, node = file, file
-	}
-	type binding struct{ use, network, address, setting, file string }
+	return parseBindings(append(c.masterBindings(file), c.nodeBindings(file)...))
+}
+
+// NodeBindings is Bindings for a host that is only a node. Its balancer has the port of the API.
+func (c *Config) NodeBindings(file string) ([]Binding, error) {
+	_, port := c.Master.APIAddress()
+	api := binding{"API of the masters", "tcp", joined("127.0.0.1", port), "servingInfo.bindAddress", fileOr(file, MasterFile(c.DataDir))}
+	return parseBindings(append([]binding{api}, c.nodeBindings(file)...))
+}
+
+func (c *Config) masterBindings(file string) []binding {
+	file = fileOr(file, MasterFile(c.DataDir))
 	list := []binding{
-		{"API", "tcp", joined(c.Master.APIAddress()), "servingInfo.bindAddress", master},
-		{"etcd", "tcp", c.Master.EtcdAddress(), "etcdConfig.address", master},
-		{"etcd peers", "tcp", c.Master.EtcdPeerAddress(), "etcdConfig.peerAddress", master},
-		{"registry", "tcp", c.Master.Slipway.Registry.BindAddress, "slipway.registry.bindAddress", master},
-		{"kubelet", "tcp", joined(c.Node.KubeletAddress()), "servingInfo.bindAddress", node},
-		{"proxy health", "tcp", c.Node.ProxyHealthAddress(), "proxyArguments.healthz-bind-address", node},
-		{"DNS", "tcp", c.Node.DNSAddress(), "dnsBindAddress", node},
-		{"DNS", "udp", c.Node.DNSAddress(), "dnsBindAddress", node},
+		{"API", "tcp", joined(c.Master.APIAddress()), "servingInfo.bindAddress", file},
+		{"etcd", "tcp", c.Master.EtcdAddress(), "etcdConfig.address", file},
+		{"etcd peers", "tcp", c.Master.EtcdPeerAddress(), "etcdConfig.peerAddress", file},
+		{"registry", "tcp", c.Master.Slipway.Registry.BindAddress, "slipway.registry.bindAddress", file},
 	}
 	if settings := c.Master.DNSConfig; settings != nil {
 		for _, network := range []string{"tcp", "udp"} {
-			list = append(list, binding{"DNS of the master", network, settings.BindAddress, "dnsConfig.bindAddress", master})
+			list = append(list, binding{"DNS of the master", network, settings.BindAddress, "dnsConfig.bindAddress", file})
 		}
 	}
-	if metrics := last(c.Node.ProxyArguments["metrics-bind-address"], ""); metrics != "" {
-		list = append(list, binding{"proxy metrics", "tcp", metrics, "proxyArguments.metrics-bind-address", node})
+	return list
+}
+
+func (c *Config) nodeBindings(file string) []binding {
+	file = fileOr(file, NodeFile(c.DataDir))
+	list := []binding{
+		{"kubelet", "tcp", joined(c.Node.KubeletAddress()), "servingInfo.bindAddress", file},
+		{"proxy health", "tcp", c.Node.ProxyHealthAddress(), "proxyArguments.healthz-bind-address", file},
+		{"DNS", "tcp", c.Node.DNSAddress(), "dnsBindAddress", file},
+		{"DNS", "udp", c.Node.DNSAddress(), "dnsBindAddress", file},
 	}
-	var bindings []Binding
+	if metrics := last(c.Node.ProxyArguments["metrics-bind-address"], ""); metrics != "" {
+		list = append(list, binding{"proxy metrics", "tcp", metrics, "proxyArguments.metrics-bind-address", file})
+	}
+	return list
+}
+
+// fileOr returns file, or the default if file is "".
+func fileOr(file, defaultFile string) string {
+	if file != "" {
+		return file
+	}
+	return filepath.Clean(defaultFile)
+}
+
+func parseBindings(list []binding) (bindings []Binding, err error) {
 	for _, b := range list {
 		address, err := netip.ParseAddrPort(b.address)
 		if err != nil {

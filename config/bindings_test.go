@@ -60,3 +60,24 @@ func TestBindingsNameTheFileOfEachSetting(t *testing.T) {
 		}
 	}
 }
+
+func TestNodeBindsThePortOfTheMasters(t *testing.T) {
+	c, err := Load(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bindings, err := c.NodeBindings("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var uses []string
+	for _, b := range bindings {
+		uses = append(uses, b.Use)
+	}
+	if got := strings.Join(uses, ", "); got != "API of the masters, kubelet, proxy health, DNS, DNS" {
+		t.Errorf("a node binds %s", got)
+	}
+	if got := bindings[0].Address.String(); got != "127.0.0.1:8443" {
+		t.Errorf("the balancer binds %s", got)
+	}
+}

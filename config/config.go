@@ -31,6 +31,8 @@ type Config struct {
 	Scheduler Scheduler
 
 	master, node *document
+	// graduated are the feature gates that removeGraduatedGates removed, as Ignored prints them.
+	graduated []string
 }
 
 // Load reads the configuration of the host whose data directory is dataDir.
@@ -64,6 +66,7 @@ func LoadAnyway(dataDir, file string) (*Config, error) {
 	c := &Config{DataDir: dataDir}
 	problems := c.read(file)
 	c.complete()
+	problems = append(problems, c.removeGraduatedGates()...)
 	problems = append(append(problems, c.readScheduler()...), c.validate()...)
 	if len(problems) > 0 {
 		return c, problems.sorted()

@@ -20,7 +20,7 @@ func load(t *testing.T, name string) (*Config, error) {
 	return Load(t.TempDir(), filepath.Join("testdata", name))
 }
 
-// golden compares text with a file of testdata.
+// golden compares text with a file in testdata.
 func golden(t *testing.T, name, text string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

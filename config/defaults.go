@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
 // dnsAddress is the default address of the node's DNS server for pods: a link-local address that is
@@ -50,6 +52,8 @@ func DefaultMaster(c *MasterConfig, dataDir string) {
 		}}
 		network.DeprecatedClusterNetworkCIDR, network.DeprecatedHostSubnetLength = "", 0
 	}
+	fill(&network.NetworkPluginName, networkplugin.Default)
+	fill(&network.VXLANPort, 4789)
 	fill(&network.ServiceNetworkCIDR, kube.ServicesSubnet)
 	fill(&network.ServiceNetworkCIDR, "172.30.0.0/16")
 	fill(&kube.ServicesSubnet, network.ServiceNetworkCIDR)
@@ -84,6 +88,7 @@ func DefaultMaster(c *MasterConfig, dataDir string) {
 		c.Slipway.EncryptSecrets = &encrypt
 	}
 	fill(&c.Slipway.CertificateLifetime, metav1.Duration{Duration: 365 * 24 * time.Hour})
+	fill(&c.Slipway.Descheduler.Interval, metav1.Duration{Duration: 5 * time.Minute})
 	fill(&c.Slipway.CALifetime, metav1.Duration{Duration: 10 * 365 * 24 * time.Hour})
 }
 
@@ -197,6 +202,8 @@ func DefaultNode(c *NodeConfig, dataDir, hostName string) {
 
 	fill(&c.Slipway.Bridge, "slipway0")
 	fill(&c.Slipway.DNSDevice, "slipway-dns")
+	fill(&c.Slipway.VXLANDevice, "vxlan_sys_4789")
+	fill(&c.Slipway.PodTransport, "auto")
 	fill(&c.Slipway.NFTTable, "slipway")
 	fill(&c.Slipway.CgroupRoot, cgroupRoot(dataDir))
 	fill(&c.Slipway.ContainerdDirectory, filepath.Join(dataDir, "containerd"))

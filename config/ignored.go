@@ -36,6 +36,8 @@ func supported(kind string) []string {
 			"networkConfig.hostSubnetLength",
 			"networkConfig.clusterNetworks",
 			"networkConfig.serviceNetworkCIDR",
+			"networkConfig.networkPluginName",
+			"networkConfig.vxlanPort",
 			"networkConfig.externalIPNetworkCIDRs",
 			"networkConfig.ingressIPNetworkCIDR",
 			"auditConfig.enabled",
@@ -84,6 +86,11 @@ func supported(kind string) []string {
 		"networkConfig.mtu",
 		"volumeDirectory",
 		"podManifestConfig",
+		"authConfig.authenticationCacheTTL",
+		"authConfig.authorizationCacheTTL",
+		"masterClientConnectionOverrides.contentType",
+		"masterClientConnectionOverrides.qps",
+		"masterClientConnectionOverrides.burst",
 		"kubeletArguments",
 		"proxyArguments",
 		"slipway",
@@ -99,8 +106,8 @@ func pluginKeys() []string {
 	return keys
 }
 
-// Ignored lists the keys that the files set and this version ignores, such as `MasterConfig:
-// networkConfig.networkPluginName`. If Ignored ignores all keys of a block, it lists only the
+// Ignored lists the keys that the files set and this version ignores, such as `NodeConfig:
+// iptablesSyncPeriod`. If Ignored ignores all keys of a block, it lists only the
 // block. It omits keys with an empty value (null, false, 0, "", empty lists and mappings).
 func (c *Config) Ignored() []string {
 	list := ignored(masterKind, c.master)
@@ -110,7 +117,7 @@ func (c *Config) Ignored() []string {
 	if c.Scheduler.missing() {
 		list = append(list, masterKind+": kubernetesMasterConfig.schedulerConfigFile, because there is no such file")
 	}
-	return append(list, ignored(nodeKind, c.node)...)
+	return append(append(list, ignored(nodeKind, c.node)...), c.graduated...)
 }
 
 func ignored(kind string, d *document) []string {

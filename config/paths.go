@@ -38,6 +38,7 @@ func (c *MasterConfig) paths() []*string {
 		&c.Slipway.Registry.Directory,
 		&c.Slipway.Registry.Configuration,
 		&c.Slipway.Registry.SignatureDirectory,
+		&c.Slipway.Descheduler.PolicyConfigFile,
 	)
 	for i := range accounts.PublicKeyFiles {
 		list = append(list, &accounts.PublicKeyFiles[i])

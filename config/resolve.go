@@ -195,6 +195,19 @@ func (c *NodeConfig) ManifestDir() (path string, interval time.Duration) {
 	return c.PodManifestConfig.Path, time.Duration(c.PodManifestConfig.FileCheckIntervalSeconds) * time.Second
 }
 
+// CacheTTLs returns how long the kubelet caches who a client is and what it can do. nil means the
+// default of Kubernetes.
+func (c *NodeConfig) CacheTTLs() (authentication, authorization *time.Duration) {
+	read := func(text string) *time.Duration {
+		ttl, err := time.ParseDuration(text)
+		if err != nil {
+			return nil
+		}
+		return &ttl
+	}
+	return read(c.AuthConfig.AuthenticationCacheTTL), read(c.AuthConfig.AuthorizationCacheTTL)
+}
+
 func (c *NodeConfig) kubeletArgument(name string) string { return last(c.KubeletArguments[name], "") }
 
 func splitAddress(address string) (host string, port int) {

@@ -55,7 +55,7 @@ func (d *decoder) scalar(node *yaml.Node, v reflect.Value, key string) {
 	d.record(key, !v.IsZero())
 }
 
-// unmarshal decodes a type that implements json.Unmarshaler.
+// unmarshal decodes a node as JSON, for types that implement json.Unmarshaler.
 func (d *decoder) unmarshal(node *yaml.Node, target json.Unmarshaler, key string) {
 	value := d.free(node, key)
 	data, err := json.Marshal(value)

@@ -39,6 +39,19 @@ type MasterExtension struct {
 	// Outbound limits the servers that Slipway connects to on behalf of users.
 	// Outbound says where the platform connects for users.
 	Outbound Outbound `json:"outbound"`
+	// Descheduler evicts pods that would be better on other nodes. It is off by default.
+	Descheduler Descheduler `json:"descheduler"`
+}
+
+// Descheduler configures the descheduler of the control plane. A Job can run it, too, as in
+// OpenShift 3.
+type Descheduler struct {
+	// PolicyConfigFile is a DeschedulerPolicy. The descheduler is off without it.
+	PolicyConfigFile string `json:"policyConfigFile"`
+	// Interval is the time between two passes, five minutes by default.
+	Interval metav1.Duration `json:"interval"`
+	// DryRun only logs which pods a pass would evict.
+	DryRun bool `json:"dryRun"`
 }
 
 // Outbound lists servers that Slipway can connect to on behalf of users: registries of imported
@@ -97,6 +110,13 @@ type NodeExtension struct {
 	// DNSDevice is the network device with the address of dnsBindAddress, at most 15
 	// characters, `slipway-dns` by default.
 	DNSDevice string `json:"dnsDevice"`
+	// VXLANDevice is the VXLAN device to the pods of other hosts, at most 15 characters,
+	// `vxlan_sys_4789` by default.
+	VXLANDevice string `json:"vxlanDevice"`
+	// PodTransport is how packets of pods get to other hosts: `auto`, the default, sends them
+	// directly to hosts on a network segment of this host, and in VXLAN to others; `vxlan` sends
+	// all in VXLAN; `host-gw` sends all directly, and reaches no others. Set it on all hosts.
+	PodTransport string `json:"podTransport"`
 	// NFTTable is the nftables table with the rules of the pod network, `slipway` by default.
 	NFTTable string `json:"nftTable"`
 	// CgroupRoot is the cgroup of pods and of the host's own processes: `/slipway`, with a suffix

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/validation"
 	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
 // validate returns the invalid values of a completed configuration.
@@ -100,6 +103,9 @@ func (c *checker) master(m *MasterConfig) []netip.Prefix {
 		c.fail("slipway.caLifetime", "is %s, must not be shorter than certificateLifetime, %s",
 			lifetime, m.Slipway.CertificateLifetime.Duration)
 	}
+	if interval := m.Slipway.Descheduler.Interval.Duration; interval < time.Second {
+		c.fail("slipway.descheduler.interval", "is %s, must be at least 1s", interval)
+	}
 	return c.networks(m)
 }
 
@@ -141,6 +147,12 @@ func (c *checker) url(key, value string) {
 // networks checks that the networks are large enough and do not overlap.
 func (c *checker) networks(m *MasterConfig) []netip.Prefix {
 	n := &m.NetworkConfig
+	if !slices.Contains(networkplugin.Names(), n.NetworkPluginName) {
+		c.fail("networkConfig.networkPluginName", "is %q; must be one of %s", n.NetworkPluginName, strings.Join(networkplugin.Names(), ", "))
+	}
+	if port := n.VXLANPort; port > 65535 {
+		c.fail("networkConfig.vxlanPort", "is %d, must be between 1 and 65535", port)
+	}
 	first := n.ClusterNetworks[0]
 	// OpenShift 3.9 and later write both the old and the new key with the same values.
 	if old := n.DeprecatedClusterNetworkCIDR; old != "" && old != first.CIDR {
@@ -169,7 +181,8 @@ func (c *checker) networks(m *MasterConfig) []netip.Prefix {
 	return append(prefixes, services)
 }
 
-// ingress checks the network of addresses for services of type LoadBalancer.
+// ingress checks the range from which services of type LoadBalancer get their addresses: its size,
+// and that it overlaps no other network.
 func (c *checker) ingress(value string, prefixes []netip.Prefix) {
 	const key = "networkConfig.ingressIPNetworkCIDR"
 	if value == noIngressNetwork || value == "" {
@@ -262,6 +275,14 @@ func (c *checker) node(n *NodeConfig) {
 	c.duration("iptablesSyncPeriod", n.IPTablesSyncPeriod)
 	c.duration("authConfig.authenticationCacheTTL", n.AuthConfig.AuthenticationCacheTTL)
 	c.duration("authConfig.authorizationCacheTTL", n.AuthConfig.AuthorizationCacheTTL)
+	if client := n.MasterClientConnectionOverrides; client != nil {
+		if client.QPS < 0 {
+			c.fail("masterClientConnectionOverrides.qps", "is %v, must be 0 or more", client.QPS)
+		}
+		if client.Burst < 0 {
+			c.fail("masterClientConnectionOverrides.burst", "is %d, must be 0 or more", client.Burst)
+		}
+	}
 	c.arguments("kubeletArguments", n.KubeletArguments)
 	c.arguments("proxyArguments", n.ProxyArguments)
 	for _, name := range []string{"volume-plugin-dir", "pod-manifest-path", "root-dir"} {
@@ -277,6 +298,13 @@ func (c *checker) extension(e *NodeExtension) {
 	c.device("slipway.dnsDevice", e.DNSDevice)
 	if e.Bridge == e.DNSDevice {
 		c.fail("slipway.dnsDevice", "is %q, the name of the bridge; choose another", e.DNSDevice)
+	}
+	c.device("slipway.vxlanDevice", e.VXLANDevice)
+	if e.VXLANDevice == e.Bridge || e.VXLANDevice == e.DNSDevice {
+		c.fail("slipway.vxlanDevice", "is %q, the name of another device; choose another", e.VXLANDevice)
+	}
+	if transports := []string{"auto", "vxlan", "host-gw"}; !slices.Contains(transports, e.PodTransport) {
+		c.fail("slipway.podTransport", "is %q; must be one of %s", e.PodTransport, strings.Join(transports, ", "))
 	}
 	if !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,126}$`).MatchString(e.NFTTable) {
 		c.fail("slipway.nftTable", "is %q, must be a letter followed by letters, digits, '_', '-' and '.'", e.NFTTable)

@@ -37,6 +37,14 @@ func WriteDefaults(dataDir string) error {
 	return nil
 }
 
+// WriteSettings writes the settings of the cluster to the MasterConfig of a host that joins it.
+func WriteSettings(dataDir, settings string) error {
+	if err := writeFile(MasterFile(dataDir), []byte(settings)); err != nil {
+		return fmt.Errorf("write settings of the cluster: %w", err)
+	}
+	return nil
+}
+
 // unchanged reports whether a file is the MasterConfig that earlier versions wrote at the first
 // start. That file disabled the audit log.
 func unchanged(path string) bool {

@@ -1,10 +1,11 @@
 // Package console serves the web console: its files, the login of a browser, and the API on the
 // console's own origin.
 //
-// It is an OAuth client with code and PKCE. The access token is in a sealed cookie, which scripts
-// cannot read and no process remembers, so every master serves every session. Requests below
-// /console/proxy get the token of the cookie and continue in the API server's own chain: they are
-// authenticated, authorized, limited and audited as requests with a bearer token are.
+// The console is an OAuth client that uses the authorization code flow with PKCE. The access token
+// is in an encrypted cookie, which scripts cannot read. No process stores it, so every master
+// serves every session. Requests below /console/proxy get the token of the cookie and continue in
+// the API server's own chain, which authenticates, authorizes, limits and audits them like requests
+// with a bearer token.
 //
 // The browser's part is in the folder web. See docs/decisions/console-is-an-oauth-client.md.
 package console
@@ -19,8 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// The paths of the console. Every path below Path that is none of the others shows the console,
-// whose script reads the path.
+// The paths of the console. Every other path below Path returns the console's page, whose script
+// interprets the path.
 const (
 	Path         = "/console/"
 	proxyPath    = Path + "proxy"
@@ -36,13 +37,13 @@ const (
 type Config struct {
 	// PublicURL is the address of the API server for browsers, such as https://master:8443.
 	PublicURL string
-	// ClientID is the OAuth client that the console is.
+	// ClientID is the ID of the console's OAuth client.
 	ClientID string
 	// AuthorizePath and TokenPath are the endpoints of the OAuth server at PublicURL.
 	AuthorizePath, TokenPath string
 	// Sessions seals the cookies and ends sessions.
 	Sessions Sessions
-	// Report receives errors of requests, without secrets.
+	// Report is called with errors of requests. They contain no secrets.
 	Report func(error)
 }
 
@@ -50,10 +51,11 @@ type Config struct {
 type Sessions interface {
 	Seal(name string, value any) (string, error)
 	Open(name, text string, into any) error
-	// Generation returns a value that changes when all sessions of an access token's user end. The
-	// error is one of kind not found if the token or its user is gone.
+	// Generation returns a value that changes when all sessions of an access token's user are ended.
+	// If the token or its user no longer exists, the error is of kind not found.
 	Generation(ctx context.Context, token string) (string, error)
-	// LogOut deletes an access token and ends all sessions of its user.
+	// LogOut deletes an access token and ends all sessions of its user and of the user whose session
+	// the request has.
 	LogOut(w http.ResponseWriter, r *http.Request, token string) error
 }
 
@@ -76,7 +78,7 @@ func Feature(config Config) apiserver.Feature {
 	}}
 }
 
-// server is the console with its configuration.
+// server serves the console with one configuration.
 type server struct {
 	Config
 	exchange *tokenClient
@@ -93,8 +95,8 @@ func newServer(config Config, exchange *tokenClient) (*server, error) {
 	return &server{config, exchange, content, files}, err
 }
 
-// handlers returns the handlers of public paths, which change state: audit and the limits of
-// strangers apply to them.
+// handlers returns the handlers of public paths. They change state, so audit and the limits for
+// unauthenticated clients apply to them.
 func (s *server) handlers() map[string]http.Handler {
 	return map[string]http.Handler{
 		loginPath:    harden(s.serveLogin),
@@ -103,16 +105,16 @@ func (s *server) handlers() map[string]http.Handler {
 	}
 }
 
-// isPage reports whether a browser opens a page. Clients of the API do not request HTML.
+// isPage reports whether a browser requests a page. Clients of the API do not request HTML.
 func isPage(r *http.Request) bool {
 	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
-// filter serves the console's files and passes its requests to the API on, before authentication.
-// It redirects browsers from the root to the console. Files are no public handlers, because the API
-// server closes the HTTP/2 connection after each response to a stranger, and a page loads dozens of
-// files. Other requests pass unchanged, but the API's documents lose their origin in a browser that
-// has a session.
+// filter serves the console's files, and passes the console's API requests on to next before
+// authentication. It redirects browsers from the root to the console. Files are not public
+// handlers, because the API server closes the HTTP/2 connection after each response to an
+// unauthenticated client, and a page loads dozens of files. Other requests pass unchanged, but if
+// the browser has a console session, responses of the API get sandboxPolicy.
 func (s *server) filter(next http.Handler) http.Handler {
 	handlers := s.handlers()
 	session, files := harden(s.serveSession), harden(s.serveFile)

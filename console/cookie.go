@@ -18,33 +18,33 @@ const (
 type session struct {
 	// Token is the access token of the user.
 	Token string
-	// CSRF must be repeated in csrfHeader by every request to the API.
+	// CSRF is a random value. Every request to the API must repeat it in csrfHeader.
 	CSRF string
-	// Generation is the generation of the user's sessions at the login. Every logout of the user
-	// changes it, which ends this session.
+	// Generation is the generation of the user's sessions at login. Every logout of the user changes
+	// the generation, which ends this session.
 	Generation string
-	// Expires is when the token expires. The zero time is never.
+	// Expires is when the token expires. The zero time means never.
 	Expires time.Time
 }
 
-// loginTimeout limits the time from the start of a login to its end.
+// loginTimeout limits the duration of a login.
 const loginTimeout = 15 * time.Minute
 
 // login is the content of loginCookie.
 type login struct {
-	// State and Verifier belong to the OAuth flow that this browser began.
+	// State and Verifier belong to the OAuth flow that this browser started.
 	State, Verifier string
-	// Then is the path to which the browser returns.
+	// Then is the path to which the browser is redirected after the login.
 	Then    string
 	Expires time.Time
 }
 
-// csrfHeader repeats session.CSRF. Pages of other sites, and documents that the API serves, can
-// neither read it nor make a browser send it.
+// csrfHeader contains session.CSRF. Pages of other sites, and documents that the API serves, can
+// neither read the value nor make a browser send the header.
 const csrfHeader = "X-CSRF-Token"
 
-// session returns the session of a request. ok is false if there is none, or if it has expired or
-// was ended by a logout.
+// session returns the session of a request. ok is false if the request has no session, if the
+// session has expired or was ended by a logout, or if its generation cannot be read.
 func (s *server) session(r *http.Request) (of session, ok bool) {
 	if !s.open(r, sessionCookie, &of) || of.Token == "" || !of.Expires.IsZero() && !time.Now().Before(of.Expires) {
 		return session{}, false
@@ -59,7 +59,7 @@ func (s *server) session(r *http.Request) (of session, ok bool) {
 	return of, true
 }
 
-// confirms reports whether a request proves that a page of the console sent it.
+// confirms reports whether csrfHeader proves that a page of the console sent the request.
 func (of session) confirms(r *http.Request) bool {
 	return subtle.ConstantTimeCompare([]byte(r.Header.Get(csrfHeader)), []byte(of.CSRF)) == 1 && of.CSRF != ""
 }
@@ -69,7 +69,7 @@ func (s *server) open(r *http.Request, name string, into any) bool {
 	return err == nil && s.Sessions.Open(name, cookie.Value, into) == nil
 }
 
-// set seals a value in a cookie that lasts until the browser ends.
+// set stores a value, sealed, in a cookie that the browser keeps until it closes.
 func (s *server) set(w http.ResponseWriter, name string, value any, sameSite http.SameSite) error {
 	text, err := s.Sessions.Seal(name, value)
 	if err != nil {

@@ -12,16 +12,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// maxTokenResponse limits what the token endpoint may send, in bytes.
+// maxTokenResponse limits the size of a response of the token endpoint, in bytes.
 const maxTokenResponse = 64 << 10
 
-// tokenClient exchanges codes for tokens at the OAuth server of the same process.
+// tokenClient exchanges codes for tokens with the OAuth server of the same process.
 type tokenClient struct {
 	url  string
 	http *http.Client
 }
 
-// loopback returns a client without the credentials of the configuration.
+// loopback returns a client for the server that config describes, without its credentials.
 func loopback(config *rest.Config) (*tokenClient, error) {
 	client, err := rest.HTTPClientFor(rest.AnonymousClientConfig(config))
 	if err != nil {
@@ -37,7 +37,8 @@ type issued struct {
 	Error     string `json:"error"`
 }
 
-// redeem sends a form to the token endpoint.
+// redeem sends a form with a code to the token endpoint and returns the issued token. A response
+// without a token is an error.
 func (c *tokenClient) redeem(ctx context.Context, path string, form url.Values) (issued, error) {
 	var token issued
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+path, strings.NewReader(form.Encode()))

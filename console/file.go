@@ -17,26 +17,27 @@ import (
 	"time"
 )
 
-// embedded contains the files that hack/console built, compressed. Names that begin with a dot are
-// not embedded.
+// embedded contains the files that hack/console builds, compressed. Files whose names begin with a
+// dot are not embedded.
 //
 //go:embed dist
 var embedded embed.FS
 
-// file is a file of the console. A file that compression makes smaller has only compressed forms.
-// The content stays in the binary.
+// file is a file of the console. If compression makes a file smaller, only its compressed forms are
+// embedded. The content is not kept in memory.
 type file struct {
 	contentType string
 	etag        string
-	// forms are the names of the file's forms, by their encodings: br, gzip, or "" for none.
+	// forms maps an encoding (br, gzip, or "" for none) to the name of the embedded file in this
+	// encoding.
 	forms map[string]string
 }
 
-// index is the page that all paths of the console show.
+// index is the page that the server returns for all other paths of the console.
 const index = "index.html"
 
-// readFiles returns the files by their paths, such as assets/index-1a2b3c4d.js. A binary without a
-// console has none.
+// readFiles returns the files by their paths, such as assets/index-1a2b3c4d.js. It returns none if
+// the binary was built without the console.
 func readFiles(files fs.FS) (map[string]file, error) {
 	all := map[string]file{}
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -81,8 +82,8 @@ func etag(files fs.FS, name string) (string, error) {
 	return strconv.Quote(hex.EncodeToString(hash.Sum(nil))), nil
 }
 
-// serveFile serves a file, or the page for every other path. A missing asset is an error, so that a
-// browser with a page of an older version does not take the page for a script.
+// serveFile serves a file, or the page for a path that is not a file. For a missing asset, it
+// returns 404, so that a browser with an older page does not interpret the page as a script.
 func (s *server) serveFile(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -111,14 +112,14 @@ func (s *server) serveFile(w http.ResponseWriter, r *http.Request) {
 		}
 		header.Set("Cache-Control", "no-cache")
 	}
-	// The deadline is for browsers that do not read. Writers of tests do not support it.
+	// The deadline limits browsers that do not read. The response writers of tests do not support it.
 	deadline := http.NewResponseController(w)
 	_ = deadline.SetWriteDeadline(time.Now().Add(fileTimeout))
 	s.write(w, r, f)
 	_ = deadline.SetWriteDeadline(time.Time{})
 }
 
-// fileTimeout limits the time that a browser takes to read a file.
+// fileTimeout limits the time in which a browser must read a file.
 const fileTimeout = time.Minute
 
 // write sends the smallest form that the client accepts.
@@ -142,7 +143,8 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, f file) {
 	}
 }
 
-// send writes one form of a file. It decompresses a file for clients that accept no compression.
+// send writes a file in one encoding. It decompresses the file for clients that accept no
+// compression.
 func (s *server) send(w http.ResponseWriter, f file, encoding string) error {
 	name, ok := f.forms[encoding]
 	decompress := !ok
@@ -169,7 +171,7 @@ func (s *server) send(w http.ResponseWriter, f file, encoding string) error {
 	return nil
 }
 
-// accepts reports whether a list of encodings names an encoding without refusing it.
+// accepts reports whether an Accept-Encoding list contains an encoding with a quality other than 0.
 func accepts(list, encoding string) bool {
 	for part := range strings.SplitSeq(list, ",") {
 		name, quality, _ := strings.Cut(strings.TrimSpace(part), ";")

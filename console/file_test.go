@@ -56,7 +56,7 @@ func TestFilesAreServedInSmallestEncoding(t *testing.T) {
 	}
 	tag := b.send(http.MethodGet, "/console/", nil).Header().Get("Etag")
 	if got := b.send(http.MethodGet, "/console/", func(r *http.Request) { r.Header.Set("If-None-Match", tag) }); got.Code != http.StatusNotModified || got.Body.Len() > 0 {
-		t.Errorf("a known page is sent again: %d", got.Code)
+		t.Errorf("a page with a matching ETag is sent again: %d", got.Code)
 	}
 }
 

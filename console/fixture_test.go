@@ -22,15 +22,16 @@ type fixture struct {
 	form    url.Values
 	request *http.Request // to the API
 	revoked []string
-	// generation is that of the sessions of the user, and generationError why it is not known.
+	// generation and generationError are what Sessions.Generation returns.
 	generation      string
 	generationError error
 	errors          []error
-	// pod is what the API passes on from a pod.
+	// pod handles requests that the API passes on to a pod.
 	pod http.HandlerFunc
 }
 
-// sealed keeps the values of cookies in plain text, and refuses those of other names.
+// sealed stores cookie values in plain text. It rejects a value that was sealed for a cookie of
+// another name.
 type sealed struct{ f *fixture }
 
 func (s sealed) Seal(name string, value any) (string, error) {
@@ -107,7 +108,7 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// browser is a browser with cookies.
+// browser sends requests and stores cookies.
 type browser struct {
 	f       *fixture
 	cookies map[string]*http.Cookie
@@ -115,7 +116,7 @@ type browser struct {
 
 func (f *fixture) browser() *browser { return &browser{f, map[string]*http.Cookie{}} }
 
-// send sends a request and keeps the cookies of the response.
+// send sends a request and stores the cookies of the response.
 func (b *browser) send(method, target string, change func(*http.Request)) *httptest.ResponseRecorder {
 	b.f.t.Helper()
 	b.f.request = nil
@@ -141,7 +142,7 @@ func (b *browser) send(method, target string, change func(*http.Request)) *httpt
 	return w
 }
 
-// logIn goes through the OAuth flow and returns the value for csrfHeader.
+// logIn completes the OAuth flow and returns the value for csrfHeader.
 func (b *browser) logIn() string {
 	b.f.t.Helper()
 	to, err := b.send(http.MethodGet, loginPath+"?then=/console/projects", nil).Result().Location()

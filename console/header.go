@@ -2,16 +2,16 @@ package console
 
 import "net/http"
 
-// contentPolicy lets a page load the console's own files and use its own origin, and nothing else.
-// Scripts and styles in the page are refused, and so are frames.
+// contentPolicy lets a page load only the console's own files and connect only to its own origin.
+// It blocks inline scripts and styles, and frames.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
 	"manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// sandboxPolicy takes its origin from a document of the API, such as a page that a pod serves, so
-// that it cannot act as the console.
+// sandboxPolicy gives a document of the API, such as a page that a pod serves, an opaque origin, so
+// that the document cannot act as the console.
 const sandboxPolicy = "sandbox; default-src 'none'; frame-ancestors 'none'"
 
-// harden sets the headers of every response of the console. Files replace Cache-Control.
+// harden sets security headers on every response of the console. serveFile replaces Cache-Control.
 func harden(handler http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// The parameters of the login page. passed marks a request that was redirected to PublicURL, so
-// that a proxy that changes the Host header causes no loop.
+// The parameters of the login page. passedParameter marks a request that was redirected to
+// PublicURL, so that a proxy that changes the Host header does not cause a loop.
 const (
 	thenParameter   = "then"
 	passedParameter = "public"
 )
 
-// serveLogin sends the browser to the OAuth server. It begins at PublicURL, because the OAuth
-// server sends the browser back there.
+// serveLogin redirects the browser to the OAuth server. A login on another host is first redirected
+// to PublicURL, because the OAuth server redirects the browser back there.
 func (s *server) serveLogin(w http.ResponseWriter, r *http.Request) {
 	then := local(r.URL.Query().Get(thenParameter))
 	if public, err := url.Parse(s.PublicURL); err == nil && public.Host != r.Host && !r.URL.Query().Has(passedParameter) {
@@ -45,8 +45,8 @@ func (s *server) serveLogin(w http.ResponseWriter, r *http.Request) {
 
 func (s *server) redirectURI() string { return s.PublicURL + callbackPath }
 
-// serveCallback ends a login that this browser began: it exchanges the code for a token and starts
-// a new session, which replaces an existing one.
+// serveCallback completes a login that this browser started: it exchanges the code for a token and
+// starts a new session, which replaces an existing one.
 func (s *server) serveCallback(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	var start login
@@ -84,8 +84,8 @@ func (s *server) serveCallback(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, local(start.Then), http.StatusFound)
 }
 
-// fail shows the console's page about a login that failed. Its code is one of OAuth's, or
-// login_expired.
+// fail redirects to the console's page for a failed login. code is an OAuth error code, or
+// login_expired. cause is reported unless it is nil.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, code string, cause error) {
 	if cause != nil {
 		s.Report(cause)
@@ -115,8 +115,8 @@ func optional(t time.Time) *time.Time {
 	return &t
 }
 
-// serveLogout deletes the token of a session, and removes the session from the browser even if that
-// fails.
+// serveLogout ends all sessions of the user and deletes the session's token. It removes the session
+// from the browser even if that fails.
 func (s *server) serveLogout(w http.ResponseWriter, r *http.Request) {
 	of, ok := s.session(r)
 	switch {
@@ -141,7 +141,7 @@ func (s *server) serveLogout(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// local returns then if it is a path of the console, and the console's first page otherwise.
+// local returns then if it is a path of the console, and Path otherwise.
 func local(then string) string {
 	u, err := url.Parse(then)
 	bad := func(c rune) bool { return c <= ' ' || c == '\\' || c == 0x7f }

@@ -40,7 +40,7 @@ func TestLoginIsACodeGrantWithPKCE(t *testing.T) {
 		t.Errorf("cookies: %s", header)
 	}
 	if _, ok := b.cookies[loginCookie]; ok {
-		t.Error("the cookie of the login remains")
+		t.Error("the login cookie is not removed")
 	}
 }
 
@@ -92,7 +92,7 @@ func TestCallbackAcceptsOnlyFlowOfItsBrowser(t *testing.T) {
 	refused := f.browser()
 	got := refused.send(http.MethodGet, callbackPath+"?error=access_denied&state="+state(refused), nil)
 	if got.Header().Get("Location") != errorPath+"?error=access_denied" {
-		t.Errorf("a refusal leads to %q", got.Header().Get("Location"))
+		t.Errorf("a denied login redirects to %q", got.Header().Get("Location"))
 	}
 }
 
@@ -142,7 +142,7 @@ func TestLogoutDeletesToken(t *testing.T) {
 		}
 	}
 	if got := b.send(http.MethodGet, logoutPath, func(r *http.Request) { r.Header.Set(csrfHeader, csrf) }); got.Code != http.StatusMethodNotAllowed {
-		t.Errorf("a link logs out: %d", got.Code)
+		t.Errorf("a GET request logs out: %d", got.Code)
 	}
 	got := b.send(http.MethodPost, logoutPath, func(r *http.Request) { r.Header.Set(csrfHeader, csrf) })
 	if got.Code != http.StatusNoContent || !slices.Equal(f.revoked, []string{"treasure"}) || b.cookies[sessionCookie] != nil {

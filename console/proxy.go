@@ -13,8 +13,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 )
 
-// proxy passes a request below proxyPath, if a page of the console sent it, to next as a request to
-// the API with the session's token.
+// proxy passes a request below proxyPath to next as a request to the API with the session's token.
+// It rejects requests that a page of the console did not send.
 func (s *server) proxy(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	of, ok := s.session(r)
 	target := strings.TrimPrefix(r.URL.Path, proxyPath)
@@ -33,13 +33,13 @@ func (s *server) proxy(w http.ResponseWriter, r *http.Request, next http.Handler
 	}
 }
 
-// isWebSocket reports whether a request opens a WebSocket. Scripts cannot set csrfHeader there, so
-// its Origin, which browsers always send, must suffice.
+// isWebSocket reports whether a request opens a WebSocket. Scripts cannot set csrfHeader on such a
+// request, so the Origin header, which browsers always send, must suffice.
 func isWebSocket(r *http.Request) bool {
 	return r.Method == http.MethodGet && strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// isAPI reports whether a path belongs to the API or its description.
+// isAPI reports whether a path belongs to the API, its OpenAPI schema or its version.
 func isAPI(path string) bool {
 	return slices.ContainsFunc([]string{"/api", "/apis", "/oapi", "/openapi", "/version"}, func(root string) bool {
 		return path == root || strings.HasPrefix(path, root+"/")
@@ -49,32 +49,33 @@ func isAPI(path string) bool {
 // isPodProxy reports whether a path reaches a pod, service or node, which sends its own response.
 func isPodProxy(path string) bool { return slices.Contains(strings.Split(path, "/"), "proxy") }
 
-// sameOrigin reports whether a page of this host sent a request. The cookies belong to the host, so
-// another name of it has no session.
+// sameOrigin reports whether a page of this host sent a request. Cookies belong to one host name,
+// so a browser has no session under another name of the host.
 func sameOrigin(r *http.Request) bool {
 	origin, err := url.Parse(r.Header.Get("Origin"))
 	return err == nil && origin.Scheme == "https" && origin.Host == r.Host
 }
 
-// forwarded are the headers of a request that the API gets. It gets no other means to
-// authenticate, or to be another user.
+// forwarded are the request headers that are passed to the API. Headers that authenticate or
+// impersonate a user are not among them.
 var forwarded = []string{
 	"Accept", "Accept-Encoding", "Connection", "Content-Length", "Content-Type", "If-Match", "If-None-Match", "Range",
 	"User-Agent", "X-Forwarded-For", "X-Real-Ip",
 }
 
-// forwardedWebSocket are further headers of a WebSocket that the API gets. The API's WebSockets
-// require an origin.
+// forwardedWebSocket are the additional headers of a WebSocket request that are passed to the API.
+// The API's WebSockets require an origin.
 var forwardedWebSocket = []string{
 	"Origin", "Sec-Websocket-Extensions", "Sec-Websocket-Key", "Sec-Websocket-Protocol", "Sec-Websocket-Version", "Upgrade",
 }
 
-// acceptParameter of a WebSocket replaces the Accept header, which scripts cannot set there. A
-// watch gets Tables by it.
+// acceptParameter is the query parameter that replaces the Accept header of a WebSocket request,
+// because scripts cannot set the header there. A watch uses it to request Tables.
 const acceptParameter = "accept"
 
-// authorized returns the request to a path of the API with an access token. The certificate of the
-// browser is removed, so that an invalid token does not leave the rights of the certificate.
+// authorized returns a request to a path of the API with an access token. It removes the browser's
+// client certificate, so that a request with an invalid token does not get the permissions of the
+// certificate.
 func authorized(r *http.Request, target, token string) *http.Request {
 	request := r.WithContext(r.Context())
 	request.Header = http.Header{}
@@ -106,8 +107,8 @@ func authorized(r *http.Request, target, token string) *http.Request {
 	return request
 }
 
-// cleaned removes from responses what would let a pod act on the browser, because the API passes on
-// the headers of pods.
+// cleaned removes from responses the headers with which a pod could act on the browser, because the
+// API passes on the headers of pods. It also sets sandboxPolicy.
 type cleaned struct {
 	http.ResponseWriter
 	done bool
@@ -146,7 +147,7 @@ func (c *cleaned) clean() {
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// refuse sends a Status, as the API does.
+// refuse sends a Status object, as the API does.
 func refuse(w http.ResponseWriter, code int32, reason metav1.StatusReason, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")

@@ -187,7 +187,7 @@ func TestWatchesCanRequestTables(t *testing.T) {
 	}
 }
 
-// FuzzProxyPath proves that no path below the console's reaches anything but the API.
+// FuzzProxyPath proves that no path below the console's proxy path reaches anything but the API.
 func FuzzProxyPath(f *testing.F) {
 	for _, seed := range []string{"/api/v1", "/api/../login", "/%2e%2e/login", "//api", "/api/v1/../../oauth", "/apis\x00", "/api/..;/login", "/api\\..\\login"} {
 		f.Add(seed)

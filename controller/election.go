@@ -25,6 +25,11 @@ type Election struct {
 	// Duration is the lease duration: a leader that does not renew the Lease for this time loses
 	// it. The leader renews it four times per Duration. The default is 30 seconds.
 	Duration time.Duration
+	// Retry is the interval of renewals and of attempts to get the Lease. The default is a quarter of
+	// Duration.
+	Retry time.Duration
+	// Observe, if set, gets the identity of each new leader.
+	Observe func(identity string)
 	// Lead runs while this instance is the leader. It must return when ctx ends. An error ends Run.
 	Lead func(ctx context.Context) error
 }
@@ -85,18 +90,23 @@ func (e *Election) leaderElectionConfig(lead func(context.Context)) leaderelecti
 	if duration == 0 {
 		duration = 30 * time.Second
 	}
+	retry := e.Retry
+	if retry == 0 {
+		retry = duration / 4
+	}
 	return leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Lease},
 			Client:     e.Client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: e.Identity},
 		},
-		LeaseDuration: duration, RenewDeadline: duration * 2 / 3, RetryPeriod: duration / 4,
+		LeaseDuration: duration, RenewDeadline: duration * 2 / 3, RetryPeriod: retry,
 		ReleaseOnCancel: true,
 		Name:            e.Lease,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: lead,
 			OnStoppedLeading: func() {},
+			OnNewLeader:      e.Observe,
 		},
 	}
 }

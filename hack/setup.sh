@@ -25,6 +25,7 @@ needs() {
 		nsenter                             util-linux      tests of processes
 		slapd                               slapd           tests of LDAP
 		ldapadd                             ldap-utils      tests of LDAP
+		openssl                             openssl         tests of the router
 		haproxy                             haproxy         slipway: the router
 		keepalived                          keepalived      slipway: oc adm ipfailover
 		chromium                            chromium        tests of routes

@@ -83,8 +83,9 @@ func limitReferences() admission.Decorator {
 	})
 }
 
-// withAuthorizer gives plugins the complete authorizer of the server. Upstream creates them before
-// the features' authorizers exist. Its policies, which copied the first authorizer, keep it.
+// withAuthorizer gives plugins the complete authorizer of the server. Upstream creates the plugins
+// before the features' authorizers exist. Admission policies copied the first authorizer and keep
+// it.
 func withAuthorizer(complete *apiserver.Authorizer) admission.Decorator {
 	return admission.DecoratorFunc(func(plugin admission.Interface, _ string) admission.Interface {
 		if wants, ok := plugin.(initializer.WantsUnconditionalAuthorizer); ok {

@@ -28,8 +28,9 @@ type NamedCertificate struct {
 	CertFile, KeyFile string
 }
 
-// APIServer is the component that runs upstream's API server, with our API groups as a link of its
-// chain. It reads certificates and keys from files, and rereads them if upstream supports that.
+// APIServer is the component that runs upstream's API server, with Slipway's API groups as one more
+// server in its delegation chain. It reads certificates and keys from files, and rereads them if
+// upstream supports that.
 type APIServer struct {
 	// BindAddress and Port are the listen address. AdvertiseAddress is the endpoint of the service
 	// `kubernetes`.
@@ -102,7 +103,9 @@ func (s *APIServer) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("set up API server: %w", err)
 	}
-	config.KubeAPIs.Extra.KubeletClientConfig.Lookup = newDrainer().lookup
+	kubelets := newDrainer()
+	kubelets.lastRenewal = renewals{config.KubeAPIs.ControlPlane.Generic.LoopbackClientConfig}.last
+	config.KubeAPIs.Extra.KubeletClientConfig.Lookup = kubelets.lookup
 	server, err := s.chain(config, authorizer)
 	if err != nil {
 		return err
@@ -111,8 +114,8 @@ func (s *APIServer) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("prepare API server: %w", err)
 	}
-	// There are two thousand definitions, and each link has copied its own. A later user recreates
-	// them.
+	// This map has two thousand definitions, and each server of the chain has its own copy. Code that
+	// needs the map later recreates it.
 	config.KubeAPIs.ControlPlane.Generic.OpenAPIV3Config.Definitions = nil
 
 	pollCtx, cancelPoll := context.WithCancel(ctx)
@@ -179,7 +182,7 @@ func (s *APIServer) options(ctx context.Context, authorizer *apiserver.Authorize
 func (s *APIServer) fill(opts *options.ServerRunOptions) {
 	opts.AllowPrivileged = true
 	opts.GenericServerRunOptions.AdvertiseAddress = s.AdvertiseAddress
-	// Without it, a shutdown waits up to a minute for watches of clients.
+	// Otherwise, a shutdown waits up to a minute for watches of clients.
 	opts.GenericServerRunOptions.ShutdownSendRetryAfter = true
 	opts.GenericServerRunOptions.CorsAllowedOriginList = s.CORSOrigins
 	opts.SecureServing.BindAddress, opts.SecureServing.BindPort = s.BindAddress, s.Port

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	authorizationv1 "github.com/openshift/api/authorization/v1"
+	kubeauthorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -151,8 +152,9 @@ func priorities(versions []schema.GroupVersion) map[schema.GroupVersion]controlp
 	for position, gv := range versions {
 		all[gv] = controlplane.APIServicePriority{Group: int32(9900 - 10*position), Version: 15}
 	}
-	// As in OpenShift 3.11, `get rolebindings` means OpenShift's, which show users and groups.
-	roles := all[rbacv1.SchemeGroupVersion]
-	all[authorizationv1.GroupVersion] = controlplane.APIServicePriority{Group: roles.Group + 50, Version: 15}
+	// As in OpenShift 3.11, `get rolebindings` means OpenShift's, which show users and groups, and
+	// `can-i create subjectaccessreviews` OpenShift's, which members of projects can create.
+	highest := max(all[rbacv1.SchemeGroupVersion].Group, all[kubeauthorizationv1.SchemeGroupVersion].Group)
+	all[authorizationv1.GroupVersion] = controlplane.APIServicePriority{Group: highest + 50, Version: 15}
 	return all
 }

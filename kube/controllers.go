@@ -14,18 +14,13 @@ import (
 )
 
 // Controllers is the component that runs upstream's controller manager, without the attach-detach
-// and expand controllers: AttachDetach and Expander run those with our volume plugins. It listens
-// on no port.
+// and expand controllers: AttachDetach and Expander run those with our volume plugins. Package
+// controller/network replaces the controller of the nodes' subnets. The component listens on no
+// port.
 type Controllers struct {
 	// Kubeconfig is the path of the controller manager's kubeconfig. Each controller uses its own
 	// service account, as RBAC expects.
 	Kubeconfig string
-	// ClusterCIDR is the pods' network and NodeMaskSize the prefix length of one host's share of
-	// it.
-	ClusterCIDR  string
-	NodeMaskSize int
-	// ServiceCIDR is the services' network. Pod addresses must be outside of it.
-	ServiceCIDR string
 	// ServiceAccountKeyFile signs service account tokens; RootCAFile is published in every
 	// namespace.
 	ServiceAccountKeyFile, RootCAFile string
@@ -83,13 +78,11 @@ func (c *Controllers) fill(opts *options.KubeControllerManagerOptions) {
 	opts.Generic.Debugging.EnableProfiling = false
 	opts.Generic.Controllers = []string{
 		"*", "-" + names.PersistentVolumeAttachDetachController, "-" + names.PersistentVolumeExpanderController,
+		"-" + names.NodeIpamController, // package controller/network allocates the subnets of nodes
 	}
 	opts.KubeCloudShared.UseServiceAccountCredentials = true
-	opts.KubeCloudShared.AllocateNodeCIDRs = true
-	opts.KubeCloudShared.ClusterCIDR = c.ClusterCIDR
+	opts.KubeCloudShared.AllocateNodeCIDRs = false
 	opts.KubeCloudShared.ClusterName = "slipway"
-	opts.NodeIPAMController.NodeCIDRMaskSize = int32(c.NodeMaskSize)
-	opts.NodeIPAMController.ServiceCIDR = c.ServiceCIDR
 	opts.SAController.ServiceAccountKeyFile = c.ServiceAccountKeyFile
 	opts.SAController.RootCAFile = c.RootCAFile
 	opts.CSRSigningController.ClusterSigningCertFile = c.SigningCertFile

@@ -3,7 +3,9 @@ package kube
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -14,7 +16,7 @@ import (
 )
 
 const (
-	// drainQuietPeriod is how long no byte passes on a closed connection until it ends.
+	// drainQuietPeriod is how long no byte must pass on a closed connection before it ends.
 	drainQuietPeriod = 5 * time.Second
 	// drainTimeout ends a closed connection that is never quiet. It is shorter than the time that
 	// the former certificate stays valid, a third of at least an hour.
@@ -22,41 +24,72 @@ const (
 	// restartTimeout is how long a request waits for a kubelet that restarts: nothing listens until
 	// its process is back, within seconds. restartInterval is the time between attempts.
 	restartTimeout, restartInterval = 30 * time.Second, 100 * time.Millisecond
+	// renewalTimeout is the duration of a kubelet's lease. A kubelet whose lease has expired is not
+	// about to restart.
+	renewalTimeout = 40 * time.Second
+	// responseTimeout limits the time until the first byte of a kubelet, in the TLS handshake.
+	responseTimeout = 15 * time.Second
 )
 
-// drainer dials connections to kubelets. client-go closes all of them when the certificate of the
-// API server's client is renewed, which would fail the requests on them ("use of closed network
-// connection"). A connection of a drainer therefore works on until it is quiet.
+// drainer dials connections to kubelets. client-go closes all of them when the client certificate
+// of the API server is renewed, which would fail the requests on them ("use of closed network
+// connection"). A connection of a drainer therefore continues to work until it is quiet.
 type drainer struct {
 	dialer net.Dialer
 	quiet  time.Duration
 	limit  time.Duration
-	// restart is how long a dial waits while nothing listens.
-	restart time.Duration
+	// restart is how long a dial waits while nothing listens, and response how long a connection waits
+	// for its first byte.
+	restart, response time.Duration
+	// lastRenewal returns when the kubelet at a host renewed its lease; the zero time if unknown. It
+	// can be nil.
+	lastRenewal func(ctx context.Context, host string) time.Time
 }
 
 func newDrainer() *drainer {
-	return &drainer{dialer: net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}, quiet: drainQuietPeriod, limit: drainTimeout, restart: restartTimeout}
+	return &drainer{
+		dialer: net.Dialer{Timeout: responseTimeout, KeepAlive: 30 * time.Second},
+		quiet:  drainQuietPeriod, limit: drainTimeout, restart: restartTimeout, response: responseTimeout,
+	}
 }
 
 // lookup is the egress lookup of connections to kubelets.
 func (d *drainer) lookup(egressselector.NetworkContext) (utilnet.DialFunc, error) { return d.dial, nil }
 
 func (d *drainer) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	start := time.Now()
 	conn, err := d.dialer.DialContext(ctx, network, address)
-	for errors.Is(err, syscall.ECONNREFUSED) && time.Since(start) < d.restart {
-		select {
-		case <-ctx.Done():
-			return nil, err
-		case <-time.After(restartInterval):
-		}
-		conn, err = d.dialer.DialContext(ctx, network, address)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		conn, err = d.redial(ctx, network, address, err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("connect to kubelet: %w; on its host, run: slipway status", err)
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(d.response)); err != nil {
+		return nil, errors.Join(err, conn.Close())
 	}
 	return &drainedConn{Conn: conn, drainer: d}, nil
+}
+
+// redial dials until a kubelet listens that was refused, if the kubelet possibly restarts.
+func (d *drainer) redial(ctx context.Context, network, address string, refused error) (net.Conn, error) {
+	deadline := time.Now().Add(d.restart)
+	if host, _, err := net.SplitHostPort(address); err == nil && d.lastRenewal != nil {
+		if renewal := d.lastRenewal(ctx, host); !renewal.IsZero() && renewal.Add(renewalTimeout).Before(deadline) {
+			deadline = renewal.Add(renewalTimeout)
+		}
+	}
+	for time.Now().Before(deadline) {
+		select {
+		case <-ctx.Done():
+			return nil, refused
+		case <-time.After(restartInterval):
+		}
+		conn, err := d.dialer.DialContext(ctx, network, address)
+		if !errors.Is(err, syscall.ECONNREFUSED) {
+			return conn, err
+		}
+	}
+	return nil, refused
 }
 
 // drainedConn is a connection that ends after Close when it is quiet, or when its peer closes it.
@@ -64,17 +97,25 @@ type drainedConn struct {
 	net.Conn
 	drainer *drainer
 	passed  atomic.Int64 // bytes
-	once    sync.Once
+	// responds means that the kubelet has sent a byte. Until then, reads have a deadline.
+	responds atomic.Bool
+	once     sync.Once
 }
 
-// Read reads, also after Close until the connection ends.
+// Read reads from the connection. It also works after Close, until the connection ends.
 func (c *drainedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
+	if n > 0 && !c.responds.Swap(true) {
+		err = errors.Join(err, c.Conn.SetReadDeadline(time.Time{}))
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) && !c.responds.Load() {
+		err = fmt.Errorf("kubelet at %s does not respond within %s; on its host, run: slipway status", c.RemoteAddr(), c.drainer.response)
+	}
 	c.passed.Add(int64(n))
 	return n, err
 }
 
-// Write writes, also after Close until the connection ends.
+// Write writes to the connection. It also works after Close, until the connection ends.
 func (c *drainedConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	c.passed.Add(int64(n))

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,5 +97,67 @@ func TestDialWaitsForARestartingKubelet(t *testing.T) {
 	d.restart = 0
 	if _, err := d.dial(t.Context(), "tcp", address); err == nil {
 		t.Error("it connects to nothing")
+	}
+}
+
+func TestDialDoesNotWaitForAStoppedKubelet(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d := newDrainer()
+	d.restart = time.Hour
+	d.lastRenewal = func(_ context.Context, host string) time.Time {
+		if host != "127.0.0.1" {
+			t.Errorf("host %s", host)
+		}
+		return time.Now().Add(-time.Minute)
+	}
+	if _, err := d.dial(t.Context(), "tcp", address); err == nil || !strings.Contains(err.Error(), "connection refused; on its host, run: slipway status") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestConnectionEndsIfKubeletDoesNotRespond(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	d := newDrainer()
+	d.response = time.Millisecond
+	conn, err := d.dial(t.Context(), "tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); err == nil || !strings.Contains(err.Error(), "does not respond within 1ms; on its host, run: slipway status") {
+		t.Errorf("error %v", err)
+	}
+	_ = conn.Close()
+
+	d.response = time.Hour
+	if conn, err = d.dial(t.Context(), "tcp", listener.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	for range 2 { // the first connection was accepted by the kernel, too
+		peer, err := listener.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer peer.Close()
+		if _, err := peer.Write([]byte("ab")); err != nil && peer.RemoteAddr().String() == conn.LocalAddr().String() {
+			t.Fatal(err)
+		}
+	}
+	if _, err := conn.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if !conn.(*drainedConn).responds.Load() {
+		t.Error("the deadline remains after the first byte")
 	}
 }

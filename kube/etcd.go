@@ -4,23 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/membership"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"google.golang.org/grpc"
 	"k8s.io/utils/clock"
+
+	"github.com/slipway-platform/slipway/internal/etcdmember"
 )
 
 // Etcd is the component that runs etcd. The API server in the same process connects over a Unix
-// socket, which only root can open. The TLS addresses are for etcdctl, backups and, later, for
-// further members.
+// socket, which only root can open. The TLS addresses are for etcdctl, backups and further members.
 type Etcd struct {
 	// Dir contains the member's data, mode 0700.
 	Dir string
@@ -30,6 +35,19 @@ type Etcd struct {
 	ClientAddress, PeerAddress string
 	// CertFile, KeyFile and CAFile are this member's certificate, and the CA of clients and peers.
 	CertFile, KeyFile, CAFile string
+	// Peers, if set, makes this etcd a member of a cluster with several.
+	Peers *EtcdPeers
+}
+
+// EtcdPeers are the settings of a member of several.
+type EtcdPeers struct {
+	// Name is the name of the member.
+	Name string
+	// Cluster lists all members as NAME=URL, separated by commas, for the first start of a member
+	// that joins. It is empty for the first member.
+	Cluster string
+	// Client manages the members. Its Socket is that of the API server.
+	Client etcdmember.Client
 }
 
 // Name returns the component's name.
@@ -44,6 +62,11 @@ func (e *Etcd) Run(ctx context.Context, ready func()) error {
 	if err := e.check(); err != nil {
 		return err
 	}
+	if e.Peers != nil {
+		if err := e.joinPeers(ctx, config); err != nil {
+			return err
+		}
+	}
 	pacer := newPacer(databaseQuota, clock.RealClock{})
 	config.GRPCAdditionalServerOptions = append(config.GRPCAdditionalServerOptions, grpc.ChainUnaryInterceptor(pacer.intercept))
 	server, err := e.start(config)
@@ -54,39 +77,89 @@ func (e *Etcd) Run(ctx context.Context, ready func()) error {
 	pacer.measure(server.Server.Backend().SizeInUse)
 	select {
 	case <-server.Server.ReadyNotify():
-		ready()
 	case err := <-server.Err():
 		return fmt.Errorf("start etcd on %q: %w", e.Dir, err)
 	case <-server.Server.StopNotify():
-		return fmt.Errorf("start etcd on %q: it stopped before it was ready", e.Dir)
+		return e.stopped(fmt.Errorf("start etcd on %q: it stopped before it was ready", e.Dir))
 	case <-ctx.Done():
 		return nil
 	}
+	if e.Peers == nil {
+		ready()
+		return e.wait(ctx, server)
+	}
+	if err := e.publish(ctx, server.Server); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	gateway := &etcdGateway{listen: e.Socket, member: e.memberSocket(), client: e.Peers.Client, server: server.Server}
+	failed := make(chan error, 1)
+	go func() { failed <- gateway.run(ctx, ready); cancel() }()
+	err = e.wait(ctx, server)
+	cancel()
+	return errors.Join(err, <-failed)
+}
+
+// wait returns when ctx ends or etcd fails.
+func (e *Etcd) wait(ctx context.Context, server *embed.Etcd) error {
 	select {
 	case <-ctx.Done():
 		return nil
 	case err := <-server.Err():
 		return fmt.Errorf("serve etcd: %w", err)
 	case <-server.Server.StopNotify():
-		return fmt.Errorf("serve etcd: it stopped unexpectedly")
+		return e.stopped(errors.New("serve etcd: it stopped unexpectedly"))
 	}
 }
 
+// stopped adds the remedy for a member that others have removed: etcd stops without naming a
+// reason.
+func (e *Etcd) stopped(err error) error {
+	if e.Peers == nil {
+		return err
+	}
+	return fmt.Errorf("%w; if this master was removed from the cluster, run `slipway down --purge` and let it join again", err)
+}
+
+// memberSocket is the Unix socket of a member of several. Socket is that of its gateway.
+func (e *Etcd) memberSocket() string { return e.Socket + ".member" }
+
+// publish tells the members the address of this one for peers. It changes when the first member
+// gets others.
+func (e *Etcd) publish(ctx context.Context, server *etcdserver.EtcdServer) error {
+	self := server.Cluster().Member(server.MemberID())
+	address := "https://" + e.PeerAddress
+	if self == nil || self.IsLearner || slices.Equal(self.PeerURLs, []string{address}) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	changed := membership.Member{ID: self.ID, RaftAttributes: membership.RaftAttributes{PeerURLs: []string{address}}}
+	if _, err := server.UpdateMember(ctx, changed); err != nil {
+		return fmt.Errorf("publish address %q of this etcd member: %w", address, err)
+	}
+	return nil
+}
+
+// publishTimeout limits the change of the address of a member.
+const publishTimeout = 10 * time.Second
+
 const (
-	// databaseQuota is the size in bytes of what the database may contain. The pacer keeps tenants
-	// below it.
+	// databaseQuota limits the bytes of the database that are in use. The pacer rejects the writes of
+	// tenants before this limit is reached.
 	databaseQuota = 2 << 30
-	// fileQuota is the size in bytes of the file of the database from which etcd rejects every write
-	// until an administrator intervenes. It is larger than databaseQuota, because the file never
-	// shrinks, and the pages that a compaction frees can be too few in a row for a large value.
+	// fileQuota is the size in bytes of the database file at which etcd rejects every write until an
+	// administrator intervenes. It is larger than databaseQuota, because the file never shrinks, and
+	// too few of the pages that a compaction frees might be contiguous for a large value.
 	fileQuota = 8 << 30
 )
 
 // remedy is the end of errors about unreadable data.
 const remedy = "restore a backup of that directory, or move it away to start with an empty cluster"
 
-// check opens the database: on damaged data etcd panics in its own goroutine, which would leave
-// only a stack trace.
+// check opens the database and returns an error if it is damaged. etcd would panic in its own
+// goroutine and leave only a stack trace.
 func (e *Etcd) check() error {
 	path := filepath.Join(e.Dir, "member", "snap", "db")
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
@@ -158,4 +231,30 @@ func (e *Etcd) config() (*embed.Config, error) {
 	c.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ReadBufferSize(4 << 10)}
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger())
 	return c, nil
+}
+
+// joinPeers changes the settings of a single member to those of one of several.
+func (e *Etcd) joinPeers(ctx context.Context, c *embed.Config) error {
+	cluster, err := e.initialCluster(ctx)
+	if err != nil {
+		return err
+	}
+	c.Name = e.Peers.Name
+	c.InitialCluster = c.InitialClusterFromName(c.Name)
+	if cluster != "" {
+		c.InitialCluster, c.ClusterState = cluster, embed.ClusterStateFlagExisting
+	}
+	c.ListenClientUrls[1].Path = e.memberSocket()
+	_, port, err := net.SplitHostPort(e.ClientAddress)
+	if err == nil { // etcd reports an invalid address
+		c.ListenClientUrls = append(c.ListenClientUrls, url.URL{Scheme: "https", Host: net.JoinHostPort("127.0.0.1", port)})
+	}
+	// Elections wait for messages between hosts, and for disks that are busy. A leader that is lost is
+	// replaced within four seconds.
+	c.TickMs, c.ElectionMs = 200, 2000
+	// A member that was away for so many writes catches up without a copy of the whole database.
+	c.SnapshotCount, c.SnapshotCatchUpEntries = 5000, 2000
+	// One learner can be on standby, others can be dead, and the next one still joins.
+	c.MaxLearners = 8
+	return nil
 }

@@ -25,17 +25,18 @@ const (
 	writeOverhead = 1 << 10
 	// tenantRate is the bytes per second for one tenant. totalRate is the bytes per second for the
 	// small values of all tenants, and again for their large values, so that large ones don't delay
-	// small ones. tenantBurst and totalBurst can be written at the same time. The database contains
-	// all revisions of up to ten minutes: a compaction every five minutes leaves those of the last
-	// five. In this time, the totals stay below fullFraction of the database.
+	// small ones. tenantBurst and totalBurst are the bytes that can be written without a delay. The
+	// database contains all revisions of up to ten minutes, because a compaction every five minutes
+	// leaves those of the last five. In this time, the totals stay below fullFraction of the database.
 	tenantRate, tenantBurst = 512 << 10, 32 << 20
 	totalRate, totalBurst   = 1 << 20, 160 << 20
-	// maxDelay is the longest time that a write waits for the rate of its tenant. Clients wait longer
-	// delays themselves.
+	// maxDelay is the longest time that a write waits for the rate of its tenant. Clients handle
+	// longer delays themselves: they get an error and retry.
 	maxDelay = 2 * time.Second
-	// maxWaiting is the maximum number of writes of one tenant that wait. Each of them occupies the
-	// API server, which serves a limited number of requests at the same time, also of readers. When
-	// sharedWaiting writes wait, a tenant gets only one place, and maxTotalWaiting is the maximum.
+	// maxWaiting is the maximum number of waiting writes of one tenant. Each of them occupies the API
+	// server, which serves a limited number of requests at the same time, including reads. While
+	// sharedWaiting or more writes wait, only one write of a tenant can wait. At most maxTotalWaiting
+	// writes wait.
 	maxWaiting, sharedWaiting, maxTotalWaiting = 4, 16, 32
 	// maxPaced is the maximum number of tenants in memory.
 	maxPaced = 10_000
@@ -55,10 +56,11 @@ const (
 // etcd and the caches of the API server, and stays in the database until the next compaction. A
 // full database stops the whole control plane.
 //
-// A tenant is a project or a user (markTenant). The platform's own writes have no limits. Where its
-// components write large objects of a tenant, they fail instead of waiting. Their small writes
-// there, and small writes that delete a tenant's objects, count for no tenant: the platform limits
-// the rate of its components, and a deletion writes once what another write created.
+// A tenant is a project or a user (see markTenant). The platform's own writes have no limits. If a
+// component of the platform writes a large object of a tenant, the write fails instead of waiting.
+// Small writes of these components, and small writes that delete a tenant's objects, count for no
+// tenant: the platform limits the rate of its components, and a deletion writes once what another
+// write created.
 type pacer struct {
 	// size returns the bytes of the database in use. It is nil until etcd has started.
 	size atomic.Pointer[func() int64]
@@ -127,7 +129,7 @@ func isFree(mark tenant.Mark, size int) bool {
 	return size <= largeValue && (mark.NoWait || mark.Deletes)
 }
 
-// limitOf returns the fraction of the database from which a write is rejected.
+// limitOf returns the fraction of the database that may be in use when a write is admitted.
 func limitOf(mark tenant.Mark, request *etcdserverpb.PutRequest, creates bool) float64 {
 	size := len(request.GetValue())
 	switch {
@@ -141,8 +143,8 @@ func limitOf(mark tenant.Mark, request *etcdserverpb.PutRequest, creates bool) f
 	return changeFraction
 }
 
-// errWaiting rejects a write of a tenant that would have to wait, and must not, or not so long, or
-// not together with so many others.
+// errWaiting rejects a write of a tenant that would have to wait, if the writer must not wait, the
+// wait would be too long, or too many writes wait already.
 var errWaiting = errors.New("other writes are already waiting")
 
 // pace waits until a write is allowed, or fails if the writer must not wait.
@@ -156,10 +158,10 @@ func (p *pacer) pace(ctx context.Context, mark tenant.Mark, size int) error {
 	return nil
 }
 
-// cost returns the bytes that a value counts for its tenant.
+// cost returns the number of bytes that a write of a value counts.
 func cost(size int) int { return min(size+writeOverhead, tenantBurst) }
 
-// total returns the queue of all tenants for a value.
+// total returns the queue that all tenants share for values of this size.
 func (p *pacer) total(size int) *fairQueue {
 	if size > largeValue {
 		return p.large
@@ -167,8 +169,8 @@ func (p *pacer) total(size int) *fairQueue {
 	return p.small
 }
 
-// wait blocks until the tenant's own rate, and then its share of the total, allow a write. A user's
-// projects have one share, and one count of waiting writes.
+// wait blocks until the tenant's own rate, and then its share of the total, allow a write. All
+// projects of a user count together for the share and for the number of waiting writes.
 func (p *pacer) wait(ctx context.Context, mark tenant.Mark, size int) error {
 	pace, share, total, bytes := p.tenant(mark.Name), mark.Share(), p.total(size), cost(size)
 	if p.delay(pace, size) > maxDelay {
@@ -200,7 +202,7 @@ func (p *pacer) delay(pace *tenantPace, size int) time.Duration {
 	return max(0, time.Duration(missing/tenantRate*float64(time.Second)))
 }
 
-// enter counts a write that waits, and reports whether it may.
+// enter reports whether one more write of a tenant may wait. If so, it counts the write.
 func (p *pacer) enter(pace *tenantPace) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -212,7 +214,7 @@ func (p *pacer) enter(pace *tenantPace) bool {
 	return true
 }
 
-// leave ends the wait of a write.
+// leave undoes enter.
 func (p *pacer) leave(pace *tenantPace) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -33,14 +33,14 @@ func full() error {
 }
 
 // tooMany returns the pacer's error for a write that exceeds the rate of its tenant. It contains
-// when the tenant can try again.
+// the delay after which the tenant can retry.
 func (p *pacer) tooMany(name string, size int, cause error) error {
 	delay := max(p.delay(p.tenant(name), size), time.Second)
 	return refused("too many or too large objects are written for "+name+": "+cause.Error()+"; try again later", delay)
 }
 
-// refused returns an error of etcd. Its detail is the delay until a repetition can succeed, or 0 if
-// it is useless.
+// refused returns a gRPC error of etcd. Its detail is the delay after which a retry can succeed, or
+// 0 if retries are useless.
 func refused(message string, delay time.Duration) error {
 	detailed, err := status.New(codes.ResourceExhausted, message).WithDetails(durationpb.New(delay))
 	if err != nil { // the detail cannot be encoded
@@ -51,9 +51,9 @@ func refused(message string, delay time.Duration) error {
 
 // response returns the error of the API for an error of the pacer, and any other error unchanged.
 //
-// Clients of Kubernetes repeat a request if the response says after how many seconds. The platform
-// must not do this: the scheduler and kubelets would wait for a tenant, and the API server's
-// requests to itself would occupy it.
+// Kubernetes clients retry a request after the seconds in the response. Responses to components of
+// the platform contain 0 seconds, so that they do not retry: the scheduler and kubelets would wait
+// for a tenant, and the API server's requests to itself would occupy it.
 func response(ctx context.Context, err error) error {
 	state, ok := status.FromError(err)
 	if err == nil || !ok || state.Code() != codes.ResourceExhausted {

@@ -23,8 +23,8 @@ const (
 	noWaitHeader = "Slipway-Tenant-No-Wait"
 	// masterUser is the user of our controllers.
 	masterUser = "system:openshift-master"
-	// recordTenant is the tenant of changes of image records by our controllers. Users cause them:
-	// a project that ends can have thousands of large records.
+	// recordTenant is the tenant of changes of image records by our controllers, because users cause
+	// them: the deletion of a project can change thousands of large records.
 	recordTenant = "image records"
 )
 
@@ -47,7 +47,8 @@ func markTenant(requester func(project string) string, next http.Handler) http.H
 	})
 }
 
-// ownerOf returns the tenant who requested the project that a tenant is, or "".
+// ownerOf returns the tenant who requested the project of the tenant with this name. It returns ""
+// if the tenant is not a project or no user requested it.
 func ownerOf(name string, requester func(project string) string) string {
 	project, ok := tenant.ProjectOf(name)
 	if !ok {
@@ -71,17 +72,17 @@ func requesters(namespaces corelisters.NamespaceLister) func(project string) str
 	}
 }
 
-// markPublic marks requests of the login pages, until the page knows the user.
+// markPublic marks requests of the login pages until the pages have authenticated the user.
 func markPublic(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r.WithContext(tenant.Mark{Name: tenant.Public}.With(r.Context())))
 	})
 }
 
-// markOf returns on whose behalf a request writes: "project shop" if it names the project or an
-// object in it, otherwise the project of its service account or "user alice". It is empty for the
-// platform. A request that the API server sends to itself has the mark of the request that caused
-// it, which is in the header.
+// markOf returns the mark of the tenant on whose behalf a request writes: "project shop" if it
+// names the project or an object in it, otherwise the project of its service account or "user
+// alice". The mark is empty for the platform. A request that the API server sends to itself has the
+// mark of the request that caused it, which is in the header.
 //
 // A component of the platform doesn't wait for a project in whose objects it writes: the scheduler,
 // for instance, patches the pods of all projects one after the other.

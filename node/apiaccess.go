@@ -10,19 +10,19 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// APIAccess is ready when the API server serves and permits what the components of the node list.
-// Clients that start earlier would lose seconds to their back-off.
+// APIAccess is ready when the API server serves what the components of the node list, and permits
+// it. Clients that start earlier would lose seconds to their backoff.
 type APIAccess struct {
 	Grants []Grant
 }
 
-// Grant is the right of a client to list the objects at a path, such as /api/v1/nodes.
+// Grant is the permission of a client to list the objects at a path, such as /api/v1/nodes.
 type Grant struct {
 	Client *rest.Config
 	Path   string
 }
 
-// accessPollInterval is the interval of requests until the API server permits them.
+// accessPollInterval is the interval between requests until the API server permits them.
 const accessPollInterval = 50 * time.Millisecond
 
 // Name returns the component's name.

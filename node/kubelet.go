@@ -1,11 +1,16 @@
 package node
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"fmt"
+	"maps"
+	"math"
 	"net"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -14,6 +19,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+	kubeletapis "k8s.io/kubelet/pkg/apis"
 	"k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
@@ -37,6 +43,9 @@ type Kubelet struct {
 	Port        int
 	// CertFile and KeyFile are its serving certificate; ClientCAFile verifies clients.
 	CertFile, KeyFile, ClientCAFile string
+	// Joined means that the cluster issues the certificates of the host. Kubelet requests its
+	// serving certificate in place of CertFile, and renews the certificate of Kubeconfig.
+	Joined bool
 	// Kubeconfig is the path of the node's kubeconfig (system:node:<name>).
 	Kubeconfig string
 	// RootDirectory contains pods' volumes; CertDirectory contains files that kubelet writes for
@@ -55,8 +64,15 @@ type Kubelet struct {
 	// DNSIP, Domain and ResolvConf determine pods' resolv.conf. ResolvConf is the host's file,
 	// empty if the host has none.
 	DNSIP, Domain, ResolvConf string
-	// ManifestDirectory contains static pods; empty means none.
+	// ManifestDirectory contains static pods; empty means none. Kubelet reads it in intervals of
+	// ManifestInterval.
 	ManifestDirectory string
+	ManifestInterval  time.Duration
+	// AuthenticationTTL and AuthorizationTTL are how long kubelet caches who a client is and what it
+	// can do; nil means upstream's default.
+	AuthenticationTTL, AuthorizationTTL *time.Duration
+	// Connection overrides the connection to the API server.
+	Connection Connection
 	// VolumePluginDir is the directory of installed FlexVolume drivers; Prober loads them.
 	VolumePluginDir string
 	Prober          volume.DynamicPluginProber
@@ -64,11 +80,21 @@ type Kubelet struct {
 	Arguments arguments.Map
 }
 
+// Connection limits the requests of kubelet to the API server. A field that is zero means
+// upstream's default.
+type Connection struct {
+	// ContentType is the format of requests.
+	ContentType string
+	// QPS is the number of requests per second, and Burst how many more can be sent at the same time.
+	QPS   float32
+	Burst int32
+}
+
 // Name returns the component's name.
 func (k *Kubelet) Name() string { return "kubelet" }
 
-// Run runs kubelet until ctx ends. It calls ready when kubelet serves, its Node is Ready, and it
-// has the pods that the node had before.
+// Run runs kubelet until ctx ends. It calls ready when kubelet serves, its Node is Ready, and
+// kubelet has received the node's existing pods from the API server.
 func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	server, err := k.server()
 	if err != nil {
@@ -136,13 +162,43 @@ func (k *Kubelet) server() (*options.KubeletServer, error) {
 	server.AddFlags(flags)
 	k.fillFlags(&server.KubeletFlags)
 	k.fillConfiguration(&server.KubeletConfiguration)
-	if err := k.Arguments.ApplyTo("kubeletArguments", flags); err != nil {
+	if err := ownLabels(k.Arguments).ApplyTo("kubeletArguments", flags); err != nil {
 		return nil, err
 	}
 	if err := options.ValidateKubeletServer(server); err != nil {
 		return nil, fmt.Errorf("check kubelet options: %w", err)
 	}
 	return server, nil
+}
+
+// Check returns an error if kubelet does not accept its settings.
+func (k *Kubelet) Check() error {
+	_, err := k.server()
+	return err
+}
+
+// ownLabels removes the labels that a kubelet may not give its Node, such as those of roles. The
+// control plane sets those of the node's group.
+func ownLabels(arguments arguments.Map) arguments.Map {
+	const name = "node-labels"
+	values, exists := arguments[name]
+	if !exists {
+		return arguments
+	}
+	var own []string
+	for _, label := range strings.Split(strings.Join(values, ","), ",") {
+		key, _, _ := strings.Cut(strings.TrimSpace(label), "=")
+		domain, _, _ := strings.Cut(key, "/")
+		reserved := strings.HasSuffix("."+domain, ".kubernetes.io") || strings.HasSuffix("."+domain, ".k8s.io")
+		if key != "" && (!reserved || kubeletapis.IsKubeletLabel(key)) {
+			own = append(own, label)
+		}
+	}
+	result := maps.Clone(arguments)
+	if delete(result, name); len(own) > 0 {
+		result[name] = []string{strings.Join(own, ",")}
+	}
+	return result
 }
 
 func (k *Kubelet) fillFlags(flags *options.KubeletFlags) {
@@ -160,17 +216,21 @@ func (k *Kubelet) fillFlags(flags *options.KubeletFlags) {
 func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	c.Address, c.Port, c.ReadOnlyPort = k.BindAddress.String(), int32(k.Port), 0
 	c.HealthzPort = 0
-	c.TLSCertFile, c.TLSPrivateKeyFile = k.CertFile, k.KeyFile
+	if k.Joined {
+		c.ServerTLSBootstrap, c.RotateCertificates = true, true
+	} else {
+		c.TLSCertFile, c.TLSPrivateKeyFile = k.CertFile, k.KeyFile
+	}
 	c.Authentication.X509.ClientCAFile = k.ClientCAFile
 	c.Authentication.Anonymous.Enabled = false
 	c.Authentication.Webhook.Enabled = true
 	c.Authorization.Mode = kubeletconfig.KubeletAuthorizationModeWebhook
-	// The API server's own rights come from a role that a new cluster lacks in its first second.
+	// The API server's own permissions come from a role that a new cluster lacks in its first second.
 	c.Authorization.Webhook.CacheUnauthorizedTTL = metav1.Duration{Duration: time.Second}
 
 	c.ContainerRuntimeEndpoint, c.ImageServiceEndpoint = "unix://"+k.RuntimeSocket, "unix://"+k.ImageSocket
-	// The image service decides which pulls wait. Kubelet's own queue is one for all namespaces, and
-	// its rate limit fails pulls.
+	// The image service decides which pulls wait. Kubelet's own queue does not distinguish namespaces,
+	// and its rate limit makes pulls fail.
 	c.SerializeImagePulls, c.MaxParallelImagePulls, c.RegistryPullQPS = false, nil, 0
 	c.CgroupDriver, c.CgroupRoot = "cgroupfs", k.CgroupRoot
 	c.FailCgroupV1 = false
@@ -182,6 +242,10 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	c.PodPidsLimit, c.SystemReserved, c.EvictionHard = PodPidsLimit, k.Reserve.resources(), evictionHard()
 	c.ClusterDNS, c.ClusterDomain, c.ResolverConfig = []string{k.DNSIP}, k.Domain, k.ResolvConf
 	c.StaticPodPath = k.ManifestDirectory
+	if k.ManifestInterval > 0 {
+		c.FileCheckFrequency = metav1.Duration{Duration: k.ManifestInterval}
+	}
+	k.fillClients(c)
 	c.VolumePluginDir = k.VolumePluginDir
 	c.EnableControllerAttachDetach = true
 	// The chains are for programs that share iptables with kubelet. There is none, and the tables
@@ -193,6 +257,21 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	c.NodeStatusUpdateFrequency = metav1.Duration{Duration: time.Second}
 	c.EnableDebuggingHandlers = true
 	c.EnableContentionProfiling, c.EnableProfilingHandler = false, false
+}
+
+// fillClients sets limits of the clients of kubelet, and of kubelet as a client.
+func (k *Kubelet) fillClients(c *kubeletconfig.KubeletConfiguration) {
+	if k.AuthenticationTTL != nil {
+		c.Authentication.Webhook.CacheTTL = metav1.Duration{Duration: *k.AuthenticationTTL}
+	}
+	if k.AuthorizationTTL != nil {
+		c.Authorization.Webhook.CacheAuthorizedTTL = metav1.Duration{Duration: *k.AuthorizationTTL}
+	}
+	c.ContentType = cmp.Or(k.Connection.ContentType, c.ContentType)
+	if k.Connection.QPS > 0 {
+		c.KubeAPIQPS = int32(math.Ceil(float64(k.Connection.QPS)))
+	}
+	c.KubeAPIBurst = cmp.Or(k.Connection.Burst, c.KubeAPIBurst)
 }
 
 func (k *Kubelet) client() (kubernetes.Interface, error) {
@@ -207,14 +286,21 @@ func (k *Kubelet) client() (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// serves reports whether kubelet listens. Its Node can still be Ready from before a restart.
+// serves reports whether kubelet listens and has a serving certificate. Its Node can still be Ready
+// from before a restart.
 func (k *Kubelet) serves() bool {
 	address := net.JoinHostPort(k.NodeIP.String(), strconv.Itoa(k.Port))
 	conn, err := net.DialTimeout("tcp", address, time.Second)
 	if err != nil {
 		return false
 	}
-	return conn.Close() == nil
+	defer conn.Close()
+	if !k.Joined {
+		return true
+	}
+	_ = conn.SetDeadline(time.Now().Add(time.Second))
+	// The API server verifies the certificate.
+	return tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).Handshake() == nil
 }
 
 // nodeReady reports whether the Node's condition Ready is true.

@@ -1,9 +1,11 @@
 package node
 
 import (
+	"maps"
 	"net"
 	"path/filepath"
 	"testing"
+	"time"
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kubernetes/pkg/features"
@@ -31,7 +33,88 @@ func TestKubeletDelegatesPullsToImageService(t *testing.T) {
 	// Without the check, a pod can run any image on the node by its name.
 	verify := kubeletconfig.ImagePullCredentialsVerificationPolicy(c.ImagePullCredentialsVerificationPolicy)
 	if verify != kubeletconfig.NeverVerifyPreloadedImages || !utilfeature.DefaultFeatureGate.Enabled(features.KubeletEnsureSecretPulledImages) {
-		t.Errorf("kubelet does not check the right to images of the node: %q", verify)
+		t.Errorf("kubelet does not check who may use images that the node already has: %q", verify)
+	}
+}
+
+func TestKubeletFollowsNodeConfig(t *testing.T) {
+	dir, minute := t.TempDir(), time.Minute
+	k := &Kubelet{
+		NodeName: "node", NodeIP: net.IPv4(192, 0, 2, 1), BindAddress: net.IPv4zero, Port: 10250, CgroupRoot: "/slipway",
+		RootDirectory: dir, CertDirectory: filepath.Join(dir, "pki"), PodLogsDirectory: filepath.Join(dir, "logs"),
+		RuntimeSocket: "/run/containerd.sock", ImageSocket: "/run/images.sock", DNSIP: "169.254.20.10", Domain: "cluster.local",
+	}
+	standard, err := k.server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The sample of OpenShift 3.11.
+	k.AuthenticationTTL, k.AuthorizationTTL = &minute, &minute
+	k.Connection = Connection{ContentType: "application/json", QPS: 19.5, Burst: 40}
+	k.ManifestDirectory, k.ManifestInterval = "/pods", time.Second
+	changed, err := k.server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := changed.KubeletConfiguration
+	if got.Authentication.Webhook.CacheTTL.Duration != minute || got.Authorization.Webhook.CacheAuthorizedTTL.Duration != minute ||
+		got.ContentType != "application/json" || got.KubeAPIQPS != 20 || got.KubeAPIBurst != 40 || got.FileCheckFrequency.Duration != time.Second {
+		t.Errorf("configuration %+v", got)
+	}
+	defaults := standard.KubeletConfiguration
+	if defaults.KubeAPIQPS != 50 || defaults.KubeAPIBurst != 100 || defaults.FileCheckFrequency.Duration != 20*time.Second ||
+		defaults.Authentication.Webhook.CacheTTL.Duration != 2*minute || defaults.Authorization.Webhook.CacheAuthorizedTTL.Duration != 5*minute {
+		t.Errorf("without settings: %+v", defaults)
+	}
+	k.Arguments = arguments.Map{"kube-api-qps": {"70"}}
+	if argument, err := k.server(); err != nil || argument.KubeAPIQPS != 70 {
+		t.Errorf("an argument does not override the setting: %v", err)
+	}
+}
+
+// newKubelet returns a kubelet with arguments.
+func newKubelet(t *testing.T, values arguments.Map) *Kubelet {
+	t.Helper()
+	dir := t.TempDir()
+	return &Kubelet{
+		NodeName: "node", NodeIP: net.IPv4(192, 0, 2, 1), BindAddress: net.IPv4zero, Port: 10250, CgroupRoot: "/slipway",
+		RootDirectory: dir, CertDirectory: filepath.Join(dir, "pki"), PodLogsDirectory: filepath.Join(dir, "logs"),
+		RuntimeSocket: "/run/containerd.sock", ImageSocket: "/run/images.sock", DNSIP: "169.254.20.10", Domain: "cluster.local",
+		Arguments: values,
+	}
+}
+
+// TestArgumentsOfGuideConfigureKubelet has the arguments of 3.11 Cluster Administration, 2.11.1.
+func TestArgumentsOfGuideConfigureKubelet(t *testing.T) {
+	server, err := newKubelet(t, arguments.Map{
+		"max-pods": {"40"}, "resolv-conf": {"/etc/resolv.conf"}, "image-gc-high-threshold": {"90"}, "image-gc-low-threshold": {"80"},
+		"kube-api-qps": {"20"}, "kube-api-burst": {"40"},
+	}).server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := server.KubeletConfiguration
+	if c.MaxPods != 40 || c.ResolverConfig != "/etc/resolv.conf" || c.ImageGCHighThresholdPercent != 90 || c.ImageGCLowThresholdPercent != 80 ||
+		c.KubeAPIQPS != 20 || c.KubeAPIBurst != 40 {
+		t.Errorf("configuration %+v", c)
+	}
+	if err := newKubelet(t, arguments.Map{"image-gc-high-threshold": {"70"}, "image-gc-low-threshold": {"80"}}).Check(); err == nil {
+		t.Error("thresholds in the wrong order are accepted")
+	}
+}
+
+func TestKubeletLeavesLabelsOfRolesToItsGroup(t *testing.T) {
+	values := arguments.Map{"node-labels": {"node-role.kubernetes.io/infra=true,zone=east", "topology.kubernetes.io/zone=a,example.k8s.io/x=y"}}
+	server, err := newKubelet(t, values).server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"zone": "east", "topology.kubernetes.io/zone": "a"}
+	if !maps.Equal(server.NodeLabels, want) {
+		t.Errorf("labels are %v, want %v", server.NodeLabels, want)
+	}
+	if server, err = newKubelet(t, arguments.Map{"node-labels": {"node-role.kubernetes.io/infra=true"}}).server(); err != nil || len(server.NodeLabels) > 0 {
+		t.Errorf("labels are %v, want none: %v", server.NodeLabels, err)
 	}
 }
 

@@ -12,23 +12,23 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Label is a label of a node, whose value is "true".
+// Label is a label of a node. Its value is "true".
 type Label struct {
 	// Client can patch the node.
 	Client     kubernetes.Interface
 	Node, Name string
 }
 
-// labelRetryInterval is the interval of attempts to change a label.
+// labelRetryInterval is the interval between attempts to change a label.
 const labelRetryInterval = time.Second
 
 // Set adds the label. It retries until ctx ends.
-func (l Label) Set(ctx context.Context) { l.insist(ctx, `"true"`) }
+func (l Label) Set(ctx context.Context) { l.retry(ctx, `"true"`) }
 
 // Remove removes the label. It retries until ctx ends.
-func (l Label) Remove(ctx context.Context) { l.insist(ctx, "null") }
+func (l Label) Remove(ctx context.Context) { l.retry(ctx, "null") }
 
-func (l Label) insist(ctx context.Context, value string) {
+func (l Label) retry(ctx context.Context, value string) {
 	lastError := ""
 	_ = wait.PollUntilContextCancel(ctx, labelRetryInterval, true, func(ctx context.Context) (bool, error) {
 		err := l.patch(ctx, value)
@@ -53,7 +53,7 @@ func (l Label) patch(ctx context.Context, value string) error {
 	return nil
 }
 
-// Unlabeled is a component, in place of a disabled one, that removes the label of the component.
+// Unlabeled is a component that replaces a disabled one and removes its label from the node.
 type Unlabeled struct {
 	// Component is the name of the disabled component.
 	Component string

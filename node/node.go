@@ -12,8 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// poll calls probe about ten times a second until it returns true. It returns false if ctx ends
-// before.
+// poll calls probe ten times a second until it returns true. It returns false if ctx ends first.
 func poll(ctx context.Context, probe func(context.Context) bool) bool {
 	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		return probe(ctx), nil

@@ -44,7 +44,8 @@ func dialKubelet(rootDirectory string) (client podresources.PodResourcesListerCl
 	return podresources.NewPodResourcesListerClient(connection), connection.Close, nil
 }
 
-// complete reports whether kubelet has every pod that the node had at the first call and still has.
+// complete reports whether kubelet has received every pod that the node had at the first call,
+// except pods that no longer exist.
 func (r *podSync) complete(ctx context.Context) bool {
 	running, err := r.running(ctx)
 	if err != nil {

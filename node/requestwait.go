@@ -13,15 +13,16 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/server"
 )
 
-// syncTimeout limits how long a request waits until kubelet has its pods.
+// syncTimeout limits how long a request waits until kubelet has received the node's pods.
 const syncTimeout = time.Minute
 
-// waitingAuth is kubelet's authentication and authorization. After a restart kubelet serves before
-// it has received its pods, and reports "pod does not exist" for running ones. The authentication
-// is the first filter of its server, so requests that come too early wait there.
+// waitingAuth is kubelet's authentication and authorization. After a restart, kubelet serves before
+// it has received the node's pods from the API server, and reports "pod does not exist" for running
+// ones. Authentication is the first filter of its server, so requests that come too early wait
+// there.
 type waitingAuth struct {
 	server.AuthInterface
-	// synced is closed when kubelet has its pods.
+	// synced is closed when kubelet has received the node's pods.
 	synced  <-chan struct{}
 	timeout time.Duration
 }
@@ -37,8 +38,8 @@ func newAuth(nodeName string, client kubernetes.Interface, config kubeletconfig.
 	return &waitingAuth{AuthInterface: auth, synced: synced, timeout: syncTimeout}, nil
 }
 
-// AuthenticateRequest authenticates a request. A client that is authenticated waits until kubelet
-// has its pods, the timeout expires, or the client gives up.
+// AuthenticateRequest authenticates a request. If it succeeds, it waits until kubelet has received
+// the node's pods from the API server, the timeout expires, or the client gives up.
 func (a *waitingAuth) AuthenticateRequest(req *http.Request) (*authenticator.Response, bool, error) {
 	resp, ok, err := a.AuthInterface.AuthenticateRequest(req)
 	if !ok || err != nil {

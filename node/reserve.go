@@ -23,8 +23,8 @@ import (
 // (kubeletArguments.pod-max-pids). OpenShift has the same default.
 const PodPidsLimit = 4096
 
-// The upper limits of what the platform reserves of a machine. On small machines it reserves a
-// share.
+// The maximum amounts that the platform reserves of a machine. On small machines it reserves a
+// fraction.
 const (
 	maxReservedMemory = 1 << 30
 	maxReservedPIDs   = 8192
@@ -43,8 +43,8 @@ type Reserve struct {
 	PIDs uint64
 }
 
-// ReserveOf computes the reserve of this machine. Disk is a share of the file system of dir, which
-// need not exist yet. Kubelet refuses to start if Disk exceeds the file system of its own
+// ReserveOf computes the reserve of this machine. Disk is a fraction of the file system of dir,
+// which need not exist yet. Kubelet refuses to start if Disk exceeds the file system of its own
 // directory, so dir must be that directory.
 func ReserveOf(dir string) (Reserve, error) {
 	var info unix.Sysinfo_t
@@ -96,8 +96,8 @@ func evictionHard() map[string]string {
 	return thresholds
 }
 
-// pullMargin is the share of a disk that pulls leave free in addition to kubelet's thresholds, so
-// that a pull evicts no pods.
+// pullMargin is the fraction of a disk that pulls leave free in addition to kubelet's thresholds,
+// so that a pull evicts no pods.
 const pullMargin = 0.01
 
 // PullReserve returns the disk space that pulls of images leave free: the space at which kubelet

@@ -164,7 +164,7 @@ func TestLoginReplacesForeignSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := w.get(browser, ask(demo())); got.at().Path != "/login" {
-		t.Errorf("the session of a user who is gone: sent to %s", got.at())
+		t.Errorf("the session of a deleted user: redirected to %s", got.at())
 	}
 }
 
@@ -253,7 +253,7 @@ func TestErrorsDoNotContainInput(t *testing.T) {
 	}
 	got = w.get(w.browser(), "/login?"+url.Values{"username": {`"><script>`}, "reason": {"<b>"}}.Encode())
 	if strings.Contains(got.body, "<script>") || strings.Contains(got.body, "<b>") {
-		t.Error("the login page holds what its address says")
+		t.Error("the login page contains text from its URL")
 	}
 }
 
@@ -265,7 +265,7 @@ func TestServiceAccountsAreClientsOfTheirNamespace(t *testing.T) {
 	response := w.get(browser, w.logIn(browser, "alice", ask(values)).at().String())
 	page := w.get(browser, response.at().String())
 	if response.at().Path != "/oauth/approve" || !strings.Contains(page.body, "Service account") || !strings.Contains(page.body, "role:view:myproject") {
-		t.Errorf("asked at %s: %s", response.at(), page.body)
+		t.Errorf("the page at %s does not ask for approval: %s", response.at(), page.body)
 	}
 	form := page.fields()
 	form.Set("deny", "1")
@@ -297,10 +297,10 @@ func TestPasswordsCannotBeGuessedQuickly(t *testing.T) {
 		statuses[guess().StatusCode]++
 	}
 	if statuses[http.StatusUnauthorized] == 0 || statuses[http.StatusTooManyRequests] < 10 || len(statuses) != 2 {
-		t.Errorf("answers to guesses by status: %v", statuses)
+		t.Errorf("responses to wrong passwords by status: %v", statuses)
 	}
 	if got := guess(); got.Header.Get("Retry-After") == "" || !strings.Contains(got.body, "Too many wrong passwords") {
-		t.Errorf("a guess too many: %s, %s", got.Status, got.body)
+		t.Errorf("after too many wrong passwords: %s, %s", got.Status, got.body)
 	}
 	browser := w.browser()
 	form := w.get(browser, "/login").fields()
@@ -310,7 +310,7 @@ func TestPasswordsCannotBeGuessedQuickly(t *testing.T) {
 		t.Errorf("on the page: %s", target)
 	}
 	if len(w.errors) != 0 {
-		t.Errorf("guesses are reported one by one: %v", w.errors)
+		t.Errorf("wrong passwords are reported to the administrator: %v", w.errors)
 	}
 }
 

@@ -10,23 +10,25 @@ import (
 	oauthv1 "github.com/openshift/api/oauth/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/slipway-platform/slipway/oauth/client"
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
-// consolePath is where this server has the web console.
+// consolePath is the path of this server's web console.
 const consolePath = "/console/"
 
-// ensureClients creates the clients of every cluster and adds the addresses of this server to
-// existing ones. It keeps other changes of an administrator.
+// ensureClients creates the OAuth clients that every cluster has, and adds this server's addresses
+// to existing ones. It keeps other changes of an administrator and, with several servers, the
+// addresses of the others.
 func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClient],
-	publicURL, consoleURL string) error {
+	publicURL, consoleURL string, several bool) error {
 	console := []string{publicURL + consolePath}
 	challenge := client.ChallengeRequired
 	if consoleURL != "" && consoleURL != console[0] {
-		// The web console of OpenShift 3.11 has no secret and sends no challenge. Its codes go to one
-		// address over TLS.
+		// The web console of OpenShift 3.11 has no secret and sends no code challenge. Its codes are sent
+		// only to one address, over TLS.
 		console, challenge = append(console, consoleURL), client.ChallengeOptional
 	}
 	for _, desired := range []*oauthv1.OAuthClient{
@@ -37,15 +39,19 @@ func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClie
 		{ObjectMeta: metav1.ObjectMeta{Name: client.Challenging}, RedirectURIs: []string{publicURL + implicitPath}, RespondWithChallenges: true},
 	} {
 		desired.GrantMethod = oauthv1.GrantHandlerAuto
-		if err := ensureClient(ctx, clients, desired); err != nil {
+		// Another server can do the same at the same time.
+		err := retry.OnError(retry.DefaultBackoff, isConflict, func() error { return ensureClient(ctx, clients, desired, several) })
+		if err != nil {
 			return fmt.Errorf("create OAuth client %q: %w", desired.Name, err)
 		}
 	}
 	return nil
 }
 
+func isConflict(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
+
 func ensureClient(ctx context.Context, clients store.Objects[*oauthv1.OAuthClient],
-	desired *oauthv1.OAuthClient) error {
+	desired *oauthv1.OAuthClient, several bool) error {
 	existing, err := clients.Get(ctx, desired.Name)
 	if apierrors.IsNotFound(err) {
 		_, err = clients.Create(ctx, desired)
@@ -56,8 +62,13 @@ func ensureClient(ctx context.Context, clients store.Objects[*oauthv1.OAuthClien
 	}
 	changed := existing.DeepCopy()
 	for _, address := range desired.RedirectURIs {
-		if !slices.Contains(changed.RedirectURIs, address) {
-			// The first URI applies if a request names none, but only while it is the only one.
+		switch {
+		case slices.Contains(changed.RedirectURIs, address):
+		case several:
+			changed.RedirectURIs = append(changed.RedirectURIs, address)
+		default:
+			// If a request names no redirect URI, the client's URI applies, but only if the client has
+			// exactly one.
 			changed.RedirectURIs = desired.RedirectURIs
 		}
 	}

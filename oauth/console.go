@@ -14,19 +14,19 @@ import (
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
-// Seal encrypts and signs a value for the cookie of a name with the current session secrets. All
-// masters with these secrets open it.
+// Seal encrypts and signs a value for a cookie with the current session secrets. Every master with
+// these secrets can open it under the same name.
 func (s *Server) Seal(name string, value any) (string, error) {
 	return s.current.Load().box.Seal(name, value)
 }
 
-// Open reads a value that Seal of this or another master returned for the same name.
+// Open reads a value that Seal returned, on this or another master, for the same name.
 func (s *Server) Open(name, text string, into any) error {
 	return s.current.Load().box.Open(name, text, into)
 }
 
-// Generation returns the generation of the sessions of an access token's user. It changes at each
-// logout of the user. The error is one of kind not found if the token or its user is gone.
+// Generation returns the session generation of an access token's user, which changes at each logout
+// of the user. If the token or its user no longer exists, the error is of kind not found.
 func (s *Server) Generation(ctx context.Context, secret string) (string, error) {
 	user, err := s.userOf(ctx, secret)
 	if err != nil {
@@ -35,8 +35,8 @@ func (s *Server) Generation(ctx context.Context, secret string) (string, error) 
 	return user.Annotations[session.Generation], nil
 }
 
-// userOf returns the user of an access token. The watch cache is enough, as for the authentication
-// with the token. An error never names the token.
+// userOf returns the user of an access token. It reads the watch cache, as authentication with the
+// token does. No error contains the token.
 func (s *Server) userOf(ctx context.Context, secret string) (*userv1.User, error) {
 	stale := apierrors.NewNotFound(oauthv1.Resource("oauthaccesstokens"), "")
 	name, ok := token.Name(secret)
@@ -60,8 +60,9 @@ func (s *Server) userOf(ctx context.Context, secret string) (*userv1.User, error
 	return user, nil
 }
 
-// LogOut deletes an access token, and ends all sessions of its user and of the request's user, so
-// that the next login asks for a password. A token that does not exist is not an error.
+// LogOut deletes an access token. It ends all sessions of the token's user and of the user whose
+// session the request has, so that the next login asks for a password. A token that does not exist
+// is not an error.
 func (s *Server) LogOut(w http.ResponseWriter, r *http.Request, secret string) error {
 	login := s.current.Load().login
 	user, err := s.userOf(r.Context(), secret)

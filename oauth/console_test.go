@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
-// access issues an access token of a user.
+// access issues an access token for a user.
 func access(t *testing.T, w *fixture, name string) string {
 	t.Helper()
 	user, err := w.users.Get(t.Context(), name)
@@ -41,7 +41,7 @@ func TestLogoutChangesGenerationOfUser(t *testing.T) {
 	first, second, other := access(t, w, "alice"), access(t, w, "alice"), access(t, w, "bob")
 	before := generation(second)
 
-	// The request has no session of the login pages, which expire before those of the console.
+	// The request has no session of the login pages, which end before those of the console.
 	if err := s.LogOut(httptest.NewRecorder(), httptest.NewRequest("POST", "/console/logout", nil), first); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store/storetest"
 )
 
-// requested logs a user in with the manual token flow, and returns the address of the page that
+// requested logs a user in with the manual token flow. It returns the address of the page that
 // displays the token.
 func (w *fixture) requested(browser *http.Client, user string) *url.URL {
 	w.t.Helper()
@@ -114,8 +114,7 @@ func TestOtherSiteCannotLogOut(t *testing.T) {
 	}
 }
 
-// TestLinkDoesNotUseSessionForProgram opens the address at which programs get tokens with a
-// password.
+// TestLinkDoesNotUseSessionForProgram opens the URL at which programs get tokens with a password.
 func TestLinkDoesNotUseSessionForProgram(t *testing.T) {
 	w := newFixture(t, nil)
 	browser := w.browser()
@@ -216,7 +215,7 @@ func TestOnlyAnotherWebConsoleIsExemptFromChallenges(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := ensureClients(t.Context(), clients, "https://master", tt.console); err != nil {
+			if err := ensureClients(t.Context(), clients, "https://master", tt.console, false); err != nil {
 				t.Fatal(err)
 			}
 			got, err := clients.Get(t.Context(), client.WebConsole)

@@ -35,8 +35,8 @@ import (
 )
 
 // Server is the OAuth server as a feature of the API server. Its configuration can change while it
-// runs. A login in progress continues with the next request, because its state is in the browser
-// and in the store.
+// runs. A login in progress continues under the new configuration, because its state is in the
+// browser and in the store.
 type Server struct {
 	first  Config
 	report func(error)
@@ -48,17 +48,17 @@ type Server struct {
 	current  atomic.Pointer[server]
 }
 
-// common is the state that all configurations of a server share.
+// common is the state that does not depend on the configuration.
 type common struct {
 	objects objects
 	kube    kubernetes.Interface
-	// accounts is the cache of service accounts.
+	// accounts lists service accounts from the informer cache.
 	accounts corelisters.ServiceAccountLister
 	notices  *notices
 }
 
-// New returns a server with an initial configuration. report receives errors of requests, without
-// secrets.
+// New returns a server with an initial configuration. report is called with errors of requests,
+// which contain no secrets.
 func New(config Config, report func(error)) *Server { return &Server{first: config, report: report} }
 
 // Feature returns the feature of the API server.
@@ -72,9 +72,9 @@ func (s *Server) Feature() apiserver.Feature {
 	}}
 }
 
-// Prepare builds everything that depends on a configuration. apply activates it for new requests;
-// an error changes nothing. The addresses of the server and the console, the metrics and the
-// throttle never change.
+// Prepare builds everything that depends on a configuration. apply activates it for new requests.
+// If Prepare returns an error, nothing changes. PublicURL, ConsoleURL, Metrics and Throttle keep
+// their initial values.
 func (s *Server) Prepare(config Config) (apply func(), err error) {
 	config.PublicURL, config.ConsoleURL, config.Metrics, config.Throttle = s.first.PublicURL, s.first.ConsoleURL, s.first.Metrics, s.first.Throttle
 	next := &server{Config: config, report: s.report, common: s.common}
@@ -110,7 +110,7 @@ type objects struct {
 	routes         store.Objects[*routev1.Route]
 }
 
-// open connects the server to its resources.
+// open connects the server to its resources and creates the index of groups.
 func (s *Server) open(deps apiserver.Deps) (err error) {
 	s.kube = deps.Kube
 	s.notices = newNotices(s.kube, s.report)
@@ -132,7 +132,7 @@ func (s *Server) open(deps apiserver.Deps) (err error) {
 	return err
 }
 
-// complete creates the components of the server.
+// complete creates everything that depends on the configuration.
 func (s *server) complete() (err error) {
 	if s.pages, err = page.New(s.Templates); err != nil {
 		return err
@@ -192,7 +192,7 @@ func (s *Server) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
 	return hooks, nil
 }
 
-// route serves a path with the current configuration.
+// route returns a handler that serves a path with the current configuration.
 func (s *Server) route(path string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.current.Load().routes[path].ServeHTTP(w, r) })
 }
@@ -206,22 +206,22 @@ func (s *Server) clusterRole(_ context.Context, name string) ([]rbacv1.PolicyRul
 	return role.Rules, nil
 }
 
-// start creates the clients of every cluster, and runs the caches of groups and of the use of
-// tokens.
+// start runs the cache of groups, the recording of token use and the writing of notices, and
+// creates the clients that every cluster has. It returns when the cache of groups is synced.
 func (s *Server) start(hook genericserver.PostStartHookContext) error {
 	go s.groups.Run(hook.Context)
 	go s.activity.Run(hook.Context)
 	go s.notices.Run(hook.Context)
-	if err := ensureClients(hook.Context, s.objects.clients, s.first.PublicURL, s.first.ConsoleURL); err != nil {
+	if err := ensureClients(hook.Context, s.objects.clients, s.first.PublicURL, s.first.ConsoleURL, s.first.SeveralServers); err != nil {
 		return err
 	}
 	return s.groups.WaitReady(hook.Context)
 }
 
-// maxBody limits the body of a request, in bytes: a form with a password.
+// maxBody limits the body of a request, in bytes. The longest valid body is a form with a password.
 const maxBody = 64 << 10
 
-// handlers returns the handlers of public paths.
+// handlers returns the handlers by their public paths.
 func (s *server) handlers() (map[string]http.Handler, error) {
 	document, err := describe(s.PublicURL)
 	if err != nil {

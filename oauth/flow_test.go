@@ -111,7 +111,7 @@ func TestConcurrentExchangesYieldOneToken(t *testing.T) {
 		})
 	}
 	group.Wait()
-	// Who came after the token was stored ended it.
+	// If the code was used a second time after the token was stored, the token was deleted.
 	if resp.Load() != 1 || len(w.tokens.All()) > 1 {
 		t.Errorf("%d got a token, %d are stored", resp.Load(), len(w.tokens.All()))
 	}

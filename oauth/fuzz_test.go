@@ -10,9 +10,9 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/anyone"
 )
 
-// FuzzServer checks that no request of a stranger gets a token, a code, a session or a way to
-// another site, nor stores anything, whichever path, parameters, form, cookies and credentials it
-// has.
+// FuzzServer checks that no request without valid credentials gets a token, a code, a session or a
+// redirect to another site, or stores anything, for any path, parameters, form, cookies and
+// Authorization header.
 func FuzzServer(f *testing.F) {
 	const form = "application/x-www-form-urlencoded"
 	for _, seed := range []struct{ method, path, query, kind, body, cookie, authorization string }{
@@ -66,7 +66,7 @@ func FuzzServer(f *testing.F) {
 		for _, set := range answer.Result().Cookies() {
 			session := &http.Request{Header: http.Header{"Cookie": {set.Name + "=" + set.Value}}}
 			if user, ok := w.login.Sessions.User(session); ok {
-				t.Errorf("%s %s?%s: begins a session of %+v", method, path, query, user)
+				t.Errorf("%s %s?%s: starts a session of %+v", method, path, query, user)
 			}
 		}
 		if len(w.tokens.All())+len(w.codes.All())+len(w.users.All()) != 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
-// metadata is the document with which clients discover the server (RFC 8414; 3.9 Architecture,
-// 4.1.4.5).
+// metadata is the document from which clients discover the server's endpoints (RFC 8414; 3.9
+// Architecture, 4.1.4.5).
 type metadata struct {
 	Issuer                        string   `json:"issuer"`
 	AuthorizationEndpoint         string   `json:"authorization_endpoint"`
@@ -21,7 +21,7 @@ type metadata struct {
 	CodeChallengeMethodsSupported []string `json:"code_challenge_methods_supported"`
 }
 
-// describe returns the document of a server at an address.
+// describe returns the metadata document of a server with this URL, as JSON.
 func describe(publicURL string) ([]byte, error) {
 	return json.MarshalIndent(metadata{
 		Issuer:                        publicURL,
@@ -34,7 +34,7 @@ func describe(publicURL string) ([]byte, error) {
 	}, "", "  ")
 }
 
-// serveMetadata serves the document.
+// serveMetadata returns a handler that serves the metadata document.
 func serveMetadata(document []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

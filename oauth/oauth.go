@@ -23,25 +23,29 @@ import (
 
 // Config is the configuration of the server. It corresponds to MasterConfig's oauthConfig.
 type Config struct {
-	// PublicURL is the server's address for browsers and clients. ConsoleURL is the web console's;
-	// it is optional.
+	// PublicURL is the server's URL for browsers and clients. ConsoleURL is the URL of the web
+	// console; it is optional.
 	PublicURL, ConsoleURL string
-	// Providers are the identity providers in the order of their use.
+	// SeveralServers means that servers at other addresses have the same clients: the masters of a
+	// cluster.
+	SeveralServers bool
+	// Providers are the identity providers, in the order in which they are tried.
 	Providers []login.Provider
 	// AlwaysShowProviderSelection shows the page of providers even if there is only one.
 	AlwaysShowProviderSelection bool
-	// GrantMethod and ServiceAccountGrantMethod apply if a user has not granted scopes to a client.
+	// GrantMethod applies if a user has not granted the requested scopes to an OAuthClient that sets
+	// no method. ServiceAccountGrantMethod applies if the client is a service account.
 	GrantMethod, ServiceAccountGrantMethod oauthv1.GrantHandlerType
 	// SessionName, SessionMaxAge and SessionSecrets configure sessions of browsers.
 	SessionName    string
 	SessionMaxAge  time.Duration
 	SessionSecrets []session.Secret
-	// TokenMaxAge, CodeMaxAge and TokenInactivityTimeout are in seconds.
+	// TokenMaxAge, CodeMaxAge and TokenInactivityTimeout are in seconds. For tokens, 0 means no limit.
 	TokenMaxAge, CodeMaxAge, TokenInactivityTimeout int32
 	// Templates replace built-in pages.
 	Templates page.Templates
 	// Metrics counts logins. It is optional.
 	Metrics *login.Metrics
-	// Throttle slows down who guesses passwords.
+	// Throttle slows down clients that guess passwords.
 	Throttle *throttle.Throttle
 }

@@ -34,7 +34,7 @@ type tokenPages struct {
 	report    func(error)
 }
 
-// serveRequest redirects the browser to request a code for the display page.
+// serveRequest starts a flow in which the browser gets a code for the display page.
 func (t *tokenPages) serveRequest(w http.ResponseWriter, r *http.Request) {
 	query := url.Values{"client_id": {client.Browser}, "redirect_uri": {t.publicURL + displayPath}, "response_type": {"code"}, "state": {session.State(w, r)}}
 	http.Redirect(w, r, t.publicURL+authorize.Path+"?"+query.Encode(), http.StatusFound)
@@ -48,8 +48,8 @@ type display struct {
 	PublicURL, Logout  string
 }
 
-// serveDisplay first shows a button and then the token, so that opening an address does not show a
-// token to bystanders.
+// serveDisplay shows a button, and shows the token only after the button is pressed, so that
+// opening the URL does not show a token to bystanders.
 func (t *tokenPages) serveDisplay(w http.ResponseWriter, r *http.Request) {
 	data := display{Again: t.publicURL + requestPath, PublicURL: t.publicURL, Logout: login.LogoutPath, Action: displayPath}
 	if r.Method != http.MethodPost {
@@ -101,7 +101,7 @@ func (t *tokenPages) exchange(r *http.Request) (token.Issued, error) {
 	return t.issuer.Access(r.Context(), grant)
 }
 
-// serveImplicit is the redirect target for programs.
+// serveImplicit is the redirect target for programs that use the implicit flow.
 func (t *tokenPages) serveImplicit(w http.ResponseWriter, r *http.Request) {
 	t.pages.Show(w, http.StatusOK, page.Implicit, display{Again: t.publicURL + requestPath})
 }

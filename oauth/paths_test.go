@@ -10,7 +10,7 @@ import (
 
 // TestPathsWithoutLoginAreListed lists the paths that respond without authentication. The matrix of
 // test/scenario/attack does not contain them, because no role names them. Review a new path like a
-// right of every user.
+// permission that every user gets.
 func TestPathsWithoutLoginAreListed(t *testing.T) {
 	want := []string{
 		"/.well-known/oauth-authorization-server", "/login", "/login/", "/logout", "/oauth/approve", "/oauth/authorize", "/oauth/token",

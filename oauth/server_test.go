@@ -34,7 +34,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
-// fixture is an OAuth server with its objects in memory, served over TLS.
+// fixture is an OAuth server whose objects are in memory, served over TLS.
 type fixture struct {
 	*server
 	t       testing.TB
@@ -50,10 +50,11 @@ type fixture struct {
 	errors []string
 }
 
-// app is the address of a client whose grants need approval.
+// app is the redirect URI of a client whose grants need approval.
 const app = "https://app.example.com/callback"
 
-// newFixture creates a server where every user can log in; change adjusts it.
+// newFixture creates a server that accepts every user name and password. change, if not nil,
+// adjusts its configuration.
 func newFixture(t testing.TB, change func(*Config)) *fixture {
 	t.Helper()
 	w := &fixture{
@@ -98,7 +99,7 @@ func newFixture(t testing.TB, change func(*Config)) *fixture {
 	if err := w.complete(); err != nil {
 		t.Fatal(err)
 	}
-	if err := ensureClients(t.Context(), w.objects.clients, w.url, w.url+"/console/"); err != nil {
+	if err := ensureClients(t.Context(), w.objects.clients, w.url, w.url+"/console/", false); err != nil {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
@@ -109,7 +110,7 @@ func newFixture(t testing.TB, change func(*Config)) *fixture {
 	return w
 }
 
-// authenticator authenticates tokens of users who are members of groups.
+// authenticator returns an authenticator for which every user is a member of groups.
 func (w *fixture) authenticator(groups ...string) *token.Authenticator {
 	return &token.Authenticator{Tokens: w.tokens, Users: w.users, Accounts: w.registry.Accounts, Groups: func(string) []string { return groups }}
 }
@@ -120,7 +121,7 @@ func (w *fixture) note(err error) {
 	w.errors = append(w.errors, err.Error())
 }
 
-// browser keeps cookies and follows no redirects.
+// browser returns a client that stores cookies and does not follow redirects.
 func (w *fixture) browser() *http.Client {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -131,13 +132,13 @@ func (w *fixture) browser() *http.Client {
 	return &http.Client{Transport: transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// response is a response of the server.
+// response is a response of the server with its body.
 type response struct {
 	*http.Response
 	body string
 }
 
-// at is the redirect target of the response.
+// at returns the redirect target of the response, or an empty URL if it is not a redirect.
 func (s response) at() *url.URL {
 	address, err := s.Location()
 	if err != nil {
@@ -146,7 +147,7 @@ func (s response) at() *url.URL {
 	return address
 }
 
-// get requests a path of the server or an address; a browser accepts pages.
+// get requests a path of the server, or a URL, and accepts HTML like a browser.
 func (w *fixture) get(browser *http.Client, path string) response {
 	return w.send(browser, http.MethodGet, path, nil, func(r *http.Request) { r.Header.Set("Accept", "text/html") })
 }
@@ -184,7 +185,7 @@ func (w *fixture) send(browser *http.Client, method, path string, form url.Value
 
 var hiddenField = regexp.MustCompile(`<input type="(?:hidden|checkbox)" name="([a-z]+)" value="([^"]*)"`)
 
-// fields are the fields of the form on a page, as a browser sends them.
+// fields returns the hidden fields of the form on a page, as a browser sends them.
 func (s response) fields() url.Values {
 	unescape := strings.NewReplacer("&amp;", "&", "&#43;", "+", "&#34;", `"`)
 	form := url.Values{}
@@ -194,7 +195,7 @@ func (s response) fields() url.Values {
 	return form
 }
 
-// logIn submits the login page and returns to the page that the browser requested.
+// logIn requests path, submits the login page to which it redirects, and returns the response.
 func (w *fixture) logIn(browser *http.Client, user, path string) response {
 	w.t.Helper()
 	page := w.get(browser, w.get(browser, path).at().String())
@@ -204,21 +205,21 @@ func (w *fixture) logIn(browser *http.Client, user, path string) response {
 	return w.post(browser, "/login", form)
 }
 
-// logOut submits the logout page and follows its redirect.
+// logOut submits the logout page at path and returns the response.
 func (w *fixture) logOut(browser *http.Client, path string) response {
 	w.t.Helper()
 	return w.post(browser, "/logout", w.get(browser, path).fields())
 }
 
-// ask is the path of a client's request.
+// ask returns the path and query of a client's authorization request.
 func ask(values url.Values) string { return "/oauth/authorize?" + values.Encode() }
 
-// demo requests a code for the client `demo`.
+// demo returns the parameters of a request for a code for the client `demo`.
 func demo() url.Values {
 	return url.Values{"client_id": {"demo"}, "response_type": {"code"}, "redirect_uri": {app}, "state": {"a state"}, "scope": {"user:info"}}
 }
 
-// approved is the code for the client `demo` after a user logs in.
+// approved logs a user in, approves the request, and returns the code for the client `demo`.
 func (w *fixture) approved(values url.Values) string {
 	w.t.Helper()
 	browser := w.browser()

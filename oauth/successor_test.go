@@ -16,12 +16,13 @@ import (
 
 const proxyID = "system:serviceaccount:myproject:proxy"
 
-// proxy requests something of the service account that is a client.
+// proxy returns an authorization request of the service account that is a client.
 func proxy(responseType string) string {
 	return ask(url.Values{"client_id": {proxyID}, "response_type": {responseType}, "scope": {"role:view:myproject"}})
 }
 
-// recreate replaces the service account, as happens when its project is deleted and created again.
+// recreate replaces the service account by one with another UID, as happens when its project is
+// deleted and created again.
 func (w *fixture) recreate(uid types.UID) {
 	w.t.Helper()
 	accounts := w.kube.CoreV1().ServiceAccounts("myproject")
@@ -38,7 +39,7 @@ func (w *fixture) recreate(uid types.UID) {
 	}
 }
 
-// approve grants the proxy's request, and returns an access token of the proxy.
+// approve approves the service account's request and returns its access token.
 func (w *fixture) approve(browser *http.Client) (secret string) {
 	w.t.Helper()
 	page := w.get(browser, w.get(browser, proxy("token")).at().String())
@@ -87,6 +88,6 @@ func TestRecreatedServiceAccountGetsNoTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := authenticate(second); !errors.Is(err, token.ErrNoClient) {
-		t.Errorf("a token of an account that is gone: %v", err)
+		t.Errorf("a token of a deleted account: %v", err)
 	}
 }

@@ -107,12 +107,14 @@ func freeName(keys []apiserverv1.Key) string {
 	}
 }
 
+func encryptionFile(dir string) string { return filepath.Join(dir, "encryption.yaml") }
+
 // editEncryption reads the file, calls edit, and writes the file if its content changed. If the
 // file is missing, edit gets an empty configuration. If edit returns false, editEncryption writes
 // nothing and returns an empty path.
 func editEncryption(dir string,
 	edit func(*apiserverv1.EncryptionConfiguration) (bool, error)) (string, error) {
-	path := filepath.Join(dir, "encryption.yaml")
+	path := encryptionFile(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("create directory of certificates: %w", err)
 	}

@@ -78,6 +78,21 @@ type Files struct {
 	StorageKubeconfig string
 }
 
+// FilesIn returns the paths of the credentials in a directory.
+func FilesIn(dir string) Files { return filesOf(Spec{Dir: dir}) }
+
+// SharedFiles returns the paths of the files that all masters of a cluster have in common:
+// authorities with their private keys, the keys of service accounts, and those that encrypt
+// secrets. Not all need to exist.
+func SharedFiles(dir string) []string {
+	f := FilesIn(dir)
+	paths := []string{f.ServiceCA, f.ServiceAccountKey, f.ServiceAccountPublicKey, encryptionFile(dir)}
+	for _, pair := range []Pair{f.CA, f.FrontProxyCA, f.EtcdCA, f.ServiceSigner} {
+		paths = append(paths, pair.Cert, pair.Key)
+	}
+	return paths
+}
+
 func filesOf(spec Spec) Files {
 	in := func(name string) string { return filepath.Join(spec.Dir, name) }
 	pair := func(name string) Pair { return Pair{Cert: in(name + ".crt"), Key: in(name + ".key")} }

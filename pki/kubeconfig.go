@@ -23,14 +23,13 @@ func (i *issuer) ensureKubeconfigs() error {
 		{f.ControllerManagerKubeconfig, "system:kube-controller-manager", f.CA.Cert},
 		{f.SchedulerKubeconfig, "system:kube-scheduler", f.CA.Cert},
 		{f.NodeKubeconfig, "system:node:" + i.spec.NodeName, f.NodeCA},
-		{f.ProxyKubeconfig, "system:kube-proxy", f.NodeCA},
-		{f.AgentKubeconfig, "system:slipway-node", f.NodeCA},
-		{f.DNSKubeconfig, "system:slipway-dns", f.NodeCA},
-		{f.RouterKubeconfig, "system:slipway-router", f.NodeCA},
-		{f.IdlingKubeconfig, "system:slipway-idling", f.NodeCA},
-		{f.StorageKubeconfig, "system:slipway-storage", f.NodeCA},
 	} {
 		if err := i.ensureOwn(own.path, own.user, own.ca); err != nil {
+			return err
+		}
+	}
+	for _, c := range NodeClients() {
+		if err := i.ensureOwn(c.Kubeconfig(f), c.User, f.NodeCA); err != nil {
 			return err
 		}
 	}

@@ -40,7 +40,7 @@ func (i *issuer) leaves() []leaf {
 	client := []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	both := append(slices.Clone(server), client...)
 	nodeUser := "system:node:" + s.NodeName
-	return []leaf{
+	leaves := []leaf{
 		{files: f.APIServer, authority: f.CA, user: "system:openshift-apiserver", hosts: s.apiServerHosts(), usage: server},
 		{files: f.Registry, authority: f.CA, user: "docker-registry", hosts: s.registryHosts(), usage: server},
 		{files: f.KubeletServer, authority: f.CA, user: nodeUser, groups: []string{"system:nodes"}, hosts: append([]string{s.NodeName}, s.NodeHosts...), usage: server},
@@ -53,13 +53,11 @@ func (i *issuer) leaves() []leaf {
 		{files: clientOf(f.ControllerManagerKubeconfig), authority: f.CA, user: "system:kube-controller-manager", usage: client},
 		{files: clientOf(f.SchedulerKubeconfig), authority: f.CA, user: "system:kube-scheduler", usage: client},
 		{files: clientOf(f.NodeKubeconfig), authority: f.CA, user: nodeUser, groups: []string{"system:nodes"}, usage: client},
-		{files: clientOf(f.ProxyKubeconfig), authority: f.CA, user: "system:kube-proxy", usage: client},
-		{files: clientOf(f.AgentKubeconfig), authority: f.CA, user: "system:slipway-node", groups: []string{"system:slipway-nodes"}, usage: client},
-		{files: clientOf(f.DNSKubeconfig), authority: f.CA, user: "system:slipway-dns", groups: []string{"system:slipway-dns-servers"}, usage: client},
-		{files: clientOf(f.RouterKubeconfig), authority: f.CA, user: "system:slipway-router", groups: []string{"system:slipway-routers"}, usage: client},
-		{files: clientOf(f.IdlingKubeconfig), authority: f.CA, user: "system:slipway-idling", groups: []string{"system:slipway-idling-proxies"}, usage: client},
-		{files: clientOf(f.StorageKubeconfig), authority: f.CA, user: "system:slipway-storage", groups: []string{StorageGroup}, usage: client},
 	}
+	for _, c := range NodeClients() {
+		leaves = append(leaves, leaf{files: clientOf(c.Kubeconfig(f)), authority: f.CA, user: c.User, groups: c.Groups, usage: client})
+	}
+	return leaves
 }
 
 func (i *issuer) client(name string) Pair {
@@ -79,6 +77,13 @@ func (s Spec) apiServerHosts() []string {
 		hosts = append(hosts, service, service+".default", service+".default.svc", service+".default.svc."+s.ClusterDomain)
 	}
 	return hosts
+}
+
+// ServerHosts returns the names and addresses in the certificates of API server and registry. No
+// other server can have them, because clients trust the same authority.
+func (s Spec) ServerHosts() []string {
+	s = s.completed()
+	return slices.Concat(s.apiServerHosts(), s.registryHosts())
 }
 
 func (s Spec) registryHosts() []string {

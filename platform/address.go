@@ -27,7 +27,7 @@ func (h *Host) findAddress() error {
 
 // ignoredDevices returns Slipway's network devices, whose addresses are not the machine's.
 func (h *Host) ignoredDevices() []string {
-	return []string{h.Node.Slipway.Bridge, h.Node.Slipway.DNSDevice}
+	return []string{h.Node.Slipway.Bridge, h.Node.Slipway.DNSDevice, h.Node.Slipway.VXLANDevice}
 }
 
 // names returns the names of this machine: its node name and all addresses.

@@ -5,20 +5,22 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/slipway-platform/slipway/admission/node"
 	"github.com/slipway-platform/slipway/admission/pod"
 	"github.com/slipway-platform/slipway/admission/reach"
 	"github.com/slipway-platform/slipway/admission/storageclient"
-	"github.com/slipway-platform/slipway/admission/unenforced"
 	"github.com/slipway-platform/slipway/apigroup/apps"
 	"github.com/slipway-platform/slipway/apigroup/build"
 	"github.com/slipway-platform/slipway/apigroup/image"
 	"github.com/slipway-platform/slipway/apigroup/metrics"
-	networkapi "github.com/slipway-platform/slipway/apigroup/network"
 	"github.com/slipway-platform/slipway/apigroup/quota"
 	"github.com/slipway-platform/slipway/apigroup/route"
+	"github.com/slipway-platform/slipway/apigroup/servicecatalog"
 	"github.com/slipway-platform/slipway/apigroup/template"
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/config/reload"
+	"github.com/slipway-platform/slipway/controller/hosts"
+	"github.com/slipway-platform/slipway/controller/nodegroup"
 	"github.com/slipway-platform/slipway/controller/serviceca"
 	"github.com/slipway-platform/slipway/internal/arguments"
 	"github.com/slipway-platform/slipway/kube"
@@ -99,19 +101,21 @@ func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 	features := slices.Concat(users, projects, []apiserver.Feature{
 		pod.Feature(),
 		pod.AuthorityFeature(serviceca.BundleMap, serviceca.BundleKey),
+		node.Feature(),
 		reach.Feature(h.networks()),
-		unenforced.Feature(unenforced.Resources()),
 		storageclient.Feature(storageLimits()),
 		apps.Feature(rules),
 		build.Feature(rules),
 		image.Feature(h.imageOptions()),
 		route.Feature(h.Master.RoutingConfig.Subdomain),
+		servicecatalog.Feature(),
 		template.Feature(h.Master.TemplateServiceBrokerConfig.TemplateNamespaces),
 		quota.Feature(rules),
-		networkapi.Feature(),
 		metrics.Feature(h.usage),
+		hosts.Feature(h.hostOptions()),
+		nodegroup.Feature(checkGroup),
 		apiserver.VersionFeature(),
-	})
+	}, h.networkFeatures())
 	return features, append(userAdjustments, projectAdjustment), nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/slipway-platform/slipway/bootstrap"
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/config/reload"
+	"github.com/slipway-platform/slipway/controller/descheduler"
 	"github.com/slipway-platform/slipway/internal/arguments"
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 	"github.com/slipway-platform/slipway/kube"
@@ -20,40 +21,49 @@ import (
 // controlPlaneTable lists what `slipway control-plane` runs.
 func controlPlaneTable() []entry {
 	afterAPI, afterInformers := []string{"apiserver"}, []string{"informers"}
+	led := []string{"informers", "leadership"}
 	return []entry{
-		{"etcd", nil, (*Host).etcd},
-		{"apiserver", []string{"etcd"}, (*Host).apiServer},
-		{"informers", afterAPI, (*Host).informers},
-		{"controllers", afterAPI, (*Host).controllers},
-		{"scheduler", afterAPI, (*Host).scheduler},
-		{"flexvolume", nil, (*Host).flexVolumes},
-		{"flexvolume-recovery", []string{"apiserver", "flexvolume"}, (*Host).flexVolumeRecovery},
-		{"attach-detach", []string{"informers", "flexvolume-recovery"}, (*Host).attachDetach},
-		{"expander", []string{"informers", "flexvolume"}, (*Host).expander},
-		{"bootstrap", afterAPI, (*Host).bootstrap},
-		{"resource-metrics", afterAPI, (*Host).resourceMetrics},
-		{"allocator", afterInformers, (*Host).allocator},
-		{"projects", afterInformers, (*Host).projects},
-		{"service-account-secrets", afterInformers, (*Host).serviceAccountSecrets},
-		{"service-certificates", afterInformers, (*Host).serviceCertificates},
-		{"ingress", afterInformers, (*Host).ingress},
-		{"registry", afterInformers, (*Host).registry},
-		{"image-streams", afterInformers, (*Host).imageStreams},
-		{"image-signatures", afterInformers, (*Host).imageSignatures},
-		{"deployments", afterInformers, (*Host).deployments},
-		{"master-dns", afterAPI, (*Host).masterDNS},
-		{"ingress-addresses", afterInformers, (*Host).ingressAddresses},
-		{"unidling", afterInformers, (*Host).unidling},
-		{"template-instances", afterInformers, (*Host).templateInstances},
-		{"builds", afterInformers, (*Host).builds},
-		{"encryption", afterAPI, (*Host).encryptionRewriter},
-		{"certificates", afterAPI, (*Host).certificates},
-		{"configuration", afterAPI, (*Host).configuration},
+		{"etcd", nil, (*Host).etcd, ""},
+		{"apiserver", []string{"etcd"}, (*Host).apiServer, ""},
+		{"informers", afterAPI, (*Host).informers, ""},
+		{"leadership", afterAPI, (*Host).elections, ""},
+		{"shared-settings", afterAPI, (*Host).sharedSettings, ""},
+		{"etcd-members", []string{"leadership"}, (*Host).etcdMembers, ownControllers},
+		{"controllers", []string{"apiserver", "leadership"}, (*Host).controllers, upstreamControllers},
+		{"scheduler", []string{"apiserver", "leadership"}, (*Host).scheduler, upstreamScheduler},
+		{"descheduler", []string{"apiserver", "leadership"}, (*Host).descheduler, ownControllers},
+		{"flexvolume", nil, (*Host).flexVolumes, ""},
+		{"flexvolume-recovery", []string{"apiserver", "flexvolume", "leadership"}, (*Host).flexVolumeRecovery, ownControllers},
+		{"attach-detach", []string{"informers", "flexvolume-recovery", "leadership"}, (*Host).attachDetach, ownControllers},
+		{"expander", []string{"informers", "flexvolume", "leadership"}, (*Host).expander, ownControllers},
+		{"bootstrap", []string{"apiserver", "leadership"}, (*Host).bootstrap, ownControllers},
+		{"resource-metrics", afterAPI, (*Host).resourceMetrics, ""},
+		{"allocator", led, (*Host).allocator, ownControllers},
+		{"hosts", led, (*Host).hosts, ownControllers},
+		{"node-groups", led, (*Host).nodeGroups, ownControllers},
+		{"pod-network", led, (*Host).podNetwork, ownControllers},
+		{"projects", led, (*Host).projects, ownControllers},
+		{"service-account-secrets", led, (*Host).serviceAccountSecrets, ownControllers},
+		{"service-certificates", led, (*Host).serviceCertificates, ownControllers},
+		{"ingress", led, (*Host).ingress, ownControllers},
+		{"registry", afterInformers, (*Host).registry, ""},
+		{"image-streams", led, (*Host).imageStreams, ownControllers},
+		{"image-signatures", led, (*Host).imageSignatures, ownControllers},
+		{"deployments", led, (*Host).deployments, ownControllers},
+		{"master-dns", afterAPI, (*Host).masterDNS, ""},
+		{"ingress-addresses", led, (*Host).ingressAddresses, ownControllers},
+		{"unidling", led, (*Host).unidling, ownControllers},
+		{"service-catalog", led, (*Host).serviceCatalog, ownControllers},
+		{"template-instances", led, (*Host).templateInstances, ownControllers},
+		{"builds", led, (*Host).builds, ownControllers},
+		{"encryption", []string{"apiserver", "leadership"}, (*Host).encryptionRewriter, ownControllers},
+		{"certificates", afterAPI, (*Host).certificates, ""},
+		{"configuration", afterAPI, (*Host).configuration, ""},
 	}
 }
 
 func (h *Host) etcd() (component.Component, error) {
-	return &kube.Etcd{
+	etcd := &kube.Etcd{
 		Dir:           h.Master.EtcdDirectory(),
 		Socket:        h.etcdSocket(),
 		ClientAddress: h.Master.EtcdAddress(),
@@ -61,14 +71,18 @@ func (h *Host) etcd() (component.Component, error) {
 		CertFile:      h.credentials.EtcdServer.Cert,
 		KeyFile:       h.credentials.EtcdServer.Key,
 		CAFile:        h.credentials.EtcdCA.Cert,
-	}, nil
+	}
+	if h.cluster != nil {
+		etcd.ClientAddress, etcd.PeerAddress = h.reachable(etcd.ClientAddress), h.reachable(etcd.PeerAddress)
+		etcd.Peers = &kube.EtcdPeers{Name: h.Node.NodeName, Cluster: h.cluster.Etcd, Client: h.EtcdMembers()}
+	}
+	return etcd, nil
 }
 
 // informers returns the caches of the controllers.
 func (h *Host) informers() (component.Component, error) { return h.deps, nil }
 
 func (h *Host) controllers() (component.Component, error) {
-	network, hostBits := h.Master.ClusterNetwork()
 	signing, _ := h.serviceAccountKeys()
 	recycler := h.path("recycler.yaml")
 	if err := atomicfile.Write(recycler, kube.RecyclerTemplate(image.ToolsName), 0o600); err != nil {
@@ -76,9 +90,6 @@ func (h *Host) controllers() (component.Component, error) {
 	}
 	return &kube.Controllers{
 		Kubeconfig:            h.credentials.ControllerManagerKubeconfig,
-		ClusterCIDR:           network.String(),
-		NodeMaskSize:          network.Addr().BitLen() - hostBits,
-		ServiceCIDR:           h.Master.ServiceNetwork().String(),
 		ServiceAccountKeyFile: signing,
 		RootCAFile:            h.credentials.CA.Cert,
 		SigningCertFile:       h.credentials.CA.Cert,
@@ -104,6 +115,17 @@ func (h *Host) scheduler() (component.Component, error) {
 	}}}, nil
 }
 
+// descheduler evicts pods by a policy, if there is one.
+func (h *Host) descheduler() (component.Component, error) {
+	settings := h.Master.Slipway.Descheduler
+	if settings.PolicyConfigFile == "" {
+		return component.Disabled("descheduler"), nil
+	}
+	return &descheduler.Component{
+		Deps: h.deps, PolicyFile: settings.PolicyConfigFile, Interval: settings.Interval.Duration, DryRun: settings.DryRun,
+	}, nil
+}
+
 func (h *Host) resourceMetrics() (component.Component, error) {
 	return &metrics.Collector{Deps: h.deps, Usage: h.usage}, nil
 }
@@ -112,6 +134,9 @@ func (h *Host) bootstrap() (component.Component, error) {
 	var without []string
 	if h.Node.Slipway.LocalStorage.Disabled {
 		without = append(without, bootstrap.LocalStorage)
+	}
+	if len(h.Master.TemplateServiceBrokerConfig.TemplateNamespaces) == 0 {
+		without = append(without, bootstrap.TemplateBroker)
 	}
 	return &bootstrap.Objects{Deps: h.deps, Without: without}, nil
 }

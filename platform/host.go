@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -14,9 +15,12 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/controller"
+	"github.com/slipway-platform/slipway/controller/hosts"
 	"github.com/slipway-platform/slipway/internal/payload"
 	"github.com/slipway-platform/slipway/internal/registryclient"
 	volumeplugin "github.com/slipway-platform/slipway/kube/flexvolume"
+	"github.com/slipway-platform/slipway/network/policy"
+	"github.com/slipway-platform/slipway/network/vxlan"
 	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
@@ -26,6 +30,15 @@ import (
 type Host struct {
 	*config.Config
 	file string // the configuration file of the command line, absolute, or ""
+	// membership is nil unless the host joined the cluster of another host.
+	membership *Membership
+	// cluster is nil unless the cluster has several masters, of which this host is one.
+	cluster *Cluster
+	// leadership elects the master that runs the controllers; nil if this is the only one.
+	leadership *controller.Leadership
+	// expand ends the control plane of the only master, when another one joins: it closes expanded.
+	expand   func()
+	expanded chan struct{}
 
 	address     netip.Addr // of this machine
 	credentials *pki.Credentials
@@ -43,8 +56,15 @@ type Host struct {
 	programs func() (payload.Programs, error)
 	// usage is the usage of nodes and pods, which the API server serves.
 	usage *metrics.Usage
+	// dnsNames are the DNS names in egress firewalls, which the DNS server of pods resolves.
+	dnsNames *policy.Names
+	// tunnel is the VXLAN device of the node, which two components share.
+	tunnel *vxlan.Tunnel
 	// deps are the clients and caches that the controllers of the control plane share.
 	deps *controller.Deps
+	// hostAddresses are the addresses of all hosts of the cluster, which users must not reach through
+	// the platform.
+	hostAddresses *hosts.Addresses
 }
 
 // Load reads the configuration of a host. file is a configuration file that replaces the files of
@@ -59,7 +79,10 @@ func Load(dataDir, file string) (*Host, error) {
 
 // New returns the host that a configuration describes.
 func New(c *config.Config, file string) (*Host, error) {
-	h := &Host{Config: c, allReady: make(chan struct{}), recorder: &apiserver.Recorder{}}
+	h := &Host{
+		Config: c, allReady: make(chan struct{}), expanded: make(chan struct{}),
+		recorder: &apiserver.Recorder{}, dnsNames: policy.NewNames(), hostAddresses: &hosts.Addresses{}, tunnel: &vxlan.Tunnel{},
+	}
 	if file != "" {
 		path, err := filepath.Abs(file)
 		if err != nil {
@@ -67,7 +90,16 @@ func New(c *config.Config, file string) (*Host, error) {
 		}
 		h.file = path
 	}
+	h.expand = sync.OnceFunc(func() { close(h.expanded) })
 	h.usage = metrics.NewUsage()
+	membership, err := h.readMembership()
+	if err != nil {
+		return nil, err
+	}
+	h.membership = membership
+	if h.cluster, err = h.readCluster(); err != nil {
+		return nil, err
+	}
 	h.programs = sync.OnceValues(func() (payload.Programs, error) { return payload.Unpack(h.path("bin")) })
 	h.registries = sync.OnceValue(func() *registryclient.Pool {
 		return registryclient.NewPool(h.outbound(), h.Master.ImagePolicyConfig.MaxImagesBulkImportedPerRepository)
@@ -103,8 +135,15 @@ func (h *Host) connect() error {
 	if err != nil {
 		return err
 	}
-	h.deps, err = controller.NewDeps(config)
-	return err
+	if h.deps, err = controller.NewDeps(config); err != nil || h.cluster == nil {
+		return err
+	}
+	elections, err := kubernetes.NewForConfig(h.limitedConfig(20, 40))
+	if err != nil {
+		return fmt.Errorf("create client of elections: %w", err)
+	}
+	h.leadership = &controller.Leadership{Client: elections, Identity: h.Node.NodeName}
+	return nil
 }
 
 // limitedConfig returns the configuration of a client of the control plane with its own limit of
@@ -117,6 +156,15 @@ func (h *Host) limitedConfig(qps float32, burst int) *rest.Config {
 
 // AdminClient returns the connection of the administrator to the API server.
 func (h *Host) AdminClient() (*rest.Config, error) { return readKubeconfig(h.AdminKubeconfig()) }
+
+// StatusClient returns the connection of this host that reads its nodes: the administrator's, or on
+// a host that joined, the node's.
+func (h *Host) StatusClient() (*rest.Config, error) {
+	if h.Joined() {
+		return readKubeconfig(h.member().Files().NodeKubeconfig)
+	}
+	return h.AdminClient()
+}
 
 func readKubeconfig(path string) (*rest.Config, error) {
 	client, err := clientcmd.BuildConfigFromFlags("", path)

@@ -5,11 +5,21 @@ import (
 	"net"
 	"net/netip"
 
+	networkv1 "github.com/openshift/api/network/v1"
+	networkclient "github.com/openshift/client-go/network/clientset/versioned"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/slipway-platform/slipway/admission/unenforced"
+	networkapi "github.com/slipway-platform/slipway/apigroup/network"
+	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/controller/ingressip"
+	networkcontroller "github.com/slipway-platform/slipway/controller/network"
 	"github.com/slipway-platform/slipway/controller/unidle"
+	"github.com/slipway-platform/slipway/internal/networkplugin"
 	"github.com/slipway-platform/slipway/network/agent"
+	"github.com/slipway-platform/slipway/network/bandwidth"
 	"github.com/slipway-platform/slipway/network/dns"
 	"github.com/slipway-platform/slipway/network/idle"
 	"github.com/slipway-platform/slipway/network/policy"
@@ -30,6 +40,14 @@ func (h *Host) network() (component.Component, error) {
 	if err != nil {
 		return nil, err
 	}
+	config, err := readKubeconfig(h.credentials.AgentKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	network, err := networkclient.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("create client of networks: %w", err)
+	}
 	cluster, _ := h.Master.ClusterNetwork()
 	return &agent.Agent{
 		NodeName:     h.Node.NodeName,
@@ -43,6 +61,10 @@ func (h *Host) network() (component.Component, error) {
 		StateDir:     h.cniStateDir(),
 		PolicySocket: h.policySocket(),
 		MTU:          int(h.Node.NetworkConfig.MTU),
+		Transport:    h.Node.Slipway.PodTransport,
+		Tunnel:       h.tunnel,
+		VXLANDevice:  h.Node.Slipway.VXLANDevice,
+		Network:      network,
 		DNSDevice:    h.Node.Slipway.DNSDevice,
 		DNSIP:        dnsIP,
 	}, nil
@@ -54,10 +76,69 @@ func (h *Host) networkPolicy() (component.Component, error) {
 	if err != nil {
 		return nil, err
 	}
+	config, err := readKubeconfig(h.credentials.AgentKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	network, err := networkclient.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("create client of networks: %w", err)
+	}
 	return &policy.Enforcer{
-		NodeName: h.Node.NodeName, Client: client, Table: h.PolicyTable(),
-		Socket: h.policySocket(), LeaseDir: agent.LeaseDir(h.cniStateDir()),
+		NodeName: h.Node.NodeName, Client: client, Network: network, Table: h.PolicyTable(), Networks: h.clusterNetworks(),
+		Socket: h.policySocket(), LeaseDir: agent.LeaseDir(h.cniStateDir()), Names: h.dnsNames, Resolver: h.Node.DNSAddress(),
+		Tunnel: h.tunnel,
 	}, nil
+}
+
+// bandwidth returns the component that limits the bandwidth of the pods of the node.
+func (h *Host) bandwidth() (component.Component, error) {
+	client, err := clientFor(h.credentials.AgentKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return &bandwidth.Limiter{
+		NodeName: h.Node.NodeName, Client: client, Bridge: h.Node.Slipway.Bridge, LeaseDir: agent.LeaseDir(h.cniStateDir()),
+	}, nil
+}
+
+// podNetwork returns the controllers of the objects of the pod network.
+func (h *Host) podNetwork() (component.Component, error) {
+	client, err := networkclient.NewForConfig(h.deps.Config)
+	if err != nil {
+		return nil, fmt.Errorf("create client of networks: %w", err)
+	}
+	return &networkcontroller.Controllers{Deps: h.deps, Client: client, Network: h.networkObject()}, nil
+}
+
+// networkObject returns the content of the ClusterNetwork "default". As in OpenShift 3.11, it has
+// the network of pods in both forms.
+func (h *Host) networkObject() networkv1.ClusterNetwork {
+	pods, hostBits := h.Master.ClusterNetwork()
+	entry := networkv1.ClusterNetworkEntry{CIDR: pods.String(), HostSubnetLength: uint32(hostBits)}
+	return networkv1.ClusterNetwork{
+		VXLANPort: &h.Master.NetworkConfig.VXLANPort,
+		Network:   entry.CIDR, HostSubnetLength: entry.HostSubnetLength, ServiceNetwork: h.Master.ServiceNetwork().String(),
+		PluginName: h.Master.NetworkConfig.NetworkPluginName, ClusterNetworks: []networkv1.ClusterNetworkEntry{entry},
+	}
+}
+
+// networkFeatures returns the API group of the pod network. In a mode without isolation, it warns
+// users who create policies.
+func (h *Host) networkFeatures() []apiserver.Feature {
+	features := []apiserver.Feature{networkapi.Feature(h.networkObject())}
+	if plugin := h.Master.NetworkConfig.NetworkPluginName; plugin == networkplugin.Subnet {
+		features = append(features, unenforced.Feature([]schema.GroupVersionResource{
+			networkingv1.SchemeGroupVersion.WithResource("networkpolicies"), networkv1.GroupVersion.WithResource("egressnetworkpolicies"),
+		}, "networkConfig.networkPluginName is "+plugin))
+	}
+	return features
+}
+
+// clusterNetworks returns the networks of pods and services.
+func (h *Host) clusterNetworks() policy.Networks {
+	pods, _ := h.Master.ClusterNetwork()
+	return policy.Networks{Pods: pods, Services: h.Master.ServiceNetwork()}
 }
 
 func (h *Host) cniStateDir() string { return h.path("cni", "state") }
@@ -72,6 +153,7 @@ func (h *Host) dns() (component.Component, error) {
 	}
 	return &dns.Server{
 		Address: h.Node.DNSAddress(), Domain: h.Node.DNSDomain, Config: client, Upstreams: h.Node.Nameservers(),
+		Observe: h.dnsNames.Observe,
 	}, nil
 }
 
@@ -87,7 +169,7 @@ func (h *Host) masterDNS() (component.Component, error) {
 	}
 	return &dns.Server{
 		Part: "master-dns", Address: settings.BindAddress, Domain: h.Node.DNSDomain, Config: client,
-		ClusterOnly: !settings.AllowRecursiveQueries,
+		ClusterOnly: !settings.AllowRecursiveQueries, OldSRV: true,
 	}, nil
 }
 
@@ -107,7 +189,7 @@ func (h *Host) idling() (component.Component, error) {
 	}
 	enabled := h.Node.EnableUnidling
 	return &idle.Proxy{
-		Client: client, Table: h.IdleTable(), Host: h.Node.NodeName, Policed: policy.Isolation(h.PolicyTable()), Disabled: enabled != nil && !*enabled,
+		Client: client, Table: h.IdleTable(), Host: h.Node.NodeName, Policed: policy.Isolation(h.PolicyTable(), h.clusterNetworks()), Disabled: enabled != nil && !*enabled,
 	}, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
+	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/internal/arguments"
 	volumeplugin "github.com/slipway-platform/slipway/kube/flexvolume"
 	"github.com/slipway-platform/slipway/network/vrrp"
@@ -20,22 +21,24 @@ import (
 // network, as on a host that is only a node.
 func nodeTable() []entry {
 	return []entry{
-		{"api", nil, (*Host).apiAccess},
-		{"images", nil, (*Host).images},
-		{"disk-guard", nil, (*Host).diskGuard},
-		{"flexvolume", nil, (*Host).flexVolumes},
-		{"flexvolume-cleanup", []string{"flexvolume"}, (*Host).flexVolumeCleanup},
-		{"flexvolume-report", []string{"kubelet"}, (*Host).flexVolumeReport},
-		{"image-service", nil, (*Host).imageService},
-		{"kubelet", []string{"api", "images", "image-service", "flexvolume-cleanup"}, (*Host).kubelet},
-		{"local-storage", []string{"kubelet"}, (*Host).localStorage},
-		{"network-policy", []string{"api"}, (*Host).networkPolicy},
-		{"network", []string{"network-policy"}, (*Host).network},
-		{"dns", []string{"network"}, (*Host).dns},
-		{"router", []string{"network"}, (*Host).router},
-		{"idling", []string{"network"}, (*Host).idling},
+		{"api", nil, (*Host).apiAccess, ""},
+		{"images", nil, (*Host).images, ""},
+		{"disk-guard", nil, (*Host).diskGuard, ""},
+		{"flexvolume", nil, (*Host).flexVolumes, ""},
+		{"flexvolume-cleanup", []string{"flexvolume"}, (*Host).flexVolumeCleanup, ""},
+		{"flexvolume-report", []string{"kubelet"}, (*Host).flexVolumeReport, ""},
+		{"image-service", nil, (*Host).imageService, ""},
+		{"node-config", nil, (*Host).nodeConfig, ""},
+		{"kubelet", []string{"api", "images", "image-service", "flexvolume-cleanup"}, (*Host).kubelet, ""},
+		{"local-storage", []string{"kubelet"}, (*Host).localStorage, ""},
+		{"network-policy", []string{"api"}, (*Host).networkPolicy, ""},
+		{"network", []string{"network-policy"}, (*Host).network, ""},
+		{"bandwidth", []string{"network"}, (*Host).bandwidth, ""},
+		{"dns", []string{"network"}, (*Host).dns, ""},
+		{"router", []string{"network"}, (*Host).router, ""},
+		{"idling", []string{"network"}, (*Host).idling, ""},
 		// The network has created the Node. Without it, upstream's proxy retries after a second.
-		{"proxy", []string{"network"}, (*Host).proxy},
+		{"proxy", []string{"network"}, (*Host).proxy, ""},
 	}
 }
 
@@ -43,6 +46,7 @@ func (h *Host) apiAccess() (component.Component, error) {
 	access := &node.APIAccess{}
 	for _, grant := range []struct{ kubeconfig, path string }{
 		{h.credentials.AgentKubeconfig, "/api/v1/nodes"},
+		{h.credentials.AgentKubeconfig, "/apis/network.openshift.io/v1/egressnetworkpolicies"},
 		{h.credentials.DNSKubeconfig, "/api/v1/namespaces"},
 		{h.credentials.IdlingKubeconfig, "/api/v1/services"},
 		{h.credentials.RouterKubeconfig, "/apis/route.openshift.io/v1/routes"},
@@ -77,7 +81,7 @@ func (h *Host) images() (component.Component, error) {
 		HAProxy:    haproxy.FindProgram,
 		Keepalived: vrrp.FindImagePrograms,
 		Archives:   h.Node.Slipway.ImageDirectory,
-		Calm:       h.allReady,
+		NodeReady:  h.allReady,
 		HasDeployer: func(ctx context.Context) error {
 			return node.Label{Client: client, Node: h.Node.NodeName, Name: rollout.ImageLabel}.TrySet(ctx)
 		},
@@ -99,43 +103,60 @@ func (h *Host) imageService() (component.Component, error) {
 
 // diskGuard protects the disks of etcd and of the platform's files from pods.
 func (h *Host) diskGuard() (component.Component, error) {
+	dirs := []string{h.DataDir}
+	if !h.Joined() {
+		dirs = append(dirs, h.Master.EtcdDirectory())
+	}
 	return &disk.Guard{
-		Dirs:     []string{h.DataDir, h.Master.EtcdDirectory()},
+		Dirs:     dirs,
 		PodGroup: filepath.Join(h.Node.Slipway.CgroupRoot, "kubepods"), LogDir: h.podLogs(),
 	}, nil
 }
 
-func (h *Host) kubelet() (component.Component, error) {
-	bind, port := h.Node.KubeletAddress()
-	manifests, _ := h.Node.ManifestDir()
-	reserve, err := node.ReserveOf(h.Node.VolumeDirectory)
+func (h *Host) kubelet() (component.Component, error) { return h.newKubelet(h.Node) }
+
+// newKubelet returns the kubelet of this host with the settings of a NodeConfig.
+func (h *Host) newKubelet(c *config.NodeConfig) (*node.Kubelet, error) {
+	bind, port := c.KubeletAddress()
+	manifests, interval := c.ManifestDir()
+	authentication, authorization := c.CacheTTLs()
+	var connection node.Connection
+	if overrides := c.MasterClientConnectionOverrides; overrides != nil {
+		connection = node.Connection{ContentType: overrides.ContentType, QPS: overrides.QPS, Burst: overrides.Burst}
+	}
+	reserve, err := node.ReserveOf(c.VolumeDirectory)
 	if err != nil {
 		return nil, err
 	}
 	prober := volumeplugin.NewProber(h.drivers(), volumeplugin.Options{InUse: h.usesDriver, Attachments: h.attachments()})
 	return &node.Kubelet{
-		NodeName:          h.Node.NodeName,
+		NodeName:          c.NodeName,
 		NodeIP:            h.address.AsSlice(),
 		BindAddress:       net.ParseIP(bind),
 		Port:              port,
 		CertFile:          h.credentials.KubeletServer.Cert,
 		KeyFile:           h.credentials.KubeletServer.Key,
 		ClientCAFile:      h.credentials.NodeCA,
+		Joined:            h.Joined(),
 		Kubeconfig:        h.credentials.NodeKubeconfig,
-		RootDirectory:     h.Node.VolumeDirectory,
+		RootDirectory:     c.VolumeDirectory,
 		CertDirectory:     h.path("pki", "kubelet"),
 		PodLogsDirectory:  h.podLogs(),
 		RuntimeSocket:     h.ContainerdSocket(),
 		ImageSocket:       h.imageSocket(),
-		CgroupRoot:        h.Node.Slipway.CgroupRoot,
+		CgroupRoot:        c.Slipway.CgroupRoot,
 		Reserve:           reserve,
-		DNSIP:             h.Node.ResolverIP(),
-		Domain:            h.Node.DNSDomain,
+		DNSIP:             c.ResolverIP(),
+		Domain:            c.DNSDomain,
 		ResolvConf:        node.HostResolvConf(),
 		ManifestDirectory: manifests,
-		VolumePluginDir:   h.Node.VolumePluginDir(),
+		ManifestInterval:  interval,
+		AuthenticationTTL: authentication,
+		AuthorizationTTL:  authorization,
+		Connection:        connection,
+		VolumePluginDir:   c.VolumePluginDir(),
 		Prober:            prober,
-		Arguments:         arguments.Map(h.Node.KubeletArguments),
+		Arguments:         arguments.Map(c.KubeletArguments),
 	}, nil
 }
 

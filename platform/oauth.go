@@ -67,7 +67,7 @@ func (h *Host) oauthConfig(from *config.Config) (oauth.Config, error) {
 		providers = append(providers, provider.Config(p))
 	}
 	settings, err := oauth.NewConfig(from.Master.OAuthConfig, providers)
-	settings.PublicURL = h.publicURL()
+	settings.PublicURL, settings.SeveralServers = h.publicURL(), h.SeveralMasters()
 	return settings, err
 }
 

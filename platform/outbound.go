@@ -33,6 +33,7 @@ func (h *Host) outbound() *outbound.Dialer {
 	settings := h.Master.Slipway.Outbound
 	policy := outbound.Policy{
 		Cluster:         []netip.Prefix{pods, h.Master.ServiceNetwork()},
+		Hosts:           h.hostAddresses.List,
 		AllowedNetworks: settings.Networks(),
 		AllowedHosts:    append(settings.AllowedHosts, h.configuredRegistries()...),
 	}

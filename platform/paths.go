@@ -55,7 +55,7 @@ func (h *Host) platformCgroup() string { return path.Join(h.Node.Slipway.CgroupR
 
 func (h *Host) cgroup(process string) string { return path.Join(h.platformCgroup(), process) }
 
-// PolicyTable returns the nftables table of network policies.
+// PolicyTable returns the name of the nftables table that enforces network policies.
 func (h *Host) PolicyTable() string { return h.Node.Slipway.NFTTable + "-policy" }
 
 func (h *Host) policySocket() string { return h.path("cni", "policy.sock") }

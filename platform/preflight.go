@@ -37,7 +37,11 @@ func (h *Host) Preflight(ctx context.Context, out io.Writer) error {
 
 // requirements returns what this host needs of its machine.
 func (h *Host) requirements() (preflight.Requirements, error) {
-	bindings, err := h.Bindings(h.file)
+	bindingsOf := h.Bindings
+	if h.Joined() {
+		bindingsOf = h.NodeBindings
+	}
+	bindings, err := bindingsOf(h.file)
 	if err != nil {
 		return preflight.Requirements{}, err
 	}
@@ -45,17 +49,21 @@ func (h *Host) requirements() (preflight.Requirements, error) {
 	for _, binding := range bindings {
 		ports = append(ports, preflight.Port(binding))
 	}
-	return preflight.Requirements{
+	requirements := preflight.Requirements{
 		NodeName: h.Node.NodeName,
 		Programs: preflight.Programs(),
 		Ports:    ports,
 		Directories: []preflight.Directory{
 			{Path: h.DataDir, Free: minDiskBytes, Programs: true},
-			{Path: h.Master.EtcdDirectory(), Free: minDiskBytes},
 			{Path: h.Node.Slipway.ContainerdDirectory, Free: minDiskBytes},
 			{Path: h.Node.VolumeDirectory, Free: minDiskBytes},
 		},
-		Sockets: []string{h.Socket(), h.etcdSocket(), h.ContainerdSocket(), h.imageSocket()},
+		Sockets: []string{h.Socket(), h.ContainerdSocket(), h.imageSocket()},
 		Memory:  minMemoryBytes,
-	}, nil
+	}
+	if !h.Joined() {
+		requirements.Directories = append(requirements.Directories, preflight.Directory{Path: h.Master.EtcdDirectory(), Free: minDiskBytes})
+		requirements.Sockets = append(requirements.Sockets, h.etcdSocket())
+	}
+	return requirements, nil
 }

@@ -12,6 +12,12 @@ func (h *Host) prepare() (err error) {
 	if err := h.findAddress(); err != nil {
 		return err
 	}
+	if h.Joined() {
+		return h.prepareMember()
+	}
+	if h.cluster != nil && !h.cluster.Complete {
+		return errIncomplete
+	}
 	if h.credentials, err = pki.Ensure(h.pkiSpec()); err != nil {
 		return err
 	}
@@ -32,13 +38,26 @@ func (h *Host) writeRegistryHosts() error {
 	if h.Master.Slipway.Registry.Disabled {
 		return nil
 	}
-	address, err := h.registryAddress()
+	address, authority, err := h.registryServer()
 	if err != nil {
 		return err
 	}
 	return containerd.RegistryHosts{
 		Dir:     h.Node.Slipway.RegistryConfigDirectory,
 		Names:   h.RegistryNames().All(),
-		Address: address, CAFile: h.credentials.CA.Cert,
+		Address: address, CAFile: authority,
 	}.Write()
+}
+
+// registryServer returns the address of the cluster's registry and the file of its certificate
+// authority.
+func (h *Host) registryServer() (address, authority string, err error) {
+	switch {
+	case h.Joined():
+		return h.membership.Registry, h.credentials.NodeCA, nil
+	case h.usesRemoteRegistry():
+		return h.cluster.Registry, h.credentials.CA.Cert, nil
+	}
+	address, err = h.registryAddress()
+	return address, h.credentials.CA.Cert, err
 }

@@ -2,6 +2,8 @@ package platform
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"syscall"
@@ -11,6 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/capability"
 	"github.com/slipway-platform/slipway/internal/memory"
 	"github.com/slipway-platform/slipway/kube"
+	"github.com/slipway-platform/slipway/node/nodeconfig"
 	"github.com/slipway-platform/slipway/supervisor"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
@@ -24,7 +27,12 @@ func (h *Host) RunControlPlane(ctx context.Context) error {
 }
 
 // RunNode runs the components of the node in this process, until ctx ends.
-func (h *Host) RunNode(ctx context.Context) error { return h.runProcess(ctx, Node, nodeTable()) }
+func (h *Host) RunNode(ctx context.Context) error {
+	if h.Joined() {
+		return h.runProcess(ctx, Node, memberTable())
+	}
+	return h.runProcess(ctx, Node, nodeTable())
+}
 
 // runProcess runs the components of a table and reports their states to the supervisor.
 func (h *Host) runProcess(ctx context.Context, name string, table []entry) error {
@@ -38,7 +46,11 @@ func (h *Host) runProcess(ctx context.Context, name string, table []entry) error
 			return err
 		}
 	}
-	if err := kube.Globals(nil); err != nil {
+	gates, err := h.featureGates(name)
+	if err != nil {
+		return err
+	}
+	if err := kube.Globals(gates); err != nil {
 		return err
 	}
 	entries, err := h.build(table)
@@ -48,11 +60,34 @@ func (h *Host) runProcess(ctx context.Context, name string, table []entry) error
 	// programs that components start must not inherit it
 	syscall.CloseOnExec(supervisor.ReportDescriptor)
 	report := component.Reporter(os.NewFile(supervisor.ReportDescriptor, "reports"))
-	return component.Run(ctx, entries, report, func(ctx context.Context) {
+	err = component.Run(ctx, entries, report, func(ctx context.Context) {
 		endStart()
 		close(h.allReady)
 		ReleaseMemory(ctx)
 	})
+	if errors.Is(err, nodeconfig.ErrRestart) && ctx.Err() == nil {
+		return restart()
+	}
+	return err
+}
+
+// restart replaces the program of this process by a new start of itself. The supervisor, which
+// delays further starts of a process that has ended, does not notice it.
+func restart() error {
+	// CloseOnExec has set the flag.
+	if _, err := unix.FcntlInt(supervisor.ReportDescriptor, unix.F_SETFD, 0); err != nil {
+		return fmt.Errorf("restart: %w", err)
+	}
+	return fmt.Errorf("restart: %w", syscall.Exec("/proc/self/exe", os.Args, os.Environ()))
+}
+
+// featureGates returns the feature gates of a process. Upstream reads them before the flags of its
+// components are set.
+func (h *Host) featureGates(process string) (map[string]bool, error) {
+	if process == ControlPlane {
+		return h.ControlPlaneGates()
+	}
+	return h.NodeGates()
 }
 
 // ReleaseMemory returns memory that only the start of this process needed.

@@ -20,7 +20,7 @@ const inodeReserve = 0.05
 // registry returns the image registry.
 func (h *Host) registry() (component.Component, error) {
 	settings := h.Master.Slipway.Registry
-	if settings.Disabled {
+	if settings.Disabled || h.usesRemoteRegistry() {
 		return component.Disabled("registry"), nil
 	}
 	storage, err := registry.ReadStorage(settings.Directory, settings.Configuration, settings.ReadOnly)

@@ -19,7 +19,7 @@ func (h *Host) router() (component.Component, error) {
 		return nil, err
 	}
 	configured := h.Node.Slipway.Router
-	if configured.Disabled {
+	if configured.Disabled || h.Joined() && !h.membership.Router {
 		return &router.Disabled{Dir: h.RouterDir()}, nil
 	}
 	environment, settingsErr := settings.Read(configured.Environment)

@@ -39,7 +39,7 @@ func (h *Host) flexVolumeCleanup() (component.Component, error) {
 	}, nil
 }
 
-// usesDriver reports whether the node can have a volume of a FlexVolume driver in use.
+// usesDriver reports whether a volume of a FlexVolume driver might be in use on the node.
 func (h *Host) usesDriver(driver string) bool {
 	return flexvolume.Uses(h.Node.VolumeDirectory, driver)
 }

@@ -107,15 +107,20 @@ func (h *Host) processes() ([]supervisor.Process, error) {
 		}
 		return runtime.Command(context.Background())
 	}
-	processes := []supervisor.Process{
-		{Name: ControlPlane, Command: self(ControlPlane), StopTimeout: 15 * time.Second},
-		{
+	var processes []supervisor.Process
+	if !h.Joined() {
+		processes = append(processes, supervisor.Process{
+			Name: ControlPlane, Command: self(ControlPlane), StopTimeout: 15 * time.Second,
+		})
+	}
+	processes = append(processes,
+		supervisor.Process{
 			Name: Containerd, Command: runtime, StopTimeout: 10 * time.Second,
 			WaitReady: containerd.Runtime{Socket: h.ContainerdSocket()}.WaitReady,
 		},
-		{Name: Node, Command: self(Node), StopTimeout: 5 * time.Second},
-	}
-	for i, status := range Processes() {
+		supervisor.Process{Name: Node, Command: self(Node), StopTimeout: 5 * time.Second},
+	)
+	for i, status := range h.Processes() {
 		p := &processes[i]
 		p.Components, p.LogFile, p.Cgroup = status.Components, h.LogFile(p.Name), h.cgroup(p.Name)
 	}

@@ -23,7 +23,16 @@ type entry struct {
 	name  string
 	after []string
 	build func(*Host) (component.Component, error)
+	// group is the group of components that run on one of several masters; "" if each runs it.
+	group string
 }
+
+// The groups of components that one of several masters runs. Each is the name of a Lease.
+const (
+	upstreamControllers = "kube-controller-manager"
+	upstreamScheduler   = "kube-scheduler"
+	ownControllers      = "slipway-controllers"
+)
 
 // adjustable is the result of the constructor of a component that can follow changes of the
 // configuration.
@@ -45,7 +54,11 @@ func (h *Host) build(table []entry) ([]component.Entry, error) {
 		if a, ok := c.(adjustable); ok {
 			c, adjustments = a.Component, append(adjustments, a.adjustments...)
 		}
-		entries = append(entries, component.Entry{Component: c, After: line.after})
+		next := component.Entry{Component: c, After: line.after}
+		if line.group != "" && h.leadership != nil {
+			next.Gate = h.leadership.Group(line.group)
+		}
+		entries = append(entries, next)
 	}
 	for _, entry := range entries {
 		if reloader, ok := entry.Component.(*reload.Reloader); ok {
@@ -55,15 +68,6 @@ func (h *Host) build(table []entry) ([]component.Entry, error) {
 	return entries, nil
 }
 
-// Processes returns every process with its components, none of which runs.
-func Processes() []supervisor.ProcessStatus {
-	return []supervisor.ProcessStatus{
-		{Name: ControlPlane, State: component.Stopped, Components: statusOf(controlPlaneTable())},
-		{Name: Containerd, State: component.Stopped, Components: statusOf([]entry{{name: Containerd}})},
-		{Name: Node, State: component.Stopped, Components: statusOf(nodeTable())},
-	}
-}
-
 func statusOf(table []entry) []supervisor.ComponentStatus {
 	var components []supervisor.ComponentStatus
 	for _, e := range table {
@@ -71,3 +75,6 @@ func statusOf(table []entry) []supervisor.ComponentStatus {
 	}
 	return components
 }
+
+// Groups returns the Leases of the groups of components that one of several masters runs.
+func Groups() []string { return []string{upstreamControllers, upstreamScheduler, ownControllers} }

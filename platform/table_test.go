@@ -15,7 +15,7 @@ func (n named) Name() string                              { return string(n) }
 func (named) Run(ctx context.Context, ready func()) error { ready(); <-ctx.Done(); return nil }
 
 func TestTablesCanStart(t *testing.T) {
-	for name, table := range map[string][]entry{ControlPlane: controlPlaneTable(), Node: nodeTable()} {
+	for name, table := range map[string][]entry{ControlPlane: controlPlaneTable(), Node: nodeTable(), "joined node": memberTable()} {
 		var entries []component.Entry
 		for _, e := range table {
 			entries = append(entries, component.Entry{Component: named(e.name), After: e.after})
@@ -30,10 +30,10 @@ func TestReloaderGetsAdjustmentsOfAllEntries(t *testing.T) {
 	adjust := func(name, key string) entry {
 		return entry{name, nil, func(*Host) (component.Component, error) {
 			return adjustable{named(name), []reload.Adjustment{{Keys: []string{key}}}}, nil
-		}}
+		}, ""}
 	}
 	reloader := &reload.Reloader{}
-	configuration := entry{"configuration", nil, func(*Host) (component.Component, error) { return reloader, nil }}
+	configuration := entry{"configuration", nil, func(*Host) (component.Component, error) { return reloader, nil }, ""}
 	entries, err := (&Host{}).build([]entry{adjust("before", "a"), configuration, adjust("after", "b")})
 	if err != nil {
 		t.Fatal(err)

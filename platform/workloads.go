@@ -6,6 +6,7 @@ import (
 
 	"github.com/slipway-platform/slipway/apigroup/apps/deployment"
 	"github.com/slipway-platform/slipway/apigroup/build/buildcontroller"
+	"github.com/slipway-platform/slipway/apigroup/servicecatalog/catalogcontroller"
 	"github.com/slipway-platform/slipway/apigroup/template/instance"
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/config/reload"
@@ -31,6 +32,16 @@ func (h *Host) templateInstances() (component.Component, error) {
 		return nil, fmt.Errorf("read key for template instances: %w", err)
 	}
 	return &instance.Instances{Deps: h.deps, Secret: secret}, nil
+}
+
+// serviceCatalog calls the brokers of the service catalog. The key that signs tokens is the key of
+// the checksums of parameters.
+func (h *Host) serviceCatalog() (component.Component, error) {
+	secret, err := os.ReadFile(h.credentials.ServiceAccountKey)
+	if err != nil {
+		return nil, fmt.Errorf("read key for the service catalog: %w", err)
+	}
+	return &catalogcontroller.Controllers{Deps: h.deps, Dialer: h.outbound(), Domain: h.Node.DNSDomain, Secret: secret}, nil
 }
 
 // builds returns the build controllers.

@@ -10,11 +10,11 @@ import (
 	"github.com/distribution/distribution/v3/registry/storage/driver"
 )
 
-// abandonAge is the time without writes after which an upload is removed.
+// abandonAge is the time without writes after which an upload counts as abandoned.
 const abandonAge = 45 * time.Minute
 
-// abandoned removes the remains of interrupted pushes: uploads, and files that the registry was
-// writing when it was killed.
+// abandoned removes the remains of interrupted pushes: abandoned uploads, and files that the
+// registry was writing when it was killed.
 func (c *collection) abandoned(ctx context.Context) error {
 	changed, sizes := map[string]time.Time{}, map[string]int64{}
 	err := c.driver.Walk(ctx, rootDir, func(file driver.FileInfo) error {
@@ -55,7 +55,7 @@ func (c *collection) abandoned(ctx context.Context) error {
 	return nil
 }
 
-// upload returns the directory of the upload that a file belongs to, or "".
+// upload returns the directory of the upload to which a file belongs, or "".
 func upload(file string) string {
 	before, after, ok := strings.Cut(file, "/"+uploadsDir+"/")
 	if !ok {
@@ -65,9 +65,9 @@ func upload(file string) string {
 	return path.Join(before, uploadsDir, id)
 }
 
-// lastWrite returns when a client last wrote to an upload. Files record it themselves. Other
-// storage does not, so the time of uploads that began before the start of this process is the
-// start.
+// lastWrite returns the time at which a client last wrote to an upload, or the zero time if only
+// the modification times of its files tell. Storage other than files does not record the time.
+// There, for an upload that began before this process started, it is the time of the start.
 func (c *collection) lastWrite(id string) time.Time {
 	if c.uploads == nil {
 		return time.Time{}

@@ -22,7 +22,7 @@ import (
 )
 
 // Users authenticate with a token of the API server: as the password of basic authentication, or as
-// a bearer token from tokenPath.
+// a bearer token that tokenPath issued.
 
 // tokenPath serves Docker's token protocol.
 const tokenPath = "/openshift/token"
@@ -55,14 +55,14 @@ func callerOf(r *http.Request) caller {
 	return caller{token, true, address}
 }
 
-// as returns a client configuration with the rights of the caller.
+// as returns a client configuration with the permissions of the caller.
 func (s *server) as(c caller) *rest.Config {
 	config := rest.AnonymousClientConfig(s.Client)
 	config.BearerToken = c.token
 	return config
 }
 
-// errUnknown reports that the API server rejects the caller's token.
+// errUnknown means that the API server rejects the caller's token.
 var errUnknown = fmt.Errorf("the token is not valid: log in again")
 
 // authenticate returns an error if the API server rejects the caller's token.
@@ -83,8 +83,8 @@ func (s *server) authenticate(ctx context.Context, c caller) error {
 	return err
 }
 
-// turn waits until the shares of the caller's address and token have a slot for a request to the
-// API server.
+// turn waits for a slot for a request to the API server, both of the caller's address and of its
+// token. It returns a function that releases the slots.
 func (s *server) turn(ctx context.Context, c caller) (free func(), err error) {
 	if s.shares == nil {
 		return func() {}, nil
@@ -104,8 +104,8 @@ func (s *server) turn(ctx context.Context, c caller) (free func(), err error) {
 	}, nil
 }
 
-// may reports whether the caller has a right. Concurrent requests for the same right, such as those
-// of many nodes that start one image, share one review.
+// may reports whether the caller has a permission. Concurrent requests that need the same
+// permission, such as those of many nodes that start one image, share one access review.
 func (s *server) may(ctx context.Context, c caller, right kubeauthorizationv1.ResourceAttributes) (bool, error) {
 	free, err := s.turn(ctx, c)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *server) may(ctx context.Context, c caller, right kubeauthorizationv1.Re
 	right.Group = "image.openshift.io"
 	question := strings.Join([]string{c.token, right.Verb, right.Namespace, right.Resource, right.Subresource, right.Name}, "\n")
 	answers := s.reviewed.DoChan(question, func() (any, error) {
-		// Other requests wait for the result, too.
+		// The review must not end with this request, because other requests wait for the result too.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
 		defer cancel()
 		return s.review(ctx, c, right)
@@ -129,10 +129,10 @@ func (s *server) may(ctx context.Context, c caller, right kubeauthorizationv1.Re
 	}
 }
 
-// reviewTimeout limits the review of a right.
+// reviewTimeout limits the duration of an access review.
 const reviewTimeout = time.Minute
 
-// review requests a review of the caller's right from the API server.
+// review sends an access review of the caller's permission to the API server.
 func (s *server) review(ctx context.Context, c caller, right kubeauthorizationv1.ResourceAttributes) (bool, error) {
 	free, err := s.lookups.take(ctx)
 	if err != nil {
@@ -158,17 +158,17 @@ func (s *server) review(ctx context.Context, c caller, right kubeauthorizationv1
 	return err == nil && answer.Status.Allowed, err
 }
 
-// layers is a right on the layers of a stream: get or update.
+// layers returns the permission for a verb, get or update, on the layers of an image stream.
 func layers(verb, namespace, stream string) kubeauthorizationv1.ResourceAttributes {
 	return kubeauthorizationv1.ResourceAttributes{Verb: verb, Namespace: namespace, Resource: "imagestreams", Subresource: "layers", Name: stream}
 }
 
-// pruning is the right to remove unreferenced content.
+// pruning returns the permission to remove unreferenced content.
 func pruning() kubeauthorizationv1.ResourceAttributes {
 	return kubeauthorizationv1.ResourceAttributes{Verb: "delete", Resource: "images"}
 }
 
-// allowed reports whether the caller has a right. If not, it sends the response.
+// allowed reports whether the caller has a permission. If not, it sends the error response.
 func (s *server) allowed(w http.ResponseWriter, r *http.Request, right kubeauthorizationv1.ResourceAttributes) bool {
 	c := callerOf(r)
 	if !c.hasCredentials {
@@ -188,7 +188,7 @@ func (s *server) allowed(w http.ResponseWriter, r *http.Request, right kubeautho
 	case c.anonymous():
 		challenge(w, r, errcode.ErrorCodeUnauthorized.WithMessage("authentication required"))
 	default:
-		serveError(w, errcode.ErrorCodeDenied.WithMessage(fmt.Sprintf("no right to %s %s in project %q", right.Verb, resourceOf(right), right.Namespace)))
+		serveError(w, errcode.ErrorCodeDenied.WithMessage(fmt.Sprintf("no permission to %s %s in project %q", right.Verb, resourceOf(right), right.Namespace)))
 	}
 	return false
 }
@@ -200,7 +200,7 @@ func resourceOf(right kubeauthorizationv1.ResourceAttributes) string {
 	return right.Resource + "/" + right.Subresource + " of " + fmt.Sprintf("%q", right.Name)
 }
 
-// challenge sends a response with the URL that issues tokens.
+// challenge sends an error response that names the URL at which clients get tokens.
 func challenge(w http.ResponseWriter, r *http.Request, err errcode.Error) {
 	w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer realm=%q", "https://"+r.Host+tokenPath))
 	serveError(w, err)
@@ -208,8 +208,8 @@ func challenge(w http.ResponseWriter, r *http.Request, err errcode.Error) {
 
 func serveError(w http.ResponseWriter, err error) { _ = errcode.ServeJSON(w, err) }
 
-// serveToken returns the token in basic authentication as a bearer token if the API server accepts
-// it.
+// serveToken returns the token from basic authentication as a bearer token, if the API server
+// accepts it. Clients without credentials get anonymousToken.
 func (s *server) serveToken(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet { // clients then retry with GET
 		w.Header().Set("Allow", http.MethodGet)

@@ -10,13 +10,13 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// blobPath returns the path of a digest's content in the storage.
+// blobPath returns the path of the content with a digest in the storage.
 func blobPath(id digest.Digest) string {
 	return path.Join(blobsDir, id.Algorithm().String(), id.Encoded()[:2], id.Encoded(), "data")
 }
 
 // serveBlob serves a blob. Distribution checks access and sets the headers. If the blob is a file,
-// serveBlob sends the file, which without TLS only involves the kernel. Distribution would copy it
+// serveBlob sends the file, which the kernel copies if there is no TLS. Distribution would copy it
 // through 4 MiB of memory for each client.
 func (s *store) serveBlob(w http.ResponseWriter, r *http.Request) {
 	t, _ := routeOf(r)

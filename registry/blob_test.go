@@ -10,7 +10,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// blobResponse contains the fields of a response that clients read.
+// blobResponse contains the parts of a response that clients read.
 type blobResponse struct {
 	Status int
 	Header http.Header

@@ -8,8 +8,8 @@ import (
 	"github.com/distribution/distribution/v3/registry/storage/driver"
 )
 
-// directories is storage in directories that change during a walk: the directory of an upload, for
-// instance, ends with the upload. The walk of distribution would stop there, or fail.
+// directories is storage whose directories can disappear during a walk: the directory of an upload,
+// for instance, is removed when the upload ends. Distribution's walk would stop there, or fail.
 type directories struct{ driver.StorageDriver }
 
 // Walk implements driver.StorageDriver.
@@ -17,7 +17,7 @@ func (d directories) Walk(ctx context.Context, from string, visit driver.WalkFn,
 	return driver.WalkFallback(ctx, below{d.StorageDriver, from}, from, visit, options...)
 }
 
-// below is storage during a walk.
+// below is the storage during a walk that starts at from.
 type below struct {
 	driver.StorageDriver
 	from string
@@ -33,8 +33,8 @@ func (b below) List(ctx context.Context, path string) ([]string, error) {
 	return entries, err
 }
 
-// removedMeanwhile reports whether an error means that a directory was removed, even while it was
-// read.
+// removedMeanwhile reports whether an error means that a directory was removed, possibly while it
+// was being read.
 func removedMeanwhile(err error) bool {
 	var cause driver.Error // has no Unwrap
 	return missing(err) || errors.As(err, &cause) && errors.Is(cause.Detail, fs.ErrNotExist)

@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/diskspace"
 )
 
-// checkSpace returns a refusal if the disk of a directory has only its reserve left.
+// checkSpace returns a refusal if less than the reserve is free on the disk of a directory.
 func checkSpace(dir string, reserve diskspace.Reserve) error {
 	err := reserve.Check(dir)
 	full := (*diskspace.Full)(nil)

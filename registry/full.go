@@ -17,8 +17,8 @@ import (
 // fullMessage is the message for clients if the disk is full.
 const fullMessage = "the disk of the registry is full: free space there, for instance with oc adm prune images, and push again"
 
-// upload passes a request of an upload on. If the disk is full or the body was refused, it sends an
-// error and removes the upload.
+// upload forwards a request of an upload to distribution. If the disk is full or refused returns an
+// error, it sends the error and removes the upload.
 func (s *store) upload(w http.ResponseWriter, r *http.Request, refused func() error) {
 	answer := &failing{ResponseWriter: named(w, r.URL.Query().Get("digest"))}
 	s.Handler.ServeHTTP(answer, r)
@@ -36,10 +36,10 @@ func (s *store) upload(w http.ResponseWriter, r *http.Request, refused func() er
 	s.refuse(w, r, err)
 }
 
-// neverRefused is for uploads without a size limit.
+// neverRefused is the argument of upload if uploads have no size limit.
 func neverRefused() error { return nil }
 
-// refuse sends an error and removes the upload.
+// refuse sends an error and, if the request continues an upload, removes the upload.
 func (s *store) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	t, name := routeOf(r)
 	if _, err := uuid.Parse(t.upload); err == nil && t.route == v2.RouteNameBlobUploadChunk {
@@ -59,8 +59,8 @@ func serveRefusal(w http.ResponseWriter, err error) {
 	serveError(w, errcode.ErrorCodeUnavailable.WithMessage(err.Error()))
 }
 
-// full reports whether a response of distribution reports a full disk or quota. Distribution
-// encodes causes as text or as JSON of errors.
+// full reports whether a response of distribution reports that the disk or the file system's quota
+// is full. Distribution encodes causes as text, or as JSON of errors.
 func full(answer []byte) bool {
 	for _, problem := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
 		if bytes.Contains(answer, []byte(problem.Error())) || bytes.Contains(answer, fmt.Appendf(nil, `"Err":%d}`, int(problem))) {
@@ -70,7 +70,7 @@ func full(answer []byte) bool {
 	return false
 }
 
-// serveProblem reports a failed write.
+// serveProblem sends the response for a failed write.
 func serveProblem(w http.ResponseWriter, err error) {
 	if full([]byte(err.Error())) {
 		serveFull(w, fullMessage)
@@ -79,7 +79,7 @@ func serveProblem(w http.ResponseWriter, err error) {
 	serveError(w, errcode.ErrorCodeUnavailable.WithMessage(err.Error()))
 }
 
-// serveFull responds with a status whose text clients show, unlike that of server errors.
+// serveFull sends status 507. Clients show its text, unlike the text of other server errors.
 func serveFull(w http.ResponseWriter, message string) {
 	header := w.Header()
 	header.Del("Content-Length")
@@ -89,17 +89,17 @@ func serveFull(w http.ResponseWriter, message string) {
 	_, _ = fmt.Fprintf(w, `{"errors":[{"code":"DENIED","message":%q}]}`+"\n", message)
 }
 
-// maxFailure limits the stored part of a response, in bytes.
+// maxFailure limits the buffered part of a response, in bytes.
 const maxFailure = 64 << 10
 
-// failing buffers responses with server errors and passes others on.
+// failing buffers responses with server errors and forwards others.
 type failing struct {
 	http.ResponseWriter
 	status   int
 	buffered bytes.Buffer
 }
 
-// WriteHeader passes the status on unless it is a server error.
+// WriteHeader forwards the status unless it is a server error.
 func (f *failing) WriteHeader(status int) {
 	if f.status = status; status < http.StatusInternalServerError {
 		f.ResponseWriter.WriteHeader(status)

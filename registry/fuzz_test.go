@@ -31,7 +31,7 @@ func FuzzSubject(f *testing.F) {
 			return // refused
 		}
 		if dir := referrerDir("shop/app", subject, someDigest); !strings.HasPrefix(dir, repositoriesDir+"/shop/app/"+referrersDir+"/") {
-			t.Errorf("subject %q is noted at %q", subject, dir)
+			t.Errorf("subject %q is recorded at %q", subject, dir)
 		}
 	})
 }

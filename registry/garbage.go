@@ -14,27 +14,27 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// uploadAge is the minimum age of garbage: younger manifests and blobs without references can
+// uploadAge is the minimum age of garbage. Younger manifests and blobs without references can
 // belong to pushes in progress.
 const uploadAge = time.Hour
 
-// collection is one search for garbage. No manifest is stored during the search.
+// collection is one run of the garbage collection. No manifest is stored while it runs.
 type collection struct {
 	*store
 	request record.GarbageRequest
-	// images contains the blobs of the API server's images by image name, streams the images of
-	// each repository's stream.
+	// images maps the name of each Image object to its blobs. streams maps each repository to the
+	// images of its image stream.
 	images  map[string][]string
 	streams map[string][]string
 	now     time.Time
-	// skip contains projects whose repositories count as removed.
+	// skip contains projects whose repositories are treated as removed.
 	skip map[string]bool
-	// promises, if set, are blobs that stay.
+	// promises, if set, contains the blobs that must stay.
 	promises *promises
-	// uploads, if set, knows the time of clients' last writes.
+	// uploads, if set, contains the times of clients' last writes.
 	uploads *uploads
 
-	going      map[string]bool // images that a dry run treats as removed
+	dryRemoved map[string]bool // images that a dry run treats as removed
 	candidates map[string]bool // blobs that can be removed; all if nil
 	inUse      map[string]bool // blobs that stay if they are linked
 	linked     map[string]bool // blobs to which remaining links of repositories refer
@@ -44,16 +44,16 @@ type collection struct {
 
 // run finds and removes garbage.
 func (c *collection) run(ctx context.Context) (record.Garbage, error) {
-	c.inUse, c.going, c.linked = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	c.inUse, c.dryRemoved, c.linked = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	removed := map[string]map[string]bool{} // repository, manifest
 	if !c.request.Everything {
 		c.candidates = map[string]bool{}
 	}
 	for _, image := range c.request.Images {
 		if _, exists := c.images[image.Digest]; exists && !c.request.DryRun {
-			continue // it came back
+			continue // it was pushed again
 		}
-		c.going[image.Digest] = c.request.DryRun
+		c.dryRemoved[image.Digest] = c.request.DryRun
 		for _, blob := range append(image.Blobs, image.Digest) {
 			if c.candidates != nil {
 				c.candidates[blob] = true
@@ -81,7 +81,7 @@ func (c *collection) run(ctx context.Context) (record.Garbage, error) {
 	if err != nil && !missing(err) {
 		return c.garbage, err
 	}
-	if err := c.sweep(ctx); err != nil {
+	if err := c.removeUnused(ctx); err != nil {
 		return c.garbage, err
 	}
 	if !c.request.Everything {
@@ -90,10 +90,10 @@ func (c *collection) run(ctx context.Context) (record.Garbage, error) {
 	return c.garbage, c.abandoned(ctx)
 }
 
-// keepImages marks the blobs of the API server's images as used.
+// keepImages marks the blobs of the cluster's Image objects as in use.
 func (c *collection) keepImages() {
 	for name, blobs := range c.images {
-		if c.going[name] {
+		if c.dryRemoved[name] {
 			continue
 		}
 		c.inUse[name] = true
@@ -103,20 +103,20 @@ func (c *collection) keepImages() {
 	}
 }
 
-// sweep removes layers from repositories and then blobs from the disk, so that no repository ever
-// refers to a missing blob.
+// removeUnused removes layers from repositories and then blobs from the storage, so that no
+// repository ever refers to a missing blob.
 //
-// It removes a blob without a link even if an image names it. A manifest can name layers that its
-// project never had, such as those of another project. No quota counts them, and no client can pull
-// them.
-func (c *collection) sweep(ctx context.Context) error {
+// It removes a blob to which no repository links even if an Image object names it. A manifest can
+// name layers that its project never had, such as those of another project. No quota counts such
+// layers, and no client can pull them.
+func (c *collection) removeUnused(ctx context.Context) error {
 	vacuum := storage.NewVacuum(ctx, c.driver)
 	for _, v := range c.visits {
 		for id := range v.keep {
 			c.linked[id.String()] = true
 		}
 		for _, layer := range v.layers {
-			if v.inUse[layer.name.String()] || !c.goes(ctx, layer, path.Join(linkDir(v.name, layersDir, layer.name), linkFile)) {
+			if v.inUse[layer.name.String()] || !c.removable(ctx, layer, path.Join(linkDir(v.name, layersDir, layer.name), linkFile)) {
 				c.linked[layer.id.String()] = true
 				continue
 			}
@@ -141,7 +141,7 @@ func (c *collection) sweep(ctx context.Context) error {
 	}
 	var unused []digest.Digest
 	err := c.content.Blobs().Enumerate(ctx, func(id digest.Digest) error {
-		if !(c.inUse[id.String()] && c.linked[id.String()]) && c.goes(ctx, link{id, id}, blobPath(id)) {
+		if !(c.inUse[id.String()] && c.linked[id.String()]) && c.removable(ctx, link{id, id}, blobPath(id)) {
 			unused = append(unused, id)
 		}
 		return nil
@@ -157,7 +157,7 @@ func (c *collection) sweep(ctx context.Context) error {
 	return nil
 }
 
-// removeBlob removes a blob from the disk, unless a push relies on it.
+// removeBlob removes a blob from the storage, unless a push relies on it.
 func (c *collection) removeBlob(ctx context.Context, vacuum storage.Vacuum, id digest.Digest) error {
 	var size int64
 	promised, err := c.promises.unless("", id, func() error {
@@ -178,16 +178,17 @@ func (c *collection) removeBlob(ctx context.Context, vacuum storage.Vacuum, id d
 	return nil
 }
 
-// goes reports whether an unused blob can be removed: it belongs to a removed image, or it is old.
-func (c *collection) goes(ctx context.Context, of link, file string) bool {
+// removable reports whether an unused blob can be removed. If the request names images, the blob
+// must belong to a removed image. Otherwise, it must be old.
+func (c *collection) removable(ctx context.Context, of link, file string) bool {
 	if c.candidates != nil {
 		return c.candidates[of.name.String()] || c.candidates[of.id.String()]
 	}
 	return !c.young(ctx, file)
 }
 
-// young reports whether a push in progress could need a file because it is new, or because its age
-// is unknown.
+// young reports whether a push in progress could need a file, because the file is new or its age is
+// unknown.
 func (c *collection) young(ctx context.Context, file string) bool {
 	info, err := c.driver.Stat(ctx, file)
 	return err != nil || c.now.Sub(info.ModTime()) < uploadAge

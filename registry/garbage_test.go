@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// testRegistry is a store that tests push to and pull from without a cluster.
+// testRegistry is a store to which tests push, and from which they pull, without a cluster.
 type testRegistry struct {
 	*store
 	t    *testing.T
@@ -52,7 +52,7 @@ func testRegistryWith(t *testing.T, settings *configuration.Configuration) *test
 	return &testRegistry{standalone.store, t, strings.TrimPrefix(server.URL, "http://")}
 }
 
-// layer returns one with random content.
+// layer returns a layer with random content.
 func (g *testRegistry) layer() v1.Layer {
 	g.t.Helper()
 	layer, err := random.Layer(100, "application/vnd.oci.image.layer.v1.tar+gzip")
@@ -62,7 +62,7 @@ func (g *testRegistry) layer() v1.Layer {
 	return layer
 }
 
-// push stores an image of layers and returns its digest.
+// push pushes an image that consists of layers and returns its digest.
 func (g *testRegistry) push(repository string, layers ...v1.Layer) string {
 	g.t.Helper()
 	image := g.image(layers...)
@@ -154,13 +154,13 @@ func TestUnsharedBlobsOfRemovedImageAreRemoved(t *testing.T) {
 
 	all := map[string][]string{remaining: images[remaining], old: {digestOf(t, layer)}}
 	if garbage := g.collect(collection{request: request, images: all}); len(garbage.Manifests)+len(garbage.Blobs)+len(garbage.Layers) > 0 || !g.has("shop/app", old) {
-		t.Errorf("an image that is there again lost %+v", garbage)
+		t.Errorf("an image that was pushed again lost %+v", garbage)
 	}
 	request.DryRun = true
 	streams := map[string][]string{"shop/app": {old}}
 	dry := g.collect(collection{request: request, images: all, streams: streams})
 	if !g.has("shop/app", old) {
-		t.Fatal("a dry run removes")
+		t.Fatal("a dry run removed content")
 	}
 	request.DryRun = false
 	garbage := g.collect(collection{request: request, images: images})
@@ -194,7 +194,7 @@ func TestImagesOfIndexAreRemovedWithIt(t *testing.T) {
 	full, part := digestOf(t, index), digestOf(t, child)
 	partOnly := record.GarbageRequest{Images: []record.GarbageImage{{Digest: part, Repositories: []string{"shop/app"}}}}
 	if garbage := g.collect(collection{request: partOnly, images: map[string][]string{full: {part}}}); !g.has("shop/app", part) {
-		t.Errorf("an image of an index went: %+v", garbage)
+		t.Errorf("an image of an index was removed: %+v", garbage)
 	}
 	both := record.GarbageRequest{Images: []record.GarbageImage{{Digest: full, Repositories: []string{"shop/app"}, Blobs: []string{part}}}}
 	if garbage := g.collect(collection{request: both}); len(garbage.Manifests) != 2 || len(garbage.Blobs) != 4 || g.has("shop/app", part) {
@@ -208,13 +208,13 @@ func TestOldUnusedBlobsAreRemoved(t *testing.T) {
 	request := record.GarbageRequest{Everything: true}
 	images := map[string][]string{remaining: nil}
 	if garbage := g.collect(collection{request: request, images: images, now: time.Now()}); len(garbage.Blobs)+len(garbage.Manifests)+len(garbage.Layers) > 0 {
-		t.Errorf("a push under way: removed %+v", garbage)
+		t.Errorf("a push in progress: removed %+v", garbage)
 	}
 	if garbage := g.collect(collection{request: request, images: images, now: time.Now().Add(2 * time.Hour)}); len(garbage.Blobs) != 3 || len(garbage.Manifests) != 1 {
 		t.Errorf("removed %+v", garbage)
 	}
 	if g.has("shop/lost", unused) || !g.has("shop/kept", remaining) {
-		t.Error("the wrong image went")
+		t.Error("the wrong image was removed")
 	}
 }
 
@@ -237,7 +237,7 @@ func TestImageKeepsNoLayersOfAnotherProject(t *testing.T) {
 			g := newTestRegistry(t)
 			layer := g.layer()
 			old, evil := g.push("shop/app", layer), g.push("evil/app", g.layer())
-			// The record of mallory's image names alice's layer, as a foreign one of its manifest.
+			// The record of mallory's image names alice's layer, because mallory's manifest refers to it.
 			images := map[string][]string{evil: {digestOf(t, layer)}}
 			streams := map[string][]string{"evil/app": {evil}}
 			now := time.Now().Add(2 * uploadAge)
@@ -249,7 +249,7 @@ func TestImageKeepsNoLayersOfAnotherProject(t *testing.T) {
 				t.Error("the layer stays on the disk, though no repository has it")
 			}
 			if !g.has("evil/app", evil) {
-				t.Error("the image that stays lost something of its own")
+				t.Error("the remaining image is incomplete")
 			}
 		})
 	}

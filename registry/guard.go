@@ -13,15 +13,15 @@ import (
 	"github.com/slipway-platform/slipway/internal/diskspace"
 )
 
-// QuotaAnnotation is an annotation of namespaces: the maximum bytes of the project in the registry,
-// such as "100Gi", or "none" for no limit. It overrides the cluster's quota. Administrators of a
-// project cannot change it.
+// QuotaAnnotation is an annotation of namespaces. It contains the maximum size of the project's
+// content in the registry, such as "100Gi", or "none" for no limit. It overrides the cluster's
+// quota. Administrators of a project cannot change it.
 const QuotaAnnotation = "slipway.openshift.io/registry-quota"
 
 // Unlimited is the quota of projects without a limit.
 const Unlimited = -1
 
-// ParseQuota parses a quota such as "50Gi" or "none".
+// ParseQuota parses a quota such as "50Gi" or "none" and returns it in bytes.
 func ParseQuota(text string) (int64, error) {
 	if text == "none" {
 		return Unlimited, nil
@@ -50,17 +50,18 @@ func (r *refusal) serve(w http.ResponseWriter) {
 	serveError(w, errcode.ErrorCodeDenied.WithMessage(r.message))
 }
 
-// guard refuses content that exceeds the quota of the project or the space of the host.
+// guard refuses content that exceeds the quota of the project or the space on the disk.
 type guard struct {
-	// dir is a directory on the disk of the images. It is empty if the storage is not a disk.
+	// dir is a directory on the disk that stores images. It is empty if images are not stored on a
+	// disk.
 	dir     string
 	reserve diskspace.Reserve
 	usage   *usage
-	// quota returns the maximum bytes of a project, or Unlimited.
+	// quota returns the maximum number of bytes of a project, or Unlimited.
 	quota func(project string) int64
 }
 
-// take reserves bytes for a project. It fails with a refusal if there are not enough.
+// take reserves bytes for a project. If there are not enough, the error is a refusal.
 func (g *guard) take(ctx context.Context, store *store, project string, bytes int64) error {
 	if g == nil {
 		return nil
@@ -80,14 +81,14 @@ func (g *guard) give(project string, bytes int64) {
 	}
 }
 
-// entryBytes is the overhead of a blob or an upload: its directories and links use blocks and
-// inodes.
+// entryBytes is the estimated overhead of a blob or an upload: its directories and links use blocks
+// and inodes.
 const entryBytes = 4 << 10
 
 // meterStep is the number of bytes of an upload that are reserved at a time.
 const meterStep = 64 << 10
 
-// meter is the body of an upload. Reading fails if the project or the disk has no more space.
+// meter is the body of an upload. Reading fails if the project's quota or the disk is full.
 type meter struct {
 	io.Reader
 	take     func(bytes int64) error
@@ -95,7 +96,7 @@ type meter struct {
 	err      error // the refusal
 }
 
-// Read reserves and reads bytes.
+// Read reads bytes after reserving them.
 func (m *meter) Read(p []byte) (int, error) {
 	if m.err != nil {
 		return 0, m.err
@@ -111,8 +112,8 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// upload stores a part of a blob for a project. It checks the size that the client announces before
-// it reads the body.
+// upload stores one request body of an upload for a project. It checks the size that the client
+// announces before it reads the body.
 func (s *server) upload(w http.ResponseWriter, r *http.Request, store *store, project string) {
 	take := func(bytes int64) error { return s.guard.take(r.Context(), store, project, bytes) }
 	announced := max(r.ContentLength, 0) + entryBytes
@@ -147,8 +148,8 @@ func (s *server) upload(w http.ResponseWriter, r *http.Request, store *store, pr
 	store.upload(w, metered, func() error { return body.err })
 }
 
-// storedBlob returns the digest of the blob that a request adds to its repository, or "" if it does
-// not add one.
+// storedBlob returns the digest of the blob that a request adds to its repository, or "" if the
+// request does not add a blob.
 func storedBlob(r *http.Request) digest.Digest {
 	query := r.URL.Query()
 	for _, name := range []string{"digest", "mount"} {
@@ -165,7 +166,7 @@ type statusWriter struct {
 	status int
 }
 
-// WriteHeader records the status and passes it on.
+// WriteHeader records and forwards the status.
 func (s *statusWriter) WriteHeader(status int) {
 	s.status = status
 	s.ResponseWriter.WriteHeader(status)

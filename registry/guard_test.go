@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/diskspace"
 )
 
-// project serves the uploads of the project shop with a guard.
+// project starts a server that serves the uploads of the project shop with a guard.
 func project(t *testing.T, quota int64, reserve diskspace.Reserve, dir string) (*server, *testRegistry, *httptest.Server) {
 	t.Helper()
 	g := testRegistryOn(t, Directory(dir, false))
@@ -97,7 +97,7 @@ func TestEmptyUploadsCountAgainstQuota(t *testing.T) {
 			return
 		}
 	}
-	t.Error("100 uploads were begun")
+	t.Error("100 uploads were started")
 }
 
 func TestUploadsLeaveTheReserveOfTheDisk(t *testing.T) {
@@ -174,7 +174,7 @@ func TestAbandonedUploadsAreRemovedWithinHour(t *testing.T) {
 	}
 }
 
-// age makes all files older.
+// age makes all files in a directory older.
 func age(t *testing.T, dir string, by time.Duration) {
 	t.Helper()
 	then := time.Now().Add(-by)
@@ -189,7 +189,7 @@ func age(t *testing.T, dir string, by time.Duration) {
 	}
 }
 
-// uploadDirs are the uploads on the disk.
+// uploadDirs returns the directories of uploads on the disk.
 func (g *testRegistry) uploadDirs(t *testing.T) (dirs []string) {
 	t.Helper()
 	err := g.driver.Walk(t.Context(), repositoriesDir, func(file driver.FileInfo) error {
@@ -212,7 +212,7 @@ func TestQuotasAreParsed(t *testing.T) {
 	}
 	for _, text := range []string{"", "-1", "much"} {
 		if _, err := ParseQuota(text); err == nil {
-			t.Errorf("%q is taken for a quota", text)
+			t.Errorf("%q is accepted as a quota", text)
 		}
 	}
 }

@@ -38,12 +38,12 @@ func linkDir(repository, kind string, name digest.Digest) string {
 
 func digestPath(id digest.Digest) string { return path.Join(id.Algorithm().String(), id.Encoded()) }
 
-// digestOfPath returns the digest at the end of a path, as in digestPath.
+// digestOfPath returns the digest at the end of a path. It is the inverse of digestPath.
 func digestOfPath(file string) (digest.Digest, error) {
 	return digest.Parse(path.Base(path.Dir(file)) + ":" + path.Base(file))
 }
 
-// links lists the layers or manifests of a repository.
+// links lists the layers or manifests of a repository. kind is layersDir or revisionsDir.
 func (s *store) links(ctx context.Context, repository, kind string) (all []link, err error) {
 	err = s.driver.Walk(ctx, path.Join(repositoriesDir, repository, kind), func(file driver.FileInfo) error {
 		if file.IsDir() || path.Base(file.Path()) != linkFile {
@@ -51,7 +51,7 @@ func (s *store) links(ctx context.Context, repository, kind string) (all []link,
 		}
 		name, err := digestOfPath(path.Dir(file.Path()))
 		if err != nil {
-			return nil // no link of anything
+			return nil // not a link to content
 		}
 		content, err := s.driver.GetContent(ctx, file.Path())
 		if missing(err) {
@@ -96,7 +96,7 @@ func (s *store) referrers(ctx context.Context,
 	return bySubject, err
 }
 
-// missing reports a missing file, repository or blob.
+// missing reports whether an error means that a file, repository or manifest does not exist.
 func missing(err error) bool {
 	return errors.As(err, new(driver.PathNotFoundError)) || errors.As(err, new(distribution.ErrRepositoryUnknown)) ||
 		errors.As(err, new(distribution.ErrManifestUnknownRevision))

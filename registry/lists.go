@@ -13,7 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// serveCatalog lists all image streams as repositories. This requires the right to list them.
+// serveCatalog lists all image streams as repositories. The caller needs permission to list image
+// streams.
 func (s *server) serveCatalog(w http.ResponseWriter, r *http.Request) {
 	if !s.allowed(w, r, kubeauthorizationv1.ResourceAttributes{Verb: "list", Resource: "imagestreams"}) {
 		return
@@ -50,7 +51,7 @@ func (s *server) serveTags(w http.ResponseWriter, r *http.Request, t target) {
 	servePage(w, r, names, func(page []string) any { return map[string]any{"name": t.repository(), "tags": page} })
 }
 
-// servePage serves the part of a sorted list that the parameters `n` and `last` select.
+// servePage serves the page of a list that the parameters `n` and `last` select. It sorts names.
 func servePage(w http.ResponseWriter, r *http.Request, names []string, body func([]string) any) {
 	slices.Sort(names)
 	query := r.URL.Query()

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// namespaces caches the projects of the cluster.
+// namespaces reads namespaces from the cache, and signals their deletion.
 type namespaces struct {
 	client coreclient.NamespaceInterface
 	store  cache.Store
@@ -36,7 +36,7 @@ func newNamespaces(deps *controller.Deps) (*namespaces, error) {
 	return n, err
 }
 
-// get returns a namespace, or nil if the cache does not have it.
+// get returns a namespace, or nil if it is not in the cache.
 func (n *namespaces) get(name string) *corev1.Namespace {
 	object, ok, err := n.store.GetByKey(name)
 	if err != nil || !ok {
@@ -45,8 +45,8 @@ func (n *namespaces) get(name string) *corev1.Namespace {
 	return object.(*corev1.Namespace)
 }
 
-// uid returns the UID of a namespace, or "" if there is none. It requests the namespace from the
-// API server if it is not in the cache.
+// uid returns the UID of a namespace, or "" if the namespace does not exist. If it is not in the
+// cache, uid requests it from the API server.
 func (n *namespaces) uid(ctx context.Context, name string) (types.UID, error) {
 	if namespace := n.get(name); namespace != nil {
 		return namespace.UID, nil
@@ -61,7 +61,8 @@ func (n *namespaces) uid(ctx context.Context, name string) (types.UID, error) {
 	return namespace.UID, nil
 }
 
-// quota returns the quota in the annotation of a namespace, or the cluster's default.
+// quota returns the quota in the annotation of a namespace. If the annotation is missing or
+// invalid, it returns standard.
 func (n *namespaces) quota(name string, standard int64) int64 {
 	namespace := n.get(name)
 	if namespace == nil || namespace.Annotations[QuotaAnnotation] == "" {

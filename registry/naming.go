@@ -7,14 +7,14 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// naming names content in responses by the digest that the client uses. Distribution names it by
-// its sha256 digest.
+// naming changes the digest in responses to the digest that the client uses. Distribution uses the
+// sha256 digest.
 type naming struct {
 	http.ResponseWriter
 	name digest.Digest
 }
 
-// named returns the writer of a response about content with a digest, which can be invalid.
+// named returns a writer for responses about the content with digest id, which can be invalid.
 func named(w http.ResponseWriter, id string) http.ResponseWriter {
 	name, err := digest.Parse(id)
 	if err != nil || name.Algorithm() == digest.Canonical {
@@ -34,7 +34,7 @@ func (n *naming) WriteHeader(status int) {
 // Unwrap supports http.ResponseController.
 func (n *naming) Unwrap() http.ResponseWriter { return n.ResponseWriter }
 
-// rename replaces the digest in the header of a response, if there is one.
+// rename replaces the digest in the headers of a response, if they contain one.
 func rename(header http.Header, name digest.Digest) {
 	current := header.Get("Docker-Content-Digest")
 	if current == "" {

@@ -104,7 +104,7 @@ func TestContentIsNamedByDigestOfClient(t *testing.T) {
 	if image := mapping.Image; image.DockerImageConfig != "" || len(image.DockerImageLayers) != 1 || image.DockerImageLayers[0].Name != names[1].String() {
 		t.Errorf("the record is %+v", image)
 	}
-	// The record's digests keep the blobs, and its removal removes them.
+	// The digests in the record keep the blobs. When the record is removed, the blobs are removed too.
 	images := map[string][]string{mapping.Image.Name: record.Blobs(&mapping.Image)}
 	later := time.Now().Add(2 * uploadAge)
 	if garbage := g.collect(collection{request: record.GarbageRequest{Everything: true}, images: images, now: later}); len(garbage.Blobs) > 0 {

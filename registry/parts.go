@@ -12,10 +12,10 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// addParts adds to a stream's repository the layers and the configuration of a pushed manifest that
-// clients can pull from the stream, but that other repositories or registries have. A client that
-// pushes doesn't send what the registry already serves. Distribution reports parts that are missing
-// afterwards.
+// addParts adds layers and the configuration of a pushed manifest to the repository of an image
+// stream, if the repository lacks them and clients can pull them from the stream. A client that
+// pushes does not send content that the registry already serves, even if that content is in other
+// repositories or registries. Distribution reports parts that are still missing.
 func (s *server) addParts(r *http.Request, store *store, t target, manifest []byte) error {
 	if store.readOnly {
 		return nil
@@ -46,7 +46,7 @@ func (s *server) addParts(r *http.Request, store *store, t target, manifest []by
 	return nil
 }
 
-// linkPart links a blob of another repository.
+// linkPart adds a link to a blob of another repository.
 func (s *server) linkPart(ctx context.Context, store *store, t target, from string, id digest.Digest) error {
 	content := store.target(ctx, path.Join(linkDir(from, layersDir, id), linkFile))
 	if content == "" {
@@ -58,7 +58,7 @@ func (s *server) linkPart(ctx context.Context, store *store, t target, from stri
 	return store.driver.PutContent(ctx, path.Join(linkDir(t.repository(), layersDir, id), linkFile), []byte(content))
 }
 
-// copyPart stores a blob of another registry.
+// copyPart copies a blob from another registry into the repository.
 func (s *server) copyPart(r *http.Request, store *store, t target, at source) error {
 	if s.isLoop(r) {
 		return leadsBack(t, at)

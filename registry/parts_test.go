@@ -12,9 +12,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/diskspace"
 )
 
-// TestPushReusesWhatStreamServes pushes images to a stream that refers to their base image in
-// another place. A client that requests the base layer gets the response that it exists, and
-// doesn't send it.
+// TestPushReusesWhatStreamServes pushes images to a stream that refers to a base image in another
+// repository or registry. A client that checks for the base layer is told that it exists, and does
+// not send it.
 func TestPushReusesWhatStreamServes(t *testing.T) {
 	for name, place := range map[string]func(t *testing.T, g *testRegistry) (*testRegistry, source){
 		"another repository": func(_ *testing.T, g *testRegistry) (*testRegistry, source) {

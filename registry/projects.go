@@ -21,16 +21,16 @@ import (
 	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
-// The content of a project in the registry ends with the project. A file for each project records
-// the UID of its namespace, so that a new project of the same name never gets content of the
-// deleted one.
+// The content of a project in the registry is removed when the project is deleted. A file for each
+// project records the UID of its namespace, so that a new project of the same name never gets
+// content of the deleted one.
 
-// projectsDir contains these files, <project>.
+// projectsDir contains these files. Their names are the names of the projects.
 const projectsDir = rootDir + "/projects"
 
-// owners caches the projects whose content belongs to the current namespace.
+// owners caches the UIDs of the namespaces to which the content of projects belongs.
 type owners struct {
-	// changing is locked while content of projects is removed or assigned.
+	// changing is locked while the content of projects is removed or assigned to a namespace.
 	changing sync.Mutex
 	mu       sync.Mutex
 	uids     map[string]types.UID
@@ -42,7 +42,7 @@ func (o *owners) get(project string) types.UID {
 	return o.uids[project]
 }
 
-// set records the UID of a project. An empty UID removes the record.
+// set records the UID of the namespace of a project. An empty UID removes the record.
 func (o *owners) set(project string, uid types.UID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -53,13 +53,13 @@ func (o *owners) set(project string, uid types.UID) {
 }
 
 // claimProject ensures that the content of a project's repositories belongs to the current project
-// of that name.
+// of that name. It removes content of a deleted one.
 func (s *server) claimProject(ctx context.Context, store *store, project string) error {
 	if s.namespaces == nil {
 		return nil
 	}
 	uid, err := s.namespaces.uid(ctx, project)
-	// without a namespace only administrators of the cluster have a right
+	// If there is no namespace, only administrators of the cluster have permissions in it.
 	if err != nil || uid == "" || s.owners.get(project) == uid {
 		return err
 	}
@@ -87,8 +87,8 @@ func (s *server) claimProject(ctx context.Context, store *store, project string)
 	return nil
 }
 
-// removeDeleted removes the content of deleted projects. Requests of a project that is created at
-// the same time wait in own.
+// removeDeleted removes the content of deleted projects. Requests to a project that is created at
+// the same time wait in claimProject.
 func (s *server) removeDeleted(ctx context.Context, store *store) error {
 	if !s.namespaces.synced() || store.readOnly {
 		return nil
@@ -121,10 +121,10 @@ func (s *server) removeDeleted(ctx context.Context, store *store) error {
 	return s.removeProjects(ctx, store, deleted)
 }
 
-// removeProjects removes repositories, uploads and blobs of projects, and the records of images
-// that no other project uses. If a stream of another project uses an image, the image first moves
-// to the repository of that stream. Directories are removed last, so that an interrupted removal
-// can continue. The caller holds s.owners.changing.
+// removeProjects removes the repositories, uploads and blobs of projects, and the records of images
+// that no other project uses. If an image stream of another project uses an image, the image is
+// first moved to the repository of that stream. Directories are removed last, so that an
+// interrupted removal can continue. The caller must hold s.owners.changing.
 func (s *server) removeProjects(ctx context.Context, store *store, projects []string) error {
 	s.pushes.Lock()
 	defer s.pushes.Unlock()
@@ -187,8 +187,8 @@ func (s *server) removeProjects(ctx context.Context, store *store, projects []st
 	return nil
 }
 
-// repositoryOf returns the repository of this registry that a reference names, or "" for other
-// registries.
+// repositoryOf returns the repository that an image reference names, or "" if the reference names
+// another registry.
 func (s *server) repositoryOf(reference string) string {
 	parsed, err := record.ParseReference(reference)
 	if err != nil || parsed.Registry != registryname.Address && !slices.Contains(s.Hosts, parsed.Registry) {
@@ -197,8 +197,8 @@ func (s *server) repositoryOf(reference string) string {
 	return parsed.Repository
 }
 
-// adopt moves an image of a stream from a project that is being removed to the repository of the
-// stream.
+// adopt moves an image that a stream uses from a project that is being removed to the repository of
+// the stream.
 func (s *server) adopt(ctx context.Context, store *store, to string, event imagev1.TagEvent,
 	projects map[string]bool) error {
 	from := s.repositoryOf(event.DockerImageReference)
@@ -213,8 +213,8 @@ func (s *server) adopt(ctx context.Context, store *store, to string, event image
 	return nil
 }
 
-// removeImages removes the records of images of projects that are being removed if no stream uses
-// them. It marks the blobs of the others as used.
+// removeImages deletes the Image objects of projects that are being removed, except those that
+// another stream uses. It adds the blobs of the remaining images to search.images.
 func (s *server) removeImages(ctx context.Context, search collection, inUse map[string]bool) error {
 	images, err := s.images.Images().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -241,7 +241,7 @@ func (s *server) removeImages(ctx context.Context, search collection, inUse map[
 	return nil
 }
 
-// linked returns the blobs of the repositories of projects, as digests of their content.
+// linked returns the blobs to which the repositories of projects link, as digests of their content.
 func (s *store) linked(ctx context.Context, projects []string) (blobs []string, err error) {
 	for _, project := range projects {
 		err := s.driver.Walk(ctx, path.Join(repositoriesDir, project), func(file driver.FileInfo) error {
@@ -261,8 +261,8 @@ func (s *store) linked(ctx context.Context, projects []string) (blobs []string, 
 	return blobs, nil
 }
 
-// link adds a manifest, everything that it refers to, and its referrers to another repository. It
-// skips missing parts.
+// link adds a manifest, the blobs and manifests to which it refers, and its referrers to another
+// repository. It skips missing ones.
 func (s *store) link(ctx context.Context, from, to string, id digest.Digest) error {
 	if s.hasManifest(ctx, to, id) || !s.hasManifest(ctx, from, id) {
 		return nil

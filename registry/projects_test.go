@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
-// inCluster returns a registry of a cluster with namespaces, by their UIDs, and with streams and
-// images.
+// inCluster returns a registry in a cluster. uids maps the names of its namespaces to their UIDs;
+// objects are its streams and images.
 func inCluster(t *testing.T, uids map[string]types.UID, objects ...runtime.Object) *server {
 	t.Helper()
 	n := &namespaces{
@@ -39,7 +39,7 @@ func inCluster(t *testing.T, uids map[string]types.UID, objects ...runtime.Objec
 	}
 }
 
-// managed returns the record of an image of a repository.
+// managed returns the Image object of an image that is stored in a repository.
 func managed(repository, digest string) *imagev1.Image {
 	return &imagev1.Image{
 		ObjectMeta:           metav1.ObjectMeta{Name: digest, Annotations: map[string]string{record.Managed: "true"}},
@@ -72,7 +72,7 @@ func TestContentOfDeletedProjectIsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if dirs, err := g.driver.List(t.Context(), repositoriesDir); err != nil || len(dirs) != 1 {
-		t.Errorf("there are the projects %q, %v", dirs, err)
+		t.Errorf("the projects are %q, %v", dirs, err)
 	}
 	if _, err := s.images.Images().Get(t.Context(), deleted, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the record of an image that no repository has: %v", err)
@@ -87,12 +87,12 @@ func TestContentOfDeletedProjectIsRemoved(t *testing.T) {
 		t.Error("blobs of the project are still on the disk")
 	}
 	if !slices.Contains(remaining, digestOf(t, shared)) {
-		t.Error("a layer that another project has is gone")
+		t.Error("a layer of another project was removed")
 	}
-	// A stream of another project keeps its image, with what refers to it.
+	// A stream of another project keeps its image, including the image's referrers.
 	for _, id := range []string{promoted, bill} {
 		if !g.hasManifest(t.Context(), "shop/live", digest.Digest(id)) {
-			t.Errorf("manifest %s did not go to the repository of the stream that has it", id)
+			t.Errorf("manifest %s was not moved to the repository of the stream that uses it", id)
 		}
 	}
 	_, content, err := g.manifest(t.Context(), "shop/live", digest.Digest(promoted))
@@ -101,10 +101,10 @@ func TestContentOfDeletedProjectIsRemoved(t *testing.T) {
 	}
 	config, err := record.ConfigDigest(content)
 	if err != nil || !g.hasBlob(t.Context(), "shop/live", digest.Digest(config)) {
-		t.Errorf("its configuration %s is not there, %v", config, err)
+		t.Errorf("its configuration %s is missing, %v", config, err)
 	}
 	if err := s.removeDeleted(t.Context(), g.store); err != nil {
-		t.Errorf("once more: %v", err)
+		t.Errorf("a second removal: %v", err)
 	}
 }
 

@@ -7,16 +7,17 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// promises are the blobs of repositories on which a push relies until its manifest arrives: the
-// registry reported that it has them, or the client uploaded them. Garbage collection keeps these
-// blobs for uploadAge. The zero value has no promises.
+// promises contains the blobs of repositories on which a push relies until its manifest arrives:
+// the registry reported that it has them, or the client uploaded them. Garbage collection keeps
+// these blobs for uploadAge. The zero value is empty.
 type promises struct {
 	mu    sync.Mutex
 	blobs map[digest.Digest]map[string]time.Time // by repository; the time of the promise
 }
 
-// make promises a blob of a repository. It waits for a removal in progress, so that the caller must
-// look for the blob afterwards. withdraw takes a new promise back.
+// make promises a blob of a repository. It waits for a removal in progress, so the caller must
+// check afterwards whether the blob still exists. withdraw ends the promise, unless it already
+// existed.
 func (p *promises) make(repository string, id digest.Digest) (withdraw func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -35,7 +36,8 @@ func (p *promises) make(repository string, id digest.Digest) (withdraw func()) {
 	}
 }
 
-// drop ends the promises of blobs, for instance because a manifest refers to them.
+// drop ends the promises of blobs of a repository, for instance because a manifest now refers to
+// them.
 func (p *promises) drop(repository string, blobs ...digest.Digest) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,8 +66,8 @@ func (p *promises) forget(ended func(repository string, promised time.Time) bool
 	}
 }
 
-// unless removes a blob, unless it is promised to a repository, or to any if repository is empty.
-// promised reports whether it is.
+// unless calls remove unless the blob is promised to a repository. If repository is empty, a
+// promise to any repository counts. promised reports whether there is such a promise.
 func (p *promises) unless(repository string, id digest.Digest, remove func() error) (promised bool, err error) {
 	if p == nil {
 		return false, remove()

@@ -50,11 +50,11 @@ func TestGarbageCollectionKeepsBlobsOfPushInProgress(t *testing.T) {
 			if exists(t, g.store, old) {
 				t.Error("the manifest of the removed image still exists")
 			}
-			// The push ends, or is given up.
+			// The push ends or is abandoned.
 			s.promises.forget(func(string, time.Time) bool { return true })
 			g.collect(collection{request: record.GarbageRequest{Everything: true}, promises: &s.promises, now: time.Now().Add(2 * uploadAge)})
 			if exists(t, g.store, id) {
-				t.Error("the layer stays forever")
+				t.Error("the layer was never removed")
 			}
 		})
 	}
@@ -69,7 +69,7 @@ func TestManifestReleasesPromises(t *testing.T) {
 	removed := false
 	remove := func() error { removed = true; return nil }
 	if promised, err := all.unless("shop/app", id, remove); promised || err != nil || !removed {
-		t.Errorf("kept %v, %v after the manifest came", promised, err)
+		t.Errorf("kept %v, %v after the manifest was pushed", promised, err)
 	}
 	removed = false
 	for _, repository := range []string{"shop/other", ""} {
@@ -96,7 +96,7 @@ func TestMissingBlobIsNotPromised(t *testing.T) {
 	}
 }
 
-// vanishing is storage in which the directory of an upload is removed while it is read.
+// vanishing is storage in which the directory of an upload is removed while it is being read.
 type vanishing struct{ driver.StorageDriver }
 
 func (v vanishing) List(ctx context.Context, path string) ([]string, error) {
@@ -122,6 +122,6 @@ func TestGarbageCollectionIgnoresEndedUploads(t *testing.T) {
 		t.Errorf("the project has %d bytes, %v", size, err)
 	}
 	if err := g.driver.Walk(t.Context(), "/nowhere", func(driver.FileInfo) error { return io.EOF }); !errors.As(err, new(driver.PathNotFoundError)) {
-		t.Errorf("a walk of what does not exist: %v", err)
+		t.Errorf("a walk of a missing directory: %v", err)
 	}
 }

@@ -22,7 +22,7 @@ import (
 // adminBlobsPath is the path at which `oc adm prune images` removes blobs.
 const adminBlobsPath = "/admin/blobs/"
 
-// removeBlob removes a blob from the disk. The pruning client has checked that nothing refers to
+// removeBlob removes a blob from the storage. The pruning client has checked that nothing refers to
 // it.
 func (s *server) removeBlob(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodDelete {
@@ -58,12 +58,12 @@ func (s *server) removeBlob(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// isTag reports whether a request is about the manifest of a tag.
+// isTag reports whether a request is for the manifest of a tag.
 func (t target) isTag() bool {
 	return t.route == v2.RouteNameManifest && !strings.Contains(t.reference, ":")
 }
 
-// removeTag removes a tag from its image stream, with the rights of the caller. The image stays
+// removeTag removes a tag from its image stream with the permissions of the caller. The image stays
 // until it is pruned.
 func (s *server) removeTag(w http.ResponseWriter, r *http.Request, t target) {
 	tag := t.stream + ":" + t.reference
@@ -84,11 +84,12 @@ func (s *server) removeTag(w http.ResponseWriter, r *http.Request, t target) {
 	}
 }
 
-// maxGarbageRequest limits a request to prune, in bytes: some hundred thousand layers.
+// maxGarbageRequest limits a request to prune, in bytes. It is enough for some hundred thousand
+// layers.
 const maxGarbageRequest = 64 << 20
 
-// removeGarbage removes content without references. The caller needs the rights to remove images
-// and to list images and streams.
+// removeGarbage removes content without references. The caller needs permission to delete images
+// and to list images and image streams.
 func (s *server) removeGarbage(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)

@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// pullManifest serves the manifest of a stream's tag or image, wherever it is stored. The store
-// serves images that no stream has, because they are being pushed.
+// pullManifest serves the manifest of a stream's tag or image, wherever it is stored. If the stream
+// does not have the image, pullUnknown serves it.
 func (s *server) pullManifest(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	at, ok, err := s.find(r.Context(), t)
 	if err != nil {
@@ -46,8 +46,8 @@ func (s *server) pullManifest(w http.ResponseWriter, r *http.Request, store *sto
 	s.pullThrough(w, r, t, at)
 }
 
-// pullUnknown serves a manifest that no stream has: one that is being pushed, or a referrer of an
-// image, from this registry or from the registry of the image.
+// pullUnknown serves a manifest that the stream does not have: an image that is being pushed, or a
+// referrer of an image, which is in this registry or in that of the image.
 func (s *server) pullUnknown(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	id, err := digest.Parse(t.reference)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *server) pullUnknown(w http.ResponseWriter, r *http.Request, store *stor
 	s.passOn(w, r, t, location{digest: t.reference, source: at})
 }
 
-// redirect returns the request for the same digest in another repository.
+// redirect returns a copy of the request for the same digest in another repository.
 func redirect(r *http.Request, repository, kind, digest string) *http.Request {
 	forwarded := r.Clone(r.Context())
 	forwarded.URL.Path = "/v2/" + repository + "/" + kind + "/" + digest
@@ -90,8 +90,8 @@ func (s *server) rememberImage(t target, image *imagev1.Image, at source) {
 	s.blobs.add(t.repository(), blobs, at)
 }
 
-// pullThrough serves a manifest of another registry: the imported one, or the response of that
-// registry.
+// pullThrough serves a manifest of another registry: the copy that was imported or, if there is
+// none, that registry's response.
 func (s *server) pullThrough(w http.ResponseWriter, r *http.Request, t target, at location) {
 	if at.unproven {
 		s.passOn(w, r, t, at)
@@ -110,8 +110,8 @@ func (s *server) pullThrough(w http.ResponseWriter, r *http.Request, t target, a
 	serveManifest(w, r, registryclient.Manifest{MediaType: image.DockerImageManifestMediaType, Digest: at.digest, Bytes: []byte(image.DockerImageManifest)})
 }
 
-// passOn serves a manifest from another registry. If that registry claims to have images of the
-// cluster, passOn ignores the claim, because they can belong to other projects.
+// passOn serves a manifest from another registry. It ignores the Image objects of the cluster,
+// because they can belong to other projects.
 func (s *server) passOn(w http.ResponseWriter, r *http.Request, t target, at location) {
 	if s.isLoop(r) {
 		serveError(w, leadsBack(t, at.source))
@@ -154,11 +154,11 @@ func toResponse(err error, unknown errcode.ErrorCode) errcode.Error {
 	return errcode.ErrorCodeUnavailable.WithMessage(err.Error())
 }
 
-// remoteTimeout limits reads of manifests and blobs from another registry.
+// remoteTimeout limits requests for manifests and blobs to another registry.
 const remoteTimeout = 30 * time.Second
 
-// client returns a client of another registry with the credentials of the stream's project. It
-// skips a secret that cannot be read.
+// client returns a client for another registry with the credentials of the stream's project. It
+// skips secrets that cannot be read.
 func (s *server) client(r *http.Request, t target, at source,
 	account *registryclient.Account) registryclient.Client {
 	client := s.Remotes.Client(account, at.insecure)
@@ -169,12 +169,13 @@ func (s *server) client(r *http.Request, t target, at source,
 	return client
 }
 
-// maxReturns limits how often a request can return to this registry: a stream can refer, under
-// another address, to a stream of this registry that in turn refers elsewhere.
+// maxReturns limits how often a request can return to this registry. A stream can refer to a stream
+// of this registry under another address, and that stream can refer elsewhere.
 const maxReturns = 3
 
-// isLoop reports whether a request passed through this registry too often. A stream can refer to
-// this registry by an unknown address, and would otherwise be pulled through itself forever.
+// isLoop reports whether a request has passed through this registry too often. A stream can refer
+// to this registry by an address that the registry does not recognize. The stream would then be
+// pulled through itself forever.
 func (s *server) isLoop(r *http.Request) bool {
 	return strings.Count(strings.Join(r.Header.Values("Via"), ","), s.name) >= maxReturns
 }
@@ -183,7 +184,7 @@ func leadsBack(t target, at source) errcode.Error {
 	return errcode.ErrorCodeDenied.WithMessage(fmt.Sprintf("image stream %q refers to %q, which leads back to the stream: import the image from its original registry", t.repository(), at.remote))
 }
 
-// pullBlob serves a blob of a stream's images, wherever it is stored.
+// pullBlob serves a blob of a stream's images, wherever the blob is stored.
 func (s *server) pullBlob(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	id, err := digest.Parse(t.digest)
 	if err != nil {
@@ -212,7 +213,7 @@ func (s *server) pullBlob(w http.ResponseWriter, r *http.Request, store *store, 
 	}
 }
 
-// pullBlobThrough serves a blob of another registry and stores it for later requests.
+// pullBlobThrough serves a blob of another registry, and stores it for later requests.
 func (s *server) pullBlobThrough(w http.ResponseWriter, r *http.Request, store *store, t target,
 	at source) {
 	if s.isLoop(r) {
@@ -234,18 +235,19 @@ func (s *server) pullBlobThrough(w http.ResponseWriter, r *http.Request, store *
 		return
 	}
 	if err := s.mirror(ctx, w, content, store, t, size); err != nil {
-		panic(http.ErrAbortHandler) // headers are sent: only a closed connection reports the error
+		// The headers are sent, so only a closed connection can report the error.
+		panic(http.ErrAbortHandler)
 	}
 }
 
-// mirror copies a blob to the client and into the repository. If it cannot be stored, for example
-// because the disk is full, the client still gets it.
+// mirror copies a blob to the client and into the repository. If the blob cannot be stored, for
+// example because the disk is full, the client still gets it.
 func (s *server) mirror(ctx context.Context, w io.Writer, content io.Reader, store *store, t target,
 	size int64) error {
 	repository, err := store.repository(ctx, t.repository())
 	if err == nil {
 		if err = s.guard.take(ctx, store, t.namespace, size+entryBytes); err == nil {
-			s.guard.give(t.namespace, size+entryBytes) // written content counts against it
+			s.guard.give(t.namespace, size+entryBytes) // guarded reserves the content as it is written
 		}
 	}
 	if err != nil || store.readOnly {
@@ -277,7 +279,7 @@ type guarded struct {
 	take func(bytes int64) error
 }
 
-// Write fails if the project or the disk has no space for p.
+// Write returns an error if the project's quota or the disk has no space for p.
 func (g guarded) Write(p []byte) (int, error) {
 	if err := g.take(int64(len(p))); err != nil {
 		return 0, err
@@ -285,13 +287,13 @@ func (g guarded) Write(p []byte) (int, error) {
 	return g.Writer.Write(p)
 }
 
-// copier writes until the first error and never fails.
+// copier writes until the first error, and records the error. Write itself never fails.
 type copier struct {
 	io.Writer
 	err error
 }
 
-// Write passes p on unless an earlier write failed.
+// Write forwards p unless an earlier write failed.
 func (c *copier) Write(p []byte) (int, error) {
 	if c.err == nil {
 		_, c.err = c.Writer.Write(p)

@@ -24,13 +24,13 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// remotes reads registries that tests run on this machine.
+// remotes returns clients that can reach registries on this machine.
 func remotes() *registryclient.Pool {
 	return registryclient.NewPool(outbound.New(outbound.Policy{AllowedNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}), 50)
 }
 
-// serverWith returns a registry whose stream shop/app contains one image, with its digest and
-// location.
+// serverWith returns a registry whose stream shop/app contains one image with this digest and
+// reference.
 func serverWith(image, reference string) *server {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
 	stream.Status.Tags = []imagev1.NamedTagEventList{{Tag: "v1", Items: []imagev1.TagEvent{{Image: image, DockerImageReference: reference}}}}

@@ -20,11 +20,12 @@ import (
 	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
-// maxManifest limits manifests, in bytes, like distribution.
+// maxManifest limits the size of a manifest in bytes. Distribution has the same limit.
 const maxManifest = 4 << 20
 
-// pushManifest stores a manifest. If the client names a tag, it tags the image into the stream. A
-// push by digest is part of a larger push. It does not store images that the project must not have.
+// pushManifest stores a manifest. If the client names a tag, it also tags the image into the
+// stream. A push by digest is one step of a larger push. pushManifest does not store an image that
+// the project may not have.
 func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	account := s.Remotes.Join(t.namespace)
 	defer account.Close()
@@ -52,7 +53,7 @@ func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *sto
 	}
 	s.pushes.RLock()
 	defer s.pushes.RUnlock()
-	// storing reports problems of the push to the client
+	// putManifest reports an error in the manifest to the client.
 	mapping, problem := mappingOf(r.Context(), store, t, content)
 	if problem == nil {
 		if err := s.mayHave(r.Context(), mapping); err != nil {
@@ -79,7 +80,7 @@ func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *sto
 	answer.release(w)
 }
 
-// mayHave checks with the API server whether the project can have an image.
+// mayHave returns an error if the API server does not allow the image in the project.
 func (s *server) mayHave(ctx context.Context, mapping *imagev1.ImageStreamMapping) error {
 	request := mapping.DeepCopy()
 	request.Tag = ""
@@ -87,7 +88,8 @@ func (s *server) mayHave(ctx context.Context, mapping *imagev1.ImageStreamMappin
 	return err
 }
 
-// pushRefusal returns why a push was stored but not accepted.
+// pushRefusal converts an error of the API server to the response that explains why a push is not
+// accepted.
 func pushRefusal(err error) errcode.Error {
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) {
 		return errcode.ErrorCodeDenied.WithMessage(err.Error())
@@ -95,7 +97,8 @@ func pushRefusal(err error) errcode.Error {
 	return errcode.ErrorCodeUnavailable.WithMessage(err.Error())
 }
 
-// tag tags a pushed image into a stream. It creates a missing stream with the user's rights.
+// tag tags a pushed image into a stream. If the stream is missing, it creates it with the caller's
+// permissions.
 func (s *server) tag(ctx context.Context, c caller, mapping *imagev1.ImageStreamMapping) error {
 	_, err := s.images.ImageStreamMappings(mapping.Namespace).Create(ctx, mapping, metav1.CreateOptions{})
 	if !apierrors.IsNotFound(err) {
@@ -113,8 +116,8 @@ func (s *server) tag(ctx context.Context, c caller, mapping *imagev1.ImageStream
 	return err
 }
 
-// mappingOf describes a stored image for the API server. It sets no tag for a push by digest. The
-// manifest itself stays in the registry.
+// mappingOf returns the object with which the API server adds a stored image to a stream. It has no
+// tag for a push by digest. It does not contain the manifest, which stays in the registry.
 func mappingOf(ctx context.Context, store *store, t target,
 	content record.Content) (*imagev1.ImageStreamMapping, error) {
 	if record.IsIndex(content.MediaType) {
@@ -145,7 +148,7 @@ func mappingOf(ctx context.Context, store *store, t target,
 	return mapping, nil
 }
 
-// pendingBlob buffers a response until it is known to be correct.
+// pendingBlob buffers a response until its status is known.
 type pendingBlob struct {
 	header http.Header
 	status int
@@ -162,7 +165,7 @@ func (h *pendingBlob) WriteHeader(status int) {
 	}
 }
 
-// Write buffers a part of the body.
+// Write buffers the body.
 func (h *pendingBlob) Write(p []byte) (int, error) {
 	h.WriteHeader(http.StatusOK)
 	return h.body.Write(p)

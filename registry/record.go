@@ -16,9 +16,10 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// serveRecorded serves a request with credentials, which the API server records in its audit log.
-// It rejects a wrong token without a delay for others of the same address: the runtime of a node
-// pulls for all projects, and no client can guess a token, which has 256 bits or a signature.
+// serveRecorded serves a request. If the request has credentials, the API server's audit log
+// records it. An invalid token does not delay other requests from the same address: the container
+// runtime of a node pulls for all projects, and no client can guess a token, which has 256 random
+// bits or a signature.
 func (s *server) serveRecorded(w http.ResponseWriter, r *http.Request) {
 	c := callerOf(r)
 	if !c.hasCredentials {
@@ -36,7 +37,7 @@ func (s *server) serveRecorded(w http.ResponseWriter, r *http.Request) {
 	}))
 }
 
-// id distinguishes callers without their tokens.
+// id identifies a caller without disclosing the token.
 func (c caller) id() string {
 	hash := sha256.Sum256([]byte(c.token))
 	return hex.EncodeToString(hash[:])
@@ -45,21 +46,22 @@ func (c caller) id() string {
 // retryAfter is the delay, in seconds, after which a rejected client can try again.
 const retryAfter = 30
 
-// serveBusy sends a response that lets the client retry later.
+// serveBusy sends a response that asks the client to retry later.
 func serveBusy(w http.ResponseWriter, message string) {
 	w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
 	serveError(w, errcode.ErrorCodeTooManyRequests.WithMessage(message))
 }
 
-// shownURL is the URL in the audit log. It lacks the state of an upload, which is long.
+// shownURL returns the URL for the audit log. It lacks the state of an upload, which is long.
 func shownURL(address *url.URL) *url.URL {
 	query := address.Query()
 	query.Del("_state")
 	return &url.URL{Path: address.Path, RawPath: address.RawPath, RawQuery: query.Encode()}
 }
 
-// describe describes a request in the API's terms: a push updates the layers of an image stream.
-// Requests without an image stream only have their path.
+// describe describes a request with the resources of the API: a push, for instance, updates the
+// layers of an image stream. For a request without an image stream, it returns only the path and
+// the method.
 func (s *server) describe(r *http.Request) *request.RequestInfo {
 	info := &request.RequestInfo{Path: r.URL.Path, Verb: strings.ToLower(r.Method)}
 	resource := func(verb, namespace, resource, subresource, name string) *request.RequestInfo {
@@ -91,7 +93,7 @@ func (s *server) describe(r *http.Request) *request.RequestInfo {
 	return info
 }
 
-// verbOf is the API's verb for a method.
+// verbOf returns the API's verb for the method of a request.
 func verbOf(r *http.Request) string {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:

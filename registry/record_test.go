@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// auditEvent is an audit log in memory.
+// auditEvent stores audit events in memory.
 type auditEvent struct {
 	auditing.Backend
 	events []string
@@ -101,7 +101,7 @@ func TestAuditLogContainsUserAndAction(t *testing.T) {
 	}
 }
 
-// TestInvalidTokensDelayNoOthers sends wrong pull secrets of one project from the address of a
+// TestInvalidTokensDelayNoOthers sends invalid pull secrets of one project from the address of a
 // node, which also pulls for other projects.
 func TestInvalidTokensDelayNoOthers(t *testing.T) {
 	s, _ := recording(t)

@@ -17,19 +17,19 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Referrers are manifests that name another one as their subject: signatures, bills of materials.
-// Distribution stores them like other manifests. This package records the subjects in a directory
-// of the repository.
+// Referrers are manifests that name another manifest as their subject, such as signatures and bills
+// of materials. Distribution stores them like other manifests. This package records the subjects in
+// a directory of the repository.
 //
 // Source: OCI distribution specification 1.1, "Listing Referrers" and "Pushing Manifests with
 // Subject".
 
-// routeReferrers is a route that distribution's router lacks.
+// routeReferrers is a route that distribution's router does not have.
 const routeReferrers = "referrers"
 
-// maxReferrers limits a page of referrers, and maxPage limits the bytes of their descriptors. A
-// descriptor usually has some hundred bytes, and at most the size of a manifest. A larger one has a
-// separate page.
+// maxReferrers limits the number of referrers on a page, and maxPage the total size of their
+// descriptors in bytes. A descriptor usually has some hundred bytes, and at most the size of a
+// manifest. A descriptor that is larger than a page gets its own page.
 const maxReferrers, maxPage = 500, maxManifest
 
 // subjectOf returns the subject of a manifest, or "".
@@ -60,8 +60,8 @@ func referrerDir(repository string, subject, id digest.Digest) string {
 	return path.Join(repositoriesDir, repository, referrersDir, digestPath(subject), digestPath(id))
 }
 
-// noteReferrer records that a manifest refers to another. Call it before storing the manifest: a
-// record without a manifest is not listed, but a missing record would never be written.
+// noteReferrer records that a manifest refers to another one. Call it before storing the manifest:
+// a record without a manifest is not listed, but a missing record would never be written.
 func (s *store) noteReferrer(ctx context.Context, repository string,
 	subject, id digest.Digest) error {
 	if err := s.driver.PutContent(ctx, path.Join(referrerDir(repository, subject, id), linkFile), []byte(id)); err != nil {
@@ -70,11 +70,11 @@ func (s *store) noteReferrer(ctx context.Context, repository string,
 	return nil
 }
 
-// elsewhere returns the referrers of a manifest in another registry.
+// elsewhere returns the referrers of a manifest that another registry stores.
 type elsewhere func(subject digest.Digest) ([]ocispec.Descriptor, error)
 
-// serveReferrers serves the referrers of a manifest as an index. The last page includes those of
-// more, if it is not nil.
+// serveReferrers serves the referrers of a manifest as an index. The last page includes the
+// referrers that more returns, unless more is nil.
 func (s *store) serveReferrers(w http.ResponseWriter, r *http.Request, repository, subject string,
 	more elsewhere) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -112,7 +112,8 @@ func (s *store) serveReferrers(w http.ResponseWriter, r *http.Request, repositor
 	_ = json.NewEncoder(w).Encode(ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex, Manifests: manifests})
 }
 
-// merge adds the referrers of another registry with the requested type. It skips duplicates.
+// merge appends the referrers in rest that have the desired type, or all if desired is empty. It
+// skips duplicates.
 func merge(manifests, rest []ocispec.Descriptor, desired string) []ocispec.Descriptor {
 	digests := map[digest.Digest]bool{}
 	for _, referrer := range manifests {
@@ -127,8 +128,8 @@ func merge(manifests, rest []ocispec.Descriptor, desired string) []ocispec.Descr
 	return manifests
 }
 
-// describeReferrers describes a page of the referrers of a manifest: those after last. next is the
-// last one of the page if there are more.
+// describeReferrers returns a page of the referrers of a manifest: those after last. If there are
+// more, next is the last referrer of the page; otherwise it is empty.
 func (s *store) describeReferrers(ctx context.Context, repository string, of digest.Digest,
 	desired, last string) (manifests []ocispec.Descriptor, next string, err error) {
 	manifests = []ocispec.Descriptor{} // an empty list, not null
@@ -166,7 +167,7 @@ func (s *store) describeReferrers(ctx context.Context, repository string, of dig
 	return manifests, next, nil
 }
 
-// referrersOf lists the referrers of a manifest, sorted.
+// referrersOf lists the digests of the referrers of a manifest, sorted.
 func (s *store) referrersOf(ctx context.Context, repository string,
 	subject digest.Digest) (all []digest.Digest, err error) {
 	algorithms, err := s.driver.List(ctx, path.Join(repositoriesDir, repository, referrersDir, digestPath(subject)))

@@ -23,19 +23,19 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// attach stores an artifact that refers to a manifest of a repository, as signing tools do.
+// attach pushes an artifact that refers to a manifest of a repository, as signing tools do.
 func (g *testRegistry) attach(repository, subject string, kind types.MediaType) string {
 	g.t.Helper()
 	return g.attachWithNote(repository, subject, kind, "")
 }
 
-// attachWithNote is the same with a note in the artifact.
+// attachWithNote is attach with a note in the artifact.
 func (g *testRegistry) attachWithNote(repository, subject string, kind types.MediaType, note string) string {
 	g.t.Helper()
 	return g.attachTo(repository, g.digest(repository, subject), kind, note)
 }
 
-// attachTo is the same for a subject that can be in another registry.
+// attachTo is attachWithNote for a subject that can be in another registry.
 func (g *testRegistry) attachTo(repository string, subject name.Digest, kind types.MediaType, note string) string {
 	g.t.Helper()
 	of, err := remote.Head(subject)
@@ -58,7 +58,7 @@ func (g *testRegistry) attachTo(repository string, subject name.Digest, kind typ
 	return id
 }
 
-// referring lists the referrers of a manifest with a stock client.
+// referring lists the referrers of a manifest with go-containerregistry.
 func (g *testRegistry) referring(repository, subject string, options ...remote.Option) (ids []string) {
 	g.t.Helper()
 	index, err := remote.Referrers(g.digest(repository, subject), options...)
@@ -81,7 +81,7 @@ func TestReferrersAreListed(t *testing.T) {
 	g := newTestRegistry(t)
 	image := g.push("shop/app", g.layer())
 	if got := g.referring("shop/app", image); len(got) > 0 {
-		t.Errorf("nothing refers to the image, but %s does", got)
+		t.Errorf("the image has no referrers, but the registry lists %s", got)
 	}
 	signature, bill := g.attach("shop/app", image, signatureType), g.attach("shop/app", image, billType)
 	want := []string{signature, bill}
@@ -147,7 +147,7 @@ func TestLargeReferrersArePaged(t *testing.T) {
 	}
 }
 
-// refusing is storage that fails to remove files of a kind.
+// refusing is storage that fails to remove files whose path contains kind.
 type refusing struct {
 	driver.StorageDriver
 	kind string
@@ -191,7 +191,7 @@ func TestReferrersAreRemovedWithSubject(t *testing.T) {
 	all := record.GarbageRequest{Everything: true}
 	garbage := g.collect(collection{request: all, images: map[string][]string{remaining: nil, deleted: nil}, now: now})
 	if len(garbage.Manifests)+len(garbage.Blobs) > 0 {
-		t.Errorf("what refers to images: removed %+v", garbage)
+		t.Errorf("referrers of images: removed %+v", garbage)
 	}
 	request := record.GarbageRequest{Images: []record.GarbageImage{{Digest: deleted, Repositories: []string{"shop/app"}}}}
 	g.collect(collection{request: request, images: map[string][]string{remaining: nil}, now: now})
@@ -199,12 +199,12 @@ func TestReferrersAreRemovedWithSubject(t *testing.T) {
 		t.Error("a referrer outlived its subject")
 	}
 	if !g.has("shop/app", bill) || !g.has("shop/app", signature) || !slices.Equal(g.referring("shop/app", bill), []string{signature}) {
-		t.Error("a referrer of an image that stays went")
+		t.Error("a referrer of an image in use was removed")
 	}
-	// An image that is only in a stream, not in this repository, keeps what refers to it.
+	// Referrers of an image that is only in the stream, and not in this repository, are kept.
 	elsewhere := g.push("shop/base", g.layer())
 	if garbage := g.collect(collection{request: all, images: map[string][]string{elsewhere: nil}, streams: map[string][]string{"shop/app": {remaining}}, now: now}); !g.has("shop/app", signature) {
-		t.Errorf("what refers to an image of the stream: removed %+v", garbage)
+		t.Errorf("referrers of an image of the stream: removed %+v", garbage)
 	}
 	g.collect(collection{request: all, images: map[string][]string{}, now: now})
 	if g.has("shop/app", bill) || g.has("shop/app", signature) {
@@ -269,14 +269,14 @@ func TestDigestsOfOtherAlgorithms(t *testing.T) {
 			g.send(http.MethodGet, "/v2/shop/app/blobs/"+layer.String(), http.Header{}, nil).StatusCode == http.StatusOK
 	}
 	if !exists() {
-		t.Fatal("what was stored is not there")
+		t.Fatal("stored content is missing")
 	}
 	request, now := record.GarbageRequest{Everything: true}, time.Now().Add(2*time.Hour)
 	canonical := digest.FromBytes(manifest).String()
 	if garbage := g.collect(collection{request: request, images: map[string][]string{canonical: nil}, now: now}); !exists() {
-		t.Errorf("an image that stays: removed %+v", garbage)
+		t.Errorf("an image in use: removed %+v", garbage)
 	}
 	if garbage := g.collect(collection{request: request, images: map[string][]string{}, now: now}); exists() || len(garbage.Blobs) != 3 {
-		t.Errorf("an image that goes: removed %+v", garbage)
+		t.Errorf("a removed image: removed %+v", garbage)
 	}
 }

@@ -1,7 +1,8 @@
 // Package registry is the cluster's image registry, at docker-registry.default.svc:5000. It
-// contains the images of image streams: a repository `<project>/<stream>` is an image stream, its
-// rights are those on imagestreams/layers, a push creates the stream and tags the image into it,
-// and a pull also serves images that a stream only references in another registry.
+// contains the images of image streams: a repository `<project>/<stream>` is an image stream.
+// Access to the repository requires permissions on imagestreams/layers. A push creates the stream
+// and tags the image into it. A pull also serves images that a stream only references in another
+// registry.
 //
 // github.com/distribution/distribution stores and serves blobs and manifests behind this package.
 // It is set up at the first request, so an unused registry costs only a listener.
@@ -45,26 +46,27 @@ type Registry struct {
 	Address string
 	// CertFile and KeyFile are the serving certificate. They are reread for each connection.
 	CertFile, KeyFile string
-	// Hosts are additional names of this registry in references, with ports.
+	// Hosts are additional names of this registry in image references, with ports.
 	Hosts []string
-	// Client connects to the API server with the rights of system:registry and the rights to list and
-	// remove images. Requests of users use their own tokens.
+	// Client connects to the API server with the permissions of system:registry, and with permission
+	// to list and delete images. Requests of users use their own tokens.
 	Client *rest.Config
-	// Deps has the cache of namespaces, which it shares with the controllers of the process.
+	// Deps provides the cache of namespaces, which the controllers of the process share.
 	Deps *controller.Deps
-	// Advertise is the host's IP address in the service docker-registry.
+	// Advertise is the host's IP address, which becomes the endpoint of the service docker-registry.
 	Advertise net.IP
-	// Storage configures the storage of the images. Without `redirect`, clients are not redirected to
-	// the storage.
+	// Storage configures where images are stored. Without the setting `redirect`, clients are not
+	// redirected to the storage.
 	Storage configuration.Storage
 	// Remotes connects to other registries.
 	Remotes *registryclient.Pool
-	// Route is the host for external clients, below the domain of routes. If it is empty, there is no
-	// route.
+	// Route is the host name of the registry's route for external clients. If it is empty, the
+	// registry creates no route.
 	Route string
-	// Reserve is the space that pushes leave free on the disk of Storage, if it is a directory.
+	// Reserve is the space that pushes must leave free on the disk of Storage. It applies only if
+	// Storage is a directory.
 	Reserve diskspace.Reserve
-	// ProjectQuota is the maximum number of bytes of a project, or Unlimited. QuotaAnnotation
+	// ProjectQuota is the maximum size of a project's content in bytes, or Unlimited. QuotaAnnotation
 	// overrides it for one project.
 	ProjectQuota int64
 
@@ -74,14 +76,14 @@ type Registry struct {
 	note func(string)
 }
 
-// Notes sets a function that reports missing dependencies of the registry in the status of the
-// host; "" means none.
+// Notes sets a function that receives the reason why pushes are rejected, for the status of the
+// host. "" means that they are not.
 func (r *Registry) Notes(note func(string)) { r.note = note }
 
 // Name returns the name of the component.
 func (*Registry) Name() string { return "registry" }
 
-// Run serves until ctx ends.
+// Run serves requests until ctx is done.
 func (r *Registry) Run(ctx context.Context, ready func()) error {
 	server, err := r.server(ctx)
 	if err != nil {
@@ -95,7 +97,7 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	tasks.Go(func() { r.announce(ctx) })
-	tasks.Go(func() { server.tidy(ctx, r.note) })
+	tasks.Go(func() { server.collectGarbage(ctx, r.note) })
 	front := frontOf(ctx, server)
 	front.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: keypair.Loader(r.CertFile, r.KeyFile)}
 	defer context.AfterFunc(ctx, func() { shutDown(front, 5*time.Second) })()
@@ -106,7 +108,8 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// frontOf returns an HTTP server for a registry. Its requests end with ctx.
+// frontOf returns an HTTP server for a registry. The contexts of its requests are canceled with
+// ctx.
 func frontOf(ctx context.Context, handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler: handler, ReadHeaderTimeout: 30 * time.Second,
@@ -115,7 +118,8 @@ func frontOf(ctx context.Context, handler http.Handler) *http.Server {
 	}
 }
 
-// shutDown waits for active requests until a timeout.
+// shutDown stops a server. It waits for active requests until the timeout, and then closes their
+// connections.
 func shutDown(front *http.Server, timeout time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
@@ -164,8 +168,8 @@ func (r *Registry) server(ctx context.Context) (*server, error) {
 	}, nil
 }
 
-// settings are distribution's settings. A secret that is derived from the registry's key signs the
-// states of uploads. Because the key stays the same, uploads continue after a restart.
+// settings returns distribution's settings. A secret that is derived from the registry's key signs
+// the states of uploads. Because the key stays the same, uploads can continue after a restart.
 func (r *Registry) settings() (*configuration.Configuration, error) {
 	key, err := os.ReadFile(r.KeyFile)
 	if err != nil {
@@ -182,7 +186,8 @@ func (r *Registry) settings() (*configuration.Configuration, error) {
 	return settings, nil
 }
 
-// announce creates the service, its endpoints and its route. It retries until it succeeds.
+// announce creates the registry's service, endpoints and route. It retries until it succeeds or ctx
+// is done.
 func (r *Registry) announce(ctx context.Context) {
 	const retryInterval = 2 * time.Second
 	for ctx.Err() == nil {

@@ -12,12 +12,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// hostGenerated is the annotation of routes with a generated host.
+// hostGenerated is the annotation of routes whose host was generated.
 const hostGenerated = "openshift.io/host.generated"
 
-// expose applies the route docker-registry for clients outside of the cluster. The route passes TLS
-// through. It does not change a route whose host a user set. It updates a generated host to the
-// configured domain.
+// expose creates the route docker-registry for clients outside the cluster. The route passes TLS
+// through. If the route exists, expose only updates a generated host. It does not change a host
+// that a user set.
 func expose(ctx context.Context, config *rest.Config, host string) error {
 	client, err := routeclient.NewForConfig(config)
 	if err != nil {

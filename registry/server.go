@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// server authorizes requests of the protocol and forwards each one to the store or to the registry
-// that has the image.
+// server authorizes registry requests and serves them. Content comes from the store, or from the
+// registry that has the image.
 type server struct {
 	*Registry
 	name     string // a unique token, which identifies the registry's own requests
@@ -33,7 +33,7 @@ type server struct {
 	lookups  slots
 	shares   *shares
 	reviewed singleflight.Group
-	// pushes is read-locked while a manifest is stored and tagged, and locked while content is
+	// pushes is read-locked while a manifest is stored and tagged, and write-locked while content is
 	// removed.
 	pushes sync.RWMutex
 
@@ -44,14 +44,14 @@ type server struct {
 	promises   promises
 }
 
-// maxLookups limits the concurrent requests to the API server. Further requests wait, which uses
-// little memory.
+// maxLookups limits the number of concurrent requests to the API server. Further requests wait,
+// which uses little memory.
 const maxLookups = 32
 
 // slots limits concurrency.
 type slots chan struct{}
 
-// take waits for a slot until ctx ends, and returns a function that releases it.
+// take waits for a slot until ctx is done. It returns a function that releases the slot.
 func (s slots) take(ctx context.Context) (free func(), err error) {
 	select {
 	case s <- struct{}{}:
@@ -63,7 +63,7 @@ func (s slots) take(ctx context.Context) (free func(), err error) {
 
 func (s *server) close() { s.store.close() }
 
-// target is the object of a protocol request.
+// target is what a registry request is about.
 type target struct {
 	route             string // one of distribution's, such as "manifest"
 	namespace, stream string
@@ -153,7 +153,7 @@ func (s *server) serveProtocol(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// targetOf parses a path of the protocol. Repositories are `<project>/<stream>`.
+// targetOf parses the path of a registry request. Repositories are named `<project>/<stream>`.
 func targetOf(r *http.Request) (target, error) {
 	if name, subject, ok := referrersPath(r.URL.Path); ok {
 		return target{route: routeReferrers, digest: subject}.in(name)
@@ -168,8 +168,9 @@ func targetOf(r *http.Request) (target, error) {
 	return t.in(name)
 }
 
-// noRoute returns the error for a path that the protocol does not have. A reference that is neither
-// a tag nor a digest has no manifest.
+// noRoute returns the error for a path that the protocol does not define. For a reference that is
+// neither a tag nor a digest, the error says that the manifest is unknown or that the tag is
+// invalid.
 func noRoute(r *http.Request) error {
 	_, reference, isManifest := strings.Cut(r.URL.Path, "/manifests/")
 	switch {
@@ -181,8 +182,8 @@ func noRoute(r *http.Request) error {
 	return errcode.ErrorCodeNameUnknown.WithMessage(fmt.Sprintf("no resource exists at %q", r.URL.Path))
 }
 
-// routeOf parses a path as distribution does. The route of other paths is empty. The repository can
-// have any name.
+// routeOf parses a path as distribution does. For other paths, the route is empty. The repository
+// can have any name.
 func routeOf(r *http.Request) (t target, repository string) {
 	var match mux.RouteMatch
 	if !v2.Router().Match(r, &match) || match.Route == nil {
@@ -192,7 +193,8 @@ func routeOf(r *http.Request) (t target, repository string) {
 	return target{route: match.Route.GetName(), reference: vars["reference"], digest: vars["digest"], upload: vars["uuid"]}, vars["name"]
 }
 
-// in returns the same target in another repository.
+// in returns the target in a repository. It returns an error if the repository's name is not
+// `<project>/<stream>`.
 func (t target) in(repository string) (target, error) {
 	t.namespace, t.stream, _ = strings.Cut(repository, "/")
 	_, err := reference.WithName(repository)
@@ -202,9 +204,9 @@ func (t target) in(repository string) (target, error) {
 	return t, nil
 }
 
-// startUpload starts the upload of a blob, or mounts it if it is in a repository that the caller
-// can read. It accepts parameters only in the query: distribution would also read them from a form
-// in the body, which is not authorized.
+// startUpload starts the upload of a blob. If the caller can read a repository that has the blob,
+// it mounts the blob instead. It accepts parameters only in the query: distribution would also read
+// them from a form in the body, which is not authorized.
 func (s *server) startUpload(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	query := r.URL.Query()
 	if from := query.Get("from"); from != "" {
@@ -223,8 +225,8 @@ func (s *server) startUpload(w http.ResponseWriter, r *http.Request, store *stor
 	s.upload(w, r, store, t.namespace)
 }
 
-// mountable reports whether distribution can mount a blob. It would link a digest of an algorithm
-// other than sha256 to no content.
+// mountable reports whether distribution can mount a blob. For a digest of an algorithm other than
+// sha256, distribution would create a link to missing content.
 func mountable(blob string) bool {
 	id, err := digest.Parse(blob)
 	return err == nil && id.Algorithm() == digest.Canonical

@@ -27,7 +27,8 @@ const (
 	portName         = registryname.Port + "-tcp"
 )
 
-// publish applies the service docker-registry with an address of this host as its endpoint.
+// publish applies the service docker-registry with this host's address ip as its endpoint. listen
+// is the address on which the registry listens.
 func publish(ctx context.Context, config *rest.Config, ip net.IP, listen string) error {
 	_, text, err := net.SplitHostPort(listen)
 	if err != nil {

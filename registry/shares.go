@@ -6,25 +6,25 @@ import (
 	"sync"
 )
 
-// The limits of one client, which is an address or a token, while the API server reviews its
+// The limits for one client, which is an address or a token, while the API server reviews its
 // requests.
 const (
-	// maxShare is a quarter of maxLookups, so that three other clients always get slots.
+	// maxShare is a quarter of maxLookups, so that one client leaves slots for three others.
 	maxShare = maxLookups / 4
-	// maxWaiting limits the waiting requests, and so their memory.
+	// maxWaiting limits the number of waiting requests of a client, and thus their memory.
 	maxWaiting = 1024
 )
 
-// errBusy rejects a request of a client that has too many active requests.
+// errBusy means that a client has too many active and waiting requests.
 var errBusy = errors.New("too many concurrent requests: try again later")
 
-// shares divides the requests to the API server among clients.
+// shares divides the slots for requests to the API server among clients.
 type shares struct {
 	mu      sync.Mutex
 	clients map[string]*share
 }
 
-// share is the share of one client.
+// share contains the slots of one client.
 type share struct {
 	running slots
 	count   int // active and waiting requests
@@ -32,7 +32,8 @@ type share struct {
 
 func newShares() *shares { return &shares{clients: map[string]*share{}} }
 
-// take waits for a slot of a client. It fails with errBusy if too many requests of the client wait.
+// take waits for a slot of a client. It returns errBusy if too many requests of the client are
+// waiting.
 func (s *shares) take(ctx context.Context, client string) (free func(), err error) {
 	share, err := s.join(client)
 	if err != nil {

@@ -22,10 +22,10 @@ import (
 // signatures).
 const signaturesPath = "/extensions/v2/"
 
-// maxSignature limits a signature with its envelope, in bytes.
+// maxSignature limits the size of a request that adds a signature, in bytes.
 const maxSignature = 1 << 20
 
-// signature is a signature in the format of clients.
+// signature is a signature in the JSON format that clients send and receive.
 type signature struct {
 	Version int    `json:"schemaVersion"`
 	Name    string `json:"name"` // <digest>@<32 characters>
@@ -71,7 +71,7 @@ func (s *server) readSignatures(w http.ResponseWriter, r *http.Request, t target
 	_ = json.NewEncoder(w).Encode(map[string]any{"signatures": list})
 }
 
-// addSignature stores a signature with the rights of the user, who must be an image signer.
+// addSignature stores a signature with the permissions of the user, who must be an image signer.
 func (s *server) addSignature(w http.ResponseWriter, r *http.Request, t target) {
 	signature, err := readSignature(http.MaxBytesReader(w, r.Body, maxSignature), t.reference)
 	if err != nil {
@@ -90,7 +90,8 @@ func (s *server) addSignature(w http.ResponseWriter, r *http.Request, t target) 
 	w.WriteHeader(http.StatusCreated)
 }
 
-// readSignature reads a signature of an image. Its name begins with the image's digest.
+// readSignature reads a signature of an image. The signature's name must begin with the image's
+// digest.
 func readSignature(body io.Reader, image string) (signature, error) {
 	var resp struct {
 		signature

@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// largest returns the size of the largest image of an index, in bytes. It is 0 if an image cannot
-// be read or is an index itself.
+// largest returns the size of the largest image of an index, in bytes. It returns 0 if an image
+// cannot be read or is itself an index.
 func (s *store) largest(ctx context.Context, repository string, index []byte) (maximum int64) {
 	var parsed ocispec.Index
 	if err := json.Unmarshal(index, &parsed); err != nil {
@@ -39,8 +39,8 @@ func (s *store) hasChildren(ctx context.Context, repository string, index *image
 	return true
 }
 
-// size returns the size of an image according to its manifest: layers and configuration. An index
-// has none.
+// size returns the size in bytes of an image's layers and configuration, as in its manifest. For an
+// index, it is 0.
 func (s *store) size(ctx context.Context, name string, id digest.Digest) (int64, error) {
 	mediaType, content, err := s.manifest(ctx, name, id)
 	if err != nil {

@@ -5,17 +5,18 @@ import (
 	"sync"
 )
 
-// source is the location of an image or a blob of a stream.
+// source is the location of an image or of a blob.
 type source struct {
-	// repository is a repository of this registry, `<project>/<stream>`, or "" for other
-	// registries.
+	// repository is a repository of this registry, `<project>/<stream>`. It is "" if the content is in
+	// another registry.
 	repository string
-	// remote is registry and repository of another registry. insecure accepts every certificate.
+	// remote is the registry and repository, if the content is in another registry. insecure means
+	// that the registry's certificate is not verified.
 	remote   string
 	insecure bool
 }
 
-// maxSources limits the cache. An entry takes about 200 bytes.
+// maxSources limits the number of entries in the cache. An entry takes about 200 bytes.
 const maxSources = 10000
 
 // sources caches the locations of the blobs of served manifests, because clients request them next.
@@ -25,7 +26,7 @@ type sources struct {
 	byBlob map[blobOf]source
 }
 
-// blobOf identifies a blob in a client's request.
+// blobOf identifies a blob as a client requests it.
 type blobOf struct{ repository, digest string }
 
 func newSources() *sources { return &sources{byBlob: map[blobOf]source{}} }

@@ -26,7 +26,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/keypair"
 )
 
-// Standalone is a registry without a cluster: repositories have any name, and users come from a
+// Standalone is a registry without a cluster. Repositories can have any name, and users come from a
 // file or a token server. It uses distribution's configuration and adds referrers and further
 // digest algorithms.
 //
@@ -39,7 +39,7 @@ type Standalone struct {
 // Name returns the name of the component.
 func (*Standalone) Name() string { return "registry" }
 
-// Run serves until ctx ends.
+// Run serves requests until ctx is done.
 func (s *Standalone) Run(ctx context.Context, ready func()) error {
 	if s.Settings.HTTP.Addr == "" {
 		return errors.New("http.addr is missing: set the address to listen on, such as :5000")
@@ -95,7 +95,7 @@ func risk(settings *configuration.Configuration) string {
 	return ""
 }
 
-// tls returns the TLS configuration, or nil if the configuration names no certificate.
+// tls returns the TLS configuration, or nil if no certificate is configured.
 func (s *Standalone) tls() (*tls.Config, error) {
 	resp := s.Settings.HTTP.TLS
 	if resp.Certificate == "" {
@@ -146,8 +146,8 @@ func (s *Standalone) open(ctx context.Context) (*standalone, error) {
 	return handler, err
 }
 
-// ServeHTTP serves what distribution does not support, and passes everything else on. Distribution
-// checks the rights of the latter.
+// ServeHTTP serves requests that distribution does not support, and forwards others to
+// distribution, which checks their permissions.
 func (s *standalone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/" || r.URL.Path == "/healthz" {
 		return
@@ -186,7 +186,8 @@ func (s *standalone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// allowed reports whether the caller has a right. If not, it sends the response.
+// allowed reports whether the caller has permissions for a repository. If not, it sends the error
+// response.
 func (s *standalone) allowed(w http.ResponseWriter, r *http.Request, repository string,
 	actions ...string) bool {
 	if _, err := reference.WithName(repository); err != nil {

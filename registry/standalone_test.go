@@ -26,7 +26,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/componenttest"
 )
 
-// configured writes a configuration and reads it.
+// configured writes a configuration to a file and returns the result of reading it.
 func configured(t *testing.T, content string) (*configuration.Configuration, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yml")
@@ -59,7 +59,7 @@ func TestUnsupportedConfigurationsAreRejected(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := (&Standalone{settings}).Run(t.Context(), func() {}); err == nil || !strings.Contains(err.Error(), "create directory of registry") {
-		t.Errorf("storage that cannot be made: %v", err)
+		t.Errorf("storage that cannot be created: %v", err)
 	}
 }
 
@@ -221,7 +221,7 @@ func TestStandaloneRegistryServesTLS(t *testing.T) {
 	}
 }
 
-// bucket is storage in a server of S3.
+// bucket returns a storage configuration for a fake S3 server.
 func bucket(t *testing.T) configuration.Storage {
 	t.Helper()
 	backend := s3mem.New()
@@ -241,7 +241,7 @@ func TestImagesAreStoredInS3(t *testing.T) {
 	remaining, deleted := g.push("shop/app", g.layer()), g.push("shop/other", g.layer())
 	bill := g.attach("shop/app", remaining, billType)
 	if !g.has("shop/app", remaining) || !g.has("shop/other", deleted) || len(g.referring("shop/app", remaining)) != 1 {
-		t.Fatal("what was pushed cannot be pulled")
+		t.Fatal("a pushed image cannot be pulled")
 	}
 	request := record.GarbageRequest{Everything: true}
 	garbage := g.collect(collection{request: request, images: map[string][]string{remaining: nil}, now: time.Now().Add(2 * time.Hour)})
@@ -249,6 +249,6 @@ func TestImagesAreStoredInS3(t *testing.T) {
 		t.Errorf("removed %+v", garbage)
 	}
 	if !g.has("shop/app", remaining) || !g.has("shop/app", bill) {
-		t.Error("an image that stays lost something")
+		t.Error("an image in use is incomplete")
 	}
 }

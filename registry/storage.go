@@ -22,8 +22,8 @@ var registerS3 = sync.OnceFunc(func() {
 	}
 })
 
-// ReadStorage returns the storage of the cluster's registry: that of the configuration file, or a
-// directory if there is no file.
+// ReadStorage returns the storage of the cluster's registry. This is the storage of the
+// configuration file, or the directory dir if file is empty.
 func ReadStorage(dir, file string, readOnly bool) (configuration.Storage, error) {
 	if file == "" {
 		return Directory(dir, readOnly), nil
@@ -47,8 +47,8 @@ func Directory(dir string, readOnly bool) configuration.Storage {
 	return storage
 }
 
-// refusePushes returns the setting `maintenance` of storage that refuses pushes and keeps abandoned
-// uploads.
+// refusePushes returns the storage setting `maintenance` that makes the registry reject pushes and
+// keep abandoned uploads.
 func refusePushes() configuration.Parameters {
 	return configuration.Parameters{
 		"readonly": map[any]any{"enabled": true}, "uploadpurging": map[any]any{"enabled": false},
@@ -111,14 +111,14 @@ func understood(settings *configuration.Configuration) error {
 	return errors.Join(problems...)
 }
 
-// readOnly returns the setting maintenance.readonly.enabled.
+// readOnly returns the value of the setting maintenance.readonly.enabled.
 func readOnly(storage configuration.Storage) bool {
 	setting, _ := storage["maintenance"]["readonly"].(map[any]any)
 	enabled, _ := setting["enabled"].(bool)
 	return enabled
 }
 
-// prepareStorage creates the directory of images. Only its owner can read it.
+// prepareStorage creates the directory of filesystem storage. Only its owner can read it.
 func prepareStorage(storage configuration.Storage) error {
 	dir, _ := storage.Parameters()["rootdirectory"].(string)
 	if storage.Type() != "filesystem" || dir == "" {

@@ -16,7 +16,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// store is distribution's registry: the handler of the protocol, and access to its content.
+// store is distribution's registry: the HTTP handler, and access to the stored content.
 type store struct {
 	http.Handler
 	content  distribution.Namespace
@@ -35,7 +35,7 @@ type lazyStore struct {
 
 func lazy(open func() (*store, error)) *lazyStore { return &lazyStore{open: open} }
 
-// get opens the store, or retries after an error.
+// get returns the store. The first call opens it; after an error, the next call retries.
 func (l *lazyStore) get() (*store, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,7 +47,7 @@ func (l *lazyStore) get() (*store, error) {
 	return store, err
 }
 
-// isOpen reports whether the store was used.
+// isOpen reports whether the store was opened.
 func (l *lazyStore) isOpen() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,7 +115,8 @@ func (s *store) hasBlob(ctx context.Context, name string, id digest.Digest) bool
 	return err == nil
 }
 
-// smallBlob reads a blob of a repository. It fails for blobs of more than maximum bytes.
+// smallBlob reads a blob of a repository. It returns an error if the blob has more than maximum
+// bytes.
 func (s *store) smallBlob(ctx context.Context, name string, id digest.Digest,
 	maximum int64) ([]byte, error) {
 	repository, err := s.repository(ctx, name)

@@ -24,7 +24,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/certtest"
 )
 
-// tokenServer issues tokens to users with the password `secret`, each with the user's rights.
+// tokenServer issues tokens to users who have the password `secret`. A token contains the user's
+// permissions.
 //
 // Source: distribution's "Docker Registry v2 authentication via central service".
 type tokenServer struct {
@@ -72,7 +73,7 @@ func (s *tokenServer) issue(user string, scopes []string, expires time.Time) str
 	return token
 }
 
-// ServeHTTP serves GET, which clients with a password use.
+// ServeHTTP serves GET requests. Clients with a password use this method.
 func (s *tokenServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	user, password, ok := r.BasicAuth()
 	switch {
@@ -115,7 +116,7 @@ auth: {token: {realm: %s/token, service: registry, issuer: the test, rootcertbun
 		t.Errorf("a user who can pull: %v", err)
 	}
 	if _, err := remote.Referrers(g.digest("team/app", id), as("bob")); err != nil {
-		t.Errorf("what refers to an image: %v", err)
+		t.Errorf("referrers of an image: %v", err)
 	}
 	for name, try := range map[string]func() error{
 		"a push of a user who may pull":    func() error { return remote.Write(g.tag("team/app"), g.image(g.layer()), as("bob")) },

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// uploads records when clients last wrote to uploads, because not all storage does.
+// uploads records when clients last wrote to uploads, because some storage does not record it.
 type uploads struct {
 	mu    sync.Mutex
 	start time.Time
@@ -15,7 +15,8 @@ type uploads struct {
 
 func newUploads() *uploads { return &uploads{start: time.Now(), last: map[string]time.Time{}} }
 
-// uploadOf returns the ID of the upload that a request writes to, or "" if it starts one.
+// uploadOf returns the ID of the upload to which a request writes, or "" if the request starts an
+// upload.
 func uploadOf(r *http.Request) string {
 	t, _ := routeOf(r)
 	return t.upload
@@ -31,7 +32,7 @@ func (u *uploads) touch(id string) {
 	u.last[id] = time.Now()
 }
 
-// lastWrite returns when a client last wrote to an upload. For uploads of an earlier process it
+// lastWrite returns the time at which a client last wrote to an upload. If no write is recorded, it
 // returns the start of this process.
 func (u *uploads) lastWrite(id string) time.Time {
 	u.mu.Lock()

@@ -14,9 +14,10 @@ import (
 	"github.com/slipway-platform/slipway/internal/diskspace"
 )
 
-// usage counts the bytes of projects in the registry: each blob once, and uploads in progress. The
-// first push of a project counts its content; later pushes add to the count. This counts repeated
-// blobs twice and ignores removals, so a project is recounted before a push is refused.
+// usage counts the bytes that projects have in the registry: each blob once, and uploads in
+// progress. The first push of a project counts its content; later pushes add to the count. Because
+// this counts repeated blobs twice and ignores removals, a project is recounted before a push is
+// refused.
 type usage struct {
 	mu       sync.Mutex
 	projects map[string]*projectUsage
@@ -28,7 +29,7 @@ type projectUsage struct {
 	countTime time.Time
 }
 
-// recountInterval is the period for which a count above the limit is valid.
+// recountInterval is the minimum time between two counts of a project that reaches its quota.
 const recountInterval = 5 * time.Second
 
 func newUsage() *usage { return &usage{projects: map[string]*projectUsage{}} }
@@ -59,7 +60,8 @@ func (u *usage) add(project string, bytes int64) {
 	p.bytes += bytes
 }
 
-// take adds bytes to the count of a project unless it would exceed the quota.
+// take adds bytes to the count of a project. If the count would exceed the quota, it returns a
+// refusal.
 func (u *usage) take(ctx context.Context, store *store, project string, bytes, quota int64) error {
 	p := u.of(project)
 	p.mu.Lock()

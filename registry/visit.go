@@ -13,13 +13,13 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// visit is one repository in a search for garbage.
+// visit is the state of one repository during garbage collection.
 type visit struct {
 	name      string
 	manifests distribution.ManifestService
 	layers    []link
 	revisions []link
-	// names maps the digest of each stored manifest to its digests in the repository, ids the
+	// names maps the digest of each stored manifest to its digests in the repository. ids is the
 	// reverse.
 	names map[digest.Digest][]digest.Digest
 	ids   map[digest.Digest]digest.Digest
@@ -29,19 +29,20 @@ type visit struct {
 	inUse   map[string]bool // layers and manifests that kept manifests refer to
 }
 
-// visit marks the content that kept manifests of a repository use, and removes the other manifests.
+// visit marks the content of a repository that its kept manifests use, and removes the other
+// manifests.
 func (c *collection) visit(ctx context.Context, name string, removed map[string]bool) error {
 	repository, err := c.repository(ctx, name)
 	if err != nil {
 		return err
 	}
-	v, err := c.look(ctx, repository)
+	v, err := c.list(ctx, repository)
 	if err != nil {
 		return err
 	}
 	v.removed = removed
 	for _, image := range c.streams[name] {
-		if c.going[image] {
+		if c.dryRemoved[image] {
 			continue
 		}
 		for _, blob := range append(c.images[image], image) {
@@ -66,8 +67,8 @@ func (c *collection) visit(ctx context.Context, name string, removed map[string]
 		return err
 	}
 	for _, layer := range v.layers {
-		if v.inUse[layer.name.String()] || c.candidates == nil && !c.goes(ctx, layer, path.Join(linkDir(name, layersDir, layer.name), linkFile)) {
-			// distribution follows a name to its id
+		if v.inUse[layer.name.String()] || c.candidates == nil && !c.removable(ctx, layer, path.Join(linkDir(name, layersDir, layer.name), linkFile)) {
+			// distribution resolves a name to its id
 			c.inUse[layer.id.String()], v.inUse[layer.id.String()] = true, true
 		}
 	}
@@ -75,8 +76,8 @@ func (c *collection) visit(ctx context.Context, name string, removed map[string]
 	return nil
 }
 
-// look lists the content of a repository.
-func (c *collection) look(ctx context.Context,
+// list lists the content of a repository.
+func (c *collection) list(ctx context.Context,
 	repository distribution.Repository) (v *visit, err error) {
 	v = &visit{
 		name: repository.Named().Name(), names: map[digest.Digest][]digest.Digest{}, ids: map[digest.Digest]digest.Digest{},
@@ -97,9 +98,9 @@ func (c *collection) look(ctx context.Context,
 	return v, nil
 }
 
-// keepManifests marks the manifests to keep: first those with their own reason, then the manifests
-// that they refer to. A referrer is kept or removed with its subject. A referrer without a stored
-// subject is treated like other manifests.
+// keepManifests marks the manifests to keep: first those for which mustKeep returns true, then the
+// manifests to which they refer. A referrer is kept or removed together with its subject. A
+// referrer whose subject is not stored is treated like other manifests.
 func (c *collection) keepManifests(ctx context.Context, v *visit,
 	bySubject map[digest.Digest][]digest.Digest) error {
 	follows := map[digest.Digest]bool{}
@@ -111,7 +112,7 @@ func (c *collection) keepManifests(ctx context.Context, v *visit,
 	}
 	for id := range v.names {
 		inUse := c.inUse[id.String()] || slices.Contains(c.streams[v.name], id.String())
-		if follows[id] && !inUse || !c.stays(ctx, v, id) {
+		if follows[id] && !inUse || !c.mustKeep(ctx, v, id) {
 			continue
 		}
 		if err := c.keep(ctx, v, id); err != nil {
@@ -139,7 +140,7 @@ func (c *collection) keepManifests(ctx context.Context, v *visit,
 }
 
 // forgetReferrers removes the records of referrers that were removed or never stored. It runs after
-// their removal: without its record, a referrer would count like other manifests.
+// the manifests are removed: without its record, a referrer would be treated like other manifests.
 func (c *collection) forgetReferrers(ctx context.Context, v *visit,
 	bySubject map[digest.Digest][]digest.Digest) error {
 	for subject, all := range bySubject {
@@ -157,13 +158,13 @@ func (c *collection) forgetReferrers(ctx context.Context, v *visit,
 	return nil
 }
 
-// stays reports whether a manifest has its own reason to be kept. Manifests of a kept index are
-// kept with it.
-func (c *collection) stays(ctx context.Context, v *visit, id digest.Digest) bool {
+// mustKeep reports whether a manifest must be kept regardless of other manifests. Manifests of a
+// kept index are kept with the index.
+func (c *collection) mustKeep(ctx context.Context, v *visit, id digest.Digest) bool {
 	inStream := slices.Contains(c.streams[v.name], id.String())
 	if v.removed[id.String()] {
 		_, image := c.images[id.String()]
-		return (image || inStream) && !c.going[id.String()]
+		return (image || inStream) && !c.dryRemoved[id.String()]
 	}
 	if !c.request.Everything || c.inUse[id.String()] || inStream {
 		return true
@@ -173,7 +174,7 @@ func (c *collection) stays(ctx context.Context, v *visit, id digest.Digest) bool
 	})
 }
 
-// keep marks a manifest and what it refers to.
+// keep marks a manifest and the content to which it refers.
 func (c *collection) keep(ctx context.Context, v *visit, id digest.Digest) error {
 	if v.keep[id] {
 		return nil
@@ -199,8 +200,8 @@ func (c *collection) keep(ctx context.Context, v *visit, id digest.Digest) error
 	return nil
 }
 
-// removeManifest removes a manifest and its tags from a repository. What it referred to becomes a
-// candidate.
+// removeManifest removes a manifest and its tags from a repository. The content to which it
+// referred becomes a candidate for removal.
 func (c *collection) removeManifest(ctx context.Context, repository distribution.Repository,
 	v *visit, id digest.Digest) error {
 	if manifest, err := v.manifests.Get(ctx, id); err == nil && c.candidates != nil {

@@ -29,8 +29,8 @@ type access struct {
 // reviewTimeout limits the reviews of a request.
 const reviewTimeout = 10 * time.Second
 
-// guard requires user and password of the statistics. If none are set, it rejects every request:
-// not only administrators can connect to the machine's loopback addresses.
+// guard requires the user and password of the statistics page. If they are not set, it rejects
+// every request, because every user of the machine can connect to its loopback addresses.
 func (a access) guard(next http.Handler) http.Handler {
 	user, password := a.settings.Text("STATS_USERNAME"), a.settings.Text("STATS_PASSWORD")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,14 +48,14 @@ func (a access) guard(next http.Handler) http.Handler {
 	})
 }
 
-// guardMetrics also accepts tokens with the right to get routers/metrics with the router's name,
-// such as that of Prometheus' service account.
+// guardMetrics also accepts the tokens of users that may get routers/metrics with the router's
+// name, such as the service account of Prometheus.
 func (a access) guardMetrics(next http.Handler) http.Handler {
-	otherwise := a.guard(next)
+	basicAuth := a.guard(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token, bears := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !bears || a.reviews == nil {
-			otherwise.ServeHTTP(w, r)
+		token, isBearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if !isBearer || a.reviews == nil {
+			basicAuth.ServeHTTP(w, r)
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), reviewTimeout)
@@ -68,13 +68,14 @@ func (a access) guardMetrics(next http.Handler) http.Handler {
 	})
 }
 
-// review checks the user and the rights of a token with the API.
+// review checks through the API whether a token is valid and whether its user may get the metrics.
+// status is 200 if so.
 func (a access) review(ctx context.Context, token string) (status int, message string) {
 	spec := authenticationv1.TokenReviewSpec{Token: token}
 	tokenReview, err := a.reviews.AuthenticationV1().TokenReviews().Create(ctx,
 		&authenticationv1.TokenReview{Spec: spec}, metav1.CreateOptions{})
 	if err != nil {
-		return http.StatusServiceUnavailable, "the token cannot be reviewed: the router's service account lacks the right, or the API does not respond"
+		return http.StatusServiceUnavailable, "cannot check token: the router's service account may not create tokenreviews, or the API server does not respond"
 	}
 	if !tokenReview.Status.Authenticated {
 		return http.StatusUnauthorized, "the token is not valid"
@@ -92,7 +93,7 @@ func (a access) review(ctx context.Context, token string) (status int, message s
 	}
 	decision, err := a.reviews.AuthorizationV1().SubjectAccessReviews().Create(ctx, accessReview, metav1.CreateOptions{})
 	if err != nil {
-		return http.StatusServiceUnavailable, "the right cannot be reviewed: the router's service account lacks the right, or the API does not respond"
+		return http.StatusServiceUnavailable, "cannot check access: the router's service account may not create subjectaccessreviews, or the API server does not respond"
 	}
 	if !decision.Status.Allowed {
 		return http.StatusForbidden, fmt.Sprintf("user %q cannot get routers/metrics %q in API group %q", user.Username, name, routev1.GroupName)

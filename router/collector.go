@@ -17,15 +17,15 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-// column is one of HAProxy's statistics as a metric: its number in the CSV, its name, and the rows
-// that have it: F frontends, b backends without metrics of servers, B backends with metrics of
-// servers, S servers.
+// column maps one of HAProxy's statistics to a metric. index is its column in the CSV output. rows
+// lists the kinds of rows that have the metric: F frontends, b backends without metrics of servers,
+// B backends with metrics of servers, S servers.
 type column struct {
 	index            int
 	name, rows, help string
 }
 
-// columns are the table of the section on HAProxy's metrics.
+// columns is the table in the documentation's section on HAProxy's metrics.
 var columns = []column{
 	{2, "current_queue", "bBS", "Queued requests"}, {4, "current_sessions", "FbS", "Sessions"}, {5, "max_sessions", "FbS", "Maximum number of sessions"},
 	{7, "connections_total", "FbBS", "Connections"}, {8, "bytes_in_total", "FbS", "Bytes of requests"}, {9, "bytes_out_total", "FbS", "Bytes of responses"},

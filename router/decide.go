@@ -19,11 +19,12 @@ import (
 // ExtendedValidationFailed is the reason of routes with invalid certificates.
 const ExtendedValidationFailed = "ExtendedValidationFailed"
 
-// routesShare limits decisions about all routes to a share of the time, one in routesShare, if
-// routes change constantly. Cheap changes of endpoints must not wait for them.
+// routesShare limits how much of the time is spent on decisions about all routes: at most
+// 1/routesShare of it if routes change constantly. Cheap changes of endpoints must not wait for
+// them.
 const routesShare = 4
 
-// decide writes a configuration after each change. It calls decided after each.
+// decide writes a configuration after each change until ctx ends. It calls done after each attempt.
 func (s *session) decide(ctx context.Context, done func()) error {
 	if !s.seen.waitFilled(ctx) {
 		return nil
@@ -36,7 +37,8 @@ func (s *session) decide(ctx context.Context, done func()) error {
 // decideRetryDelay is the delay until a failed configuration is retried.
 const decideRetryDelay = time.Second
 
-// follow writes configurations until ctx ends.
+// follow writes a configuration after each change until ctx ends, and calls done after each
+// attempt.
 func (s *session) follow(ctx context.Context, done func()) {
 	var routesFrom time.Time
 	for {
@@ -57,7 +59,7 @@ func (s *session) follow(ctx context.Context, done func()) {
 	}
 }
 
-// decideOnce writes a configuration of the current state after some changes.
+// decideOnce writes a configuration of the current state. changed says which inputs it reads again.
 func (s *session) decideOnce(changed changes) error {
 	touched := []model.ServiceAliasConfigKey{}
 	var routes []*routev1.Route
@@ -141,7 +143,7 @@ func (s *session) routes() (routes []*routev1.Route) {
 	return routes
 }
 
-// host returns the host of a route at this router.
+// host returns the host that this router serves for a route.
 func (s *session) host(route *routev1.Route) string {
 	template := s.Settings.Text("ROUTER_SUBDOMAIN")
 	generated := ""

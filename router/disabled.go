@@ -6,8 +6,8 @@ import (
 	"github.com/slipway-platform/slipway/router/haproxy"
 )
 
-// Disabled is the component of a node without a router. It ends the HAProxy of a router that the
-// node had before.
+// Disabled is the component of a node whose router is disabled. It stops HAProxy processes that an
+// earlier router of the node left running.
 type Disabled struct {
 	// Dir is the working directory of the former router.
 	Dir string

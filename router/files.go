@@ -17,10 +17,11 @@ import (
 // filePollInterval is how often files are checked for changes.
 const filePollInterval = 10 * time.Second
 
-// watchedFile are files that can change while the router runs, and the reaction to a change.
+// watchedFile contains files that can change while the router runs, and the function that handles a
+// change.
 type watchedFile struct {
-	paths []string
-	look  func()
+	paths  []string
+	reload func()
 }
 
 // state identifies the content of the files.
@@ -34,8 +35,8 @@ func (f watchedFile) state() string {
 	return text.String()
 }
 
-// followFiles triggers a new configuration after a change of the file of services' authorities or
-// of the default certificate.
+// followFiles triggers a new configuration when the CA file of services or the default certificate
+// changes.
 func (s *session) followFiles(ctx context.Context) {
 	files := []watchedFile{{s.certificateFiles(), s.reloadCertificate}}
 	if s.ServiceCA != "" {
@@ -57,14 +58,14 @@ func (s *session) followFiles(ctx context.Context) {
 		for i := range files {
 			if now := files[i].state(); now != last[i] {
 				last[i] = now
-				files[i].look()
+				files[i].reload()
 				s.again()
 			}
 		}
 	}
 }
 
-// checkServiceCA logs an error if the authorities of services are invalid.
+// checkServiceCA logs an error if the CA file of services is invalid.
 func (s *session) checkServiceCA() {
 	content, err := os.ReadFile(s.ServiceCA)
 	if err == nil {

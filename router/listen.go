@@ -77,7 +77,7 @@ func healthOnly(next http.Handler) http.Handler {
 	})
 }
 
-// split distributes the connections of a listener to two others: TLS and plain.
+// split distributes the connections of a listener to two other listeners: TLS and plain.
 type split struct {
 	net.Listener
 	tls, plain *half
@@ -85,7 +85,7 @@ type split struct {
 	once       sync.Once
 }
 
-// half is one of the two listeners.
+// half is one of the two listeners of a split.
 type half struct {
 	*split
 	connections chan net.Conn
@@ -144,10 +144,10 @@ type startedConn struct {
 // Read reads from the first byte.
 func (b *startedConn) Read(into []byte) (int, error) { return b.reader.Read(into) }
 
-// hand passes a connection on, according to its first byte.
+// hand passes a connection to one of the two listeners, according to its first byte.
 func (s *split) hand(ctx context.Context, connection net.Conn) {
 	stop := context.AfterFunc(ctx, func() { _ = connection.Close() })
-	_ = connection.SetReadDeadline(time.Now().Add(firstByteTimeout)) // a connection takes it
+	_ = connection.SetReadDeadline(time.Now().Add(firstByteTimeout)) // connections support it
 	started := &startedConn{connection, bufio.NewReader(connection)}
 	first, err := started.reader.Peek(1)
 	if !stop() || err != nil {

@@ -78,9 +78,9 @@ func (m *metrics) handler(haproxy *collector) http.Handler {
 	})
 }
 
-// observe records that HAProxy serves a configuration.
-func (m *metrics) observe(size, reloaded time.Duration) {
-	m.write.Observe(size.Seconds())
-	m.reload.Observe(reloaded.Seconds())
+// observe records that HAProxy serves a configuration, and how long writing and reloading it took.
+func (m *metrics) observe(write, reload time.Duration) {
+	m.write.Observe(write.Seconds())
+	m.reload.Observe(reload.Seconds())
 	m.failure.Set(0)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// A route that HAProxy rejected stays excluded until a user changes it. A change of its status does
-// not count.
+// TestRejectedRouteIsExcludedUntilChanged: a route that HAProxy rejected stays excluded until a
+// user changes it. A change of its status does not count.
 func TestRejectedRouteIsExcludedUntilChanged(t *testing.T) {
 	variables := read(t, map[string]string{"ROUTER_SUBDOMAIN": "${name}.example.com"})
 	view, err := newView(&rest.Config{}, variables)

@@ -26,8 +26,8 @@ import (
 
 // Router is one router.
 type Router struct {
-	// Config connects to the cluster. It needs rights to watch routes, services, endpoint slices
-	// and namespaces, and to write the status of routes.
+	// Config connects to the cluster. Its user must be allowed to watch routes, services, endpoint
+	// slices and namespaces, and to write the status of routes.
 	Config *rest.Config
 	// Settings are the router's variables.
 	Settings settings.Settings
@@ -38,8 +38,8 @@ type Router struct {
 	Dir string
 	// User is the account that HAProxy changes to. It is optional.
 	User string
-	// ServiceCA is the file of the authorities that issue certificates of services. It is optional
-	// and can change while the router runs.
+	// ServiceCA is the file with the CA certificates of services. It is optional and can change while
+	// the router runs.
 	ServiceCA string
 	// Domain completes spec.subdomain of routes if ROUTER_DOMAIN is not set. If both are empty,
 	// such routes are rejected.
@@ -71,7 +71,7 @@ type session struct {
 
 	mu         sync.Mutex
 	configured []*routev1.Route // all routes of the newest configuration
-	// routes that HAProxy rejected, as they were then
+	// rejectedRoutes contains the routes that HAProxy rejected, as they were then.
 	rejectedRoutes map[model.ServiceAliasConfigKey]*routev1.Route
 	again          func() // triggers a new configuration
 	observed       *metrics
@@ -164,14 +164,14 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// reloaded records that HAProxy serves a configuration, and the durations.
-func (s *session) reloaded(size, reloaded time.Duration) {
-	s.observed.observe(size, reloaded)
+// reloaded records that HAProxy serves a configuration, and how long writing and reloading it took.
+func (s *session) reloaded(write, reload time.Duration) {
+	s.observed.observe(write, reload)
 	s.Report("")
 }
 
-// unready returns why the router must not get requests, or "": it is stopping, or does not serve
-// the routes yet that existed at its start.
+// unready returns why the router must not get requests: it is stopping, or does not yet serve the
+// routes that existed at its start. It returns "" if the router is ready.
 func (s *session) unready() string {
 	first := int(s.first.Load())
 	switch {
@@ -186,8 +186,8 @@ func (s *session) unready() string {
 }
 
 // untilLeft returns a context that ends ROUTER_GRACEFUL_SHUTDOWN_DELAY after ctx. During the delay,
-// the router still serves but is not ready, so that load balancers stop sending requests before it
-// closes its ports.
+// the router still serves but is not ready, so that load balancers stop sending requests before the
+// router closes its ports.
 func (s *session) untilLeft(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {

@@ -127,8 +127,8 @@ func TestDefaultCertificatePrecedence(t *testing.T) {
 	}
 }
 
-// row returns a line of HAProxy's statistics. The value of each column is its number, except names
-// and state.
+// row returns a row of HAProxy's statistics. The value of each column is its index, except for the
+// names and the state.
 func row(proxy, server, state string) string {
 	var cells []string
 	for i := range 62 {

@@ -30,7 +30,7 @@ type statusWriter struct {
 	writes map[string]*writing // by namespace/name of the route; used only by the writer's goroutine
 }
 
-// writing is the last write about a route, and how often another router overwrote it.
+// writing is the last write of a route's status, and how often another router overwrote it.
 type writing struct {
 	entry     routev1.RouteIngress
 	contended int
@@ -38,7 +38,7 @@ type writing struct {
 }
 
 const (
-	// contentions limits how often another router of the same name can disagree before this one
+	// contentions is how often another router of the same name can overwrite an entry before this one
 	// pauses for contentionDelay.
 	contentions     = 3
 	contentionDelay = time.Minute

@@ -11,8 +11,8 @@ import (
 	"os"
 )
 
-// longestLine limits the length of a log line from HAProxy, in bytes.
-const longestLine = 64 << 10
+// maxLineBytes limits the length of a log line from HAProxy.
+const maxLineBytes = 64 << 10
 
 // RelayLog writes the messages that HAProxy sends to a log socket to out, without their priority,
 // until ctx ends. The log of a router in a pod thus becomes the log of its container. RelayLog
@@ -30,7 +30,7 @@ func RelayLog(ctx context.Context, path string, out io.Writer) error {
 		return fmt.Errorf("create log socket: %w", err)
 	}
 	defer context.AfterFunc(ctx, func() { _ = socket.Close() })()
-	buffer := make([]byte, longestLine)
+	buffer := make([]byte, maxLineBytes)
 	for {
 		n, err := socket.Read(buffer)
 		if ctx.Err() != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/router/haproxy"
 )
 
-// A router that has no right to read namespaces, which its selector needs, is not ready and reports
-// why.
+// TestRouterReportsWatchErrors: a router that may not read namespaces, which its selector needs, is
+// not ready and reports why.
 func TestRouterReportsWatchErrors(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -19,7 +19,7 @@ type miss struct {
 	at     time.Time
 }
 
-// missPeriod is how long an error counts. The informer retries at least twice a minute.
+// missPeriod is how long an error counts. The informer retries at least twice in this period.
 const missPeriod = time.Minute
 
 // miss records that a resource could not be watched.
@@ -44,7 +44,7 @@ func (v *view) problem() string {
 		}
 		text := resource + " cannot be watched: " + cmp.Or(string(miss.reason), "the API does not respond")
 		if resource == "namespaces" && miss.reason == metav1.StatusReasonForbidden {
-			text += "; NAMESPACE_LABELS and PROJECT_LABELS need this right: " +
+			text += "; NAMESPACE_LABELS and PROJECT_LABELS need this permission: " +
 				"grant it to the router's service account with oc adm policy add-cluster-role-to-user cluster-reader"
 		}
 		texts = append(texts, text)

@@ -8,7 +8,8 @@ import (
 	"strconv"
 )
 
-// oomScore is the kubelet's score: the kernel kills any container before a process of the platform.
+// oomScore is the score of the platform's processes, the same as that of the kubelet upstream. The
+// kernel kills any container before them.
 const oomScore = -999
 
 // ProtectFromOOM sets the score of this process, which its child processes inherit. Containers have

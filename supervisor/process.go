@@ -33,11 +33,11 @@ type Process struct {
 	Command func() (*exec.Cmd, error)
 	// WaitReady returns when the process serves. It is nil for a process that reports events itself.
 	WaitReady func(context.Context) error
-	// StopTimeout is the time from SIGTERM until the process is killed.
+	// StopTimeout is how long after SIGTERM the process is killed.
 	StopTimeout time.Duration
-	// LogFile is the file of its output.
+	// LogFile is the file for the output of the process.
 	LogFile string
-	// Cgroup is the control group that it runs in.
+	// Cgroup is the cgroup in which the process runs.
 	Cgroup string
 }
 
@@ -50,7 +50,7 @@ const (
 	lastReportsTimeout = 100 * time.Millisecond
 )
 
-// supervise runs the process until ctx ends, and restarts it whenever it ends.
+// supervise runs the process until ctx is done, and restarts it with backoff whenever it exits.
 func (s *Supervisor) supervise(ctx context.Context, p Process) {
 	backoff := minBackoff
 	for {
@@ -74,8 +74,8 @@ func (s *Supervisor) supervise(ctx context.Context, p Process) {
 	}
 }
 
-// runOnce starts the process, records its events, and returns the reason of its end. When ctx ends,
-// it stops the process.
+// runOnce starts the process, records its events, and returns why it ended. When ctx ends, runOnce
+// stops the process.
 func (s *Supervisor) runOnce(ctx context.Context, p Process) error {
 	// The kernel kills the process when the thread that started it ends (Pdeathsig): keep the thread.
 	runtime.LockOSThread()
@@ -177,7 +177,7 @@ func terminate(ctx context.Context, process *os.Process, timeout time.Duration, 
 	}
 }
 
-// readReports records the events of a process until it closes the pipe.
+// readReports records the events of a process until the process closes the pipe.
 func (s *Supervisor) readReports(name string, reports io.Reader) {
 	lines := bufio.NewScanner(reports)
 	for lines.Scan() {

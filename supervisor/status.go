@@ -51,7 +51,7 @@ func (p *ProcessStatus) apply(event component.Event, now time.Time) {
 	}
 	p.State = component.Ready
 	for _, c := range p.Components {
-		if c.State != component.Ready {
+		if c.State != component.Ready && c.State != component.Standby {
 			p.State = component.Starting
 		}
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 // constraints is the plugin PodNodeConstraints: only users who may bind pods (create pods/binding)
-// may name a node, or select nodes by a label of the blacklist. It also checks the templates of
+// may name a node, or select nodes by a label of the blacklist. It also checks the pod templates of
 // objects whose controllers create pods.
 type constraints struct {
 	*admission.Handler
@@ -55,7 +55,8 @@ func (c *constraints) ValidateInitialization() error {
 	return nil
 }
 
-// Validate rejects a choice of nodes by a user who may not choose.
+// Validate rejects a node name, or a node selector with a blacklisted label, unless the user or the
+// pod's service account may bind pods.
 func (c *constraints) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "" {
 		return nil

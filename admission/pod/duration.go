@@ -18,9 +18,9 @@ import (
 // deadlineAnnotation is the annotation of a project that overrides the cluster's limit, in seconds.
 const deadlineAnnotation = "openshift.io/active-deadline-seconds-override"
 
-// duration is the plugin RunOnceDuration: a pod that runs once (restartPolicy Never or OnFailure)
-// gets the deadline of its project or, without one, of the cluster, unless its own deadline is
-// earlier.
+// duration is the plugin RunOnceDuration. It limits the active deadline of a pod that runs once
+// (restartPolicy Never or OnFailure) to the limit of its project or, if the project has none, of
+// the cluster. An earlier deadline of the pod stays.
 type duration struct {
 	*admission.Handler
 	seconds    *int64
@@ -57,7 +57,7 @@ func (d *duration) ValidateInitialization() error {
 	return nil
 }
 
-// Admit sets the deadline.
+// Admit sets the pod's deadline.
 func (d *duration) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod := podOf(a)
 	if pod == nil || pod.Spec.RestartPolicy != corev1.RestartPolicyNever && pod.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {

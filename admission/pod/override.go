@@ -16,7 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// overrideAnnotation is the annotation of a project that turns the override off with "false".
+// overrideAnnotation is the annotation of a project that disables the override if its value is
+// "false".
 const overrideAnnotation = "quota.openshift.io/cluster-resource-override-enabled"
 
 // overrideConfig is the configuration of ClusterResourceOverride. All values are percentages; 0
@@ -32,8 +33,8 @@ type overrideConfig struct {
 	MemoryRequestToLimitPercent int64 `json:"memoryRequestToLimitPercent"`
 }
 
-// override is the plugin ClusterResourceOverride: it replaces the requests of containers by the
-// cluster's ratios of their limits.
+// override is the plugin ClusterResourceOverride: it sets the requests of containers to configured
+// percentages of their limits.
 type override struct {
 	*admission.Handler
 	config     overrideConfig

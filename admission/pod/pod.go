@@ -1,9 +1,10 @@
 // Package pod contains admission plugins that check and complete pods by rules of the cluster's
 // administrator: how long pods that run once may be active (RunOnceDuration), which users may
 // choose nodes (PodNodeConstraints), and how requests for CPU and memory follow from limits
-// (ClusterResourceOverride). Each of these is on if the configuration has it
+// (ClusterResourceOverride). Each of these is enabled if the configuration contains it
 // (admissionConfig.pluginConfig). SystemPriority, which reserves the platform's priority classes
-// for the platform, is on unless it is disabled.
+// for the platform, is enabled unless it is disabled in the configuration. PodNetwork, which checks
+// the annotations that configure the network of a pod, is always enabled.
 //
 // Source: OpenShift 3.11 Cluster Administration, 7.3 and 16.6, and the reference of 3.11's master
 // configuration.
@@ -24,6 +25,7 @@ const (
 	PodNodeConstraints      = "PodNodeConstraints"
 	ClusterResourceOverride = "ClusterResourceOverride"
 	SystemPriority          = "openshift.io/SystemPriority"
+	PodNetwork              = "openshift.io/PodNetwork"
 )
 
 // Feature returns the plugins.
@@ -40,6 +42,7 @@ func Feature() apiserver.Feature {
 			return newOverride(config)
 		}},
 		{Name: SystemPriority, New: func(io.Reader) (admission.Interface, error) { return newPriority(), nil }},
+		{Name: PodNetwork, New: func(io.Reader) (admission.Interface, error) { return newNetwork(), nil }},
 	}}
 }
 

@@ -14,12 +14,13 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 )
 
-// systemPriority is the prefix of Kubernetes' own priority classes. No other class has this prefix.
+// systemPriority is the prefix of Kubernetes' system priority classes. No other class may have this
+// prefix.
 const systemPriority = "system-"
 
-// priority is the plugin SystemPriority: only pods in namespaces of the platform, and in namespaces
-// where the administrator has a quota for it, have a system priority class. Such pods preempt those
-// of all other users.
+// priority is the plugin SystemPriority: only pods in namespaces of the platform, or in a namespace
+// with a ResourceQuota that covers the class, may have a system priority class. Such pods preempt
+// the pods of all other users.
 type priority struct {
 	*admission.Handler
 	quotas corelisters.ResourceQuotaLister
@@ -43,8 +44,8 @@ func (p *priority) ValidateInitialization() error {
 	return nil
 }
 
-// Validate rejects a system priority class outside of the platform. Mirror pods are no exception:
-// the node's administrator chooses their namespaces.
+// Validate rejects a system priority class outside the platform's namespaces. It also checks mirror
+// pods: the node's administrator chooses their namespaces.
 func (p *priority) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, ok := a.GetObject().(*corev1.Pod)
 	if !ok || a.GetSubresource() != "" || !strings.HasPrefix(pod.Spec.PriorityClassName, systemPriority) || platformNamespace(a.GetNamespace()) {
@@ -65,7 +66,8 @@ func (p *priority) Validate(_ context.Context, a admission.Attributes, _ admissi
 		"%s is for namespaces of the platform; use another priority class, or ask the cluster's administrator for a quota with the scope PriorityClass in the project", class)))
 }
 
-// platformNamespace reports whether users cannot request a namespace of this name.
+// platformNamespace reports whether a name is reserved: users cannot request a project with this
+// name.
 func platformNamespace(name string) bool {
 	return name == "default" || name == "openshift" || strings.HasPrefix(name, "openshift-") || strings.HasPrefix(name, "kube-")
 }

@@ -15,13 +15,13 @@ import (
 // ServiceAuthority is the plugin that gives pods the CA of service certificates.
 const ServiceAuthority = "openshift.io/ServiceAuthority"
 
-// AuthorityFeature adds a key of a ConfigMap to the volume with the token of a pod's service
-// account, as a file with the key's name. OpenShift 3 had this file in the account's secret, which
-// was mounted at the same path. If the namespace does not have the ConfigMap yet, the pod starts
-// without the file.
+// AuthorityFeature returns a plugin that adds a key of a ConfigMap to the volume that contains the
+// token of a pod's service account, as a file with the key's name. In OpenShift 3, this file was in
+// the token's secret, which was mounted at the same path. If the namespace does not have the
+// ConfigMap yet, the pod starts without the file.
 func AuthorityFeature(configMap, key string) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
-		// but after ServiceAccount, which adds the volume
+		// NodeRestriction runs after ServiceAccount, which adds the volume.
 		Name: ServiceAuthority, Before: "NodeRestriction",
 		New: func(io.Reader) (admission.Interface, error) {
 			return &authority{admission.NewHandler(admission.Create), configMap, key}, nil
@@ -39,7 +39,7 @@ var _ admission.MutationInterface = &authority{}
 // accessVolume is the name prefix of the volumes that Kubernetes adds for tokens.
 const accessVolume = "kube-api-access-"
 
-// Admit adds the file to the volume of the token.
+// Admit adds the file to the token volumes of the pod.
 func (p *authority) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod := podOf(a)
 	if pod == nil {

@@ -1,6 +1,6 @@
-// Package reach contains admission plugins that keep tenants from hijacking or reaching addresses
-// that are not theirs. ExternalIPRanger checks the external addresses of services.
-// RestrictedEndpointsAdmission checks the targets of endpoints.
+// Package reach contains admission plugins that prevent tenants from hijacking or reaching
+// addresses of others. ExternalIPRanger checks the external addresses of services.
+// RestrictedEndpointsAdmission checks the addresses of endpoints.
 //
 // Both reject addresses of the platform: addresses of its networks, addresses of its nodes, and
 // addresses with a meaning on each host, such as loopback and link-local addresses.
@@ -26,12 +26,13 @@ const (
 // Networks describes the cluster's addresses.
 type Networks struct {
 	// External contains the networks from which users choose external addresses. A network with the
-	// prefix ! is excluded from the others. If External is empty, users cannot choose an address.
+	// prefix ! is excluded. If External is empty, users cannot choose an address.
 	External []string
-	// Ingress is the network of the addresses of LoadBalancer services, if it is valid.
+	// Ingress is the network from which LoadBalancer services get addresses. An invalid prefix means
+	// that there is none.
 	Ingress netip.Prefix
-	// Platform contains the networks that only the platform uses. Nodes' addresses are optional:
-	// the plugins read them from the nodes. An invalid prefix contains no addresses.
+	// Platform contains the networks that only the platform uses. It need not contain the addresses of
+	// nodes, which the plugins read from the Node objects. An invalid prefix contains no addresses.
 	Platform []Network
 }
 

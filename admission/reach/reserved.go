@@ -12,7 +12,7 @@ import (
 	netutils "k8s.io/utils/net"
 )
 
-// reserved finds the addresses that belong to the platform. The plugins share one.
+// reserved identifies addresses of the platform. Both plugins share one.
 type reserved struct {
 	networks []Network
 	nodes    cache.SharedIndexInformer // nil until the API server passes its informers
@@ -27,7 +27,7 @@ func newReserved(platform []Network) *reserved {
 	return r
 }
 
-// everyHost returns the networks with a meaning on each host, in any cluster.
+// everyHost returns the networks that have a special meaning on each host or in each cloud.
 func everyHost() []Network {
 	var networks []Network
 	for prefix, name := range map[string]string{
@@ -48,7 +48,7 @@ func everyHost() []Network {
 // byAddress indexes nodes by their addresses.
 const byAddress = "address"
 
-// use stores the API server's informer of nodes, once for all plugins.
+// use stores the API server's informer of nodes. Only the first call has an effect.
 func (r *reserved) use(factory informers.SharedInformerFactory) error {
 	if r.nodes != nil {
 		return nil
@@ -89,7 +89,7 @@ func (r *reserved) owner(address netip.Addr) string {
 	return ""
 }
 
-// plugin is the common part of both plugins.
+// plugin is the common part of ExternalIPRanger and RestrictedEndpointsAdmission.
 type plugin struct {
 	*admission.Handler
 	reserved *reserved
@@ -123,14 +123,15 @@ func (p *plugin) ready(a admission.Attributes) error {
 	return nil
 }
 
-// parse reads an address like the service proxy, which accepts leading zeros. All spellings of an
-// IPv4 address have the same result.
+// parse parses an address in the same way as the service proxy, which accepts leading zeros. An
+// IPv4-mapped IPv6 address becomes an IPv4 address.
 func parse(text string) (netip.Addr, bool) {
 	address, ok := netip.AddrFromSlice(netutils.ParseIPSloppy(text))
 	return address.Unmap(), ok
 }
 
-// unmapped returns the IPv4 network of a prefix that is written in IPv4-mapped IPv6 addresses.
+// unmapped converts a prefix of IPv4-mapped IPv6 addresses to the IPv4 prefix. It returns other
+// prefixes unchanged.
 func unmapped(prefix netip.Prefix) netip.Prefix {
 	const prefixBits = 128 - 32
 	if prefix.Addr().Is4In6() && prefix.Bits() >= prefixBits {

@@ -91,10 +91,10 @@ func (r *ranger) checkSpec(service, old *corev1.Service) (errs field.ErrorList) 
 	return errs
 }
 
-// checkExternal returns what is wrong with an external address, "" for nothing. A service keeps an
-// address that the configuration no longer allows. It keeps an address of the platform only as long
-// as nothing else in its spec changes. An address of the ingress network is allowed only to the
-// service that it is assigned to.
+// checkExternal returns the reason why an external address is not allowed, or "". A service keeps
+// an address that the configuration no longer allows. It keeps an address of the platform only
+// until another field of its spec changes. An address of the ingress network is allowed only to the
+// service to which it is assigned.
 func (r *ranger) checkExternal(text string, service, old *corev1.Service) string {
 	address, ok := parse(text)
 	if !ok {
@@ -124,9 +124,9 @@ func (r *ranger) checkExternal(text string, service, old *corev1.Service) string
 	return fmt.Sprintf("externalIP %s is not in networkConfig.externalIPNetworkCIDRs; choose an address that it allows", text)
 }
 
-// checkStatus rejects addresses of the platform as those of a load balancer, because the service
-// proxy redirects their traffic too. It accepts an address that is marked for a load balancer which
-// sends to node ports.
+// checkStatus rejects load balancer addresses that belong to the platform, because the service
+// proxy redirects their traffic too. An address with ipMode Proxy is allowed: the service proxy
+// ignores it, because the load balancer sends to node ports.
 func (r *ranger) checkStatus(service, old *corev1.Service) (errs field.ErrorList) {
 	for i, ingress := range service.Status.LoadBalancer.Ingress {
 		passes := ingress.IPMode != nil && *ingress.IPMode == corev1.LoadBalancerIPModeProxy

@@ -13,12 +13,12 @@ import (
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 )
 
-// provisionerAnnotations are the annotations of claims with the driver that the volume binder
-// selected. The second one is deprecated.
+// provisionerAnnotations are the annotations of a claim that contain the driver that the volume
+// binder selected. The second one is deprecated.
 var provisionerAnnotations = [...]string{"volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner"}
 
-// checkClaim accepts updates of claims of the driver, and of their status. The API server lets an
-// update of the status change metadata too.
+// checkClaim accepts updates of claims that belong to the driver, and of their status. It checks
+// the metadata in both cases, because an update of the status can also change metadata.
 func (p *plugin) checkClaim(ctx context.Context, old, object runtime.Object) error {
 	before, existed := old.(*corev1.PersistentVolumeClaim)
 	after, exists := object.(*corev1.PersistentVolumeClaim)
@@ -26,7 +26,7 @@ func (p *plugin) checkClaim(ctx context.Context, old, object runtime.Object) err
 	case !existed || !exists:
 		return errors.New("the client of local storage can only update claims")
 	case !equality.Semantic.DeepEqual(before.Spec, after.Spec):
-		return errors.New("spec: the client of local storage must not change the specification of claims")
+		return errors.New("spec: the client of local storage must not change the spec of claims")
 	}
 	if err := checkMetadata(before, after, p.ClaimFinalizers, p.ClaimAnnotations); err != nil {
 		return err
@@ -38,9 +38,10 @@ func (p *plugin) checkClaim(ctx context.Context, old, object runtime.Object) err
 	return err
 }
 
-// ownsClaim reports whether a claim is of the driver. One of its provisioner, its class and its
-// volume is enough: the class can be gone, and a claim can be bound to a volume of another driver
-// while the driver creates one for it, which it then deletes.
+// ownsClaim reports whether a claim belongs to the driver. It is enough that the claim's
+// provisioner annotation, its class or its volume names the driver: the class might no longer
+// exist, and a claim can be bound to a volume of another driver while this driver creates one for
+// it, which it then deletes.
 func (p *plugin) ownsClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	for _, name := range provisionerAnnotations {
 		if claim.Annotations[name] == p.Driver {
@@ -61,12 +62,14 @@ func (p *plugin) ownsClaim(ctx context.Context, claim *corev1.PersistentVolumeCl
 	}
 	driver, err := p.volumeDriver(ctx, claim.Spec.VolumeName)
 	if apierrors.IsNotFound(err) {
-		return claim.DeletionTimestamp != nil, nil // each driver releases a claim that lost its volume
+		// every driver releases a claim whose volume no longer exists
+		return claim.DeletionTimestamp != nil, nil
 	}
 	return driver == p.Driver, err
 }
 
-// volumeDriver returns the CSI driver of a PersistentVolume, or "" if it has none.
+// volumeDriver returns the CSI driver of a PersistentVolume, or "" if the volume is not a CSI
+// volume.
 func (p *plugin) volumeDriver(ctx context.Context, name string) (string, error) {
 	pv, err := p.kube.CoreV1().PersistentVolumes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

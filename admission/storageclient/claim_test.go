@@ -61,7 +61,7 @@ func TestClientChangesClaimsLikeItsDriver(t *testing.T) {
 		"changes a label":              {func(c *corev1.PersistentVolumeClaim) { c.Labels["app"] = "back" }, "metadata.labels"},
 		"changes an annotation":        {func(c *corev1.PersistentVolumeClaim) { c.Annotations["note"] = "forged" }, "metadata.annotations"},
 		"names itself the provisioner": {func(c *corev1.PersistentVolumeClaim) { c.Annotations[provisionerAnnotations[0]] = driver }, "metadata.annotations"},
-		"binds the claim":              {func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "pv" }, "must not change the specification"},
+		"binds the claim":              {func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "pv" }, "must not change the spec"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := limited().Validate(t.Context(), attributes(group, "persistentvolumeclaims", admission.Update, claim("local", "", nil), claim("local", "", tt.change)), nil)

@@ -13,11 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// snapshotVersion is the API of snapshots.
+// snapshotVersion is the API version of snapshots.
 var snapshotVersion = schema.GroupVersion{Group: "snapshot.storage.k8s.io", Version: "v1"}
 
-// checkSnapshot accepts updates of snapshots of the driver. The driver also reports errors of
-// snapshots that are of no driver, and releases them when they are deleted.
+// checkSnapshot accepts updates of snapshots that belong to the driver. For a snapshot whose driver
+// is unknown, it also accepts changes of the status, with which the driver reports errors, and
+// changes after the snapshot is deleted.
 func (p *plugin) checkSnapshot(ctx context.Context, old, object runtime.Object) error {
 	before, existed := old.(*unstructured.Unstructured)
 	after, exists := object.(*unstructured.Unstructured)
@@ -44,12 +45,12 @@ func (p *plugin) checkSnapshot(ctx context.Context, old, object runtime.Object) 
 		return nil
 	case driver == "" && equality.Semantic.DeepEqual(before.Object["spec"], after.Object["spec"]) &&
 		equality.Semantic.DeepEqual(before.GetFinalizers(), after.GetFinalizers()):
-		return nil // its status
+		return nil // only the status changes
 	}
 	return p.checkDriver("the driver of the snapshot", driver)
 }
 
-// checkSnapshotSpec rejects changes of a specification. The driver sets only its default class.
+// checkSnapshotSpec rejects changes of the spec, except that the driver sets its default class.
 func (p *plugin) checkSnapshotSpec(ctx context.Context, before, after *unstructured.Unstructured) error {
 	expected := before.DeepCopy()
 	if name := nested(after, "spec", "volumeSnapshotClassName"); name != "" && nested(before, "spec", "volumeSnapshotClassName") == "" {
@@ -65,14 +66,14 @@ func (p *plugin) checkSnapshotSpec(ctx context.Context, before, after *unstructu
 		}
 	}
 	if !equality.Semantic.DeepEqual(expected.Object["spec"], after.Object["spec"]) {
-		return errors.New("spec: the client of local storage must not change the specification of snapshots")
+		return errors.New("spec: the client of local storage must not change the spec of snapshots")
 	}
 	return nil
 }
 
-// snapshotDriver returns the driver of a snapshot, or "" if it is not known. content is the driver
-// of its content. Without a name of the content in the snapshot, its class decides, because the
-// client can create a content for any snapshot.
+// snapshotDriver returns the driver of a snapshot, or "" if it is unknown. content is the driver of
+// the snapshot's VolumeSnapshotContent. Unless the snapshot names its content, its class takes
+// precedence, because the client can create a content for any snapshot.
 func (p *plugin) snapshotDriver(ctx context.Context, snapshot *unstructured.Unstructured, content string) (string, error) {
 	if nested(snapshot, "spec", "source", "volumeSnapshotContentName") != "" {
 		return content, nil
@@ -102,7 +103,7 @@ func (p *plugin) snapshotDriver(ctx context.Context, snapshot *unstructured.Unst
 	return driver, err
 }
 
-// contentDriver returns the driver of the content of a snapshot, or "" if there is none.
+// contentDriver returns the driver of the snapshot's VolumeSnapshotContent, or "" if there is none.
 func (p *plugin) contentDriver(ctx context.Context, snapshot *unstructured.Unstructured) (string, error) {
 	name := nested(snapshot, "spec", "source", "volumeSnapshotContentName")
 	if name == "" {
@@ -111,7 +112,7 @@ func (p *plugin) contentDriver(ctx context.Context, snapshot *unstructured.Unstr
 	return p.read(ctx, "volumesnapshotcontents", name, "spec", "driver")
 }
 
-// read returns a field of an object without namespace, or "" if there is no such object.
+// read returns a string field of a cluster-scoped object, or "" if the object does not exist.
 func (p *plugin) read(ctx context.Context, resource, name string, field ...string) (string, error) {
 	object, err := p.dynamic.Resource(snapshotVersion.WithResource(resource)).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -123,7 +124,7 @@ func (p *plugin) read(ctx context.Context, resource, name string, field ...strin
 	return nested(object, field...), nil
 }
 
-// nested returns a text of an object, or "" if it has none.
+// nested returns a string field of an object, or "" if the object does not have it.
 func nested(object *unstructured.Unstructured, field ...string) string {
 	text, _, _ := unstructured.NestedString(object.Object, field...)
 	return text

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 )
 
-// object returns an object of the API of snapshots.
+// object returns an object of the snapshot API.
 func object(kind, name string, fields map[string]any) *unstructured.Unstructured {
 	fields["apiVersion"], fields["kind"] = snapshotVersion.String(), kind
 	fields["metadata"] = map[string]any{"name": name}
@@ -90,11 +90,11 @@ func TestClientChangesSnapshotsLikeItsDriver(t *testing.T) {
 
 		"sets its class":             {snapshot("a", "", claimName, "local-claim"), setClass("local"), ""},
 		"sets another class":         {snapshot("a", "", claimName, "local-claim"), setClass("nfs"), "spec.volumeSnapshotClassName"},
-		"changes the class":          {snapshot("a", "other", claimName, "local-claim"), setClass("local"), "must not change the specification"},
+		"changes the class":          {snapshot("a", "other", claimName, "local-claim"), setClass("local"), "must not change the spec"},
 		"takes a snapshot of nobody": {snapshot("a", "", claimName, "missing"), setClass("local"), none},
 		"changes the source": {snapshot("a", "local", claimName, "local-claim"), func(s *unstructured.Unstructured) {
 			_ = unstructured.SetNestedField(s.Object, "another", "spec", "source", claimName)
-		}, "must not change the specification"},
+		}, "must not change the spec"},
 		"adds an owner that does not exist": {snapshot("a", "local", claimName, "local-claim"), func(s *unstructured.Unstructured) {
 			s.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "missing", UID: "1"}})
 		}, "metadata.ownerReferences"},

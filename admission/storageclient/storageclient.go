@@ -1,8 +1,9 @@
-// Package storageclient limits the client of local storage to objects of its own driver.
+// Package storageclient limits the client of the local storage driver to objects of this driver.
 //
-// RBAC cannot tell PersistentVolumes apart. Without this plugin, the holder of the client's key
-// could create a PersistentVolume for any directory of any node, and one that names any secret. It
-// could also make the garbage collector delete any claim, with an owner that does not exist.
+// RBAC cannot distinguish PersistentVolumes. Without this plugin, the holder of the client's key
+// could create a PersistentVolume for any directory of any node, or a PersistentVolume that names
+// any secret. It could also make the garbage collector delete any claim by setting an owner that
+// does not exist.
 package storageclient
 
 import (
@@ -27,12 +28,12 @@ import (
 // Name is the name of the admission plugin in the configuration.
 const Name = "slipway.io/StorageClient"
 
-// Limits say what the clients of a CSI driver may change.
+// Limits defines what the clients of a CSI driver may change.
 type Limits struct {
 	// Group is the group of the clients, and Driver the name of their driver.
 	Group, Driver string
-	// ClaimFinalizers and ClaimAnnotations are all that the clients may change in the metadata of
-	// claims, SnapshotFinalizers in that of VolumeSnapshots.
+	// ClaimFinalizers and ClaimAnnotations are the only metadata of claims that the clients may
+	// change, SnapshotFinalizers the only metadata of VolumeSnapshots.
 	ClaimFinalizers, ClaimAnnotations, SnapshotFinalizers []string
 	// CapacityNamespace is the namespace of their CSIStorageCapacity objects.
 	CapacityNamespace string
@@ -45,7 +46,7 @@ func Feature(limits Limits) apiserver.Feature {
 	}}}
 }
 
-// plugin is the plugin.
+// plugin is the admission plugin.
 type plugin struct {
 	*admission.Handler
 	Limits
@@ -77,8 +78,8 @@ func (p *plugin) ValidateInitialization() error {
 	return nil
 }
 
-// Validate rejects requests about objects of other drivers, and changes of objects of users that
-// the driver never makes.
+// Validate rejects requests about objects of other drivers, and changes of users' objects that the
+// driver never makes.
 func (p *plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if !slices.Contains(a.GetUserInfo().GetGroups(), p.Group) {
 		return nil
@@ -107,7 +108,7 @@ func (p *plugin) validate(ctx context.Context, a admission.Attributes) error {
 	return nil
 }
 
-// check checks one object. object is nil if the request has none.
+// check checks that an object belongs to the driver. object is nil if the request has none.
 func (p *plugin) check(resource schema.GroupResource, object runtime.Object) error {
 	if object == nil {
 		return nil
@@ -156,8 +157,8 @@ func (p *plugin) checkVolume(pv *corev1.PersistentVolume) error {
 	return nil
 }
 
-// checkCapacity accepts capacities in the namespace of the clients: the scheduler selects nodes by
-// those of all drivers.
+// checkCapacity accepts capacities only in the namespace of the clients, because the scheduler
+// selects nodes by the capacities of all drivers.
 func (p *plugin) checkCapacity(namespace string) error {
 	if namespace != p.CapacityNamespace {
 		return fmt.Errorf("the client of local storage can only have CSIStorageCapacities in namespace %q", p.CapacityNamespace)

@@ -43,7 +43,8 @@ func TestClientHasCapacitiesInItsNamespace(t *testing.T) {
 	expect(t, err, "")
 }
 
-// expect fails the test unless an error contains a text, or there is no error if the text is empty.
+// expect fails the test unless err contains want. If want is empty, it fails the test unless err is
+// nil.
 func expect(t *testing.T, err error, want string) {
 	t.Helper()
 	if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {

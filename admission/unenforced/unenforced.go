@@ -19,9 +19,10 @@ import (
 const Name = "openshift.io/UnenforcedWarnings"
 
 // Feature returns the plugin. It warns about requests that create or change one of the resources.
-func Feature(resources []schema.GroupVersionResource) apiserver.Feature {
+// reason says why the cluster does not enforce them.
+func Feature(resources []schema.GroupVersionResource, reason string) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
-		Name: Name, New: func(io.Reader) (admission.Interface, error) { return newWarner(resources), nil },
+		Name: Name, New: func(io.Reader) (admission.Interface, error) { return newWarner(resources, reason), nil },
 	}}}
 }
 
@@ -29,12 +30,13 @@ func Feature(resources []schema.GroupVersionResource) apiserver.Feature {
 type warner struct {
 	*admission.Handler
 	resources []schema.GroupVersionResource
+	reason    string
 }
 
 var _ admission.ValidationInterface = &warner{}
 
-func newWarner(resources []schema.GroupVersionResource) *warner {
-	return &warner{admission.NewHandler(admission.Create, admission.Update), resources}
+func newWarner(resources []schema.GroupVersionResource, reason string) *warner {
+	return &warner{admission.NewHandler(admission.Create, admission.Update), resources, reason}
 }
 
 // Validate adds the warning. It never rejects a request.
@@ -42,12 +44,12 @@ func (w *warner) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	resource := a.GetResource().GroupResource()
 	isListed := func(r schema.GroupVersionResource) bool { return r.GroupResource() == resource }
 	if a.GetSubresource() == "" && slices.ContainsFunc(w.resources, isListed) {
-		warning.AddWarning(ctx, "", Text(a.GetKind().Kind))
+		warning.AddWarning(ctx, "", Text(a.GetKind().Kind, w.reason))
 	}
 	return nil
 }
 
 // Text returns the warning for objects of a kind.
-func Text(kind string) string {
-	return fmt.Sprintf("%s: this cluster stores objects of this kind but does not enforce them yet; traffic is neither allowed nor refused by them", kind)
+func Text(kind, reason string) string {
+	return fmt.Sprintf("%s: this cluster stores objects of this kind but does not enforce them, because %s", kind, reason)
 }

@@ -20,15 +20,15 @@ func (r *recorder) AddWarning(_, text string) { r.texts = append(r.texts, text) 
 
 func TestUnenforcedWarningsForConfiguredResources(t *testing.T) {
 	policies := networkingv1.SchemeGroupVersion.WithResource("networkpolicies")
-	plugin := newWarner([]schema.GroupVersionResource{policies})
+	plugin := newWarner([]schema.GroupVersionResource{policies}, "of its mode")
 	for _, c := range []struct {
 		resource    schema.GroupVersionResource
 		subresource string
 		operation   admission.Operation
 		want        []string
 	}{
-		{policies, "", admission.Create, []string{Text("NetworkPolicy")}},
-		{policies, "", admission.Update, []string{Text("NetworkPolicy")}},
+		{policies, "", admission.Create, []string{Text("NetworkPolicy", "of its mode")}},
+		{policies, "", admission.Update, []string{Text("NetworkPolicy", "of its mode")}},
 		{policies, "status", admission.Update, nil},
 		{networkingv1.SchemeGroupVersion.WithResource("ingresses"), "", admission.Create, nil},
 	} {

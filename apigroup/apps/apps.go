@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Rules are Kubernetes' defaults and validation rules for types that a deployment configuration
-// embeds.
+// Rules contains Kubernetes' defaults and validation rules for types that a deployment
+// configuration embeds.
 type Rules interface {
 	// DefaultPodTemplate sets the defaults of a pod template.
 	DefaultPodTemplate(*corev1.PodTemplateSpec)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// lenient applies none of Kubernetes' rules. Scenarios prove those on a real cluster.
+// lenient applies none of Kubernetes' rules. Scenarios test these rules on a real cluster.
 type lenient struct{}
 
 func (lenient) DefaultPodTemplate(*corev1.PodTemplateSpec)                          {}
@@ -41,7 +41,7 @@ func TestDefaults(t *testing.T) {
 	none.Spec.Triggers = appsv1.DeploymentTriggerPolicies{}
 	setDefaults(none)
 	if len(none.Spec.Triggers) != 0 {
-		t.Error("an empty list of triggers, by which nothing starts a deployment, was filled")
+		t.Error("an empty list of triggers was replaced by the default")
 	}
 }
 

@@ -54,8 +54,8 @@ func setDefaults(dc *appsv1.DeploymentConfig) {
 	}
 }
 
-// setRollingDefaults sets the defaults of a rolling deployment. At least one of the limits is not
-// zero, unless the user sets both, so that a deployment can progress.
+// setRollingDefaults sets the defaults of a rolling deployment. If the user does not set both
+// limits, at least one of them is not zero, so that the deployment can progress.
 func setRollingDefaults(params *appsv1.RollingDeploymentStrategyParams) {
 	setDefaultPointer(&params.IntervalSeconds, defaultInterval)
 	setDefaultPointer(&params.UpdatePeriodSeconds, defaultUpdatePeriod)
@@ -90,7 +90,8 @@ func setHookDefaults(hooks ...*appsv1.LifecycleHook) {
 	}
 }
 
-// setReferenceDefaults completes a reference to an image stream tag: a stream means its tag latest.
+// setReferenceDefaults completes a reference to an image stream tag. A reference to an image stream
+// becomes a reference to its tag latest.
 func setReferenceDefaults(reference *corev1.ObjectReference) {
 	setDefault(&reference.Kind, "ImageStreamTag")
 	if reference.Kind != "ImageStream" && reference.Kind != "ImageRepository" {

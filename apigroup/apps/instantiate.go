@@ -29,8 +29,8 @@ func (i *instantiate) store(resource string) *registry.Store {
 	return i.deps.Stores[appsv1.GroupVersion.WithResource(resource).GroupResource()]
 }
 
-// Create starts a deployment and returns the configuration. If nothing has changed since the latest
-// deployment, the request must be forced.
+// Create starts a deployment and returns the updated configuration. If nothing has changed since
+// the latest deployment, the request must set force.
 func (i *instantiate) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	request, err := i.About(ctx, name, body, validate, func(r *appsv1.DeploymentRequest) string { return r.Name })
 	if err != nil {
@@ -56,7 +56,8 @@ func (i *instantiate) Create(ctx context.Context, name string, body runtime.Obje
 	return i.incrementVersion(ctx, dc)
 }
 
-// updateImages sets the current images of the triggers in the template.
+// updateImages updates the template to the current images of the triggers, unless the request
+// excludes ImageChange triggers.
 func (i *instantiate) updateImages(ctx context.Context, dc *appsv1.DeploymentConfig, req *appsv1.DeploymentRequest) (*appsv1.DeploymentConfig, error) {
 	if slices.Contains(req.ExcludeTriggers, appsv1.DeploymentTriggerOnImageChange) {
 		return dc, nil

@@ -18,7 +18,7 @@ import (
 )
 
 // rollback is the subresource "rollback". It returns a configuration with the settings of an
-// earlier deployment, and stores nothing: the client updates the configuration.
+// earlier deployment, and stores nothing: the client then updates the configuration.
 type rollback struct {
 	apiserver.Action[*appsv1.DeploymentConfigRollback]
 	deps apiserver.Deps
@@ -95,8 +95,8 @@ func (r *rollback) rolledBackConfig(ctx context.Context, rollback *appsv1.Deploy
 	return applyRollback(dc, to, rollback), nil
 }
 
-// target returns the name of the deployment to roll back to: the named one, that of a revision, or
-// the previous one.
+// target returns the name of the deployment to which a rollback returns: the named deployment, the
+// deployment of the requested revision, or the previous deployment.
 func (r *rollback) target(dc *appsv1.DeploymentConfig, rollback *appsv1.DeploymentConfigRollback) (string, error) {
 	revision, latest := rollback.Spec.Revision, dc.Status.LatestVersion
 	name := rollback.Spec.From.Name

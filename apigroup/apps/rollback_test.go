@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// deployed returns a configuration with deployments 1 to version, which has an automatic trigger by
-// image.
+// deployed returns a configuration whose latest version is version, with an automatic ImageChange
+// trigger.
 func deployed(image string, version int64) *appsv1.DeploymentConfig {
 	dc := valid()
 	dc.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: image}}
@@ -25,7 +25,7 @@ func TestRollbackCopiesRequestedSettings(t *testing.T) {
 		t.Errorf("went back to %+v", got)
 	}
 	if got.Spec.Triggers[0].ImageChangeParams.Automatic {
-		t.Error("the trigger by image would undo it")
+		t.Error("the ImageChange trigger is still automatic")
 	}
 	rollback.Spec = appsv1.DeploymentConfigRollbackSpec{IncludeReplicationMeta: true}
 	if got := applyRollback(deployed("new", 2), deployed("old", 1), rollback); got.Spec.Template.Spec.Containers[0].Image != "new" || got.Spec.Replicas != 1 {

@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// prepare registers the Scale type of autoscalers and `oc scale`, and the query of logs. OpenShift
-// 3 used the Scale of extensions/v1beta1, which current clients do not support.
+// prepare registers the Scale type that autoscalers and `oc scale` use, and the query parameters of
+// logs. OpenShift 3 used the Scale of extensions/v1beta1, which current clients do not support.
 func prepare(scheme *runtime.Scheme) error {
 	for _, version := range []string{autoscalingv1.SchemeGroupVersion.Version, runtime.APIVersionInternal} {
 		scheme.AddKnownTypes(schema.GroupVersion{Group: autoscalingv1.GroupName, Version: version}, &autoscalingv1.Scale{})
@@ -42,7 +42,7 @@ var (
 // New implements rest.Storage.
 func (s *scale) New() runtime.Object { return &autoscalingv1.Scale{} }
 
-// Destroy implements rest.Storage. The store belongs to the configurations.
+// Destroy does nothing: the store belongs to deploymentconfigs.
 func (s *scale) Destroy() {}
 
 // GroupVersionKind returns the kind of the scale.
@@ -72,7 +72,7 @@ func (s *scale) Update(ctx context.Context, name string, object rest.UpdatedObje
 // scaleUpdate converts an update of the scale to an update of the deployment configuration.
 type scaleUpdate struct{ scale rest.UpdatedObjectInfo }
 
-// Preconditions returns those of the scale, which has the UID of the configuration.
+// Preconditions returns the preconditions for the scale, which has the UID of the configuration.
 func (s *scaleUpdate) Preconditions() *metav1.Preconditions { return s.scale.Preconditions() }
 
 // UpdatedObject returns the configuration with the new number of pods.

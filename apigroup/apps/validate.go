@@ -103,7 +103,7 @@ func validateTag(reference *corev1.ObjectReference, at *field.Path) (errs field.
 	return errs
 }
 
-// validateStatus rejects a decrease of the latest version.
+// validateStatus rejects a decrease of the latest version, and an increase by more than 1.
 func validateStatus(_ context.Context, dc, old *appsv1.DeploymentConfig) (errs field.ErrorList) {
 	at := field.NewPath("status", "latestVersion")
 	switch now, before := dc.Status.LatestVersion, old.Status.LatestVersion; {

@@ -1,6 +1,6 @@
 // Package authorization serves the API group authorization.openshift.io: roles and bindings, which
-// are Kubernetes' RBAC objects in OpenShift's form, restrictions of the subjects that a project's
-// administrators can bind, and access reviews.
+// are Kubernetes' RBAC objects in OpenShift's form, restrictions of the subjects to which a
+// project's administrators can bind roles, and access reviews.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 4.2.4, and 3.11 Cluster Administration,
 // chapter 10.
@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// RestrictionPluginName is the admission plugin that enforces RoleBindingRestrictions.
+// RestrictionPluginName is the name of the admission plugin that enforces RoleBindingRestrictions.
 const RestrictionPluginName = "authorization.openshift.io/RestrictSubjectBindings"
 
 // Feature returns the group with its admission plugin.

@@ -10,7 +10,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 )
 
-// The kinds of subjects that OpenShift has in addition to RBAC's: users and groups without a login.
+// The kinds of subjects that OpenShift has in addition to RBAC's: users and groups whose names are
+// invalid for User and Group objects.
 const (
 	systemUserKind  = "SystemUser"
 	systemGroupKind = "SystemGroup"
@@ -27,8 +28,9 @@ func fromRules(rules []rbacv1.PolicyRule) []authorizationv1.PolicyRule {
 	return converted
 }
 
-// toRules is the inverse of fromRules. RBAC has no attribute restrictions. In OpenShift 3 a rule
-// without groups means the empty group, and the rule of all verbs on all resources all groups.
+// toRules is the inverse of fromRules. It rejects attribute restrictions, which RBAC does not have.
+// In OpenShift 3, a rule without API groups applies to the empty group, except that a rule with all
+// verbs on all resources applies to all groups.
 func toRules(rules []authorizationv1.PolicyRule) ([]rbacv1.PolicyRule, field.ErrorList) {
 	var errs field.ErrorList
 	converted := make([]rbacv1.PolicyRule, 0, len(rules))
@@ -55,8 +57,8 @@ func toRules(rules []authorizationv1.PolicyRule) ([]rbacv1.PolicyRule, field.Err
 
 func isAll(names []string) bool { return len(names) == 1 && names[0] == "*" }
 
-// fromSubjects returns the subjects of a binding as references, and as OpenShift's additional lists
-// of names.
+// fromSubjects returns the subjects of a binding as references, and also as OpenShift's lists of
+// user and group names.
 func fromSubjects(subjects []rbacv1.Subject, namespace string) (references []corev1.ObjectReference, users, groups []string) {
 	references = []corev1.ObjectReference{}
 	for _, s := range subjects {

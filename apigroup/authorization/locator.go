@@ -26,9 +26,9 @@ func newLocator(factory informers.SharedInformerFactory) *locator {
 	return &locator{rbac.Roles().Lister(), rbac.RoleBindings().Lister(), rbac.ClusterRoles().Lister(), rbac.ClusterRoleBindings().Lister()}
 }
 
-// each calls visit with the subjects and the rules of every binding that applies to the namespace.
-// An empty namespace means cluster bindings only. It returns the errors of bindings to missing
-// roles.
+// each calls visit with the subjects and the rules of every binding that applies to a namespace. If
+// the namespace is empty, these are only the cluster role bindings. missing contains an error for
+// each binding to a missing role.
 func (l *locator) each(namespace string, visit func(subjects []rbacv1.Subject, rules []rbacv1.PolicyRule)) (missing []error, err error) {
 	clusterBindings, err := l.clusterBindings.List(labels.Everything())
 	if err != nil {
@@ -75,7 +75,7 @@ func (l *locator) rules(binding *rbacv1.RoleBinding) ([]rbacv1.PolicyRule, error
 	return role.Rules, nil
 }
 
-// withNamespace sets the namespace of service accounts without one to the binding's.
+// withNamespace returns the subjects. Service accounts without a namespace get that of the binding.
 func withNamespace(subjects []rbacv1.Subject, namespace string) []rbacv1.Subject {
 	subjects = slices.Clone(subjects)
 	for i := range subjects {
@@ -86,7 +86,7 @@ func withNamespace(subjects []rbacv1.Subject, namespace string) []rbacv1.Subject
 	return subjects
 }
 
-// whoCan returns the users and groups with the right to an action, sorted.
+// whoCan returns the users and groups who can perform an action, sorted.
 func (l *locator) whoCan(namespace string, action rbacv1.PolicyRule) (users, groups []string, missing []error, err error) {
 	missing, err = l.each(namespace, func(subjects []rbacv1.Subject, rules []rbacv1.PolicyRule) {
 		if covered, _ := validation.Covers(rules, []rbacv1.PolicyRule{action}); !covered {
@@ -103,7 +103,7 @@ func (l *locator) whoCan(namespace string, action rbacv1.PolicyRule) (users, gro
 			}
 		}
 	})
-	groups = append(groups, user.SystemPrivilegedGroup) // has all rights without a role
+	groups = append(groups, user.SystemPrivilegedGroup) // has all permissions without a role
 	slices.Sort(users)
 	slices.Sort(groups)
 	return slices.Compact(users), slices.Compact(groups), missing, err

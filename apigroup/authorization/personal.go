@@ -8,25 +8,24 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// OpenShift's clients check the rights of their own user with subjectaccessreviews that have no
-// user. A user with the right to selfsubjectaccessreviews may create those too. Reviews of other
+// OpenShift's clients check the permissions of their own user with subjectaccessreviews that name
+// no user. A user who may create selfsubjectaccessreviews may create those too. Reviews of other
 // users need a role.
 
-// personal allows reviews of a user's own rights.
+// personal allows users to review their own permissions.
 type personal struct {
 	// rights authorizes by roles.
 	rights authorizer.Authorizer
 }
 
-// othersKey marks a request that only roles authorize.
+// othersKey is the context key of requests that only roles authorize, because they are about other
+// users.
 type othersKey struct{}
 
 // authorize allows subjectaccessreviews and localsubjectaccessreviews to users who may create
-// selfsubjectaccessreviews. mayReview checks the content.
+// selfsubjectaccessreviews. mayReview then checks the content of the review.
 func (p personal) authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	isReview := a.IsResourceRequest() && a.GetVerb() == "create" && a.GetAPIGroup() == authorizationv1.GroupName && a.GetSubresource() == "" &&
-		(a.GetResource() == "subjectaccessreviews" || a.GetResource() == "localsubjectaccessreviews")
-	if !isReview || ctx.Value(othersKey{}) != nil {
+	if !isReview(a) || ctx.Value(othersKey{}) != nil {
 		return authorizer.DecisionNoOpinion, "", nil
 	}
 	decision, _, err := p.rights.Authorize(ctx, authorizer.AttributesRecord{
@@ -35,5 +34,11 @@ func (p personal) authorize(ctx context.Context, a authorizer.Attributes) (autho
 	if err != nil || decision != authorizer.DecisionAllow {
 		return authorizer.DecisionNoOpinion, "", nil // roles for the reviews can still allow it
 	}
-	return authorizer.DecisionAllow, "users may review their own rights", nil
+	return authorizer.DecisionAllow, "users may review their own permissions", nil
+}
+
+// isReview reports whether a request creates a review of one subject's rights.
+func isReview(a authorizer.Attributes) bool {
+	return a.IsResourceRequest() && a.GetVerb() == "create" && a.GetAPIGroup() == authorizationv1.GroupName && a.GetSubresource() == "" &&
+		(a.GetResource() == "subjectaccessreviews" || a.GetResource() == "localsubjectaccessreviews")
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// TestUsersReviewTheirOwnRights creates reviews as a user with the right to review their own
-// rights, as the administrator, and as a user without rights.
+// TestUsersReviewTheirOwnRights creates reviews as a user who may review their own permissions, as
+// the administrator, and as a user without permissions.
 func TestUsersReviewTheirOwnRights(t *testing.T) {
 	roles := authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		self := a.GetUser().GetName() == "alice" && a.GetAPIGroup() == "authorization.k8s.io" && a.GetResource() == "selfsubjectaccessreviews"
@@ -73,6 +73,35 @@ func TestUsersReviewTheirOwnRights(t *testing.T) {
 		a.User = &user.DefaultInfo{Name: "alice"}
 		if decision, _, _ := decider.Authorize(t.Context(), a); decision == authorizer.DecisionAllow {
 			t.Errorf("%s is allowed", name)
+		}
+	}
+}
+
+func TestAnswersAboutReviewsConcernReviewsOfOthers(t *testing.T) {
+	own := authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		if a.GetResource() == "selfsubjectaccessreviews" || a.GetResource() == "pods" {
+			return authorizer.DecisionAllow, "", nil
+		}
+		return authorizer.DecisionNoOpinion, "", nil
+	})
+	decider, err := union.New(
+		union.NamedAuthorizer{AuthorizerName: "personal", Authorizer: authorizer.AuthorizerFunc(personal{own}.authorize)},
+		union.NamedAuthorizer{AuthorizerName: "roles", Authorizer: own})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := request.WithUser(t.Context(), &user.DefaultInfo{Name: "alice"})
+	for resource, want := range map[string]bool{"pods": true, "subjectaccessreviews": false, "localsubjectaccessreviews": false} {
+		action := authorizationv1.Action{Verb: "create", Resource: resource}
+		if resource != "pods" {
+			action.Group = authorizationv1.GroupName
+		}
+		result, err := access(ctx, decider, "shop", action, "", nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := result.(*authorizationv1.SubjectAccessReviewResponse).Allowed; got != want {
+			t.Errorf("create %s: %t, want %t", resource, got, want)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func newClusterRoleBindings(deps apiserver.Deps) (rest.Storage, error) {
 	}, nil
 }
 
-// bound is the content of a binding of either kind.
+// bound is the content of a role binding or a cluster role binding.
 type bound struct {
 	role     corev1.ObjectReference
 	subjects []corev1.ObjectReference

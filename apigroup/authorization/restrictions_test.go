@@ -43,7 +43,7 @@ func TestValidateRestriction(t *testing.T) {
 	}
 }
 
-// restrictedProject returns the plugin for a cluster whose project `shop` allows: the user alice,
+// restrictedProject returns the plugin for a cluster whose project `shop` allows the user alice,
 // users with the label team=shop, members of the group staff, the group staff, the service account
 // `robot` of the project, and service accounts of the project `tools`.
 func restrictedProject() *restrict {

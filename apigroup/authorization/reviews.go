@@ -21,8 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/scope"
 )
 
-// review is a resource that can only be created: the server returns the result and does not store
-// it.
+// review is a resource that can only be created: the server returns the result and stores nothing.
 type review struct {
 	kind       func() runtime.Object
 	singular   string
@@ -55,8 +54,8 @@ func (r review) Create(ctx context.Context, object runtime.Object, validate rest
 	return r.evaluate(ctx, request.NamespaceValue(ctx), object)
 }
 
-// subject returns the subject of a review: the user of the request, if the review names none.
-// Scopes limit the subject as they limit a token.
+// subject returns the subject of a review. If the review names none, this is the user of the
+// request. Scopes limit the subject in the same way as they limit a token.
 func subject(ctx context.Context, name string, groups, scopes []string) (user.Info, error) {
 	u := &user.DefaultInfo{Name: name, Groups: groups}
 	if name == "" && len(groups) == 0 {
@@ -81,8 +80,8 @@ func subject(ctx context.Context, name string, groups, scopes []string) (user.In
 	return u, nil
 }
 
-// newSubjectAccess serves subjectaccessreviews: has a subject a right, in a namespace or in the
-// cluster?
+// newSubjectAccess serves subjectaccessreviews, which report whether a subject has a permission in
+// a namespace or in the cluster.
 func newSubjectAccess(deps apiserver.Deps) (rest.Storage, error) {
 	return review{func() runtime.Object { return &authorizationv1.SubjectAccessReview{} }, "subjectaccessreview", false,
 		func(ctx context.Context, _ string, object runtime.Object) (runtime.Object, error) {
@@ -94,7 +93,8 @@ func newSubjectAccess(deps apiserver.Deps) (rest.Storage, error) {
 		}}, nil
 }
 
-// newLocalSubjectAccess serves localsubjectaccessreviews: has a subject a right in this namespace?
+// newLocalSubjectAccess serves localsubjectaccessreviews, which report whether a subject has a
+// permission in the request's namespace.
 func newLocalSubjectAccess(deps apiserver.Deps) (rest.Storage, error) {
 	return review{func() runtime.Object { return &authorizationv1.LocalSubjectAccessReview{} }, "localsubjectaccessreview", true,
 		func(ctx context.Context, namespace string, object runtime.Object) (runtime.Object, error) {
@@ -109,32 +109,39 @@ func newLocalSubjectAccess(deps apiserver.Deps) (rest.Storage, error) {
 		}}, nil
 }
 
-// mayReview rejects a review of another subject from a user who may only review himself or herself
-// (see personal), and from a token whose right comes only from the scope user:check-access, which
-// covers only the token's own user.
+// mayReview rejects a review of another subject if the user may only review their own permissions
+// (see personal), or if only the scope user:check-access allows the request: this scope covers only
+// the token's own user.
 func mayReview(ctx context.Context, decider authorizer.Authorizer, resource, namespace, name string, groups []string) error {
 	self, ok := request.UserFrom(ctx)
 	if !ok || name == "" && len(groups) == 0 {
 		return nil
 	}
-	u := self
-	if scopes := self.GetExtra()[scope.ExtraKey]; slices.Contains(scopes, scope.CheckAccess) {
-		rest := slices.DeleteFunc(slices.Clone(scopes), func(text string) bool { return text == scope.CheckAccess })
-		u = &user.DefaultInfo{
-			Name: self.GetName(), UID: self.GetUID(), Groups: self.GetGroups(), Extra: map[string][]string{scope.ExtraKey: rest},
-		}
-	}
+	u := withoutOwnReviews(self)
 	action := authorizationv1.Action{Verb: "create", Group: authorizationv1.GroupName, Resource: resource}
 	decision, _, err := decider.Authorize(context.WithValue(ctx, othersKey{}, true), attributes(u, namespace, action))
 	if err == nil && decision == authorizer.DecisionAllow {
 		return nil
 	}
 	return apierrors.NewForbidden(authorizationv1.Resource(resource), "",
-		fmt.Errorf("user %q may only review their own rights: leave user and groups empty", self.GetName()))
+		fmt.Errorf("user %q may only review their own permissions: leave user and groups empty", self.GetName()))
 }
 
-// sameNamespace rejects a local review of another namespace, which would bypass the rights in that
-// namespace.
+// withoutOwnReviews returns a user without the scope user:check-access, which covers only reviews
+// of the user's own rights.
+func withoutOwnReviews(u user.Info) user.Info {
+	scopes := u.GetExtra()[scope.ExtraKey]
+	if !slices.Contains(scopes, scope.CheckAccess) {
+		return u
+	}
+	rest := slices.DeleteFunc(slices.Clone(scopes), func(text string) bool { return text == scope.CheckAccess })
+	return &user.DefaultInfo{
+		Name: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups(), Extra: map[string][]string{scope.ExtraKey: rest},
+	}
+}
+
+// sameNamespace rejects a local review of another namespace, because the user might not be allowed
+// to create reviews there.
 func sameNamespace(namespace string, action authorizationv1.Action) error {
 	if action.Namespace != "" && action.Namespace != namespace {
 		return apierrors.NewBadRequest("namespace: must be empty or the namespace of the request, " + namespace)
@@ -151,7 +158,12 @@ func access(ctx context.Context, decider authorizer.Authorizer, namespace string
 	if err != nil {
 		return nil, err
 	}
-	decision, reason, err := decider.Authorize(ctx, attributes(u, namespace, action))
+	a := attributes(u, namespace, action)
+	if isReview(a) { // as in OpenShift 3, the answer is about reviews of others
+		ctx = context.WithValue(ctx, othersKey{}, true)
+		a = attributes(withoutOwnReviews(u), namespace, action)
+	}
+	decision, reason, err := decider.Authorize(ctx, a)
 	resp := &authorizationv1.SubjectAccessReviewResponse{
 		Namespace: namespace, Allowed: decision == authorizer.DecisionAllow, Reason: reason,
 	}
@@ -169,8 +181,8 @@ func attributes(u user.Info, namespace string, action authorizationv1.Action) au
 	}
 }
 
-// newResourceAccess serves resourceaccessreviews: which subjects have a right, in a namespace or in
-// the cluster?
+// newResourceAccess serves resourceaccessreviews, which list the subjects that have a permission in
+// a namespace or in the cluster.
 func newResourceAccess(deps apiserver.Deps) (rest.Storage, error) {
 	l := newLocator(deps.Informers)
 	return review{func() runtime.Object { return &authorizationv1.ResourceAccessReview{} }, "resourceaccessreview", false,
@@ -180,8 +192,8 @@ func newResourceAccess(deps apiserver.Deps) (rest.Storage, error) {
 		}}, nil
 }
 
-// newLocalResourceAccess serves localresourceaccessreviews: which subjects have a right in this
-// namespace?
+// newLocalResourceAccess serves localresourceaccessreviews, which list the subjects that have a
+// permission in the request's namespace.
 func newLocalResourceAccess(deps apiserver.Deps) (rest.Storage, error) {
 	l := newLocator(deps.Informers)
 	return review{func() runtime.Object { return &authorizationv1.LocalResourceAccessReview{} }, "localresourceaccessreview", true,
@@ -223,14 +235,15 @@ func text(errs []error) string {
 	return errors.Join(errs...).Error()
 }
 
-// newSubjectRules serves subjectrulesreviews: which rights has a subject in this namespace?
+// newSubjectRules serves subjectrulesreviews, which list the permissions of a subject in the
+// request's namespace.
 func newSubjectRules(deps apiserver.Deps) (rest.Storage, error) {
 	l := newLocator(deps.Informers)
 	return review{func() runtime.Object { return &authorizationv1.SubjectRulesReview{} }, "subjectrulesreview", true,
 		func(ctx context.Context, namespace string, object runtime.Object) (runtime.Object, error) {
 			review := object.(*authorizationv1.SubjectRulesReview)
 			if review.Spec.User == "" && len(review.Spec.Groups) == 0 {
-				return nil, apierrors.NewBadRequest("spec.user or spec.groups must name a subject; use a selfsubjectrulesreview for your own rights")
+				return nil, apierrors.NewBadRequest("spec.user or spec.groups must name a subject; use a selfsubjectrulesreview for your own permissions")
 			}
 			status, err := l.rulesReview(ctx, deps.Authorizer, namespace, review.Spec.User, review.Spec.Groups, review.Spec.Scopes)
 			review.Status = status
@@ -238,8 +251,8 @@ func newSubjectRules(deps apiserver.Deps) (rest.Storage, error) {
 		}}, nil
 }
 
-// newSelfRules serves selfsubjectrulesreviews: which rights has the user of the request in this
-// namespace?
+// newSelfRules serves selfsubjectrulesreviews, which list the permissions of the request's user in
+// the request's namespace.
 func newSelfRules(deps apiserver.Deps) (rest.Storage, error) {
 	l := newLocator(deps.Informers)
 	return review{func() runtime.Object { return &authorizationv1.SelfSubjectRulesReview{} }, "selfsubjectrulesreview", true,
@@ -251,8 +264,8 @@ func newSelfRules(deps apiserver.Deps) (rest.Storage, error) {
 		}}, nil
 }
 
-// rulesReview lists the rules of a user. RBAC has no rules for scopes. With scopes, it lists the
-// actions of the user's rules that the authorizer allows with the scopes.
+// rulesReview lists the rules of a user. RBAC has no rules for scopes: if the user has scopes,
+// rulesReview lists the actions of the user's rules that the authorizer allows with them.
 func (l *locator) rulesReview(ctx context.Context, decider authorizer.Authorizer, namespace, name string,
 	groups, scopes []string) (authorizationv1.SubjectRulesReviewStatus, error) {
 	u, err := subject(ctx, name, groups, scopes)
@@ -269,7 +282,7 @@ func (l *locator) rulesReview(ctx context.Context, decider authorizer.Authorizer
 	return authorizationv1.SubjectRulesReviewStatus{Rules: fromRules(rules), EvaluationError: text(missing)}, nil
 }
 
-// within returns the actions of rules that a user's scopes allow.
+// within returns the actions in rules that the user's scopes allow.
 func within(ctx context.Context, decider authorizer.Authorizer, u user.Info, namespace string,
 	rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	var allowed []rbacv1.PolicyRule

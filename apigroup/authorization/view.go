@@ -30,8 +30,8 @@ type client[R, L any] interface {
 }
 
 // view serves a resource of RBAC (R, its list L) as a resource of OpenShift (O). It sends every
-// request to RBAC as the user of the request, so that RBAC's own rules apply: no user grants rights
-// that the user lacks.
+// request to RBAC as the user of the request, so that RBAC's own rules apply: no user can grant
+// permissions that the user lacks.
 type view[O apiserver.Object, R apiserver.Object, L runtime.Object] struct {
 	rest.TableConvertor
 	loopback   *clientrest.Config
@@ -60,7 +60,7 @@ func (v *view[O, R, L]) NamespaceScoped() bool { return v.namespaced }
 // GetSingularName returns the singular name.
 func (v *view[O, R, L]) GetSingularName() string { return v.singular }
 
-// client returns a client with the rights of the request's user.
+// client returns a client that impersonates the request's user.
 func (v *view[O, R, L]) client(ctx context.Context) (client[R, L], error) {
 	u, ok := request.UserFrom(ctx)
 	if !ok {

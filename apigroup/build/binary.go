@@ -24,8 +24,8 @@ import (
 const binarySubresource = "instantiatebinary"
 
 // instantiateBinary is the subresource buildconfigs/instantiatebinary. It instantiates a
-// configuration with the request body as the source. It streams the body to the build's pod and
-// does not store it.
+// configuration with the request body as the source. It streams the body to the build's pod without
+// storing it.
 type instantiateBinary struct{ buildStore }
 
 var _ rest.Connecter = &instantiateBinary{}
@@ -44,7 +44,8 @@ func (*instantiateBinary) NewConnectOptions() (runtime.Object, bool, string) {
 // ConnectMethods returns the accepted HTTP methods.
 func (*instantiateBinary) ConnectMethods() []string { return []string{http.MethodPost} }
 
-// Connect returns a handler. It responds with the build when its pod has received the source.
+// Connect returns a handler. It sends the request body to the build's pod and then responds with
+// the build.
 func (i *instantiateBinary) Connect(ctx context.Context, name string, query runtime.Object, responder rest.Responder) (http.Handler, error) {
 	options, ok := query.(*buildv1.BinaryBuildRequestOptions)
 	if !ok {
@@ -63,11 +64,11 @@ func (i *instantiateBinary) Connect(ctx context.Context, name string, query runt
 	}), nil
 }
 
-// podStartTimeout is how long an upload waits for the build's pod to run.
+// podStartTimeout is the time that an upload waits for the build's pod to run.
 const podStartTimeout = 5 * time.Minute
 
-// upload instantiates a configuration and sends the source. The build fails if it does not receive
-// the complete source.
+// upload instantiates a configuration and sends the source to the build's pod. If it cannot send
+// the complete source, it cancels the build.
 func (i *instantiateBinary) upload(ctx context.Context, name string, options *buildv1.BinaryBuildRequestOptions, source io.Reader) (*buildv1.Build, error) {
 	build, err := i.start(ctx, name, binaryRequest(name, options))
 	if build == nil {
@@ -110,8 +111,8 @@ func binaryRequest(name string, options *buildv1.BinaryBuildRequestOptions) *bui
 	return req
 }
 
-// uploadReader calls onError if a read fails. Otherwise, the pod would interpret the error as the
-// end of the source.
+// uploadReader calls onError if a read fails, because the pod would interpret the error as the end
+// of the source.
 type uploadReader struct {
 	io.Reader
 	onError func()
@@ -148,7 +149,7 @@ func (i *instantiateBinary) send(ctx context.Context, build *buildv1.Build, sour
 	return nil
 }
 
-// cancelUpload cancels a build that does not receive its source.
+// cancelUpload cancels a build whose upload failed.
 func (s buildStore) cancelUpload(ctx context.Context, name string) error {
 	_, _, err := s.store("builds").Update(ctx, name, rest.DefaultUpdatedObjectInfo(nil,
 		func(_ context.Context, _, object runtime.Object) (runtime.Object, error) {

@@ -25,7 +25,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Rules are Kubernetes' validation rules for types that a build embeds.
+// Rules contains Kubernetes' validation rules for types that a build embeds.
 type Rules interface {
 	// Env and Resources return validation errors.
 	Env([]corev1.EnvVar, *field.Path) field.ErrorList
@@ -56,7 +56,7 @@ func Feature(rules Rules) apiserver.Feature {
 	}
 }
 
-// BuildConfigs have no status subresource, as in OpenShift 3: an update of a configuration can
+// BuildConfigs have no status subresource, as in OpenShift 3. An update of a configuration can
 // change its status, but the last version never decreases.
 func buildConfigs(rules Rules) apiserver.Served {
 	type config = *buildv1.BuildConfig

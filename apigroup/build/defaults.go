@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// defaultHistoryLimit is the number of successful and of failed builds that a configuration keeps.
+// defaultHistoryLimit is the number of successful builds, and of failed builds, that a
+// configuration keeps.
 const defaultHistoryLimit = 5
 
 // setConfigDefaults sets the defaults of OpenShift 3.
@@ -32,8 +33,9 @@ func setConfigDefaults(config *buildv1.BuildConfig) {
 	dropImpossibleTriggers(spec)
 }
 
-// dropImpossibleTriggers removes triggers that watch the image of a strategy, unless that is the
-// tag of an image stream. OpenShift 3 also ignores them instead of refusing the configuration.
+// dropImpossibleTriggers removes ImageChange triggers that watch the image of the strategy if that
+// image is not an image stream tag. OpenShift 3 also ignores them instead of rejecting the
+// configuration.
 func dropImpossibleTriggers(spec *buildv1.BuildConfigSpec) {
 	from := instantiate.From(&spec.Strategy)
 	if from != nil && from.Kind == tagKind {
@@ -46,7 +48,8 @@ func dropImpossibleTriggers(spec *buildv1.BuildConfigSpec) {
 
 func setBuildDefaults(build *buildv1.Build) { setCommonDefaults(&build.Spec.CommonSpec) }
 
-// setTriggerDefaults replaces deprecated types by current ones, and sets the kind of the reference.
+// setTriggerDefaults replaces deprecated types with current ones, and sets the kind of the
+// reference.
 func setTriggerDefaults(trigger *buildv1.BuildTriggerPolicy) {
 	switch trigger.Type {
 	case buildv1.GitHubWebHookBuildTriggerTypeDeprecated:
@@ -86,7 +89,8 @@ func setCommonDefaults(spec *buildv1.CommonSpec) {
 	}
 }
 
-// setReferenceDefaults completes a reference: a stream means its tag latest.
+// setReferenceDefaults completes a reference. A reference to an image stream becomes a reference to
+// its tag latest.
 func setReferenceDefaults(reference *corev1.ObjectReference) {
 	if reference == nil {
 		return
@@ -102,7 +106,7 @@ func setReferenceDefaults(reference *corev1.ObjectReference) {
 	}
 }
 
-// streamKind is a kind of reference that former clients use.
+// streamKind is a kind of reference that older clients use.
 const streamKind = "ImageStream"
 
 func sourceType(source *buildv1.BuildSource) buildv1.BuildSourceType {

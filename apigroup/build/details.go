@@ -26,10 +26,11 @@ var _ rest.Updater = &details{}
 // New implements rest.Storage.
 func (*details) New() runtime.Object { return &buildv1.Build{} }
 
-// Destroy implements rest.Storage. The store belongs to the builds.
+// Destroy does nothing: the store belongs to builds.
 func (*details) Destroy() {}
 
-// Update copies revision, output, stages, reason and message of a report. It ignores other fields.
+// Update copies the revision, output, stages, reason and message of a report to the build. It
+// ignores all other fields.
 func (d *details) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, _ rest.ValidateObjectFunc, _ rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	return d.store("builds").Update(ctx, name, rest.DefaultUpdatedObjectInfo(nil,
 		func(ctx context.Context, _, existing runtime.Object) (runtime.Object, error) {
@@ -56,7 +57,7 @@ func (d *details) Update(ctx context.Context, name string, info rest.UpdatedObje
 		}), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, options)
 }
 
-// pod returns the pod with the name of a build's pod, or nil.
+// pod returns the pod with the name of a build's pod, or nil if there is none.
 func (d *details) pod(ctx context.Context, build *buildv1.Build) (*corev1.Pod, error) {
 	pod, err := d.deps.Kube.CoreV1().Pods(build.Namespace).Get(ctx, instantiate.PodName(build.Name), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -80,8 +81,9 @@ func checkReporter(ctx context.Context, build *buildv1.Build, pod *corev1.Pod) e
 	return forbidden(fmt.Sprintf("the build is %s, not running", build.Status.Phase))
 }
 
-// isPodOf reports whether a user is the service account of a build with a token of the build's pod.
-// The name of the pod is not enough, because other pods can have it before and after.
+// isPodOf reports whether a request was authenticated with a token that is bound to the build's
+// pod. The name of the pod is not enough, because other pods can have the same name before and
+// after.
 func isPodOf(userInfo user.Info, build *buildv1.Build, pod *corev1.Pod) bool {
 	if pod == nil || !metav1.IsControlledBy(pod, build) {
 		return false
@@ -91,7 +93,7 @@ func isPodOf(userInfo user.Info, build *buildv1.Build, pod *corev1.Pod) bool {
 	return userInfo.GetName() == serviceaccount.MakeUsername(build.Namespace, account) && len(uid) == 1 && uid[0] == string(pod.UID)
 }
 
-// withReport returns a build with the fields of a report.
+// withReport returns a copy of a build with the fields of a report.
 func withReport(current, report *buildv1.Build) *buildv1.Build {
 	next := current.DeepCopy()
 	if report.Spec.Revision != nil {
@@ -110,8 +112,8 @@ func withReport(current, report *buildv1.Build) *buildv1.Build {
 	return next
 }
 
-// Limits of a report: bytes of a text, stages, and steps of a stage. A build has six stages with a
-// few steps each.
+// The limits of a report: the length of a text in bytes, the number of stages, and the number of
+// steps in a stage. A build has six stages with a few steps each.
 const maxTextBytes, maxStages, maxSteps = 4096, 16, 256
 
 // validateReport returns errors for texts and lists that are too long. A custom builder can send

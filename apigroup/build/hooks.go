@@ -38,10 +38,11 @@ func (*webHooks) NewConnectOptions() (runtime.Object, bool, string) { return nil
 // ConnectMethods returns the accepted HTTP methods.
 func (*webHooks) ConnectMethods() []string { return []string{http.MethodPost} }
 
-// maxCallBytes limits the body of a call.
+// maxCallBytes limits the body of a webhook call.
 const maxCallBytes = 4 << 20
 
-// Connect returns a handler. It responds with the build, or with a status if it ignores the call.
+// Connect returns a handler. It responds with the new build, or with a status if it ignores the
+// call.
 func (h *webHooks) Connect(ctx context.Context, name string, _ runtime.Object, responder rest.Responder) (http.Handler, error) {
 	secret, kind, ok := parsePath(ctx)
 	read := webhook.Readers()[kind]
@@ -61,9 +62,9 @@ func (h *webHooks) Connect(ctx context.Context, name string, _ runtime.Object, r
 	}), nil
 }
 
-// parsePath returns secret and kind from the path of a request:
+// parsePath returns the secret and the kind in the path of a request. The path is
 // buildconfigs/<name>/webhooks/<secret>/<kind>, or buildconfigs/<name>/webhooks/<kind> if the call
-// is signed.
+// is signed. ok is false for other paths.
 func parsePath(ctx context.Context) (secret, kind string, ok bool) {
 	const withSecret, withoutSecret = 5, 4
 	info, ok := request.RequestInfoFrom(ctx)
@@ -123,14 +124,15 @@ func (h *webHooks) answer(ctx context.Context, name, secret, kind string, read w
 	return build, "", err
 }
 
-// secretHook is a hook and its secret, from the configuration or a Secret.
+// secretHook is a webhook trigger and its secret, which comes from the configuration or from a
+// Secret.
 type secretHook struct {
 	*buildv1.WebHookTrigger
 	secret string
 }
 
-// findHooks returns the hooks of a kind that have a secret. If secret is not empty, it returns only
-// hooks with this secret.
+// findHooks returns the webhook triggers of a kind that have a secret. If secret is not empty, it
+// returns only triggers with this secret.
 func (h *webHooks) findHooks(ctx context.Context, config *buildv1.BuildConfig, secret, kind string) (hooks []secretHook, err error) {
 	for i := range config.Spec.Triggers {
 		hook, name := webHook(&config.Spec.Triggers[i])
@@ -162,7 +164,7 @@ func acceptingHook(hooks []secretHook, kind string, call webhook.Call) *buildv1.
 	return nil
 }
 
-// secret returns the webhook secret in a Secret, or "" if there is none.
+// secret returns the webhook secret in a Secret, or "" if the Secret does not exist or has none.
 func (h *webHooks) secret(ctx context.Context, namespace, name string) (string, error) {
 	core := h.deps.Kube.CoreV1()
 	object, err := core.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -175,10 +177,10 @@ func (h *webHooks) secret(ctx context.Context, namespace, name string) (string, 
 	return string(object.Data[buildv1.WebHookSecretKey]), nil
 }
 
-// hidden is what builds show of a hook's secret.
+// hidden replaces the secret of a webhook in builds.
 const hidden = "***"
 
-// concealSecret removes the secret from the path of a call.
+// concealSecret replaces the secret in the path of a webhook call.
 func concealSecret(path string) string {
 	config, call, ok := strings.Cut(path, "/webhooks/")
 	_, kind, hasSecret := strings.Cut(call, "/")
@@ -188,7 +190,7 @@ func concealSecret(path string) string {
 	return config + "/webhooks/redacted/" + kind
 }
 
-// cause describes the webhook that started a build.
+// cause returns the cause that describes a webhook call.
 func cause(kind string, revision *buildv1.SourceRevision) buildv1.BuildTriggerCause {
 	common := buildv1.CommonWebHookCause{Revision: revision, Secret: hidden}
 	switch kind {

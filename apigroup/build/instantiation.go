@@ -23,8 +23,8 @@ type objectStore interface {
 // instantiation instantiates configurations.
 //
 // It first creates the build, then records the build's number and images in the configuration. If
-// the process is killed in between, the next instantiation finds that the build exists, and records
-// it. In the opposite order, a trigger could be marked as handled without a build.
+// the process is killed in between, the next instantiation finds the build and records it. In the
+// opposite order, a trigger could be marked as handled without a build.
 type instantiation struct {
 	objectStore
 	// images returns the image streams that builds of a configuration can use.
@@ -32,7 +32,7 @@ type instantiation struct {
 }
 
 // start instantiates a configuration for a request. If it returns both a build and an error, it
-// created the build, but could not record it.
+// created the build but could not record it.
 func (s instantiation) start(ctx context.Context, name string, req *buildv1.BuildRequest) (created *buildv1.Build, err error) {
 	var next *buildv1.BuildConfig
 	err = retry.OnError(retry.DefaultBackoff, apierrors.IsConflict, func() error {
@@ -71,7 +71,7 @@ func (s instantiation) start(ctx context.Context, name string, req *buildv1.Buil
 	return created, err
 }
 
-// recordExisting records a build that another instantiation has created.
+// recordExisting records a build that another instantiation created.
 func (s instantiation) recordExisting(ctx context.Context, config, name string, number int64) error {
 	other, err := s.build(ctx, name)
 	if apierrors.IsNotFound(err) { // it was deleted
@@ -112,7 +112,7 @@ func checkStartable(config *buildv1.BuildConfig, req *buildv1.BuildRequest) erro
 	return checkOptions(&config.Spec.Strategy, req)
 }
 
-// checkOptions rejects options for another strategy than that of the build.
+// checkOptions rejects options for a strategy other than that of the build.
 func checkOptions(strategy *buildv1.BuildStrategy, req *buildv1.BuildRequest) error {
 	switch {
 	case req.DockerStrategyOptions != nil && strategy.DockerStrategy == nil:

@@ -25,7 +25,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// logs is the subresource builds/log: the output of a build's pod.
+// logs is the subresource builds/log, which returns the output of a build's pod.
 type logs struct{ buildStore }
 
 var _ rest.GetterWithOptions = &logs{}
@@ -33,7 +33,7 @@ var _ rest.GetterWithOptions = &logs{}
 // New returns the type of the response for discovery.
 func (*logs) New() runtime.Object { return &buildv1.BuildLog{} }
 
-// Destroy implements rest.Storage. The store belongs to the builds.
+// Destroy does nothing: the store belongs to builds.
 func (*logs) Destroy() {}
 
 // GroupVersionKind returns the kind of the response.
@@ -46,7 +46,8 @@ func (*logs) NewGetOptions() (runtime.Object, bool, string) {
 	return &buildv1.BuildLogOptions{}, false, ""
 }
 
-// Get waits until the build has started, and returns its log as a stream.
+// Get returns the log of a build as a stream. Unless options.NoWait is set, it waits until the
+// build has started.
 func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runtime.Object, error) {
 	options, ok := query.(*buildv1.BuildLogOptions)
 	if !ok {
@@ -70,7 +71,8 @@ func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runt
 	return l.open(ctx, build, options)
 }
 
-// selectBuild returns the build of the requested version: the named build or an earlier one.
+// selectBuild returns the build that the options select: the named build, or another version of its
+// configuration.
 func (l *logs) selectBuild(ctx context.Context, build *buildv1.Build, options *buildv1.BuildLogOptions) (*buildv1.Build, error) {
 	number, config := instantiate.Number(build), instantiate.ConfigOf(build)
 	switch {
@@ -99,7 +101,7 @@ func (l *logs) open(ctx context.Context, build *buildv1.Build, options *buildv1.
 	core := l.deps.Kube.CoreV1()
 	namespace, name := request.NamespaceValue(ctx), instantiate.PodName(build.Name)
 	pod, err := core.Pods(namespace).Get(ctx, name, metav1.GetOptions{})
-	// The user may not be allowed to read logs of all pods.
+	// The user might not be allowed to read the logs of all pods.
 	if err == nil && !metav1.IsControlledBy(pod, build) {
 		err = apierrors.NewNotFound(corev1.Resource("pods"), name)
 	}
@@ -124,7 +126,7 @@ func text(content string) func(context.Context) (io.ReadCloser, error) {
 	return func(context.Context) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil }
 }
 
-// logStartTimeout is how long a log request waits for its build to start.
+// logStartTimeout is the time that a log request waits for its build to start.
 const logStartTimeout = 30 * time.Second
 
 // hasStarted reports whether a build runs or has ended.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxDockerfileBytes limits a Dockerfile in a build.
+// maxDockerfileBytes limits the size of a Dockerfile in a build.
 const maxDockerfileBytes = 60 * 1000
 
 func (v validator) source(source *buildv1.BuildSource, at *field.Path) (errs field.ErrorList) {
@@ -48,7 +48,7 @@ func (v validator) source(source *buildv1.BuildSource, at *field.Path) (errs fie
 	return append(errs, validateSecret(source.SourceSecret, at.Child("sourceSecret"))...)
 }
 
-// remote matches user@host:path, which Git supports in addition to URLs.
+// remote matches user@host:path, a form that Git supports in addition to URLs.
 var remote = regexp.MustCompile(`^[^/\s]+@?[^/\s]*:[^\s]+$`)
 
 // spaceOrControl reports whether a character may not be part of a URL.

@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// buildStore reads and writes builds and configurations. The API server has authorized the request,
-// and admission checks the new builds.
+// buildStore reads and writes builds and configurations. It does not authorize requests, because
+// the API server has done so. Admission checks new builds.
 type buildStore struct{ deps apiserver.Deps }
 
 func (s buildStore) store(resource string) *registry.Store {
@@ -44,8 +44,9 @@ func (s buildStore) build(ctx context.Context, name string) (*buildv1.Build, err
 	return object.(*buildv1.Build), nil
 }
 
-// images returns the image streams that builds of a configuration can use: those of its project,
-// and those of other projects that its service account can pull from. All others are nil.
+// images returns a function that returns the image streams that builds of a configuration can use:
+// those of its project, and those of other projects from which its service account can pull. For
+// any other stream, the function returns nil.
 func (s buildStore) images(ctx context.Context, config *buildv1.BuildConfig) instantiate.Images {
 	streams := s.deps.Stores[imagev1.Resource("imagestreams")]
 	return func(namespace, name string) (*imagev1.ImageStream, error) {
@@ -78,7 +79,7 @@ func (s buildStore) start(ctx context.Context, name string, req *buildv1.BuildRe
 	return instantiation{s, func(config *buildv1.BuildConfig) instantiate.Images { return s.images(ctx, config) }}.start(ctx, name, req)
 }
 
-// replace updates an object, unless the stored object has changed.
+// replace updates an object. It returns a conflict if the stored object has changed.
 func (s buildStore) replace(ctx context.Context, resource string, object apiserver.Object) error {
 	_, _, err := s.store(resource).Update(ctx, object.GetName(), rest.DefaultUpdatedObjectInfo(object),
 		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
@@ -86,7 +87,7 @@ func (s buildStore) replace(ctx context.Context, resource string, object apiserv
 }
 
 // create creates a build with a request to the API server, so that image policy, quotas and the
-// administrator's webhooks apply to it.
+// administrator's webhooks apply to the build.
 func (s buildStore) create(ctx context.Context, build *buildv1.Build) (*buildv1.Build, error) {
 	client, err := buildclient.NewForConfig(s.deps.Loopback)
 	if err != nil {

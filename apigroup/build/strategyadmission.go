@@ -15,9 +15,9 @@ import (
 const StrategyPlugin = "BuildByStrategy"
 
 // strategyAdmission is the plugin. To create, change or start a build or a configuration, a user
-// needs the right to create builds/docker, builds/source, builds/custom or builds/jenkinspipeline,
-// depending on the strategy. Webhooks and triggers start builds that a user with this right has
-// configured.
+// needs permission to create builds/docker, builds/source, builds/custom or builds/jenkinspipeline,
+// depending on the strategy. Webhooks and triggers start only builds that a user with this
+// permission has configured.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 14.
 type strategyAdmission struct {
@@ -31,7 +31,7 @@ func newStrategyAdmission(buildStore *buildStore) *strategyAdmission {
 	return &strategyAdmission{admission.NewHandler(admission.Create, admission.Update, admission.Connect), buildStore}
 }
 
-// Validate rejects requests with a strategy that the user cannot use.
+// Validate rejects requests with a strategy that the user may not use.
 func (c *strategyAdmission) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	strategies, err := c.strategies(request.WithNamespace(ctx, a.GetNamespace()), a)
 	if err != nil {
@@ -74,8 +74,7 @@ func (c *strategyAdmission) strategies(ctx context.Context, a admission.Attribut
 	return nil, nil
 }
 
-// changedStrategy returns the strategy of an object that is created, or whose specification
-// changes.
+// changedStrategy returns the strategy of an object that is created, or whose spec changes.
 func changedStrategy(a admission.Attributes) []*buildv1.BuildStrategy {
 	switch object := a.GetObject().(type) {
 	case *buildv1.BuildConfig:

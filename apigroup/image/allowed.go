@@ -14,13 +14,13 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// AllowedRegistry is a registry from which users can import or tag images.
+// AllowedRegistry describes registries from which users can import or tag images.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, 11.2 (registries allowed for
 // import).
 type AllowedRegistry struct {
-	// Domain is a host with an optional port. `*` matches any text, and `?` one character, in host
-	// and port.
+	// Domain is a host with an optional port. In both, `*` matches any text, and `?` matches one
+	// character.
 	Domain string
 	// Insecure makes 80 the default port instead of 443.
 	Insecure bool
@@ -33,7 +33,7 @@ func (a AllowedRegistry) ports(insecure bool) string {
 	return "443"
 }
 
-// split splits the domain into patterns for host and port.
+// split splits the domain into a pattern for the host and a pattern for the port.
 func (a AllowedRegistry) split() (host, port string) {
 	if host, port, err := net.SplitHostPort(a.Domain); err == nil {
 		return host, port
@@ -41,7 +41,8 @@ func (a AllowedRegistry) split() (host, port string) {
 	return a.Domain, a.ports(a.Insecure)
 }
 
-// matches reports whether the pattern matches a registry. insecure is the setting of the import.
+// matches reports whether the pattern matches a registry. insecure is the setting of the import; it
+// determines the default port of the registry.
 func (a AllowedRegistry) matches(registry string, insecure bool) bool {
 	host, port, err := net.SplitHostPort(registry)
 	if err != nil {
@@ -83,8 +84,8 @@ func (o Options) checkAllowed(reference string, insecure bool) string {
 // maxListed is the maximum number of allowed registries in an error.
 const maxListed = 5
 
-// checkRepository returns an error for a stream of a repository whose registry is not allowed,
-// unless the stream had it before.
+// checkRepository returns an error if the registry of a stream's repository is not allowed, unless
+// the stream already had the repository.
 func (o Options) checkRepository(stream, old *imagev1.ImageStream) field.ErrorList {
 	repository := stream.Spec.DockerImageRepository
 	if repository == "" || had(old, repository) {
@@ -96,7 +97,7 @@ func (o Options) checkRepository(stream, old *imagev1.ImageStream) field.ErrorLi
 	return nil
 }
 
-// had reports whether a stream, which can be nil, refers to an image or a repository of a registry.
+// had reports whether a stream refers to an image or a repository. stream can be nil.
 func had(stream *imagev1.ImageStream, reference string) bool {
 	if stream == nil {
 		return false
@@ -119,9 +120,9 @@ func had(stream *imagev1.ImageStream, reference string) bool {
 	return false
 }
 
-// checkTags returns errors for tags that point at registries that are not allowed, except for
-// images to which the stream referred before. As in OpenShift 3.11, a stream keeps an image that
-// was allowed once, whether the registry is insecure or not.
+// checkTags returns errors for tags that refer to registries that are not allowed, except for
+// images to which the stream already referred. As in OpenShift 3.11, a stream keeps an image that
+// was allowed once, whether or not the registry is insecure.
 func (o Options) checkTags(stream, old *imagev1.ImageStream) (problems field.ErrorList) {
 	for i := range stream.Spec.Tags {
 		tag := &stream.Spec.Tags[i]
@@ -138,7 +139,8 @@ func (o Options) checkTags(stream, old *imagev1.ImageStream) (problems field.Err
 	return problems
 }
 
-// checkHistory returns errors for new images from registries that are not allowed.
+// checkHistory returns errors for new images in the status that are from registries that are not
+// allowed.
 func (o Options) checkHistory(stream, old *imagev1.ImageStream) (problems field.ErrorList) {
 	for _, list := range stream.Status.Tags {
 		if len(list.Items) == 0 {
@@ -158,8 +160,8 @@ func (o Options) checkHistory(stream, old *imagev1.ImageStream) (problems field.
 	return problems
 }
 
-// insecureAnnotation is an annotation of streams. "true" disables the verification of registries'
-// certificates.
+// insecureAnnotation is an annotation of image streams. With the value "true", the certificates of
+// registries are not verified.
 const insecureAnnotation = "openshift.io/image.insecureRepository"
 
 func insecureStream(stream *imagev1.ImageStream) bool {

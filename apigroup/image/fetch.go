@@ -19,17 +19,17 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// maxImages limits the images of an index for a complete import. Published indexes have about a
-// dozen.
+// maxImages limits the number of images in an index that is imported completely. Published indexes
+// have about a dozen.
 const maxImages = 100
 
-// fetcher reads images of other registries for one import.
+// fetcher fetches images from other registries for one import.
 type fetcher struct {
-	insecure         bool // for all registries
+	insecure         bool // applies to all registries
 	strict, careless *registryclient.Session
 }
 
-// newFetcher returns a fetcher for an account. insecure applies to all registries.
+// newFetcher returns a fetcher for an account. If insecure is true, it verifies no certificates.
 func newFetcher(pool *registryclient.Pool, account *registryclient.Account, keychain registryclient.Keychain, insecure bool) (fetcher, error) {
 	session := func(insecure bool) (*registryclient.Session, error) {
 		client := pool.Client(account, insecure)
@@ -44,7 +44,7 @@ func newFetcher(pool *registryclient.Pool, account *registryclient.Account, keyc
 	return fetcher{insecure, strict, careless}, err
 }
 
-// session returns the session for insecure or secure registries.
+// session returns the session for secure or insecure registries.
 func (f fetcher) session(insecure bool) *registryclient.Session {
 	if f.insecure || insecure {
 		return f.careless
@@ -52,8 +52,8 @@ func (f fetcher) session(insecure bool) *registryclient.Session {
 	return f.strict
 }
 
-// image fetches an image. From an index it selects the image for this machine's architecture or,
-// with PreserveOriginal, the index and all its images.
+// image fetches an image. If from is an index, it fetches the image for this machine's architecture
+// or, with the import mode PreserveOriginal, the index and all its images.
 func (f fetcher) image(ctx context.Context, from string, policy imagev1.TagImportPolicy) (*imagev1.Image, []imagev1.Image, error) {
 	reference, err := record.ParseReference(from)
 	if err != nil {
@@ -87,8 +87,8 @@ func (f fetcher) image(ctx context.Context, from string, policy imagev1.TagImpor
 	return image, children, nil
 }
 
-// platformDigest returns the Linux image of an index for this machine's architecture, or the first
-// Linux image.
+// platformDigest returns the digest of the Linux image for this machine's architecture in an index
+// or, if there is none, of the first Linux image.
 func platformDigest(index *imagev1.Image) (digest string, err error) {
 	for _, architecture := range []string{runtime.GOARCH, ""} {
 		for _, entry := range index.DockerImageManifests {
@@ -100,7 +100,7 @@ func platformDigest(index *imagev1.Image) (digest string, err error) {
 	return "", fmt.Errorf("index %q has no image for linux", index.Name)
 }
 
-// fetchManifest fetches a manifest and its configuration.
+// fetchManifest fetches a manifest and, unless it is an index, its configuration.
 func fetchManifest(ctx context.Context, session *registryclient.Session, reference record.Reference, at string) (*imagev1.Image, error) {
 	manifest, err := session.Manifest(ctx, at)
 	if err != nil {
@@ -128,7 +128,7 @@ func located(image *imagev1.Image, reference record.Reference) *imagev1.Image {
 	return image
 }
 
-// newestFirst sorts tags: latest, then versions in descending order, then the others by name.
+// newestFirst sorts tags: latest, then versions in descending order, then all others by name.
 func newestFirst(tags []string) {
 	version := func(tag string) string {
 		v := "v" + strings.TrimPrefix(tag, "v")
@@ -148,14 +148,14 @@ func newestFirst(tags []string) {
 	})
 }
 
-// outcome returns the result of an import as a status.
+// outcome returns the status that reports the result of an import.
 func outcome(err error, image string) metav1.Status {
 	if err == nil {
 		return metav1.Status{Status: metav1.StatusSuccess}
 	}
-	var withHistory apierrors.APIStatus
-	if stderrors.As(err, &withHistory) {
-		return withHistory.Status()
+	var apiStatus apierrors.APIStatus
+	if stderrors.As(err, &apiStatus) {
+		return apiStatus.Status()
 	}
 	status := apierrors.NewInternalError(err).ErrStatus
 	if rejection := (*outbound.Refused)(nil); stderrors.As(err, &rejection) {

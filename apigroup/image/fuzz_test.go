@@ -7,7 +7,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// FuzzReference proves that a reference that passes validation names one registry for all readers.
+// FuzzReference proves that all parsers find the same registry in a reference that passes
+// validation.
 func FuzzReference(f *testing.F) {
 	for _, seed := range []string{
 		"registry.example.com:5000/team/app:v1", "app", "localhost/app", "[::1]:5000/a", "a@sha256:0123456789abcdef0123456789abcdef", "a//b", "a/b:c/d", "x\n", "a:b@c", "a.b/..",
@@ -36,7 +37,7 @@ func FuzzReference(f *testing.F) {
 	})
 }
 
-// FuzzStreamPart proves that a name such as ruby:latest is divided in one way.
+// FuzzStreamPart proves that there is only one way to split a name such as ruby:latest.
 func FuzzStreamPart(f *testing.F) {
 	for _, seed := range []string{"ruby:latest", "ruby@sha256:00", ":", "a:b:c", "@", "a@@b", ""} {
 		f.Add(seed)

@@ -1,5 +1,6 @@
-// Package image serves the API group image.openshift.io: images, which are records of the content
-// of registries, and image streams, which name images and keep the history of each name.
+// Package image serves the API group image.openshift.io: images, which are records of content in
+// registries, and image streams, which give names (tags) to images and keep the history of each
+// tag.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, section on image streams; the wire types
 // are github.com/openshift/api/image/v1's.
@@ -23,22 +24,22 @@ import (
 
 // Options configure image streams and registries.
 type Options struct {
-	// Registry is host and port of the cluster's registry, such as
+	// Registry is the host and port of the cluster's registry, such as
 	// "docker-registry.default.svc:5000".
 	Registry string
-	// PublicRegistry is its host name for external clients. It is optional.
+	// PublicRegistry is the host name of the cluster's registry for external clients. It is optional.
 	PublicRegistry string
-	// Hosts are additional names of it.
+	// Hosts are additional names of the cluster's registry.
 	Hosts []string
-	// Allowed lists the registries that users can import from. nil allows all.
+	// Allowed lists the registries from which users can import images. nil allows all registries.
 	Allowed []AllowedRegistry
-	// MaxBulkImport limits the tags in one import of a repository. 0 means no limit.
+	// MaxBulkImport limits the number of tags in one import of a repository. 0 means no limit.
 	MaxBulkImport int
 	// Registries connects to other registries.
 	Registries *registryclient.Pool
 }
 
-// integrated reports whether a registry is the cluster's own.
+// integrated reports whether a registry is the cluster's registry.
 func (o Options) integrated(registry string) bool {
 	return registry != "" && (registry == o.Registry || slices.Contains(o.Hosts, registry))
 }
@@ -94,9 +95,9 @@ func images() apiserver.Served {
 	}
 }
 
-// keepContent rejects changes of an image's content: a user can change only labels, annotations,
-// signatures and the pull spec. If the context contains a completion, the server changes the
-// record.
+// keepContent reverts changes to an image's content without an error: a user can change only the
+// metadata, the signatures and the pull spec. It does nothing if the context has the key
+// completion, with which the server adds missing content.
 func keepContent(ctx context.Context, image, old *imagev1.Image) {
 	if old == nil || ctx.Value(completion{}) != nil {
 		return
@@ -104,7 +105,7 @@ func keepContent(ctx context.Context, image, old *imagev1.Image) {
 	copyContent(image, old)
 }
 
-// copyContent copies the fields that follow from the manifest.
+// copyContent copies the fields that are derived from the manifest.
 func copyContent(to, from *imagev1.Image) {
 	to.DockerImageMetadata, to.DockerImageMetadataVersion = from.DockerImageMetadata, from.DockerImageMetadataVersion
 	to.DockerImageManifest, to.DockerImageManifestMediaType = from.DockerImageManifest, from.DockerImageManifestMediaType
@@ -112,7 +113,7 @@ func copyContent(to, from *imagev1.Image) {
 	to.DockerImageManifests = from.DockerImageManifests
 }
 
-// completion is a context key that allows changes of a record's content.
+// completion is the context key of requests in which the server may change a record's content.
 type completion struct{}
 
 func (s *streams) resource() apiserver.Served {
@@ -156,7 +157,7 @@ func repository(stream *imagev1.ImageStream) any {
 	return stream.Spec.DockerImageRepository
 }
 
-// maxShown is the number of tags in a table.
+// maxShown is the maximum number of tags that the table names for one image stream.
 const maxShown = 3
 
 func tagText(stream *imagev1.ImageStream) string {

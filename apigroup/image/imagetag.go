@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// imageTags is the view of tags of streams that separates specification and status: the target of a
-// tag, its history, and its image. Updates are those of streamTags.
+// imageTags serves the resource imagetags, which separates spec and status of a stream's tags: the
+// target of a tag, its history, and its image. It updates tags in the same way as streamTags.
 type imageTags struct {
 	*streamTags
 	rest.TableConvertor
@@ -76,7 +76,7 @@ func (t *imageTags) Get(ctx context.Context, name string, options *metav1.GetOpt
 	return t.withHistory(ctx, streamTag.(*imagev1.ImageStreamTag))
 }
 
-// withHistory adds the history to a tag of a stream.
+// withHistory converts a stream tag to an image tag, which includes the history.
 func (t *imageTags) withHistory(ctx context.Context, tag *imagev1.ImageStreamTag) (*imagev1.ImageTag, error) {
 	streamName, name, err := split(tag.Name, ":", "imageTag")
 	if err != nil {
@@ -93,7 +93,7 @@ func (t *imageTags) withHistory(ctx context.Context, tag *imagev1.ImageStreamTag
 	return view, nil
 }
 
-// imageTag returns a tag without its image.
+// imageTag returns a tag of a stream without its image.
 func imageTag(stream *imagev1.ImageStream, name string) *imagev1.ImageTag {
 	tag := &imagev1.ImageTag{
 		ObjectMeta: metadata(stream, stream.Name+":"+name, stream.CreationTimestamp), Spec: specTag(stream, name).DeepCopy(),
@@ -113,7 +113,7 @@ func imageTag(stream *imagev1.ImageStream, name string) *imagev1.ImageTag {
 	return tag
 }
 
-// List returns the tags of all streams of a namespace, or of all namespaces, without images.
+// List returns the tags of all streams in a namespace, or in all namespaces, without images.
 func (t *imageTags) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
 	list := &imagev1.ImageTagList{}
 	version, err := t.each(ctx, options, func(stream *imagev1.ImageStream, name string) error {
@@ -124,7 +124,7 @@ func (t *imageTags) List(ctx context.Context, options *metainternalversion.ListO
 	return list, err
 }
 
-// Create adds a tag to a stream, and creates a missing stream.
+// Create adds a tag to a stream. If the stream is missing, it creates the stream.
 func (t *imageTags) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	desired := object.(*imagev1.ImageTag)
 	tag, err := streamTagOf(desired)
@@ -141,7 +141,7 @@ func (t *imageTags) Create(ctx context.Context, object runtime.Object, validate 
 	return t.withHistory(ctx, stored.(*imagev1.ImageStreamTag))
 }
 
-// Update changes the target of a tag, or its annotations. It creates a missing tag.
+// Update changes the target or the annotations of a tag. If the tag is missing, it creates the tag.
 func (t *imageTags) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	validate rest.ValidateObjectUpdateFunc, force bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	old, changed, missing, err := desiredTag(ctx, t, name, object)

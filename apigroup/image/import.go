@@ -21,26 +21,27 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// imports imports images from other registries with the project's credentials. It can make them the
-// newest images of a stream's tags.
+// imports imports images from other registries with the project's credentials. An import can make
+// them the newest images of a stream's tags.
 type imports struct {
 	view
 	options Options
 	core    coreclient.CoreV1Interface
 	limits  limits
-	// fetchTimeout limits the time for fetching images. Images that are not fetched in time fail.
+	// fetchTimeout limits the time for fetching all images of an import. The import of images that are
+	// not fetched in time fails.
 	fetchTimeout time.Duration
 }
 
-// fetchTimeout leaves 14 of the 34 seconds of a request for recording the results.
+// fetchTimeout leaves 14 of the 34 seconds that a request has for storing the results.
 const fetchTimeout = 20 * time.Second
 
-// busyRetrySeconds is the delay after which a client can retry an import that would exceed the
-// memory limit.
+// busyRetrySeconds is the number of seconds after which a client can retry an import that would
+// exceed the memory limit.
 const busyRetrySeconds = 2
 
-// maxFetches limits concurrent fetches of an import, so that an unresponsive registry delays only a
-// few images.
+// maxFetches limits the number of concurrent fetches of an import. Because of fetchTimeout, an
+// unresponsive registry delays only a few images.
 const maxFetches = 5
 
 var (
@@ -54,8 +55,8 @@ func (*imports) New() runtime.Object { return &imagev1.ImageStreamImport{} }
 // GetSingularName implements rest.SingularNameProvider.
 func (*imports) GetSingularName() string { return "imagestreamimport" }
 
-// Create imports images. An error is reported in the status of the image, and in a condition of its
-// tag. Other images are imported anyway.
+// Create imports images. It reports an error in the status of the image and in a condition of the
+// tag, and still imports the other images.
 func (i *imports) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	desired := object.(*imagev1.ImageStreamImport)
 	desired.Namespace = request.NamespaceValue(ctx)
@@ -85,8 +86,7 @@ func (i *imports) Create(ctx context.Context, object runtime.Object, validate re
 	return hideManifests(desired), nil
 }
 
-// fetcher returns a fetcher with the credentials of the project. It skips secrets that it cannot
-// read.
+// fetcher returns a fetcher with the credentials of the project. It skips invalid secrets.
 func (i *imports) fetcher(ctx context.Context, desired *imagev1.ImageStreamImport, account *registryclient.Account) (fetcher, error) {
 	secrets, err := pullSecrets(ctx, i.core, desired.Namespace)
 	if err != nil {
@@ -97,7 +97,7 @@ func (i *imports) fetcher(ctx context.Context, desired *imagev1.ImageStreamImpor
 	return newFetcher(i.options.Registries, account, keychain, err == nil && insecureStream(stream))
 }
 
-// result is a fetched image and the changes of the stream's tag.
+// result is a fetched image and the change of the stream's tag.
 type result struct {
 	tag       string // empty if no tag changes
 	from      string
@@ -106,11 +106,11 @@ type result struct {
 	image     *imagev1.Image // nil after an error
 	children  []imagev1.Image
 	status    metav1.Status
-	// skipped means that the tag is not changed, because the stream has too many images.
+	// skipped means that the tag does not change, because the stream has too many tags.
 	skipped bool
 }
 
-// fetch fetches all requested images, and sets the status.
+// fetch fetches all requested images, and sets the status of the import.
 func (i *imports) fetch(ctx context.Context, fetch fetcher, desired *imagev1.ImageStreamImport) []result {
 	ctx, cancel := context.WithTimeout(ctx, i.fetchTimeout)
 	defer cancel()
@@ -131,8 +131,8 @@ func (i *imports) fetchImages(ctx context.Context, fetch fetcher, desired *image
 	return results
 }
 
-// fetchAll fetches the images of results concurrently, and returns their status.
-func fetchAll(ctx context.Context, fetch fetcher, results []result) (withHistory []imagev1.ImageImportStatus) {
+// fetchAll fetches the images of results concurrently, and returns the status of each.
+func fetchAll(ctx context.Context, fetch fetcher, results []result) (statuses []imagev1.ImageImportStatus) {
 	var fetches errgroup.Group
 	fetches.SetLimit(maxFetches)
 	for n := range results {
@@ -145,43 +145,43 @@ func fetchAll(ctx context.Context, fetch fetcher, results []result) (withHistory
 	}
 	_ = fetches.Wait() // errors are in the results
 	for _, r := range results {
-		withHistory = append(withHistory, r.toStatus())
+		statuses = append(statuses, r.toStatus())
 	}
-	return withHistory
+	return statuses
 }
 
 func (r *result) toStatus() imagev1.ImageImportStatus {
 	return imagev1.ImageImportStatus{Status: r.status, Image: r.image.DeepCopy(), Tag: r.tag, Manifests: slices.Clone(r.children)}
 }
 
-// fetchRepository imports the newest tags of a repository, and lists the others.
+// fetchRepository imports the newest tags of a repository, and lists the other tags in the status.
 func (i *imports) fetchRepository(ctx context.Context, fetch fetcher, desired *imagev1.ImageStreamImport) (results []result) {
 	spec := desired.Spec.Repository
 	if spec == nil {
 		return nil
 	}
-	withHistory := &imagev1.RepositoryImportStatus{}
-	desired.Status.Repository = withHistory
+	status := &imagev1.RepositoryImportStatus{}
+	desired.Status.Repository = status
 	reference, err := record.ParseReference(spec.From.Name)
 	var tags []string
 	if err == nil {
 		tags, err = fetch.session(spec.ImportPolicy.Insecure).Tags(ctx, reference.Name())
 	}
-	if withHistory.Status = outcome(err, spec.From.Name); err != nil {
+	if status.Status = outcome(err, spec.From.Name); err != nil {
 		return nil
 	}
 	newestFirst(tags)
 	if maximum := i.options.MaxBulkImport; maximum > 0 && len(tags) > maximum {
-		tags, withHistory.AdditionalTags = tags[:maximum], tags[maximum:]
+		tags, status.AdditionalTags = tags[:maximum], tags[maximum:]
 	}
 	for _, tag := range tags {
 		results = append(results, result{tag: tag, from: spec.From.Name + ":" + tag, policy: spec.ImportPolicy, reference: spec.ReferencePolicy})
 	}
-	withHistory.Images = fetchAll(ctx, fetch, results)
+	status.Images = fetchAll(ctx, fetch, results)
 	return results
 }
 
-// hideManifests removes manifests from the response, unless the client has requested them.
+// hideManifests removes manifests from the response, unless the client requested them.
 func hideManifests(desired *imagev1.ImageStreamImport) *imagev1.ImageStreamImport {
 	hide := func(statuses []imagev1.ImageImportStatus, include func(int) bool) {
 		for n := range statuses {
@@ -197,8 +197,8 @@ func hideManifests(desired *imagev1.ImageStreamImport) *imagev1.ImageStreamImpor
 		}
 	}
 	hide(desired.Status.Images, func(n int) bool { return desired.Spec.Images[n].IncludeManifest })
-	if withHistory := desired.Status.Repository; withHistory != nil {
-		hide(withHistory.Images, func(int) bool { return desired.Spec.Repository.IncludeManifest })
+	if repository := desired.Status.Repository; repository != nil {
+		hide(repository.Images, func(int) bool { return desired.Spec.Repository.IncludeManifest })
 	}
 	return desired
 }

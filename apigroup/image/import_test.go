@@ -32,7 +32,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// otherRegistry returns a registry on a directory, and its host.
+// otherRegistry starts a registry that stores images in a directory, and returns its host.
 func otherRegistry(t *testing.T) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -135,7 +135,7 @@ func TestImportReportsMissingImage(t *testing.T) {
 	}
 }
 
-// importOf returns an import of images.
+// importOf returns a request to import images.
 func importOf(from ...string) *imagev1.ImageStreamImport {
 	request := &imagev1.ImageStreamImport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
 	for _, name := range from {
@@ -144,7 +144,7 @@ func importOf(from ...string) *imagev1.ImageStreamImport {
 	return request
 }
 
-// answering returns a registry that responds with handle, and its host.
+// answering starts a registry that responds with handle, and returns its host.
 func answering(t *testing.T, handle http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(handle)
@@ -253,7 +253,7 @@ func TestImportUpdatesTagAndItsFollowers(t *testing.T) {
 		t.Errorf("the tag that was not found: %+v", last)
 	}
 	if stream.Annotations[CheckAnnotation] == "" {
-		t.Error("when the import was is not noted")
+		t.Error("the annotation with the time of the import is missing")
 	}
 }
 

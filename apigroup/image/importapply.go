@@ -14,11 +14,12 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// CheckAnnotation is an annotation of streams with the time of the last import, in RFC 3339.
+// CheckAnnotation is the annotation of an image stream that contains the time of the last import,
+// in RFC 3339.
 const CheckAnnotation = "openshift.io/image.dockerRepositoryCheck"
 
-// apply makes the fetched images the newest of the stream's tags, in one update of the stream. It
-// skips images that exceed the project's limits.
+// apply makes the fetched images the newest images of the stream's tags, in one update of the
+// stream. It skips images that exceed the project's limits.
 func (i *imports) apply(ctx context.Context, desired *imagev1.ImageStreamImport, results []result, dryRun []string) (*imagev1.ImageStream, error) {
 	var changed *imagev1.ImageStream
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -66,9 +67,10 @@ func (i *imports) apply(ctx context.Context, desired *imagev1.ImageStreamImport,
 	return changed, err
 }
 
-// checkTarget returns an error if the results of an import cannot be stored, because the stream has
-// changed during the import. An import with UID and generation applies only to that stream. Other
-// imports create a missing stream (nil) if its project exists.
+// checkTarget returns an error if the results of an import cannot be stored. An import with a UID
+// and a generation applies only to that version of the stream: if the stream has changed during the
+// import, the error is a conflict. Any other import creates a missing stream (nil), unless its
+// project does not exist or is being deleted.
 func (i *imports) checkTarget(ctx context.Context, desired *imagev1.ImageStreamImport, stream *imagev1.ImageStream) error {
 	if desired.UID != "" {
 		if stream == nil || stream.UID != desired.UID || desired.Generation != 0 && stream.Generation != desired.Generation {
@@ -89,7 +91,7 @@ func (i *imports) checkTarget(ctx context.Context, desired *imagev1.ImageStreamI
 	return nil
 }
 
-// keepImages stores the images of tags.
+// keepImages stores the records of the images that tags get.
 func (i *imports) keepImages(ctx context.Context, results []result, dryRun []string) error {
 	for _, r := range results {
 		if r.image == nil || r.tag == "" {
@@ -108,7 +110,7 @@ func (i *imports) keepImages(ctx context.Context, results []result, dryRun []str
 	return nil
 }
 
-// point points the tags of a stream at the imported images.
+// point changes the targets of a stream's tags to the imported images.
 func point(stream *imagev1.ImageStream, desired *imagev1.ImageStreamImport, results []result) {
 	if stream.Annotations == nil {
 		stream.Annotations = map[string]string{}
@@ -138,7 +140,7 @@ func point(stream *imagev1.ImageStream, desired *imagev1.ImageStreamImport, resu
 	}
 }
 
-// recordResults records in a stream's status the images of its tags, and errors.
+// recordResults records the imported images of tags, or the errors, in a stream's status.
 func recordResults(stream *imagev1.ImageStream, results []result) {
 	for _, r := range results {
 		tag := specTag(stream, r.tag)
@@ -163,7 +165,8 @@ func recordResults(stream *imagev1.ImageStream, results []result) {
 	}
 }
 
-// setCondition replaces the conditions of a tag. nil removes them.
+// setCondition replaces the conditions of a tag with condition. If condition is nil, it removes
+// them.
 func setCondition(stream *imagev1.ImageStream, tag string, condition *imagev1.TagEventCondition) {
 	var list *imagev1.NamedTagEventList
 	for i := range stream.Status.Tags {
@@ -184,7 +187,7 @@ func setCondition(stream *imagev1.ImageStream, tag string, condition *imagev1.Ta
 	}
 }
 
-// statusKey is the context key of a change of a stream's status.
+// statusKey is the context key of a function that changes a stream's status.
 type statusKey struct{}
 
 // withStatus returns a context in which an update of a stream also changes its status.
@@ -192,7 +195,8 @@ func withStatus(ctx context.Context, change func(*imagev1.ImageStream)) context.
 	return context.WithValue(ctx, statusKey{}, change)
 }
 
-// followers adds a tag's image to tags of the same stream that point at the tag, recursively.
+// followers adds the image of a tag to the tags of the same stream that refer to the tag,
+// recursively.
 func followers(stream *imagev1.ImageStream, tag string, event imagev1.TagEvent, seen map[string]bool) {
 	seen[tag] = true
 	for i := range stream.Spec.Tags {
@@ -209,7 +213,7 @@ func followers(stream *imagev1.ImageStream, tag string, event imagev1.TagEvent, 
 	}
 }
 
-// follows reports whether a tag points at another tag of its stream.
+// follows reports whether a tag refers to another tag of the same stream.
 func follows(stream *imagev1.ImageStream, follower *imagev1.TagReference, tag string) bool {
 	from := follower.From
 	if from == nil || from.Kind != tagKind || follower.Reference || from.Namespace != "" && from.Namespace != stream.Namespace {

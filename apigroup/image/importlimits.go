@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// refuse removes images that exceed the project's limits from the results: images that are too
-// large and, in order, images that exceed the number for the stream.
+// refuse rejects results that exceed the project's limits: images that are too large and, in order,
+// images and tags that exceed the number for the stream.
 func (i *imports) refuse(stream *imagev1.ImageStream, results []result) ([]result, error) {
 	counted, err := i.limits.countStreams(stream.Namespace)
 	if err != nil {
@@ -38,7 +38,7 @@ func (i *imports) refuse(stream *imagev1.ImageStream, results []result) ([]resul
 	return allowed, nil
 }
 
-// in returns the stream after a result is applied.
+// in returns a copy of a stream to which the result is applied.
 func (r *result) in(stream *imagev1.ImageStream) *imagev1.ImageStream {
 	next := stream.DeepCopy()
 	point(next, &imagev1.ImageStreamImport{}, []result{*r})
@@ -46,8 +46,8 @@ func (r *result) in(stream *imagev1.ImageStream) *imagev1.ImageStream {
 	return next
 }
 
-// images returns the fetched images. For an index, it returns the images of the index, because an
-// index has no size.
+// images returns the fetched images. For an index that was imported completely, it returns the
+// images of the index instead, because the index has no size.
 func (r *result) images() (images []*imagev1.Image) {
 	for n := range r.children {
 		images = append(images, &r.children[n])
@@ -58,7 +58,8 @@ func (r *result) images() (images []*imagev1.Image) {
 	return images
 }
 
-// reject removes the image and sets the reason, unless there is an earlier error.
+// reject removes the image from the result, and sets the status to the error unless the result
+// already has an error.
 func (r *result) reject(err error) {
 	if r.image != nil {
 		r.status = outcome(err, r.from)

@@ -15,9 +15,9 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// streamLayers is the subresource imagestreams/layers: the blobs of a stream's images. The right to
-// get it is the right to pull from the cluster's registry, and the right to update it is the right
-// to push. Therefore PUT exists, but does nothing.
+// streamLayers is the subresource imagestreams/layers, which lists the blobs of a stream's images.
+// Permission to get it allows pulling from the cluster's registry, and permission to update it
+// allows pushing. PUT exists for this reason, but does nothing.
 type streamLayers struct{ view }
 
 var (
@@ -31,7 +31,8 @@ func (*streamLayers) New() runtime.Object { return &imagev1.ImageStreamLayers{} 
 // GetSingularName implements rest.SingularNameProvider.
 func (*streamLayers) GetSingularName() string { return "imagestreamlayers" }
 
-// Get lists layers, configurations and manifests of all images in the history of the stream's tags.
+// Get lists the layers, configurations and manifests of all images in the history of the stream's
+// tags.
 func (l *streamLayers) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	stream, err := l.stream(ctx, name)
 	if err != nil {
@@ -54,8 +55,8 @@ func (l *streamLayers) Get(ctx context.Context, name string, _ *metav1.GetOption
 	return list, nil
 }
 
-// add adds an image and, if its author had access to them, the images of an index. For other
-// indexes it adds only names, because the images can belong to other projects.
+// add adds an image. For an index, it also adds the index's images if its author had access to
+// them. Otherwise it adds only their names, because the images can belong to other projects.
 func (l *streamLayers) add(ctx context.Context, list *imagev1.ImageStreamLayers, name string) error {
 	if _, exists := list.Images[name]; exists {
 		return nil

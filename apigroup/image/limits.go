@@ -37,12 +37,12 @@ type limit struct {
 	maximum    resource.Quantity
 }
 
-// exceeded returns an error if a value exceeds the limit.
+// exceeded returns the message for a value that exceeds the limit.
 func (l *limit) exceeded(would *resource.Quantity) string {
 	return fmt.Sprintf("maximum %s usage per %s is %s by LimitRange %q, but it would be %s", l.of, l.kind, l.maximum.String(), l.limitRange, would)
 }
 
-// strictest returns the lowest limit of a project for a resource, or nil.
+// strictest returns a project's lowest limit for a resource, or nil.
 func (l limits) strictest(namespace string, kind corev1.LimitType, of corev1.ResourceName) (*limit, error) {
 	all, err := l.ranges.LimitRanges(namespace).List(labels.Everything())
 	if err != nil {
@@ -60,8 +60,8 @@ func (l limits) strictest(namespace string, kind corev1.LimitType, of corev1.Res
 	return existing, nil
 }
 
-// checkImage rejects images that are larger than the project allows and, if there is a limit,
-// images of unknown size.
+// checkImage rejects images that are larger than the project allows. If there is a limit, it also
+// rejects images of unknown size.
 func (l limits) checkImage(namespace string, images ...*imagev1.Image) error {
 	limit, err := l.strictest(namespace, imagev1.LimitTypeImage, corev1.ResourceStorage)
 	if err != nil || limit == nil {
@@ -83,7 +83,7 @@ func (l limits) checkImage(namespace string, images ...*imagev1.Image) error {
 	return nil
 }
 
-// countStreams reports whether the project limits image streams.
+// countStreams reports whether the project limits the tags or images of image streams.
 func (l limits) countStreams(namespace string) (bool, error) {
 	for _, of := range []corev1.ResourceName{imagev1.ResourceImageStreamTags, imagev1.ResourceImageStreamImages} {
 		if limit, err := l.strictest(namespace, imagev1.LimitTypeImageStream, of); err != nil || limit != nil {
@@ -94,7 +94,7 @@ func (l limits) countStreams(namespace string) (bool, error) {
 }
 
 // checkStream returns errors if a changed stream exceeds the limits of its project. A stream that
-// already exceeds them can change, but not grow. old is nil for a new stream.
+// already exceeds a limit can change, but not grow. old is nil for a new stream.
 func (l limits) checkStream(stream, old *imagev1.ImageStream) (problems field.ErrorList) {
 	for _, counted := range []struct {
 		of    corev1.ResourceName
@@ -121,7 +121,7 @@ func (l limits) checkStream(stream, old *imagev1.ImageStream) (problems field.Er
 	return problems
 }
 
-// referencesOf returns the distinct targets of a stream's tags.
+// referencesOf returns the number of distinct targets of a stream's tags.
 func referencesOf(stream *imagev1.ImageStream) int64 {
 	seen := map[corev1.ObjectReference]bool{}
 	for _, tag := range stream.Spec.Tags {
@@ -133,7 +133,7 @@ func referencesOf(stream *imagev1.ImageStream) int64 {
 			if from.Namespace = tag.From.Namespace; from.Namespace == "" {
 				from.Namespace = stream.Namespace
 			}
-			// A tag of the same stream.
+			// a tag of the same stream
 			if from.Kind == tagKind && !strings.Contains(from.Name, ":") {
 				from.Name = stream.Name + ":" + from.Name
 			}
@@ -143,7 +143,7 @@ func referencesOf(stream *imagev1.ImageStream) int64 {
 	return int64(len(seen))
 }
 
-// imagesOf returns the distinct images in the history of a stream's tags.
+// imagesOf returns the number of distinct images in the history of a stream's tags.
 func imagesOf(stream *imagev1.ImageStream) int64 {
 	seen := map[string]bool{}
 	for _, list := range stream.Status.Tags {

@@ -18,7 +18,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// limitsOf returns those of the project shop: a lax LimitRange, and one with the maxima given.
+// limitsOf returns the limits of the project shop, which has a LimitRange with high maximums and
+// one with the given maximums.
 func limitsOf(t *testing.T, kind corev1.LimitType, maximum map[corev1.ResourceName]string) limits {
 	t.Helper()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
@@ -66,8 +67,7 @@ func TestImageSizeLimit(t *testing.T) {
 	}
 }
 
-// streamOf returns a stream whose tags point at images after a change, and pointed at other images
-// before it.
+// streamOf returns a stream whose tags refer to from. The history of its first tag contains images.
 func streamOf(from []corev1.ObjectReference, images ...string) *imagev1.ImageStream {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
 	for n := range from {

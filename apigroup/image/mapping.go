@@ -21,11 +21,11 @@ import (
 )
 
 // mappings receives a mapping from the registry for each pushed image. It stores the record of a
-// new image, and makes the image the newest of a tag.
+// new image, and makes the image the newest image of a tag.
 //
-// Users can send mappings, too. Then it stores only what the manifest proves. A mapping without a
-// manifest sets only the pull spec of the tag, unless the user can read the image in another
-// stream.
+// Users can also send mappings. For these, mappings stores only what the manifest proves. A mapping
+// without a manifest sets only the pull spec of the tag, unless the user can read the image in
+// another stream.
 type mappings struct {
 	view
 	options    Options
@@ -44,8 +44,8 @@ func (*mappings) New() runtime.Object { return &imagev1.ImageStreamMapping{} }
 // GetSingularName implements rest.SingularNameProvider.
 func (*mappings) GetSingularName() string { return "imagestreammapping" }
 
-// Create stores the image and tags it in the stream, which must exist. A dry run without a tag
-// reports whether the project can have an image that is pushed by digest.
+// Create stores the image and tags it into the stream, which must exist. A dry run without a tag
+// reports whether the project may have an image that is pushed by digest.
 func (m *mappings) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	mapping := object.(*imagev1.ImageStreamMapping)
 	mapping.Namespace = request.NamespaceValue(ctx)
@@ -101,8 +101,8 @@ func (m *mappings) Create(ctx context.Context, object runtime.Object, validate r
 }
 
 // recordOf returns the record to store. The registry, and users who can write images, can set all
-// fields. For others, the manifest must prove the content, or the user must be able to read the
-// stored record. Otherwise, the record has no name, and the tag gets only the pull spec.
+// fields. For other users, the manifest must prove the content, or the user must be able to read
+// the stored record. Otherwise, the record has no name, and the tag gets only the pull spec.
 //
 // A manifest of Docker's schema 1 proves no content that Slipway reads. Only users who can write
 // images can map it.
@@ -137,7 +137,7 @@ func (m *mappings) recordOf(ctx context.Context, mapping *imagev1.ImageStreamMap
 	}
 	image = object.(*imagev1.Image).DeepCopy()
 	if may, err := m.mayRead(ctx, mapping, image); err != nil || may {
-		// Recreated if a prune deletes it.
+		// hold recreates the record if a prune deletes it.
 		image.UID, image.ResourceVersion, image.CreationTimestamp = "", "", metav1.Time{}
 		return image, err
 	}
@@ -145,7 +145,7 @@ func (m *mappings) recordOf(ctx context.Context, mapping *imagev1.ImageStreamMap
 }
 
 // mayRead reports whether the user can read an image through a stream: the stream of the mapping,
-// or another stream that the user can pull from.
+// or another stream from which the user can pull.
 func (m *mappings) mayRead(ctx context.Context, mapping *imagev1.ImageStreamMapping, image *imagev1.Image) (bool, error) {
 	in := func(namespace, name string) (bool, error) {
 		stream, err := m.stream(request.WithNamespace(ctx, namespace), name)
@@ -172,12 +172,12 @@ func (m *mappings) mayRead(ctx context.Context, mapping *imagev1.ImageStreamMapp
 	return in(namespace, name)
 }
 
-// tagAnnotation is an annotation of images with the time of the last mapping.
+// tagAnnotation is the annotation of an image that contains the time of the last mapping.
 const tagAnnotation = "slipway.openshift.io/tagged"
 
-// hold protects the record of a newly tagged image from a prune that has read the streams before. A
-// prune deletes records only in the version that it has read, and hold changes the record. It
-// recreates a deleted record.
+// hold protects the record of a newly tagged image from a prune that has already read the streams.
+// A prune deletes a record only in the version that it has read, and hold changes the record. If
+// the record is already deleted, hold recreates it.
 func (m *mappings) hold(ctx context.Context, image *imagev1.Image, options *metav1.CreateOptions) error {
 	project := request.NamespaceValue(ctx)
 	ctx = request.WithNamespace(ctx, "")
@@ -198,7 +198,8 @@ func (m *mappings) hold(ctx context.Context, image *imagev1.Image, options *meta
 	return err
 }
 
-// checkLimits rejects an image that exceeds the limits of the project, before it is stored.
+// checkLimits returns an error if an image exceeds the limits of the project. It is called before
+// the image is stored.
 func (m *mappings) checkLimits(stream *imagev1.ImageStream, tag string, image *imagev1.Image, event imagev1.TagEvent) error {
 	if err := m.limits.checkImage(stream.Namespace, image); err != nil {
 		return err
@@ -211,8 +212,7 @@ func (m *mappings) checkLimits(stream *imagev1.ImageStream, tag string, image *i
 	return nil
 }
 
-// tagInto makes the image the newest of a tag. It keeps the history, whatever the target of the
-// tag.
+// tagInto makes the image the newest image of a tag. The tag keeps its history and its target.
 func (m *mappings) tagInto(ctx context.Context, stream *imagev1.ImageStream, tag string, event imagev1.TagEvent, options *metav1.UpdateOptions) error {
 	event.Created, event.Generation = metav1.Now(), stream.Generation
 	if !addEvent(stream, tag, event) {
@@ -237,8 +237,8 @@ func (m *mappings) writesImages(ctx context.Context) bool {
 }
 
 // verify returns an image with only the fields that its manifest and configuration prove, and the
-// pull spec. Labels, annotations, signatures and metadata decide whether an image can run and
-// whether the registry keeps its layers, so ordinary users cannot set them.
+// pull spec. Ordinary users cannot set labels, annotations, signatures and metadata, because these
+// decide whether an image can run and whether the registry keeps its layers.
 func verify(claimed *imagev1.Image) (*imagev1.Image, error) {
 	manifest := []byte(claimed.DockerImageManifest)
 	content := record.Content{MediaType: record.TypeOf(manifest), Manifest: manifest}
@@ -259,15 +259,16 @@ func verify(claimed *imagev1.Image) (*imagev1.Image, error) {
 	return image, nil
 }
 
-// setPlace sets the default pull spec in the cluster's registry, as OpenShift 3 does.
+// setPlace sets a missing pull spec to that of the image in the cluster's registry, as OpenShift 3
+// does.
 func (o Options) setPlace(mapping *imagev1.ImageStreamMapping) {
 	if image := &mapping.Image; image.DockerImageReference == "" && image.Name != "" && o.Registry != "" {
 		image.DockerImageReference = o.Registry + "/" + mapping.Namespace + "/" + mapping.Name + "@" + image.Name
 	}
 }
 
-// checkPlace rejects pull specs of other projects in the cluster's registry. They would give users
-// access to images that they cannot pull.
+// checkPlace rejects pull specs that refer to other image streams in the cluster's registry. They
+// would give users access to images that they cannot pull.
 func (o Options) checkPlace(mapping *imagev1.ImageStreamMapping) field.ErrorList {
 	parsed, err := record.ParseReference(mapping.Image.DockerImageReference)
 	if err != nil || !o.integrated(parsed.Registry) || parsed.Repository == mapping.Namespace+"/"+mapping.Name {

@@ -26,7 +26,7 @@ import (
 )
 
 // policy is the admission plugin ImagePolicy. It resolves names of image streams, replaces image
-// names by those with a digest, and decides which images can run.
+// names with names that contain a digest, and decides which images can run.
 type policy struct {
 	*admission.Handler
 	options Options
@@ -64,11 +64,11 @@ func (p *policy) ValidateInitialization() error {
 	return nil
 }
 
-// resolveNames is an annotation of workloads. With "*", names of images can refer to local streams,
-// whatever the setting of the streams.
+// resolveNames is an annotation of workloads. With the value "*", image names can refer to image
+// streams of the project, even if the streams do not allow it.
 const resolveNames = "alpha.image.policy.openshift.io/resolve-names"
 
-// Admit replaces image names.
+// Admit replaces the image names that the resolution rule of the resource covers.
 func (p *policy) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	rule := p.config.rule(a.GetResource().GroupResource())
 	return p.each(a, func(u usage, annotations map[string]string) error {
@@ -89,7 +89,7 @@ func (p *policy) Admit(ctx context.Context, a admission.Attributes, _ admission.
 	})
 }
 
-// Validate rejects images that cannot run.
+// Validate rejects images that the execution rules do not allow.
 func (p *policy) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	return p.each(a, func(u usage, _ map[string]string) error {
 		reference, _, err := p.resolve(ctx, a, u.image, naming{})
@@ -118,8 +118,8 @@ func (p *policy) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	})
 }
 
-// ignoreRules is an annotation of namespaces with a comma-separated list of execution rules that do
-// not apply.
+// ignoreRules is the annotation of a namespace that lists the execution rules that do not apply
+// there, separated by commas.
 const ignoreRules = "alpha.image.policy.openshift.io/ignore-rules"
 
 // ignored returns the rules that do not apply in a namespace. A rule without a name always applies.
@@ -134,19 +134,18 @@ func (p *policy) ignored(name string) ([]string, error) {
 	return strings.FieldsFunc(namespace.Annotations[ignoreRules], func(r rune) bool { return r == ',' }), nil
 }
 
-// naming configures how to resolve a reference.
+// naming defines how resolve resolves a reference.
 type naming struct {
-	// local allows names without a registry to refer to image streams of the project. always
-	// ignores the setting of the streams.
+	// local means that names without a registry can refer to image streams of the project. always
+	// means that they can do so even if the streams do not allow it.
 	local, always bool
-	// readable reports whether the result can disclose an image stream of another project. nil
-	// means that the result remains in the API server: a rule that rejects an image rejects it for
-	// all users.
+	// readable reports whether the result may disclose an image stream of another project. It is nil
+	// if the result remains in the API server: a rule that rejects an image rejects it for all users.
 	readable func(namespace, stream string) (bool, error)
 }
 
-// resolve returns the image with a digest that a reference refers to: a tag or image of a stream,
-// or "" if there is none. It is local if only this project can resolve the name.
+// resolve returns the image with a digest to which a reference refers, through a tag or image of a
+// stream, or "" if there is none. local means that only this project can resolve the name.
 func (p *policy) resolve(ctx context.Context, a admission.Attributes, of corev1.ObjectReference, by naming) (reference string, local bool, err error) {
 	if of.Kind != dockerKind {
 		reference, err = p.resolveKind(ctx, a, of, by)
@@ -184,8 +183,8 @@ func (p *policy) resolve(ctx context.Context, a admission.Attributes, of corev1.
 	return pullSpec(stream, tag, p.options.Registry), false, nil
 }
 
-// readableStream returns an image stream, or nil if it does not exist or the result cannot disclose
-// it.
+// readableStream returns an image stream. It returns nil if the stream does not exist, or if the
+// result must not disclose it.
 func (p *policy) readableStream(ctx context.Context, a admission.Attributes, namespace, name string, by naming) (*imagev1.ImageStream, error) {
 	if namespace != a.GetNamespace() && by.readable != nil {
 		if may, err := by.readable(namespace, name); err != nil || !may {
@@ -195,9 +194,9 @@ func (p *policy) readableStream(ctx context.Context, a admission.Attributes, nam
 	return p.stream(ctx, namespace, name)
 }
 
-// mayPull reports whether the user of a request, or the service account under which the object
-// runs, may pull from an image stream. Controllers create pods that users may not even see; the
-// account has the rights of the pods' author.
+// mayPull reports whether the user of a request, or the service account under which the object's
+// pods run, may pull from an image stream. Controllers create pods on behalf of users; the service
+// account has the permissions that the author of the pods chose.
 func (p *policy) mayPull(ctx context.Context, a admission.Attributes, namespace, stream string) (bool, error) {
 	check := pull.Authorized(p.deps.Authorizer)
 	if may, err := check(ctx, a.GetUserInfo(), pull.Get, namespace, stream); err != nil || may {
@@ -270,8 +269,8 @@ func (p *policy) stream(ctx context.Context, namespace, name string) (*imagev1.I
 	return object.(*imagev1.ImageStream), nil
 }
 
-// image returns the record of an image by the digest in one of its names, or nil if it does not
-// exist.
+// image returns the record of the image whose digest is in the first of the names that contains a
+// digest. It returns nil if the image does not exist or no name contains a digest.
 func (p *policy) image(ctx context.Context, names ...string) (*imagev1.Image, error) {
 	for _, name := range names {
 		_, id, hasID := strings.Cut(name, "@")

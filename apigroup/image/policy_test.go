@@ -18,7 +18,7 @@ import (
 
 func pods() schema.GroupResource { return corev1.Resource("pods") }
 
-// projects are namespaces with the rules that do not count in them.
+// projects returns a lister of namespaces with the rules that do not apply in them.
 func projects(t *testing.T, ignored map[string]string) corelisters.NamespaceLister {
 	t.Helper()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
@@ -85,7 +85,7 @@ executionRules:
 		t.Errorf("a build: %q", got)
 	}
 	if got := read.decide(buildv1.Resource("builds"), candidate{image: image(denied, "")}); got == "" {
-		t.Error("a build of an image with a mark against it is allowed")
+		t.Error("a build of an image with the annotation deny-execution is allowed")
 	}
 }
 
@@ -146,7 +146,7 @@ func TestDefaultPolicyRejectsMarkedImages(t *testing.T) {
 	}
 	image := &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{denyExecution: "true"}}}
 	if got := read.decide(pods(), candidate{name: "any", image: image}); got == "" {
-		t.Error("an image that is marked can run")
+		t.Error("an image with the annotation deny-execution can run")
 	}
 	if rule := read.rule(pods()); !rule.LocalNames || rule.Policy != doNotAttempt {
 		t.Errorf("names in pods: %+v", rule)
@@ -217,7 +217,7 @@ executionRules: [{name: no-bad, onResources: [{resource: pods}, {group: apps, re
 	} {
 		attributes := admission.NewAttributesRecord(tt.object, nil, schema.GroupVersionKind{}, "shop", "web", tt.resource, "", admission.Create, &metav1.CreateOptions{}, false, nil)
 		if err := plugin.Validate(t.Context(), attributes, nil); (err == nil) != tt.allowed {
-			t.Errorf("a %s that is said to be mirrored: %v", kind, err)
+			t.Errorf("a %s with the annotation of mirror pods: %v", kind, err)
 		}
 	}
 }
@@ -245,7 +245,7 @@ func TestInvalidPolicyIsRejected(t *testing.T) {
 		"kind: ImagePolicyConfig\nexecutionRules: [{name: a, matchImageLabels: [{matchExpressions: [{key: a, operator: Near}]}]}]",
 	} {
 		if _, err := readPolicy(strings.NewReader(config)); err == nil {
-			t.Errorf("%q is read", config)
+			t.Errorf("%q is accepted", config)
 		}
 	}
 }

@@ -15,10 +15,11 @@ import (
 // PolicyName is the name of the admission plugin in the configuration.
 const PolicyName = "openshift.io/ImagePolicy"
 
-// denyExecution is an annotation of images. With "true", no pod or build can use the image.
+// denyExecution is an annotation of images. With the value "true", no pod or build can use the
+// image.
 const denyExecution = "images.openshift.io/deny-execution"
 
-// resolution defines whether image names are replaced by those with a digest.
+// resolution defines whether image names are replaced with names that contain a digest.
 type resolution string
 
 const (
@@ -42,7 +43,7 @@ type policyConfig struct {
 	ResolutionRules []resolutionRule `json:"resolutionRules"`
 }
 
-// executionRule accepts or rejects images that match all its conditions.
+// executionRule accepts or rejects images that meet all its conditions.
 type executionRule struct {
 	Name                    string                 `json:"name"`
 	OnResources             []groupResource        `json:"onResources"`
@@ -68,14 +69,14 @@ type groupResource struct {
 	Resource string `json:"resource"`
 }
 
-// covers reports whether a rule for g applies to a resource. OpenShift's resources had no group at
-// first: {resource: builds} means builds.
+// covers reports whether a rule for g applies to a resource. Originally, OpenShift's resources had
+// no group: {resource: builds} means builds.
 func (g groupResource) covers(resource schema.GroupResource) bool {
 	sameGroup := g.Group == resource.Group || g.Group == "" && strings.HasSuffix(resource.Group, ".openshift.io")
 	return sameGroup && (g.Resource == "*" || g.Resource == resource.Resource)
 }
 
-// valueCondition matches a value or, with Set, the presence of the key.
+// valueCondition requires a value for a key or, with Set, only that the key exists.
 type valueCondition struct {
 	Key   string `json:"key"`
 	Set   bool   `json:"set"`
@@ -87,8 +88,8 @@ func (c valueCondition) holds(values map[string]string) bool {
 	return ok && (c.Set || value == c.Value)
 }
 
-// defaultPolicy allows names of local streams, and rejects images that the administrator has
-// marked.
+// defaultPolicy returns a policy that resolves names of the project's image streams, and rejects
+// images that an administrator has annotated with denyExecution.
 func defaultPolicy() policyConfig {
 	config := policyConfig{
 		ResolveImages: doNotAttempt,
@@ -101,9 +102,9 @@ func defaultPolicy() policyConfig {
 	return config
 }
 
-// completeLocalNames adds the built-in rules, unless the configuration has rules for the same
-// resources. For builds, resolveImages applies if there is an execution rule. Workloads have the
-// same rules as pods.
+// completeLocalNames adds the built-in resolution rules, unless the configuration has rules for the
+// same resources. For builds, resolveImages applies only if an execution rule applies to builds.
+// Workloads have the same rules as pods.
 func (c *policyConfig) completeLocalNames() {
 	for _, resource := range []groupResource{
 		{"", "pods"}, {"", "replicationcontrollers"}, {"apps", "daemonsets"}, {"apps", "deployments"}, {"apps", "replicasets"}, {"apps", "statefulsets"},
@@ -128,7 +129,7 @@ func (c *policyConfig) executes(resource schema.GroupResource) bool {
 	})
 }
 
-// readPolicy reads the configuration. Without a configuration, it returns the default policy.
+// readPolicy reads the configuration. If there is none, it returns the default policy.
 func readPolicy(reader io.Reader) (policyConfig, error) {
 	var config policyConfig
 	if err := apiserver.DecodeConfig(reader, "ImagePolicyConfig", &config); err != nil {

@@ -23,7 +23,7 @@ type candidate struct {
 }
 
 // decide returns the reason why an image cannot run, or "". If there are rules that accept images,
-// one of them must match.
+// at least one of them must match.
 func (c policyConfig) decide(resource schema.GroupResource, desired candidate) string {
 	accepting, accepted := false, false
 	for _, rule := range c.ExecutionRules {
@@ -48,7 +48,7 @@ func (c policyConfig) decide(resource schema.GroupResource, desired candidate) s
 	return ""
 }
 
-// matches reports whether all conditions of the rule match.
+// matches reports whether an image meets all conditions of the rule.
 func (r executionRule) matches(desired candidate) bool {
 	if r.MatchIntegratedRegistry && !desired.integrated {
 		return false

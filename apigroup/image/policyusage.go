@@ -20,7 +20,8 @@ type usage struct {
 	set   func(image string)     // replaces the image by one with a digest
 }
 
-// each visits the new uses of images in a created or changed object.
+// each calls visit for each image that an object newly uses. It skips mirror pods, which the
+// kubelet already runs.
 func (p *policy) each(a admission.Attributes, visit func(u usage, annotations map[string]string) error) error {
 	if sub := a.GetSubresource(); sub != "" && sub != "ephemeralcontainers" {
 		return nil
@@ -60,8 +61,8 @@ func usages(object runtime.Object) (all []usage, annotations map[string]string) 
 	return all, annotations
 }
 
-// buildImages returns the images that a build names, as in OpenShift 3: that of its strategy, and
-// image sources. Only the builder reads the Dockerfile.
+// buildImages returns the images that a build names, as in OpenShift 3: the image of its strategy,
+// and its image sources. It does not return images in a Dockerfile, which only the builder reads.
 func buildImages(spec *buildv1.CommonSpec) (all []usage) {
 	add := func(key string, from *corev1.ObjectReference) {
 		all = append(all, usage{key, *from, func(image string) { *from = corev1.ObjectReference{Kind: dockerKind, Name: image} }})
@@ -81,7 +82,8 @@ func buildImages(spec *buildv1.CommonSpec) (all []usage) {
 	return all
 }
 
-// containers returns all containers of a pod, including ephemeral ones. Their names are unique.
+// containers returns all containers of a pod, including ephemeral containers. Their names are
+// unique.
 func containers(spec *corev1.PodSpec) (all []*corev1.Container) {
 	for i := range spec.InitContainers {
 		all = append(all, &spec.InitContainers[i])
@@ -95,8 +97,8 @@ func containers(spec *corev1.PodSpec) (all []*corev1.Container) {
 	return all
 }
 
-// podSpec returns the pod specification of a pod or of a workload's template, with the annotations
-// of the object.
+// podSpec returns the spec of a pod or of a workload's pod template, and the annotations of the
+// object.
 func podSpec(object runtime.Object) (*corev1.PodSpec, map[string]string) {
 	switch o := object.(type) {
 	case *corev1.Pod:

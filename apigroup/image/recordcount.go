@@ -20,16 +20,17 @@ import (
 )
 
 const (
-	// recordLimitAnnotation is the annotation of a namespace with the maximum number of its records,
-	// or unlimitedRecords. Only administrators of the cluster can set it.
+	// recordLimitAnnotation is the annotation of a namespace that contains the maximum number of its
+	// records, or unlimitedRecords. Only administrators of the cluster can set it.
 	recordLimitAnnotation = "slipway.openshift.io/image-records"
 	unlimitedRecords      = "none"
-	// maxRecords is the maximum number of a project's records without the annotation.
+	// maxRecords is the maximum number of a project's records if the namespace has no valid
+	// annotation.
 	maxRecords = 2000
 )
 
-// recordCounter counts the records of images that each project created. A record that several
-// projects use counts for the first one until it is pruned. The counter follows the store, and
+// recordCounter counts the image records that each project created. A record that several projects
+// use counts for the project that created it until it is pruned. The counter watches the store, and
 // keeps only names.
 type recordCounter struct {
 	namespaces corelisters.NamespaceLister
@@ -55,14 +56,14 @@ func (c *recordCounter) start(deps apiserver.Deps) genericserver.PostStartHookFu
 	}
 }
 
-// run follows the store of images until ctx ends.
+// run watches the store of images until ctx is done.
 func (c *recordCounter) run(ctx context.Context, store *registry.Store) {
 	source := apiserver.StoreListerWatcher{Find: func() (*registry.Store, error) { return store, nil }}
 	cache.NewReflectorWithOptions(source, &imagev1.Image{}, c, cache.ReflectorOptions{Name: "image-records"}).RunWithContext(ctx)
 }
 
-// reserve counts a new record, unless it exists or the project has reached its limit. The caller
-// calls release if the record was not created.
+// reserve counts a new record, unless the record exists. It returns an error if the project has
+// reached its limit. The caller must call release if it does not create the record.
 func (c *recordCounter) reserve(ctx context.Context, project, image string) (release func(), err error) {
 	select {
 	case <-c.synced:
@@ -90,7 +91,7 @@ func (c *recordCounter) reserve(ctx context.Context, project, image string) (rel
 	}, nil
 }
 
-// limit returns the limit of a project; -1 means none.
+// limit returns the maximum number of a project's records, or -1 for no limit.
 func (c *recordCounter) limit(project string) int {
 	namespace, err := c.namespaces.Get(project)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// counterOf returns a counter for a cluster with records, by name of the image and project, and
-// with the project shop, whose annotation has the limit.
+// counterOf returns a counter for a cluster with records. projects maps the names of images to the
+// projects that created their records. The annotation of the project shop contains limit.
 func counterOf(t testing.TB, limit string, projects map[string]string) *recordCounter {
 	t.Helper()
 	namespaces := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})

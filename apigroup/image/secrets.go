@@ -14,8 +14,8 @@ import (
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// streamSecrets is the subresource imagestreams/secrets: a project's credentials for registries,
-// for imports and for the cluster's registry.
+// streamSecrets is the subresource imagestreams/secrets, which lists a project's credentials for
+// registries. Imports and the cluster's registry use it.
 type streamSecrets struct {
 	view
 	secrets coreclient.SecretsGetter
@@ -40,7 +40,7 @@ func (s *streamSecrets) Get(ctx context.Context, name string, _ *metav1.GetOptio
 	return pullSecrets(ctx, s.secrets, request.NamespaceValue(ctx))
 }
 
-// skipPull is an annotation of secrets. With "true", imports do not use the secret.
+// skipPull is an annotation of secrets. With the value "true", imports do not use the secret.
 const skipPull = "openshift.io/image.excludeSecret"
 
 // pullSecrets returns the secrets of a project with credentials for registries.

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// signatures creates and deletes signatures of images. The name of a signature is that of the image
-// and 32 characters, as "sha256:...@0123...".
+// signatures creates and deletes signatures of images. The name of a signature is the name of the
+// image, followed by 32 characters, as in "sha256:...@0123...".
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 12.
 type signatures struct{ view }
@@ -35,8 +35,8 @@ func (*signatures) NamespaceScoped() bool { return false }
 // GetSingularName implements rest.SingularNameProvider.
 func (*signatures) GetSingularName() string { return "imagesignature" }
 
-// Create adds a signature. The fields about its content remain empty, because only a verification
-// can set them.
+// Create adds a signature. It clears the fields about the signature's content, because only a
+// verification can set them.
 func (s *signatures) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	signature := object.(*imagev1.ImageSignature)
 	imageName, _, err := split(signature.Name, "@", "imageSignature")

@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// streams maintains the history of image streams' tags. If a tag refers to another tag or image of
-// a stream, the current image of that source becomes the newest image of the tag.
+// streams maintains the history of image streams' tags. If a tag refers to another tag or an image
+// of a stream, the current image of that source becomes the newest image of the tag.
 type streams struct {
 	options Options
 	deps    apiserver.Deps
@@ -30,8 +30,8 @@ func (s *streams) adjust(deps apiserver.Deps, store *registry.Store) {
 	s.deps, s.store, s.limits = deps, store, newLimits(deps)
 }
 
-// prepare sets the generation of changed tags, and resolves them. It sorts tags by name, as
-// OpenShift 3, which stored them in maps, returned them.
+// prepare sets the generation of changed tags, and resolves them. It sorts tags by name: OpenShift
+// 3, which stored them in maps, returned them in this order.
 func (s *streams) prepare(ctx context.Context, stream, old *imagev1.ImageStream) {
 	generation := int64(1)
 	if old != nil {
@@ -91,7 +91,7 @@ func (s *streams) validateStatus(ctx context.Context, stream, old *imagev1.Image
 	return slices.Concat(validateStreamStatus(ctx, stream, old), s.options.checkHistory(stream, old), s.limits.checkStream(stream, old))
 }
 
-// forget deletes the history of tags that the user has removed.
+// forget deletes the history of the tags that the user removed.
 func forget(stream, old *imagev1.ImageStream) {
 	stream.Status.Tags = slices.DeleteFunc(stream.Status.Tags, func(list imagev1.NamedTagEventList) bool {
 		return specTag(old, list.Tag) != nil && specTag(stream, list.Tag) == nil
@@ -106,9 +106,9 @@ func sameTarget(before, now *imagev1.TagReference) bool {
 	return *before.From == *now.From && before.Reference == now.Reference
 }
 
-// resolve returns the image that a tag of a stream points at, or nil. Imports resolve external
-// images, and a reference tag has no image. It does not resolve streams that the user cannot pull
-// from.
+// resolve returns the image to which a tag of a stream refers, or nil. It returns nil for external
+// images, which an import resolves, for reference tags, which have no image, and for streams from
+// which the user cannot pull.
 func (s *streams) resolve(ctx context.Context, stream *imagev1.ImageStream, tag *imagev1.TagReference) *imagev1.TagEvent {
 	from := tag.From
 	if from == nil || tag.Reference || from.Kind == dockerKind {
@@ -137,7 +137,7 @@ func (s *streams) resolve(ctx context.Context, stream *imagev1.ImageStream, tag 
 	return nil
 }
 
-// targetOf returns the stream that a tag points at, and the tag or image in that stream.
+// targetOf returns the stream to which a tag refers, and the tag or image in that stream.
 func targetOf(stream *imagev1.ImageStream, from *corev1.ObjectReference) (namespace, name, rest string) {
 	namespace = from.Namespace
 	if namespace == "" {
@@ -150,8 +150,8 @@ func targetOf(stream *imagev1.ImageStream, from *corev1.ObjectReference) (namesp
 	return namespace, name, rest
 }
 
-// read returns a stream for another stream of a project, or nil if it does not exist or the user
-// cannot pull from it.
+// read returns a stream to which a stream of the project refers. It returns nil if the stream does
+// not exist or if the user cannot pull from it.
 func (s *streams) read(ctx context.Context, namespace, name, project string) *imagev1.ImageStream {
 	if namespace != project && !s.may(ctx, namespace, name) {
 		return nil
@@ -177,8 +177,8 @@ func newEvent(event imagev1.TagEvent) *imagev1.TagEvent {
 	return &imagev1.TagEvent{Created: metav1.Now(), DockerImageReference: event.DockerImageReference, Image: event.Image}
 }
 
-// addEvent makes an image the newest of a tag, and reports whether the status has changed. If the
-// image is already the newest, it only updates the generation.
+// addEvent makes an image the newest image of a tag, and reports whether the status has changed. If
+// the image is already the newest, it only updates the generation.
 func addEvent(stream *imagev1.ImageStream, tag string, event imagev1.TagEvent) bool {
 	for i := range stream.Status.Tags {
 		list := &stream.Status.Tags[i]
@@ -210,7 +210,7 @@ func history(stream *imagev1.ImageStream, tag string) []imagev1.TagEvent {
 	return nil
 }
 
-// specTag returns a tag of the specification, or nil.
+// specTag returns a tag in the spec, or nil.
 func specTag(stream *imagev1.ImageStream, name string) *imagev1.TagReference {
 	if stream == nil {
 		return nil

@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// streamTags is the view of tags of streams, as "stream:tag": the target of a tag, and its image.
-// An update of a tag updates its stream.
+// streamTags serves the resource imagestreamtags, whose objects are named "stream:tag" and contain
+// the target and the image of a tag. An update of a tag updates its stream.
 type streamTags struct {
 	view
 	rest.TableConvertor
@@ -94,7 +94,7 @@ func (t *streamTags) tag(ctx context.Context, stream *imagev1.ImageStream, name 
 	return tag, err
 }
 
-// List returns the tags of all streams of a namespace, or of all namespaces, sorted by name.
+// List returns the tags of all streams in a namespace, or in all namespaces, sorted by name.
 func (t *streamTags) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
 	list := &imagev1.ImageStreamTagList{}
 	version, err := t.each(ctx, options, func(stream *imagev1.ImageStream, name string) error {
@@ -108,7 +108,8 @@ func (t *streamTags) List(ctx context.Context, options *metainternalversion.List
 	return list, err
 }
 
-// each visits the tags of all streams that match options, and returns their resource version.
+// each calls visit for the tags of all streams that match options. It returns the resource version
+// of the list.
 func (t *streamTags) each(ctx context.Context, options *metainternalversion.ListOptions, visit func(stream *imagev1.ImageStream, name string) error) (version string, err error) {
 	object, err := t.streams.List(ctx, &metainternalversion.ListOptions{})
 	if err != nil {
@@ -141,7 +142,8 @@ func names(stream *imagev1.ImageStream) []string {
 	return slices.Compact(all)
 }
 
-// Create adds a tag to a stream, and creates a missing stream. An existing tag is a conflict.
+// Create adds a tag to a stream. If the stream is missing, it creates the stream. It returns an
+// error if the tag exists.
 func (t *streamTags) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	tag := object.(*imagev1.ImageStreamTag)
 	streamName, name, err := t.check(tag)
@@ -174,7 +176,7 @@ func (t *streamTags) Create(ctx context.Context, object runtime.Object, validate
 	return t.change(ctx, stream, name, &metav1.UpdateOptions{DryRun: options.DryRun}, func(stream *imagev1.ImageStream) { setTag(stream, tag, name) })
 }
 
-// Update changes the target of a tag, or its annotations. It creates a missing tag.
+// Update changes the target or the annotations of a tag. If the tag is missing, it creates the tag.
 func (t *streamTags) Update(ctx context.Context, fullName string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	validate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	old, changed, missing, err := desiredTag(ctx, t, fullName, object)
@@ -204,13 +206,14 @@ func (t *streamTags) Update(ctx context.Context, fullName string, object rest.Up
 	return stored, false, err
 }
 
-// tagView is a view of the tags of streams.
+// tagView is a resource whose objects are tags of image streams.
 type tagView interface {
 	rest.Storage
 	rest.Getter
 }
 
-// desiredTag returns a tag before and after an update. A missing tag is empty before the update.
+// desiredTag returns a tag before and after an update. missing means that the tag does not exist;
+// old is then an empty object.
 func desiredTag(ctx context.Context, v tagView, name string, object rest.UpdatedObjectInfo) (old, desired runtime.Object, missing bool, err error) {
 	old, err = v.Get(ctx, name, &metav1.GetOptions{})
 	missing = apierrors.IsNotFound(err)
@@ -229,7 +232,7 @@ func (t *streamTags) Delete(ctx context.Context, fullName string, validate rest.
 	return t.deleteFrom(ctx, t, fullName, validate, options)
 }
 
-// deleteFrom implements Delete for a view of tags. validate is called with the object of the view.
+// deleteFrom implements Delete for a tagView. It calls validate with the object of the view.
 func (t *streamTags) deleteFrom(ctx context.Context, v tagView, fullName string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	tag, err := v.Get(ctx, fullName, &metav1.GetOptions{})
 	if err != nil {
@@ -252,8 +255,8 @@ func (t *streamTags) deleteFrom(ctx context.Context, v tagView, fullName string,
 	return &metav1.Status{Status: metav1.StatusSuccess}, true, nil
 }
 
-// remove removes a tag from the specification, which deletes its history, or otherwise from the
-// history.
+// remove removes a tag from the spec, which also deletes its history. If the tag is not in the
+// spec, it removes only the history.
 func (t *streamTags) remove(ctx context.Context, stream *imagev1.ImageStream, name string, options *metav1.UpdateOptions) error {
 	if specTag(stream, name) != nil {
 		stream.Spec.Tags = slices.DeleteFunc(stream.Spec.Tags, func(tag imagev1.TagReference) bool { return tag.Name == name })
@@ -263,7 +266,7 @@ func (t *streamTags) remove(ctx context.Context, stream *imagev1.ImageStream, na
 	return replace(ctx, t.status, stream, options)
 }
 
-// check rejects a tag with an invalid name or target.
+// check returns the stream and the tag in the name of a tag. It rejects an invalid name or target.
 func (t *streamTags) check(tag *imagev1.ImageStreamTag) (stream, name string, err error) {
 	stream, name, err = split(tag.Name, ":", "imageStreamTag")
 	if err != nil {

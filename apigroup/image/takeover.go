@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// newTags returns the images that tags of a stream get from other streams, and that are new to the
-// stream, by the index of the tag.
+// newTags returns the images that tags of a stream get from other streams and that are new to the
+// stream. The keys are the indexes of the tags in the spec.
 func newTags(stream, old *imagev1.ImageStream) map[int]string {
 	images := map[int]string{}
 	for i := range stream.Spec.Tags {
@@ -33,7 +33,7 @@ func newTags(stream, old *imagev1.ImageStream) map[int]string {
 	return images
 }
 
-// knows reports whether an image is in the history of any tag of a stream, which can be nil.
+// knows reports whether an image is in the history of a tag of a stream. stream can be nil.
 func knows(stream *imagev1.ImageStream, image string) bool {
 	if stream == nil {
 		return false
@@ -48,7 +48,8 @@ func knows(stream *imagev1.ImageStream, image string) bool {
 	return false
 }
 
-// checkTaken rejects images of other streams that are larger than the project allows.
+// checkTaken rejects images that the stream gets from other streams and that are larger than the
+// project allows.
 func (s *streams) checkTaken(ctx context.Context, stream, old *imagev1.ImageStream) (problems field.ErrorList) {
 	at := field.NewPath("spec", "tags")
 	limited, err := s.limits.strictest(stream.Namespace, imagev1.LimitTypeImage, corev1.ResourceStorage)
@@ -73,8 +74,8 @@ func (s *streams) checkTaken(ctx context.Context, stream, old *imagev1.ImageStre
 	return problems
 }
 
-// sizedRecords returns the records with the size of an image: its own record or, for an imported
-// index, those of its images.
+// sizedRecords returns the records that contain the size of an image: its own record or, for an
+// imported index without a size, the records of its images.
 func sizedRecords(ctx context.Context, id string, read func(context.Context, string) (*imagev1.Image, error)) ([]*imagev1.Image, error) {
 	image, err := read(ctx, id)
 	if err != nil {
@@ -98,8 +99,8 @@ func sizedRecords(ctx context.Context, id string, read func(context.Context, str
 	return images, nil
 }
 
-// image returns the record of an image. A deleted image has only its name, and a pull spec without
-// an image returns an empty record.
+// image returns the record of an image. If the record does not exist, it returns one that has only
+// the name. If id is empty, it returns an empty record.
 func (s *streams) image(ctx context.Context, id string) (*imagev1.Image, error) {
 	if id == "" {
 		return &imagev1.Image{}, nil

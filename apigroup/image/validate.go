@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Kinds of targets of tags.
+// The kinds of targets that a tag can have.
 const (
 	tagKind    = "ImageStreamTag"
 	imageKind  = "ImageStreamImage"
@@ -152,7 +152,8 @@ func validateTag(tag *imagev1.TagReference, at *field.Path) (problems field.Erro
 	return problems
 }
 
-// parse parses a reference such as "registry.example.com:5000/team/app:v1" or "app@sha256:...".
+// parse returns an error if a reference such as "registry.example.com:5000/team/app:v1" or
+// "app@sha256:..." is invalid.
 func parse(reference string) error {
 	name, id, hasID := strings.Cut(reference, "@")
 	if hasID && !digest.MatchString(id) {

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// view provides the stores for views of tags and images of streams.
+// view provides the stores for resources that present tags and images of streams.
 type view struct {
 	streams, status, images *registry.Store
 	records                 *recordCounter
@@ -32,7 +32,7 @@ func newView(deps apiserver.Deps, records *recordCounter) view {
 	}
 }
 
-// Destroy implements rest.Storage. The stores belong to their resources.
+// Destroy does nothing: the stores belong to other resources.
 func (view) Destroy() {}
 
 // NamespaceScoped implements rest.Scoper.
@@ -46,8 +46,9 @@ func (v view) stream(ctx context.Context, name string) (*imagev1.ImageStream, er
 	return object.(*imagev1.ImageStream), nil
 }
 
-// image returns an image without the fields for registries. A deleted image has only its name. An
-// event without an image returns an empty image.
+// image returns the image of an event, without the manifest and the configuration. If the image is
+// deleted, the result has only the name and the pull spec. If the event has no image, it has only
+// the digest and the pull spec in the event.
 func (v view) image(ctx context.Context, event imagev1.TagEvent) (imagev1.Image, error) {
 	if event.Image == "" {
 		parsed, _ := record.ParseReference(event.DockerImageReference)
@@ -69,9 +70,9 @@ func (v view) image(ctx context.Context, event imagev1.TagEvent) (imagev1.Image,
 	return image, nil
 }
 
-// keep stores the record of an image for the project of the request, or completes the stored
-// record. Only a record with a manifest, or from the registry that has the image, completes another
-// record.
+// keep stores the record of an image for the project of the request. If the record exists, keep
+// completes it, but only with a record that has a manifest or that comes from the registry that
+// stores the image.
 func (v view) keep(ctx context.Context, image *imagev1.Image, dryRun []string) error {
 	project := request.NamespaceValue(ctx)
 	ctx = context.WithValue(request.WithNamespace(ctx, ""), completion{}, true)
@@ -94,7 +95,7 @@ func (v view) keep(ctx context.Context, image *imagev1.Image, dryRun []string) e
 	return err
 }
 
-// metadata returns the metadata of an object that is part of a stream.
+// metadata returns the metadata of an object that presents part of a stream.
 func metadata(stream *imagev1.ImageStream, name string, created metav1.Time) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: stream.Namespace, Name: name, UID: stream.UID, ResourceVersion: stream.ResourceVersion,
@@ -112,7 +113,8 @@ func split(name, separator, kind string) (stream, rest string, err error) {
 	return stream, rest, nil
 }
 
-// streamImages is the view of images of streams, as "stream@id". The ID can be abbreviated.
+// streamImages serves the resource imagestreamimages, whose objects are named "stream@id". The ID
+// can be abbreviated.
 type streamImages struct {
 	view
 	rest.TableConvertor

@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	// firstInterval is the time between the first readings, so that usage is known soon: the CPU
-	// usage of a node needs two readings.
+	// firstInterval is the interval between the first readings. It is short, because the CPU usage of
+	// a node can be computed only after two readings.
 	firstInterval = 5 * time.Second
-	// readTimeout limits the reading of one node.
+	// readTimeout limits the time to read one node.
 	readTimeout = 10 * time.Second
-	// maxReading limits the size of a reading. 250 pods of two containers need 250 KB.
+	// maxReading limits the size of a reading in bytes. 250 pods with two containers each need 250 KB.
 	maxReading = 16 << 20
-	// concurrency limits the nodes that are read at the same time.
+	// concurrency limits the number of nodes that are read at the same time.
 	concurrency = 20
 )
 
-// Collector is the component that reads the usage from the kubelets.
+// Collector is the component that reads CPU and memory usage from the kubelets.
 type Collector struct {
 	Deps  *controller.Deps
 	Usage *Usage
@@ -38,7 +38,7 @@ type Collector struct {
 // Name returns the component's name.
 func (c *Collector) Name() string { return "resource-metrics" }
 
-// Run reads all nodes in intervals until ctx ends.
+// Run reads all nodes periodically until ctx is done.
 func (c *Collector) Run(ctx context.Context, ready func()) error {
 	ready()
 	for {
@@ -55,7 +55,8 @@ func (c *Collector) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// collect reads all nodes. A node that does not answer has no usage until it does.
+// collect reads all nodes. A node that does not respond has no usage until the next successful
+// reading.
 func (c *Collector) collect(ctx context.Context) {
 	nodes, err := c.Deps.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
@@ -80,13 +81,13 @@ func (c *Collector) collect(ctx context.Context) {
 			return nil
 		})
 	}
-	_ = group.Wait() // the readings return no error
+	_ = group.Wait() // the functions return no errors
 	if ctx.Err() == nil {
 		c.Usage.storage.Store(batch)
 	}
 }
 
-// read returns the kubelet's /metrics/resource.
+// read returns the content of the kubelet's /metrics/resource.
 func (c *Collector) read(ctx context.Context, node string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

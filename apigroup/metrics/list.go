@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// columns returns the columns of metrics-server's tables after the name.
+// columns returns the columns that metrics-server's tables have after the name.
 func columns[T apiserver.Object](usage func(T) corev1.ResourceList, window func(T) metav1.Duration) []apiserver.Column[T] {
 	quantity := func(name corev1.ResourceName) func(T) any {
 		return func(object T) any {
@@ -35,7 +35,7 @@ func labelSelector(options *internalversion.ListOptions) labels.Selector {
 	return options.LabelSelector
 }
 
-// selected returns the objects that the field selector of options selects, sorted by namespace and
+// selected returns the objects that match the field selector in options, sorted by namespace and
 // name.
 func selected[T metav1.Object](list []T, options *internalversion.ListOptions) []T {
 	if options != nil && options.FieldSelector != nil {

@@ -1,5 +1,5 @@
-// Package metrics serves the API group metrics.k8s.io: the CPU and memory that nodes and pods use.
-// `oc adm top` and HorizontalPodAutoscalers read it. The latest two readings are kept in memory.
+// Package metrics serves the API group metrics.k8s.io: the CPU and memory usage of nodes and pods,
+// which `oc adm top` and HorizontalPodAutoscalers read. It keeps the latest two readings in memory.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, sections 2.1.4 and 7.1.2; the
 // group is that of metrics-server, whose storage computes the usage.
@@ -25,7 +25,7 @@ type Usage struct{ storage storage.Storage }
 // NewUsage returns an empty Usage.
 func NewUsage() *Usage { return &Usage{storage.NewStorage(interval)} }
 
-// Feature returns the API group, which serves what usage contains.
+// Feature returns the API group, which serves the contents of usage.
 func Feature(usage *Usage) apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: v1beta1.SchemeGroupVersion,

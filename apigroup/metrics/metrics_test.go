@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// reading is what a kubelet serves, with CPU seconds that depend on the time.
+// reading returns what a kubelet serves at a time, with cpu as the CPU seconds.
 func reading(at time.Time, cpu float64) string {
 	ms := at.UnixMilli()
 	return fmt.Sprintf(`# HELP node_cpu_usage_seconds_total Cumulative cpu time
@@ -56,7 +56,7 @@ func store(t *testing.T, usage *Usage, text string) {
 	usage.storage.Store(batch)
 }
 
-// serve returns the views of a cluster with the node host1 and two pods.
+// serve returns the resources for a cluster with the node host1 and two pods.
 func serve(t *testing.T, usage *Usage) (*nodes, *pods) {
 	t.Helper()
 	client := fake.NewClientset(

@@ -40,7 +40,7 @@ func newPods(deps apiserver.Deps, usage *Usage) *pods {
 	}
 }
 
-// sum returns the usage of all containers of a pod.
+// sum returns the total usage of a pod's containers.
 func sum(pod *v1beta1.PodMetrics) corev1.ResourceList {
 	total := corev1.ResourceList{}
 	for _, container := range pod.Containers {
@@ -56,7 +56,7 @@ func sum(pod *v1beta1.PodMetrics) corev1.ResourceList {
 // NewList creates an empty list.
 func (p *pods) NewList() runtime.Object { return &v1beta1.PodMetricsList{} }
 
-// Get returns the usage of a pod. A pod without two readings is not found.
+// Get returns the usage of a pod. It returns a not-found error until the pod has two readings.
 func (p *pods) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	pod, err := p.lister.Pods(request.NamespaceValue(ctx)).Get(name)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package network serves the API group network.openshift.io, the objects of OpenShift 3's
-// software-defined network: the cluster's network, the subnets of hosts, the network IDs of
+// software-defined network: the cluster's networks, the subnets of hosts, the network IDs of
 // projects, and the egress firewalls of projects.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 8; the wire types are
@@ -7,28 +7,33 @@
 package network
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	networkv1 "github.com/openshift/api/network/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Feature returns the API group.
-func Feature() apiserver.Feature {
+// Feature returns the API group. network is the content of the ClusterNetwork "default".
+func Feature(network networkv1.ClusterNetwork) apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: networkv1.GroupVersion,
 		Install:      networkv1.Install,
 		Legacy:       networkv1.DeprecatedInstallWithoutGroup,
-		Resources:    []apiserver.Served{clusterNetworks(), hostSubnets(), netNamespaces(), egressNetworkPolicies()},
+		Resources:    []apiserver.Served{clusterNetworks(network), hostSubnets(), netNamespaces(network.PluginName), egressNetworkPolicies()},
 	}}}
 }
 
-func clusterNetworks() apiserver.Served {
+func clusterNetworks(configured networkv1.ClusterNetwork) apiserver.Served {
 	type network = *networkv1.ClusterNetwork
 	return apiserver.Resource[network]{
-		Plural: "clusternetworks", Validate: validateClusterNetwork,
+		Plural: "clusternetworks",
+		Validate: func(_ context.Context, network, _ *networkv1.ClusterNetwork) field.ErrorList {
+			return validateClusterNetwork(network, configured)
+		},
 		Columns: []apiserver.Column[network]{
 			{Name: "Cluster Networks", Description: "Networks of pods, with the length of a host's subnet", Value: func(n network) any {
 				var texts []string
@@ -57,10 +62,13 @@ func hostSubnets() apiserver.Served {
 	}
 }
 
-func netNamespaces() apiserver.Served {
+func netNamespaces(pluginName string) apiserver.Served {
 	type namespace = *networkv1.NetNamespace
 	return apiserver.Resource[namespace]{
-		Plural: "netnamespaces", Validate: validateNetNamespace,
+		Plural: "netnamespaces",
+		Validate: func(_ context.Context, namespace, old *networkv1.NetNamespace) field.ErrorList {
+			return validateNetNamespace(namespace, old, pluginName)
+		},
 		Columns: []apiserver.Column[namespace]{
 			{Name: "NetID", Description: "Network ID of the project", Value: func(n namespace) any { return int64(n.NetID) }},
 			{Name: "Egress IPs", Description: "Source addresses of the project's outgoing traffic", Value: func(n namespace) any { return list(n.EgressIPs) }},

@@ -7,6 +7,8 @@ import (
 	networkv1 "github.com/openshift/api/network/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
 func check(t *testing.T, name string, errs field.ErrorList, want ...string) {
@@ -41,21 +43,28 @@ func TestClusterNetworks(t *testing.T) {
 		"forms that differ": {func(n network) { n.Network, n.HostSubnetLength = "10.192.0.0/14", 9 }, []string{"clusterNetworks[0]"}},
 	} {
 		n := &networkv1.ClusterNetwork{ServiceNetwork: "172.30.0.0/16", ClusterNetworks: []networkv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/14", HostSubnetLength: 9}}}
-		n.Name = networkv1.ClusterNetworkDefault
+		n.Name = "other"
 		tt.change(n)
-		check(t, name, validateClusterNetwork(t.Context(), n, nil), tt.want...)
+		check(t, name, validateClusterNetwork(n, networkv1.ClusterNetwork{}), tt.want...)
 	}
 }
 
-func TestDefaultNetworkIsImmutable(t *testing.T) {
-	old := &networkv1.ClusterNetwork{ServiceNetwork: "172.30.0.0/16", ClusterNetworks: []networkv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/14", HostSubnetLength: 9}}}
-	old.Name = networkv1.ClusterNetworkDefault
-	changed := old.DeepCopy()
+func TestDefaultNetworkIsThatOfTheConfiguration(t *testing.T) {
+	configured := &networkv1.ClusterNetwork{
+		ServiceNetwork: "172.30.0.0/16", PluginName: networkplugin.Subnet,
+		ClusterNetworks: []networkv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/14", HostSubnetLength: 9}},
+	}
+	configured.Name = networkv1.ClusterNetworkDefault
+	check(t, "same", validateClusterNetwork(configured, *configured))
+	changed := configured.DeepCopy()
 	changed.ServiceNetwork = "172.31.0.0/16"
-	check(t, "services", validateClusterNetwork(t.Context(), changed, old), "metadata.name")
-	larger := old.DeepCopy()
-	larger.MTU = ptr.To[uint32](1400)
-	check(t, "MTU", validateClusterNetwork(t.Context(), larger, old))
+	check(t, "services", validateClusterNetwork(changed, *configured), "metadata.name")
+	changed = configured.DeepCopy()
+	changed.PluginName = networkplugin.Multitenant
+	check(t, "plug-in", validateClusterNetwork(changed, *configured), "metadata.name")
+	changed = configured.DeepCopy()
+	changed.MTU = ptr.To[uint32](1400)
+	check(t, "MTU", validateClusterNetwork(changed, *configured))
 }
 
 func TestHostSubnets(t *testing.T) {
@@ -64,11 +73,13 @@ func TestHostSubnets(t *testing.T) {
 		change func(subnet)
 		want   []string
 	}{
-		"plain":          {func(subnet) {}, nil},
-		"other name":     {func(s subnet) { s.Host = "other" }, []string{"host"}},
-		"no subnet":      {func(s subnet) { s.Subnet = "" }, []string{"subnet"}},
-		"subnet to come": {func(s subnet) { s.Subnet, s.Annotations = "", map[string]string{assignSubnet: "true"} }, nil},
-		"no address":     {func(s subnet) { s.HostIP = "node" }, []string{"hostIP"}},
+		"plain":      {func(subnet) {}, nil},
+		"other name": {func(s subnet) { s.Host = "other" }, []string{"host"}},
+		"no subnet":  {func(s subnet) { s.Subnet = "" }, []string{"subnet"}},
+		"subnet to come": {func(s subnet) {
+			s.Subnet, s.Annotations = "", map[string]string{networkv1.AssignHostSubnetAnnotation: "true"}
+		}, nil},
+		"no address": {func(s subnet) { s.HostIP = "node" }, []string{"hostIP"}},
 		"egress": {func(s subnet) {
 			s.EgressIPs, s.EgressCIDRs = []networkv1.HostSubnetEgressIP{"x"}, []networkv1.HostSubnetEgressCIDR{"y"}
 		}, []string{"egressIPs[0]", "egressCIDRs[0]"}},
@@ -85,10 +96,46 @@ func TestHostSubnets(t *testing.T) {
 }
 
 func TestNetNamespaces(t *testing.T) {
-	for id, want := range map[uint32][]string{0: nil, 9: {"netid"}, 10: nil, maxNetID: nil, maxNetID + 1: {"netid"}} {
-		check(t, "identity", validateNetNamespace(t.Context(), &networkv1.NetNamespace{NetID: id}, nil), want...)
+	for id, want := range map[uint32][]string{0: nil, 9: {"netid"}, 10: nil, networkplugin.LastID: nil, networkplugin.LastID + 1: {"netid"}} {
+		check(t, "identity", validateNetNamespace(&networkv1.NetNamespace{NetID: id}, nil, ""), want...)
 	}
-	check(t, "name", validateNetNamespace(t.Context(), &networkv1.NetNamespace{NetName: "other", EgressIPs: []networkv1.NetNamespaceEgressIP{"x"}}, nil), "netname", "egressIPs[0]")
+	check(t, "name", validateNetNamespace(&networkv1.NetNamespace{NetName: "other", EgressIPs: []networkv1.NetNamespaceEgressIP{"x"}}, nil, ""), "netname", "egressIPs[0]")
+	check(t, "default", validateNetNamespace(namespace("default", 10, ""), nil, ""), "netid")
+}
+
+// namespace returns a NetNamespace that requests a change, unless that is empty.
+func namespace(name string, id uint32, change string) *networkv1.NetNamespace {
+	n := &networkv1.NetNamespace{NetName: name, NetID: id}
+	n.Name = name
+	if change != "" {
+		n.Annotations = map[string]string{networkv1.ChangePodNetworkAnnotation: change}
+	}
+	return n
+}
+
+func TestRequestsForChangesOfNetworks(t *testing.T) {
+	const at = "metadata.annotations[pod.network.openshift.io/multitenant.change-network]"
+	for _, tt := range []struct {
+		project, change, plugin string
+		want                    []string
+	}{
+		{"shop", "isolate", networkplugin.Multitenant, nil},
+		{"shop", "join:bank", networkplugin.Multitenant, nil},
+		{"default", "global", networkplugin.Multitenant, nil},
+		{"shop", "split", networkplugin.Multitenant, []string{at}},
+		{"default", "isolate", networkplugin.Multitenant, []string{at}},
+		{"default", "join:shop", networkplugin.Multitenant, []string{at}},
+		{"shop", "isolate", networkplugin.NetworkPolicy, []string{at}},
+		{"shop", "isolate", networkplugin.Subnet, []string{at}},
+	} {
+		id := uint32(12)
+		if tt.project == "default" {
+			id = 0
+		}
+		request := namespace(tt.project, id, tt.change)
+		check(t, tt.project+" "+tt.change+" "+tt.plugin, validateNetNamespace(request, nil, tt.plugin), tt.want...)
+		check(t, "unchanged "+tt.change, validateNetNamespace(request, request, tt.plugin))
+	}
 }
 
 func TestEgressNetworkPolicies(t *testing.T) {
@@ -103,7 +150,11 @@ func TestEgressNetworkPolicies(t *testing.T) {
 		"nowhere":     {networkv1.EgressNetworkPolicyRule{Type: "Allow"}, []string{"spec.egress[0].to"}},
 		"both":        {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{CIDRSelector: "1.2.3.0/24", DNSName: "a"}}, []string{"spec.egress[0].to"}},
 		"bad network": {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{CIDRSelector: "1.2.3.4/24"}}, []string{"spec.egress[0].to.cidrSelector"}},
-		"bad name":    {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{DNSName: "*.example.com"}}, []string{"spec.egress[0].to.dnsName"}},
+		"wildcard":    {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{DNSName: "*.example.com"}}, nil},
+		"bad name":    {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{DNSName: "a_b.example.com"}}, []string{"spec.egress[0].to.dnsName"}},
+		"bare star":   {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{DNSName: "*"}}, []string{"spec.egress[0].to.dnsName"}},
+		"inner star":  {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{DNSName: "a.*.example.com"}}, []string{"spec.egress[0].to.dnsName"}},
+		"script":      {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{DNSName: "a\"; flush ruleset; #"}}, []string{"spec.egress[0].to.dnsName"}},
 	} {
 		policy := &networkv1.EgressNetworkPolicy{Spec: networkv1.EgressNetworkPolicySpec{Egress: []networkv1.EgressNetworkPolicyRule{tt.rule}}}
 		check(t, name, validateEgressNetworkPolicy(t.Context(), policy, nil), tt.want...)
@@ -112,6 +163,6 @@ func TestEgressNetworkPolicies(t *testing.T) {
 
 func TestListFormat(t *testing.T) {
 	if got := list([]networkv1.HostSubnetEgressIP{"192.0.2.1", "192.0.2.2"}); got != `["192.0.2.1", "192.0.2.2"]` {
-		t.Errorf("printed %s", got)
+		t.Errorf("the table is %s", got)
 	}
 }

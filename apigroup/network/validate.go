@@ -3,24 +3,24 @@ package network
 import (
 	"context"
 	"net/netip"
+	"strconv"
+	"strings"
 
 	networkv1 "github.com/openshift/api/network/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-const (
-	// maxNetID is the largest virtual network ID, which has 24 bits. ID 0 is global. The other IDs
-	// below firstNetID are reserved.
-	maxNetID, firstNetID = 1<<24 - 1, 10
-	// maxEgressRules limits the rules of an egress firewall.
-	maxEgressRules = 1000
-	// assignSubnet is the annotation of a HostSubnet that requests a subnet.
-	assignSubnet = "pod.network.openshift.io/assign-subnet"
-)
+// maxEgressRules limits the number of rules in an egress firewall.
+const maxEgressRules = 1000
 
-func validateClusterNetwork(_ context.Context, network, old *networkv1.ClusterNetwork) (errs field.ErrorList) {
+// validateClusterNetwork checks a ClusterNetwork. The one named "default" is that of the
+// configuration.
+func validateClusterNetwork(network *networkv1.ClusterNetwork, configured networkv1.ClusterNetwork) (errs field.ErrorList) {
 	service, prefixErrs := prefix(network.ServiceNetwork, field.NewPath("serviceNetwork"))
 	errs = append(errs, prefixErrs...)
 	entries := network.ClusterNetworks
@@ -52,15 +52,16 @@ func validateClusterNetwork(_ context.Context, network, old *networkv1.ClusterNe
 	if mtu := network.MTU; mtu != nil && (*mtu < 576 || *mtu > 65536) {
 		errs = append(errs, field.Invalid(field.NewPath("mtu"), *mtu, "must be between 576 and 65536"))
 	}
-	if old != nil && network.Name == networkv1.ClusterNetworkDefault && !apiequality.Semantic.DeepEqual(networks(network), networks(old)) {
-		errs = append(errs, field.Forbidden(field.NewPath("metadata", "name"), "the default network cannot be changed"))
+	if network.Name == networkv1.ClusterNetworkDefault && !apiequality.Semantic.DeepEqual(networks(network), networks(&configured)) {
+		errs = append(errs, field.Forbidden(field.NewPath("metadata", "name"),
+			"the default network cannot be changed through the API; change networkConfig in master-config.yaml and restart the control plane"))
 	}
 	return errs
 }
 
-// networks returns the immutable fields of the default network.
+// networks returns the fields of the default network that the configuration contains.
 func networks(n *networkv1.ClusterNetwork) []any {
-	return []any{n.Network, n.HostSubnetLength, n.ServiceNetwork, n.ClusterNetworks, n.PluginName}
+	return []any{n.Network, n.HostSubnetLength, n.ServiceNetwork, n.ClusterNetworks, n.PluginName, n.VXLANPort}
 }
 
 func validateEntry(entry networkv1.ClusterNetworkEntry, service netip.Prefix, at, length *field.Path) field.ErrorList {
@@ -82,10 +83,16 @@ func validateEntry(entry networkv1.ClusterNetworkEntry, service netip.Prefix, at
 
 func validateHostSubnet(_ context.Context, subnet, old *networkv1.HostSubnet) (errs field.ErrorList) {
 	errs = append(errs, same(subnet.Host, subnet.Name, field.NewPath("host"))...)
-	_, choose := subnet.Annotations[assignSubnet]
+	_, choose := subnet.Annotations[networkv1.AssignHostSubnetAnnotation]
 	if subnet.Subnet != "" || !choose {
 		_, prefixErrs := prefix(subnet.Subnet, field.NewPath("subnet"))
 		errs = append(errs, prefixErrs...)
+	}
+	if text, fixed := subnet.Annotations[networkv1.FixedVNIDHostAnnotation]; fixed {
+		if _, err := strconv.ParseUint(text, 10, 24); err != nil {
+			errs = append(errs, field.Invalid(field.NewPath("metadata", "annotations").Key(networkv1.FixedVNIDHostAnnotation), text,
+				"must be a network ID between 0 and 16777215"))
+		}
 	}
 	errs = append(errs, address(subnet.HostIP, field.NewPath("hostIP"))...)
 	for i, ip := range subnet.EgressIPs {
@@ -101,13 +108,31 @@ func validateHostSubnet(_ context.Context, subnet, old *networkv1.HostSubnet) (e
 	return errs
 }
 
-func validateNetNamespace(_ context.Context, namespace, _ *networkv1.NetNamespace) (errs field.ErrorList) {
+func validateNetNamespace(namespace, old *networkv1.NetNamespace, pluginName string) (errs field.ErrorList) {
 	errs = append(errs, same(namespace.NetName, namespace.Name, field.NewPath("netname"))...)
-	if id := namespace.NetID; id > maxNetID || id > 0 && id < firstNetID {
+	if id := namespace.NetID; id > networkplugin.LastID || id > networkplugin.GlobalID && id < networkplugin.FirstID {
 		errs = append(errs, field.Invalid(field.NewPath("netid"), id, "must be 0 (global) or between 10 and 16777215"))
+	}
+	if namespace.Name == metav1.NamespaceDefault && namespace.NetID != networkplugin.GlobalID {
+		errs = append(errs, field.Invalid(field.NewPath("netid"), namespace.NetID, "the project default is always global: must be 0"))
 	}
 	for i, ip := range namespace.EgressIPs {
 		errs = append(errs, address(string(ip), field.NewPath("egressIPs").Index(i))...)
+	}
+	// An unchanged request is valid, so that the object can change after a change of the plug-in.
+	text, requested := namespace.Annotations[networkv1.ChangePodNetworkAnnotation]
+	if !requested || old != nil && old.Annotations[networkv1.ChangePodNetworkAnnotation] == text {
+		return errs
+	}
+	at := field.NewPath("metadata", "annotations").Key(networkv1.ChangePodNetworkAnnotation)
+	change, err := networkplugin.ParseChange(text)
+	switch {
+	case pluginName != networkplugin.Multitenant:
+		errs = append(errs, field.Forbidden(at, "the network of a project can be changed only with the network plug-in "+networkplugin.Multitenant))
+	case err != nil:
+		errs = append(errs, field.Invalid(at, text, err.Error()))
+	case namespace.Name == metav1.NamespaceDefault && change.Action != networkplugin.Global:
+		errs = append(errs, field.Forbidden(at, "the project default is always global"))
 	}
 	return errs
 }
@@ -131,14 +156,15 @@ func validateEgressNetworkPolicy(_ context.Context, policy, _ *networkv1.EgressN
 		case to.CIDRSelector != "":
 			_, prefixErrs := prefix(to.CIDRSelector, in.Child("to", "cidrSelector"))
 			errs = append(errs, prefixErrs...)
-		case len(validation.IsDNS1123Subdomain(to.DNSName)) > 0:
-			errs = append(errs, field.Invalid(in.Child("to", "dnsName"), to.DNSName, "must conform to DNS 952 subdomain conventions"))
+		case len(validation.IsDNS1123Subdomain(strings.TrimPrefix(to.DNSName, "*."))) > 0:
+			errs = append(errs, field.Invalid(in.Child("to", "dnsName"), to.DNSName,
+				"must be a DNS name such as www.example.com, or *.example.com for all names below a domain"))
 		}
 	}
 	return errs
 }
 
-// prefix parses a network. Its host bits must be zero.
+// prefix parses a network in CIDR notation. Its host bits must be zero.
 func prefix(text string, at *field.Path) (netip.Prefix, field.ErrorList) {
 	if text == "" {
 		return netip.Prefix{}, field.ErrorList{field.Required(at, "a network such as 10.128.0.0/14")}

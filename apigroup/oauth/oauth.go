@@ -25,7 +25,7 @@ func Feature() apiserver.Feature {
 	}}}
 }
 
-// clients is the resource oauthclients.oauth.openshift.io.
+// clients returns the resource oauthclients.oauth.openshift.io.
 func clients() apiserver.Served {
 	return apiserver.Resource[*oauthv1.OAuthClient]{
 		Plural:    "oauthclients",
@@ -51,7 +51,7 @@ func maxAge(seconds *int32) string {
 	return (time.Duration(*seconds) * time.Second).String()
 }
 
-// authorizations is the resource oauthclientauthorizations.oauth.openshift.io.
+// authorizations returns the resource oauthclientauthorizations.oauth.openshift.io.
 func authorizations() apiserver.Served {
 	return apiserver.Resource[*oauthv1.OAuthClientAuthorization]{
 		Plural:    "oauthclientauthorizations",
@@ -70,8 +70,8 @@ func authorizations() apiserver.Served {
 	}
 }
 
-// codes is the resource oauthauthorizetokens.oauth.openshift.io: authorization codes. The store
-// deletes expired codes.
+// codes returns the resource oauthauthorizetokens.oauth.openshift.io, which contains authorization
+// codes. The store deletes expired codes.
 func codes() apiserver.Served {
 	return apiserver.Resource[*oauthv1.OAuthAuthorizeToken]{
 		Plural:    "oauthauthorizetokens",
@@ -94,7 +94,8 @@ func codes() apiserver.Served {
 	}
 }
 
-// tokens is the resource oauthaccesstokens.oauth.openshift.io. The store deletes expired tokens.
+// tokens returns the resource oauthaccesstokens.oauth.openshift.io. The store deletes expired
+// tokens.
 func tokens() apiserver.Served {
 	return apiserver.Resource[*oauthv1.OAuthAccessToken]{
 		Plural:    "oauthaccesstokens",
@@ -122,7 +123,8 @@ func tokenColumns() []apiserver.Column[*oauthv1.OAuthAccessToken] {
 	}
 }
 
-// end returns the expiration time of an object that was created at a time; 0 seconds means never.
+// end formats the expiration time of an object that expires the given seconds after its creation. 0
+// seconds mean never.
 func end(created time.Time, seconds int64) string {
 	if seconds == 0 {
 		return "never"
@@ -133,5 +135,5 @@ func end(created time.Time, seconds int64) string {
 	return created.Add(time.Duration(seconds) * time.Second).UTC().Format(time.RFC3339)
 }
 
-// maxSeconds is the longest time that a time.Duration can represent, rounded down.
+// maxSeconds is the maximum number of seconds that a time.Duration can represent, rounded down.
 const maxSeconds = 1 << 33

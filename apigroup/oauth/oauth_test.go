@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// paths returns the fields of errors.
+// paths returns the fields that errors name, separated by spaces.
 func paths(errs field.ErrorList) string {
 	var list []string
 	for _, err := range errs {
@@ -44,7 +44,7 @@ func TestClientsAreValidated(t *testing.T) {
 	}
 }
 
-// token returns a token as the server creates it.
+// token returns a token with the fields that the OAuth server sets.
 func token() *oauthv1.OAuthAccessToken {
 	return &oauthv1.OAuthAccessToken{
 		ObjectMeta: metav1.ObjectMeta{Name: "sha256~" + strings.Repeat("A", 43)}, ClientName: "demo", UserName: "alice", UserUID: "1",
@@ -76,7 +76,7 @@ func TestValidateTokenRejectsInvalidAndChangedTokens(t *testing.T) {
 	if errs := validateToken(t.Context(), unlimited, nil); len(errs) > 0 {
 		t.Errorf("a token without scopes: %v", errs)
 	}
-	// A request has the type, the stored object does not.
+	// An object in a request has TypeMeta, the stored object does not.
 	typed := token()
 	typed.TypeMeta = metav1.TypeMeta{APIVersion: "oauth.openshift.io/v1", Kind: "OAuthAccessToken"}
 	if errs := validateToken(t.Context(), typed, token()); len(errs) > 0 {

@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// ownTokens is the resource useroauthaccesstokens.oauth.openshift.io: each user can list and revoke
-// their own access tokens. It excludes tokens whose name is the token itself.
+// ownTokens returns the resource useroauthaccesstokens.oauth.openshift.io, with which users list
+// and revoke their own access tokens. It excludes tokens whose name is the token itself.
 func ownTokens() apiserver.Served {
 	return apiserver.Virtual{Plural: "useroauthaccesstokens", New: func(deps apiserver.Deps) (rest.Storage, error) {
 		return &own{Unstored: apiserver.Unstored[*oauthv1.UserOAuthAccessToken]{Singular: "useroauthaccesstoken"}, stores: deps.Stores, table: apiserver.Table(tokenColumns())}, nil
@@ -47,7 +47,7 @@ var (
 // NewList creates an empty list.
 func (o *own) NewList() runtime.Object { return &oauthv1.UserOAuthAccessTokenList{} }
 
-// ConvertToTable returns the same table as the resource of all tokens.
+// ConvertToTable returns a table with the columns of oauthaccesstokens.
 func (o *own) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	switch typed := object.(type) {
 	case *oauthv1.UserOAuthAccessToken:
@@ -64,8 +64,8 @@ func (o *own) ConvertToTable(ctx context.Context, object, options runtime.Object
 
 func (o *own) store() *registry.Store { return o.stores[oauthv1.Resource("oauthaccesstokens")] }
 
-// requester returns the user of a request. A user without a UID, such as a component of the cluster
-// that watches every resource, has no tokens.
+// requester returns the user of a request. A user without a UID has no tokens. An example is a
+// component of the cluster that watches every resource.
 func requester(ctx context.Context) (user.Info, error) {
 	u, ok := request.UserFrom(ctx)
 	if !ok {
@@ -74,7 +74,7 @@ func requester(ctx context.Context) (user.Info, error) {
 	return u, nil
 }
 
-// mine reports whether a user can see a token.
+// mine reports whether a token belongs to a user and its name is a hash.
 func mine(token *oauthv1.OAuthAccessToken, u user.Info) bool {
 	return strings.HasPrefix(token.Name, hashPrefix) && u.GetUID() != "" && token.UserName == u.GetName() && token.UserUID == u.GetUID()
 }
@@ -108,7 +108,7 @@ func (o *own) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runti
 	return (*oauthv1.UserOAuthAccessToken)(token), nil
 }
 
-// narrowed returns options that select only the user's tokens.
+// narrowed returns options that also restrict the selection to the user's tokens.
 func narrowed(options *internalversion.ListOptions, u user.Info) *internalversion.ListOptions {
 	narrow := options.DeepCopy()
 	if narrow == nil {
@@ -158,8 +158,8 @@ func (o *own) Watch(ctx context.Context, options *internalversion.ListOptions) (
 	return watch.Filter(all, func(event watch.Event) (watch.Event, bool) { return visible(event, u) }), nil
 }
 
-// visible converts an event for a user, and reports whether the user can see it. The store wraps an
-// object that several watchers get.
+// visible converts an event for a user, and reports whether the user may see it. It unwraps
+// objects, because the store wraps those that several watchers share.
 func visible(event watch.Event, u user.Info) (watch.Event, bool) {
 	if wrapped, ok := event.Object.(runtime.CacheableObject); ok {
 		event.Object = wrapped.GetObject()

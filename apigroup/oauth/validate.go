@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// minTokenName is the minimum length of the name of a code or token: shorter names could be
+	// minTokenName is the minimum length of the name of a code or token. Shorter names could be
 	// guessed.
 	minTokenName = 32
-	// hashPrefix is the prefix of the name of a token that is stored as its hash. The hash has
+	// hashPrefix is the prefix of the name of a token that is stored under its hash. The hash has
 	// hashLength characters.
 	hashPrefix = "sha256~"
 	hashLength = 43
@@ -117,7 +117,7 @@ func validateRedirect(at *field.Path, address string) field.ErrorList {
 	return nil
 }
 
-// validateScopes requires at least one scope, and checks each.
+// validateScopes requires at least one scope, and validates each.
 func validateScopes(scopes []string) (errs field.ErrorList) {
 	at := field.NewPath("scopes")
 	if len(scopes) == 0 {
@@ -170,7 +170,7 @@ func validateCode(_ context.Context, code, old *oauthv1.OAuthAuthorizeToken) fie
 
 func validateToken(_ context.Context, token, old *oauthv1.OAuthAccessToken) field.ErrorList {
 	errs := validateParties(token.ClientName, token.UserName, token.UserUID)
-	if len(token.Scopes) > 0 { // without scopes it has all rights of its user
+	if len(token.Scopes) > 0 { // without scopes it has all permissions of its user
 		errs = append(errs, validateScopes(token.Scopes)...)
 	}
 	errs = append(errs, validateAge(token.ExpiresIn)...)
@@ -192,7 +192,7 @@ func validateToken(_ context.Context, token, old *oauthv1.OAuthAccessToken) fiel
 	return errs
 }
 
-// validateLengths limits the texts that clients choose.
+// validateLengths limits the length of texts that clients choose.
 func validateLengths(texts map[string]string, scopes []string) (errs field.ErrorList) {
 	texts["scopes"] = strings.Join(scopes, " ")
 	for name, text := range texts {
@@ -211,7 +211,7 @@ func validateAge(seconds int64) field.ErrorList {
 	return nil
 }
 
-// unchanged rejects a change of what a code or token grants.
+// unchanged rejects changes of a code, token or grant.
 func unchanged(previous, current runtime.Object) field.ErrorList {
 	if apiequality.Semantic.DeepEqual(previous, current) {
 		return nil
@@ -219,7 +219,7 @@ func unchanged(previous, current runtime.Object) field.ErrorList {
 	return field.ErrorList{field.Forbidden(nil, "a grant is immutable; delete it, and request another one")}
 }
 
-// expire makes the store delete codes and tokens at their expiration.
+// expire makes the store delete codes and tokens when they expire.
 func expire(_ apiserver.Deps, store *registry.Store) {
 	store.TTLFunc = func(object runtime.Object, existing uint64, update bool) (uint64, error) {
 		if update {

@@ -18,15 +18,15 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Controller creates the missing service accounts for builds and deployments in every project, with
-// their roles, and removes Slipway's finalizer from projects that are being deleted.
+// Controller creates the service accounts for builds and deployments that a project lacks, grants
+// them their roles, and removes Slipway's finalizer from projects that are being deleted.
 //
 // Source: OpenShift 3.11 Cluster Administration, 9.4 (managed service accounts and their roles) and
 // 10.2.3 (local role bindings).
 type Controller struct {
-	// Deps has the shared clients and caches.
+	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
-	// Accounts are the names of the service accounts of each project
+	// Accounts are the names of the service accounts that each project gets
 	// (serviceAccountConfig.managedNames).
 	Accounts []string
 
@@ -38,7 +38,7 @@ type Controller struct {
 // Name returns the component's name.
 func (c *Controller) Name() string { return "projects" }
 
-// Run reconciles projects until ctx ends. It calls ready when its caches are full.
+// Run reconciles projects until ctx is done. It calls ready when its caches are synced.
 func (c *Controller) Run(ctx context.Context, ready func()) error {
 	c.client = c.Deps.Kube
 	manager := controller.Manager{c.controller()}
@@ -46,7 +46,7 @@ func (c *Controller) Run(ctx context.Context, ready func()) error {
 	return manager.Run(ctx, ready)
 }
 
-// controller returns the controller of projects. A key is the name of a namespace.
+// controller returns the controller of projects. Its keys are the names of namespaces.
 func (c *Controller) controller() controller.Controller {
 	core := c.Deps.Informers.Core().V1()
 	namespaces, accounts := core.Namespaces(), core.ServiceAccounts()
@@ -64,12 +64,12 @@ func (c *Controller) controller() controller.Controller {
 const (
 	// workers is the number of projects that are reconciled at the same time.
 	workers = 4
-	// minBackoff is short, since most errors are conflicts with other clients.
+	// minBackoff is short, because most errors are conflicts with other clients.
 	minBackoff = 5 * time.Millisecond
 )
 
-// namespaceOfDeleted returns the namespace of a service account that is missing in the cache and
-// that each project has.
+// namespaceOfDeleted returns the namespace of a service account that each project must have, if the
+// account is not in the cache.
 func (c *Controller) namespaceOfDeleted(object any) []controller.Key {
 	account, ok := object.(*corev1.ServiceAccount)
 	if !ok || !slices.Contains(c.Accounts, account.Name) {
@@ -81,7 +81,8 @@ func (c *Controller) namespaceOfDeleted(object any) []controller.Key {
 	return []controller.Key{{Name: account.Namespace}}
 }
 
-// Reconcile creates what one project lacks.
+// Reconcile creates the service accounts and role bindings that a project lacks, or removes
+// Slipway's finalizer from a project that is being deleted.
 func (c *Controller) Reconcile(ctx context.Context, name string) error {
 	namespace, err := c.namespaces.Get(name)
 	if apierrors.IsNotFound(err) {
@@ -105,16 +106,18 @@ func (c *Controller) Reconcile(ctx context.Context, name string) error {
 	return c.bind(ctx, namespace)
 }
 
-// unexpected excludes the errors of races with other clients and with deletion.
+// unexpected reports whether err is an error other than those that races with other clients and
+// with deletion cause.
 func unexpected(err error) bool {
 	return err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) &&
 		!apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// rolesAnnotation records that a project got its roles once: an administrator can remove them.
+// rolesAnnotation records that a project got its role bindings. They are created only once, so that
+// an administrator can remove them.
 const rolesAnnotation = "slipway.openshift.io/default-roles"
 
-// bind grants the service accounts of a new project their roles, once.
+// bind creates the role bindings of a new project, once.
 func (c *Controller) bind(ctx context.Context, namespace *corev1.Namespace) error {
 	if namespace.Annotations[rolesAnnotation] == "true" {
 		return nil
@@ -149,8 +152,7 @@ func (c *Controller) bind(ctx context.Context, namespace *corev1.Namespace) erro
 	return nil
 }
 
-// release removes our finalizer from a project without content. Kubernetes removes its own
-// finalizer last.
+// release removes Slipway's finalizer from a project. Kubernetes removes its own finalizer last.
 func (c *Controller) release(ctx context.Context, namespace *corev1.Namespace) error {
 	if !slices.Contains(namespace.Spec.Finalizers, projectv1.FinalizerOrigin) {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// FuzzExpand proves that a value in a project request stays within one string of the template's
-// objects.
+// FuzzExpand proves that a value in a project request always stays within one string of the
+// template's objects.
 func FuzzExpand(f *testing.F) {
 	f.Add("A shop", `{"apiVersion":"v1","kind":"Project","metadata":{"name":"${NAME}","annotations":{"a":"x${NAME}y"}}}`)
 	f.Add(`","admin":true,"x":"`, `{"apiVersion":"v1","kind":"Project","metadata":{"name":"${NAME}"}}`)
@@ -33,7 +33,7 @@ func FuzzExpand(f *testing.F) {
 	})
 }
 
-// shape returns an object with all strings emptied.
+// shape returns an object in JSON with all strings emptied.
 func shape(t *testing.T, object map[string]any) string {
 	var empty func(any) any
 	empty = func(value any) any {

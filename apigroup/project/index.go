@@ -33,18 +33,18 @@ func (v viewers) any(subjects []subject) bool {
 }
 
 // index maps subjects to the namespaces that they may see, so that the cost of a list depends on
-// what the user may see and not on all namespaces. It also sends changes to watchers. Its clock
-// gives every change a version above the previous version. The clock starts at the store's
-// versions, so that clients can use its value as resourceVersion.
+// the number of namespaces that the user may see and not on all namespaces. It also sends changes
+// to watchers. Its clock gives every change a version higher than the previous one. The clock
+// starts at the store's versions, so that clients can use its value as resourceVersion.
 type index struct {
 	mutex             sync.Mutex
 	namespaces        map[string]*entry
 	bySubject         map[subject]map[string]struct{}
 	clock             uint64
 	history           []change // the latest changes, oldest first
-	truncated         uint64   // the version of the newest change that history no longer has
+	truncated         uint64   // the version of the newest change that is no longer in history
 	watchers          map[*watcher]struct{}
-	watchersBySubject map[subject]map[*watcher]struct{} // watchers by the subjects of their users
+	watchersBySubject map[subject]map[*watcher]struct{} // by the subjects of their users
 	allSeeing         map[*watcher]struct{}
 }
 
@@ -53,13 +53,13 @@ type entry struct {
 	viewers   viewers
 }
 
-// change is one change of a namespace from before to after. Either can be nil.
+// change is one change of a namespace. before is nil for a new namespace, after for a deleted one.
 type change struct {
 	version       uint64
 	before, after *entry
 }
 
-// historySize limits the changes from which a watch can start.
+// historySize limits the number of changes from which a watch can start.
 const historySize = 4096
 
 func newIndex() *index {
@@ -97,7 +97,7 @@ func (i *index) remove(name string, version uint64) {
 	i.record(before, nil, version)
 }
 
-// file updates the namespaces of each subject.
+// file updates the sets of namespaces of the subjects.
 func (i *index) file(name string, before, after *entry) {
 	if before != nil {
 		for s := range before.viewers {
@@ -145,14 +145,14 @@ func (i *index) record(before, after *entry, version uint64) {
 	}
 }
 
-// reset makes the current state the beginning of the history, before clients can watch.
+// reset makes the current state the start of the history. It is called before clients can watch.
 func (i *index) reset() {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
 	i.history, i.truncated = nil, i.clock
 }
 
-// list returns the namespaces of a view, sorted by name, and the version of the list.
+// list returns the namespaces in a view, sorted by name, and the version of the list.
 func (i *index) list(v view) ([]*corev1.Namespace, uint64) {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
@@ -179,14 +179,14 @@ func (i *index) visible(v view) []*corev1.Namespace {
 	return slices.SortedFunc(maps.Values(visible), func(a, b *corev1.Namespace) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// view is what one user may see.
+// view describes the namespaces that a request may see.
 type view struct {
 	// all means that the user may see every namespace.
 	all      bool
 	subjects []subject
 	// scopes limits the namespaces of a token with scopes; nil means no limit.
 	scopes func(namespace string) bool
-	// match is the selector of the request; nil selects everything.
+	// match applies the selectors of the request; nil selects everything.
 	match func(*corev1.Namespace) bool
 }
 

@@ -37,7 +37,7 @@ func alice() view {
 	return view{subjects: subjectsOf(&user.DefaultInfo{Name: "alice", Groups: []string{"team"}})}
 }
 
-// next returns the next event, as `ADDED shop`, or "" if there is none.
+// next returns the next event, such as `ADDED shop`, or "" if there is none.
 func next(t *testing.T, w *watcher) string {
 	t.Helper()
 	select {
@@ -155,7 +155,7 @@ func TestSlowWatchIsClosed(t *testing.T) {
 	}
 }
 
-// BenchmarkList is the list of a user who sees 10 of 10,000 projects.
+// BenchmarkList measures a list for a user who sees 10 of 10,000 projects.
 func BenchmarkList(b *testing.B) {
 	i := newIndex()
 	for n := range uint64(10000) {
@@ -169,5 +169,19 @@ func BenchmarkList(b *testing.B) {
 		if list, _ := i.list(alice()); len(list) != 10 {
 			b.Fatal(len(list))
 		}
+	}
+}
+
+func TestWatchFromTheVersionOfAnotherMasterExpires(t *testing.T) {
+	i := newIndex()
+	i.clock = 5
+	if _, err := i.watch(alice(), 6, false, false); !apierrors.IsResourceExpired(err) {
+		t.Errorf("a watch that could miss changes: %v", err)
+	}
+	if _, err := i.watch(alice(), 5, false, false); err != nil {
+		t.Errorf("a watch from the current version: %v", err)
+	}
+	if _, err := i.watch(alice(), 6, true, false); err != nil {
+		t.Errorf("a watch that sends all projects: %v", err)
 	}
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// LimitPluginName is the admission plugin that limits the projects that a user may request.
+// LimitPluginName is the name of the admission plugin that limits the number of projects that a
+// user may request.
 const LimitPluginName = "ProjectRequestLimit"
 
 // LimitConfig is the configuration of ProjectRequestLimit.
@@ -25,9 +26,10 @@ type LimitConfig struct {
 	metav1.TypeMeta `json:",inline"`
 	// Limits are evaluated in order; the first whose selector matches the user's labels applies.
 	Limits []Limit `json:"limits"`
-	// MaxProjectsForSystemUsers limits users whose names begin with system:, nil means no limit.
+	// MaxProjectsForSystemUsers limits the projects of each user whose name begins with system:,
+	// except service accounts; nil means no limit.
 	MaxProjectsForSystemUsers *int `json:"maxProjectsForSystemUsers"`
-	// MaxProjectsForServiceAccounts limits each service account, nil means no limit.
+	// MaxProjectsForServiceAccounts limits the projects of each service account; nil means no limit.
 	MaxProjectsForServiceAccounts *int `json:"maxProjectsForServiceAccounts"`
 }
 
@@ -35,7 +37,7 @@ type LimitConfig struct {
 type Limit struct {
 	// Selector selects users by their labels; an empty selector selects all users.
 	Selector map[string]string `json:"selector"`
-	// MaxProjects is the maximum number of projects, nil means no limit.
+	// MaxProjects is the maximum number of projects; nil means no limit.
 	MaxProjects *int `json:"maxProjects"`
 }
 
@@ -61,7 +63,7 @@ func newLimit(f *feature, config io.Reader) (*limit, error) {
 	return l, nil
 }
 
-// Validate rejects a request of a user who has reached the limit.
+// Validate rejects a project request of a user who has reached the limit.
 func (l *limit) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().GroupResource() != projectv1.Resource("projectrequests") || a.GetSubresource() != "" {
 		return nil
@@ -80,7 +82,7 @@ func (l *limit) Validate(ctx context.Context, a admission.Attributes, _ admissio
 	return nil
 }
 
-// maxProjects returns the limit of a user, nil if there is none.
+// maxProjects returns the limit of a user, or nil if there is none.
 func (l *limit) maxProjects(ctx context.Context, u user.Info) *int {
 	if _, _, err := serviceaccount.SplitUsername(u.GetName()); err == nil && l.config.MaxProjectsForServiceAccounts != nil {
 		return l.config.MaxProjectsForServiceAccounts
@@ -104,8 +106,8 @@ func (l *limit) maxProjects(ctx context.Context, u user.Info) *int {
 	return nil
 }
 
-// count returns the number of projects that a user has requested, without projects that are being
-// deleted.
+// count returns the number of projects that a user has requested. It does not count projects that
+// are being deleted.
 func (l *limit) count(name string) (int, error) {
 	namespaces, err := l.feature.observer.namespaces.List(labels.Everything())
 	if err != nil {

@@ -99,7 +99,7 @@ func TestInvalidLimitsAreRejected(t *testing.T) {
 	}
 }
 
-// attributesOf returns the attributes of a request to create an object.
+// attributesOf returns the attributes of a create request. pod is nil for requests without a pod.
 func attributesOf(resource, subresource, namespace string, pod *corev1.Pod, name string) admission.Attributes {
 	gvr := projectv1.GroupVersion.WithResource(resource)
 	if resource == "pods" {

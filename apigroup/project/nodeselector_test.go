@@ -98,11 +98,11 @@ func TestScopesLimitVisibleProjects(t *testing.T) {
 		shop   bool
 	}{
 		{"no scopes", nil, false, false},
-		{"all rights", []string{"user:full"}, false, false},
+		{"all permissions", []string{"user:full"}, false, false},
 		{"role in every project", []string{"role:view:*"}, false, false},
 		{"role in a project", []string{"role:view:shop"}, true, true},
 		{"role in another project", []string{"role:view:blog"}, true, false},
-		{"no right to projects", []string{"user:info"}, true, false},
+		{"no permission for projects", []string{"user:info"}, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, text := range tt.scopes {

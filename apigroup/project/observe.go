@@ -30,7 +30,8 @@ type observer struct {
 	synced       []cache.InformerSynced
 }
 
-// observe starts to update an index. The caches fill when the server starts the informers.
+// observe starts to update an index from informers. The caches fill when the server starts the
+// informers.
 func observe(factory informers.SharedInformerFactory) (*observer, error) {
 	namespaces, rbac := factory.Core().V1().Namespaces(), factory.Rbac().V1()
 	o := &observer{
@@ -55,7 +56,7 @@ func observe(factory informers.SharedInformerFactory) (*observer, error) {
 	return o, nil
 }
 
-// handler calls changed with an object and whether the object was deleted.
+// handler returns an event handler that calls changed with an object and whether it was deleted.
 func handler(changed func(metav1.Object, bool)) cache.ResourceEventHandler {
 	call := func(object any, deleted bool) {
 		if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
@@ -72,7 +73,7 @@ func handler(changed func(metav1.Object, bool)) cache.ResourceEventHandler {
 	}
 }
 
-// version returns an object's resourceVersion as a number, 0 if it is not a number.
+// version returns an object's resourceVersion as a number, or 0 if it is not a number.
 func version(object metav1.Object) uint64 {
 	number, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
 	if err != nil {
@@ -98,7 +99,7 @@ func (o *observer) namespaceChanged(object metav1.Object, deleted bool) {
 	o.refresh(object.GetName(), version(object))
 }
 
-// clusterRoleChanged refreshes the namespaces that bind a cluster role.
+// clusterRoleChanged refreshes the namespaces whose role bindings refer to a cluster role.
 func (o *observer) clusterRoleChanged(object metav1.Object, _ bool) {
 	bindings, err := o.bindings.List(labels.Everything())
 	if err != nil {
@@ -139,7 +140,7 @@ func (o *observer) refresh(name string, version uint64) {
 	o.index.set(namespace, viewers, version)
 }
 
-// rules returns the rules of a binding's role, none if the role does not exist.
+// rules returns the rules of a binding's role, or nil if the role does not exist.
 func (o *observer) rules(binding *rbacv1.RoleBinding) []rbacv1.PolicyRule {
 	if binding.RoleRef.Kind == "ClusterRole" {
 		if role, err := o.clusterRoles.Get(binding.RoleRef.Name); err == nil {
@@ -153,7 +154,7 @@ func (o *observer) rules(binding *rbacv1.RoleBinding) []rbacv1.PolicyRule {
 	return nil
 }
 
-// shows reports whether a rule allows getting the namespace, the right that makes a project
+// shows reports whether a rule permits getting the namespace. This permission makes a project
 // visible.
 func shows(rule rbacv1.PolicyRule, namespace string) bool {
 	has := func(list []string, want string) bool {

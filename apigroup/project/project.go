@@ -38,14 +38,14 @@ func Feature(settings *Settings) apiserver.Feature {
 	}
 }
 
-// feature is shared by the group's resources and admission plugins.
+// feature is the state that the group's resources and admission plugins share.
 type feature struct {
 	settings *Settings
 	deps     apiserver.Deps
 	observer *observer
 }
 
-// hooks starts the index of visible projects. The server is ready when the index is complete.
+// hooks creates the index of visible projects. The server is ready when the index is complete.
 func (f *feature) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
 	f.deps = deps
 	var err error
@@ -60,8 +60,8 @@ func (f *feature) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
 	}, nil
 }
 
-// inItself sets the namespace of a request for one project to the project, so that the roles of its
-// members apply, as for namespaces.
+// inItself sets the namespace of a request for one project to the name of the project, so that the
+// roles of its members apply, as they do for namespaces.
 func inItself(info *request.RequestInfo) {
 	if info.APIGroup == projectv1.GroupName && info.Resource == "projects" && info.Name != "" {
 		info.Namespace = info.Name

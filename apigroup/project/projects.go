@@ -21,9 +21,9 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// projects is the resource projects: the namespaces that a user may see. The right to change a
-// project is checked for the project. The change then goes to the namespace through the API server,
-// so that its admission applies too.
+// projects is the resource projects: the namespaces that a user may see. Changes are authorized on
+// the project. They are then sent to the namespace through the API server, so that the admission of
+// namespaces applies too.
 type projects struct {
 	apiserver.Unstored[*projectv1.Project]
 	rest.TableConvertor
@@ -59,7 +59,8 @@ func (p *projects) NewList() runtime.Object { return &projectv1.ProjectList{} }
 // ShortNames returns none: `oc project` is a command.
 func (p *projects) ShortNames() []string { return nil }
 
-// Get returns one project. Authorization happens in the project, so that its members can read it.
+// Get returns a project. It is authorized in the project's namespace, so that its members can read
+// it.
 func (p *projects) Get(_ context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	namespace, err := p.namespaces.Get(name)
 	if err != nil {
@@ -68,7 +69,7 @@ func (p *projects) Get(_ context.Context, name string, _ *metav1.GetOptions) (ru
 	return fromNamespace(namespace), nil
 }
 
-// notFound replaces a namespace by its project in an error.
+// notFound converts a not-found error for a namespace to one for its project.
 func notFound(name string, err error) error {
 	if apierrors.IsNotFound(err) {
 		return apierrors.NewNotFound(projectv1.Resource("projects"), name)
@@ -91,7 +92,7 @@ func (p *projects) List(ctx context.Context, options *internalversion.ListOption
 	return list, nil
 }
 
-// Watch sends the changes of the projects that the user may see.
+// Watch sends changes of the projects that the user may see.
 func (p *projects) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
 	v, err := p.visibility.of(ctx, options)
 	if err != nil {
@@ -113,7 +114,7 @@ func (p *projects) Watch(ctx context.Context, options *internalversion.ListOptio
 	return p.observer.index.watch(v, from, initial || from == 0, bookmark)
 }
 
-// Create creates a project, for users who may create any.
+// Create creates a project for a user who may create any project.
 func (p *projects) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
 	options *metav1.CreateOptions) (runtime.Object, error) {
 	project := object.(*projectv1.Project)
@@ -141,7 +142,7 @@ func (p *projects) Create(ctx context.Context, object runtime.Object, validate r
 	return fromNamespace(created), nil
 }
 
-// Update changes those labels and annotations that members of a project may change.
+// Update changes the annotations that members of a project may change.
 func (p *projects) Update(ctx context.Context, name string, updated rest.UpdatedObjectInfo, _ rest.ValidateObjectFunc,
 	validate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	namespace, err := p.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
@@ -169,8 +170,8 @@ func (p *projects) Update(ctx context.Context, name string, updated rest.Updated
 	return fromNamespace(changed), false, nil
 }
 
-// Delete deletes a project with everything in it. Until this is complete, the project is
-// Terminating.
+// Delete deletes a project with everything in it. Until the deletion is complete, the phase of the
+// project is Terminating.
 func (p *projects) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc,
 	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	if validate != nil {

@@ -26,7 +26,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// defaultMessage is sent to users who may not request projects, unless another message is
+// defaultMessage is the message for users who may not request projects, unless another message is
 // configured.
 const defaultMessage = "You may not request a new project via this API."
 
@@ -104,7 +104,8 @@ func (r *requests) Create(ctx context.Context, object runtime.Object, validate r
 	return r.waitVisible(ctx, req.Name, u), nil
 }
 
-// validateRequest returns the errors of a request. The platform's own projects cannot be requested.
+// validateRequest returns the errors of a project request. Users cannot request projects with
+// reserved names.
 func validateRequest(req *projectv1.ProjectRequest) field.ErrorList {
 	project := &projectv1.Project{ObjectMeta: *req.ObjectMeta.DeepCopy()}
 	project.Annotations = map[string]string{displayNameAnnotation: req.DisplayName}
@@ -116,8 +117,9 @@ func validateRequest(req *projectv1.ProjectRequest) field.ErrorList {
 	return errs
 }
 
-// reserved reports whether a name is reserved for the platform: it is the name of one of its
-// projects, or resembles the names of the platform's users and groups, which begin with `system:`.
+// reserved reports whether a name is reserved for the platform: it is the name of one of the
+// platform's projects, or resembles the names of the platform's users and groups, which begin with
+// `system:`.
 func reserved(name string) bool {
 	if slices.Contains([]string{"default", "openshift", "kube", "kubernetes", "system", "slipway"}, name) {
 		return true
@@ -172,8 +174,8 @@ func isProject(object *unstructured.Unstructured) bool {
 	return kind.Kind == "Project" && (kind.Group == projectv1.GroupName || kind.Group == "")
 }
 
-// createAll creates the project and the other objects of the template. If one fails, it deletes the
-// project.
+// createAll creates the project, and then the other objects of the template. If one of these fails,
+// it deletes the project.
 func (r *requests) createAll(ctx context.Context, name string, objects []*unstructured.Unstructured) error {
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
 		switch {
@@ -200,8 +202,8 @@ func (r *requests) createAll(ctx context.Context, name string, objects []*unstru
 	return nil
 }
 
-// waitVisible waits until the user may see the project, because clients use it immediately. It
-// returns the project.
+// waitVisible waits, for at most 10 seconds, until the user may see the project, because clients
+// use it immediately. It returns the project.
 func (r *requests) waitVisible(ctx context.Context, name string, u user.Info) runtime.Object {
 	project := &projectv1.Project{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	_ = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {

@@ -5,22 +5,22 @@ import (
 	"sync/atomic"
 )
 
-// Options are settings of the administrator (projectConfig of a MasterConfig).
+// Options contains the administrator's settings (projectConfig of a MasterConfig).
 type Options struct {
-	// RequestTemplate is the template of requested projects as `<namespace>/<name>`; "" means
+	// RequestTemplate names the template of requested projects as `<namespace>/<name>`; "" means
 	// standard.Template.
 	RequestTemplate string
-	// RequestMessage is the message for users who may not request projects; "" means OpenShift's.
+	// RequestMessage is the message for users who may not request projects; "" means defaultMessage.
 	RequestMessage string
-	// DefaultNodeSelector is the node selector of projects that have none, as
+	// DefaultNodeSelector is the node selector of projects that have none, in the form
 	// `key=value,key=value`.
 	DefaultNodeSelector string
 }
 
-// Settings are Options that can change while the server runs.
+// Settings contains Options that can change while the server runs.
 type Settings struct{ current atomic.Pointer[parsed] }
 
-// parsed are valid Options.
+// parsed contains validated Options.
 type parsed struct {
 	Options
 	nodeSelector map[string]string

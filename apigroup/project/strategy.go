@@ -57,7 +57,7 @@ func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object
 	return nil
 }
 
-// PrepareForUpdate keeps the fields that only the platform changes.
+// PrepareForUpdate restores the fields that only the platform changes.
 func (strategy) PrepareForUpdate(_ context.Context, object, old runtime.Object) {
 	project, previous := object.(*projectv1.Project), old.(*projectv1.Project)
 	project.Spec.Finalizers, project.Status = previous.Spec.Finalizers, previous.Status
@@ -68,14 +68,14 @@ func (strategy) Validate(_ context.Context, object runtime.Object) field.ErrorLi
 	return validate(object.(*projectv1.Project))
 }
 
-// mutable reports whether administrators of a project may change an annotation: it only describes
-// the project.
+// mutable reports whether administrators of a project may change an annotation, because it only
+// describes the project.
 func mutable(key string) bool {
 	return key == displayNameAnnotation || key == descriptionAnnotation || key == corev1.LastAppliedConfigAnnotation
 }
 
-// ValidateUpdate returns the errors of a change. Values that the platform and others use, such as
-// ranges of users, node selector and labels, can only change in the namespace.
+// ValidateUpdate returns the errors of a change. Values that the platform and other clients use,
+// such as UID ranges, the node selector and labels, can be changed only in the namespace.
 func (strategy) ValidateUpdate(_ context.Context, object, old runtime.Object) field.ErrorList {
 	project, previous := object.(*projectv1.Project), old.(*projectv1.Project)
 	errs := validation.ValidateObjectMetaUpdate(&project.ObjectMeta, &previous.ObjectMeta, field.NewPath("metadata"))
@@ -95,9 +95,9 @@ func (strategy) ValidateUpdate(_ context.Context, object, old runtime.Object) fi
 	return unique(errs)
 }
 
-// validateLifecycle returns the errors of a change of the fields that determine when a project
-// ends. Only a cluster administrator may change them: a finalizer would keep the project forever,
-// and an owner would delete it.
+// validateLifecycle returns errors for changes of fields that determine when a project is deleted.
+// Only a cluster administrator may change them: a finalizer could keep the project forever, and an
+// owner reference could delete it.
 func validateLifecycle(project, previous *metav1.ObjectMeta, at *field.Path) (errs field.ErrorList) {
 	for _, meta := range []struct {
 		field         string

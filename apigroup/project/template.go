@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// expand returns the objects of a template. It replaces parameters only in strings, after parsing
-// the objects, so that a value always stays part of one string.
+// expand returns the objects of a template. It replaces parameters only in strings, after it has
+// parsed the objects, so that a value always stays within one string.
 func expand(template *templatev1.Template, values map[string]string) ([]*unstructured.Unstructured, error) {
 	parameters := map[string]string{}
 	for _, parameter := range template.Parameters {
@@ -47,7 +47,7 @@ func expand(template *templatev1.Template, values map[string]string) ([]*unstruc
 	return objects, nil
 }
 
-// substitute replaces ${NAME} in every string of a value.
+// substitute replaces ${NAME} in every string of a JSON value.
 func substitute(value any, parameters map[string]string) any {
 	switch typed := value.(type) {
 	case string:
@@ -64,8 +64,8 @@ func substitute(value any, parameters map[string]string) any {
 	return value
 }
 
-// substituteText replaces ${NAME} from left to right in one pass: it does not expand the
-// replacement values.
+// substituteText replaces ${NAME} from left to right in one pass. It does not expand parameters in
+// the replacement values, and keeps unknown parameters.
 func substituteText(text string, parameters map[string]string) string {
 	var out strings.Builder
 	for {

@@ -15,7 +15,7 @@ import (
 
 var errNoUser = errors.New("the request has no user")
 
-// visibility determines what a user may see.
+// visibility determines which projects a user may see.
 type visibility struct {
 	authorizer authorizer.Authorizer
 }
@@ -39,7 +39,8 @@ func (s *visibility) of(ctx context.Context, options *internalversion.ListOption
 	return v, nil
 }
 
-// scoped returns the limit of a token with scopes, nil for a token without scopes.
+// scoped returns a function that limits the namespaces of a token with scopes, or nil if there is
+// no limit.
 func scoped(scopes []string) func(namespace string) bool {
 	if len(scopes) == 0 {
 		return nil

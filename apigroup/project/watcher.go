@@ -19,18 +19,21 @@ type watcher struct {
 
 var _ watch.Interface = &watcher{}
 
-// watchBuffer limits the events that a client can be behind. The server ends the watch of a slower
-// client, which then has to list again.
+// watchBuffer is the maximum number of events by which a client can lag behind. The server ends the
+// watch of a slower client, which must then list again.
 const watchBuffer = 256
 
-// watch starts a watch. With initial, it first sends all existing projects, and then a bookmark if
-// requested. Otherwise it first sends the changes since the version. If the version is too old, the
-// error has the reason Expired.
+// watch starts a watch. If initial is set, the watch first sends all existing projects and then, if
+// bookmark is set, a bookmark. Otherwise, it first sends the changes since the version. If the
+// version is too old, or only another master has reached it, the error has the reason Expired.
 func (i *index) watch(v view, version uint64, initial, bookmark bool) (*watcher, error) {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
 	if !initial && version < i.truncated {
 		return nil, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", version, i.truncated))
+	}
+	if !initial && version > i.clock {
+		return nil, apierrors.NewResourceExpired(fmt.Sprintf("too large resource version: %d, current: %d", version, i.clock))
 	}
 	w := &watcher{view: v, index: i}
 	var first []watch.Event
@@ -70,7 +73,7 @@ func (i *index) watch(v view, version uint64, initial, bookmark bool) (*watcher,
 }
 
 // event returns the event of a change for the watcher's user: the project appears, changes or
-// disappears. It returns false if the user sees no change.
+// disappears. It returns false if the change is not visible to the user.
 func (w *watcher) event(c change) (watch.Event, bool) {
 	before, after := w.view.allows(c.before), w.view.allows(c.after)
 	switch {
@@ -86,7 +89,7 @@ func (w *watcher) event(c change) (watch.Event, bool) {
 	return watch.Event{}, false
 }
 
-// send sends a change. It returns false if the client is too far behind.
+// send sends a change. It returns false if the client lags too far behind.
 func (w *watcher) send(c change) bool {
 	event, ok := w.event(c)
 	if !ok {

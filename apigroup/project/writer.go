@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// writer creates objects of any kind through the API server, with all rights: only the
-// administrator changes the template.
+// writer creates objects of any kind through the API server. It has all permissions, because only
+// the administrator changes the template.
 type writer struct {
 	client dynamic.Interface
 	mapper meta.ResettableRESTMapper
@@ -30,7 +30,7 @@ func (w *writer) get(ctx context.Context, resource schema.GroupVersionResource, 
 	return w.client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// create creates an object, in the namespace if its kind is namespaced.
+// create creates an object. If its kind is namespaced, it creates the object in the namespace.
 func (w *writer) create(ctx context.Context, namespace string, object *unstructured.Unstructured) error {
 	kind := object.GroupVersionKind()
 	mapping, err := w.mapper.RESTMapping(kind.GroupKind(), kind.Version)

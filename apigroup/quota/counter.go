@@ -24,15 +24,15 @@ import (
 )
 
 const (
-	// checkInterval is the interval of checks whether a quota must be counted.
+	// checkInterval is how often the counter checks whether quotas must be counted.
 	checkInterval = time.Second
-	// recountInterval is the interval of unconditional counts.
+	// recountInterval is how often the counter counts a quota even if nothing indicates a change.
 	recountInterval = 10 * time.Second
 )
 
-// counter counts the usage of projects. It counts after requests that can change the usage, and
-// regularly, because the usage can also change without a request here, and because a request can
-// fail after its admission.
+// counter counts the usage of projects. It counts after requests that can change the usage. It also
+// counts periodically, because the usage can change without a request to this server, and because a
+// request can fail after its admission.
 type counter struct {
 	ledger   *ledger
 	projects *projectQuotas
@@ -41,8 +41,8 @@ type counter struct {
 	evaluators func() []quota.Evaluator
 	objects    func(ctx context.Context, resource schema.GroupResource, namespace string) ([]runtime.Object, error)
 
-	// inFlight contains reservations that a count must include, whether their objects are stored or
-	// not.
+	// inFlight contains the reservations that a count must include, whether or not their objects are
+	// already stored.
 	inFlight reservations
 
 	mu         sync.Mutex
@@ -62,7 +62,7 @@ func (c *counter) stale(names []string) {
 	}
 }
 
-// Run counts until ctx ends.
+// Run counts until ctx is done.
 func (c *counter) Run(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		quotas, err := c.ledger.all(ctx)
@@ -97,7 +97,7 @@ func (c *counter) check(ctx context.Context, quota *quotav1.ClusterResourceQuota
 		return nil
 	}
 	err = c.count(ctx, quota.Name)
-	// a request has reserved something in between, or the quota was deleted
+	// another request has reserved usage since the quota was read, or the quota was deleted
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		c.stale([]string{quota.Name})
 		return nil
@@ -105,7 +105,7 @@ func (c *counter) check(ctx context.Context, quota *quotav1.ClusterResourceQuota
 	return err
 }
 
-// due reports whether a quota must be counted, and records the count.
+// due reports whether a quota must be counted. If so, it records the time of the count.
 func (c *counter) due(name string, same bool, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -202,8 +202,8 @@ func zero(hard corev1.ResourceList) corev1.ResourceList {
 	return none
 }
 
-// withCounts adds evaluators for object counts, count/<resource>.<group>, that Kubernetes has no
-// evaluator for.
+// withCounts adds evaluators for those object counts, count/<resource>.<group>, for which
+// Kubernetes has no evaluator.
 func withCounts(evaluators []quota.Evaluator, limited []corev1.ResourceName) []quota.Evaluator {
 	all := append(slices.Clone(evaluators), imageStreams())
 	for _, name := range limited {
@@ -217,8 +217,8 @@ func withCounts(evaluators []quota.Evaluator, limited []corev1.ResourceName) []q
 	return all
 }
 
-// imageStreams returns the evaluator that counts image streams, also under the name that OpenShift
-// 3 uses.
+// imageStreams returns the evaluator that counts image streams, also under their name in OpenShift
+// 3.
 func imageStreams() quota.Evaluator {
 	return generic.NewObjectCountEvaluator(imagev1.Resource("imagestreams"), nil, streamsName)
 }

@@ -19,7 +19,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 )
 
-// ledger reads quotas and writes their usage, within the process.
+// ledger reads quotas and writes their usage, without requests to the API server.
 type ledger struct {
 	stores     map[schema.GroupResource]*registry.Store
 	namespaces corelisters.NamespaceLister
@@ -89,7 +89,8 @@ func (l *ledger) read(ctx context.Context, name string) (*quotav1.ClusterResourc
 	return object.(*quotav1.ClusterResourceQuota).DeepCopy(), nil
 }
 
-// write stores the status of a quota. Fails if the quota was changed since it was read.
+// write stores the status of a quota. It returns an error if the quota was changed since it was
+// read.
 func (l *ledger) write(ctx context.Context, changed *quotav1.ClusterResourceQuota) error {
 	status := l.stores[quotav1.Resource("clusterresourcequotas/status")]
 	_, _, err := status.Update(clusterWide(ctx), changed.Name, rest.DefaultUpdatedObjectInfo(changed),
@@ -101,7 +102,7 @@ func clusterWide(ctx context.Context) context.Context {
 	return request.WithNamespace(ctx, metav1.NamespaceNone)
 }
 
-// GetQuotas returns the quotas of a namespace for Kubernetes' evaluator: their usage is the usage
+// GetQuotas returns the quotas of a namespace for Kubernetes' evaluator. Their usage is the usage
 // of all selected projects.
 func (l *ledger) GetQuotas(namespace string) ([]corev1.ResourceQuota, error) {
 	names, err := l.names(context.Background(), namespace)
@@ -143,14 +144,14 @@ func (l *ledger) UpdateQuotaStatus(usage *corev1.ResourceQuota) error {
 	return l.write(ctx, item)
 }
 
-// locks serialize the requests of several projects that reserve from one quota. Otherwise all but
-// one would have to retry.
+// locks serializes requests in different projects that reserve usage of the same quota. Otherwise,
+// all but one of them would have to retry.
 type locks struct {
 	mu    sync.Mutex
 	locks map[string]*sync.Mutex
 }
 
-// acquire locks quotas, which are sorted by name, and returns a function that unlocks them.
+// acquire locks quotas, which must be sorted by name, and returns a function that unlocks them.
 func (l *locks) acquire(quotas []corev1.ResourceQuota) func() {
 	var acquired []*sync.Mutex
 	for _, quota := range quotas {

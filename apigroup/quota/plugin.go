@@ -15,13 +15,14 @@ import (
 	"k8s.io/apiserver/pkg/quota/v1/generic"
 )
 
-// PluginName is the admission plugin that enforces cluster quotas.
+// PluginName is the name of the admission plugin that enforces cluster quotas.
 const PluginName = "ClusterResourceQuota"
 
-// evaluators is the number of namespaces that are evaluated at the same time.
+// evaluators is the number of namespaces for which cluster quotas are evaluated at the same time.
 const evaluators = 10
 
-// ownEvaluators is the same for image streams in ResourceQuotas of projects.
+// ownEvaluators is the number of namespaces for which image streams in ResourceQuotas are evaluated
+// at the same time.
 const ownEvaluators = 2
 
 // quotaPlugin is the admission plugin. Kubernetes' evaluator does the accounting, with the ledger
@@ -30,8 +31,8 @@ type quotaPlugin struct {
 	*admission.Handler
 	feature *feature
 	drained <-chan struct{}
-	// evaluator evaluates cluster quotas. own evaluates image streams in the ResourceQuotas of one
-	// project.
+	// evaluator evaluates cluster quotas. local evaluates the limits on image streams in the
+	// ResourceQuotas of one project.
 	evaluator, local resourcequota.Evaluator
 	// registry and ignored determine the usage of objects.
 	registry quota.Registry
@@ -58,7 +59,7 @@ func (c *quotaPlugin) SetQuotaConfiguration(configuration quota.Configuration) {
 		generic.NewRegistry([]quota.Evaluator{imageStreams()}), nil, &resourcequotaapi.Configuration{}, ownEvaluators, c.drained)
 }
 
-// ValidateInitialization fails without a quota configuration.
+// ValidateInitialization returns an error if there is no quota configuration.
 func (c *quotaPlugin) ValidateInitialization() error {
 	if c.drained == nil || c.evaluator == nil {
 		return fmt.Errorf("initialize %s: no quota configuration", PluginName)
@@ -66,7 +67,8 @@ func (c *quotaPlugin) ValidateInitialization() error {
 	return nil
 }
 
-// Validate reserves the usage of a request, and rejects it if it would exceed a quota.
+// Validate reserves the usage of a request. It rejects the request if its usage would exceed a
+// quota.
 func (c *quotaPlugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetNamespace() == "" || a.GetKind().GroupKind() == corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind() {
 		return nil
@@ -108,7 +110,7 @@ func (c *quotaPlugin) Validate(ctx context.Context, a admission.Attributes, _ ad
 	return nil
 }
 
-// handled returns the parts of a request that quotas count, and their maximum usage: the request
+// handled returns the parts of a request that quotas count, with their maximum usage: the request
 // itself, and the creation of an image stream that it causes. A status update, for example, has no
 // such parts.
 func (c *quotaPlugin) handled(ctx context.Context, ledger *ledger, a admission.Attributes) (parts []admission.Attributes, uses corev1.ResourceList, err error) {
@@ -142,7 +144,7 @@ func (c *quotaPlugin) handled(ctx context.Context, ledger *ledger, a admission.A
 }
 
 // evaluate reserves the usage of a request's parts. If ResourceQuotas of the project limit image
-// streams, it evaluates these too.
+// streams, it also evaluates those quotas.
 func (c *quotaPlugin) evaluate(parts []admission.Attributes, limited bool) error {
 	for _, part := range parts {
 		if err := c.evaluator.Evaluate(part); err != nil {
@@ -160,7 +162,7 @@ func (c *quotaPlugin) evaluate(parts []admission.Attributes, limited bool) error
 	return nil
 }
 
-// lateLedger delegates to the ledger, which exists once the server's hooks have run.
+// lateLedger delegates to the ledger, which does not exist until the server's hooks have run.
 type lateLedger struct{ feature *feature }
 
 var errNotReady = errors.New("quotas are not ready; try again")

@@ -15,8 +15,8 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 )
 
-// streamsName is the name of the number of image streams in quotas. Kubernetes, which enforces the
-// ResourceQuotas of projects, does not support this name, and does not change its usage.
+// streamsName is the name in quotas of the number of image streams. Kubernetes enforces the
+// ResourceQuotas of projects, but does not support this name and does not change its usage.
 const streamsName corev1.ResourceName = "openshift.io/imagestreams"
 
 // projectQuotas are the ResourceQuotas that limit image streams.
@@ -25,8 +25,8 @@ type projectQuotas struct {
 	quotas corelisters.ResourceQuotaLister
 }
 
-// limiting returns the quotas of a namespace from the API server's cache, of all namespaces for
-// metav1.NamespaceAll.
+// limiting returns the quotas of a namespace, or of all namespaces for metav1.NamespaceAll, from
+// the API server's cache.
 func (p *projectQuotas) limiting(namespace string) ([]*corev1.ResourceQuota, error) {
 	all, err := p.quotas.ResourceQuotas(namespace).List(labels.Everything())
 	if err != nil {
@@ -41,7 +41,7 @@ func (p *projectQuotas) limiting(namespace string) ([]*corev1.ResourceQuota, err
 	return limiting, nil
 }
 
-// GetQuotas returns the quotas of a namespace, reduced to the limit of image streams.
+// GetQuotas returns the quotas of a namespace, reduced to the limit on image streams.
 func (p *projectQuotas) GetQuotas(namespace string) ([]corev1.ResourceQuota, error) {
 	cached, err := p.limiting(namespace)
 	if err != nil {
@@ -63,8 +63,8 @@ func (p *projectQuotas) GetQuotas(namespace string) ([]corev1.ResourceQuota, err
 	return quotas, nil
 }
 
-// UpdateQuotaStatus writes the number of image streams. Fails if the quota was changed since it was
-// read.
+// UpdateQuotaStatus writes the number of image streams. It returns an error if the quota was
+// changed since it was read.
 func (p *projectQuotas) UpdateQuotaStatus(quota *corev1.ResourceQuota) error {
 	return p.write(context.Background(), quota, quota.Status.Used[streamsName])
 }
@@ -90,7 +90,7 @@ func (p *projectQuotas) write(ctx context.Context, read *corev1.ResourceQuota, s
 // keyOf returns the key of a project's quota in reservations.
 func keyOf(quota *corev1.ResourceQuota) string { return quota.Namespace + "/" + quota.Name }
 
-// countProjects counts image streams in projects with a quota for them.
+// countProjects counts image streams in projects that have a quota for them.
 func (c *counter) countProjects(ctx context.Context, now time.Time) error {
 	quotas, err := c.projects.limiting(metav1.NamespaceAll)
 	if err != nil {

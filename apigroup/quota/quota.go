@@ -1,8 +1,8 @@
-// Package quota serves the API group quota.openshift.io: quotas over several projects, which labels
-// or annotations select, and the view of these quotas in a project.
+// Package quota serves the API group quota.openshift.io: quotas for several projects, which are
+// selected by labels or annotations, and the view of these quotas in a project.
 //
-// Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 18; the wire types are
-// github.com/openshift/api/quota/v1's.
+// Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 18. The wire types are
+// those of github.com/openshift/api/quota/v1.
 package quota
 
 import (

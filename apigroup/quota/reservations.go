@@ -9,22 +9,22 @@ import (
 	quota "k8s.io/apiserver/pkg/quota/v1"
 )
 
-// reservations are the reservations of requests whose objects are possibly not stored yet.
+// reservations contains the reservations of requests whose objects might not be stored yet.
 type reservations struct {
 	mu     sync.Mutex
 	active map[*reservation]bool
 }
 
-// reservation is what a request in a namespace reserves of quotas: the maximum usage of its
-// objects.
+// reservation is the usage that a request in a namespace reserves in quotas: the maximum usage of
+// its objects.
 type reservation struct {
 	quotas    []string
 	namespace string
 	uses      corev1.ResourceList
 }
 
-// begin adds a reservation, which lasts until its request's context ends or the caller calls
-// release.
+// begin adds a reservation, which lasts until the context of its request is done or the caller
+// calls release.
 func (f *reservations) begin(ctx context.Context, r *reservation) (release func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -54,9 +54,9 @@ func (f *reservations) reserved(name string) map[string]corev1.ResourceList {
 	return reserved
 }
 
-// keepReserved returns the usage of a quota's resources: the counted plus the reserved usage, but
-// at most the previous usage, because an object that is stored while its request is active is in
-// both. The result is at least the counted usage.
+// keepReserved returns the usage of a quota's resources: the sum of the counted and the reserved
+// usage, but at most the previous usage, because an object that was stored while its request is
+// still active is part of both. The result is never less than the counted usage.
 func keepReserved(quantities, reserved, previous corev1.ResourceList) corev1.ResourceList {
 	usage := corev1.ResourceList{}
 	for name, count := range quantities {

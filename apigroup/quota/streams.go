@@ -12,8 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// createdStream returns the image stream that a request creates as a side effect: an import, or a
-// tag, of a missing stream. It returns "" for other requests.
+// createdStream returns the name of the image stream that a request creates as a side effect,
+// because it imports into or tags a missing stream. It returns "" for other requests.
 func (l *ledger) createdStream(ctx context.Context, a admission.Attributes) (string, error) {
 	name := ""
 	switch object := a.GetObject().(type) {
@@ -40,7 +40,7 @@ func (l *ledger) createdStream(ctx context.Context, a admission.Attributes) (str
 	return "", fmt.Errorf("find image stream %q: %w", name, err)
 }
 
-// creation returns the equivalent request that creates an image stream.
+// creation returns the attributes of an equivalent request that creates an image stream.
 func creation(a admission.Attributes, name string) admission.Attributes {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: a.GetNamespace(), Name: name}}
 	return admission.NewAttributesRecord(stream, nil, imagev1.GroupVersion.WithKind("ImageStream"), a.GetNamespace(), name,

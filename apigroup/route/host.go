@@ -18,7 +18,7 @@ import (
 // HostGenerated is the annotation of routes whose host the server generated.
 const HostGenerated = "openshift.io/host.generated"
 
-// hosts generates the hosts of routes, and checks the right to choose a host.
+// hosts generates the hosts of routes, and checks the permission to choose a host.
 type hosts struct {
 	suffix     string // the domain of generated hosts
 	authorizer authorizer.Authorizer
@@ -26,8 +26,8 @@ type hosts struct {
 
 func (h *hosts) adjust(deps apiserver.Deps, _ *registry.Store) { h.authorizer = deps.Authorizer }
 
-// prepare generates the host of a route without one, <name>-<namespace>.<suffix>. An update without
-// a host keeps the old host, so that the manifest of a route can be applied again.
+// prepare generates the host <name>-<namespace>.<suffix> for a route without a host. An update
+// without a host keeps the old host, so that the manifest of a route can be applied again.
 func (h *hosts) prepare(_ context.Context, route, old *routev1.Route) {
 	spec := &route.Spec
 	if tls := spec.TLS; tls != nil && strings.HasPrefix(strings.TrimSpace(tls.DestinationCACertificate), commentPEM) {
@@ -46,22 +46,22 @@ func (h *hosts) prepare(_ context.Context, route, old *routev1.Route) {
 	}
 }
 
-// commentPEM is the start of the text that OpenShift 3's /oapi/v1 returned instead of a missing
-// destinationCACertificate. Routes that were exported from there contain it.
+// commentPEM is the start of the text that the /oapi/v1 API of OpenShift 3 returned if
+// destinationCACertificate was missing. Routes that were exported from it contain this text.
 const commentPEM = "-----BEGIN COMMENT-----"
 
 func (h *hosts) generated(route *routev1.Route) string {
 	return fmt.Sprintf("%s-%s.%s", route.Name, route.Namespace, h.suffix)
 }
 
-// validate checks a route, and the right of the user to its values.
+// validate validates a route, and checks that the user is permitted to set its values.
 func (h *hosts) validate(ctx context.Context, route, old *routev1.Route) field.ErrorList {
 	return append(validate(ctx, route, old), h.permitted(ctx, route, old)...)
 }
 
-// permitted checks the right to choose hosts, routes/custom-host: create for new routes and for
-// certificates, update for changing a host. Without it, a route keeps the host of its creation, so
-// that no user hijacks the host of a younger route.
+// permitted checks the user's permission for routes/custom-host: the verb create for new routes and
+// for certificates, and the verb update for changing a host. Without the permission, the host of a
+// route cannot change, so that no user can hijack the host of a newer route.
 func (h *hosts) permitted(ctx context.Context, route, old *routev1.Route) field.ErrorList {
 	at := field.NewPath("spec")
 	if old == nil {
@@ -81,7 +81,7 @@ func (h *hosts) permitted(ctx context.Context, route, old *routev1.Route) field.
 	if route.Spec.Subdomain != old.Spec.Subdomain && !h.may(ctx, "update", route) {
 		return field.ErrorList{field.Invalid(at.Child("subdomain"), route.Spec.Subdomain, "field is immutable")}
 	}
-	// an old route would claim the domain of all younger routes
+	// because an old route would claim the domain of all newer routes
 	if route.Spec.WildcardPolicy != old.Spec.WildcardPolicy {
 		return field.ErrorList{field.Invalid(at.Child("wildcardPolicy"), route.Spec.WildcardPolicy, "field is immutable")}
 	}
@@ -92,7 +92,7 @@ func (h *hosts) permitted(ctx context.Context, route, old *routev1.Route) field.
 	return nil
 }
 
-// certificates returns the TLS fields that authenticate a host.
+// certificates returns the fields of a TLS configuration that authenticate a host.
 func certificates(tls *routev1.TLSConfig) [4]string {
 	if tls == nil {
 		return [4]string{}
@@ -102,8 +102,8 @@ func certificates(tls *routev1.TLSConfig) [4]string {
 
 func hasCertificates(tls *routev1.TLSConfig) bool { return certificates(tls) != [4]string{} }
 
-// may checks whether the user has a verb of routes/custom-host. The server's own requests have no
-// user.
+// may reports whether the user is allowed a verb on routes/custom-host. The server's own requests
+// have no user and are always allowed.
 func (h *hosts) may(ctx context.Context, verb string, route *routev1.Route) bool {
 	user, ok := request.UserFrom(ctx)
 	if !ok {

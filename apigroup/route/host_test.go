@@ -11,7 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// having returns the hosts of a server and the context of a user with some verbs of
+// having returns the hosts of a server, and the context of a user who is allowed some verbs on
 // routes/custom-host.
 func having(verbs ...string) (*hosts, context.Context) {
 	decide := func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -34,7 +34,7 @@ func TestGeneratedHosts(t *testing.T) {
 		t.Errorf("generated host %q, annotations %v", route.Spec.Host, route.Annotations)
 	}
 	if errs := h.validate(ctx, route, nil); len(errs) > 0 {
-		t.Errorf("a generated host needs no right: %v", errs)
+		t.Errorf("a generated host requires a permission: %v", errs)
 	}
 	applied := valid()
 	applied.Spec.Host = ""

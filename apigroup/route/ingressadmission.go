@@ -16,10 +16,10 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// IngressAdmission is the plugin that applies the rules of route hosts to Ingress objects, because
-// they become routes. A user who sets a host needs the right to choose hosts of routes. Hosts are
-// immutable unless the configuration sets allowHostnameChanges. A user who names a secret must be
-// allowed to read it, because its content becomes part of a route.
+// IngressAdmission is the name of the plugin that applies the rules for route hosts to Ingress
+// objects, because routes are created from them. A user who sets a host needs the permission to
+// choose hosts of routes. Hosts are immutable unless the configuration sets allowHostnameChanges. A
+// user who names a secret must be allowed to read it, because its content becomes part of a route.
 //
 // Source: OpenShift 3.11 Cluster Administration, 8.2.
 const IngressAdmission = "openshift.io/IngressAdmission"
@@ -46,7 +46,7 @@ func newIngressAdmission(reader io.Reader) (admission.Interface, error) {
 // SetAuthorizer stores the API server's authorizer.
 func (p *ingressAdmission) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
 
-// ValidateInitialization fails without an authorizer.
+// ValidateInitialization returns an error if there is no authorizer.
 func (p *ingressAdmission) ValidateInitialization() error {
 	if p.authorizer == nil {
 		return fmt.Errorf("initialize %s: no authorizer", IngressAdmission)
@@ -54,7 +54,8 @@ func (p *ingressAdmission) ValidateInitialization() error {
 	return nil
 }
 
-// Validate rejects hosts and secrets that the user may not choose. Existing values are accepted.
+// Validate rejects hosts and secrets that the user is not permitted to choose. It accepts values
+// that were already set.
 func (p *ingressAdmission) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	ingress, ok := a.GetObject().(*networkingv1.Ingress)
 	if !ok || a.GetSubresource() != "" {

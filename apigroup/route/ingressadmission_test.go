@@ -32,12 +32,12 @@ func TestIngressAdmissionChecksHostsAndSecrets(t *testing.T) {
 		want         string
 	}{
 		"a new host":                     {may: "create", desired: anIngress("a.com", "")},
-		"a new host without the right":   {desired: anIngress("a.com", ""), want: "spec.rules[0].host"},
+		"a new host without permission":  {desired: anIngress("a.com", ""), want: "spec.rules[0].host"},
 		"no host":                        {desired: &networkingv1.Ingress{Spec: networkingv1.IngressSpec{Rules: make([]networkingv1.IngressRule, 1)}}},
 		"another host":                   {may: "create", old: anIngress("a.com", ""), desired: anIngress("b.com", ""), want: "cannot be changed"},
 		"one more host":                  {may: "create", old: anIngress("a.com", ""), desired: anIngress("a.com b.com", ""), want: "spec.rules[1].host"},
 		"one host less":                  {old: anIngress("a.com b.com", ""), desired: anIngress("b.com", "")},
-		"another host with the right":    {may: "update", old: anIngress("a.com", ""), desired: anIngress("b.com", "")},
+		"another host with permission":   {may: "update", old: anIngress("a.com", ""), desired: anIngress("b.com", "")},
 		"another host where it is free":  {config: lets, old: anIngress("a.com", ""), desired: anIngress("b.com", "")},
 		"a new host where changes are":   {config: lets, desired: anIngress("a.com", ""), want: "spec.rules[0].host"},
 		"a secret that one can read":     {may: "mine", desired: anIngress("", "mine")},
@@ -51,13 +51,13 @@ func TestIngressAdmissionChecksHostsAndSecrets(t *testing.T) {
 			}
 			plugin := created.(*ingressAdmission)
 			plugin.SetAuthorizer(authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-				right := a.GetVerb()
+				permission := a.GetVerb()
 				if a.GetResource() == "secrets" {
-					right = a.GetName()
+					permission = a.GetName()
 				} else if a.GetSubresource() != "custom-host" || a.GetNamespace() != "shop" || a.GetUser().GetName() != "ann" {
-					t.Errorf("the right that is asked for is %v", a)
+					t.Errorf("checked permission is %v", a)
 				}
-				if right == c.may {
+				if permission == c.may {
 					return authorizer.DecisionAllow, "", nil
 				}
 				return authorizer.DecisionNoOpinion, "", nil

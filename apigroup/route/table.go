@@ -24,8 +24,8 @@ func columns() []apiserver.Column[*routev1.Route] {
 	}
 }
 
-// host returns the host that routers have admitted, or the requested host or the reason of its
-// rejection.
+// host returns the host that routers have admitted. If there is none, it returns the requested
+// host, or the reason why it was rejected.
 func host(route *routev1.Route) any {
 	ingresses := route.Status.Ingress
 	for i, ingress := range ingresses {
@@ -52,7 +52,7 @@ func condition(ingress *routev1.RouteIngress) *routev1.RouteIngressCondition {
 	return nil
 }
 
-// services returns the backends, with their shares if there are several.
+// services returns the backends. If there are several, it adds the share of each.
 func services(route *routev1.Route) any {
 	targets := append([]routev1.RouteTargetReference{route.Spec.To}, route.Spec.AlternateBackends...)
 	if len(targets) == 1 {

@@ -98,7 +98,7 @@ func validateWildcard(host string, policy routev1.WildcardPolicyType, at *field.
 	return nil
 }
 
-// insecure contains the supported policies for plain HTTP by termination.
+// insecure contains, for each termination, the supported policies for plain HTTP.
 var insecure = map[routev1.TLSTerminationType][]routev1.InsecureEdgeTerminationPolicyType{
 	routev1.TLSTerminationEdge:        {routev1.InsecureEdgeTerminationPolicyNone, routev1.InsecureEdgeTerminationPolicyAllow, routev1.InsecureEdgeTerminationPolicyRedirect},
 	routev1.TLSTerminationReencrypt:   {routev1.InsecureEdgeTerminationPolicyNone, routev1.InsecureEdgeTerminationPolicyAllow, routev1.InsecureEdgeTerminationPolicyRedirect},
@@ -138,7 +138,7 @@ func validateTLS(spec *routev1.RouteSpec, at *field.Path) (errs field.ErrorList)
 	return errs
 }
 
-// validateStatus checks the status that routers write.
+// validateStatus validates the status, which routers write.
 func validateStatus(_ context.Context, route, _ *routev1.Route) (errs field.ErrorList) {
 	for i, ingress := range route.Status.Ingress {
 		at := field.NewPath("status", "ingress").Index(i)

@@ -22,17 +22,19 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Allocator gives every namespace its ranges: a block of user IDs, which are also group IDs, and an
-// SELinux level. It finds allocated blocks in the annotations of the namespaces at each start. Thus
-// no block is lost or allocated twice.
+// Allocator gives every namespace its ranges: a block of user IDs, which are also used as group
+// IDs, and an SELinux level. Whenever it starts, it reads the allocated blocks from the annotations
+// of the namespaces. Thus, no block is lost or allocated twice.
 type Allocator struct {
-	// Deps has the shared clients and caches.
+	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
-	// UIDRange is `<first>-<last>/<size of a block>`, 1000000000-1999999999/10000 in OpenShift.
+	// UIDRange has the format `<first>-<last>/<size of a block>`. It is 1000000000-1999999999/10000 in
+	// OpenShift.
 	UIDRange string
-	// MCSRange is `<prefix>/<categories>[,<number of categories>]`, s0:/2 in OpenShift.
+	// MCSRange has the format `<prefix>/<categories>[,<number of categories>]`. It is s0:/2 in
+	// OpenShift.
 	MCSRange string
-	// LabelsPerProject is the distance between the labels of two namespaces, 5 in OpenShift.
+	// LabelsPerProject is the distance between the labels of two namespaces. It is 5 in OpenShift.
 	LabelsPerProject int
 
 	ids        idRange
@@ -46,8 +48,8 @@ type Allocator struct {
 // Name returns the component's name.
 func (a *Allocator) Name() string { return "allocator" }
 
-// Run allocates ranges until ctx ends. It calls ready when all namespaces that existed at startup
-// have their ranges.
+// Run allocates ranges until ctx is done. It calls ready when all namespaces that existed at
+// startup have their ranges.
 func (a *Allocator) Run(ctx context.Context, ready func()) error {
 	if err := a.prepare(); err != nil {
 		return err
@@ -70,11 +72,11 @@ func (a *Allocator) Run(ctx context.Context, ready func()) error {
 	return manager.Run(ctx, ready)
 }
 
-// minBackoff is short, since pods of a new project wait for its ranges.
+// minBackoff is short, because pods of a new project wait for its ranges.
 const minBackoff = 5 * time.Millisecond
 
-// reconcileAll records the blocks of all namespaces, and then allocates what they lack. The
-// controller retries a namespace that fails.
+// reconcileAll first records the blocks of all namespaces, and then allocates the missing ranges.
+// If it fails for a namespace, the controller retries.
 func (a *Allocator) reconcileAll(ctx context.Context) error {
 	namespaces, err := a.namespaces.List(labelselector.Everything())
 	if err != nil {
@@ -178,8 +180,8 @@ func (a *Allocator) free() (int, bool) {
 	return 0, false
 }
 
-// level returns the SELinux level of the namespace with the block at index. If there are fewer
-// labels than blocks, labels repeat.
+// level returns the SELinux level of the namespace whose block is at index. If there are fewer
+// labels than blocks, several namespaces have the same label.
 func (a *Allocator) level(index int) string {
 	number := new(big.Int).Mul(big.NewInt(int64(index)), big.NewInt(int64(a.LabelsPerProject)))
 	return a.levels.at(int(number.Mod(number, a.levels.count()).Int64()))

@@ -15,12 +15,12 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/security/scc"
 )
 
-// ExecPluginName is the name of the admission plugin for commands in pods in the configuration.
+// ExecPluginName is the name, in the configuration, of the admission plugin for commands in pods.
 const ExecPluginName = "SCCExecRestrictions"
 
-// execPlugin is the admission plugin that admits users only to pods that they could create
-// themselves. A pod that a controller creates, such as a build pod, can have more rights on its
-// node than they have. The rights of the pod's service account do not count.
+// execPlugin is the admission plugin that gives users access only to pods that they could create
+// themselves. A pod that a controller creates, such as a build pod, can have more privileges on its
+// node than they have. The constraints that the pod's service account may use are not considered.
 type execPlugin struct {
 	*admission.Handler
 	evaluator *evaluator
@@ -39,7 +39,7 @@ func newExecPlugin(evaluator *evaluator) *execPlugin {
 // SetExternalKubeClientSet stores the client that reads pods.
 func (c *execPlugin) SetExternalKubeClientSet(client kubernetes.Interface) { c.client = client }
 
-// ValidateInitialization fails without a client.
+// ValidateInitialization returns an error if there is no client.
 func (c *execPlugin) ValidateInitialization() error {
 	if c.client == nil {
 		return fmt.Errorf("initialize admission plugin %s: no client", ExecPluginName)
@@ -47,8 +47,8 @@ func (c *execPlugin) ValidateInitialization() error {
 	return nil
 }
 
-// Validate rejects commands in pods, and connections to their standard input, if none of the user's
-// constraints accepts the pod.
+// Validate rejects commands in pods, and connections to the standard input of pods, if none of the
+// user's constraints accepts the pod.
 func (c *execPlugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "exec" && a.GetSubresource() != "attach" {
 		return nil

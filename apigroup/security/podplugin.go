@@ -15,9 +15,9 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/security/scc"
 )
 
-// podPlugin is the admission plugin that checks pods. Of the constraints that the user and the
-// pod's service account may use, it completes the pod by the first that accepts it. It rejects a
-// pod that no constraint accepts. Later changes of a pod must also be accepted.
+// podPlugin is the admission plugin that checks pods. It evaluates the constraints that the user
+// and the pod's service account may use, and completes the pod with the first that accepts it. It
+// rejects a pod that no constraint accepts. Later changes to a pod must also be accepted.
 type podPlugin struct {
 	*admission.Handler
 	evaluator *evaluator
@@ -32,7 +32,7 @@ func newPodPlugin(evaluator *evaluator) *podPlugin {
 	return &podPlugin{admission.NewHandler(admission.Create, admission.Update), evaluator}
 }
 
-// Admit completes a new pod, and debug containers that are added to a pod.
+// Admit completes new pods, and debug containers that are added to pods.
 func (c *podPlugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, ok := checked(a)
 	debugs := a.GetSubresource() != ""
@@ -58,7 +58,8 @@ func (c *podPlugin) Admit(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// Validate checks the pod again after the other plugins, and every change of a pod's spec.
+// Validate checks a new pod again after the other plugins have changed it, and every change to a
+// pod's spec.
 func (c *podPlugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, ok := checked(a)
 	if !ok {
@@ -81,8 +82,8 @@ func (c *podPlugin) Validate(ctx context.Context, a admission.Attributes, _ admi
 	return nil
 }
 
-// checked returns the pod of a request that constraints apply to. Mirror pods are excluded: they
-// already run.
+// checked returns the pod of a request, and whether constraints apply to it. They do not apply to
+// mirror pods, which are already running.
 func checked(a admission.Attributes) (*corev1.Pod, bool) {
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" && a.GetSubresource() != "ephemeralcontainers" {
 		return nil, false
@@ -95,7 +96,7 @@ func checked(a admission.Attributes) (*corev1.Pod, bool) {
 	return pod, !isMirror || !slices.Contains(a.GetUserInfo().GetGroups(), user.NodesGroup)
 }
 
-// unchanged reports whether an update keeps everything that constraints check.
+// unchanged reports whether an update changes nothing that constraints check.
 func unchanged(old, pod *corev1.Pod) bool {
 	return equality.Semantic.DeepEqual(old.Spec, pod.Spec) &&
 		old.Annotations[securityv1.ValidatedSCCAnnotation] == pod.Annotations[securityv1.ValidatedSCCAnnotation]
@@ -106,7 +107,7 @@ func (c *podPlugin) subjects(a admission.Attributes, pod *corev1.Pod) []user.Inf
 	return []user.Info{a.GetUserInfo(), account(a.GetNamespace(), pod)}
 }
 
-// refuse returns the error with the objections of each constraint.
+// refuse returns the error that contains the objections of each constraint.
 func refuse(a admission.Attributes, decision scc.Decision) error {
 	if len(decision.Objections) == 0 {
 		return admission.NewForbidden(a, fmt.Errorf("no security context constraint may be used by the user %q or the pod's service account",

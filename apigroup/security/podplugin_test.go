@@ -22,8 +22,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver/storetest"
 )
 
-// newEvaluator returns an evaluator for a cluster with the built-in constraints and the project
-// `shop`. A role lets the service account `strong` of the project use `privileged`.
+// newEvaluator returns an evaluator for a cluster that has the built-in constraints and the project
+// `shop`. A role allows the service account `strong` of the project to use `privileged`.
 func newEvaluator(t *testing.T) *evaluator {
 	t.Helper()
 	namespaces := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
@@ -65,7 +65,7 @@ func privileged(pod *corev1.Pod) {
 	pod.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: new(true)}
 }
 
-// attributesOf returns a request of a user without rights for the cluster.
+// attributesOf returns the attributes of a request whose user has no permissions in the cluster.
 func attributesOf(operation admission.Operation, pod, old runtime.Object, groups ...string) admission.Attributes {
 	u := &user.DefaultInfo{Name: "alice", Groups: append(groups, user.AllAuthenticated)}
 	return admission.NewAttributesRecord(pod, old, corev1.SchemeGroupVersion.WithKind("Pod"), "shop", "front",

@@ -15,7 +15,7 @@ type idRange struct {
 	first, last, block uint64
 }
 
-// parseRange parses `<first>-<last>/<block>`, for instance 1000000000-1999999999/10000.
+// parseRange parses `<first>-<last>/<block>`, for example 1000000000-1999999999/10000.
 func parseRange(text string) (idRange, error) {
 	ids, size, ok := strings.Cut(text, "/")
 	block, err := strconv.ParseUint(size, 10, 32)
@@ -44,7 +44,7 @@ func (r idRange) annotation(index int) string {
 	return fmt.Sprintf("%d/%d", r.first+uint64(index)*r.block, r.block)
 }
 
-// index returns the block of an annotation, and whether the block is in the range.
+// index returns the index of the block in an annotation, and whether it is a block of the range.
 func (r idRange) index(annotation string) (int, bool) {
 	block, err := scc.ParseBlock(annotation)
 	if err != nil || uint64(block.Min) < r.first || uint64(block.Max) > r.last {
@@ -54,14 +54,14 @@ func (r idRange) index(annotation string) (int, bool) {
 	return int(offset / r.block), offset%r.block == 0
 }
 
-// labels enumerates SELinux levels: combinations of categories in the order of their numbers, from
-// the pair c1,c0.
+// labels enumerates SELinux levels: the combinations of categories in ascending order, starting
+// with the pair c1,c0.
 type labels struct {
 	prefix          string
 	categories, top int
 }
 
-// parseLabels parses `<prefix>/<categories in a label>[,<number of categories>]`, for instance
+// parseLabels parses `<prefix>/<categories in a label>[,<number of categories>]`, for example
 // s0:/2.
 func parseLabels(text string) (labels, error) {
 	prefix, rest, ok := strings.Cut(text, "/")
@@ -81,7 +81,7 @@ func parseLabels(text string) (labels, error) {
 // count returns the number of labels.
 func (l labels) count() *big.Int { return new(big.Int).Binomial(int64(l.top), int64(l.categories)) }
 
-// at returns the label with a number, in the combinatorial number system: the highest category is
+// at returns the label with a number in the combinatorial number system: the highest category is
 // the largest c for which the binomial coefficient of c and the number of categories is at most the
 // remainder.
 func (l labels) at(number int) string {

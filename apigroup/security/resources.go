@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// constraints is the resource securitycontextconstraints. Its table is the table of `oc get scc` in
+// constraints returns the resource securitycontextconstraints. Its table is that of `oc get scc` in
 // OpenShift 3.
 func constraints() apiserver.Served {
 	type column = apiserver.Column[*scc.Constraints]
@@ -54,8 +54,8 @@ func list[T corev1.Capability | securityv1.FSType](items []T) string {
 	return "[" + strings.Join(texts, " ") + "]"
 }
 
-// rangeAllocations is the resource rangeallocations: the allocated blocks of a range, one bit for
-// each block.
+// rangeAllocations returns the resource rangeallocations: the allocated blocks of a range, as one
+// bit for each block.
 func rangeAllocations() apiserver.Served {
 	return apiserver.Resource[*securityv1.RangeAllocation]{
 		Plural: "rangeallocations",

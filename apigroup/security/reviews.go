@@ -57,8 +57,8 @@ func (r review) Create(ctx context.Context, object runtime.Object, validate rest
 	return object, r.evaluate(ctx, namespace, object)
 }
 
-// newSubjectReviews serves podsecuritypolicysubjectreviews: can a user, or the service account of a
-// template, create its pod?
+// newSubjectReviews serves podsecuritypolicysubjectreviews, which report whether a user, or the
+// service account of a template, can create the template's pod.
 func newSubjectReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage, error) {
 	return func(apiserver.Deps) (rest.Storage, error) {
 		return review{func() runtime.Object { return &securityv1.PodSecurityPolicySubjectReview{} }, "podsecuritypolicysubjectreview",
@@ -78,8 +78,8 @@ func newSubjectReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage,
 	}
 }
 
-// newSelfReviews serves podsecuritypolicyselfsubjectreviews: can the user of the request create the
-// pod of a template?
+// newSelfReviews serves podsecuritypolicyselfsubjectreviews, which report whether the user of the
+// request can create the pod of a template.
 func newSelfReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage, error) {
 	return func(apiserver.Deps) (rest.Storage, error) {
 		return review{func() runtime.Object { return &securityv1.PodSecurityPolicySelfSubjectReview{} }, "podsecuritypolicyselfsubjectreview",
@@ -100,8 +100,8 @@ func newSelfReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage, er
 	}
 }
 
-// newAccountReviews serves podsecuritypolicyreviews: which of the service accounts can run the pod
-// of a template?
+// newAccountReviews serves podsecuritypolicyreviews, which report the service accounts that can run
+// the pod of a template.
 func newAccountReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage, error) {
 	return func(deps apiserver.Deps) (rest.Storage, error) {
 		accounts := deps.Informers.Core().V1().ServiceAccounts().Lister()
@@ -130,8 +130,8 @@ func newAccountReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage,
 	}
 }
 
-// accountNames returns the service accounts of a review, or else the template's. Fails if one of
-// them does not exist.
+// accountNames returns the service accounts of a review. If there are none, it returns the
+// template's. It returns an error if one of them does not exist.
 func accountNames(accounts corelisters.ServiceAccountNamespaceLister, spec securityv1.PodSecurityPolicyReviewSpec) ([]string, error) {
 	names := spec.ServiceAccountNames
 	if len(names) == 0 {
@@ -149,12 +149,14 @@ func accountNames(accounts corelisters.ServiceAccountNamespaceLister, spec secur
 	return names, nil
 }
 
-// notAssignable is the reason in a review whose subjects may use constraints, none of which accepts
-// the pod. Reviews are for programs, so it is OpenShift 3.11's; the explanation is a warning.
+// notAssignable is the reason in a review whose subjects may use constraints none of which accepts
+// the pod. Because programs read reviews, it is the reason of OpenShift 3.11. The explanation is in
+// a warning.
 const notAssignable = "CantAssignSecurityContextConstraintProvider"
 
-// subjectOf returns the user of a template's service account without the groups that every user
-// has: as in OpenShift 3.11, a review of an account shows what the account is granted.
+// subjectOf returns the user of a template's service account, without the groups to which all users
+// belong: as in OpenShift 3.11, a review of an account shows only what the account itself is
+// granted.
 func subjectOf(namespace string, template corev1.PodTemplateSpec) user.Info {
 	name := template.Spec.ServiceAccountName
 	if name == "" {
@@ -163,8 +165,8 @@ func subjectOf(namespace string, template corev1.PodTemplateSpec) user.Info {
 	return serviceaccount.UserInfo(namespace, name, "")
 }
 
-// review evaluates the pod of a template. If no constraint accepts it, the status contains the
-// reason; this is not an error.
+// review evaluates the pod of a template. If no constraint accepts the pod, the status contains the
+// reason, and review returns no error.
 func (e *evaluator) review(ctx context.Context, namespace string, template corev1.PodTemplateSpec,
 	subjects []user.Info) (securityv1.PodSecurityPolicySubjectReviewStatus, error) {
 	decision, err := e.decide(ctx, namespace, podOf(namespace, template), field.NewPath("spec", "template", "spec"), subjects)

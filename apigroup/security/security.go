@@ -1,6 +1,6 @@
 // Package security serves the API group security.openshift.io, checks pods against security context
-// constraints when they are created, and allocates the ranges of users, groups and SELinux labels
-// that constraints take from namespaces.
+// constraints, and allocates the ranges of users, groups and SELinux labels that constraints take
+// from namespaces.
 //
 // The package scc evaluates constraints. Source: OpenShift Container Platform 3.9 Architecture,
 // 4.2.5, and 3.11 Cluster Administration, chapter 15.
@@ -19,7 +19,7 @@ import (
 // PluginName is the name of the admission plugin in the configuration.
 const PluginName = "SecurityContextConstraint"
 
-// Feature returns the group with its admission plugins.
+// Feature returns the API group with its admission plugins.
 func Feature() apiserver.Feature {
 	evaluator := &evaluator{}
 	return apiserver.Feature{

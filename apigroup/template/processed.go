@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// processed is the action that processes a template.
+// processed serves the request that processes a template.
 type processed struct {
 	apiserver.Unstored[*templatev1.Template]
 }

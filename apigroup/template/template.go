@@ -1,8 +1,8 @@
 // Package template serves the API group template.openshift.io: templates, which are sets of objects
-// with parameters, their processing, and instances of templates.
+// with parameters, their processing, and template instances.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, section on templates; the wire types are
-// github.com/openshift/api/template/v1's.
+// Source: OpenShift Container Platform 3.9 Architecture, section on templates. The wire types are
+// those of github.com/openshift/api/template/v1.
 package template
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Feature returns the API group, and the template service broker, which offers the templates of the
-// namespaces in offered.
+// Feature returns the API group with the template service broker, which offers the templates of the
+// projects.
 func Feature(projects []string) apiserver.Feature {
 	return apiserver.Feature{Hooks: brokerHooks(projects), Groups: []apiserver.Group{{
 		GroupVersion: templatev1.GroupVersion,

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// groups is the resource groups.user.openshift.io. Its table is the table of `oc get groups` in
+// groups returns the resource groups.user.openshift.io. Its table is that of `oc get groups` in
 // OpenShift 3.
 func groups() apiserver.Served {
 	return apiserver.Resource[*userv1.Group]{
@@ -25,7 +25,7 @@ func groups() apiserver.Served {
 	}
 }
 
-// validateGroup rejects invalid names of users, and duplicates.
+// validateGroup rejects invalid and duplicate names of users.
 func validateGroup(_ context.Context, group, _ *userv1.Group) (errs field.ErrorList) {
 	seen := map[string]bool{}
 	for i, user := range group.Users {

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// identities is the resource identities.user.openshift.io: users as one identity provider knows
-// them.
+// identities returns the resource identities.user.openshift.io: users as a particular identity
+// provider knows them.
 func identities() apiserver.Served {
 	return apiserver.Resource[*userv1.Identity]{
 		Plural:    "identities",
@@ -40,7 +40,7 @@ func nameIdentity(_ context.Context, identity, old *userv1.Identity) {
 	}
 }
 
-// validateIdentity checks that the name has the two parts, which are immutable.
+// validateIdentity checks that the name consists of the two parts, which are immutable.
 func validateIdentity(_ context.Context, identity, old *userv1.Identity) (errs field.ErrorList) {
 	provider, name := field.NewPath("providerName"), field.NewPath("providerUserName")
 	if reasons := providerName(identity.ProviderName); identity.ProviderName == "" {

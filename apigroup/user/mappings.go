@@ -18,9 +18,9 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// mappings is the resource useridentitymappings.user.openshift.io: a view of an Identity and its
-// User, which refer to each other. The view is not stored. An identity has one user, a user can
-// have many identities.
+// mappings returns the resource useridentitymappings.user.openshift.io: a view of an Identity and
+// its User, which refer to each other. The view is not stored. An identity has one user, and a user
+// can have many identities.
 func mappings() apiserver.Served {
 	return apiserver.Virtual{Plural: "useridentitymappings", New: func(deps apiserver.Deps) (rest.Storage, error) {
 		return &mapping{Unstored: apiserver.Unstored[*userv1.UserIdentityMapping]{Singular: "useridentitymapping"}, stores: deps.Stores, table: apiserver.Table([]apiserver.Column[*userv1.UserIdentityMapping]{
@@ -43,7 +43,7 @@ var (
 	_ rest.SingularNameProvider = &mapping{}
 )
 
-// ConvertToTable returns the table of mappings.
+// ConvertToTable returns a mapping as the table that `oc get` prints.
 func (m *mapping) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	return m.table.ConvertToTable(ctx, object, options)
 }
@@ -55,7 +55,7 @@ func read[T runtime.Object](ctx context.Context, m *mapping, resource, name stri
 	return typed, err
 }
 
-// write stores a changed object. Fails if it was changed since it was read.
+// write stores a changed object. It returns an error if the object was changed since it was read.
 func write[T metav1.Object](ctx context.Context, m *mapping, resource string, object T) error {
 	changed, ok := any(object).(runtime.Object)
 	if !ok {
@@ -66,7 +66,8 @@ func write[T metav1.Object](ctx context.Context, m *mapping, resource string, ob
 	return err
 }
 
-// pair returns an identity with its user. If they do not refer to each other, it is not found.
+// pair returns an identity with its user. If they do not refer to each other, it returns a NotFound
+// error.
 func (m *mapping) pair(ctx context.Context, name string) (*userv1.Identity, *userv1.User, error) {
 	notFound := apierrors.NewNotFound(userv1.Resource("useridentitymappings"), name)
 	identity, err := read[*userv1.Identity](ctx, m, "identities", name)
@@ -83,7 +84,8 @@ func (m *mapping) pair(ctx context.Context, name string) (*userv1.Identity, *use
 	return identity, user, err
 }
 
-// view returns the mapping of an identity and its user. Its version is the identity's.
+// view returns the mapping of an identity and its user. Its resource version is that of the
+// identity.
 func view(identity *userv1.Identity, user *userv1.User) *userv1.UserIdentityMapping {
 	return &userv1.UserIdentityMapping{
 		ObjectMeta: metav1.ObjectMeta{
@@ -103,7 +105,7 @@ func (m *mapping) Get(ctx context.Context, name string, _ *metav1.GetOptions) (r
 	return view(identity, user), nil
 }
 
-// Create maps an identity without a user.
+// Create maps an identity without a user to a user.
 func (m *mapping) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
 	options *metav1.CreateOptions) (runtime.Object, error) {
 	desired := object.(*userv1.UserIdentityMapping)
@@ -150,7 +152,7 @@ func (m *mapping) Update(ctx context.Context, name string, info rest.UpdatedObje
 	return changed, false, m.removeIdentity(ctx, previous.Name, identity.Name)
 }
 
-// Delete unmaps an identity. Its user can no longer log in with it.
+// Delete unmaps an identity, with which its user then can no longer log in.
 func (m *mapping) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc,
 	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	identity, user, err := m.pair(ctx, name)
@@ -197,8 +199,8 @@ func (m *mapping) ends(ctx context.Context, desired *userv1.UserIdentityMapping)
 	return identity, user, nil
 }
 
-// apply maps an identity to a user. It updates the user first: the user's list has no effect until
-// the identity refers to the user.
+// apply maps an identity to a user. It updates the user first, because the user's list has no
+// effect until the identity refers to the user.
 func (m *mapping) apply(ctx context.Context, identity *userv1.Identity, user *userv1.User, dryRun []string,
 	admit func() error) (runtime.Object, error) {
 	identity.User = corev1.ObjectReference{Name: user.Name, UID: user.UID}

@@ -3,7 +3,7 @@
 // constraints refer to users and groups by name.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 4.8.1; 3.11 Cluster Administration,
-// chapter 5. The wire types are github.com/openshift/api/user/v1's.
+// chapter 5. The wire types are those of github.com/openshift/api/user/v1.
 package user
 
 import (

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// users is the resource users.user.openshift.io. The name `~` means the user of the request.
+// users returns the resource users.user.openshift.io. The name `~` means the user of the request.
 func users() apiserver.Served {
 	return apiserver.Resource[*userv1.User]{
 		Plural:    "users",
@@ -33,7 +33,7 @@ func users() apiserver.Served {
 	}
 }
 
-// validateUser rejects invalid identities, and groups, which only `~` returns.
+// validateUser rejects invalid identities. It also rejects groups, because only `~` returns them.
 func validateUser(_ context.Context, u, _ *userv1.User) (errs field.ErrorList) {
 	for i, name := range u.Identities {
 		if reasons := identityName(name, false); len(reasons) > 0 {
@@ -46,7 +46,7 @@ func validateUser(_ context.Context, u, _ *userv1.User) (errs field.ErrorList) {
 	return errs
 }
 
-// self is the store of users, extended by `~`.
+// self is the store of users that also serves `~`.
 type self struct{ *apiserver.Store }
 
 // Get returns a user. `~` returns the user of the request with the request's groups, even if no
@@ -73,7 +73,7 @@ func (s *self) Get(ctx context.Context, name string, options *metav1.GetOptions)
 	return result, nil
 }
 
-// virtual reports whether a group only describes how a user has authenticated.
+// virtual reports whether a group only describes how a user was authenticated.
 func virtual(group string) bool {
 	return slices.Contains([]string{user.AllAuthenticated, user.AllUnauthenticated, "system:authenticated:oauth"}, group)
 }

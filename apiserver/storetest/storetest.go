@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// New returns a store that contains the objects. It is cluster-scoped unless an object has a
+// New returns a store that contains the objects. It is namespaced if at least one object has a
 // namespace. It supports Get and List without selectors. Any other request panics.
 func New[T apiserver.Object](resource schema.GroupResource, list runtime.Object, objects ...T) *registry.Store {
 	content := map[string]runtime.Object{}

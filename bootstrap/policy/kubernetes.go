@@ -11,8 +11,9 @@ import (
 	"k8s.io/component-helpers/auth/rbac/validation"
 )
 
-// kubernetesText is the default policy of Kubernetes. A test in the package kube writes it, because
-// the client does not link k8s.io/kubernetes.
+// kubernetesText is the default policy of Kubernetes. It is embedded because oc does not link
+// k8s.io/kubernetes. TestDefaultPolicyMatchesKubernetes in package kube checks it and, with
+// -update, writes it.
 //
 //go:embed kubernetes.json
 var kubernetesText []byte
@@ -49,7 +50,8 @@ func AllRoles() ([]rbacv1.ClusterRole, error) {
 			all = append(all, role)
 			continue
 		}
-		// Kubernetes has no descriptions. Its labels decide which roles get the rules by aggregation.
+		// Kubernetes' roles have no descriptions. The labels decide to which roles aggregation adds the
+		// rules.
 		both := &all[i]
 		both.Annotations = join(both.Annotations, role.Annotations)
 		both.Labels = join(both.Labels, role.Labels)
@@ -73,7 +75,7 @@ func AllBindings() ([]rbacv1.ClusterRoleBinding, error) {
 	return append(upstream.Bindings, bindings...), err
 }
 
-// join returns the entries of both maps.
+// join returns the entries of both maps. Entries of second take precedence.
 func join(first, second map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, first)

@@ -17,8 +17,9 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden file")
 
 // TestMatrixOfRolesResourcesAndVerbs checks every default role for every verb on every resource
-// that a role names, and on one that no role names. The golden file contains the allowed verbs; a
-// role without a line allows nothing. Resources of the empty group are listed as "core".
+// that a role names, and on one resource that no role names. The golden file contains the allowed
+// verbs. A role without a line in it allows nothing. Resources of the empty group are listed as
+// "core".
 func TestMatrixOfRolesResourcesAndVerbs(t *testing.T) {
 	list, err := Roles()
 	if err != nil {
@@ -70,7 +71,7 @@ func TestMatrixOfRolesResourcesAndVerbs(t *testing.T) {
 		t.Fatalf("%v; run go test with -update to write it", err)
 	}
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("run go test ./bootstrap/policy -update where this is wanted (-want +got):\n%s", diff)
+		t.Errorf("the matrix has changed; if this is intended, run go test ./bootstrap/policy -update (-want +got):\n%s", diff)
 	}
 }
 

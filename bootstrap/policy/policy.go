@@ -28,11 +28,12 @@ const (
 	systemOnlyAnnotation  = "authorization.openshift.io/system-only"
 )
 
-// protectAnnotation prevents changes of a default object, as the annotation
+// protectAnnotation, with the value "true", prevents changes of a default object, as the annotation
 // rbac.authorization.kubernetes.io/autoupdate: "false" does for roles and bindings.
 const protectAnnotation = "openshift.io/reconcile-protect"
 
-// Protected reports whether an administrator excludes a default object from reconciliation.
+// Protected reports whether an administrator has excluded a default object from reconciliation with
+// protectAnnotation.
 func Protected(object metav1.Object) bool {
 	return object.GetAnnotations()[protectAnnotation] == "true"
 }

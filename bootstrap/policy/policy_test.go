@@ -11,7 +11,7 @@ import (
 )
 
 // specified contains the rules of admin and basic-user that OpenShift 3.11 Cluster Administration,
-// 10.2.1, prints: role, resource with its group, name and verbs.
+// 10.2.1, prints. Its columns are role, resource with its group, name and verbs.
 //
 //go:embed testdata/specified.tsv
 var specified string
@@ -105,7 +105,7 @@ func TestBindingsReferToRoles(t *testing.T) {
 	}
 	for _, binding := range bindings {
 		if _, ok := all[binding.RoleRef.Name]; !ok {
-			t.Errorf("binding %s refers to %s, which is no role", binding.Name, binding.RoleRef.Name)
+			t.Errorf("binding %s refers to %s, which is not a role", binding.Name, binding.RoleRef.Name)
 		}
 		if len(binding.Subjects) == 0 {
 			t.Errorf("binding %s has no subjects", binding.Name)
@@ -116,11 +116,11 @@ func TestBindingsReferToRoles(t *testing.T) {
 func TestLinesThatCannotBeReadAreNamed(t *testing.T) {
 	for _, text := range []string{"get core", "get"} {
 		if _, err := parseRule(text); err == nil {
-			t.Errorf("rule %q is read", text)
+			t.Errorf("rule %q is accepted", text)
 		}
 	}
 	if _, err := parseSubject("robot:r2"); err == nil {
-		t.Error(`subject "robot:r2" is read`)
+		t.Error(`subject "robot:r2" is accepted`)
 	}
 }
 
@@ -128,7 +128,7 @@ func TestRolesSayWhatTheyAreFor(t *testing.T) {
 	all := roles(t)
 	for _, name := range []string{"cluster-admin", "cluster-debugger", "cluster-reader"} {
 		if all[name].Annotations["authorization.openshift.io/system-only"] != "true" {
-			t.Errorf("role %s is not for the system alone", name)
+			t.Errorf("role %s lacks the system-only annotation", name)
 		}
 	}
 	for _, name := range []string{"admin", "basic-user", "cluster-admin", "cluster-status", "edit", "self-provisioner", "view"} {

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// credentials provides the passwords of registries to the engine. The engine fetches tokens.
+// credentials provides passwords of registries to the engine, which fetches tokens with them.
 type credentials struct {
 	auth.UnimplementedAuthServer
 	lookup func(host string) (user, password string)

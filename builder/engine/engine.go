@@ -1,5 +1,5 @@
-// Package engine runs BuildKit in the process of a build: solver, runc worker and Dockerfile
-// frontend. The client connects to them in memory, so no other process can connect.
+// Package engine runs BuildKit in the process of a build: the solver, the runc worker and the
+// Dockerfile frontend. The client connects to them in memory, so no other process can connect.
 //
 // Source: github.com/moby/buildkit, cmd/buildkitd, which runs the same components as a daemon.
 package engine
@@ -88,7 +88,7 @@ func Start(ctx context.Context, c Config) (_ *Engine, err error) {
 	return e, nil
 }
 
-// Close stops the engine. Root remains.
+// Close stops the engine. It does not delete Root.
 func (e *Engine) Close() error {
 	var errs []error
 	for i := len(e.closes) - 1; i >= 0; i-- {
@@ -98,7 +98,7 @@ func (e *Engine) Close() error {
 }
 
 // Prune deletes layers and sources that have been unused for maxAge, then the oldest ones until the
-// rest has at most maxBytes. With sources, it deletes all sources of jobs.
+// rest has at most maxBytes. If sources is true, it also deletes all local sources.
 func (e *Engine) Prune(ctx context.Context, maxAge time.Duration, maxBytes int64, sources bool) error {
 	passes := [][]client.PruneOption{{client.WithKeepOpt(maxAge, 0, 0, 0)}, {client.WithKeepOpt(0, 0, maxBytes, 0)}}
 	if sources {
@@ -112,7 +112,7 @@ func (e *Engine) Prune(ctx context.Context, maxAge time.Duration, maxBytes int64
 	return nil
 }
 
-// onClose registers a function for Close. Close calls the last one first.
+// onClose registers a function for Close. Close calls the functions in reverse order.
 func (e *Engine) onClose(f func() error) { e.closes = append(e.closes, f) }
 
 // controller creates the solver.

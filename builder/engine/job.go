@@ -31,7 +31,7 @@ type Job struct {
 	// layers.
 	ExportCache bool
 	// Credentials returns the user and the password for a registry, or empty strings. push is true
-	// after the image is built. The host of the default registry is the name of its server.
+	// after the image is built. For the default registry, host is the name of its server.
 	Credentials func(host string, push bool) (user, password string)
 	// Out receives the progress.
 	Out io.Writer

@@ -8,12 +8,12 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// rawSockets is the capability to send any packet or frame. A pod of a build does not have it:
-// frames would pass the routes that close link-local addresses to steps.
+// rawSockets is the capability to send any packet or frame. The pod of a build does not have it:
+// with raw frames, a step could bypass the routes that block link-local addresses.
 const rawSockets = "CAP_NET_RAW"
 
 // stepNetwork is the network of steps, without raw sockets. BuildKit has no setting for the
-// capabilities of steps, but the provider of a network changes their specification.
+// capabilities of steps, but a network provider can change the OCI spec of a step.
 type stepNetwork struct{ network.Provider }
 
 // New returns the network of a step.
@@ -27,7 +27,7 @@ func (n stepNetwork) New(ctx context.Context, hostname string, options network.N
 
 type stepNamespace struct{ network.Namespace }
 
-// Set changes the specification of a step.
+// Set removes rawSockets from the OCI spec of a step.
 func (n stepNamespace) Set(s *specs.Spec) error {
 	if c := s.Process.Capabilities; c != nil {
 		for _, set := range []*[]string{&c.Bounding, &c.Effective, &c.Inheritable, &c.Permitted, &c.Ambient} {

@@ -16,7 +16,7 @@ type printer struct {
 	verbose bool
 }
 
-// print returns when status is closed.
+// print prints the events in status until it is closed.
 func (p printer) print(status <-chan *client.SolveStatus) {
 	started := map[digest.Digest]bool{}
 	cachedSteps := map[digest.Digest]bool{}

@@ -20,12 +20,12 @@ import (
 
 const maxZstdMemory = 256 << 20
 
-// Extract extracts an archive to a directory: tar, plain or compressed by gzip, bzip2 or zstd, or
-// zip. It reads a tar archive as a stream.
+// Extract extracts an archive to a directory. The archive is zip or tar; tar can be compressed by
+// gzip, bzip2 or zstd. Extract reads a tar archive as a stream.
 //
-// Devices, pipes, sockets, and entries whose name or link leads out of the directory are errors. A
-// symbolic link can have any target, since no read of the source leaves the directory. Extract does
-// not keep owners and set-ID bits.
+// Devices, pipes, sockets, and entries whose name or hard link leads out of the directory are
+// errors. A symbolic link can have any target, since no read of the source leaves the directory.
+// Extract does not preserve owners and set-ID bits.
 func Extract(ctx context.Context, upload io.Reader, to *os.Root, limit *Limit) error {
 	reader := newSilenceReader(ctx, upload, limit)
 	defer reader.Close()

@@ -31,22 +31,22 @@ type Git struct {
 	Ref    string
 	Secret Secret
 	Proxy  Proxy
-	// Limit bounds the clone.
+	// Limit limits the size, memory and idle time of the clone.
 	Limit *Limit
-	// Forbidden reports whether clients must not connect to an address. Builds use LocalAddress.
+	// Forbidden reports whether connections to an address are forbidden. Builds use LocalAddress.
 	Forbidden func(netip.Addr) bool
 	// Out is where Clone writes its log.
 	Out io.Writer
 }
 
-// Proxy contains the proxies for http and https, and the hosts without a proxy in the format of the
-// variable NO_PROXY.
+// Proxy contains the proxies for http and https, and the hosts that are reached without a proxy, in
+// the format of the variable NO_PROXY.
 type Proxy struct{ HTTP, HTTPS, No string }
 
 // remote is the name of the server in the clone.
 const remote = "origin"
 
-// cancelTimeout is how long a canceled clone has to stop.
+// cancelTimeout is the time in which a canceled clone must stop.
 const cancelTimeout = 5 * time.Second
 
 // Clone fetches a commit and its submodules to dir, and returns the commit. Credentials, including
@@ -64,8 +64,8 @@ func (g *Git) Clone(ctx context.Context, dir string) (*object.Commit, error) {
 	return commit, nil
 }
 
-// cloneUntil clones until ctx ends. go-git can miss the end of a context. If it does not stop
-// within cancelTimeout, its goroutine lives until the process ends.
+// cloneUntil clones until ctx is done. go-git can miss the end of a context. If go-git does not
+// stop within cancelTimeout, its goroutine runs until the process ends.
 func (g *Git) cloneUntil(ctx context.Context, dir string) (commit *object.Commit, err error) {
 	type result struct {
 		commit *object.Commit
@@ -126,8 +126,8 @@ func (g *Git) clone(ctx context.Context, dir string) (*object.Commit, error) {
 	return repository.CommitObject(commit)
 }
 
-// fetch fetches the commit that the reference names, without history if the server lists the
-// reference.
+// fetch fetches the commit that the reference names. If the server lists the reference, it fetches
+// no history.
 func (g *Git) fetch(ctx context.Context, repository *git.Repository, server *git.Remote, auth transport.AuthMethod) (plumbing.Hash, error) {
 	refs, err := server.ListContext(ctx, &git.ListOptions{Auth: auth})
 	if err != nil {
@@ -156,7 +156,7 @@ func (g *Git) fetch(ctx context.Context, repository *git.Repository, server *git
 	return commitOf(repository, g.Ref)
 }
 
-// findReference returns the server's reference that a user's ref names, or nil.
+// findReference returns the server's reference that ref names, or nil.
 func findReference(refs []*plumbing.Reference, ref string) *plumbing.Reference {
 	byName := map[plumbing.ReferenceName]*plumbing.Reference{}
 	for _, r := range refs {
@@ -186,7 +186,8 @@ func commitOf(repository *git.Repository, name string) (plumbing.Hash, error) {
 	return *hash, nil
 }
 
-// auth returns the credentials for a URL, or nil if the URL is not on the repository's server.
+// auth returns the credentials for a URL. It returns nil if there are none, or if the URL's
+// protocol, host or port differs from the repository's.
 func (g *Git) auth(to string) (transport.AuthMethod, error) {
 	main, err := transport.NewEndpoint(g.URL)
 	if err != nil {

@@ -197,7 +197,7 @@ func TestCloneRejectsRepositoryOnOwnMachine(t *testing.T) {
 	}
 	g.URL = "file://" + s.root + "/app"
 	if _, err := g.Clone(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "unsupported scheme") {
-		t.Errorf("a directory of this machine: %v", err)
+		t.Errorf("a file URL: %v", err)
 	}
 }
 

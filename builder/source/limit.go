@@ -9,15 +9,16 @@ import (
 	"github.com/docker/go-units"
 )
 
-// Limit bounds the disk space, memory and idle time of a source. All inputs of one build share a
+// Limit limits the disk space, memory and idle time for a source. All inputs of one build share a
 // Limit.
 type Limit struct {
-	// Bytes and Files are the maximum size and number of the written files.
+	// Bytes and Files limit the total size and the number of the written files.
 	Bytes, Files int64
 	// Memory is the maximum heap size of this process during a clone, in bytes. 0 means
 	// DefaultMemory. go-git keeps the server's references and deltified objects in memory.
 	Memory uint64
-	// SilenceTimeout is how long a source can send no data. 0 means DefaultSilenceTimeout.
+	// SilenceTimeout is the maximum time in which a source sends no data. 0 means
+	// DefaultSilenceTimeout.
 	SilenceTimeout time.Duration
 
 	bytes, files atomic.Int64
@@ -34,7 +35,7 @@ const (
 // NewLimit returns a limit with the defaults.
 func NewLimit() *Limit { return &Limit{Bytes: DefaultBytes, Files: DefaultFiles} }
 
-// addFile counts a file that is about to be written.
+// addFile counts a file before it is written. It returns an error if the limit is exceeded.
 func (l *Limit) addFile() error {
 	if l.files.Add(1) > l.Files {
 		return fmt.Errorf("the source has more than %d files: remove generated files from it, or split it", l.Files)
@@ -42,7 +43,7 @@ func (l *Limit) addFile() error {
 	return nil
 }
 
-// addBytes counts bytes that are about to be written.
+// addBytes counts bytes before they are written. It returns an error if the limit is exceeded.
 func (l *Limit) addBytes(n int) error {
 	if l.bytes.Add(int64(n)) > l.Bytes {
 		return fmt.Errorf("the source is larger than %s: remove generated files from it, or split it", units.BytesSize(float64(l.Bytes)))

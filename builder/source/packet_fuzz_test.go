@@ -60,7 +60,7 @@ func FuzzPackets(f *testing.F) {
 		}
 		for _, entry := range entries {
 			if entry.Name() != "clone" {
-				t.Errorf("the server wrote %q beside the clone", entry.Name())
+				t.Errorf("the server wrote %q outside the clone", entry.Name())
 			}
 		}
 	})

@@ -14,7 +14,7 @@ var errSilent = errors.New("the source has sent no data for too long: check the 
 // errTooLarge means that a source needs too much memory.
 var errTooLarge = errors.New("the objects or references of the repository are too large for the memory of a build: build from a smaller repository, or upload the source as an archive")
 
-// memoryCheckInterval is how often watch checks the memory of the process.
+// memoryCheckInterval is the maximum interval at which watch checks the memory of the process.
 const memoryCheckInterval = 50 * time.Millisecond
 
 func (l *Limit) silenceTimeout() time.Duration {
@@ -68,7 +68,7 @@ func heapBytes() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// silenceReader reads an upload. A read fails when the context ends, or when no data arrives for
+// silenceReader reads an upload. A read fails when the context is done, or when no data arrives for
 // too long.
 type silenceReader struct {
 	*io.PipeReader
@@ -77,8 +77,8 @@ type silenceReader struct {
 	timeout        time.Duration
 }
 
-// newSilenceReader starts to read. If a read of upload never returns, its goroutine lives until the
-// process ends.
+// newSilenceReader starts to read upload. If a read of upload never returns, its goroutine runs
+// until the process ends.
 func newSilenceReader(ctx context.Context, upload io.Reader, limit *Limit) *silenceReader {
 	reader, writer := io.Pipe()
 	closeWithError := func(err error) { _ = writer.CloseWithError(err) } // always nil

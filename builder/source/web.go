@@ -18,13 +18,14 @@ import (
 )
 
 // LocalAddress reports whether an address is on the build's own machine or link. Services there,
-// such as a cloud's metadata service, trust every client. Repositories are elsewhere.
+// such as a cloud's metadata service, trust every client. Repositories are not there.
 func LocalAddress(ip netip.Addr) bool {
 	ip = ip.Unmap()
 	return ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified()
 }
 
-// connectTimeout limits connecting to a server, and waiting for the header of its resp.
+// connectTimeout limits the time to connect to a server, and the time to wait for the header of its
+// response.
 const connectTimeout = 2 * time.Minute
 
 // Web configures clients for http and https.
@@ -34,7 +35,7 @@ type Web struct {
 	Authority []byte
 	Insecure  bool
 	Proxy     Proxy
-	// Forbidden reports whether clients must not connect to an address. Builds use LocalAddress.
+	// Forbidden reports whether connections to an address are forbidden. Builds use LocalAddress.
 	Forbidden func(netip.Addr) bool
 }
 

@@ -12,7 +12,8 @@ import (
 
 const maxLinkBytes = 4096 // PATH_MAX
 
-// extractZip stores the archive in a temporary file first, because its directory is at the end.
+// extractZip stores the archive in a temporary file before it extracts the archive, because the
+// directory of a zip archive is at its end.
 func extractZip(in io.Reader, to *os.Root, limit *Limit) error {
 	spool, err := os.CreateTemp("", "upload-*.zip")
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package adm contains the administrator's commands, `oc adm`.
+// Package adm contains `oc adm`, the commands for cluster administrators.
 package adm
 
 import (
@@ -26,16 +26,16 @@ import (
 	"github.com/slipway-platform/slipway/cli/registry"
 )
 
-// New returns `oc adm`. As in OpenShift 3, kubectl's commands for nodes are here, and also at the
-// top level.
+// New returns `oc adm`. As in OpenShift 3, the top level of oc has kubectl's commands for nodes,
+// too.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	adm := &cobra.Command{
 		Use:   "adm",
 		Short: "Tools for managing a cluster",
-		Long:  "Commands that need rights on the whole cluster.",
+		Long:  "Commands that need permissions in the whole cluster.",
 		Run:   util.DefaultSubCommandRun(streams.ErrOut),
 	}
-	usage := top.NewCmdTop(factory, streams)
+	usage := top.NewCmdTop(factory, genericiooptions.IOStreams{In: streams.In, Out: oldUsage{streams.Out}, ErrOut: streams.ErrOut})
 	usage.AddCommand(image.NewTop(factory, streams)...)
 	adm.AddCommand(
 		newManageNode(factory, streams),
@@ -60,12 +60,13 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 		options.NewCmdOptions(streams.Out),
 		certs.New(streams), certs.NewClientConfig(streams), certs.NewKubeconfig(), certs.NewNodeConfig(streams),
 	)
+	adm.AddCommand(certs.NewCreators(streams)...)
 	adm.AddCommand(newBootstrapFiles(streams)...)
 	return adm
 }
 
-// withOldNames makes a command accept flags by their names in OpenShift 3. The help does not show
-// these names.
+// withOldNames makes a command also accept flags by their OpenShift 3 names, which its help omits.
+// names contains the current name of each flag by its old name.
 func withOldNames(command *cobra.Command, names map[string]string) *cobra.Command {
 	for old, current := range names {
 		flag := *command.Flags().Lookup(current)

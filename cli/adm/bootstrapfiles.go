@@ -22,8 +22,8 @@ import (
 	"github.com/slipway-platform/slipway/oauth/page"
 )
 
-// newBootstrapFiles returns the commands below `oc adm` that print default objects and pages, which
-// an administrator can change.
+// newBootstrapFiles returns the `oc adm create-*` commands, which write the default policy, project
+// template and OAuth pages for an administrator to change.
 func newBootstrapFiles(streams genericiooptions.IOStreams) []*cobra.Command {
 	return []*cobra.Command{
 		newPolicyFile(streams),
@@ -86,7 +86,7 @@ func writePolicyFile(file string, force bool) error {
 	return errors.Join(err, target.Close())
 }
 
-// defaultPolicy is the list of the default cluster roles and bindings.
+// defaultPolicy returns the default cluster roles and their bindings as one list.
 func defaultPolicy() (*corev1.List, error) {
 	roles, err := policy.AllRoles()
 	if err != nil {
@@ -135,7 +135,7 @@ of its administrator in the template.`,
 	return command
 }
 
-// newPageTemplate returns one of the commands that print a page of the OAuth server.
+// newPageTemplate returns a command that prints one page of the OAuth server.
 func newPageTemplate(streams genericiooptions.IOStreams, kind, name, short string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "create-" + kind + "-template",

@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// NewExperimental returns `oc ex`, the names that some administrator's commands had when they were
-// experimental in OpenShift 3.
+// NewExperimental returns `oc ex`, which contains administrator commands under the names that they
+// had while they were experimental in OpenShift 3.
 func NewExperimental(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	ex := &cobra.Command{
 		Use:   "ex",
@@ -38,8 +38,8 @@ func NewExperimental(factory util.Factory, streams genericiooptions.IOStreams) *
 	return ex
 }
 
-// configPatch contains the state of `oc ex config patch`, which prints a configuration file with a
-// change. It does not change the file.
+// configPatch contains the state of `oc ex config patch`, which prints a patched copy of a
+// configuration file. It does not change the file.
 type configPatch struct {
 	genericiooptions.IOStreams
 	print       *genericclioptions.PrintFlags
@@ -86,7 +86,7 @@ func (p *configPatch) run(file string) error {
 		if operations, err = jsonpatch.DecodePatch(patch); err == nil {
 			document, err = operations.Apply(document)
 		}
-	case "merge", "strategic": // the fields of configuration files have no merge keys
+	case "merge", "strategic": // configuration files define no merge keys, so both types are equal
 		document, err = jsonpatch.MergePatch(document, patch)
 	default:
 		return fmt.Errorf("read --type %q: must be json, merge or strategic", p.kind)

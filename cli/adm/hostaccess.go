@@ -16,16 +16,16 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// hostAccess returns an error if the service account of the desired pods cannot run them because of
-// what they use of their host. Only a dry run calls it, as in OpenShift 3: an installation grants
-// the account these rights.
+// hostAccess returns an error if no SCC allows the service account of the desired pods to run pods
+// that use their host's network or ports. As in OpenShift 3, only a dry run calls it: an
+// installation itself grants this permission.
 func (i *installation) hostAccess(ctx context.Context, namespace string, desired []runtime.Object) error {
 	template := templateOf(desired)
 	if template == nil || !usesHost(template.Spec) {
 		return nil
 	}
 	account := template.Spec.ServiceAccountName
-	// The account can be missing.
+	// Without an account in the template, the review also works if the account does not exist yet.
 	template.Spec.ServiceAccountName, template.Spec.DeprecatedServiceAccount = "", ""
 	review, err := objects.Plain(&securityv1.PodSecurityPolicySubjectReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: securityv1.GroupVersion.String(), Kind: "PodSecurityPolicySubjectReview"},
@@ -43,7 +43,7 @@ func (i *installation) hostAccess(ctx context.Context, namespace string, desired
 	reviews := client.Resource(securityv1.GroupVersion.WithResource("podsecuritypolicysubjectreviews"))
 	result, err := reviews.Namespace(namespace).Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("check the rights of service account %q: %w", account, err)
+		return fmt.Errorf("check the permissions of service account %q: %w", account, err)
 	}
 	if _, allowed, _ := unstructured.NestedMap(result.Object, "status", "allowedBy"); allowed {
 		return nil
@@ -51,7 +51,7 @@ func (i *installation) hostAccess(ctx context.Context, namespace string, desired
 	return fmt.Errorf("service account %q is not allowed to access %s on nodes, grant access with: oc adm policy add-scc-to-user hostnetwork -z %[1]s", account, noun(template.Spec))
 }
 
-// templateOf returns a copy of the pod template of the first deployment configuration.
+// templateOf returns a copy of the pod template of the first deployment config, or nil.
 func templateOf(desired []runtime.Object) *corev1.PodTemplateSpec {
 	for _, object := range desired {
 		if config, ok := object.(*appsv1.DeploymentConfig); ok {
@@ -68,7 +68,7 @@ func usesHost(pod corev1.PodSpec) bool {
 	})
 }
 
-// noun returns what pods use of their host, for a message.
+// noun returns what pods use of their host, for an error message.
 func noun(pod corev1.PodSpec) string {
 	if pod.HostNetwork {
 		return "the host network"

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// installation creates the objects of a router or of shared addresses.
+// installation creates the objects of a router or of pods that share addresses.
 type installation struct {
 	genericiooptions.IOStreams
 	factory util.Factory
@@ -29,8 +29,9 @@ func newInstallation(factory util.Factory, streams genericiooptions.IOStreams) i
 	return installation{IOStreams: streams, factory: factory, print: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)}
 }
 
-// create creates objects. With -o, it only prints them, as in OpenShift 3. It keeps existing
-// accounts, rights and secrets, which remain when a router is removed.
+// create creates objects. With -o, it only prints them, as in OpenShift 3. Service accounts, roles,
+// bindings and secrets can exist, because they remain when a router is removed; it adds the desired
+// subjects to existing bindings.
 func (i *installation) create(ctx context.Context, noun, namespace string, desired []runtime.Object) error {
 	var all []*unstructured.Unstructured
 	for _, object := range desired {
@@ -64,7 +65,7 @@ func (i *installation) create(ctx context.Context, noun, namespace string, desir
 		return printer.PrintObj(objects.ListOf(list), i.Out)
 	}
 	fmt.Fprintf(out, "--> Creating %s ...\n", noun)
-	for _, object := range all { // rights first, because the pods need them
+	for _, object := range all { // in order: the pods need the accounts and roles
 		name, err := objects.CreateObject(ctx, i.factory, namespace, object, i.dryRun)
 		done := "created"
 		if apierrors.IsAlreadyExists(err) && slices.Contains([]string{"ServiceAccount", "ClusterRoleBinding", "Role", "RoleBinding", "Secret"}, object.GetKind()) {
@@ -81,15 +82,16 @@ func (i *installation) create(ctx context.Context, noun, namespace string, desir
 	return nil
 }
 
-// withRemedy adds the remedy to the error of a forbidden request.
+// withRemedy adds the remedy to the error of a forbidden request for a cluster role binding.
 func withRemedy(err error, object *unstructured.Unstructured) error {
 	if apierrors.IsForbidden(err) && object.GetKind() == "ClusterRoleBinding" {
-		return fmt.Errorf("%w; a cluster administrator can do this, or use --own-project, which needs no such right", err)
+		return fmt.Errorf("%w; a cluster administrator can do this, or use --own-project, which does not need this permission", err)
 	}
 	return err
 }
 
-// share adds the subjects of a binding to an existing binding. It does not change other objects.
+// share adds the subjects of a binding to the existing binding of this name. It returns an error if
+// the existing binding grants another role, and ignores objects that have no subjects.
 func (i *installation) share(ctx context.Context, object *unstructured.Unstructured) error {
 	desired, _, _ := unstructured.NestedSlice(object.Object, "subjects")
 	if len(desired) == 0 {

@@ -47,7 +47,7 @@ If a deployment configuration with this name exists, the command changes nothing
 	flags := command.Flags()
 	flags.BoolVar(&f.dryRun, "dry-run", false, "Print the objects without creating them.")
 	flags.Bool("create", true, "Accepted for OpenShift 3: the command always creates a missing configuration.")
-	_ = flags.MarkHidden("create") // the flag exists
+	_ = flags.MarkHidden("create") // cannot fail: the flag exists
 	f.request.AddFlags(flags)
 	return command
 }
@@ -85,7 +85,7 @@ func (f *admFailover) run(ctx context.Context) error {
 	return f.create(ctx, "IP failover "+f.request.Name, f.request.Namespace, desired)
 }
 
-// exists reports whether a deployment configuration with this name exists.
+// exists reports whether a deployment config with the requested name exists.
 func (f *admFailover) exists(ctx context.Context) (bool, error) {
 	client, err := f.factory.DynamicClient()
 	if err != nil {

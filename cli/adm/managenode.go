@@ -128,7 +128,8 @@ func (m *manageNode) nodes(ctx context.Context) ([]corev1.Node, error) {
 	return nodes, nil
 }
 
-// list prints the pods of the nodes, in all namespaces: a table for each node, or with -o one list.
+// list prints the pods of the nodes in all namespaces: as a table for each node, or with -o as one
+// list.
 func (m *manageNode) list(ctx context.Context, nodes []corev1.Node) error {
 	all := &corev1.PodList{}
 	for _, node := range nodes {

@@ -44,7 +44,7 @@ func newPrune(factory util.Factory, streams genericiooptions.IOStreams) *cobra.C
 	return command
 }
 
-// pruning contains the state of `oc adm prune builds` and `oc adm prune deployments`.
+// pruning contains the state of `oc adm prune builds` or `oc adm prune deployments`.
 type pruning struct {
 	factory  util.Factory
 	streams  genericiooptions.IOStreams
@@ -56,17 +56,17 @@ type pruning struct {
 	confirm bool
 }
 
-// limits determine which objects stay.
+// limits determine which objects are kept.
 type limits struct {
-	complete, failed int
-	younger          time.Duration
-	orphans          bool // also prune objects whose configuration is deleted
+	complete, failed int           // objects to keep of each configuration
+	younger          time.Duration // younger objects are kept
+	orphans          bool          // also prune objects whose configuration no longer exists
 }
 
-// prunable is a build or deployment that ended.
+// prunable is a build or deployment that has ended.
 type prunable struct {
 	metav1.ObjectMeta
-	config           string // its configuration
+	config           string // name of the configuration
 	orphan, complete bool
 }
 
@@ -125,7 +125,7 @@ func (p *pruning) run(command *cobra.Command) error {
 				Preconditions: metav1.NewUIDPreconditions(string(old.UID)), PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
 			})
 			if err != nil && !apierrors.IsNotFound(err) {
-				_ = table.Flush() // already deleted
+				_ = table.Flush() // print what is deleted already
 				return err
 			}
 		}
@@ -134,7 +134,8 @@ func (p *pruning) run(command *cobra.Command) error {
 	return table.Flush()
 }
 
-// exceeding returns the objects that exceed the limits, oldest first.
+// exceeding returns the objects to prune, sorted by namespace and then by age, oldest first. It
+// sorts all by age, youngest first.
 func (k limits) exceeding(all []prunable, now time.Time) (old []prunable) {
 	slices.SortFunc(all, func(a, b prunable) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
 	type group struct {
@@ -175,7 +176,7 @@ func oldBuilds(ctx context.Context, client dynamic.Interface, namespace string) 
 	return all, err
 }
 
-// oldDeployments returns the deployments without pods.
+// oldDeployments returns the deployments that have ended and have no pods.
 func oldDeployments(ctx context.Context, client dynamic.Interface, namespace string) (all []prunable, err error) {
 	configs, err := names(ctx, client, appsv1.GroupVersion.WithResource("deploymentconfigs"), namespace)
 	if err != nil {
@@ -192,7 +193,7 @@ func oldDeployments(ctx context.Context, client dynamic.Interface, namespace str
 	return all, err
 }
 
-// names returns the objects of a kind, as <namespace>/<name>.
+// names returns the set of the names of a resource's objects, as <namespace>/<name>.
 func names(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace string) (map[string]bool, error) {
 	all, err := objects.List[metav1.PartialObjectMetadata](ctx, client, resource, namespace, metav1.ListOptions{})
 	configs := map[string]bool{}

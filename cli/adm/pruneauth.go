@@ -47,7 +47,7 @@ The objects themselves stay, and can be gone already. Name a deleted object with
 	return command
 }
 
-// authPruning is one call of `oc adm prune auth`.
+// authPruning contains the state of `oc adm prune auth`.
 type authPruning struct {
 	factory  util.Factory
 	out      io.Writer
@@ -57,7 +57,7 @@ type authPruning struct {
 
 	args    []string
 	client  dynamic.Interface
-	objects *resource.Builder // the objects to prune references to
+	objects *resource.Builder // selects the objects whose references are removed
 }
 
 func (p *authPruning) complete(args []string) (err error) {
@@ -74,7 +74,7 @@ func (p *authPruning) complete(args []string) (err error) {
 	if p.selector != "" || p.all || len(p.files.Filenames) > 0 {
 		p.objects = builder.LabelSelectorParam(p.selector).SelectAllParam(p.all).ResourceTypeOrNameArgs(p.all, args...)
 	} else {
-		// Does not read the objects, which can be gone.
+		// The objects themselves are not read, because they can already be deleted.
 		p.objects = builder.ResourceNames("", args...).RequireObject(false)
 	}
 	return nil
@@ -119,8 +119,9 @@ func (p *authPruning) prune(ctx context.Context, info *resource.Info) error {
 	return fmt.Errorf("prune %s %q: must be a user, group, role or clusterrole", info.Mapping.Resource.Resource, info.Name)
 }
 
-// each calls a function for all objects of a resource. Objects that the function deletes meanwhile
-// are no error.
+// each calls action for every object of a resource, and returns all errors of action. NotFound
+// errors are ignored, because another client can delete an object in the meantime. An empty
+// namespace means all namespaces.
 func (p *authPruning) each(ctx context.Context, gvr schema.GroupVersionResource, namespace string, action func(dynamic.ResourceInterface, *unstructured.Unstructured) error) error {
 	list, err := p.client.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -136,7 +137,8 @@ func (p *authPruning) each(ctx context.Context, gvr schema.GroupVersionResource,
 	return errors.Join(problems...)
 }
 
-// deleteBindings deletes the bindings of a role.
+// deleteBindings deletes the bindings that refer to a role. An empty namespace means all
+// namespaces.
 func (p *authPruning) deleteBindings(ctx context.Context, ref rbacv1.RoleRef, namespace, plural string) error {
 	gvr := rbacv1.SchemeGroupVersion.WithResource(plural)
 	return p.each(ctx, gvr, namespace, func(client dynamic.ResourceInterface, binding *unstructured.Unstructured) error {
@@ -153,7 +155,7 @@ func (p *authPruning) deleteBindings(ctx context.Context, ref rbacv1.RoleRef, na
 	})
 }
 
-// unbind removes a subject from all bindings.
+// unbind removes a user or group from all role bindings and cluster role bindings.
 func (p *authPruning) unbind(ctx context.Context, kind, name string) error {
 	remove := func(gvr schema.GroupVersionResource) func(dynamic.ResourceInterface, *unstructured.Unstructured) error {
 		return func(client dynamic.ResourceInterface, binding *unstructured.Unstructured) error {
@@ -175,7 +177,7 @@ func (p *authPruning) unbind(ctx context.Context, kind, name string) error {
 	return errors.Join(p.each(ctx, cluster, "", remove(cluster)), p.each(ctx, local, "", remove(local)))
 }
 
-// removeFrom removes a name from a list of objects of the cluster.
+// removeFrom removes a name from the field list of all objects of a cluster-scoped resource.
 func (p *authPruning) removeFrom(ctx context.Context, gvr schema.GroupVersionResource, title, list, name string) error {
 	return p.each(ctx, gvr, "", func(client dynamic.ResourceInterface, object *unstructured.Unstructured) error {
 		names, _, _ := unstructured.NestedStringSlice(object.Object, list)
@@ -198,7 +200,7 @@ func (p *authPruning) update(ctx context.Context, client dynamic.ResourceInterfa
 	return nil
 }
 
-// deleteGrants deletes what a user granted to OAuth clients.
+// deleteGrants deletes the OAuthClientAuthorizations of a user.
 func (p *authPruning) deleteGrants(ctx context.Context, user string) error {
 	gvr := oauthv1.GroupVersion.WithResource("oauthclientauthorizations")
 	return p.each(ctx, gvr, "", func(client dynamic.ResourceInterface, grant *unstructured.Unstructured) error {

@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// references are objects that refer to users, groups and roles.
+// references is a list of objects that refer to users, groups and roles.
 const references = `
 - {apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: edit, namespace: shop}, roleRef: {kind: ClusterRole, name: edit},
    subjects: [{kind: User, name: alice}, {kind: Group, name: alice}, {kind: User, name: bob}]}
@@ -115,7 +115,8 @@ func TestPruningNeedsAnObject(t *testing.T) {
 	}
 }
 
-// newPruning returns a pruning of references.
+// newPruning returns an authPruning whose fake client has the objects of references. It prints to
+// out.
 func newPruning(t *testing.T, out *strings.Builder) *authPruning {
 	t.Helper()
 	var list []map[string]any

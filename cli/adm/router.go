@@ -30,7 +30,7 @@ func newAdmRouter(factory util.Factory, streams genericiooptions.IOStreams) *cob
 		Short: "Install a router",
 		Long: `Install a router: pods that serve routes with HAProxy, in addition to the router of every node.
 
-Its service account gets the rights of a router, and can use the host's network if the pods do. Routers on the same host need
+Its service account gets the permissions of a router, and can use the host's network if the pods do. Routers on the same host need
 different ports: --ports and --stats-port. The node itself serves routes on ports 80, 443 and 1936, unless the NodeConfig
 has slipway.router.disabled. Set everything else with environment variables: oc set env dc/NAME ROUTE_LABELS=...
 
@@ -53,14 +53,14 @@ if the service account can't use the host's network yet.`,
 	}
 	r.print.AddFlags(command)
 	flags := command.Flags()
-	flags.BoolVar(&r.dryRun, "dry-run", false, "Change nothing: report whether the router exists, or with -o, print the objects and check the rights of the service account.")
+	flags.BoolVar(&r.dryRun, "dry-run", false, "Change nothing: report whether the router exists, or with -o, print the objects and check the permissions of the service account.")
 	flags.BoolVar(&r.local, "local", false, "Print the objects of -o without contacting the server.")
 	flags.Bool("create", true, "Accepted for OpenShift 3: the command always creates a missing router.")
 	flags.Bool("expose-metrics", false, "Accepted for OpenShift 3.")
 	flags.String("metrics-image", "", "Accepted for OpenShift 3.")
 	flags.Bool("secrets-as-env", false, "Accepted for OpenShift 3.")
 	for _, name := range []string{"expose-metrics", "metrics-image"} {
-		// The flag exists.
+		// It cannot fail: the flag exists.
 		_ = flags.MarkDeprecated(name, "it has no effect: the router serves metrics on --stats-port")
 	}
 	_ = flags.MarkDeprecated("secrets-as-env", "it has no effect: the pods use their service account")

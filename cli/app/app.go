@@ -82,7 +82,7 @@ builder image. Images that are joined by + run in one pod.`,
 	return command
 }
 
-// whatIsMatched is the message of OpenShift 3's client if an argument matches nothing.
+// whatIsMatched is the text that OpenShift 3's client prints if an argument matches nothing.
 const whatIsMatched = `The 'oc new-app' command will match arguments to the following types:
 
   1. Images tagged into image streams in the current project or the 'openshift' project
@@ -132,7 +132,7 @@ func (o *newApp) addFlags(command *cobra.Command) {
 	flags.Bool("no-install", false, "Accepted for OpenShift 3, whose client ran images that install themselves. It has no effect.")
 }
 
-// addImageAlias adds --image, the name that later clients have for --docker-image.
+// addImageAlias adds --image, which later clients use for --docker-image.
 func addImageAlias(flags *pflag.FlagSet) {
 	alias := *flags.Lookup("docker-image")
 	alias.Name, alias.Hidden = "image", true
@@ -175,7 +175,8 @@ func (o *newApp) run(ctx context.Context, args []string) error {
 	return o.create(ctx, plan, objects)
 }
 
-// classified explains what an argument was taken for, if it is a URL that Git cannot clone.
+// classified extends the error for a URL that Git cannot clone: it suggests -f if the URL is a
+// template, and otherwise explains what the argument was taken for.
 func (o *newApp) classified(err error) error {
 	var unread *newapp.CloneError
 	if !errors.As(err, &unread) {
@@ -214,7 +215,7 @@ func (o *newApp) finder() (*newapp.Finder, error) {
 	}, nil
 }
 
-// read creates a request from arguments and flags.
+// read sets the request from arguments and flags.
 func (o *newApp) read(args []string) (err error) {
 	if !slices.Contains([]string{"", newapp.DockerStrategy, newapp.SourceStrategy, newapp.PipelineStrategy}, o.request.Strategy) {
 		return fmt.Errorf("read --strategy %q: must be docker, source or pipeline", o.request.Strategy)
@@ -248,7 +249,7 @@ func (o *newApp) read(args []string) (err error) {
 	objects.WarnOfCommas(o.ErrOut, "--build-env", o.buildEnv)
 	objects.WarnOfCommas(o.ErrOut, "--param", o.params)
 	o.request.Components, o.request.Sources = components, o.code
-	if o.request.BuildOnly { // --env and --build-env mean the same for oc new-build
+	if o.request.BuildOnly { // oc new-build treats --env like --build-env
 		o.buildEnv, o.buildEnvFiles = slices.Concat(o.env, o.buildEnv), slices.Concat(o.envFiles, o.buildEnvFiles)
 		o.env, o.envFiles = nil, nil
 	}
@@ -264,7 +265,7 @@ func (o *newApp) read(args []string) (err error) {
 	return nil
 }
 
-// variables returns the variables of pairs and files, sorted by name.
+// variables returns the variables in pairs and files, sorted by name.
 func (o *newApp) variables(pairs, files []string) (all []corev1.EnvVar, err error) {
 	values, err := template.Values("environment variable", pairs, files, o.In, o.ErrOut)
 	for name, value := range values {

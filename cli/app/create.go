@@ -24,10 +24,10 @@ import (
 	"github.com/slipway-platform/slipway/cli/template"
 )
 
-// fill processes the templates of a plan. It returns their objects and those of the plan's other
-// parts.
+// fill processes the templates of a plan. It returns their objects and the objects of the plan's
+// other parts.
 func (o *newApp) fill(ctx context.Context, finder *newapp.Finder, plan *newapp.Plan) ([]*unstructured.Unstructured, error) {
-	out := o.words()
+	out := o.messages()
 	plan.Describe(out)
 	values, err := template.Values("parameter", o.params, o.paramFiles, o.In, o.ErrOut)
 	if err != nil {
@@ -85,16 +85,15 @@ func (o *newApp) fill(ctx context.Context, finder *newapp.Finder, plan *newapp.P
 	return all, checkArguments(o.request.Options, all)
 }
 
-// words returns the writer of messages for the user. It discards them if the command prints
-// objects.
-func (o *newApp) words() io.Writer {
+// messages returns the writer for messages to the user. It discards them if -o prints objects.
+func (o *newApp) messages() io.Writer {
 	if *o.print.OutputFormat != "" {
 		return io.Discard
 	}
 	return o.Out
 }
 
-// converted returns an object, or the items of a list, in current API versions.
+// converted returns an object, or the items of a list, in their current API versions.
 func converted(object *unstructured.Unstructured) (all []*unstructured.Unstructured, err error) {
 	text, err := object.MarshalJSON()
 	if err != nil {
@@ -164,7 +163,7 @@ func (o *newApp) create(ctx context.Context, plan *newapp.Plan, all []*unstructu
 		}
 		return printer.PrintObj(objects.ListOf(list), o.Out)
 	}
-	out := o.words()
+	out := o.messages()
 	dry := ""
 	if o.dryRun {
 		dry = " (dry run)"
@@ -189,8 +188,8 @@ func (o *newApp) create(ctx context.Context, plan *newapp.Plan, all []*unstructu
 	return nil
 }
 
-// createObject creates one object and returns what it did. Applications share image streams, so
-// create keeps an existing one.
+// createObject creates one object and returns a line that says what it did. It keeps an existing
+// image stream, because applications share image streams.
 func (o *newApp) createObject(ctx context.Context, namespace string, object *unstructured.Unstructured) (string, error) {
 	name, err := objects.CreateObject(ctx, o.factory, namespace, object, o.dryRun)
 	if apierrors.IsAlreadyExists(err) && object.GroupVersionKind().GroupKind() == imagev1.GroupVersion.WithKind("ImageStream").GroupKind() {
@@ -199,8 +198,8 @@ func (o *newApp) createObject(ctx context.Context, namespace string, object *uns
 	return name + " created", err
 }
 
-// printRoute prints how to reach an application. The server can choose the host, so the command
-// reads the route again.
+// printRoute prints the URL of an application. It reads the created route, because the server can
+// choose the host. It prints nothing if it cannot read the route.
 func (o *newApp) printRoute(out io.Writer, namespace string, object *unstructured.Unstructured) {
 	if own := object.GetNamespace(); own != "" {
 		namespace = own
@@ -217,7 +216,8 @@ func (o *newApp) printRoute(out io.Writer, namespace string, object *unstructure
 	fmt.Fprintf(out, "    Access your application via route '%s': %s\n", route.Spec.Host, objects.RouteURL(route))
 }
 
-// printNextSteps prints the next steps.
+// printNextSteps prints how to follow or start builds, the URLs of routes, and how to expose
+// services.
 func (o *newApp) printNextSteps(out io.Writer, namespace string, all []*unstructured.Unstructured) {
 	exposed := map[string]bool{}
 	var services []string

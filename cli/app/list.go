@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/app/newapp"
 )
 
-// show lists image streams and templates: all, or those that match.
+// show prints all image streams and templates (--list), or those that match the search terms.
 func (o *newApp) show(ctx context.Context, finder *newapp.Finder, args []string) error {
 	args, err := o.terms(args)
 	if err != nil {
@@ -72,8 +72,8 @@ func (o *newApp) show(ctx context.Context, finder *newapp.Finder, args []string)
 	return nil
 }
 
-// terms returns the names in the arguments, which a + separates. It rejects arguments that only an
-// application can have.
+// terms returns the names in the arguments, split at plus signs. It returns an error for arguments
+// and flags that only the creation of an application can use.
 func (o *newApp) terms(args []string) (names []string, err error) {
 	components, variables, err := newapp.Arguments(append(slices.Clone(args), o.groups...))
 	if err != nil {
@@ -100,7 +100,8 @@ func (o *newApp) terms(args []string) (names []string, err error) {
 	return names, nil
 }
 
-// matches reports whether a name contains one of the search terms.
+// matches reports whether a name contains one of the search terms. A term's project and tag are
+// ignored. Without terms, every name matches.
 func (o *newApp) matches(name string, terms []string) bool {
 	return len(terms) == 0 || slices.ContainsFunc(terms, func(term string) bool {
 		_, bare, qualified := strings.Cut(term, "/")
@@ -141,8 +142,8 @@ func (o *newApp) printFound(templates []templatev1.Template, streams []imagev1.I
 	}
 }
 
-// tagsOf returns the tags of a stream that users can choose, in order: tags with images, and tags
-// whose images are not imported yet.
+// tagsOf returns the sorted tags of a stream, with and without an imported image. It omits hidden
+// tags.
 func tagsOf(stream *imagev1.ImageStream) (tags []string) {
 	for _, tag := range stream.Status.Tags {
 		tags = append(tags, tag.Tag)

@@ -22,7 +22,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// newBuild contains the state of `oc new-build`, which does the builds of new-app.
+// newBuild contains the state of `oc new-build`, which is `oc new-app` without deployments and
+// services.
 type newBuild struct {
 	newApp
 	to                          string
@@ -136,7 +137,7 @@ func (o *newBuild) run(ctx context.Context, args []string) error {
 	return o.create(ctx, plan, objects)
 }
 
-// readOptions creates options from flags.
+// readOptions derives the build options from flags.
 func (o *newBuild) readOptions() (err error) {
 	options := &o.request.Options
 	switch {
@@ -172,8 +173,8 @@ func (o *newBuild) readOptions() (err error) {
 	return err
 }
 
-// readSourceImage returns the files to copy from an image into the source. The default directory is
-// the top of the source.
+// readSourceImage parses --source-image-path into SourcePaths. The default destination is the top
+// directory of the source.
 func (o *newBuild) readSourceImage() error {
 	options := &o.request.Options
 	switch {
@@ -196,7 +197,7 @@ func (o *newBuild) readSourceImage() error {
 	return nil
 }
 
-// outputOf returns the output for --to: an image of a registry, or a tag, by default latest.
+// outputOf parses --to: an image in a registry, or an image stream tag. The default tag is latest.
 func outputOf(to string, image bool) *corev1.ObjectReference {
 	if image {
 		return &corev1.ObjectReference{Kind: "DockerImage", Name: to}

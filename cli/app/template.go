@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/app/newapp"
 )
 
-// checkSecrets rejects names that no secret can have.
+// checkSecrets returns an error for a secret name that is not a valid name.
 func (o *newApp) checkSecrets() error {
 	for kind, name := range map[string]string{"source": o.request.Options.SourceSecret, "push": o.request.Options.PushSecret} {
 		if name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
@@ -25,8 +25,9 @@ func (o *newApp) checkSecrets() error {
 	return nil
 }
 
-// label labels the objects of a template with the application's name, unless one of them has a
-// label app.
+// label adds the label app, with the application's name, to a template's object labels. It does
+// nothing if --labels is set, if the template or one of its objects has a label app, or if the name
+// is not a valid label value.
 func (o *newApp) label(template *templatev1.Template) error {
 	const app = "app"
 	name := o.request.Name
@@ -53,7 +54,8 @@ func (o *newApp) label(template *templatev1.Template) error {
 	return nil
 }
 
-// configure sets the variables and the source secret of the flags in an object of a template.
+// configure sets the environment variables and the source secret from flags in an object of a
+// template.
 func (o *newApp) configure(object *unstructured.Unstructured) error {
 	switch object.GetKind() {
 	case "DeploymentConfig", "Deployment", "ReplicationController":
@@ -124,7 +126,7 @@ func setVariables(in map[string]any, variables []corev1.EnvVar) error {
 
 var errNoDockerBuild = errors.New("Cannot use '--build-arg' without a Docker build")
 
-// checkArguments rejects build arguments if no build uses a Dockerfile.
+// checkArguments returns an error if there are build arguments but no build uses a Dockerfile.
 func checkArguments(options newapp.BuildOptions, all []*unstructured.Unstructured) error {
 	if len(options.Arguments) == 0 || slices.ContainsFunc(all, func(object *unstructured.Unstructured) bool {
 		kind, _, _ := unstructured.NestedString(object.Object, "spec", "strategy", "type")

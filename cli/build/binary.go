@@ -21,26 +21,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Source is a local source of a build. One of the paths is set. "-" is standard input.
+// Source is the local source of a build. At most one of File, Dir, Repo and Archive is set. "-"
+// means standard input.
 type Source struct {
-	// File is sent as a file of the same name, Dir and Repo are sent as archives, and Archive is sent
-	// unchanged. File and Archive can be HTTP or HTTPS URLs.
+	// File is uploaded under its name, Dir and Repo as archives, and Archive unchanged. File and
+	// Archive can be HTTP or HTTPS URLs.
 	File, Dir, Repo, Archive string
-	// Commit is the commit of Repo to send. The default is the commit that is checked out. For another
-	// source, it is the commit in the build's revision.
+	// Commit is the commit of Repo to send. The default is the commit that is checked out. For other
+	// sources, the build's revision only records it.
 	Commit string
-	// Exclude matches the paths of Dir that are not sent.
+	// Exclude matches the paths in Dir that are not uploaded. If it is nil, all are uploaded.
 	Exclude *regexp.Regexp
 	// In is standard input. Progress receives messages for the user.
 	In       io.Reader
 	Progress io.Writer
 }
 
-// Given reports whether a source is set.
-func (s *Source) Given() bool { return s.File != "" || s.Dir != "" || s.Repo != "" || s.Archive != "" }
+// IsSet reports whether one of the paths is set.
+func (s *Source) IsSet() bool { return s.File != "" || s.Dir != "" || s.Repo != "" || s.Archive != "" }
 
-// Upload starts a build of a configuration and sends the source. It writes to progress what the
-// build waits for.
+// Upload starts a build of a build config and uploads its source. In the meantime, it writes to
+// source.Progress what the build waits for.
 func (c *Client) Upload(ctx context.Context, config string, source *Source) (*buildv1.Build, error) {
 	before, err := c.BuildConfigs(c.Namespace).Get(ctx, config, metav1.GetOptions{})
 	if err != nil {
@@ -54,8 +55,8 @@ func (c *Client) Upload(ctx context.Context, config string, source *Source) (*bu
 	teeCtx, stop := context.WithCancel(ctx)
 	go func() {
 		defer close(done)
-		// A user without access to the build uploads anyway.
-		_ = c.watch(teeCtx, newTeller(progress, c.clock), c.started(teeCtx, config, before.Status.LastVersion))
+		// An error, such as no permission to get builds, does not stop the upload.
+		_ = c.watch(teeCtx, newNotifier(progress, c.clock), c.started(teeCtx, config, before.Status.LastVersion))
 	}()
 	defer func() { stop(); <-done }()
 	content = &countingReader{ReadCloser: content, progress: progress}
@@ -74,7 +75,7 @@ func (c *Client) Upload(ctx context.Context, config string, source *Source) (*bu
 	return build, nil
 }
 
-// serial is a writer for several goroutines. It writes one line at a time.
+// serial serializes the writes of several goroutines.
 type serial struct {
 	mu  sync.Mutex
 	out io.Writer
@@ -86,7 +87,7 @@ func (s *serial) Write(p []byte) (int, error) {
 	return s.out.Write(p)
 }
 
-// countingReader reports the number of bytes at the end of the content.
+// countingReader writes the number of bytes to progress when the content ends.
 type countingReader struct {
 	io.ReadCloser
 	progress io.Writer
@@ -101,7 +102,7 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// open opens the source. options are the parameters of the request.
+// open opens the source. options are query parameters of the request.
 func (s *Source) open(ctx context.Context) (content io.ReadCloser, options map[string]string, err error) {
 	say := func(noun, path string) {
 		if path == "-" {
@@ -161,7 +162,7 @@ func (s *Source) openFile(ctx context.Context, path string) (io.ReadCloser, erro
 	return response.Body, nil
 }
 
-// openRepo runs git to write an archive of a commit, and returns the commit.
+// openRepo returns an archive of a commit, which git writes, and the commit's metadata as options.
 func (s *Source) openRepo(ctx context.Context) (io.ReadCloser, map[string]string, error) {
 	commit := s.Commit
 	if commit == "" {
@@ -190,7 +191,7 @@ func (s *Source) openRepo(ctx context.Context) (io.ReadCloser, map[string]string
 	}), options, nil
 }
 
-// withStderr adds the error output of a program to its error.
+// withStderr adds a program's error output to the error of its run.
 func withStderr(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
@@ -199,22 +200,22 @@ func withStderr(err error) error {
 	return err
 }
 
-// pipeFrom returns a reader for the output of write.
+// pipeFrom returns a reader for the output of write. Closing the reader makes write fail.
 func pipeFrom(write func(io.Writer) error) io.ReadCloser {
 	reader, writer := io.Pipe()
 	go func() { _ = writer.CloseWithError(write(writer)) }() // ends when the reader is closed
 	return reader
 }
 
-// pack writes a directory as a compressed archive. It keeps symbolic links, and omits everything
-// that is not a file, directory or symbolic link.
+// pack writes a directory as a gzip-compressed tar archive. It contains only files, directories and
+// symbolic links, and omits paths that match exclude.
 func pack(out io.Writer, dir string, exclude *regexp.Regexp) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	// A build that waits for its source costs more than additional bytes.
+	// A faster upload matters more than a smaller one.
 	zipped, err := gzip.NewWriterLevel(out, gzip.BestSpeed)
 	if err != nil {
 		return err
@@ -259,7 +260,7 @@ func packOne(archive *tar.Writer, root *os.Root, path string, entry fs.DirEntry)
 	if info.IsDir() {
 		header.Name += "/"
 	}
-	// Users of this machine do not exist in the build.
+	// The build does not have the users of this machine.
 	header.Uid, header.Gid, header.Uname, header.Gname = 0, 0, "", ""
 	if err := archive.WriteHeader(header); err != nil || !info.Mode().IsRegular() {
 		return err

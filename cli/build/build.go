@@ -1,6 +1,5 @@
-// Package build contains the client's functions for builds: start them, from a repository or from
-// local files, follow them, wait for them and cancel them. Its messages are those of OpenShift
-// 3.11's client.
+// Package build starts builds from a repository or from local files, follows, awaits and cancels
+// them. Its messages are those of OpenShift 3.11's client.
 package build
 
 import (
@@ -26,7 +25,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// Client gives access to the builds of one project.
+// Client accesses the builds of one project.
 type Client struct {
 	*buildclient.BuildV1Client
 	// Namespace is the project.
@@ -48,8 +47,8 @@ func New(config *rest.Config, namespace string) (*Client, error) {
 	return &Client{client, namespace, core, clock.RealClock{}}, nil
 }
 
-// Teach registers the kinds of builds with kubectl. Call it once, at the start of the process.
-func Teach() error {
+// Register adds the build types to kubectl's scheme. Call it once, at the start of the process.
+func Register() error {
 	if err := buildv1.Install(scheme.Scheme); err != nil {
 		return fmt.Errorf("register builds: %w", err)
 	}
@@ -62,8 +61,8 @@ const (
 	OfBuild  = "build"
 )
 
-// Name splits an argument such as "bc/app" or "build/app-1" into kind and name. otherwise is the
-// kind of an argument without one.
+// Name splits an argument such as "bc/app" or "build/app-1" into kind and name. If the argument has
+// no kind, the kind is otherwise.
 func Name(arg, otherwise string) (kind, name string, err error) {
 	resource, name, ok := strings.Cut(arg, "/")
 	if !ok {
@@ -78,7 +77,7 @@ func Name(arg, otherwise string) (kind, name string, err error) {
 	return "", "", fmt.Errorf("%s is neither a build config nor a build", arg)
 }
 
-// Of returns the builds of a configuration, newest first.
+// Of returns the builds of a build config, newest first.
 func (c *Client) Of(ctx context.Context, config string) ([]buildv1.Build, error) {
 	list, err := c.Builds(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: instantiate.Selector(config).String()})
 	if err != nil {
@@ -89,7 +88,7 @@ func (c *Client) Of(ctx context.Context, config string) ([]buildv1.Build, error)
 	return builds, nil
 }
 
-// Wait waits until a build satisfies a condition.
+// Wait waits until a build satisfies a condition, and returns it. It fails if the build is deleted.
 func (c *Client) Wait(ctx context.Context, name string, condition func(*buildv1.Build) bool) (*buildv1.Build, error) {
 	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	source := &cache.ListWatch{
@@ -115,8 +114,7 @@ func (c *Client) Wait(ctx context.Context, name string, condition func(*buildv1.
 	return event.Object.(*buildv1.Build), nil
 }
 
-// Complete waits until a build ends. If it does not succeed, Complete returns an error with the
-// reason.
+// Complete waits until a build ends. It returns an error unless the build succeeded.
 func (c *Client) Complete(ctx context.Context, name string) error {
 	build, err := c.Wait(ctx, name, instantiate.Ended)
 	if err != nil {

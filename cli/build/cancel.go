@@ -12,10 +12,10 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// cancelLimit is the time to wait for the end of a build.
-const cancelLimit = time.Minute
+// cancelTimeout limits how long Cancel waits until the build ends.
+const cancelTimeout = time.Minute
 
-// Cancel ends a build and waits for its end. It reports whether the build was active.
+// Cancel cancels a build and waits until it ends. It reports whether the build was active before.
 func (c *Client) Cancel(ctx context.Context, name string) (cancelled bool, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		build, err := c.Builds(c.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -32,7 +32,7 @@ func (c *Client) Cancel(ctx context.Context, name string) (cancelled bool, err e
 	if err != nil || !cancelled {
 		return cancelled, err
 	}
-	ctx, stop := context.WithTimeout(ctx, cancelLimit)
+	ctx, stop := context.WithTimeout(ctx, cancelTimeout)
 	defer stop()
 	build, err := c.Wait(ctx, name, instantiate.Ended)
 	if err == nil && build.Status.Phase != buildv1.BuildPhaseCancelled {
@@ -41,7 +41,7 @@ func (c *Client) Cancel(ctx context.Context, name string) (cancelled bool, err e
 	return true, err
 }
 
-// Again starts a build with the specification of an earlier one.
+// Again starts a build with the spec of the earlier build request.Name.
 func (c *Client) Again(ctx context.Context, request *buildv1.BuildRequest) (*buildv1.Build, error) {
 	return c.Builds(c.Namespace).Clone(ctx, request.Name, request, metav1.CreateOptions{})
 }

@@ -73,7 +73,8 @@ func (c *buildCancel) run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// active returns the builds of a configuration in the selected phases.
+// active returns the names of a build config's builds in the selected phases. If there are none, it
+// prints a message.
 func (c *buildCancel) active(ctx context.Context, config string) (names []string, err error) {
 	builds, err := c.client.Of(ctx, config)
 	if err != nil {

@@ -66,7 +66,7 @@ func (b *buildChain) connect(factory util.Factory) (err error) {
 	return err
 }
 
-// link is a tag or a build config, with the links that follow from it.
+// link is an image stream tag or a build config. Next are its successors in the chain.
 type link struct {
 	Kind      string  `json:"kind"`
 	Namespace string  `json:"namespace"`
@@ -105,7 +105,7 @@ func (b *buildChain) run(ctx context.Context, tag string) error {
 	return b.print(follow(root, edges, nil))
 }
 
-// contains reports whether a vertex is in the chain of any build config.
+// contains reports whether any edge starts or ends at a vertex.
 func contains(edges map[vertex][]vertex, at vertex) bool {
 	if len(edges[at]) > 0 {
 		return true
@@ -144,7 +144,8 @@ func (b *buildChain) edges(configs []buildv1.BuildConfig) map[vertex][]vertex {
 	return edges
 }
 
-// inputs returns the input images of a build config, or only those that start builds.
+// inputs returns the input images of a build config: all, or with --trigger-only those that start
+// builds.
 func (b *buildChain) inputs(config *buildv1.BuildConfig) (all []*corev1.ObjectReference) {
 	for i := range config.Spec.Triggers {
 		if trigger := config.Spec.Triggers[i].ImageChange; trigger != nil {
@@ -161,7 +162,8 @@ func (b *buildChain) inputs(config *buildv1.BuildConfig) (all []*corev1.ObjectRe
 	return all
 }
 
-// tagVertex returns the vertex of a reference, if it is a tag.
+// tagVertex returns the vertex of a reference, and false if the reference is not an image stream
+// tag. namespace is the default namespace.
 func tagVertex(namespace string, reference *corev1.ObjectReference) (vertex, bool) {
 	if reference == nil || reference.Kind != instantiate.TagKind {
 		return vertex{}, false
@@ -172,7 +174,8 @@ func tagVertex(namespace string, reference *corev1.ObjectReference) (vertex, boo
 	return vertex{"istag", namespace, reference.Name}, true
 }
 
-// follow builds the chain from a vertex. It does not follow a vertex that is above in the chain.
+// follow builds the chain below a vertex. To end cycles, it adds no successors to a vertex in
+// above.
 func follow(at vertex, edges map[vertex][]vertex, above []vertex) *link {
 	tree := &link{Kind: at.kind, Namespace: at.namespace, Name: at.name}
 	if slices.Contains(above, at) {
@@ -217,7 +220,7 @@ func oneNamespace(l *link, namespace string) bool {
 	return l.Namespace == namespace && !slices.ContainsFunc(l.Next, func(next *link) bool { return !oneNamespace(next, namespace) })
 }
 
-// dot prints a graph for Graphviz.
+// dot prints the chain as a graph for Graphviz.
 func (b *buildChain) dot(root *link, name func(*link) string) (problems []error) {
 	print := func(format string, args ...any) {
 		_, err := fmt.Fprintf(b.out, format+"\n", args...)

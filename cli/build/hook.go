@@ -19,20 +19,22 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Hook calls the generic webhook of a build configuration, as a Git repository's hook does.
+// Hook calls the generic webhook of a build config, as a Git hook does.
 type Hook struct {
 	// URL is the URL of the webhook.
 	URL string
-	// PostReceive is a file with lines "<old> <new> <ref>", which git passes to its hook post-receive.
-	// "-" is standard input. Repository contains the commits. The default is the current directory.
+	// PostReceive is a file with lines "<old> <new> <ref>", the input that git passes to post-receive
+	// hooks. "-" is standard input. Repository is the repository that contains the commits; it
+	// defaults to the current directory.
 	PostReceive, Repository string
 	// Env contains variables of the build. The webhook must allow them.
 	Env []corev1.EnvVar
-	// Server is the current server, or nil. For its webhooks, Hook uses a client that trusts it.
+	// Server is the current API server, or nil. Hook calls webhooks on this server with its CA.
 	Server *rest.Config
 }
 
-// client returns a client that calls the webhook, without credentials.
+// client returns an HTTP client without credentials. It trusts the server's CA if the webhook is on
+// this server.
 func (h *Hook) client() (*http.Client, error) {
 	hook, err := url.Parse(h.URL)
 	if err != nil || h.Server == nil {
@@ -44,8 +46,8 @@ func (h *Hook) client() (*http.Client, error) {
 	return rest.HTTPClientFor(rest.AnonymousClientConfig(h.Server))
 }
 
-// Call calls the webhook. It returns the build that the server started, or nil if the server does
-// not say which one.
+// Call calls the webhook. It returns the build that the server started, or nil if the response does
+// not contain one.
 func (h *Hook) Call(ctx context.Context, in io.Reader) (*buildv1.Build, error) {
 	event := &buildv1.GenericWebHookEvent{Env: h.Env}
 	if h.PostReceive != "" {
@@ -73,7 +75,8 @@ func (h *Hook) Call(ctx context.Context, in io.Reader) (*buildv1.Build, error) {
 		return nil, fmt.Errorf("call webhook: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	output, _ := io.ReadAll(io.LimitReader(response.Body, maxResponse)) // the readable part
+	// If reading fails, output contains the part that was read.
+	output, _ := io.ReadAll(io.LimitReader(response.Body, maxResponse))
 	if response.StatusCode/100 != 2 {
 		return nil, fmt.Errorf("server rejected our request %d: %s", response.StatusCode, output)
 	}
@@ -84,10 +87,10 @@ func (h *Hook) Call(ctx context.Context, in io.Reader) (*buildv1.Build, error) {
 	return build, nil
 }
 
-// maxResponse is the number of bytes of a response that are read.
+// maxResponse is the maximum number of bytes that Call reads from a response.
 const maxResponse = 1 << 20
 
-// refs parses the input of the hook post-receive.
+// refs parses the input of a post-receive hook. It omits deleted refs.
 func (h *Hook) refs(ctx context.Context, in io.Reader) (refs []buildv1.GitRefInfo, err error) {
 	if h.PostReceive != "-" {
 		file, err := os.Open(h.PostReceive)
@@ -114,8 +117,7 @@ func (h *Hook) refs(ctx context.Context, in io.Reader) (refs []buildv1.GitRefInf
 	return refs, lines.Err()
 }
 
-// subject returns the first line of a commit's message, or "" if the repository does not contain
-// the commit.
+// subject returns the first line of a commit message, or "" if git cannot read the commit.
 func (h *Hook) subject(ctx context.Context, commit string) string {
 	repository := h.Repository
 	if repository == "" {
@@ -128,8 +130,8 @@ func (h *Hook) subject(ctx context.Context, commit string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// ListHooks writes the URLs of a configuration's webhooks, of one type, or of all with their types.
-// As in OpenShift 3.11, <secret> stands for the secret.
+// ListHooks prints the webhook URLs of a build config: those of one type, or for "all" every URL
+// after its type. As in OpenShift 3.11, the URLs contain the text <secret> instead of the secret.
 func (c *Client) ListHooks(ctx context.Context, config, of string, out io.Writer) error {
 	bc, err := c.BuildConfigs(c.Namespace).Get(ctx, config, metav1.GetOptions{})
 	if err != nil {

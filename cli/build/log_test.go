@@ -20,8 +20,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// slow is a server with a build that waits for a node. The build starts after the server has
-// reported this to a reader of the log, and has ended the reader's request once.
+// slow is a fake server with a build that waits for a node. The first request for the log times
+// out. The build runs after the client has written a message to waiting.
 type slow struct {
 	waiting  bytes.Buffer
 	requests int
@@ -52,10 +52,10 @@ func (s *slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// serve starts the server and returns a client for it.
+// serve starts the server and returns its address.
 func (s *slow) serve(t *testing.T) (address string) {
 	t.Helper()
-	if err := Teach(); err != nil {
+	if err := Register(); err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(s)
@@ -63,7 +63,7 @@ func (s *slow) serve(t *testing.T) (address string) {
 	return server.URL
 }
 
-// waitingMessage is the message while the server's build waits.
+// waitingMessage is the message that is printed while the server's build waits.
 const waitingMessage = "Waiting for build \"app-1\" (10s): its pod app-1-build is not scheduled: 0/1 nodes are available\n"
 
 func TestFollowedLogPrintsWhyBuildWaits(t *testing.T) {

@@ -104,7 +104,7 @@ func (s *buildStart) run(command *cobra.Command, args []string) error {
 	}
 	kind, name := OfBuild, s.fromBuild
 	switch {
-	case name != "" && s.source.Given():
+	case name != "" && s.source.IsSet():
 		return util.UsageErrorf(command, "Cannot use '--from-build' flag with binary builds")
 	case name != "" && len(args) > 0:
 		return util.UsageErrorf(command, "name a build config or --from-build, not both")
@@ -129,7 +129,7 @@ func (s *buildStart) run(command *cobra.Command, args []string) error {
 	return s.attend(ctx, started.Name)
 }
 
-// report prints the build that was started.
+// report prints the build that was started, as -o requests.
 func (s *buildStart) report(build *buildv1.Build) error {
 	printer, err := s.print.ToPrinter()
 	if err != nil {
@@ -138,7 +138,8 @@ func (s *buildStart) report(build *buildv1.Build) error {
 	return printer.PrintObj(build, s.streams.Out)
 }
 
-// attend follows the build and waits for it, if flags request it.
+// attend prints the log of the build and waits until the build ends, as --follow and --wait
+// request.
 func (s *buildStart) attend(ctx context.Context, name string) (err error) {
 	switch {
 	case s.follow:
@@ -156,13 +157,13 @@ func (s *buildStart) attend(ctx context.Context, name string) (err error) {
 	return s.client.Complete(ctx, name)
 }
 
-// start starts the build.
+// start starts a build of a build config, or repeats the build of this name.
 func (s *buildStart) start(ctx context.Context, command *cobra.Command, kind, name string) (*buildv1.Build, error) {
 	request, err := s.request(command, name)
 	switch {
 	case err != nil:
 		return nil, err
-	case s.source.Given():
+	case s.source.IsSet():
 		if err := checkBinary(command); err != nil {
 			return nil, err
 		}
@@ -179,7 +180,7 @@ func (s *buildStart) start(ctx context.Context, command *cobra.Command, kind, na
 	return s.client.BuildConfigs(s.client.Namespace).Instantiate(ctx, name, request, metav1.CreateOptions{})
 }
 
-// checkBinary rejects flags for which the request with a build's source has no fields
+// checkBinary rejects flags for which a request that uploads source has no fields
 // (buildv1.BinaryBuildRequestOptions). OpenShift 3.11 warned about some of them and ignored others.
 func checkBinary(command *cobra.Command) error {
 	var flags []string
@@ -195,7 +196,7 @@ func checkBinary(command *cobra.Command) error {
 		strings.Join(flags, ", "))
 }
 
-// request returns the request for the flags.
+// request returns the build request that the flags describe.
 func (s *buildStart) request(command *cobra.Command, name string) (*buildv1.BuildRequest, error) {
 	request := &buildv1.BuildRequest{TriggeredBy: []buildv1.BuildTriggerCause{{Message: "Manually triggered"}}}
 	request.Name = name
@@ -226,7 +227,7 @@ func (s *buildStart) request(command *cobra.Command, name string) (*buildv1.Buil
 	return request, nil
 }
 
-// Variables parses NAME=value.
+// Variables parses environment variables NAME=value.
 func Variables(args []string) (env []corev1.EnvVar, err error) {
 	for _, arg := range args {
 		name, value, ok := strings.Cut(arg, "=")

@@ -15,13 +15,12 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// pollInterval is the time between checks of a build that has not started. noticeDelay and
-// noticeInterval determine when the user gets messages about it.
+// pollInterval is the time between checks of a build that has not started. The first message
+// appears after noticeDelay. An unchanged message is repeated after noticeInterval.
 const pollInterval, noticeDelay, noticeInterval = 500 * time.Millisecond, 3 * time.Second, 15 * time.Second
 
-// teller prints what a build waits for, and for how long: after a delay, after each change, and
-// periodically.
-type teller struct {
+// notifier prints what a build waits for, and for how long.
+type notifier struct {
 	out   io.Writer
 	clock clock.PassiveClock
 
@@ -29,12 +28,13 @@ type teller struct {
 	message     string
 }
 
-func newTeller(out io.Writer, clock clock.PassiveClock) *teller {
-	return &teller{out: out, clock: clock, start: clock.Now()}
+func newNotifier(out io.Writer, clock clock.PassiveClock) *notifier {
+	return &notifier{out: out, clock: clock, start: clock.Now()}
 }
 
-// report prints a message if it is due.
-func (t *teller) report(build, reason string) {
+// report prints a message if one is due: after noticeDelay if the reason changed, and then
+// periodically.
+func (t *notifier) report(build, reason string) {
 	now := t.clock.Now()
 	elapsed := now.Sub(t.start)
 	if elapsed < noticeDelay || reason == t.message && now.Sub(t.last) < noticeInterval {
@@ -44,15 +44,16 @@ func (t *teller) report(build, reason string) {
 	fmt.Fprintf(t.out, "Waiting for build %q (%s): %s\n", build, elapsed.Truncate(time.Second), reason)
 }
 
-// Begin waits until a build has started, and writes what it waits for.
+// Begin waits until a build starts or ends, and writes to out what it waits for.
 func (c *Client) Begin(ctx context.Context, name string, out io.Writer) error {
-	return c.watch(ctx, newTeller(out, c.clock), func() (*buildv1.Build, error) {
+	return c.watch(ctx, newNotifier(out, c.clock), func() (*buildv1.Build, error) {
 		return c.Builds(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 	})
 }
 
-// watch polls a build until it has started. The build might not exist yet.
-func (c *Client) watch(ctx context.Context, t *teller, find func() (*buildv1.Build, error)) error {
+// watch polls a build until it starts or ends. While find returns nil, the build does not exist
+// yet.
+func (c *Client) watch(ctx context.Context, t *notifier, find func() (*buildv1.Build, error)) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
@@ -74,7 +75,7 @@ func (c *Client) watch(ctx context.Context, t *teller, find func() (*buildv1.Bui
 	}
 }
 
-// reason returns why a build has not started, as far as the user has access.
+// reason explains why a build has not started, as far as the user can read the objects.
 func (c *Client) reason(ctx context.Context, build *buildv1.Build) string {
 	switch {
 	case build.Status.Reason != "":
@@ -89,9 +90,9 @@ func (c *Client) reason(ctx context.Context, build *buildv1.Build) string {
 	return podReason(pod)
 }
 
-// predecessors returns the names of the builds that run before this one.
+// predecessors explains why a new build has no pod: it names the builds that must end first.
 func (c *Client) predecessors(ctx context.Context, build *buildv1.Build) string {
-	builds, _ := c.Of(ctx, instantiate.ConfigOf(build)) // none, if the user has no access
+	builds, _ := c.Of(ctx, instantiate.ConfigOf(build)) // empty if the user may not list builds
 	var before []string
 	for i := range builds {
 		if other := &builds[i]; other.Name != build.Name && !instantiate.Ended(other) && instantiate.Number(other) < instantiate.Number(build) {
@@ -104,7 +105,7 @@ func (c *Client) predecessors(ctx context.Context, build *buildv1.Build) string 
 	return fmt.Sprintf("with the run policy %s it starts after %s", instantiate.Policy(build), strings.Join(before, ", "))
 }
 
-// podReason returns why a pod does not run.
+// podReason explains why a pod does not run.
 func podReason(pod *corev1.Pod) string {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
@@ -122,7 +123,8 @@ func podReason(pod *corev1.Pod) string {
 	return fmt.Sprintf("its pod %s is starting", pod.Name)
 }
 
-// started returns the build of a configuration that follows the build with a number, or nil.
+// started returns a function that returns the newest build of a build config if its number is
+// higher than after, otherwise nil.
 func (c *Client) started(ctx context.Context, config string, after int64) func() (*buildv1.Build, error) {
 	return func() (*buildv1.Build, error) {
 		builds, err := c.Of(ctx, config)

@@ -13,13 +13,13 @@ import (
 func TestWaitingMessageIsRepeated(t *testing.T) {
 	var out bytes.Buffer
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	teller := newTeller(&out, clock)
+	notifier := newNotifier(&out, clock)
 	for _, at := range []struct {
 		second int64
 		reason string
 	}{{0, "a"}, {2, "a"}, {3, "a"}, {4, "a"}, {5, "b"}, {19, "b"}, {20, "b"}, {60, "b"}} {
 		clock.SetTime(time.Unix(at.second, 0))
-		teller.report("app-1", at.reason)
+		notifier.report("app-1", at.reason)
 	}
 	want := `Waiting for build "app-1" (3s): a
 Waiting for build "app-1" (5s): b

@@ -22,17 +22,17 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// serialBits is the size of random serial numbers; RFC 5280 allows 159 bits.
+// serialBits is the size of random serial numbers. RFC 5280 allows 159 bits.
 const serialBits = 127
 
-// authority signs certificates. The fields are the paths of its files. Without a serial file,
-// serial numbers are random.
+// authority signs certificates. The fields are the paths of its files. If serial is "", serial
+// numbers are random.
 type authority struct {
 	cert, key, serial string
 }
 
-// create writes a new authority. Its certificate is self-signed, and its serial number is 1, which
-// is also the content of the serial file.
+// create writes a new authority with a self-signed certificate. Its serial number is 1, which is
+// also written to the serial file, or random if there is no serial file.
 func (a authority) create(name string, days int) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -65,10 +65,11 @@ func (a authority) create(name string, days int) error {
 	return writeFile(a.serial, []byte("01\n"), 0o644)
 }
 
-// exists reports whether the authority has its files.
+// exists reports whether the certificate and the key of the authority exist.
 func (a authority) exists() bool { return fileExists(a.cert) && fileExists(a.key) }
 
-// check returns an error if the authority cannot sign.
+// check returns an error if a file of the authority is missing. The error names the flag of the
+// file.
 func (a authority) check() error {
 	for flag, path := range map[string]string{"signer-cert": a.cert, "signer-key": a.key} {
 		if !fileExists(path) {
@@ -81,16 +82,16 @@ func (a authority) check() error {
 	return nil
 }
 
-// request describes a certificate of a server or a client.
+// request describes the certificate of a server or a client.
 type request struct {
 	name          string
 	organizations []string
-	// hosts are the names and addresses of a server. A client has none.
+	// hosts are the names and addresses of a server. They are empty for a client.
 	hosts []string
 	days  int
 }
 
-// issue signs a certificate for a new key and writes both.
+// issue creates a key, signs a certificate for it, and writes both.
 func (a authority) issue(r request, cert, key string) error {
 	pair, err := tls.LoadX509KeyPair(a.cert, a.key)
 	if err != nil {
@@ -129,8 +130,8 @@ func (a authority) issue(r request, cert, key string) error {
 	return writePair(cert, key, der, caKey)
 }
 
-// nextSerial returns the next serial number and records it in the serial file, as a hexadecimal
-// number of two or more digits.
+// nextSerial returns the next serial number and writes it to the serial file, as a hexadecimal
+// number of at least two digits. Without a serial file, the number is random.
 func (a authority) nextSerial() (*big.Int, error) {
 	if a.serial == "" {
 		return randomSerial()
@@ -151,14 +152,14 @@ func randomSerial() (*big.Int, error) {
 	return rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), serialBits))
 }
 
-// setLifetime makes a certificate valid from a second ago, for clocks that differ, for a number of
-// days.
+// setLifetime makes a certificate valid for a number of days. Its validity starts one second ago,
+// because clocks can differ.
 func setLifetime(template *x509.Certificate, days int) {
 	template.NotBefore = time.Now().Add(-time.Second)
 	template.NotAfter = time.Now().AddDate(0, 0, days)
 }
 
-// writePair writes a certificate, and its key for the owner of the file only.
+// writePair writes a certificate and its private key. Only the owner of the key file can read it.
 func writePair(cert, key string, der []byte, private crypto.Signer) error {
 	encoded, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
@@ -170,7 +171,7 @@ func writePair(cert, key string, der []byte, private crypto.Signer) error {
 	)
 }
 
-// writeFile writes a file and creates its directory.
+// writeFile writes a file, and creates its directory if it is missing.
 func writeFile(path string, content []byte, mode fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("create directory of %q: %w", path, err)

@@ -1,8 +1,8 @@
-// Package certs creates certificates, keys and client configurations from files, without a server:
-// `oc adm ca`, `oc adm create-api-client-config`, `create-kubeconfig` and `create-node-config`.
+// Package certs creates certificates, keys and kubeconfigs from files, without a server: `oc adm
+// ca`, `oc adm create-api-client-config`, `create-kubeconfig` and `create-node-config`.
 //
 // `slipway up` creates and renews all certificates of a cluster itself. These commands are for
-// certificates of other programs and for scripts of OpenShift 3.
+// certificates of other programs, and for scripts that were written for OpenShift 3.
 package certs
 
 import (
@@ -39,26 +39,38 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 			"The cluster creates and renews its own certificates. To see them, run: slipway certificates",
 		Run: util.DefaultSubCommandRun(streams.ErrOut),
 	}
-	ca.AddCommand(
-		newSignerCert(streams), newServerCert(streams), newMasterCerts(streams), newKeyPair(),
-		newEncrypt(streams), newDecrypt(streams),
-	)
+	ca.AddCommand(creators(streams)...)
+	ca.AddCommand(newEncrypt(streams), newDecrypt(streams))
 	return ca
 }
 
-// addSigner adds the flags that name the authority.
+func creators(streams genericiooptions.IOStreams) []*cobra.Command {
+	return []*cobra.Command{newSignerCert(streams), newServerCert(streams), newMasterCerts(streams), newKeyPair()}
+}
+
+// NewCreators returns the commands of `oc adm ca` that create files, for their older place directly
+// below `oc adm`. The help of `oc adm` omits them.
+func NewCreators(streams genericiooptions.IOStreams) []*cobra.Command {
+	commands := creators(streams)
+	for _, command := range commands {
+		command.Hidden = true
+	}
+	return commands
+}
+
+// addFlags adds the flags for the files of the authority.
 func (a *authority) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&a.cert, "signer-cert", masterDir+"/ca.crt", "Certificate file of the signer.")
 	flags.StringVar(&a.key, "signer-key", masterDir+"/ca.key", "Key file of the signer.")
 	flags.StringVar(&a.serial, "signer-serial", masterDir+"/ca.serial.txt", "File with the last serial number. Empty for random numbers.")
 }
 
-// addDays adds a flag for a lifetime.
+// addDays adds a flag for a number of days. normal is its default.
 func addDays(flags *pflag.FlagSet, days *int, name string, normal int) {
 	flags.IntVar(days, name, normal, "Validity of the certificates in days. A longer validity than the default is not recommended.")
 }
 
-// checkDays refuses a lifetime of no days, and warns of a long one.
+// checkDays returns an error if days is not positive, and prints a warning if days exceeds normal.
 func checkDays(out io.Writer, name string, days, normal int) error {
 	if days <= 0 {
 		return fmt.Errorf("%s must be valid number of days", name)
@@ -69,7 +81,7 @@ func checkDays(out io.Writer, name string, days, normal int) error {
 	return nil
 }
 
-// defaultName is a name of an authority that no other one has.
+// defaultName returns a name for an authority. It contains the time in seconds, to make it unique.
 func defaultName(prefix string) string {
 	return prefix + "@" + strconv.FormatInt(time.Now().Unix(), 10)
 }
@@ -78,7 +90,7 @@ func encodePEM(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// readAuthorities returns the content of files with certificates of authorities.
+// readAuthorities returns the concatenated CA certificates in files. flag names them in errors.
 func readAuthorities(flag string, paths []string) ([]byte, error) {
 	var all [][]byte
 	for _, path := range paths {
@@ -94,7 +106,7 @@ func readAuthorities(flag string, paths []string) ([]byte, error) {
 	return bytes.Join(all, []byte("\n")), nil
 }
 
-// run returns a cobra function for commands without arguments.
+// run returns a cobra function that runs action and accepts no arguments.
 func run(action func() error) func(*cobra.Command, []string) {
 	return func(command *cobra.Command, args []string) {
 		if len(args) > 0 {

@@ -19,7 +19,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// execute runs a command and returns its warnings. Failures are errors of the test.
+// execute runs a command with standard input. It returns the standard output, the standard error
+// output, and the message of a failure.
 func execute(t *testing.T, newCommand func(genericiooptions.IOStreams) *cobra.Command, in string, args ...string) (out, warnings string, failure string) {
 	t.Helper()
 	streams, stdin, stdout, stderr := genericiooptions.NewTestIOStreams()
@@ -42,7 +43,8 @@ func execute(t *testing.T, newCommand func(genericiooptions.IOStreams) *cobra.Co
 	return stdout.String(), stderr.String(), ""
 }
 
-// newSigner creates an authority in a new directory and returns the flags that name it.
+// newSigner creates an authority in a new directory. It returns the directory and the flags for the
+// authority's files.
 func newSigner(t *testing.T) (dir string, flags []string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -210,5 +212,20 @@ func TestDecryptReadsDataOfOpenShift3(t *testing.T) {
 	plain, _, failure := execute(t, New, string(pem.EncodeToMemory(block)), "decrypt", "--key="+dir+"/key")
 	if plain != "old secret" {
 		t.Errorf("decrypted %q, %s", plain, failure)
+	}
+}
+
+func TestCreatorsAreHiddenBelowAdm(t *testing.T) {
+	streams, _, _, _ := genericiooptions.NewTestIOStreams()
+	var names []string
+	for _, command := range NewCreators(streams) {
+		names = append(names, command.Name())
+		if !command.Hidden {
+			t.Errorf("%s is in the help", command.Name())
+		}
+	}
+	want := []string{"create-signer-cert", "create-server-cert", "create-master-certs", "create-key-pair"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
 	}
 }

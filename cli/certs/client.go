@@ -15,15 +15,15 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// kubeconfig is a client configuration with a client certificate.
+// kubeconfig is a kubeconfig file with a client certificate.
 type kubeconfig struct {
 	path, server, publicServer string
 	authorities                []byte
 	cert, key, namespace       string
 }
 
-// write writes the configuration for the owner of the file only. The context of the public server,
-// if there is one, is the second.
+// write writes the file, readable only by its owner. If the public server differs from server, the
+// file has a second context, for the public server.
 func (k kubeconfig) write() error {
 	pair, err := tls.LoadX509KeyPair(k.cert, k.key)
 	if err != nil {
@@ -63,7 +63,7 @@ func (k kubeconfig) write() error {
 	return writeFile(k.path, encoded, 0o600)
 }
 
-// nameOf returns the name that `oc login` gives a server in a kubeconfig.
+// nameOf returns the cluster name that `oc login` uses for a server in a kubeconfig.
 func nameOf(server string) (string, error) {
 	parsed, err := url.Parse(server)
 	if err != nil || parsed.Host == "" {

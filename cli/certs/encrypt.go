@@ -19,8 +19,8 @@ import (
 const (
 	encryptedBlock = "ENCRYPTED STRING"
 	keyBlock       = "ENCRYPTING KEY"
-	// cipherHeader marks blocks that an authenticated cipher encrypted. Blocks of OpenShift 3 have
-	// the header DEK-Info of encrypted PEM instead, whose encryption is broken.
+	// cipherHeader is the PEM header of blocks that seal encrypted. Blocks of OpenShift 3 have
+	// the header DEK-Info instead. Their encryption, that of encrypted PEM, is insecure.
 	cipherHeader = "Cipher"
 	cipherName   = "AES-256-GCM"
 	keySize      = 32
@@ -104,7 +104,8 @@ func newDecrypt(streams genericiooptions.IOStreams) *cobra.Command {
 	return command
 }
 
-// encryptingKey returns the key in a file, or a new one that it writes.
+// encryptingKey creates a key and writes it to newPath. If newPath is empty, it reads the key from
+// path.
 func encryptingKey(path, newPath string) ([]byte, error) {
 	if newPath != "" {
 		key := make([]byte, keySize)
@@ -122,7 +123,7 @@ func encryptingKey(path, newPath string) ([]byte, error) {
 	return block.Bytes, nil
 }
 
-// seal encrypts data.
+// seal encrypts data and returns it as a PEM block.
 func seal(key, data []byte) ([]byte, error) {
 	aead, err := newCipher(key)
 	if err != nil {
@@ -133,14 +134,14 @@ func seal(key, data []byte) ([]byte, error) {
 	}), nil
 }
 
-// open decrypts data.
+// open decrypts data that seal or OpenShift 3's client encrypted.
 func open(key, data []byte) ([]byte, error) {
 	block, _ := pem.Decode(data)
 	if block == nil || block.Type != encryptedBlock {
 		return nil, fmt.Errorf("input does not contain a valid PEM block of type %q", encryptedBlock)
 	}
 	if block.Headers[cipherHeader] != cipherName {
-		// Only reads what OpenShift 3 wrote.
+		// Needed only for data that OpenShift 3 encrypted.
 		plain, err := x509.DecryptPEMBlock(block, key) //nolint:staticcheck
 		if err != nil {
 			return nil, fmt.Errorf("decrypt: %w", err)
@@ -153,7 +154,7 @@ func open(key, data []byte) ([]byte, error) {
 	}
 	plain, err := aead.Open(nil, nil, block.Bytes, nil)
 	if err != nil {
-		return nil, errors.New("decrypt: the key is another one, or the data was changed")
+		return nil, errors.New("decrypt: the key is wrong, or the data was changed")
 	}
 	return plain, nil
 }
@@ -169,7 +170,7 @@ func newCipher(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// read returns the content of a file, or of a stream if there is no file.
+// read returns the content of a file, or of stream if path is empty.
 func read(path string, stream io.Reader) ([]byte, error) {
 	if path == "" {
 		return io.ReadAll(stream)
@@ -177,7 +178,7 @@ func read(path string, stream io.Reader) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// write writes to a file for its owner, or to a stream if there is no file.
+// write writes content to a file that only its owner can read, or to stream if path is empty.
 func write(path string, stream io.Writer, content []byte) error {
 	if path == "" {
 		_, err := stream.Write(content)

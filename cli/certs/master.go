@@ -9,7 +9,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// master creates the certificates of a master.
+// master creates the files of a master: certificates, keys and kubeconfigs.
 type master struct {
 	dir, signer, server, publicServer string
 	hosts, authorities                []string
@@ -24,8 +24,8 @@ type masterClient struct {
 	kubeconfig bool
 }
 
-// masterClients are the clients of a master in OpenShift 3.11. The groups are those that the
-// cluster's own certificates have.
+// masterClients returns the clients of a master in OpenShift 3.11. Their groups are those of the
+// clients in the cluster's own certificates.
 func masterClients() []masterClient {
 	return []masterClient{
 		{file: "admin", user: "system:admin", groups: []string{"system:cluster-admins", "system:masters"}, kubeconfig: true},
@@ -42,7 +42,7 @@ func newMasterCerts(streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "create-master-certs",
 		Short: "Create certificates and keys for a master",
-		Long: "Create the certificates, keys and client configurations of a master.\n\n" +
+		Long: "Create keys and certificates of a master, and its client configurations.\n\n" +
 			`"slipway up" creates those of its cluster itself and renews them; it doesn't need this command.`,
 		Run: run(func() error {
 			if err := m.check(streams); err != nil {
@@ -65,7 +65,7 @@ func newMasterCerts(streams genericiooptions.IOStreams) *cobra.Command {
 	return command
 }
 
-// check returns an error for flags that cannot be used.
+// check returns an error for invalid flags.
 func (m *master) check(streams genericiooptions.IOStreams) error {
 	switch {
 	case len(m.hosts) == 0:
@@ -87,13 +87,13 @@ func (m *master) check(streams genericiooptions.IOStreams) error {
 	)
 }
 
-// isURL reports whether a text is a URL with a scheme and a host.
+// isURL reports whether text is a URL with a scheme and a host.
 func isURL(text string) bool {
 	parsed, err := url.Parse(text)
 	return err == nil && parsed.Scheme != "" && parsed.Host != ""
 }
 
-// create writes all files.
+// create writes all files. Without --overwrite, it keeps existing certificates and keys.
 func (m *master) create() error {
 	bundle, err := readAuthorities("certificate authority", m.authorities)
 	if err != nil {
@@ -118,7 +118,7 @@ func (m *master) create() error {
 	return errors.Join(m.createLeaves(), m.createKubeconfigs(bundle), m.createTokenKeys())
 }
 
-// createLeaves writes the certificates of servers and clients.
+// createLeaves writes the certificates of the servers and clients, and their keys.
 func (m *master) createLeaves() error {
 	ca, frontProxy := m.authority("ca"), m.authority("frontproxy-ca")
 	var problems []error
@@ -140,7 +140,7 @@ func (m *master) createLeaves() error {
 	return errors.Join(problems...)
 }
 
-// createKubeconfigs writes the client configurations.
+// createKubeconfigs writes the kubeconfigs of the clients that have one.
 func (m *master) createKubeconfigs(bundle []byte) error {
 	var problems []error
 	for _, client := range masterClients() {
@@ -154,7 +154,7 @@ func (m *master) createKubeconfigs(bundle []byte) error {
 	return errors.Join(problems...)
 }
 
-// createTokenKeys writes the keys of the tokens of service accounts.
+// createTokenKeys writes the key pair that signs service account tokens.
 func (m *master) createTokenKeys() error {
 	public, private := m.path("serviceaccounts.public.key"), m.path("serviceaccounts.private.key")
 	if !m.overwrite && fileExists(public) && fileExists(private) {
@@ -165,7 +165,7 @@ func (m *master) createTokenKeys() error {
 
 func (m *master) path(name string) string { return filepath.Join(m.dir, name) }
 
-// authority returns one of the signers. That of services has random serial numbers.
+// authority returns the authority with a file name. The service signer uses random serial numbers.
 func (m *master) authority(file string) authority {
 	ca := authority{cert: m.path(file + ".crt"), key: m.path(file + ".key")}
 	if file != "service-signer" {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// node creates the configuration of a node.
+// node creates the certificates and configuration files of a node.
 type node struct {
 	ca                     authority
 	dir, name              string
@@ -65,7 +65,7 @@ func (n *node) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&n.config.DNSBindAddress, "dns-bind-address", "", "Address that the node's DNS server listens on.")
 	flags.StringVar(&n.config.DNSDomain, "dns-domain", "cluster.local", "DNS domain of the cluster.")
 	flags.StringVar(&n.config.DNSIP, "dns-ip", "", "Address of the DNS server for pods.")
-	flags.StringVar(&n.config.NetworkConfig.NetworkPluginName, "network-plugin", "", "Name of the network plug-in.")
+	flags.StringVar(&n.config.NetworkConfig.NetworkPluginName, "network-plugin", "", "Name of the network plugin.")
 	flags.StringVar(&n.listen, "listen", "https://0.0.0.0:10250", "Address that the node listens on (scheme://host:port).")
 	flags.StringVar(&n.clientCert, "client-certificate", "", "Certificate of the node as a client, in place of a new one.")
 	flags.StringVar(&n.clientKey, "client-key", "", "Key of --client-certificate.")
@@ -77,8 +77,8 @@ func (n *node) addFlags(flags *pflag.FlagSet) {
 	addDays(flags, &n.days, "expire-days", certificateDays)
 }
 
-// check returns an error for flags that cannot be used. A node without authorities for its clients
-// would serve every client, so it is refused.
+// check returns an error for invalid flags. It requires authorities for the node's clients, because
+// without them the node would serve every client.
 func (n *node) check(streams genericiooptions.IOStreams) error {
 	for _, required := range [][2]string{
 		{"node-dir", n.dir}, {"node", n.name}, {"master", n.server},
@@ -107,7 +107,7 @@ func (n *node) check(streams genericiooptions.IOStreams) error {
 	return n.ca.check()
 }
 
-// create writes all files. Existing certificates of the node are kept.
+// create writes all files. It keeps the node's existing certificates.
 func (n *node) create() error {
 	server, err := readAuthorities("--certificate-authority", n.authorities)
 	if err != nil {
@@ -135,7 +135,8 @@ func (n *node) create() error {
 	)
 }
 
-// place copies a certificate and its key, or issues them if they don't exist.
+// place copies a certificate and its key, if cert is set. Otherwise it issues them, unless they
+// exist.
 func (n *node) place(cert, key, name string, r request) error {
 	newCert, newKey := n.path(name+".crt"), n.path(name+".key")
 	if cert == "" {
@@ -155,7 +156,7 @@ func (n *node) place(cert, key, name string, r request) error {
 	return errors.Join(writeFile(newCert, certificate, 0o644), writeFile(newKey, private, 0o600))
 }
 
-// writeConfig writes node-config.yaml. Its paths are relative to its directory.
+// writeConfig writes node-config.yaml. The paths in it are relative to its directory.
 func (n *node) writeConfig() error {
 	listen, err := url.Parse(n.listen)
 	if err != nil {

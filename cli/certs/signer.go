@@ -11,7 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// keyBits is the size of keys that sign tokens of service accounts, which are RSA keys.
+// keyBits is the size of the RSA keys that sign service account tokens.
 const keyBits = 2048
 
 // newSignerCert returns `oc adm ca create-signer-cert`.
@@ -21,6 +21,7 @@ func newSignerCert(streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "create-signer-cert",
 		Short: "Create a signer (certificate authority/CA) certificate and key",
+		Long:  "Create a self-signed CA: the certificate and the key of a certificate authority.",
 		Example: `  # Create an authority that is valid for five years
   oc adm ca create-signer-cert --cert=ca.crt --key=ca.key --serial=ca.serial.txt`,
 		Run: run(func() error {
@@ -60,6 +61,7 @@ func newServerCert(streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "create-server-cert",
 		Short: "Create a signed server certificate and key",
+		Long:  "Create a key and server certificate that an authority signs.",
 		Example: `  # Create a certificate for two names
   oc adm ca create-server-cert --signer-cert=ca.crt --signer-key=ca.key --signer-serial=ca.serial.txt \
     --hostnames=shop.example.com,www.example.com --cert=shop.crt --key=shop.key`,
@@ -119,7 +121,7 @@ func newKeyPair() *cobra.Command {
 	return command
 }
 
-// createKeyPair writes a new RSA key pair.
+// createKeyPair writes a new RSA key pair. Without overwrite, an existing file is an error.
 func createKeyPair(public, private string, overwrite bool) error {
 	for _, path := range []string{public, private} {
 		if !overwrite && fileExists(path) {

@@ -16,11 +16,18 @@ import (
 	"github.com/slipway-platform/slipway/cli/manifest"
 )
 
-// New returns `oc convert`, which converts files with objects of API versions that are no longer
-// served.
+// options contains the flags of `oc convert`.
+type options struct {
+	streams   genericiooptions.IOStreams
+	names     []string
+	recursive bool
+	output    string
+}
+
+// New returns `oc convert`, which prints the objects in files in API versions that the cluster
+// serves.
 func New(streams genericiooptions.IOStreams) *cobra.Command {
-	var names []string
-	recursive, output := false, ""
+	o := &options{streams: streams}
 	command := &cobra.Command{
 		Use:   "convert -f FILENAME",
 		Short: "Convert config files between different API versions",
@@ -31,35 +38,51 @@ Commands with -f convert files automatically. This command shows the result.`,
   oc convert -f app.yaml > converted.yaml`,
 		Args: cobra.NoArgs,
 		Run: func(command *cobra.Command, _ []string) {
-			if len(names) == 0 {
-				util.CheckErr(util.UsageErrorf(command, "name the files with -f"))
-			}
-			if output != "yaml" && output != "json" {
-				util.CheckErr(util.UsageErrorf(command, "invalid output format %q: must be yaml or json", output))
-			}
-			o := &oldManifests{streams: streams}
-			for _, name := range names {
-				paths, err := files(name, recursive)
-				util.CheckErr(err)
-				if len(paths) == 0 {
-					util.CheckErr(fmt.Errorf("read manifest: file %q does not exist", name))
-				}
-				for _, path := range paths {
-					text, err := o.read(path)
-					util.CheckErr(err)
-					util.CheckErr(writeConverted(streams, path, text, output))
-				}
-			}
+			util.CheckErr(o.validate(command))
+			util.CheckErr(o.run())
 		},
 	}
 	flags := command.Flags()
-	flags.StringSliceVarP(&names, "filename", "f", nil, "Files, directories, or - for standard input.")
-	flags.BoolVarP(&recursive, "recursive", "R", false, "Read subdirectories, too.")
-	flags.StringVarP(&output, "output", "o", "yaml", "Output format: yaml or json.")
+	flags.StringSliceVarP(&o.names, "filename", "f", nil, "Files, directories, or - for standard input.")
+	flags.BoolVarP(&o.recursive, "recursive", "R", false, "Read subdirectories, too.")
+	flags.StringVarP(&o.output, "output", "o", "yaml", "Output format: yaml or json.")
 	return command
 }
 
-// writeConverted prints the objects of a file, and prints changes as warnings.
+func (o *options) validate(command *cobra.Command) error {
+	if len(o.names) == 0 {
+		return util.UsageErrorf(command, "name the files with -f")
+	}
+	if o.output != "yaml" && o.output != "json" {
+		return util.UsageErrorf(command, "invalid output format %q: must be yaml or json", o.output)
+	}
+	return nil
+}
+
+func (o *options) run() error {
+	manifests := &oldManifests{streams: o.streams}
+	for _, name := range o.names {
+		paths, err := files(name, o.recursive)
+		if err != nil {
+			return err
+		}
+		if len(paths) == 0 {
+			return fmt.Errorf("read manifest: file %q does not exist", name)
+		}
+		for _, path := range paths {
+			text, err := manifests.read(path)
+			if err != nil {
+				return err
+			}
+			if err := writeConverted(o.streams, path, text, o.output); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeConverted prints the converted objects of a file. It prints a warning for each change.
 func writeConverted(streams genericiooptions.IOStreams, path string, text []byte, output string) error {
 	converted, changes := manifest.Convert(text)
 	for _, change := range changes {

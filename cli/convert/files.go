@@ -17,9 +17,9 @@ import (
 	"github.com/slipway-platform/slipway/cli/manifest"
 )
 
-// AcceptOldManifests makes a command and its subcommands accept, with -f, objects of API versions
-// that are no longer served. It replaces files that contain such objects by converted copies, and
-// removes the copies when the command ends. It leaves URLs to the command.
+// AcceptOldManifests makes -f of a command and its subcommands accept objects of API versions that
+// are no longer served. The command reads converted copies of the files that contain such objects.
+// The copies are removed when it ends. The command itself reads URLs, which are not converted.
 func AcceptOldManifests(command *cobra.Command, fatal func(message string, code int), streams genericiooptions.IOStreams) {
 	for _, child := range command.Commands() {
 		AcceptOldManifests(child, fatal, streams)
@@ -34,7 +34,8 @@ func AcceptOldManifests(command *cobra.Command, fatal func(message string, code 
 	}
 	run := command.Run
 	command.Run = func(command *cobra.Command, args []string) {
-		files := &oldManifests{streams: streams}
+		validate := command.Flags().Lookup("validate")
+		files := &oldManifests{streams: streams, flatten: validate != nil && validate.Deprecated == ""}
 		defer files.remove()
 		util.BehaviorOnFatal(func(message string, code int) {
 			files.remove()
@@ -47,23 +48,31 @@ func AcceptOldManifests(command *cobra.Command, fatal func(message string, code 
 		if replaced != nil {
 			util.CheckErr(names.Replace(replaced))
 		}
+		if files.hasReview && validate != nil && !validate.Changed {
+			util.CheckErr(validate.Value.Set("false"))
+		}
 		run(command, args)
 	}
 }
 
-// oldManifests contains converted copies of files.
+// oldManifests contains the converted copies of files.
 type oldManifests struct {
 	streams genericiooptions.IOStreams
-	dir     string
-	// names are the users' names of the copies.
+	// flatten means that lists become separate documents. kubectl's validation does not support lists,
+	// and warns about each.
+	flatten bool
+	// hasReview means that a file contains a review, whose fields kubectl cannot validate either.
+	hasReview bool
+	dir       string
+	// names alternates between the path of a copy and the user's name of the file.
 	names []string
 }
 
-// extensions are the extensions of files that are read in a directory.
+// extensions are the extensions of the files that are read from a directory.
 var extensions = []string{".json", ".yaml", ".yml"}
 
-// convert replaces names of files with old objects by names of converted copies. It returns nil if
-// there are none.
+// convert replaces the names of files that need conversion with the paths of converted copies. It
+// returns nil if there are no such files.
 func (o *oldManifests) convert(names []string, recursive bool) ([]string, error) {
 	var (
 		replaced []string
@@ -90,7 +99,8 @@ func (o *oldManifests) convert(names []string, recursive bool) ([]string, error)
 	return replaced, nil
 }
 
-// convertAll replaces paths of files that need conversion by paths of copies, or returns nil.
+// convertAll replaces the paths of files that need conversion with the paths of copies. It returns
+// nil if there are none. A file that can be read only once is always copied.
 func (o *oldManifests) convertAll(paths []string) ([]string, error) {
 	copies, changed := slices.Clone(paths), false
 	for i, path := range paths {
@@ -102,7 +112,12 @@ func (o *oldManifests) convertAll(paths []string) ([]string, error) {
 		for _, change := range changes {
 			fmt.Fprintf(o.streams.ErrOut, "Warning: %s\n", change)
 		}
-		if len(changes) == 0 && !readOnce(path) {
+		hasList := false
+		if o.flatten {
+			converted, hasList = manifest.Flatten(converted)
+			o.hasReview = o.hasReview || manifest.HasReview(converted)
+		}
+		if len(changes) == 0 && !hasList && !readOnce(path) {
 			continue
 		}
 		if copies[i], err = o.write(path, converted); err != nil {
@@ -116,7 +131,7 @@ func (o *oldManifests) convertAll(paths []string) ([]string, error) {
 	return copies, nil
 }
 
-// readOnce reports whether a file can be read only once, such as standard input or a pipe.
+// readOnce reports whether a file can be read only once: standard input, or a pipe.
 func readOnce(path string) bool {
 	info, err := os.Stat(path)
 	return path == stdin || err == nil && !info.Mode().IsRegular()
@@ -140,7 +155,7 @@ func (o *oldManifests) read(path string) ([]byte, error) {
 	return text, nil
 }
 
-// write writes a copy of a file.
+// write writes a converted file to a temporary copy and returns its path.
 func (o *oldManifests) write(path string, text []byte) (string, error) {
 	if o.dir == "" {
 		dir, err := os.MkdirTemp("", "oc-manifests-")
@@ -168,7 +183,7 @@ func (o *oldManifests) write(path string, text []byte) (string, error) {
 	return file.Name(), nil
 }
 
-// withNames returns a message in which the users' names of files replace those of the copies.
+// withNames replaces the paths of the copies in a message with the user's names of the files.
 func (o *oldManifests) withNames(message string) string {
 	return strings.NewReplacer(o.names...).Replace(message)
 }
@@ -179,8 +194,8 @@ func (o *oldManifests) remove() {
 	}
 }
 
-// files returns the paths for a file name: itself, or those of a directory or pattern. It returns
-// none for a URL or a missing file, which the command reports better.
+// files returns the paths for a file name: the name itself, or the files of a directory or pattern.
+// It returns none for a URL or a missing file, because the command reports such errors better.
 func files(name string, recursive bool) ([]string, error) {
 	if name == stdin {
 		return []string{name}, nil

@@ -1,4 +1,5 @@
-// Package create contains the commands below `oc create` that kubectl lacks, and `oc expose`.
+// Package create contains `oc expose`, and the commands below `oc create` that kubectl does not
+// have.
 package create
 
 import (
@@ -19,22 +20,22 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// Creation is a command below `oc create` that creates one object.
+// Creation describes a command below `oc create` that creates one object.
 type Creation struct {
 	Use, Short, Long, Example string
 	aliases                   []string
 	Args                      cobra.PositionalArgs
-	// resource is the resource of the object, in the current project if it is namespaced. kind is its
-	// kind.
+	// Resource and Kind are the type of the object. If namespaced is true, the object is created in
+	// the current project.
 	Resource   schema.GroupVersionResource
 	Kind       string
 	namespaced bool
-	// flags adds flags. object returns the object for the arguments.
+	// flags adds flags to the command. Object returns the object for the flags and arguments.
 	flags  func(*cobra.Command)
 	Object func(cmd *cobra.Command, args []string) (map[string]any, error)
 }
 
-// Command returns the cobra command of a creation, with `-o` and `--dry-run`.
+// Command returns the cobra command of a creation. It has the flags -o and --dry-run.
 func (c Creation) Command(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	print := genericclioptions.NewPrintFlags("created").WithTypeSetter(scheme.Scheme)
 	command := &cobra.Command{

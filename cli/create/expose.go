@@ -23,11 +23,11 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// routeGenerator is the value of --generator for routes. Other values are for services.
+// routeGenerator is the value of --generator that creates routes. Other values create services.
 const routeGenerator = "route/v1"
 
-// NewExpose returns `oc expose`: it creates a route for a service, and with kubectl's code a
-// service for anything else.
+// NewExpose returns `oc expose`, which creates a route for a service. For other objects it creates
+// a service, as kubectl does.
 func NewExpose(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := kubectlexpose.NewCmdExposeService(factory, streams)
 	command.Use = "expose (-f FILENAME | TYPE NAME) [--port=port] [--name=name] [--hostname=host] [--path=path]"
@@ -118,7 +118,8 @@ func exposeService(ctx context.Context, factory util.Factory, streams genericioo
 	}.run(ctx, factory, print, streams, command, nil)
 }
 
-// routeTo returns the route to a service for the flags. The default port is the first one.
+// routeTo returns the route to a service that the flags describe. The default port is the first TCP
+// port of the service.
 func routeTo(service *corev1.Service, flag func(string) string) (*routev1.Route, error) {
 	route := &routev1.Route{ObjectMeta: metav1.ObjectMeta{Name: service.Name, Labels: service.Labels}}
 	if name := flag("name"); name != "" {

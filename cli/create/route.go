@@ -60,7 +60,7 @@ func routeFlags(command *cobra.Command, termination routev1.TLSTerminationType) 
 	}
 }
 
-// routeOf returns the route for the flags.
+// routeOf returns the route that the flags describe. The default name is that of the service.
 func routeOf(command *cobra.Command, args []string, termination routev1.TLSTerminationType) (map[string]any, error) {
 	text := func(name string) string {
 		value, _ := command.Flags().GetString(name) // empty if the command has no such flag
@@ -104,7 +104,8 @@ func routeOf(command *cobra.Command, args []string, termination routev1.TLSTermi
 	return map[string]any{"metadata": map[string]any{"name": name}, "spec": spec}, nil
 }
 
-// serviceName returns the name of a service, which the user can also write as svc/NAME.
+// serviceName returns the name of a service, written as NAME, svc/NAME, service/NAME or
+// services/NAME.
 func serviceName(text string) string {
 	for _, kind := range []string{"svc/", "service/", "services/"} {
 		if name, ok := strings.CutPrefix(text, kind); ok {

@@ -1,7 +1,7 @@
-// Package debug contains `oc debug`, which starts a copy of a pod with a shell and removes it
-// afterwards.
+// Package debug contains `oc debug`, which runs a shell in a copy of a pod and then deletes the
+// copy.
 //
-// Source: OpenShift 3.11's client. Debugging of nodes is as in later versions.
+// Source: OpenShift 3.11's client. As in later versions, it can also debug nodes.
 package debug
 
 import (
@@ -32,14 +32,14 @@ type debugging struct {
 	options
 	clients kubernetes.Interface
 	files   resource.FilenameOptions
-	// attach connects the streams to those of a running container.
+	// attach connects the streams to the streams of a running container.
 	attach func(pod *corev1.Pod, container string, handler *interrupt.Handler) error
 
 	forceTerminal, noTerminal, noInput, asRoot bool
 	timeout                                    time.Duration
 }
 
-// New returns the command.
+// New returns `oc debug`.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	d, print := &debugging{IOStreams: streams, timeout: 15 * time.Minute}, genericclioptions.NewPrintFlags("created").WithTypeSetter(scheme.Scheme)
 	command := &cobra.Command{
@@ -111,7 +111,8 @@ func (d *debugging) addFlags(command *cobra.Command) {
 	flags.BoolVarP(&d.noInput, "no-stdin", "I", false, "Do not connect standard input.")
 }
 
-// read splits the arguments into objects, which it returns, environment and command.
+// read sorts arguments into names of objects, which it returns, environment variables and the
+// command. It derives terminal and input from the flags.
 func (d *debugging) read(command *cobra.Command, args []string) (names []string, err error) {
 	if at := command.ArgsLenAtDash(); at >= 0 {
 		args, d.command = args[:at], args[at:]
@@ -144,7 +145,7 @@ func (d *debugging) read(command *cobra.Command, args []string) (names []string,
 	return names, nil
 }
 
-// connect creates the client.
+// connect creates the client and attach.
 func (d *debugging) connect(factory util.Factory) error {
 	clients, err := factory.KubernetesClientSet()
 	if err != nil {
@@ -188,7 +189,7 @@ func (d *debugging) find(factory util.Factory, names []string) (*resource.Info, 
 	return infos[0], nil
 }
 
-// logs prints the log of a container until it ends.
+// logs prints the log of a container until the container ends.
 func (d *debugging) logs(ctx context.Context, pod *corev1.Pod, container string) error {
 	stream, err := d.clients.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: container, Follow: true}).Stream(ctx)
 	if err != nil {

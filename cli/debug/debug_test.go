@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// source returns the object to debug: a pod, or a ReplicationController of such pods.
+// source returns the object to debug: a pod, or a controller with this pod template.
 func source(t *testing.T, kind string) runtime.Object {
 	t.Helper()
 	pod := `
@@ -50,7 +50,7 @@ spec:
 	}
 }
 
-// summary summarizes the properties of a pod that matter for debugging.
+// summary returns the properties of a pod that `oc debug` changes, as one line of text.
 func summary(pod *corev1.Pod) string {
 	text := fmt.Sprintf("%s node=%s labels=%d note=%s", pod.Spec.RestartPolicy, pod.Spec.NodeName, len(pod.Labels), pod.Annotations["note"])
 	for _, c := range pod.Spec.InitContainers {
@@ -124,8 +124,8 @@ func TestDebugCopiesPod(t *testing.T) {
 	}
 }
 
-// TestDebugPodIsRemovedWhenCommandEnds uses a cluster that gives pods the states of the test case
-// immediately.
+// TestDebugPodIsRemovedWhenCommandEnds uses a fake cluster in which a pod immediately has the state
+// that the test case sets.
 func TestDebugPodIsRemovedWhenCommandEnds(t *testing.T) {
 	finished := func(code int32) corev1.ContainerState {
 		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}

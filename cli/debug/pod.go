@@ -15,20 +15,20 @@ import (
 	"k8s.io/kubectl/pkg/polymorphichelpers"
 )
 
-// The annotations of a pod for debugging, as in OpenShift 3.11.
+// Annotations of a debug pod, as in OpenShift 3.11.
 const (
 	sourceContainer = "debug.openshift.io/source-container"
 	sourceResource  = "debug.openshift.io/source-resource"
 )
 
-// options are the differences between the debug pod and its source.
+// options describe how the debug pod differs from its source.
 type options struct {
 	container, image, nodeName string
 	command                    []string
-	environment                []string // as NAME=VALUE, or NAME- to remove one
+	environment                []string // NAME=VALUE sets a variable, NAME- removes it
 	terminal, input            bool
-	// root is nil to keep the pod's user, and false for any user except root. user is used unless it
-	// is negative.
+	// root is nil to keep the pod's user, true for root, and false for any other user. user is a UID,
+	// or negative to keep the pod's user.
 	root *bool
 	user int64
 
@@ -36,7 +36,7 @@ type options struct {
 }
 
 // of returns the debug pod for a pod, a controller of pods, an image stream tag or a node. resource
-// is the object's resource. original is the replaced command.
+// is the object's resource. original is the command that the debug command replaces.
 func (w *options) of(object runtime.Object, resource string) (pod *corev1.Pod, original string, err error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -74,7 +74,7 @@ func (w *options) of(object runtime.Object, resource string) (pod *corev1.Pod, o
 	return pod, original, nil
 }
 
-// name returns a unique name for a pod.
+// name returns a unique name for the debug pod of an object.
 func name(of string) string {
 	const maximum = 50 // the pod's name is also its host name
 	if len(of) > maximum {
@@ -83,8 +83,8 @@ func name(of string) string {
 	return strings.Trim(strings.NewReplacer(".", "-", ":", "-", "@", "-", "_", "-").Replace(of), "-") + "-debug-" + rand.String(5)
 }
 
-// copyOf returns a copy of the pod that an object is or creates. The copy has no labels, so that no
-// controller adopts it.
+// copyOf sets pod to a copy of the pod that object is, or whose template it contains. The copy has
+// no labels, so that no controller adopts it.
 func (w *options) copyOf(pod *corev1.Pod, object runtime.Object, source *unstructured.Unstructured) error {
 	has, err := polymorphichelpers.UpdatePodSpecForObjectFn(object, func(spec *corev1.PodSpec) error {
 		pod.Spec = *spec.DeepCopy()
@@ -103,7 +103,7 @@ func (w *options) copyOf(pod *corev1.Pod, object runtime.Object, source *unstruc
 	return err
 }
 
-// ofImage returns a pod with an image of a stream.
+// ofImage sets pod to a pod that runs an image from an image stream.
 func ofImage(pod *corev1.Pod, image *imagev1.Image) error {
 	if image.DockerImageReference == "" {
 		return errors.New("it has no image yet")
@@ -112,7 +112,8 @@ func ofImage(pod *corev1.Pod, image *imagev1.Image) error {
 	return nil
 }
 
-// onNode returns a pod in the node's namespaces, with the node's files in /host.
+// onNode sets pod to a privileged pod on the node's network and PID namespace. The node's files are
+// mounted at /host. It requires --image.
 func (w *options) onNode(pod *corev1.Pod, node *corev1.Node) error {
 	if w.image == "" {
 		return errors.New("a node has no image: set --image")
@@ -147,7 +148,7 @@ func (w *options) selectContainer(spec *corev1.PodSpec) (*corev1.Container, erro
 	return nil, fmt.Errorf("it has no container %q, only %s", w.container, strings.Join(names, ", "))
 }
 
-// change makes the container run the command.
+// change sets the container's command, image, environment and user.
 func (w *options) change(container *corev1.Container) error {
 	container.Command, container.Args = w.command, nil
 	container.TTY, container.Stdin, container.StdinOnce = w.terminal, w.input, w.input
@@ -188,7 +189,7 @@ func (w *options) change(container *corev1.Container) error {
 	return nil
 }
 
-// changePod removes everything that could end, move or delay the pod. container is the container to
+// changePod removes everything that could end, move or delay the pod. container is the one to
 // debug.
 func (w *options) changePod(spec *corev1.PodSpec, container corev1.Container) {
 	spec.RestartPolicy, spec.NodeName, spec.EphemeralContainers = corev1.RestartPolicyNever, w.nodeName, nil

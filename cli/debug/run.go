@@ -20,7 +20,8 @@ import (
 	"k8s.io/utils/exec"
 )
 
-// rehearse prints the pod without creating it.
+// rehearse returns the pod of a dry run. It creates no pod, but the server validates it if dry is
+// DryRunServer.
 func (d *debugging) rehearse(ctx context.Context, pod *corev1.Pod, dry util.DryRunStrategy) (*corev1.Pod, error) {
 	if dry != util.DryRunServer {
 		return pod, nil
@@ -28,8 +29,8 @@ func (d *debugging) rehearse(ctx context.Context, pod *corev1.Pod, dry util.DryR
 	return d.clients.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 }
 
-// run creates the pod, attaches to it, and removes it, even if the process gets a signal. The error
-// contains the exit code of the command.
+// run creates the pod, attaches to it, and deletes it, even if the process receives a signal. If
+// the command fails, the error contains its exit code.
 func (d *debugging) run(ctx context.Context, pod *corev1.Pod, original string) error {
 	pods := d.clients.CoreV1().Pods(pod.Namespace)
 	if err := d.findNode(ctx, pod); err != nil {
@@ -51,8 +52,8 @@ func (d *debugging) run(ctx context.Context, pod *corev1.Pod, original string) e
 	return handler.Run(func() error { return d.join(ctx, pod, handler) })
 }
 
-// findNode returns an error if the pod is to run on a node that does not exist: it would never
-// start. Users who cannot read nodes wait.
+// findNode returns an error if the pod's node does not exist, because the pod would never start.
+// Other errors are ignored, because not every user may read nodes.
 func (d *debugging) findNode(ctx context.Context, pod *corev1.Pod) error {
 	if pod.Spec.NodeName == "" {
 		return nil
@@ -63,7 +64,8 @@ func (d *debugging) findNode(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// join waits for the container, shows its output until it ends, and returns its exit code.
+// join waits until the container starts, prints its output until it ends, and returns its exit code
+// as an error unless it is 0.
 func (d *debugging) join(ctx context.Context, pod *corev1.Pod, handler *interrupt.Handler) error {
 	container := pod.Annotations[sourceContainer]
 	fmt.Fprintln(d.ErrOut, "Waiting for pod to start ...")
@@ -94,7 +96,7 @@ func (d *debugging) join(ctx context.Context, pod *corev1.Pod, handler *interrup
 	return nil
 }
 
-// wait watches the pod until a condition is true.
+// wait watches the pod until a condition is true, and returns the pod.
 func (d *debugging) wait(ctx context.Context, pod *corev1.Pod, is func(*corev1.Pod) (bool, error)) (*corev1.Pod, error) {
 	pods, name := d.clients.CoreV1().Pods(pod.Namespace), fields.OneTermEqualSelector("metadata.name", pod.Name).String()
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
@@ -139,7 +141,7 @@ func started(pod *corev1.Pod, container string) (bool, error) {
 	return stateOf(pod, container).Running != nil || hasEnded(pod, container), nil
 }
 
-// hasEnded reports whether the container has ended.
+// hasEnded reports whether the container, or the whole pod, has ended.
 func hasEnded(pod *corev1.Pod, container string) bool {
 	return stateOf(pod, container).Terminated != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }

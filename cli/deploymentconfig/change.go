@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// Rollback restores the pod template of a revision, or for 0 that of the previous one, and returns
-// a message.
+// Rollback restores the pod template of a revision, or for 0 of the previous one. It returns a
+// message, or for a client-side dry run the template as JSON.
 func (c *Client) Rollback(object runtime.Object, annotations map[string]string, revision int64, dry util.DryRunStrategy) (string, error) {
 	accessor, err := meta.Accessor(object)
 	if err != nil {
@@ -41,9 +41,9 @@ func (c *Client) Rollback(object runtime.Object, annotations map[string]string, 
 	return "rolled back", err
 }
 
-// Target returns the deployment to which `oc rollback NAME` goes back: the deployment with that
-// name, or that of a configuration with the requested version, or for 0 the newest complete one
-// before the latest.
+// Target returns the deployment config and the version that "oc rollback NAME" restores. If name is
+// a deployment config, the version is the requested one or, for 0, that of the newest complete
+// deployment before the latest. Otherwise name is a deployment, and version is ignored.
 func (c *Client) Target(ctx context.Context, namespace, name string, version int64) (config string, deployment int64, err error) {
 	dc, err := c.apps.DeploymentConfigs(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -68,18 +68,19 @@ func (c *Client) Target(ctx context.Context, namespace, name string, version int
 	return "", 0, fmt.Errorf("roll back deployment config %q: no deployment before the latest one is complete", name)
 }
 
-// Earlier returns a configuration as it was in an earlier deployment. It does not store it.
+// Earlier returns a deployment config as it was in an earlier deployment. It stores nothing.
 func (c *Client) Earlier(ctx context.Context, namespace string, rollback *appsv1.DeploymentConfigRollback) (*appsv1.DeploymentConfig, error) {
 	return c.apps.DeploymentConfigs(namespace).Rollback(ctx, rollback.Name, rollback, metav1.CreateOptions{})
 }
 
-// GoBack stores an earlier configuration and starts its deployment, unless a trigger does.
+// GoBack stores an earlier version of a deployment config, and starts a deployment unless a config
+// change trigger does. A dry run only validates the update.
 func (c *Client) GoBack(ctx context.Context, namespace string, rollback *appsv1.DeploymentConfigRollback, dry bool) (config *appsv1.DeploymentConfig, err error) {
 	options := metav1.UpdateOptions{}
 	if dry {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	// The controller can write the status at the same time.
+	// The controller can update the status in the meantime.
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		earlier, err := c.Earlier(ctx, namespace, rollback)
 		if err != nil {
@@ -98,7 +99,7 @@ func (c *Client) instantiate(ctx context.Context, namespace string, request *app
 	return c.apps.DeploymentConfigs(namespace).Instantiate(ctx, request.Name, request, metav1.CreateOptions{})
 }
 
-// latest returns a configuration with its latest deployment, or nil.
+// latest returns a deployment config and its latest deployment, which is nil if there is none.
 func (c *Client) latest(ctx context.Context, namespace, name string) (*appsv1.DeploymentConfig, *corev1.ReplicationController, error) {
 	dc, err := c.apps.DeploymentConfigs(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil || dc.Status.LatestVersion == 0 {
@@ -111,29 +112,47 @@ func (c *Client) latest(ctx context.Context, namespace, name string) (*appsv1.De
 	return dc, rc, err
 }
 
-// Deploy starts a deployment with the current images. Like Cancel and Retry, it returns the
-// configuration and a message.
+// Deploy starts a deployment with the current images. It fails if another one is in progress,
+// unless retry is true. Like Cancel and Retry, it returns the deployment config and a message.
 func (c *Client) Deploy(ctx context.Context, namespace, name string, retry bool) (*appsv1.DeploymentConfig, string, error) {
-	dc, rc, err := c.latest(ctx, namespace, name)
-	switch {
-	case err != nil:
+	if _, err := c.deployable(ctx, namespace, name, retry); err != nil {
 		return nil, "", err
-	case dc.Spec.Paused:
-		return nil, "", fmt.Errorf("cannot deploy a paused deployment config; to resume it, use oc rollout resume dc/%s", name)
-	case rc != nil && !rollout.Ended(rc) && !retry:
-		return nil, "", fmt.Errorf("#%d is already in progress (%s)", rollout.Version(rc), rollout.Phase(rc))
 	}
-	dc, err = c.instantiate(ctx, namespace, &appsv1.DeploymentRequest{Name: name, Latest: true, Force: true})
+	dc, err := c.instantiate(ctx, namespace, &appsv1.DeploymentRequest{Name: name, Latest: true, Force: true})
 	return dc, "rolled out", err
 }
 
-// Start is like Deploy, but does nothing if a deployment is in progress.
+// tryDeploy returns what Deploy would, without its images, and changes nothing.
+func (c *Client) tryDeploy(ctx context.Context, namespace, name string, retry bool) (*appsv1.DeploymentConfig, string, error) {
+	dc, err := c.deployable(ctx, namespace, name, retry)
+	if err != nil {
+		return nil, "", err
+	}
+	dc.Status.LatestVersion++
+	return dc, "rolled out (dry run)", nil
+}
+
+// deployable returns a configuration for which a deployment can start.
+func (c *Client) deployable(ctx context.Context, namespace, name string, retry bool) (*appsv1.DeploymentConfig, error) {
+	dc, rc, err := c.latest(ctx, namespace, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case dc.Spec.Paused:
+		return nil, fmt.Errorf("cannot deploy a paused deployment config; to resume it, use oc rollout resume dc/%s", name)
+	case rc != nil && !rollout.Ended(rc) && !retry:
+		return nil, fmt.Errorf("#%d is already in progress (%s)", rollout.Version(rc), rollout.Phase(rc))
+	}
+	return dc, nil
+}
+
+// Start is Deploy without retry.
 func (c *Client) Start(ctx context.Context, namespace, name string) (*appsv1.DeploymentConfig, string, error) {
 	return c.Deploy(ctx, namespace, name, false)
 }
 
-// EnableTriggers enables the image triggers of a configuration and returns their names. It fails if
-// the configuration has none.
+// EnableTriggers enables all image change triggers of a deployment config and returns the names of
+// their images. It fails if there are none.
 func (c *Client) EnableTriggers(ctx context.Context, namespace, name string) (images []string, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		dc, err := c.apps.DeploymentConfigs(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -156,7 +175,7 @@ func (c *Client) EnableTriggers(ctx context.Context, namespace, name string) (im
 	return images, err
 }
 
-// Cancel ends the deployment that is in progress.
+// Cancel cancels the deployment that is in progress, if there is one.
 func (c *Client) Cancel(ctx context.Context, namespace, name string) (*appsv1.DeploymentConfig, string, error) {
 	dc, rc, err := c.latest(ctx, namespace, name)
 	switch {
@@ -175,7 +194,7 @@ func (c *Client) Cancel(ctx context.Context, namespace, name string) (*appsv1.De
 	return dc, fmt.Sprintf("rollout #%d cancelled", rollout.Version(rc)), err
 }
 
-// Retry starts the latest deployment again, if it failed.
+// Retry starts the latest deployment again. It fails unless this deployment has failed.
 func (c *Client) Retry(ctx context.Context, namespace, name string) (*appsv1.DeploymentConfig, string, error) {
 	dc, rc, err := c.latest(ctx, namespace, name)
 	switch {
@@ -194,7 +213,7 @@ func (c *Client) Retry(ctx context.Context, namespace, name string) (*appsv1.Dep
 		return nil, "", err
 	}
 	now := int64(0)
-	for _, pod := range pods.Items { // new pods use their names
+	for _, pod := range pods.Items { // the new pods have the same names
 		if err := c.core.Pods(namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) {
 			return nil, "", fmt.Errorf("remove pod %q of the failed deployment: %w", pod.Name, err)
 		}

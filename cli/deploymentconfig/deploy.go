@@ -12,12 +12,13 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// deploy contains the state of `oc deploy`. Without an action, it prints the deployments.
+// deploy contains the state of `oc deploy`. Without a flag for an action, it prints the
+// deployments.
 type deploy struct {
 	latest, retry, cancel, enable, follow bool
 }
 
-// NewDeploy returns `oc deploy`. OpenShift 3 had it before `oc rollout` supported deployment
+// NewDeploy returns `oc deploy`, which OpenShift 3 had before `oc rollout` supported deployment
 // configs.
 func NewDeploy(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	d := &deploy{}

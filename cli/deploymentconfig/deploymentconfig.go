@@ -1,6 +1,6 @@
-// Package deploymentconfig makes kubectl's commands support DeploymentConfigs: rollout history,
-// status, undo, pause, resume and restart, set, logs, exec, attach and expose. kubectl calls
-// functions for each object, which this package replaces.
+// Package deploymentconfig adds support for DeploymentConfigs to kubectl's commands: rollout, set,
+// logs, exec, attach, port-forward and expose. To do this, it replaces kubectl's function
+// variables.
 //
 // The messages of `rollout status` and `rollout history` are those of OpenShift 3.11's client.
 package deploymentconfig
@@ -28,9 +28,9 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// Teach registers the kind and this package's functions in kubectl's variables. Call it once, at
-// the start of the process.
-func Teach() error {
+// Register adds DeploymentConfigs to kubectl's schemes, and replaces kubectl's function variables.
+// Call it once, at the start of the process.
+func Register() error {
 	// `port-forward` decodes objects with client-go's scheme, other commands with kubectl's.
 	if err := errors.Join(appsv1.Install(scheme.Scheme), appsv1.Install(clientscheme.Scheme)); err != nil {
 		return fmt.Errorf("register deployment configs: %w", err)
@@ -68,13 +68,13 @@ func Teach() error {
 		}
 		return true, change(&dc.Spec.Template.Spec)
 	}
-	teachPods()
+	registerPodFunctions()
 	return nil
 }
 
-// teachPods makes functions that support ReplicationControllers accept DeploymentConfigs: exec,
-// attach, port-forward, logs --all-pods and expose use them.
-func teachPods() {
+// registerPodFunctions makes functions that support ReplicationControllers accept
+// DeploymentConfigs, for exec, attach, port-forward, logs --all-pods and expose.
+func registerPodFunctions() {
 	attachable := polymorphichelpers.AttachablePodForObjectFn
 	polymorphichelpers.AttachablePodForObjectFn = func(getter genericclioptions.RESTClientGetter, object runtime.Object, timeout time.Duration) (*corev1.Pod, error) {
 		return attachable(getter, controller(object), timeout)
@@ -95,8 +95,8 @@ func teachPods() {
 	polymorphichelpers.MultiProtocolsForObjectFn = ofController(polymorphichelpers.MultiProtocolsForObjectFn)
 }
 
-// controller converts a DeploymentConfig to a ReplicationController with its pods. It returns other
-// objects unchanged.
+// controller converts a DeploymentConfig to a ReplicationController with the same selector and
+// template. It returns other objects unchanged.
 func controller(object runtime.Object) runtime.Object {
 	dc, ok := object.(*appsv1.DeploymentConfig)
 	if !ok {
@@ -112,12 +112,13 @@ func ofController[T any](of func(runtime.Object) (T, error)) func(runtime.Object
 	return func(object runtime.Object) (T, error) { return of(controller(object)) }
 }
 
-// isDeploymentConfig reports whether a resource is that of DeploymentConfigs.
+// isDeploymentConfig reports whether a mapping is that of DeploymentConfigs.
 func isDeploymentConfig(mapping *meta.RESTMapping) bool {
 	return mapping.Resource.GroupResource() == appsv1.GroupVersion.WithResource("deploymentconfigs").GroupResource()
 }
 
-// pausing pauses or resumes.
+// pausing returns a function that pauses or resumes a DeploymentConfig. fallback handles other
+// objects.
 func pausing(fallback func(runtime.Object) ([]byte, error), pause bool) func(runtime.Object) ([]byte, error) {
 	return func(object runtime.Object) ([]byte, error) {
 		dc, ok := object.(*appsv1.DeploymentConfig)
@@ -134,8 +135,9 @@ func pausing(fallback func(runtime.Object) ([]byte, error), pause bool) func(run
 	}
 }
 
-// restarting adds the current time to the pod template, as kubectl does. A config change trigger
-// then starts a deployment.
+// restarting returns a function that, like `kubectl rollout restart`, sets an annotation of the pod
+// template to the current time. The config change trigger then starts a deployment. Without this
+// trigger, the function fails. fallback handles other objects.
 func restarting(fallback func(runtime.Object) ([]byte, error)) func(runtime.Object) ([]byte, error) {
 	return func(object runtime.Object) ([]byte, error) {
 		dc, ok := object.(*appsv1.DeploymentConfig)
@@ -154,7 +156,7 @@ func restarting(fallback func(runtime.Object) ([]byte, error)) func(runtime.Obje
 	}
 }
 
-// Client shows and changes deployments.
+// Client reads and changes deployments.
 type Client struct {
 	apps appsclient.AppsV1Interface
 	core coreclient.CoreV1Interface
@@ -181,7 +183,7 @@ func New(config *rest.Config) (*Client, error) {
 	return &Client{apps, core}, nil
 }
 
-// deployments returns the deployments of a configuration, newest first.
+// deployments returns the deployments of a deployment config, newest first.
 func (c *Client) deployments(ctx context.Context, namespace, name string) (all []*corev1.ReplicationController, err error) {
 	list, err := c.core.ReplicationControllers(namespace).List(ctx, metav1.ListOptions{LabelSelector: rollout.Selector(name).String()})
 	if err != nil {

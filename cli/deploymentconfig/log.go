@@ -15,8 +15,8 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// Log requests the log of a configuration's deployment: that of a version, or for 0 the latest. It
-// leaves other objects to kubectl.
+// Log returns a function that requests the log of a deployment config's deployment: that of
+// version, or for 0 of the latest one. fallback handles other objects.
 func Log(version int64, fallback polymorphichelpers.LogsForObjectFunc) polymorphichelpers.LogsForObjectFunc {
 	return func(getter genericclioptions.RESTClientGetter, object, options runtime.Object, timeout time.Duration, all bool) (map[corev1.ObjectReference]rest.ResponseWrapper, error) {
 		dc, ok := object.(*appsv1.DeploymentConfig)
@@ -40,7 +40,7 @@ func Log(version int64, fallback polymorphichelpers.LogsForObjectFunc) polymorph
 	}
 }
 
-// Follow writes the log of one of a configuration's deployments until it ends.
+// Follow writes the log of one deployment of a deployment config to out until it ends.
 func (c *Client) Follow(ctx context.Context, namespace, name string, version int64, out io.Writer) error {
 	log, err := c.log(namespace, name, &appsv1.DeploymentLogOptions{Follow: true, Version: &version}).Stream(ctx)
 	if err != nil {
@@ -51,13 +51,13 @@ func (c *Client) Follow(ctx context.Context, namespace, name string, version int
 	return err
 }
 
-// log requests the log of a configuration's deployments.
+// log returns a request for the log of a deployment config's deployment.
 func (c *Client) log(namespace, name string, options *appsv1.DeploymentLogOptions) *rest.Request {
 	return c.apps.RESTClient().Get().Namespace(namespace).Resource("deploymentconfigs").Name(name).SubResource("log").
 		VersionedParams(options, scheme.ParameterCodec)
 }
 
-// logOptions converts the options of a pod's log to those of a deployment's log.
+// logOptions converts the log options of a pod to those of a deployment.
 func logOptions(of *corev1.PodLogOptions, version int64) *appsv1.DeploymentLogOptions {
 	options := &appsv1.DeploymentLogOptions{
 		Container: of.Container, Follow: of.Follow, Previous: of.Previous, SinceSeconds: of.SinceSeconds, SinceTime: of.SinceTime,

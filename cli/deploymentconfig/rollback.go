@@ -45,7 +45,7 @@ oc set triggers dc/NAME --auto.`,
 	return command
 }
 
-// rollback is one call of `oc rollback`.
+// rollback contains the state of `oc rollback`.
 type rollback struct {
 	factory util.Factory
 	genericiooptions.IOStreams
@@ -57,7 +57,7 @@ type rollback struct {
 	namespace string
 }
 
-// complete finds the configuration and the version to go back to.
+// complete determines the deployment config and the version to restore.
 func (r *rollback) complete(ctx context.Context, argument string) error {
 	name, err := configName(strings.TrimPrefix(argument, "rc/"))
 	if err != nil {
@@ -96,7 +96,7 @@ func (r *rollback) run(ctx context.Context) error {
 	return nil
 }
 
-// showEarlier prints the resulting configuration: as oc describe does, or in the requested format.
+// showEarlier prints the resulting deployment config, in the format of oc describe or of -o.
 func showEarlier(ctx context.Context, factory util.Factory, out io.Writer, print *genericclioptions.PrintFlags, earlier *appsv1.DeploymentConfig) error {
 	if *print.OutputFormat != "" {
 		printer, err := print.ToPrinter()
@@ -110,7 +110,7 @@ func showEarlier(ctx context.Context, factory util.Factory, out io.Writer, print
 		return err
 	}
 	earlier.SetGroupVersionKind(appsv1.GroupVersion.WithKind("DeploymentConfig"))
-	text, err := describe.Given(ctx, client, "", earlier)
+	text, err := describe.Object(ctx, client, "", earlier)
 	fmt.Fprint(out, text)
 	return err
 }

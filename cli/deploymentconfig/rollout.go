@@ -13,21 +13,25 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// deploying is a command that changes the deployments of a DeploymentConfig. It returns the
-// configuration and a message.
+// deploying describes a command that changes the deployments of a DeploymentConfig. do returns the
+// deployment config and a message.
 type deploying struct {
 	use, short string
 	do         func(client *Client, ctx context.Context, namespace, name string) (dc *appsv1.DeploymentConfig, done string, err error)
 }
 
-// NewRollout returns the commands below `rollout` that only DeploymentConfigs have.
+// NewRollout returns the subcommands of `rollout` that only DeploymentConfigs support.
 func NewRollout(factory util.Factory, streams genericiooptions.IOStreams) []*cobra.Command {
-	retry := false
+	retry, dryRun := false, false
 	deploy := func(client *Client, ctx context.Context, namespace, name string) (*appsv1.DeploymentConfig, string, error) {
+		if dryRun {
+			return client.tryDeploy(ctx, namespace, name, retry)
+		}
 		return client.Deploy(ctx, namespace, name, retry)
 	}
 	latest := newDeploying(factory, streams, deploying{"latest dc/NAME", "Start a new rollout with the current images, even if nothing has changed", deploy})
 	latest.Flags().BoolVar(&retry, "again", false, "Start it even if a rollout is in progress, which the command cancels.")
+	latest.Flags().BoolVar(&dryRun, "dry-run", false, "Print what would be rolled out, and change nothing.")
 	return []*cobra.Command{
 		latest,
 		newDeploying(factory, streams, deploying{"cancel dc/NAME", "Cancel the rollout that is in progress", (*Client).Cancel}),
@@ -63,7 +67,7 @@ func newDeploying(factory util.Factory, streams genericiooptions.IOStreams, mode
 	return command
 }
 
-// deployments returns a client for the deployments of the current project.
+// deployments returns a client for deployments, and the current project.
 func deployments(factory util.Factory) (*Client, string, error) {
 	namespace, _, err := factory.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -77,7 +81,7 @@ func deployments(factory util.Factory) (*Client, string, error) {
 	return client, namespace, err
 }
 
-// configName returns the name of a DeploymentConfig. Its resource can precede it.
+// configName returns the name of a DeploymentConfig, written as NAME or with a resource as dc/NAME.
 func configName(arg string) (string, error) {
 	resource, name, ok := strings.Cut(arg, "/")
 	if !ok {

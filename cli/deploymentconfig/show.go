@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// ViewHistory returns the table of all deployments, or the pod template of one.
+// ViewHistory returns a table of all deployments, or for a revision other than 0 its pod template.
 func (c *Client) ViewHistory(namespace, name string, revision int64) (string, error) {
 	all, err := c.deployments(context.Background(), namespace, name)
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *Client) ViewHistory(namespace, name string, revision int64) (string, er
 	return text.String(), err
 }
 
-// GetHistory returns the deployments by their versions.
+// GetHistory returns the deployments by version.
 func (c *Client) GetHistory(namespace, name string) (map[int64]runtime.Object, error) {
 	all, err := c.deployments(context.Background(), namespace, name)
 	if err != nil {
@@ -65,11 +65,11 @@ func (c *Client) GetHistory(namespace, name string) (map[int64]runtime.Object, e
 	return history, nil
 }
 
-// statusViewer reports the status of the latest deployment.
+// statusViewer describes the status of the latest deployment.
 type statusViewer struct{}
 
-// Status returns a line that ends with a newline, and whether the rollout is complete. A failed
-// deployment is an error.
+// Status returns a line that ends with a newline, and whether the rollout is complete. A deployment
+// that has failed is an error.
 func (statusViewer) Status(object runtime.Unstructured, revision int64) (string, bool, error) {
 	dc := &appsv1.DeploymentConfig{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.UnstructuredContent(), dc); err != nil {
@@ -91,7 +91,7 @@ func (statusViewer) Status(object runtime.Unstructured, revision int64) (string,
 		if condition.Type != appsv1.DeploymentProgressing {
 			continue
 		}
-		// Until the controller has observed the latest deployment, the condition is that of the previous
+		// Until the controller has observed the latest deployment, the condition describes the previous
 		// one.
 		ofLatest := strings.Contains(condition.Message, strconv.Quote(rollout.Name(dc.Name, latest)))
 		switch reason := appsv1.DeploymentConditionReason(condition.Reason); {
@@ -116,7 +116,7 @@ func (statusViewer) Status(object runtime.Unstructured, revision int64) (string,
 	return "Waiting for the deployment to be completed...\n", false, nil
 }
 
-// isReplicaFailure reports whether pods, or the deployer pod, cannot be created.
+// isReplicaFailure reports whether pods, including the deployer pod, cannot be created.
 func isReplicaFailure(condition appsv1.DeploymentCondition) bool {
 	return condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue
 }

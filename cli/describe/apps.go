@@ -18,10 +18,10 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// shownDeployments is the maximum number of deployments that are written, newest first.
+// shownDeployments is the maximum number of deployments that are described, newest first.
 const shownDeployments = 3
 
-// deploymentConfig writes a deployment configuration and its deployments.
+// deploymentConfig writes a deployment config and its latest deployments.
 func deploymentConfig(p *page, c *appsv1.DeploymentConfig) error {
 	p.metadata(c.ObjectMeta)
 	version := "Not deployed"
@@ -45,7 +45,7 @@ func deploymentConfig(p *page, c *appsv1.DeploymentConfig) error {
 	return deployments(p, c)
 }
 
-// triggers returns the triggers of a configuration, such as Config and Image(demo@latest,
+// triggers returns the triggers of a deployment config, such as Config and Image(demo@latest,
 // auto=true).
 func triggers(list []appsv1.DeploymentTriggerPolicy) (texts []string) {
 	for _, trigger := range list {
@@ -59,7 +59,7 @@ func triggers(list []appsv1.DeploymentTriggerPolicy) (texts []string) {
 	return texts
 }
 
-// hooks writes the hooks before, during and after a deployment.
+// hooks writes the lifecycle hooks of a strategy, and the image and command of a custom strategy.
 func hooks(p *page, strategy appsv1.DeploymentStrategy) {
 	if custom := strategy.CustomParams; custom != nil {
 		p.field("  Image", custom.Image)
@@ -100,7 +100,8 @@ func (p *page) podTemplate(template *corev1.PodTemplateSpec) {
 	p.text.WriteString(strings.TrimPrefix(text.String(), "Pod Template:\n"))
 }
 
-// deployments writes the latest deployments of a configuration with their pods.
+// deployments writes the latest deployments of a deployment config, and the pod counts of the
+// newest.
 func deployments(p *page, c *appsv1.DeploymentConfig) error {
 	controllers, err := objects.List[corev1.ReplicationController](p.ctx, p.client, corev1.SchemeGroupVersion.WithResource("replicationcontrollers"), c.Namespace,
 		metav1.ListOptions{LabelSelector: labels.Set{appsv1.DeploymentConfigAnnotation: c.Name}.String()})
@@ -133,7 +134,7 @@ func deployments(p *page, c *appsv1.DeploymentConfig) error {
 	return nil
 }
 
-// versionOf returns the number of a deployment of a configuration, or 0.
+// versionOf returns the version of a deployment, or 0 if it has none.
 func versionOf(deployment corev1.ReplicationController) int64 {
 	number, _ := strconv.ParseInt(deployment.Annotations[appsv1.DeploymentVersionAnnotation], 10, 64)
 	return number

@@ -15,10 +15,10 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// shownBuilds is the maximum number of builds that are written, newest first.
+// shownBuilds is the maximum number of builds that are listed, newest first.
 const shownBuilds = 10
 
-// buildConfig writes a build configuration, its triggers and its builds.
+// buildConfig writes a build config, its triggers and its latest builds.
 func buildConfig(p *page, c *buildv1.BuildConfig) error {
 	p.metadata(c.ObjectMeta)
 	latest := "Never built"
@@ -47,8 +47,8 @@ func buildConfig(p *page, c *buildv1.BuildConfig) error {
 	return builds(p, c)
 }
 
-// webhooks writes the URLs that start a build. For a user without access to the secret, it writes a
-// placeholder.
+// webhooks writes the URLs that start a build. They contain the text <secret> instead of the
+// secret.
 func webhooks(p *page, c *buildv1.BuildConfig) {
 	for _, trigger := range c.Spec.Triggers {
 		for name, hook := range map[string]*buildv1.WebHookTrigger{
@@ -66,7 +66,7 @@ func webhooks(p *page, c *buildv1.BuildConfig) {
 	}
 }
 
-// common writes the properties that builds and their configurations share.
+// common writes the properties that builds and build configs share.
 func common(p *page, c buildv1.CommonSpec) {
 	p.field("Strategy", strategyName(c.Strategy))
 	source(p, c)
@@ -115,7 +115,7 @@ func source(p *page, c buildv1.CommonSpec) {
 	}
 }
 
-// strategyName returns the name of a strategy in the words of the client.
+// strategyName returns the type of a strategy, as OpenShift 3's client prints it.
 func strategyName(s buildv1.BuildStrategy) string {
 	return cmp.Or(string(s.Type), none)
 }
@@ -163,7 +163,7 @@ func strategy(p *page, s buildv1.BuildStrategy) {
 	}
 }
 
-// pulls writes how a build pulls its builder or base image.
+// pulls writes the pull secret and whether the image is always pulled.
 func pulls(p *page, secret *corev1.LocalObjectReference, force bool) {
 	if secret != nil {
 		p.field("Pull Secret Name", secret.Name)
@@ -173,7 +173,7 @@ func pulls(p *page, secret *corev1.LocalObjectReference, force bool) {
 	}
 }
 
-// reference returns the kind and name of another object, and its project if it is set.
+// reference returns the kind and name of an object, with its project if the reference contains one.
 func reference(r *corev1.ObjectReference) string {
 	name := r.Name
 	if r.Namespace != "" {
@@ -182,7 +182,7 @@ func reference(r *corev1.ObjectReference) string {
 	return r.Kind + " " + name
 }
 
-// builds writes the latest builds of a configuration.
+// builds writes a table of the latest builds of a build config.
 func builds(p *page, c *buildv1.BuildConfig) error {
 	builds, err := objects.List[buildv1.Build](p.ctx, p.client, buildv1.GroupVersion.WithResource("builds"), c.Namespace,
 		metav1.ListOptions{LabelSelector: labels.Set{buildv1.BuildConfigLabel: c.Name}.String()})
@@ -197,7 +197,7 @@ func builds(p *page, c *buildv1.BuildConfig) error {
 	return nil
 }
 
-// duration returns the duration of a build.
+// duration returns how long a build took, or how long it has been waiting or running.
 func (p *page) duration(b buildv1.Build) string {
 	switch {
 	case b.Status.StartTimestamp == nil:

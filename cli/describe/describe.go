@@ -1,5 +1,5 @@
 // Package describe contains `oc describe` for OpenShift's kinds, with the fields and headings of
-// OpenShift 3.11. kubectl describes Kubernetes' kinds.
+// OpenShift 3.11. kubectl describes Kubernetes' kinds; this package adds fields of 3.11 to nodes.
 //
 // Sources: OpenShift Container Platform 3.9 Architecture, 3.5.2.7.1 (image streams and tags); 3.11
 // Cluster Administration, 3.4 (deployment configurations), 15.3 (security context constraints) and
@@ -35,11 +35,13 @@ import (
 // none is the text for an unset value.
 const none = "<none>"
 
-// For returns the describer of a kind: ours for OpenShift's kinds, kubectl's for others. It is a
-// DescriberFunc of kubectl.
+// For returns the describer of a resource: this package's for OpenShift's kinds, kubectl's with
+// additions for nodes, kubectl's for others. It is a kubectl DescriberFunc.
 func For(getter genericclioptions.RESTClientGetter, mapping *meta.RESTMapping) (kubectldescribe.ResourceDescriber, error) {
-	write, ok := kinds()[mapping.GroupVersionKind.GroupKind()]
-	if !ok {
+	kind := mapping.GroupVersionKind.GroupKind()
+	write, ok := kinds()[kind]
+	isNode := kind == schema.GroupKind{Kind: "Node"}
+	if !ok && !isNode {
 		return kubectldescribe.Describer(getter, mapping)
 	}
 	config, err := getter.ToRESTConfig()
@@ -50,13 +52,17 @@ func For(getter genericclioptions.RESTClientGetter, mapping *meta.RESTMapping) (
 	if err != nil {
 		return nil, fmt.Errorf("create client: %w", err)
 	}
+	if isNode {
+		inner, err := kubectldescribe.Describer(getter, mapping)
+		return node{inner, client.Resource(mapping.Resource)}, err
+	}
 	return describer{client: client, server: config.Host, resource: mapping.Resource, write: write, now: time.Now}, nil
 }
 
-// writer writes the description of one kind.
+// writer writes the description of an object of one kind.
 type writer func(p *page, content map[string]any) error
 
-// of returns a writer for a Go type.
+// of returns a writer that converts the object to the Go type T.
 func of[T any](write func(p *page, object *T) error) writer {
 	return func(p *page, content map[string]any) error {
 		object := new(T)
@@ -93,9 +99,9 @@ func (d describer) Describe(namespace, name string, settings kubectldescribe.Des
 	return p.align()
 }
 
-// Given describes an object of OpenShift that need not be stored. client reads related objects. It
-// can be nil for a template.
-func Given(ctx context.Context, client dynamic.Interface, server string, object runtime.Object) (string, error) {
+// Object describes an object of an OpenShift kind, which need not be stored. client reads related
+// objects; it can be nil for a template.
+func Object(ctx context.Context, client dynamic.Interface, server string, object runtime.Object) (string, error) {
 	kind := object.GetObjectKind().GroupVersionKind().GroupKind()
 	write, ok := kinds()[kind]
 	if !ok {
@@ -112,7 +118,7 @@ func Given(ctx context.Context, client dynamic.Interface, server string, object 
 	return p.align()
 }
 
-// page is the text under construction. Tabs separate the columns, which are aligned at the end.
+// page is the text of a description. Tabs separate the columns; align aligns them at the end.
 type page struct {
 	ctx    context.Context
 	client dynamic.Interface
@@ -131,21 +137,21 @@ func (p *page) align() (string, error) {
 	return out.String(), err
 }
 
-// line writes a line unchanged.
+// line writes a line. It escapes control characters, such as those of terminals.
 func (p *page) line(format string, args ...any) {
 	printers.WriteEscaped(&p.text, fmt.Sprintf(format, args...)+"\n")
 }
 
-// field writes a name and its value, or a placeholder if the value is empty.
+// field writes a name and a value, or <none> if the value is empty.
 func (p *page) field(name string, value any) {
 	text := fmt.Sprint(value)
 	p.line("%s:\t%s", name, cmp.Or(text, none))
 }
 
-// list writes a name and values, separated by commas.
+// list writes a name and its values in one line, separated by commas.
 func (p *page) list(name string, values []string) { p.field(name, strings.Join(values, ",")) }
 
-// lines writes a name and values, one on each line.
+// lines writes a name and its values, each value on its own line.
 func (p *page) lines(name string, values []string) {
 	if len(values) == 0 {
 		values = []string{none}
@@ -156,7 +162,7 @@ func (p *page) lines(name string, values []string) {
 	}
 }
 
-// metadata writes the fields that every description starts with.
+// metadata writes the fields at the start of every description.
 func (p *page) metadata(m metav1.ObjectMeta) {
 	p.field("Name", m.Name)
 	if m.Namespace != "" {
@@ -169,7 +175,7 @@ func (p *page) metadata(m metav1.ObjectMeta) {
 	p.lines("Annotations", pairs(annotations))
 }
 
-// ago returns how long ago a time was.
+// ago returns the time since t, such as "5 minutes ago", or <none> if t is unset.
 func (p *page) ago(t metav1.Time) string {
 	if t.IsZero() {
 		return none
@@ -177,7 +183,7 @@ func (p *page) ago(t metav1.Time) string {
 	return units.HumanDuration(p.now.Sub(t.Time)) + " ago"
 }
 
-// pairs returns the entries of a map as key=value, sorted.
+// pairs returns the entries of a map as sorted key=value texts.
 func pairs(m map[string]string) []string {
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -195,7 +201,7 @@ func texts[T ~string](values []T) []string {
 	return all
 }
 
-// optional returns the value of a pointer, or nothing.
+// optional returns the value of a pointer, or <none> if the pointer is nil.
 func optional[T any](value *T) any {
 	if value == nil {
 		return none
@@ -203,7 +209,7 @@ func optional[T any](value *T) any {
 	return *value
 }
 
-// events writes the events of an object. It writes none for users without access.
+// events writes the events of an object. It writes nothing if they cannot be listed.
 func (p *page) events(namespace string, uid types.UID) {
 	list, err := objects.List[corev1.Event](p.ctx, p.client, corev1.SchemeGroupVersion.WithResource("events"), cmp.Or(namespace, metav1.NamespaceDefault),
 		metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(uid)})

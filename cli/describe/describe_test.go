@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// TestKindsAreDescribed describes the first object of each file in testdata, in a cluster that
-// contains the others. The golden file next to it contains the text.
+// TestKindsAreDescribed describes the first object of each file in testdata. The cluster contains
+// all objects of the file. The golden file beside it contains the description.
 func TestKindsAreDescribed(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// user writes a user. For each identity it checks that the identity refers to the user.
+// user writes a user, and an error for each of its identities that does not refer to the user.
 func user(p *page, u *userv1.User) error {
 	p.metadata(u.ObjectMeta)
 	if u.FullName != "" {
@@ -37,7 +37,7 @@ func user(p *page, u *userv1.User) error {
 	return nil
 }
 
-// identity writes an identity and checks that its user refers to it.
+// identity writes an identity, and an error if its user does not exist or has another UID.
 func identity(p *page, i *userv1.Identity) error {
 	p.metadata(i.ObjectMeta)
 	p.field("Provider", i.ProviderName)
@@ -74,7 +74,7 @@ func mapping(p *page, m *userv1.UserIdentityMapping) error {
 	return nil
 }
 
-// oauthClient writes a client of the OAuth server, without its secrets.
+// oauthClient writes an OAuth client without its secrets.
 func oauthClient(p *page, c *oauthv1.OAuthClient) error {
 	p.metadata(c.ObjectMeta)
 	p.field("Secret", map[bool]string{true: "<set>", false: none}[c.Secret != ""])
@@ -96,7 +96,7 @@ func oauthClient(p *page, c *oauthv1.OAuthClient) error {
 	return nil
 }
 
-// seconds returns a duration, or text for the server's default.
+// seconds formats an optional number of seconds. nil means the server's default, 0 no limit.
 func seconds(value *int32) string {
 	switch {
 	case value == nil:
@@ -127,7 +127,7 @@ func authorizeToken(p *page, t *oauthv1.OAuthAuthorizeToken) error {
 	return nil
 }
 
-// token contains the fields that tokens of every kind have.
+// token writes the fields that tokens of every kind have.
 func (p *page) token(meta metav1.ObjectMeta, scopes []string, expires int64, user, uid, client string) {
 	p.metadata(meta)
 	p.list("Scopes", scopes)
@@ -137,8 +137,7 @@ func (p *page) token(meta metav1.ObjectMeta, scopes []string, expires int64, use
 	p.field("Client Name", client)
 }
 
-// remaining returns how long a token is still valid. A token that expires in 0 seconds never
-// expires.
+// remaining returns how long a token remains valid. If expires is 0, the token never expires.
 func (p *page) remaining(created time.Time, expires int64) string {
 	if expires == 0 {
 		return "<never>"

@@ -12,8 +12,8 @@ import (
 	imagev1 "github.com/openshift/api/image/v1"
 )
 
-// imageStream writes a stream. For each tag, it writes the source and the history. A star marks the
-// current image.
+// imageStream writes an image stream. For each tag, it writes the source and the images, newest
+// first. A star marks the current image.
 func imageStream(p *page, s *imagev1.ImageStream) error {
 	p.metadata(s.ObjectMeta)
 	p.field("Docker Pull Spec", s.Status.DockerImageRepository)
@@ -42,7 +42,7 @@ func imageStream(p *page, s *imagev1.ImageStream) error {
 	return nil
 }
 
-// latestFirst compares the names of tags. The tag latest precedes all others.
+// latestFirst compares tag names. latest precedes all others.
 func latestFirst(a, b string) int {
 	const latest = "latest"
 	switch {
@@ -56,7 +56,7 @@ func latestFirst(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// tag writes one tag of a stream: its specification, its current image and its former images.
+// tag writes one tag of an image stream: its spec, its current image and its previous images.
 func tag(p *page, spec imagev1.TagReference, history imagev1.NamedTagEventList) {
 	switch {
 	case spec.From == nil:
@@ -87,10 +87,10 @@ func tag(p *page, spec imagev1.TagReference, history imagev1.NamedTagEventList) 
 	}
 }
 
-// imageStreamTag writes the image of a tag.
+// imageStreamTag writes the image of an image stream tag.
 func imageStreamTag(p *page, t *imagev1.ImageStreamTag) error { return image(p, &t.Image) }
 
-// image writes an image and how its containers run.
+// image writes an image, its metadata and its container configuration.
 func image(p *page, i *imagev1.Image) error {
 	p.field("Image Name", i.Name)
 	p.field("Docker Image", i.DockerImageReference)
@@ -122,7 +122,8 @@ func image(p *page, i *imagev1.Image) error {
 	return nil
 }
 
-// size returns the size of an image, with its first and last layer.
+// size returns the size of an image as text, with the sizes of the first and last layers if there
+// are several.
 func size(total int64, layers []imagev1.ImageLayer) string {
 	text := bytesOf(total)
 	layers = slices.DeleteFunc(slices.Clone(layers), func(l imagev1.ImageLayer) bool { return l.LayerSize == 0 })
@@ -136,7 +137,7 @@ func size(total int64, layers []imagev1.ImageLayer) string {
 		bytesOf(layers[0].LayerSize), bytesOf(layers[len(layers)-1].LayerSize))
 }
 
-// bytesOf formats a number of bytes, such as 251.2 MB.
+// bytesOf formats a number of bytes with a decimal unit, such as 251.2 MB.
 func bytesOf(n int64) string {
 	return units.CustomSize("%.4g %s", float64(n), 1000, []string{"B", "kB", "MB", "GB", "TB", "PB"})
 }

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// kinds contains the writers of OpenShift's kinds. For other kinds, kubectl writes all fields.
+// kinds returns the writers of OpenShift's kinds. kubectl describes all other kinds.
 func kinds() map[schema.GroupKind]writer {
 	return map[schema.GroupKind]writer{
 		{Group: projectv1.GroupName, Kind: "Project"}: of(project),

@@ -41,7 +41,8 @@ func project(p *page, o *projectv1.Project) error {
 	return nil
 }
 
-// section writes kubectl's description of objects, without its heading.
+// section writes a name and kubectl's description of objects without its first line, or <none> if
+// count is 0.
 func (p *page) section(name string, count int, write func(kubectldescribe.PrefixWriter)) {
 	if count == 0 {
 		p.field(name, "")
@@ -54,7 +55,8 @@ func (p *page) section(name string, count int, write func(kubectldescribe.Prefix
 	p.text.WriteString(rows)
 }
 
-// clusterQuota writes a quota over several projects, as an administrator or as a project sees it.
+// clusterQuota writes a quota over several projects: a ClusterResourceQuota, or the
+// AppliedClusterResourceQuota that a project's users see.
 func clusterQuota(p *page, q *quotav1.ClusterResourceQuota) error {
 	p.metadata(q.ObjectMeta)
 	var namespaces []string

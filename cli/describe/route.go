@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// route writes a route, the routers that admitted it, and its endpoints.
+// route writes a route, the routers that admit or reject it, and its endpoints.
 func route(p *page, r *routev1.Route) error {
 	p.metadata(r.ObjectMeta)
 	host := cmp.Or(r.Spec.Host, "<auto>")
@@ -63,7 +63,7 @@ func weight(backend routev1.RouteTargetReference) int32 {
 	return *backend.Weight
 }
 
-// exposed writes whether a router admits a host.
+// exposed writes whether a router admits the route's host.
 func exposed(p *page, host string, ingress routev1.RouteIngress) {
 	for _, condition := range ingress.Conditions {
 		if condition.Type != routev1.RouteAdmitted {
@@ -87,7 +87,7 @@ func exposed(p *page, host string, ingress routev1.RouteIngress) {
 	}
 }
 
-// endpoints writes the addresses of a service.
+// endpoints writes the addresses of a service, at most three.
 func endpoints(p *page, namespace, service string) {
 	slices, err := objects.List[discoveryv1.EndpointSlice](p.ctx, p.client, discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), namespace,
 		metav1.ListOptions{LabelSelector: labels.Set{discoveryv1.LabelServiceName: service}.String()})
@@ -120,7 +120,7 @@ func endpoints(p *page, namespace, service string) {
 	p.field("Endpoints", text)
 }
 
-// template writes the parameters of a template and its objects.
+// template writes a template, its parameters and its objects.
 func template(p *page, t *templatev1.Template) error {
 	p.metadata(t.ObjectMeta)
 	p.field("Description", t.Annotations["description"])

@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// templateInstance writes an instance of a template, the objects that it created, and the sizes of
-// its parameters, whose values are secret.
+// templateInstance writes a template instance, the objects that it created, and the sizes of its
+// parameters. The values of the parameters are secret.
 func templateInstance(p *page, t *templatev1.TemplateInstance) error {
 	p.metadata(t.ObjectMeta)
 	p.line("\nConditions:")

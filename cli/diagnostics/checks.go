@@ -90,8 +90,8 @@ func routeCertificates(ctx context.Context, env *environment) (problems []string
 	return problems, err
 }
 
-// certificateProblem returns what is wrong with a certificate in PEM, or "". No certificate is
-// right.
+// certificateProblem describes what is wrong with a certificate in PEM. It returns "" for a valid
+// certificate and for an empty text.
 func certificateProblem(text string, now time.Time) string {
 	if text == "" {
 		return ""
@@ -153,8 +153,8 @@ func configContexts(_ context.Context, env *environment) (problems []string, err
 	return problems, nil
 }
 
-// externalIPs checks the external addresses of services against externalIPNetworkCIDRs, in which !
-// precedes networks that are not allowed.
+// externalIPs checks the external IPs of services against externalIPNetworkCIDRs. A network with
+// the prefix ! is denied. Without --master-config, it checks nothing.
 func externalIPs(ctx context.Context, env *environment) (problems []string, err error) {
 	if env.masterConfig == "" {
 		return nil, nil // the server checks new services
@@ -179,7 +179,7 @@ func externalIPs(ctx context.Context, env *environment) (problems []string, err 
 	networks := config.NetworkConfig.ExternalIPNetworkCIDRs
 	for _, service := range services.Items {
 		if service.Spec.Type == corev1.ServiceTypeLoadBalancer {
-			continue // the platform chose its addresses
+			continue // Slipway assigned its addresses
 		}
 		for _, address := range service.Spec.ExternalIPs {
 			if !allowed(address, networks) {
@@ -190,7 +190,8 @@ func externalIPs(ctx context.Context, env *environment) (problems []string, err 
 	return problems, nil
 }
 
-// allowed reports whether a network contains an address, and no network with ! does.
+// allowed reports whether a network contains the address in text and no network with the prefix !
+// does.
 func allowed(text string, networks []string) bool {
 	address, err := netip.ParseAddr(text)
 	if err != nil {

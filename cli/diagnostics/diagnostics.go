@@ -21,13 +21,13 @@ import (
 // check is one diagnostic.
 type check struct {
 	name, short string
-	// run returns the problems. It is nil for a diagnostic of OpenShift 3 that has nothing to check
-	// here; elsewhere then names what reports such problems.
+	// run returns the problems. It is nil for a diagnostic of OpenShift 3 that has nothing to check in
+	// Slipway; elsewhere then says where to find such problems.
 	run       func(context.Context, *environment) ([]string, error)
 	elsewhere string
 }
 
-// environment contains what the checks read.
+// environment contains the clients and flags that the checks use.
 type environment struct {
 	factory      util.Factory
 	kubernetes   kubernetes.Interface
@@ -35,7 +35,7 @@ type environment struct {
 	masterConfig string
 }
 
-// checks returns all diagnostics.
+// checks returns all diagnostics of OpenShift 3.
 func checks() []check {
 	const (
 		status = "slipway status reports it"
@@ -109,7 +109,7 @@ func addFlags(command *cobra.Command) {
 	acceptOldFlags(command.Flags())
 }
 
-// start connects and does checks.
+// start creates the clients and runs checks.
 func start(command *cobra.Command, factory util.Factory, streams genericiooptions.IOStreams, args []string, selected []check) error {
 	if len(args) > 0 {
 		return fmt.Errorf("Unexpected command line argument(s): %s", strings.Join(args, " "))
@@ -125,11 +125,10 @@ func start(command *cobra.Command, factory util.Factory, streams genericiooption
 	return run(command.Context(), streams, env, selected)
 }
 
-// errProblems reports that checks found problems, which are printed already.
+// errProblems means that checks found problems. run has already printed them.
 var errProblems = errors.New("the diagnostics found problems")
 
-// run does checks, and fails if one finds a problem. A single check with nothing to check fails,
-// too.
+// run runs checks. It fails if one finds a problem, or if none of them checks anything.
 func run(ctx context.Context, streams genericiooptions.IOStreams, env *environment, selected []check) error {
 	problems, skipped := 0, 0
 	for _, check := range selected {

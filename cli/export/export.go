@@ -1,4 +1,4 @@
-// Package export contains `oc export`, which prints objects so that they can be created elsewhere.
+// Package export contains `oc export`, which prints objects so that other clusters can create them.
 package export
 
 import (
@@ -70,8 +70,8 @@ accounts. --exact keeps properties that the object's author can set, such as the
 	return command
 }
 
-// Get prints objects for `oc get --export`, with the flags of `oc get`. As in OpenShift 3.11, it
-// keeps what their author can set.
+// Get implements `oc get --export`, with the flags of `oc get`. As in OpenShift 3.11, it keeps the
+// fields that the author of an object can set.
 func Get(factory util.Factory, streams genericiooptions.IOStreams, command *cobra.Command, args []string) error {
 	o := &export{
 		IOStreams: streams, print: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme), exact: true,
@@ -121,7 +121,8 @@ func (o *export) run(factory util.Factory, args []string) error {
 	return printer.PrintObj(object, o.Out)
 }
 
-// together returns one object for the printer: the only one, a list or a template.
+// together returns the objects as one object: the only object, a list, or with --as-template a
+// template.
 func (o *export) together(all []runtime.Object) (runtime.Object, error) {
 	if o.template == "" {
 		if len(all) == 1 {
@@ -143,12 +144,12 @@ func (o *export) together(all []runtime.Object) (runtime.Object, error) {
 	return template, nil
 }
 
-// serverFields are the fields of metadata that the server sets. Unless exact is set, the project is
-// removed, too.
+// serverFields are the fields of metadata that the server sets. strip removes them from every
+// object.
 var serverFields = []string{"uid", "resourceVersion", "creationTimestamp", "selfLink", "generation", "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences"}
 
-// kindFields are further fields that belong to a cluster, by kind: those that are always removed,
-// and those that exact keeps.
+// kindFields are other fields that depend on the cluster, by kind: always are removed from every
+// object, unlessExact are kept if exact is set.
 var kindFields = map[string]struct{ always, unlessExact [][]string }{
 	"Service":               {nil, [][]string{{"spec", "clusterIP"}, {"spec", "clusterIPs"}, {"spec", "healthCheckNodePort"}}},
 	"Pod":                   {[][]string{{"spec", "nodeName"}}, [][]string{{"spec", "serviceAccount"}}},
@@ -161,7 +162,8 @@ var kindFields = map[string]struct{ always, unlessExact [][]string }{
 	"BuildConfig":           {nil, [][]string{{"spec", "nodeSelector"}}},
 }
 
-// strip removes everything that belongs to this cluster from an object.
+// strip removes the fields that depend on the cluster. If exact is set, it keeps the namespace and
+// the fields in unlessExact.
 func strip(object *unstructured.Unstructured, exact bool) {
 	for _, field := range serverFields {
 		unstructured.RemoveNestedField(object.Object, "metadata", field)
@@ -192,7 +194,7 @@ func strip(object *unstructured.Unstructured, exact bool) {
 	}
 }
 
-// stripTokens removes the secrets that the server created from a service account.
+// stripTokens removes references to secrets that the server created for a service account.
 func stripTokens(object *unstructured.Unstructured) {
 	for _, field := range []string{"secrets", "imagePullSecrets"} {
 		list, _, _ := unstructured.NestedSlice(object.Object, field)
@@ -212,8 +214,8 @@ func hasPrefixes(text string, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return len(text) > len(p) && text[:len(p)] == p })
 }
 
-// stripTriggered removes the last image from the triggers of a deployment configuration, because it
-// is different elsewhere.
+// stripTriggered removes the last triggered images from a deployment config, because another
+// cluster does not have them.
 func stripTriggered(object *unstructured.Unstructured) {
 	triggers, ok, _ := unstructured.NestedSlice(object.Object, "spec", "triggers")
 	if !ok {

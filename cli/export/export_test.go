@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// TestExportStripsClusterFields strips the objects of testdata/export.yaml. The golden files
-// contain the results.
+// TestExportStripsClusterFields strips the objects in testdata/export.yaml and compares the results
+// with golden files.
 func TestExportStripsClusterFields(t *testing.T) {
 	for name, exact := range map[string]bool{"export.golden": false, "export-exact.golden": true} {
 		text := ""

@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// stdout is the target that prints the files.
+// stdout is the value of --to that prints the files.
 const stdout = "-"
 
 // extraction contains the state of `oc extract`.
@@ -104,7 +104,7 @@ func (e *extraction) run(factory util.Factory, args []string) error {
 	return err
 }
 
-// extract writes or prints the files of one object, in the order of their names.
+// extract writes the files of one object, sorted by name. If dir is nil, it prints them.
 func (e *extraction) extract(dir *os.Root, contents map[string][]byte) error {
 	var problems []error
 	for _, key := range slices.Sorted(maps.Keys(contents)) {
@@ -130,8 +130,8 @@ func (e *extraction) extract(dir *os.Root, contents map[string][]byte) error {
 	return errors.Join(problems...)
 }
 
-// write writes one file in the directory. A key of a manifest that leads out of the directory is
-// refused.
+// write writes one file. It returns an error if the file exists and --confirm is not set, or if the
+// key is a path that leads out of dir.
 func (e *extraction) write(dir *os.Root, key string, content []byte) error {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if e.overwrite {
@@ -148,7 +148,7 @@ func (e *extraction) write(dir *os.Root, key string, content []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// contentsOf returns the files of a secret or config map, and whether an object has files.
+// contentsOf returns the files of a secret or config map, and false for any other object.
 func contentsOf(object runtime.Object) (map[string][]byte, bool) {
 	contents := map[string][]byte{}
 	switch typed := object.(type) {

@@ -70,7 +70,7 @@ func removeUsers(users, names []string) []string {
 	return slices.DeleteFunc(users, func(user string) bool { return slices.Contains(names, user) })
 }
 
-// newGroupsChange returns a command that changes the users of a group.
+// newGroupsChange returns a command that adds or removes users of a group. change does this.
 func newGroupsChange(factory util.Factory, streams genericiooptions.IOStreams, verb, short, done string, change func(users, names []string) []string) *cobra.Command {
 	print := genericclioptions.NewPrintFlags(done).WithTypeSetter(scheme.Scheme)
 	command := &cobra.Command{
@@ -102,7 +102,7 @@ func quoted(names []string) string {
 	return strings.ReplaceAll(strings.Join(list, ", "), "%", "%%")
 }
 
-// changeGroup changes the users of a group. It retries after a conflict.
+// changeGroup applies change to the users of a group. It retries after conflicts.
 func changeGroup(ctx context.Context, factory util.Factory, name string, dryRun util.DryRunStrategy, change func([]string) []string) (group *unstructured.Unstructured, err error) {
 	client, err := factory.DynamicClient()
 	if err != nil {

@@ -28,7 +28,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/stringsource"
 )
 
-// These labels and annotations mark a group that comes from a directory, as in OpenShift 3.
+// Labels and annotations of a group that was synced from a directory, as in OpenShift 3.
 const (
 	ldapHostLabel = "openshift.io/ldap.host"
 	ldapURLKey    = "openshift.io/ldap.url"
@@ -36,8 +36,7 @@ const (
 	ldapTimeKey   = "openshift.io/ldap.sync-time"
 )
 
-// ldapGroups contains the groups of a directory and of the cluster, for the commands sync and
-// prune.
+// ldapGroups contains the state of `oc adm groups sync` and `oc adm groups prune`.
 type ldapGroups struct {
 	genericiooptions.IOStreams
 	configFile, whitelist, blacklist, kind string
@@ -104,7 +103,7 @@ func (o *ldapGroups) flags(command *cobra.Command) {
 	command.Flags().BoolVar(&o.confirm, "confirm", false, "if true, change groups; otherwise print the changes")
 }
 
-// open reads the configuration and connects to the directory and the cluster.
+// open reads the sync configuration and connects to the directory and the cluster.
 func (o *ldapGroups) open(ctx context.Context, factory util.Factory) error {
 	if o.configFile == "" {
 		return errors.New("--sync-config is required: set it to the file of an LDAPSyncConfig")
@@ -129,7 +128,7 @@ func (o *ldapGroups) open(ctx context.Context, factory util.Factory) error {
 	return err
 }
 
-// serverOf returns how to connect to a directory's server.
+// serverOf returns the password and the TLS settings for the server of a directory.
 func serverOf(config *legacyv1.LDAPSyncConfig) (ldap.Server, error) {
 	password, err := stringsource.Read(config.BindPassword)
 	if err != nil {
@@ -150,7 +149,8 @@ func serverOf(config *legacyv1.LDAPSyncConfig) (ldap.Server, error) {
 	return server, nil
 }
 
-// selectGroups restricts a list to a whitelist, from arguments and a file, and removes a blacklist.
+// selectGroups returns the groups whose name is in the whitelist, if there is one, and not in the
+// blacklist. The whitelist contains arguments and the lines of a file. It changes all.
 func (o *ldapGroups) selectGroups(all, arguments []string, nameOf func(string) string) ([]string, error) {
 	white, err := readList(o.whitelist)
 	if err != nil {
@@ -167,7 +167,7 @@ func (o *ldapGroups) selectGroups(all, arguments []string, nameOf func(string) s
 	return slices.DeleteFunc(all, leave), nil
 }
 
-// readList reads the lines of a file. A line can be group/<name>, too.
+// readList reads the names of groups in a file, one on each line, as NAME or group/NAME.
 func readList(file string) (lines []string, err error) {
 	if file == "" {
 		return nil, nil
@@ -184,7 +184,8 @@ func readList(file string) (lines []string, err error) {
 	return lines, nil
 }
 
-// synced returns the groups of the cluster that come from the directory, by their UIDs there.
+// synced returns the groups of the cluster that were synced from the directory, by their UIDs
+// there.
 func (o *ldapGroups) synced(ctx context.Context) (map[string]*unstructured.Unstructured, error) {
 	list, err := o.groups.List(ctx, metav1.ListOptions{LabelSelector: ldapHostLabel + "=" + o.directory.Host})
 	if err != nil {
@@ -200,8 +201,8 @@ func (o *ldapGroups) synced(ctx context.Context) (map[string]*unstructured.Unstr
 	return groups, nil
 }
 
-// sync creates and changes groups. If it cannot read a group, it continues with the next one. Its
-// error contains all problems.
+// sync creates and updates groups. If a group fails, it continues with the next one, and returns
+// all errors.
 func (o *ldapGroups) sync(ctx context.Context, arguments []string) error {
 	uids, nameOf := []string{}, func(uid string) string { return uid }
 	var err error
@@ -283,7 +284,7 @@ func printYAML(out io.Writer, group *unstructured.Unstructured) error {
 	return err
 }
 
-// prune removes groups whose record is deleted.
+// prune deletes groups that were synced from the directory and no longer exist there.
 func (o *ldapGroups) prune(ctx context.Context, arguments []string) error {
 	before, err := o.synced(ctx)
 	if err != nil {
@@ -301,7 +302,7 @@ func (o *ldapGroups) prune(ctx context.Context, arguments []string) error {
 	for _, uid := range uids {
 		_, err := o.directory.Group(uid)
 		if !errors.Is(err, groupsync.ErrNoGroup) {
-			continue // the group exists, or cannot be read now, which is not a reason to remove it
+			continue // the group exists, or is temporarily unreadable
 		}
 		name := before[uid].GetName()
 		if o.confirm {

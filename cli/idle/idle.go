@@ -1,8 +1,8 @@
 // Package idle contains `oc idle`, which marks services as idle and scales down their pods until a
 // client connects.
 //
-// Source: OpenShift Container Platform 3.11 Cluster Administration, idling applications; the
-// annotations and messages are those of its client.
+// Source: OpenShift Container Platform 3.11 Cluster Administration, idling applications.
+// Annotations and messages are those of OpenShift 3.11's client.
 package idle
 
 import (
@@ -17,15 +17,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/kubectl/pkg/cmd/util"
 
-	"github.com/slipway-platform/slipway/cli/objects"
 	"github.com/slipway-platform/slipway/internal/idling"
 )
 
@@ -38,7 +35,7 @@ type command struct {
 	dryRun          bool
 }
 
-// New returns the command.
+// New returns `oc idle`.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	o := &command{IOStreams: streams}
 	command := &cobra.Command{
@@ -78,7 +75,7 @@ func (o *command) run(ctx context.Context, namespace string, args []string) erro
 	for _, service := range services { // before anything is scaled, because services can share pods
 		scalables, err := o.find(ctx, service)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("idle service %q: %w", service.Namespace+"/"+service.Name, err))
+			problems = append(problems, fmt.Errorf("idle service %q: %w", service.namespace+"/"+service.name, err))
 			continue
 		}
 		all = append(all, pair{service, scalables})
@@ -94,8 +91,8 @@ func (o *command) run(ctx context.Context, namespace string, args []string) erro
 	return errors.Join(problems...)
 }
 
-// services returns the services of the arguments and flags.
-func (o *command) services(ctx context.Context, namespace string, args []string) (services []corev1.Service, err error) {
+// services returns the services that arguments and flags select.
+func (o *command) services(ctx context.Context, namespace string, args []string) (services []service, err error) {
 	ways := 0
 	for _, set := range []bool{len(args) > 0, o.selector != "", o.all, o.file != ""} {
 		if set {
@@ -110,13 +107,11 @@ func (o *command) services(ctx context.Context, namespace string, args []string)
 			return nil, err
 		}
 	}
-	resource := corev1.SchemeGroupVersion.WithResource("services")
 	if o.selector != "" || o.all {
 		if o.everywhere {
 			namespace = ""
 		}
-		services, err := objects.List[corev1.Service](ctx, o.client, resource, namespace, metav1.ListOptions{LabelSelector: o.selector})
-		return slices.DeleteFunc(services, func(s corev1.Service) bool { return len(s.Spec.Selector) == 0 }), err
+		return o.listServices(ctx, namespace)
 	}
 	for _, name := range args {
 		in := namespace
@@ -126,16 +121,16 @@ func (o *command) services(ctx context.Context, namespace string, args []string)
 			}
 			name = bare
 		}
-		service, err := objects.Get[corev1.Service](ctx, o.client, resource, in, name)
+		service, err := o.getService(ctx, in, name)
 		if err != nil {
 			return nil, err
 		}
-		services = append(services, *service)
+		services = append(services, service)
 	}
 	return services, nil
 }
 
-// names returns the lines of a file.
+// names returns the lines of a file that are not empty.
 func names(file string) (all []string, err error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -151,33 +146,27 @@ func names(file string) (all []string, err error) {
 	return all, lines.Err()
 }
 
-// pair is a service with its scalable controllers.
+// pair is a service with the scalable controllers of its pods.
 type pair struct {
-	service   corev1.Service
+	service   service
 	scalables []scalable
 }
 
-// find returns the scalable controllers of a service.
-func (o *command) find(ctx context.Context, service corev1.Service) ([]scalable, error) {
-	switch {
-	case len(service.Spec.Selector) == 0:
-		return nil, errors.New("it selects no pods")
-	case service.Spec.ClusterIP == corev1.ClusterIPNone:
-		return nil, errors.New("it has no address, so connections cannot be held")
-	}
-	pods, err := objects.List[corev1.Pod](ctx, o.client, corev1.SchemeGroupVersion.WithResource("pods"), service.Namespace,
-		metav1.ListOptions{LabelSelector: labels.SelectorFromSet(service.Spec.Selector).String()})
+// find returns the scalable controllers of a service's pods. It returns an error if there are none,
+// or if the service cannot be idled.
+func (o *command) find(ctx context.Context, service service) ([]scalable, error) {
+	pods, err := o.pods(ctx, service)
 	if err != nil {
 		return nil, err
 	}
-	scalables, err := o.scalables(ctx, service.Namespace, pods)
+	scalables, err := o.scalables(ctx, service.namespace, pods)
 	if err == nil && len(scalables) == 0 {
 		err = errors.New("no valid scalable resources found to idle: it has no pods, or no controller of its pods can be scaled")
 	}
 	return scalables, err
 }
 
-// mark marks a service as idle. From then on, the node holds connections to it.
+// mark annotates a service as idle. From then on, nodes queue connections to the service.
 func (o *command) mark(ctx context.Context, item pair, now string) error {
 	var targets []idling.Target
 	for _, scalable := range item.scalables {
@@ -188,29 +177,29 @@ func (o *command) mark(ctx context.Context, item pair, now string) error {
 		return fmt.Errorf("write targets: %w", err)
 	}
 	annotations := map[string]any{idling.IdledAt: now, idling.Targets: string(text)}
-	for _, resource := range []string{"endpoints", "services"} {
-		of := scalable{idling.Target{Name: item.service.Name}, corev1.SchemeGroupVersion.WithResource(resource)}
-		if err := o.patch(ctx, of, item.service.Namespace, annotations, nil); err != nil {
-			return fmt.Errorf("mark service %q: %w", item.service.Name, err)
+	for _, resource := range item.service.resources() {
+		of := scalable{idling.Target{Name: item.service.name}, resource}
+		if err := o.patch(ctx, of, item.service.namespace, annotations, nil); err != nil {
+			return fmt.Errorf("mark service %q: %w", item.service.name, err)
 		}
 	}
-	o.say("The service %q has been marked as idled", item.service.Namespace+"/"+item.service.Name)
+	o.say("The service %q has been marked as idled", item.service.namespace+"/"+item.service.name)
 	for _, target := range targets {
-		o.say("The service will unidle %s %q to %d replicas once it receives traffic", target.Kind, item.service.Namespace+"/"+target.Name, target.Replicas)
+		o.say("The service will unidle %s %q to %d replicas once it receives traffic", target.Kind, item.service.namespace+"/"+target.Name, target.Replicas)
 	}
 	return nil
 }
 
-// scale scales the controllers of a service to zero, unless that was done for another service.
+// scale scales the controllers of a service to zero, except those in done, and adds them to done.
 func (o *command) scale(ctx context.Context, item pair, now string, done map[string]bool) error {
 	for _, target := range item.scalables {
-		name := item.service.Namespace + "/" + target.Name
+		name := item.service.namespace + "/" + target.Name
 		if done[target.Kind+" "+name] {
 			continue
 		}
 		done[target.Kind+" "+name] = true
 		previous := map[string]any{idling.IdledAt: now, idling.PreviousScale: fmt.Sprint(target.Replicas)}
-		if err := o.patch(ctx, target, item.service.Namespace, previous, map[string]any{"replicas": 0}); err != nil {
+		if err := o.patch(ctx, target, item.service.namespace, previous, map[string]any{"replicas": 0}); err != nil {
 			return fmt.Errorf("scale %s %q: %w", target.Kind, name, err)
 		}
 		o.say("%s %q has been idled", target.Kind, name)
@@ -218,7 +207,7 @@ func (o *command) scale(ctx context.Context, item pair, now string, done map[str
 	return nil
 }
 
-// say prints a line.
+// say prints a line, and marks it if nothing is changed (dry run).
 func (o *command) say(format string, values ...any) {
 	if o.dryRun {
 		format += " (dry run)"
@@ -226,7 +215,7 @@ func (o *command) say(format string, values ...any) {
 	fmt.Fprintf(o.Out, format+"\n", values...)
 }
 
-// patch adds annotations and changes the specification of an object.
+// patch adds annotations to an object and merges spec into its spec. In a dry run, it does nothing.
 func (o *command) patch(ctx context.Context, item scalable, namespace string, annotations, spec map[string]any) error {
 	if o.dryRun {
 		return nil

@@ -1,6 +1,7 @@
 package idle
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,12 +18,15 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// cluster contains services, their pods and the controllers of these.
+// cluster contains services, their pods, and the controllers of the pods.
 const cluster = `
 - {apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop, labels: {app: web}}, spec: {selector: {app: web}}}
 - {apiVersion: v1, kind: Service, metadata: {name: admin, namespace: shop, labels: {app: admin}}, spec: {selector: {app: web}}}
 - {apiVersion: v1, kind: Service, metadata: {name: external, namespace: shop}, spec: {}}
 - {apiVersion: v1, kind: Service, metadata: {name: blog, namespace: blog}, spec: {selector: {app: blog}}}
+- {apiVersion: v1, kind: Endpoints, metadata: {name: web, namespace: shop}, subsets: [{addresses: [{ip: 10.0.0.1, targetRef: {kind: Pod, name: web-1-a}}]}]}
+- {apiVersion: v1, kind: Endpoints, metadata: {name: orphan, namespace: shop, labels: {app: admin}}, subsets: [{addresses: [{ip: 10.0.0.1, targetRef: {kind: Pod, name: web-1-a}}]}]}
+- {apiVersion: v1, kind: Endpoints, metadata: {name: addresses, namespace: shop}, subsets: [{addresses: [{ip: 10.0.0.9}]}]}
 - {apiVersion: v1, kind: Pod, metadata: {name: web-1-a, namespace: shop, ownerReferences: [{apiVersion: v1, kind: ReplicationController, name: web-1, controller: true}]}}
 - {apiVersion: v1, kind: Pod, metadata: {name: web-1-b, namespace: shop, ownerReferences: [{apiVersion: v1, kind: ReplicationController, name: web-1, controller: true}]}}
 - {apiVersion: v1, kind: Pod, metadata: {name: alone, namespace: shop}}
@@ -34,7 +38,7 @@ const cluster = `
 - {apiVersion: apps/v1, kind: StatefulSet, metadata: {name: zero, namespace: shop}, spec: {replicas: 0}}
 `
 
-// newCommand returns a command for a cluster with some services and pods.
+// newCommand returns a command whose client has the objects in cluster.
 func newCommand(t *testing.T) *command {
 	t.Helper()
 	var list []map[string]any
@@ -58,7 +62,7 @@ func newCommand(t *testing.T) *command {
 		all = append(all, u)
 	}
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
-	return &command{IOStreams: streams, client: objectstest.Client(all, [2]string{"v1", "Service"}, [2]string{"v1", "Pod"})}
+	return &command{IOStreams: streams, client: objectstest.Client(all, [2]string{"v1", "Service"}, [2]string{"v1", "Pod"}, [2]string{"v1", "Endpoints"})}
 }
 
 func TestServicesOfArgumentsAndFlags(t *testing.T) {
@@ -74,9 +78,10 @@ func TestServicesOfArgumentsAndFlags(t *testing.T) {
 		fails  string
 	}{
 		{"names", nil, []string{"web", "svc/admin", "blog/blog"}, []string{"shop/web", "shop/admin", "blog/blog"}, ""},
-		{"labels", func(o *command) { o.selector = "app=admin" }, nil, []string{"shop/admin"}, ""},
-		{"all with pods", func(o *command) { o.all = true }, nil, []string{"shop/admin", "shop/web"}, ""},
-		{"all of every project", func(o *command) { o.all, o.everywhere = true, true }, nil, []string{"blog/blog", "shop/admin", "shop/web"}, ""},
+		{"labels", func(o *command) { o.selector = "app=admin" }, nil, []string{"shop/admin", "shop/orphan"}, ""},
+		{"endpoints without a service", nil, []string{"orphan"}, []string{"shop/orphan"}, ""},
+		{"all with pods", func(o *command) { o.all = true }, nil, []string{"shop/admin", "shop/orphan", "shop/web"}, ""},
+		{"all of every project", func(o *command) { o.all, o.everywhere = true, true }, nil, []string{"blog/blog", "shop/admin", "shop/orphan", "shop/web"}, ""},
 		{"file", func(o *command) { o.file = file }, nil, []string{"shop/web", "blog/blog"}, ""},
 		{"nothing", nil, nil, nil, "name services, or use one of"},
 		{"two ways", func(o *command) { o.all = true }, []string{"web"}, nil, "name services, or use one of"},
@@ -97,7 +102,7 @@ func TestServicesOfArgumentsAndFlags(t *testing.T) {
 			}
 			var got []string
 			for _, service := range services {
-				got = append(got, service.Namespace+"/"+service.Name)
+				got = append(got, service.namespace+"/"+service.name)
 			}
 			if len(tt.args) == 0 && o.file == "" {
 				slices.Sort(got)
@@ -143,5 +148,17 @@ func TestOutermostControllerOfPodsIsScaled(t *testing.T) {
 				t.Errorf("controllers (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestEndpointsWithoutServiceAreIdled(t *testing.T) {
+	o := newCommand(t)
+	o.dryRun = true
+	if err := o.run(t.Context(), "shop", []string{"orphan"}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `The service will unidle DeploymentConfig "shop/web" to 3 replicas once it receives traffic (dry run)`
+	if got := o.Out.(*bytes.Buffer).String(); !strings.Contains(got, want) {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/slipway-platform/slipway/internal/idling"
 )
 
-// scalable is a controller of pods, with its replica count.
+// scalable is a controller of pods and its replica count.
 type scalable struct {
 	idling.Target
 	resource schema.GroupVersionResource
 }
 
-// kinds are the controllers that can be scaled.
+// kinds contains the resource of each kind of controller that can be scaled.
 var kinds = map[schema.GroupKind]schema.GroupVersionResource{
 	{Kind: "ReplicationController"}:                     corev1.SchemeGroupVersion.WithResource("replicationcontrollers"),
 	{Group: kubeappsv1.GroupName, Kind: "ReplicaSet"}:   kubeappsv1.SchemeGroupVersion.WithResource("replicasets"),
@@ -30,7 +30,8 @@ var kinds = map[schema.GroupKind]schema.GroupVersionResource{
 	{Group: appsv1.GroupName, Kind: "DeploymentConfig"}: appsv1.GroupVersion.WithResource("deploymentconfigs"),
 }
 
-// scalables returns the outermost scalable controllers of pods, each once.
+// scalables returns the distinct outermost controllers of pods, without those that have no
+// replicas.
 func (o *command) scalables(ctx context.Context, namespace string, pods []corev1.Pod) (all []scalable, err error) {
 	for _, pod := range pods {
 		controller, err := o.controller(ctx, namespace, metav1.GetControllerOf(&pod))
@@ -44,7 +45,8 @@ func (o *command) scalables(ctx context.Context, namespace string, pods []corev1
 	return all, nil
 }
 
-// controller returns the outermost owner of a pod that can be scaled, or nil.
+// controller returns the outermost scalable owner, starting at the owner of a pod, or nil if there
+// is none.
 func (o *command) controller(ctx context.Context, namespace string, owner *metav1.OwnerReference) (outermost *scalable, err error) {
 	for owner != nil {
 		version, err := schema.ParseGroupVersion(owner.APIVersion)

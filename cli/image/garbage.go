@@ -10,36 +10,37 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// retention contains the limits of what stays although it is unused.
+// retention defines which unreferenced images are kept.
 type retention struct {
-	revisions int           // revisions of each tag
-	younger   time.Duration // images, streams and history that are younger
-	overSize  bool          // instead of both: remove only images that exceed their project's limit
-	external  bool          // also remove images of other registries
-	namespace string        // remove only history of this project, or of all if empty
+	revisions int           // number of newest entries to keep in each tag's history
+	younger   time.Duration // keep images, streams and history entries that are younger
+	overSize  bool          // ignore both: remove only images that exceed a project's limit
+	external  bool          // also remove images in other registries
+	namespace string        // prune only the history of this project, or of all if empty
 }
 
-// state contains the images of the cluster and their users.
+// state contains the images of the cluster and the references to them.
 type state struct {
 	images  []imagev1.Image
 	streams []imagev1.ImageStream
 	refs    *references
-	limits  map[string]int64 // the largest image that each project allows, in bytes
+	limits  map[string]int64 // maximum size of an image in bytes, by project
 }
 
-// garbage contains the unreferenced images, and the streams whose history contains them.
+// garbage contains the unreferenced images, and the image streams whose history contains them.
 type garbage struct {
 	images  []imagev1.Image
 	streams []shorter
 }
 
-// shorter is a stream without the garbage in its history.
+// shorter is an image stream without the unreferenced images in its history.
 type shorter struct {
 	stream           *imagev1.ImageStream
 	updated, deleted []string // tags with a shorter history, and tags without any
 }
 
-// find returns the garbage. An image stays while any object or one entry of a tag refers to it.
+// find returns the garbage. It keeps an image as long as an object or an entry in a tag's history
+// that must stay refers to it.
 func (k retention) find(s state, now time.Time) (existing garbage) {
 	byName := map[string]*imagev1.Image{}
 	for i := range s.images {
@@ -58,7 +59,7 @@ func (k retention) find(s state, now time.Time) (existing garbage) {
 			going[image.Name] = true
 		}
 	}
-	for i := range s.images { // images of an index stay as long as the index
+	for i := range s.images { // an index keeps its images
 		if !going[s.images[i].Name] {
 			keepIndex(&s.images[i], byName, going)
 		}
@@ -76,7 +77,8 @@ func (k retention) find(s state, now time.Time) (existing garbage) {
 	return existing
 }
 
-// imagesOf returns the images that are not in any stream, including its history.
+// imagesOf returns the images in the garbage that no image stream of s contains, not even in its
+// history.
 func (g garbage) imagesOf(s state) (images []imagev1.Image) {
 	byName, going := map[string]*imagev1.Image{}, map[string]bool{}
 	for i := range s.images {
@@ -109,7 +111,7 @@ func keepIndex(image *imagev1.Image, byName map[string]*imagev1.Image, going map
 	}
 }
 
-// candidate reports whether an image can be removed.
+// candidate reports whether the age and the origin of an image allow its removal.
 func (k retention) candidate(image *imagev1.Image, now time.Time) bool {
 	if !k.external && image.Annotations[record.Managed] != "true" {
 		return false
@@ -117,7 +119,7 @@ func (k retention) candidate(image *imagev1.Image, now time.Time) bool {
 	return k.overSize || now.Sub(image.CreationTimestamp.Time) >= k.younger
 }
 
-// mark records the images that a stream keeps.
+// mark adds the images that a stream keeps to stays.
 func (k retention) mark(stream *imagev1.ImageStream, s state, byName map[string]*imagev1.Image, now time.Time, stays map[string]bool) {
 	name := stream.Namespace + "/" + stream.Name
 	all := k.namespace != "" && k.namespace != stream.Namespace || !k.overSize && now.Sub(stream.CreationTimestamp.Time) < k.younger
@@ -144,7 +146,7 @@ func (k retention) mark(stream *imagev1.ImageStream, s state, byName map[string]
 	}
 }
 
-// over reports whether an image exceeds a project's limit.
+// over reports whether an image is larger than the limit of a project, if that has a limit.
 func over(image *imagev1.Image, limits map[string]int64, namespace string) bool {
 	limit, limited := limits[namespace]
 	if image == nil || !limited {
@@ -153,7 +155,7 @@ func over(image *imagev1.Image, limits map[string]int64, namespace string) bool 
 	return sizeOf(image) > limit
 }
 
-// sizeOf returns the size of an image's layers and configuration, in bytes.
+// sizeOf returns the size of an image in bytes, from its metadata, or else the sum of its layers.
 func sizeOf(image *imagev1.Image) int64 {
 	if metadata, err := record.Metadata(image); err == nil && metadata.Size > 0 {
 		return metadata.Size
@@ -165,7 +167,8 @@ func sizeOf(image *imagev1.Image) int64 {
 	return size
 }
 
-// without removes images from a stream's history. ok is false if it contains none of them.
+// without returns a copy of a stream without the images in going. ok is false if it contains none
+// of them.
 func without(stream *imagev1.ImageStream, going map[string]bool) (less shorter, ok bool) {
 	less.stream = stream.DeepCopy()
 	isGone := func(event imagev1.TagEvent) bool { return going[event.Image] }
@@ -186,7 +189,7 @@ func without(stream *imagev1.ImageStream, going map[string]bool) (less shorter, 
 	return less, len(less.updated)+len(less.deleted) > 0
 }
 
-// inRegistry returns the manifests and blobs of images in the cluster's registry.
+// inRegistry returns the manifests and blobs of images for removal from the cluster's registry.
 func inRegistry(images []imagev1.Image, streams []imagev1.ImageStream) (all []record.GarbageImage) {
 	repositories := map[string][]string{}
 	for _, stream := range streams {

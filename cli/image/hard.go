@@ -22,8 +22,8 @@ type hardPruning struct {
 	confirm  bool
 }
 
-// NewPruneRegistry returns `oc adm prune registry`, which corresponds to `dockerregistry
-// -prune=check` and `-prune=delete` in OpenShift 3.11.
+// NewPruneRegistry returns `oc adm prune registry`. It replaces `dockerregistry -prune=check` and
+// `-prune=delete` of OpenShift 3.11.
 func NewPruneRegistry(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	p := &hardPruning{IOStreams: streams}
 	command := &cobra.Command{

@@ -76,7 +76,8 @@ With --confirm, the command creates the stream or its tag. Then the argument can
 	return command
 }
 
-// target splits STREAM[:TAG]. For an image of a registry, the stream has the image's name.
+// target splits STREAM[:TAG]. If text is the name of an image in a registry, the stream gets the
+// image's name. The default tag is latest.
 func (i *imageImport) target(text string) (name, tag string, err error) {
 	name = text[strings.LastIndex(text, "/")+1:]
 	name, tag, ok := strings.Cut(name, ":")
@@ -122,7 +123,7 @@ func (i *imageImport) run(ctx context.Context, text string) error {
 	return i.report(ctx, name, answer)
 }
 
-// report prints the result for the stream and each tag. It fails if a tag was not imported.
+// report prints the result for the image stream and each tag. It fails if a tag was not imported.
 func (i *imageImport) report(ctx context.Context, name string, answer *imagev1.ImageStreamImport) error {
 	statuses := answer.Status.Images
 	if repository := answer.Status.Repository; repository != nil {
@@ -168,7 +169,7 @@ func (i *imageImport) describe(ctx context.Context, object interface {
 	SetGroupVersionKind(schema.GroupVersionKind)
 }, kind string) error {
 	object.SetGroupVersionKind(imagev1.GroupVersion.WithKind(kind))
-	text, err := describe.Given(ctx, nil, "", object)
+	text, err := describe.Object(ctx, nil, "", object)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// importable returns a stream with tags of all kinds.
+// importable returns an image stream with tags that can and cannot be imported.
 func importable() *imagev1.ImageStream {
 	tag := func(name, kind, from string) imagev1.TagReference {
 		return imagev1.TagReference{Name: name, From: &corev1.ObjectReference{Kind: kind, Name: from}}
@@ -31,7 +31,7 @@ func TestImportRequests(t *testing.T) {
 		flags  imageImport
 		stream *imagev1.ImageStream
 		tag    string
-		want   string // tag from, ... or a part of the error
+		want   string // "TAG FROM, ...", or part of the error
 	}{
 		"a tag":                            {imageImport{}, importable(), "v1", "v1 registry.example.com/app:v1"},
 		"one that follows others":          {imageImport{}, importable(), "best", "v1 registry.example.com/app:v1"},

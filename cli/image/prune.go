@@ -123,7 +123,8 @@ func (p *pruning) run(ctx context.Context, now func() time.Time) error {
 	return errors.Join(err, p.cleanRegistry(ctx, address, request, report))
 }
 
-// cleanRegistry requests that the registry removes the content of images.
+// cleanRegistry requests that the registry removes the content of images, and reports what it
+// removed.
 func (p *pruning) cleanRegistry(ctx context.Context, address string, request record.GarbageRequest, report *report) error {
 	if !p.pruneRegistry || len(request.Images) == 0 {
 		return nil
@@ -133,11 +134,12 @@ func (p *pruning) cleanRegistry(ctx context.Context, address string, request rec
 	return err
 }
 
-// maxRounds is the maximum number of attempts if streams change during a prune.
+// maxRounds is the maximum number of times that remove updates image streams and reads everything
+// again.
 const maxRounds = 5
 
-// remove removes images from streams, and then the images that are still garbage. It returns the
-// removed images.
+// remove removes unreferenced images from image streams, and then the images themselves. It returns
+// the removed images.
 func (p *pruning) remove(ctx context.Context, s state, now func() time.Time, report *report) (images []imagev1.Image, err error) {
 	for round := 0; ; round++ {
 		garbage := p.keep.find(s, now())
@@ -145,20 +147,21 @@ func (p *pruning) remove(ctx context.Context, s state, now func() time.Time, rep
 			return p.removeImages(ctx, garbage.images)
 		}
 		if round == maxRounds {
-			// Streams change all the time. Images that they still contain stay.
+			// The streams keep changing. Images that they still contain are kept.
 			return p.removeImages(ctx, garbage.imagesOf(s))
 		}
 		for _, less := range garbage.streams {
 			_, err := p.images.ImageStreams(less.stream.Namespace).UpdateStatus(ctx, less.stream, metav1.UpdateOptions{})
 			if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-				continue // it has changed: the next round finds its references
+				continue // the stream has changed: the next round reads it again
 			}
 			if err != nil {
 				return nil, fmt.Errorf("update image stream %q: %w", less.stream.Namespace+"/"+less.stream.Name, err)
 			}
 			report.streams([]shorter{less})
 		}
-		// Read everything again, because a new object can use an image that left the history.
+		// Read everything again, because an object created in the meantime can refer to one of the
+		// images.
 		if s, err = p.read(ctx, now()); err != nil {
 			return nil, err
 		}
@@ -171,7 +174,7 @@ func (p *pruning) removeImages(ctx context.Context, images []imagev1.Image) (rem
 		conditions.ResourceVersion = &image.ResourceVersion
 		err := p.images.Images().Delete(ctx, image.Name, metav1.DeleteOptions{Preconditions: conditions})
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			continue // it has changed: an object is about to use it
+			continue // the image has changed, so an object might be about to refer to it
 		}
 		if err != nil {
 			return removed, fmt.Errorf("remove image %q: %w", image.Name, err)
@@ -181,8 +184,8 @@ func (p *pruning) removeImages(ctx context.Context, images []imagev1.Image) (rem
 	return removed, nil
 }
 
-// read reads images before streams, and streams before their users, so that it does not miss the
-// users of new objects.
+// read lists images before streams, and streams before the objects that refer to them. It thus
+// finds the references of objects that are created in the meantime.
 func (p *pruning) read(ctx context.Context, now time.Time) (s state, err error) {
 	images, err := p.images.Images().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -214,7 +217,8 @@ func (p *pruning) read(ctx context.Context, now time.Time) (s state, err error) 
 	return s, err
 }
 
-// addressOf returns the host of the cluster's registry in streams, preferably the public one.
+// addressOf returns the host of the cluster's registry from the status of image streams, preferably
+// the public one. It returns "" if no stream contains one.
 func addressOf(streams []imagev1.ImageStream) string {
 	for _, stream := range streams {
 		for _, text := range slices.DeleteFunc([]string{stream.Status.PublicDockerImageRepository, stream.Status.DockerImageRepository}, func(s string) bool { return s == "" }) {

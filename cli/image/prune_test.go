@@ -25,14 +25,14 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// now is the time of the prune. Everything is a day old unless stated otherwise.
+// now is the time at which the tests prune. All objects are a day old unless stated otherwise.
 func now() time.Time { return time.Date(2018, 10, 11, 12, 0, 0, 0, time.UTC) }
 
-// id is the digest of the image of a number.
+// id returns the digest of the image with a number.
 func id(n int) string { return fmt.Sprintf("sha256:%064d", n) }
 
-// picture returns the image of a number, with a unique layer.
-func picture(n int) *imagev1.Image {
+// newImage returns the image with a number. It has a unique layer.
+func newImage(n int) *imagev1.Image {
 	return &imagev1.Image{
 		ObjectMeta:           metav1.ObjectMeta{Name: id(n), CreationTimestamp: metav1.NewTime(now().Add(-24 * time.Hour)), Annotations: map[string]string{record.Managed: "true"}},
 		DockerImageReference: "docker-registry.default.svc:5000/shop/app@" + id(n),
@@ -40,21 +40,22 @@ func picture(n int) *imagev1.Image {
 	}
 }
 
-// history returns a stream of the project shop whose tags were images, the newest first.
+// history returns an image stream in the project shop. tags contains the numbers of the images in
+// each tag's history, newest first.
 func history(name string, tags map[string][]int) *imagev1.ImageStream {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, CreationTimestamp: metav1.NewTime(now().Add(-24 * time.Hour))}}
 	stream.Status.DockerImageRepository = "docker-registry.default.svc:5000/shop/" + name
 	for tag, numbers := range tags {
 		list := imagev1.NamedTagEventList{Tag: tag}
 		for _, n := range numbers {
-			list.Items = append(list.Items, imagev1.TagEvent{Image: id(n), Created: metav1.NewTime(now().Add(-24 * time.Hour)), DockerImageReference: picture(n).DockerImageReference})
+			list.Items = append(list.Items, imagev1.TagEvent{Image: id(n), Created: metav1.NewTime(now().Add(-24 * time.Hour)), DockerImageReference: newImage(n).DockerImageReference})
 		}
 		stream.Status.Tags = append(stream.Status.Tags, list)
 	}
 	return stream
 }
 
-// kinds returns those that may refer to images.
+// kinds returns the API version and kind of all objects that can refer to images.
 func kinds() [][2]string {
 	return [][2]string{
 		{"v1", "Pod"}, {"v1", "ReplicationController"}, {"v1", "LimitRange"}, {"apps/v1", "Deployment"}, {"apps/v1", "ReplicaSet"}, {"apps/v1", "DaemonSet"},
@@ -63,7 +64,7 @@ func kinds() [][2]string {
 	}
 }
 
-// cluster is a fake one, and a prune of it.
+// cluster is a fake cluster and the state of `oc adm prune images` in it.
 type cluster struct {
 	*pruning
 	images   *imagefake.Clientset
@@ -90,7 +91,7 @@ func newCluster(using dynamic.Interface, all ...runtime.Object) *cluster {
 	return c
 }
 
-// prune prunes, and returns the numbers of the remaining images.
+// prune runs the command and returns the numbers of the remaining images.
 func (c *cluster) prune(t *testing.T) (remaining []string) {
 	t.Helper()
 	if err := c.run(t.Context(), now); err != nil {
@@ -108,7 +109,7 @@ func (c *cluster) prune(t *testing.T) (remaining []string) {
 }
 
 func TestUnreferencedImagesArePruned(t *testing.T) {
-	c := newCluster(objectstest.Client(nil, kinds()...), picture(1), picture(2), picture(3), picture(4),
+	c := newCluster(objectstest.Client(nil, kinds()...), newImage(1), newImage(2), newImage(3), newImage(4),
 		history("app", map[string][]int{"latest": {3, 2, 1}}), history("gone", map[string][]int{"v1": {3}}))
 	if remaining := c.prune(t); !slices.Equal(remaining, []string{"3"}) {
 		t.Errorf("images %q remain", remaining)
@@ -121,7 +122,7 @@ func TestUnreferencedImagesArePruned(t *testing.T) {
 }
 
 func TestPruneDryRunChangesNothing(t *testing.T) {
-	c := newCluster(objectstest.Client(nil, kinds()...), picture(1), picture(2), history("app", map[string][]int{"latest": {2, 1}}))
+	c := newCluster(objectstest.Client(nil, kinds()...), newImage(1), newImage(2), history("app", map[string][]int{"latest": {2, 1}}))
 	c.confirm = false
 	if remaining := c.prune(t); len(remaining) != 2 || len(c.requests) != 1 || !c.requests[0].DryRun {
 		t.Errorf("images %q remain, the registry received %+v", remaining, c.requests)
@@ -137,9 +138,9 @@ func TestPruneDryRunChangesNothing(t *testing.T) {
 }
 
 func TestPruneKeepsImagesWithinLimits(t *testing.T) {
-	foreign := picture(2)
+	foreign := newImage(2)
 	foreign.Annotations = nil
-	young := picture(3)
+	young := newImage(3)
 	young.CreationTimestamp = metav1.NewTime(now().Add(-time.Minute))
 	limit := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "LimitRange", "metadata": map[string]any{"namespace": "shop", "name": "images"},
@@ -155,7 +156,7 @@ func TestPruneKeepsImagesWithinLimits(t *testing.T) {
 		"over the limit":    {retention{overSize: true, external: true}, []string{"1", "2", "4"}},
 		"another project's": {retention{revisions: 1, younger: time.Hour, external: true, namespace: "other"}, []string{"1", "2", "3", "4", "6"}},
 	} {
-		c := newCluster(objectstest.Client([]*unstructured.Unstructured{limit}, kinds()...), picture(1), foreign, young, picture(4), picture(6),
+		c := newCluster(objectstest.Client([]*unstructured.Unstructured{limit}, kinds()...), newImage(1), foreign, young, newImage(4), newImage(6),
 			history("app", map[string][]int{"latest": {6, 4, 2, 1}}))
 		c.keep = tt.keep
 		if remaining := c.prune(t); !slices.Equal(remaining, tt.want) {
@@ -164,15 +165,15 @@ func TestPruneKeepsImagesWithinLimits(t *testing.T) {
 	}
 }
 
-// TestReferencedImagesStay adds a reference to image 1, which nothing else keeps, to each kind of
-// object in turn.
+// TestReferencedImagesStay prunes once for each object in testdata/users.yaml. Nothing else refers
+// to image 1.
 func TestReferencedImagesStay(t *testing.T) {
 	objects := objectstest.Load(t, "testdata/users.yaml")
 	if len(objects) < 15 {
 		t.Fatalf("%d objects", len(objects))
 	}
 	for _, object := range objects {
-		c := newCluster(objectstest.Client([]*unstructured.Unstructured{object}, kinds()...), picture(1), picture(2), history("app", map[string][]int{"v1": {1}, "v2": {2}}))
+		c := newCluster(objectstest.Client([]*unstructured.Unstructured{object}, kinds()...), newImage(1), newImage(2), history("app", map[string][]int{"v1": {1}, "v2": {2}}))
 		c.keep.revisions = 0
 		want := []string{"1"}
 		if object.GetLabels()["unused"] == "true" {
@@ -189,7 +190,7 @@ func TestInvalidReferencesStopPrune(t *testing.T) {
 		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"namespace": "shop", "name": "odd"},
 		"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "No Name!"}}},
 	}}
-	c := newCluster(objectstest.Client([]*unstructured.Unstructured{pod}, kinds()...), picture(1))
+	c := newCluster(objectstest.Client([]*unstructured.Unstructured{pod}, kinds()...), newImage(1))
 	if err := c.run(t.Context(), now); err == nil || !strings.Contains(err.Error(), "pod/odd namespace/shop") || !strings.Contains(err.Error(), "--ignore-invalid-refs") {
 		t.Errorf("got %v", err)
 	}
@@ -201,7 +202,7 @@ func TestInvalidReferencesStopPrune(t *testing.T) {
 
 func TestImageThatGetsUsedDuringPruneStays(t *testing.T) {
 	using := objectstest.Client(nil, kinds()...)
-	c := newCluster(using, picture(1), picture(2), history("app", map[string][]int{"latest": {2, 1}}))
+	c := newCluster(using, newImage(1), newImage(2), history("app", map[string][]int{"latest": {2, 1}}))
 	conflicts := 0
 	c.images.PrependReactor("update", "imagestreams", func(clienttesting.Action) (bool, runtime.Object, error) {
 		if conflicts++; conflicts > 1 {
@@ -226,7 +227,7 @@ func TestImageThatGetsUsedDuringPruneStays(t *testing.T) {
 }
 
 func TestImageThatChangesDuringPruneStays(t *testing.T) {
-	c := newCluster(objectstest.Client(nil, kinds()...), picture(1), picture(2))
+	c := newCluster(objectstest.Client(nil, kinds()...), newImage(1), newImage(2))
 	c.images.PrependReactor("delete", "images", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		deletion := action.(clienttesting.DeleteAction)
 		if deletion.GetDeleteOptions().Preconditions == nil {

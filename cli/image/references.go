@@ -19,14 +19,14 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// references contains the images to which objects of the cluster refer, and these objects.
+// references contains the images and tags to which objects refer, and the names of these objects.
 type references struct {
-	// images contains images by digest. tags contains tags as <project>/<stream>:<tag>.
+	// images contains referring objects by digest, tags by <project>/<stream>:<tag>.
 	images, tags map[string][]string
 	problems     []error
 }
 
-// workload is an object with a pod template. In a cron job, it is one level deeper.
+// workload is an object with a pod template. A cron job has it in its job template.
 type workload struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -39,8 +39,8 @@ type workload struct {
 	} `json:"spec"`
 }
 
-// workloads returns the kinds with pod templates. Deployment configurations are read separately
-// because of their triggers.
+// workloads returns the resources with pod templates, except deployment configs, whose triggers are
+// read, too.
 func workloads() map[string]schema.GroupVersionResource {
 	return map[string]schema.GroupVersionResource{
 		"replicationcontroller": {Version: "v1", Resource: "replicationcontrollers"},
@@ -53,8 +53,8 @@ func workloads() map[string]schema.GroupVersionResource {
 	}
 }
 
-// findReferences reads all objects that can refer to an image. It ignores pods that ended and are
-// older than an age.
+// findReferences reads all objects that can refer to an image. It ignores pods that have ended and
+// were created before since.
 func findReferences(ctx context.Context, client dynamic.Interface, namespace string, since time.Time) (*references, error) {
 	r := &references{images: map[string][]string{}, tags: map[string][]string{}}
 	pods, err := objects.List[corev1.Pod](ctx, client, corev1.SchemeGroupVersion.WithResource("pods"), namespace, metav1.ListOptions{})
@@ -125,8 +125,9 @@ func (r *references) addSpec(owner, namespace string, spec *corev1.PodSpec) {
 	}
 }
 
-// addName records an image in a pod. A name with a tag can be the tag of a stream in any registry:
-// the cluster's registry has many names, and none for streams with local lookup.
+// addName records an image of a pod. An image with a tag counts as a tag of an image stream in any
+// registry, because the cluster's registry has several names, and streams with local lookup need
+// none.
 func (r *references) addName(owner, namespace, text string) {
 	if text = strings.TrimSpace(text); text == "" {
 		return
@@ -151,7 +152,7 @@ func (r *references) addName(owner, namespace, text string) {
 	r.tags[tag] = append(r.tags[tag], owner)
 }
 
-// addObject records a reference to an image, an image of a stream, or a tag.
+// addObject records a reference to an image, an image stream image or an image stream tag.
 func (r *references) addObject(owner, namespace string, from *corev1.ObjectReference) {
 	if from == nil || from.Name == "" {
 		return
@@ -172,7 +173,7 @@ func (r *references) addObject(owner, namespace string, from *corev1.ObjectRefer
 	}
 }
 
-// addTriggers records the tags in the annotation image.openshift.io/triggers.
+// addTriggers records the tags in an object's annotation image.openshift.io/triggers.
 func (r *references) addTriggers(owner string, object *metav1.ObjectMeta) {
 	var triggers []struct {
 		From corev1.ObjectReference `json:"from"`
@@ -225,7 +226,7 @@ func (r *references) addBuild(owner, namespace string, spec *buildv1.CommonSpec)
 	}
 }
 
-// invalid returns an error with all references that cannot be parsed.
+// invalid returns an error that contains all references that cannot be parsed, or nil.
 func (r *references) invalid() error {
 	if len(r.problems) == 0 {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// place describes the address of the cluster's registry and how to verify it.
+// place is the address of the cluster's registry, and how to verify its certificate.
 type place struct {
 	url, authority string
 	insecure       bool
@@ -30,14 +30,14 @@ func (p *place) flags(flags *pflag.FlagSet) {
 	flags.BoolVar(&p.insecure, "force-insecure", false, "Accept any certificate of the registry, and plain HTTP in --registry-url.")
 }
 
-// maxGarbage is the maximum size of the registry's response, in bytes.
+// maxGarbage is the maximum number of bytes that are read from the registry's response.
 const maxGarbage = 256 << 20
 
-// requestFunc sends a request for garbage collection to the cluster's registry. address is the
-// default address.
+// requestFunc sends a garbage collection request to the cluster's registry. address is used unless
+// --registry-url is set.
 type requestFunc func(ctx context.Context, address string, request record.GarbageRequest) (record.Garbage, error)
 
-// connect returns a function that sends requests for garbage collection with the user's token.
+// connect returns a function that sends garbage collection requests with the user's token.
 func (p place) connect(config *rest.Config) (requestFunc, error) {
 	unusable := func(err error) (requestFunc, error) {
 		return func(context.Context, string, record.GarbageRequest) (record.Garbage, error) {
@@ -73,7 +73,8 @@ func (p place) connect(config *rest.Config) (requestFunc, error) {
 	}, nil
 }
 
-// target returns the URL of the registry. Without --force-insecure, it must use TLS.
+// target returns the URL for garbage collection requests. Without --force-insecure, it must use
+// TLS.
 func (p place) target(address string) (string, error) {
 	if p.url != "" {
 		address = p.url

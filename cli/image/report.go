@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// report prints removed objects and content in tables, with the headings of OpenShift 3.11.
+// report prints tables of removed objects and content, with the headings of OpenShift 3.11.
 type report struct {
 	table   *tabwriter.Writer
 	started map[string]bool
@@ -23,7 +23,7 @@ func newReport(out io.Writer) *report {
 
 func (r *report) flush() { _ = r.table.Flush() }
 
-// head prints the heading of a table once.
+// head prints the heading of a table, once.
 func (r *report) head(title, columns string) {
 	if r.started[title] {
 		return

@@ -43,20 +43,11 @@ With --alias, it follows the source tag.`,
   oc tag registry.example.com/team/app:v1 app:v1 --scheduled
   oc tag -d app:v1`,
 		Run: func(command *cobra.Command, args []string) {
-			config, err := factory.ToRESTConfig()
-			util.CheckErr(err)
-			t.client, err = imageclient.NewForConfig(config)
-			util.CheckErr(err)
-			t.namespace, _, err = factory.ToRawKubeConfigLoader().Namespace()
-			util.CheckErr(err)
 			if len(args) < 1 || len(args) < 2 && !t.remove {
 				util.CheckErr(util.UsageErrorf(command, "name a source and at least one tag, or with -d the tags to remove"))
 			}
-			if t.remove {
-				util.CheckErr(t.removeAll(command.Context(), args))
-				return
-			}
-			util.CheckErr(t.tagAll(command.Context(), args[0], args[1:]))
+			util.CheckErr(t.complete(factory))
+			util.CheckErr(t.run(command.Context(), args))
 		},
 	}
 	flags := command.Flags()
@@ -70,7 +61,26 @@ With --alias, it follows the source tag.`,
 	return command
 }
 
-// qualified splits PROJECT/STREAM:TAG.
+func (t *tagger) complete(factory util.Factory) error {
+	config, err := factory.ToRESTConfig()
+	if err != nil {
+		return err
+	}
+	if t.client, err = imageclient.NewForConfig(config); err != nil {
+		return err
+	}
+	t.namespace, _, err = factory.ToRawKubeConfigLoader().Namespace()
+	return err
+}
+
+func (t *tagger) run(ctx context.Context, args []string) error {
+	if t.remove {
+		return t.removeAll(ctx, args)
+	}
+	return t.tagAll(ctx, args[0], args[1:])
+}
+
+// qualified splits PROJECT/STREAM:TAG. The default project is the current one.
 func (t *tagger) qualified(text string) (namespace, name string) {
 	if namespace, name, ok := strings.Cut(text, "/"); ok {
 		return namespace, name
@@ -117,7 +127,7 @@ func (t *tagger) tagAll(ctx context.Context, source string, destinations []strin
 	return nil
 }
 
-// done prints the result in the words of OpenShift 3.
+// done returns the message about the result, in OpenShift 3's words.
 func (t *tagger) done(tag string, from *corev1.ObjectReference) string {
 	switch {
 	case t.scheduled:
@@ -128,8 +138,8 @@ func (t *tagger) done(tag string, from *corev1.ObjectReference) string {
 	return fmt.Sprintf("Tag %s set to %s.", tag, from.Name)
 }
 
-// find returns the source. A tag of a stream is resolved to its current image, unless the new tag
-// follows or only references it.
+// find returns the source. It resolves a tag of a stream to the current image, unless the new tag
+// follows or only references the source.
 func (t *tagger) find(ctx context.Context, source string) (*corev1.ObjectReference, error) {
 	namespace, name := t.qualified(source)
 	image := &corev1.ObjectReference{Kind: "DockerImage", Name: source}
@@ -166,8 +176,8 @@ func (t *tagger) find(ctx context.Context, source string) (*corev1.ObjectReferen
 	return &corev1.ObjectReference{Kind: "ImageStreamImage", Namespace: namespace, Name: stream + "@" + tag.Image.Name}, nil
 }
 
-// externalImage returns an image in a registry for a source that is not in the cluster, unless
-// --source requires the cluster.
+// externalImage returns the image in a registry if the source does not exist in the cluster. With
+// --source or --alias, it returns err instead.
 func (t *tagger) externalImage(image *corev1.ObjectReference, err error) (*corev1.ObjectReference, error) {
 	if t.source == "" && !t.alias && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)) {
 		return image, nil

@@ -49,7 +49,7 @@ func NewTop(factory util.Factory, streams genericiooptions.IOStreams) []*cobra.C
 	}
 }
 
-// topImages lists all images, largest first.
+// topImages prints a table of all images, largest first.
 func topImages(ctx context.Context, client imageclient.ImageV1Interface, using dynamic.Interface, namespace string, out io.Writer) error {
 	images, err := client.Images().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -89,8 +89,8 @@ func topImages(ctx context.Context, client imageclient.ImageV1Interface, using d
 	return table.Flush()
 }
 
-// usage returns the pods and their controllers that use images. current contains the images of
-// tags.
+// usage returns the users of each image: the controllers of running and pending pods, or the pods
+// themselves. current contains the current image of each tag.
 func usage(pods []corev1.Pod, current map[string]string) map[string][]string {
 	byImage := map[string][]string{}
 	for i := range pods {
@@ -116,7 +116,7 @@ func usage(pods []corev1.Pod, current map[string]string) map[string][]string {
 	return byImage
 }
 
-// parents returns the images whose layers an image starts with.
+// parents returns the short names of the images that consist of the first layers of an image.
 func parents(image *imagev1.Image, all []imagev1.Image) (matches []string) {
 	for i := range all {
 		layers, its := image.DockerImageLayers, all[i].DockerImageLayers
@@ -130,10 +130,10 @@ func parents(image *imagev1.Image, all []imagev1.Image) (matches []string) {
 	return matches
 }
 
-// maxName is the maximum length of an image's name in a list.
+// maxName is the maximum length of an image name in a list.
 const maxName = 20
 
-// short shortens a long name.
+// short shortens a name to maxName bytes.
 func short(name string) string {
 	if len(name) <= maxName {
 		return name
@@ -141,7 +141,7 @@ func short(name string) string {
 	return name[:maxName-3] + "..."
 }
 
-// described reports whether the metadata of an image contains its size and layers.
+// described returns "yes" if the metadata of an image contains its size and layers, otherwise "no".
 func described(image *imagev1.Image) string {
 	metadata, err := record.Metadata(image)
 	if err != nil || metadata.Size == 0 || len(image.DockerImageLayers) == 0 {
@@ -150,7 +150,7 @@ func described(image *imagev1.Image) string {
 	return "yes"
 }
 
-// list returns distinct strings in order.
+// list joins the distinct texts in sorted order. It returns "<none>" if there are none.
 func list(texts []string) string {
 	if len(texts) == 0 {
 		return "<none>"
@@ -158,7 +158,7 @@ func list(texts []string) string {
 	return strings.Join(slices.Compact(slices.Sorted(slices.Values(texts))), ", ")
 }
 
-// topStreams lists streams, largest first.
+// topStreams prints a table of image streams, largest first.
 func topStreams(ctx context.Context, client imageclient.ImageV1Interface, _ dynamic.Interface, namespace string, out io.Writer) error {
 	images, err := client.Images().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -187,7 +187,8 @@ func topStreams(ctx context.Context, client imageclient.ImageV1Interface, _ dyna
 	return table.Flush()
 }
 
-// streamContent is the content of a stream. Each layer counts once, even if several images have it.
+// streamContent is the content of an image stream. Each layer and each configuration of an image
+// counts once.
 type streamContent struct {
 	name           string
 	storage        int64 // bytes
@@ -195,11 +196,12 @@ type streamContent struct {
 }
 
 func holdingOf(stream *imagev1.ImageStream, byName map[string]*imagev1.Image) streamContent {
-	layers, images := map[string]int64{}, map[string]bool{}
+	layers, images := map[string]int64{}, map[string]int64{}
 	for _, tag := range stream.Status.Tags {
 		for _, event := range tag.Items {
-			images[event.Image] = true
+			images[event.Image] = 0
 			if image := byName[event.Image]; image != nil {
+				images[event.Image] = int64(len(image.DockerImageConfig))
 				for _, layer := range image.DockerImageLayers {
 					layers[layer.Name] = layer.LayerSize
 				}
@@ -207,8 +209,10 @@ func holdingOf(stream *imagev1.ImageStream, byName map[string]*imagev1.Image) st
 		}
 	}
 	existing := streamContent{name: stream.Namespace + "/" + stream.Name, images: len(images), layers: len(layers)}
-	for _, size := range layers {
-		existing.storage += size
+	for _, sizes := range []map[string]int64{layers, images} {
+		for _, size := range sizes {
+			existing.storage += size
+		}
 	}
 	return existing
 }

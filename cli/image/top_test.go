@@ -2,6 +2,7 @@ package image
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	imagefake "github.com/openshift/client-go/image/clientset/versioned/fake"
@@ -12,9 +13,10 @@ import (
 )
 
 func TestTopListsImagesAndStreams(t *testing.T) {
-	base, child := picture(1), picture(2)
+	base, child := newImage(1), newImage(2)
 	child.DockerImageLayers = append(base.DockerImageLayers[:1:1], child.DockerImageLayers...)
 	child.DockerImageMetadata = runtime.RawExtension{Raw: []byte(`{"Size": 3145828}`)}
+	child.DockerImageConfig = strings.Repeat(" ", 100<<10)
 	client := imagefake.NewSimpleClientset(base, child, history("app", map[string][]int{"latest": {2, 1}}), history("base", map[string][]int{"v1": {1}}),
 		history("empty", nil)).ImageV1()
 	pod := &unstructured.Unstructured{Object: map[string]any{

@@ -1,10 +1,10 @@
-// Package language prevents kubectl from reading a dictionary if its texts are already in the right
-// language.
+// Package language keeps kubectl from loading a translation dictionary when the locale is English
+// or unset. Import it for its side effect.
 //
-// The import of this package has the effect. kubectl's packages translate their texts while they
-// are initialized, and the first of them reads a dictionary. The one for English translates each
-// text to itself, which takes a third of the client's start time. Go initializes packages in the
-// order of their paths once their imports are ready, so this package precedes kubectl's.
+// kubectl's packages translate their texts during initialization, and the first of them loads a
+// dictionary. The English one translates each text to itself, which takes a third of the client's
+// start time. Among packages whose imports are initialized, Go initializes those with the lowest
+// path first, so that this package precedes kubectl's.
 package language
 
 import (
@@ -14,7 +14,7 @@ import (
 	"k8s.io/kubectl/pkg/util/i18n"
 )
 
-// Late is an error if kubectl read a dictionary before the initialization of this package.
+// Late is an error if kubectl loaded a dictionary before this package was initialized.
 var Late = i18n.SetLoadTranslationsFunc(func() error {
 	if english(os.Getenv) {
 		return nil
@@ -22,7 +22,7 @@ var Late = i18n.SetLoadTranslationsFunc(func() error {
 	return i18n.LoadTranslations("kubectl", nil)
 })
 
-// english reports whether the environment's locale is English or unset.
+// english reports whether the locale in the environment is English or unset.
 func english(getenv func(string) string) bool {
 	for _, variable := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		if locale := getenv(variable); locale != "" {

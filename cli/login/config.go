@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// whoIs returns the user of a connection.
+// whoIs returns the name of a connection's user.
 func whoIs(ctx context.Context, config *rest.Config) (string, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -32,8 +32,8 @@ func whoIs(ctx context.Context, config *rest.Config) (string, error) {
 	return user.GetName(), nil
 }
 
-// listProjects returns the names of a user's projects, sorted. It returns none if the server has no
-// projects.
+// listProjects returns the sorted names of the projects that a user can access. It returns none if
+// they cannot be listed.
 func listProjects(ctx context.Context, config *rest.Config) (names []string) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -51,7 +51,8 @@ func listProjects(ctx context.Context, config *rest.Config) (names []string) {
 	return names
 }
 
-// mayRequestProjects reports whether the user can create projects.
+// mayRequestProjects reports whether the user may request projects. It returns true if this is
+// unknown.
 func mayRequestProjects(ctx context.Context, config *rest.Config) bool {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -61,8 +62,8 @@ func mayRequestProjects(ctx context.Context, config *rest.Config) bool {
 	return !apierrors.IsForbidden(err)
 }
 
-// PrintWithoutProjects tells a user without projects how to get one. It reports whether the user
-// has none.
+// PrintWithoutProjects explains to a user without projects how to get one. It reports whether the
+// user has no projects.
 func PrintWithoutProjects(ctx context.Context, config *rest.Config, out io.Writer) bool {
 	if len(listProjects(ctx, config)) > 0 {
 		return false
@@ -71,7 +72,7 @@ func PrintWithoutProjects(ctx context.Context, config *rest.Config, out io.Write
 	return true
 }
 
-// printProjects tells the user which projects are available.
+// printProjects prints which projects the user can choose, and the current one.
 func printProjects(out io.Writer, projects []string, current string, mayRequest bool) {
 	switch len(projects) {
 	case 0:
@@ -95,8 +96,8 @@ func printProjects(out io.Writer, projects []string, current string, mayRequest 
 	}
 }
 
-// clusterName returns the name of a server in a kubeconfig: its host and port, with dashes instead
-// of dots.
+// clusterName returns the name of a server in a kubeconfig: host and port, with dashes instead of
+// dots.
 func clusterName(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -105,7 +106,7 @@ func clusterName(server string) string {
 	return strings.ReplaceAll(u.Host, ".", "-")
 }
 
-// save writes the connection to the kubeconfig as the current one.
+// save writes the connection to the kubeconfig and makes it the current context.
 func (o *loginOptions) save(cluster *api.Cluster, who *identity, namespace string) error {
 	name := clusterName(cluster.Server)
 	user, current := who.name+"/"+name, namespace+"/"+name+"/"+who.name

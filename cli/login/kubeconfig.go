@@ -7,9 +7,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// HostKubeconfig returns the administrator's kubeconfig of this host's cluster, for a user without
-// a kubeconfig: neither KUBECONFIG nor ~/.kube/config exists. It returns "" if there is none or the
-// user cannot read it. Root can. homeFile is ~/.kube/config.
+// HostKubeconfig returns the administrator's kubeconfig of this host's cluster if the user has no
+// kubeconfig: KUBECONFIG is unset, and homeFile (~/.kube/config) does not exist. It returns "" if
+// the user cannot read it. Normally, only root can.
 func HostKubeconfig(env func(string) string, homeFile string) string {
 	if env(clientcmd.RecommendedConfigPathEnvVar) != "" {
 		return ""
@@ -20,7 +20,8 @@ func HostKubeconfig(env func(string) string, homeFile string) string {
 	return hostFile(env)
 }
 
-// hostFile returns the administrator's kubeconfig of this host's cluster, if the user can read it.
+// hostFile returns the administrator's kubeconfig of this host's cluster, or "" if the user cannot
+// read it.
 func hostFile(env func(string) string) string {
 	dataDir := env("SLIPWAY_DATA_DIR")
 	if dataDir == "" {

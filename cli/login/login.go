@@ -25,16 +25,16 @@ type loginOptions struct {
 	genericiooptions.IOStreams
 	server, user, password, token string
 	authority                     string
-	namespace                     string // the project to choose
+	namespace                     string // value of --namespace: the project to use
 	insecure                      bool
 
 	paths  *clientcmd.PathOptions
 	config *api.Config // content of the kubeconfig
-	merged *api.Config // config, and the administrator's connection of this host
+	merged *api.Config // config, with the clusters and users of this host's administrator
 	input  *bufio.Reader
 }
 
-// defaultServer is the address of a cluster on this machine.
+// defaultServer is the API server's address on this machine.
 const defaultServer = "https://localhost:8443"
 
 // New returns `oc login`.
@@ -64,13 +64,13 @@ that authority; with --insecure-skip-tls-verify, any certificate is accepted.`,
 			util.CheckErr(o.run(cmd.Context()))
 		},
 	}
-	// The root has kubectl's own flags of the same meaning, except user name and password.
+	// oc's global flags include kubectl's, but not those for user name and password.
 	command.Flags().StringVarP(&o.user, "username", "u", "", "Username for server")
 	command.Flags().StringVarP(&o.password, "password", "p", "", "Password for server")
 	return command
 }
 
-// complete reads flags and the kubeconfig.
+// complete reads flags and the kubeconfig, and determines the server.
 func (o *loginOptions) complete(cmd *cobra.Command, args []string) (err error) {
 	o.token, _ = cmd.Flags().GetString("token")
 	o.server, _ = cmd.Flags().GetString("server")
@@ -82,7 +82,7 @@ func (o *loginOptions) complete(cmd *cobra.Command, args []string) (err error) {
 	}
 	host := hostFile(os.Getenv)
 	if host != "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == host {
-		// The administrator's file is only read: a login saves to the user's own file.
+		// Do not change the administrator's file: save the login to the user's kubeconfig.
 		o.paths.EnvVar = ""
 		o.paths.LoadingRules.Precedence = []string{clientcmd.RecommendedHomeFile}
 		o.paths.GlobalFile = clientcmd.RecommendedHomeFile
@@ -118,7 +118,8 @@ func addMissing[T any](to, from map[string]T) {
 	}
 }
 
-// findServer returns the server of the command line or of the current context, or prompts for it.
+// findServer determines the server: from the command line, from the current context, or by a
+// prompt.
 func (o *loginOptions) findServer() (err error) {
 	if o.server == "" {
 		if current, ok := o.config.Contexts[o.config.CurrentContext]; ok && o.config.Clusters[current.Cluster] != nil {
@@ -134,7 +135,7 @@ func (o *loginOptions) findServer() (err error) {
 	return err
 }
 
-// run connects, authenticates and saves.
+// run connects, authenticates, chooses a project and saves the connection.
 func (o *loginOptions) run(ctx context.Context) error {
 	cluster, err := o.connect(ctx)
 	if err != nil {
@@ -161,15 +162,15 @@ func (o *loginOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// identity is the user who logged in, and the connection as that user.
+// identity is the user who logged in and the connection with that user's credentials.
 type identity struct {
 	name   string
 	info   *api.AuthInfo
 	config *rest.Config
 }
 
-// authenticate uses the token of the command line, existing credentials, or a user name and a
-// password.
+// authenticate logs in with the token of the command line, existing credentials, or a user name and
+// a password. It also returns a message for the user.
 func (o *loginOptions) authenticate(ctx context.Context, cluster *api.Cluster) (*identity, string, error) {
 	if o.token != "" {
 		identity, err := o.try(ctx, cluster, &api.AuthInfo{Token: o.token})
@@ -197,8 +198,10 @@ func (o *loginOptions) authenticate(ctx context.Context, cluster *api.Cluster) (
 	return identity, "Login successful.", nil
 }
 
-// candidates returns the credentials of a server in the kubeconfig. Without a user name, these are
-// the credentials of the current context.
+// candidates returns the credentials in the kubeconfig to try at a server. Without --username,
+// these are the credentials of the current context if it is for this server. Otherwise, they are
+// the user's credentials in contexts for this server, and the user's client certificates. Tokens
+// and passwords for other servers are never sent to this one.
 func (o *loginOptions) candidates(cluster *api.Cluster) (infos []*api.AuthInfo) {
 	if o.user == "" {
 		current := o.config.Contexts[o.config.CurrentContext]
@@ -207,12 +210,25 @@ func (o *loginOptions) candidates(cluster *api.Cluster) (infos []*api.AuthInfo) 
 		}
 		return nil
 	}
+	ofServer := map[string]bool{}
+	for _, context := range o.merged.Contexts {
+		if c := o.merged.Clusters[context.Cluster]; c != nil && c.Server == cluster.Server {
+			ofServer[context.AuthInfo] = true
+		}
+	}
 	for name, info := range o.merged.AuthInfos {
-		if user, _, _ := strings.Cut(name, "/"); user == o.user {
+		if user, _, _ := strings.Cut(name, "/"); user == o.user && (ofServer[name] || onlyCertificate(info)) {
 			infos = append(infos, info)
 		}
 	}
 	return infos
+}
+
+// onlyCertificate reports whether credentials contain a client certificate and no secret that the
+// client would send to the server.
+func onlyCertificate(info *api.AuthInfo) bool {
+	hasCertificate := info.ClientCertificate != "" || len(info.ClientCertificateData) > 0
+	return hasCertificate && info.Token == "" && info.TokenFile == "" && info.Username == "" && info.Password == "" && info.Exec == nil && info.AuthProvider == nil
 }
 
 // try returns the user for some credentials.
@@ -228,7 +244,7 @@ func (o *loginOptions) try(ctx context.Context, cluster *api.Cluster, info *api.
 	return &identity{name: name, info: info, config: config}, nil
 }
 
-// connection returns a client configuration for a server and credentials.
+// connection returns the client configuration for a server and credentials.
 func connection(cluster *api.Cluster, info *api.AuthInfo) (*rest.Config, error) {
 	config := api.NewConfig()
 	config.Clusters["c"], config.AuthInfos["u"] = cluster, info
@@ -237,8 +253,8 @@ func connection(cluster *api.Cluster, info *api.AuthInfo) (*rest.Config, error) 
 	return clientcmd.NewDefaultClientConfig(*config, nil).ClientConfig()
 }
 
-// credentials returns user name and password, and prompts for missing values. It fails if stdin is
-// not a terminal.
+// credentials returns a function that returns the user name and the password. It prompts for values
+// that the command line does not contain.
 func (o *loginOptions) credentials(server string) func(realm string) (user, password string, err error) {
 	return func(realm string) (user, password string, err error) {
 		user, password = o.user, o.password
@@ -259,8 +275,9 @@ func (o *loginOptions) credentials(server string) func(realm string) (user, pass
 	}
 }
 
-// chooseProject returns the project for later commands: the current one if the user has access to
-// it, otherwise the first.
+// chooseProject returns the project for later commands: that of --namespace, or else the current
+// one, the project default, or the first one that the user can access. It returns "" if there are
+// none.
 func (o *loginOptions) chooseProject(projects []string) (string, error) {
 	if o.namespace != "" {
 		if !slices.Contains(projects, o.namespace) {

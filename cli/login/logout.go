@@ -59,8 +59,8 @@ func logout(ctx context.Context, factory util.Factory, cmd *cobra.Command, strea
 	return nil
 }
 
-// tokenName returns the name of a token's object on the server. For a token that the server
-// generated, it is a hash. For another token, it is the token itself.
+// tokenName returns the name of the OAuthAccessToken for a token. If the server generated the
+// token, the name contains its hash; otherwise it is the token itself.
 func tokenName(token string) string {
 	secret, hashed := strings.CutPrefix(token, "sha256~")
 	if !hashed {
@@ -70,7 +70,7 @@ func tokenName(token string) string {
 	return "sha256~" + base64.RawURLEncoding.EncodeToString(hash[:])
 }
 
-// forgetToken removes a token everywhere in the kubeconfig.
+// forgetToken removes a token from all users in the kubeconfig.
 func forgetToken(cmd *cobra.Command, token string) error {
 	paths := clientcmd.NewDefaultPathOptions()
 	if file, _ := cmd.Flags().GetString("kubeconfig"); file != "" {

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// normalizeServer completes an address with scheme and port: `host` is https://host:443,
-// `host:8443` is https://host:8443.
+// normalizeServer adds the scheme and port to an address: `host` becomes https://host:443, and
+// `host:8443` becomes https://host:8443. It removes a path, query and user.
 func normalizeServer(text string) (string, error) {
 	if !strings.Contains(text, "://") {
 		text = "https://" + text
@@ -36,8 +36,9 @@ func normalizeServer(text string) (string, error) {
 	return u.String(), nil
 }
 
-// connect determines how to verify the server's certificate: with a certificate authority of the
-// command line or of the kubeconfig, or, if the user agrees, not at all.
+// connect determines how to verify the server's certificate: with the authority of the command
+// line, or with those of the kubeconfig and of the system. If these fail, it asks whether to skip
+// verification.
 func (o *loginOptions) connect(ctx context.Context) (*api.Cluster, error) {
 	cluster := &api.Cluster{Server: o.server, InsecureSkipTLSVerify: o.insecure || o.isKnownInsecure()}
 	if strings.HasPrefix(o.server, "http://") || o.insecure || o.isKnownInsecure() {
@@ -51,7 +52,7 @@ func (o *loginOptions) connect(ctx context.Context) (*api.Cluster, error) {
 		}
 		authorities = [][]byte{content}
 	} else {
-		authorities = append(o.knownAuthorities(), nil) // nil: those of the machine
+		authorities = append(o.knownAuthorities(), nil) // nil means the system's authorities
 	}
 	var rejection error
 	for _, authority := range authorities {
@@ -71,8 +72,8 @@ func (o *loginOptions) connect(ctx context.Context) (*api.Cluster, error) {
 	return cluster, o.askInsecure(cluster, rejection)
 }
 
-// isKnownInsecure reports whether the user decided earlier not to verify the certificate of the
-// current context's server. Every other command follows that decision, too.
+// isKnownInsecure reports whether the current context is for this server and skips verification, as
+// all other commands then do.
 func (o *loginOptions) isKnownInsecure() bool {
 	current := o.config.Contexts[o.config.CurrentContext]
 	if o.authority != "" || current == nil || o.config.Clusters[current.Cluster] == nil {
@@ -82,7 +83,7 @@ func (o *loginOptions) isKnownInsecure() bool {
 	return cluster.Server == o.server && cluster.InsecureSkipTLSVerify
 }
 
-// knownAuthorities returns the certificate authorities in the kubeconfig, that of this server
+// knownAuthorities returns the certificate authorities in the kubeconfig, those of this server
 // first.
 func (o *loginOptions) knownAuthorities() (authorities [][]byte) {
 	for _, same := range []bool{true, false} {
@@ -102,10 +103,11 @@ func (o *loginOptions) knownAuthorities() (authorities [][]byte) {
 	return authorities
 }
 
-// dialTimeout limits the connection to a server.
+// dialTimeout limits the time to connect to a server.
 const dialTimeout = 15 * time.Second
 
-// verify does a TLS handshake with the server.
+// verify performs a TLS handshake with the server. If authority is nil, it trusts the system's
+// authorities.
 func (o *loginOptions) verify(ctx context.Context, authority []byte) error {
 	u, err := url.Parse(o.server)
 	if err != nil {
@@ -125,13 +127,15 @@ func (o *loginOptions) verify(ctx context.Context, authority []byte) error {
 	return conn.Close()
 }
 
-// isCertificateProblem reports whether the server has an untrusted certificate.
+// isCertificateProblem reports whether err means that the server's certificate could not be
+// verified.
 func isCertificateProblem(err error) bool {
 	var verification *tls.CertificateVerificationError
 	return errors.As(err, &verification)
 }
 
-// askInsecure prompts whether to continue without verifying the server.
+// askInsecure asks whether to connect without verification, and returns an error if the user
+// declines.
 func (o *loginOptions) askInsecure(cluster *api.Cluster, rejection error) error {
 	var host x509.HostnameError
 	if errors.As(rejection, &host) {

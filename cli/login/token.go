@@ -18,14 +18,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// challengingClient is the OAuth client for programs that respond to challenges.
+// challengingClient is the OAuth client for programs that answer WWW-Authenticate challenges.
 const challengingClient = "openshift-challenging-client"
 
-// metadataPath is the path of a server's OAuth endpoints.
+// metadataPath is the path of a server's OAuth metadata.
 const metadataPath = "/.well-known/oauth-authorization-server"
 
-// tokenRequest is a request for a token by the authorization code grant with PKCE, without a
-// browser.
+// tokenRequest requests a token by the authorization code grant with PKCE, without a browser.
 type tokenRequest struct {
 	client                   *http.Client
 	issuer, authorize, token string
@@ -33,7 +32,7 @@ type tokenRequest struct {
 	credentials              func(realm string) (user, password string, err error)
 }
 
-// requestToken requests an access token. It responds to challenges with credentials.
+// requestToken requests an access token. It answers a challenge with credentials.
 func requestToken(ctx context.Context, cluster *api.Cluster, credentials func(string) (string, string, error)) (string, error) {
 	config, err := connection(cluster, &api.AuthInfo{})
 	if err != nil {
@@ -58,10 +57,10 @@ func requestToken(ctx context.Context, cluster *api.Cluster, credentials func(st
 	return r.exchange(ctx, code)
 }
 
-// maxBody is the maximum number of bytes that are read of a response.
+// maxBody is the maximum number of bytes that are read from a response.
 const maxBody = 1 << 20
 
-// do sends a request and reads the response.
+// do sends a request and returns the response and its body.
 func (r *tokenRequest) do(request *http.Request) (*http.Response, []byte, error) {
 	answer, err := r.client.Do(request)
 	if err != nil {
@@ -72,7 +71,7 @@ func (r *tokenRequest) do(request *http.Request) (*http.Response, []byte, error)
 	return answer, body, err
 }
 
-// discover returns the endpoints.
+// discover sets the endpoints from the server's OAuth metadata.
 func (r *tokenRequest) discover(ctx context.Context, server string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server+metadataPath, nil)
 	if err != nil {
@@ -97,12 +96,12 @@ func (r *tokenRequest) discover(ctx context.Context, server string) error {
 	return nil
 }
 
-// maxSteps is the maximum number of redirects and challenges.
+// maxSteps is the maximum number of requests, including redirects and challenges.
 const maxSteps = 10
 
-// requestCode requests a code, as OpenShift 3.9's architecture guide describes (4.1.4.6): it
-// responds to one challenge, and follows redirects until one to the client's address contains the
-// code or an error.
+// requestCode requests an authorization code, as OpenShift 3.9's architecture guide describes
+// (4.1.4.6). It answers one challenge, and follows redirects until a redirect to the client's own
+// address contains the code or an error.
 func (r *tokenRequest) requestCode(ctx context.Context) (string, error) {
 	hash := sha256.Sum256([]byte(r.verifier))
 	redirect := r.issuer + "/oauth/token/implicit"
@@ -150,7 +149,8 @@ func (r *tokenRequest) requestCode(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("the OAuth server redirects more than %d times", maxSteps)
 }
 
-// sameHost prevents sending the password to another host.
+// sameHost reports whether two URLs have the same scheme and host. The password is sent only to the
+// host that requested it.
 func sameHost(a, b string) bool {
 	first, err := url.Parse(a)
 	if err != nil {
@@ -160,7 +160,7 @@ func sameHost(a, b string) bool {
 	return err == nil && first.Scheme == second.Scheme && first.Host == second.Host
 }
 
-// realmText returns the realm of a Basic challenge.
+// realmText matches a Basic challenge. Its group is the realm.
 var realmText = regexp.MustCompile(`(?i)^Basic\s+realm="([^"]*)"`)
 
 func basicRealm(answer *http.Response) (realm string, challenged bool) {
@@ -172,7 +172,7 @@ func basicRealm(answer *http.Response) (realm string, challenged bool) {
 	return "", false
 }
 
-// codeOf returns the code of the redirect, or its error.
+// codeOf returns the code or the error in the query of the redirect.
 func codeOf(query url.Values) (string, error) {
 	if query.Get("error") != "" {
 		return "", fmt.Errorf("Login failed (%s)\n%s", query.Get("error"), query.Get("error_description"))

@@ -54,11 +54,11 @@ func (o *whoami) find(cmd *cobra.Command, factory util.Factory) (string, error) 
 		}
 		return "", errors.New("no server has been set")
 	}
-	isKnown := knows(raw, cmd)
-	if !isKnown && o.token {
+	authenticated := hasCredentials(raw, cmd)
+	if !authenticated && o.token {
 		return "", errors.New("no token is currently in use for this session")
 	}
-	if !isKnown {
+	if !authenticated {
 		return "", errors.New("You must be logged in to the server (Unauthorized)")
 	}
 	config, err := factory.ToRESTConfig()
@@ -73,9 +73,9 @@ func (o *whoami) find(cmd *cobra.Command, factory util.Factory) (string, error) 
 	return whoIs(cmd.Context(), config)
 }
 
-// knows reports whether there are credentials. Without any, the client would prompt for a user
-// name.
-func knows(raw api.Config, cmd *cobra.Command) bool {
+// hasCredentials reports whether flags or the kubeconfig contain credentials. Without any, the
+// client would prompt for a user name.
+func hasCredentials(raw api.Config, cmd *cobra.Command) bool {
 	for _, flag := range []string{"token", "client-certificate", "username"} {
 		if value, _ := cmd.Flags().GetString(flag); value != "" {
 			return true

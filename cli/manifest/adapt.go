@@ -2,7 +2,7 @@ package manifest
 
 import "maps"
 
-// workload creates the selector that the old versions derived from the template's labels.
+// workload sets the selector, which the old versions derived from the template's labels.
 func workload(object map[string]any, _ string) string {
 	spec, ok := dig(object, "spec")
 	if !ok || spec["selector"] != nil {
@@ -16,7 +16,7 @@ func workload(object map[string]any, _ string) string {
 	return ""
 }
 
-// deployment keeps the old update strategy: one pod at a time by default.
+// deployment keeps the old defaults of extensions/v1beta1: a rolling update of one pod at a time.
 func deployment(object map[string]any, from string) string {
 	workload(object, from)
 	spec, ok := dig(object, "spec")
@@ -38,7 +38,8 @@ func deployment(object map[string]any, from string) string {
 	return ""
 }
 
-// daemonSet keeps the old default: pods are replaced only after they are deleted.
+// daemonSet keeps the old default of extensions/v1beta1, OnDelete: a pod is replaced after its
+// deletion.
 func daemonSet(object map[string]any, from string) string {
 	workload(object, from)
 	spec, ok := dig(object, "spec")
@@ -60,7 +61,7 @@ func statefulSet(object map[string]any, from string) string {
 	return ""
 }
 
-// ingress converts backends to their current form.
+// ingress converts backends to the form of networking.k8s.io/v1.
 func ingress(object map[string]any, _ string) string {
 	spec, ok := dig(object, "spec")
 	if !ok {
@@ -103,7 +104,7 @@ func backendOf(old map[string]any) map[string]any {
 	return result
 }
 
-// disruptionBudget warns of an empty selector, which selected nothing and now selects everything.
+// disruptionBudget warns about an empty selector, which selected no pods and now selects all.
 func disruptionBudget(object map[string]any, _ string) string {
 	if selector, ok := dig(object, "spec", "selector"); ok && len(selector) == 0 {
 		return "its empty selector selected no pods, and now selects all pods of the namespace"
@@ -111,7 +112,7 @@ func disruptionBudget(object map[string]any, _ string) string {
 	return ""
 }
 
-// roleRef sets the group of roles, which was optional in old bindings.
+// roleRef sets the API group of the role, which was optional in the old versions.
 func roleRef(object map[string]any, _ string) string {
 	if reference, ok := dig(object, "roleRef"); ok {
 		setDefault(reference, "apiGroup", "rbac.authorization.k8s.io")
@@ -119,7 +120,8 @@ func roleRef(object map[string]any, _ string) string {
 	return ""
 }
 
-// webhooks sets the defaults of the old version, and fields that the current one requires.
+// webhooks sets the defaults of the old version explicitly, and the fields that the current one
+// requires.
 func webhooks(object map[string]any, _ string) string {
 	note := ""
 	for _, webhook := range items(object, "webhooks") {
@@ -135,8 +137,8 @@ func webhooks(object map[string]any, _ string) string {
 	return note
 }
 
-// customResource converts a definition with one schema for all versions to one with a schema for
-// each. A definition without a schema still keeps unknown fields.
+// customResource copies a schema that applied to all versions to each version. A definition that
+// kept unknown fields still keeps them.
 func customResource(object map[string]any, _ string) string {
 	spec, ok := dig(object, "spec")
 	if !ok {
@@ -183,7 +185,7 @@ func columnsOf(spec map[string]any) []any {
 	return columns
 }
 
-// child returns a map within a map. It creates a missing one.
+// child returns the map in a field of object. It creates the map if it is missing.
 func child(object map[string]any, name string) map[string]any {
 	value, ok := object[name].(map[string]any)
 	if !ok {
@@ -193,7 +195,7 @@ func child(object map[string]any, name string) map[string]any {
 	return value
 }
 
-// items returns the maps of a list.
+// items returns the elements of a list that are maps.
 func items(object map[string]any, name string) (match []map[string]any) {
 	list, _ := object[name].([]any)
 	for _, item := range list {

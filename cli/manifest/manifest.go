@@ -8,19 +8,15 @@
 package manifest
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/json"
-	documents "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 )
 
-// Change describes the conversion of an object.
+// Change describes how an object was converted.
 type Change struct {
 	// Kind and Name are those of the object. Name can be empty.
 	Kind, Name string
@@ -30,7 +26,7 @@ type Change struct {
 	Note string
 }
 
-// String returns a warning for the author of the object.
+// String returns the change as a warning for the author of the object.
 func (c Change) String() string {
 	text := fmt.Sprintf("%s %q: apiVersion %s is no longer served, %s is used", c.Kind, c.Name, c.From, c.To)
 	if c.Note != "" {
@@ -39,48 +35,38 @@ func (c Change) String() string {
 	return text
 }
 
-// Convert reads JSON or YAML documents. It returns them with all objects of old versions converted,
-// and the changes. A list with a converted object becomes separate documents, because clients
-// validate lists against schemas that require fields with defaults. Without a change, or if it
-// cannot parse the text, Convert returns the text unchanged: the caller reports a better error.
+// Convert converts the objects of old versions in JSON or YAML documents, and returns the changes.
+// A list with a converted object becomes separate documents, because clients validate lists against
+// schemas that require fields with defaults. Convert returns the text unchanged if nothing changes,
+// or if it cannot parse the text: the caller reports a better error.
 func Convert(text []byte) ([]byte, []Change) {
 	var (
 		changes []Change
 		written [][]byte
 	)
-	reader := documents.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
-	for {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		var object map[string]any
-		if err == nil {
-			object, err = decode(document)
-		}
-		if err != nil {
-			return text, nil
-		}
+	err := eachDocument(text, func(document []byte, object map[string]any) error {
 		changed := convert(object)
 		if len(changed) == 0 {
 			written = append(written, document)
-			continue
+			return nil
 		}
 		changes = append(changes, changed...)
 		for _, item := range apart(object) {
-			if document, err = yaml.Marshal(item); err != nil {
-				return text, nil
+			content, err := yaml.Marshal(item)
+			if err != nil {
+				return err
 			}
-			written = append(written, document)
+			written = append(written, content)
 		}
-	}
-	if len(changes) == 0 {
+		return nil
+	})
+	if err != nil || len(changes) == 0 {
 		return text, nil
 	}
 	return bytes.Join(written, []byte("\n---\n")), changes
 }
 
-// decode reads a document. Integers keep all their digits.
+// decode parses a document. Integers of up to 64 bits keep all their digits.
 func decode(document []byte) (object map[string]any, err error) {
 	encoded, err := yaml.YAMLToJSON(document)
 	if err != nil {
@@ -92,17 +78,17 @@ func decode(document []byte) (object map[string]any, err error) {
 
 // apart returns the items of a list, or the object itself.
 func apart(object map[string]any) []map[string]any {
-	if text(object, "apiVersion") == "v1" && text(object, "kind") == "List" {
+	if isList(object) {
 		return items(object, "items")
 	}
 	return []map[string]any{object}
 }
 
-// convert converts an object, or those of a list, in place.
+// convert converts an object, or the items of a list, in place.
 func convert(object map[string]any) (changes []Change) {
 	changes = asList(object)
 	version, kind := text(object, "apiVersion"), text(object, "kind")
-	if version == "v1" && kind == "List" {
+	if isList(object) {
 		for _, item := range items(object, "items") {
 			changes = append(changes, convert(item)...)
 		}
@@ -126,8 +112,8 @@ func convert(object map[string]any) (changes []Change) {
 	return append(changes, change)
 }
 
-// asList turns a list of one of OpenShift's kinds, such as an ImageStreamList, into a List. Its
-// items can lack a version and a kind.
+// asList converts a list of an OpenShift kind, such as an ImageStreamList, to a List, in place. It
+// adds a missing version and kind to the items.
 func asList(object map[string]any) []Change {
 	kind, isList := strings.CutSuffix(text(object, "kind"), "List")
 	version := text(object, "apiVersion")
@@ -144,7 +130,7 @@ func asList(object map[string]any) []Change {
 	return []Change{change}
 }
 
-// dig returns a map within maps.
+// dig returns the map at a path of fields, and false if there is none.
 func dig(object map[string]any, names ...string) (map[string]any, bool) {
 	for _, name := range names {
 		next, ok := object[name].(map[string]any)
@@ -156,7 +142,7 @@ func dig(object map[string]any, names ...string) (map[string]any, bool) {
 	return object, true
 }
 
-// text returns a string within maps, or "".
+// text returns the string at a path of fields, or "".
 func text(object map[string]any, names ...string) string {
 	within, ok := dig(object, names[:len(names)-1]...)
 	if !ok {

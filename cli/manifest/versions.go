@@ -2,10 +2,12 @@ package manifest
 
 import "strings"
 
-// adapter makes changes beyond the version. from is the old API version. It returns a note or "".
+// adapter makes the changes that a new version requires beyond apiVersion. from is the old API
+// version. It returns a warning for the author of the object, or "".
 type adapter func(object map[string]any, from string) string
 
-// rule converts kinds of old versions to a current one.
+// rule converts kinds of old API versions to a current version. from and kinds are separated by
+// spaces.
 type rule struct {
 	from, kinds string
 	to          string
@@ -25,7 +27,7 @@ var rules = []rule{
 	{"policy/v1beta1", "PodDisruptionBudget", "policy/v1", disruptionBudget},
 	{"policy/v1beta1", "Eviction", "policy/v1", nil},
 	{"batch/v1beta1 batch/v2alpha1", "CronJob", "batch/v1", nil},
-	// The first never existed, but is in OpenShift 3.9's documentation.
+	// extensions/v1 never existed, but is in OpenShift 3.9's documentation.
 	{"extensions/v1 extensions/v1beta1", "Job", "batch/v1", nil},
 	{"rbac.authorization.k8s.io/v1beta1 rbac.authorization.k8s.io/v1alpha1", "Role RoleBinding ClusterRole ClusterRoleBinding", "rbac.authorization.k8s.io/v1", roleRef},
 	{"storage.k8s.io/v1beta1", "StorageClass VolumeAttachment CSIDriver CSINode CSIStorageCapacity", "storage.k8s.io/v1", nil},
@@ -38,7 +40,7 @@ var rules = []rule{
 	{"node.k8s.io/v1beta1", "RuntimeClass", "node.k8s.io/v1", nil},
 }
 
-// groups contains the kinds that had no group in OpenShift 3, by their current group.
+// groups contains the kinds that had no API group in OpenShift 3, by current group.
 var groups = map[string]string{
 	"apps.openshift.io": "DeploymentConfig DeploymentConfigRollback DeploymentRequest",
 	"authorization.openshift.io": "Role RoleBinding ClusterRole ClusterRoleBinding RoleBindingRestriction SubjectAccessReview " +
@@ -55,8 +57,8 @@ var groups = map[string]string{
 	"user.openshift.io":     "Group Identity User UserIdentityMapping",
 }
 
-// current returns the current version for a kind of an old version, or "" if it needs no
-// conversion.
+// current returns the version to which a kind of an old version is converted, and its adapter,
+// which can be nil. It returns "" if the kind needs no conversion.
 func current(version, kind string) (string, adapter) {
 	if kind == "" {
 		return "", nil
@@ -77,7 +79,7 @@ func current(version, kind string) (string, adapter) {
 	return "", nil
 }
 
-// has reports whether a list, separated by spaces, contains a word.
+// has reports whether a list of words, separated by spaces, contains a word.
 func has(list, word string) bool {
 	return strings.Contains(" "+list+" ", " "+word+" ")
 }

@@ -8,14 +8,14 @@ import (
 	registryname "github.com/google/go-containerregistry/pkg/name"
 )
 
-// docker returns the registry of names without one, as Docker clients do.
+// docker returns the registry of image names without one, according to Docker clients.
 func docker() string {
 	ref, _ := reference.ParseNormalizedNamed("any") // a name without a registry
 	return reference.Domain(ref)
 }
 
-// mapping replaces registries and names of images. A * matches any registry or name. On the right,
-// it keeps the original.
+// mapping replaces the registry and name of images. In fromRegistry and fromName, * matches
+// everything. In toRegistry and toName, * keeps the original.
 type mapping struct{ fromRegistry, fromName, toRegistry, toName string }
 
 // parseMapping parses REGISTRY/NAME=REGISTRY/NAME.
@@ -56,7 +56,7 @@ func (m mapping) replace(registry, name string) (string, string, bool) {
 	return registry, name, true
 }
 
-// mappings are tried in order. The first match wins.
+// mappings are tried in order. The first one that matches applies.
 type mappings []mapping
 
 // image returns the new reference of an image. It keeps tags and digests. A name without a registry
@@ -84,8 +84,8 @@ func (all mappings) image(image string) string {
 	return image
 }
 
-// account returns the new location of credentials: a registry, or a registry with a path, with or
-// without https://, as Docker clients store them.
+// account returns the new key of credentials. As Docker clients store it, the key is a registry,
+// with or without https:// and a path.
 func (all mappings) account(place string) string {
 	bare := strings.TrimPrefix(strings.TrimPrefix(place, "https://"), "http://")
 	registry, name, _ := strings.Cut(bare, "/")

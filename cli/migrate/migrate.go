@@ -1,5 +1,5 @@
 // Package migrate contains `oc adm migrate`, which changes many objects of a cluster: it stores
-// them again, or updates their references.
+// them again, or updates references in them.
 //
 // Source: the client of OpenShift Container Platform 3.11 for flags and output.
 package migrate

@@ -60,11 +60,11 @@ func parseMappings(args []string) (all mappings, err error) {
 	return all, nil
 }
 
-// references changes the images to which objects refer.
+// references replaces the images to which objects refer.
 type references struct{ mappings }
 
-// save stores an object. It stores the status of an image stream first: a new specification starts
-// imports of tags, which the old status would hide.
+// save updates an object. It updates the status of an image stream before its spec: a changed spec
+// starts imports, whose results an update with the old status would overwrite.
 func (r references) save(ctx context.Context, objects dynamic.ResourceInterface, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if object.GetKind() == "ImageStream" {
 		result, err := objects.UpdateStatus(ctx, object, metav1.UpdateOptions{})
@@ -79,7 +79,7 @@ func (r references) save(ctx context.Context, objects dynamic.ResourceInterface,
 	return objects.Update(ctx, object, metav1.UpdateOptions{})
 }
 
-// change changes the references in an object.
+// change replaces the references in an object and reports whether it changed the object.
 func (r references) change(object *unstructured.Unstructured) (bool, error) {
 	switch object.GetKind() {
 	case "Image":
@@ -103,7 +103,7 @@ func (r references) change(object *unstructured.Unstructured) (bool, error) {
 	return r.pod(object.Object, "spec", "template", "spec"), nil
 }
 
-// field changes a reference in a field.
+// field replaces the reference in a field, and reports whether it changed.
 func (r references) field(in map[string]any, path ...string) bool {
 	before, _, _ := unstructured.NestedString(in, path...)
 	after := r.image(before)
@@ -113,14 +113,14 @@ func (r references) field(in map[string]any, path ...string) bool {
 	return unstructured.SetNestedField(in, after, path...) == nil
 }
 
-// from changes the image of a reference, if it is in a registry.
+// from replaces the image of an object reference, if it refers to an image in a registry.
 func (r references) from(in map[string]any, path ...string) bool {
 	existing, _, _ := unstructured.NestedFieldNoCopy(in, path...)
 	reference, ok := existing.(map[string]any)
 	return ok && reference["kind"] == "DockerImage" && r.field(reference, "name")
 }
 
-// items returns the objects of a list, which the caller can change.
+// items returns the elements of a list that are maps. Changes to them change the list.
 func items(in map[string]any, path ...string) (all []map[string]any) {
 	existing, _, _ := unstructured.NestedFieldNoCopy(in, path...)
 	list, _ := existing.([]any)
@@ -165,7 +165,7 @@ func (r references) pod(object map[string]any, spec ...string) (changed bool) {
 	return changed
 }
 
-// secret changes the registries in credentials of Docker clients.
+// secret replaces the registries in a secret with credentials for Docker clients.
 func (r references) secret(secret *unstructured.Unstructured) (bool, error) {
 	kind, _, _ := unstructured.NestedString(secret.Object, "type")
 	switch corev1.SecretType(kind) {
@@ -180,8 +180,8 @@ func (r references) secret(secret *unstructured.Unstructured) (bool, error) {
 	return false, nil
 }
 
-// credentials changes the registries in a file of a secret. within returns the accounts of the
-// file. Its error contains nothing of the content, which is secret.
+// credentials replaces the registries in a key of a secret. within returns the accounts in its
+// content. The error never contains the content, which is secret.
 func (r references) credentials(secret *unstructured.Unstructured, key string, within func(map[string]any) map[string]any) (changed bool, err error) {
 	text, _, _ := unstructured.NestedString(secret.Object, "data", key)
 	data, err := base64.StdEncoding.DecodeString(text)
@@ -193,7 +193,7 @@ func (r references) credentials(secret *unstructured.Unstructured, key string, w
 	next := map[string]any{}
 	for place, account := range accounts {
 		to := r.account(place)
-		if _, ok := accounts[to]; ok { // unchanged
+		if _, ok := accounts[to]; ok { // unchanged, or already has credentials
 			to = place
 		}
 		changed = changed || to != place

@@ -64,7 +64,7 @@ func TestCredentialLocationsAreMapped(t *testing.T) {
 	}
 }
 
-// object parses an object from YAML. The data of a secret is plain text.
+// object parses an object from YAML. It encodes the data of a secret, which is plain text there.
 func object(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}

@@ -17,7 +17,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// everything selects all kinds that the server stores.
+// everything is the value of --include that selects all kinds that the server stores.
 const everything = "*"
 
 // newStorage returns `oc adm migrate storage`.
@@ -47,7 +47,7 @@ defaults. The command retries after conflicts. It omits events, which expire soo
 	w.addFlags(command)
 	command.Flags().IntVar(&bandwidth, "bandwidth", bandwidth, "Maximum megabits per second on the network. 0: unlimited.")
 	for _, flag := range []string{"confirm", "output"} {
-		// The flag exists.
+		// It cannot fail: the flag exists.
 		_ = command.Flags().MarkDeprecated(flag, "storage migration does not support dry run, this flag is ignored")
 	}
 	return command
@@ -83,7 +83,7 @@ func storeAnew(ctx context.Context, factory util.Factory, streams genericiooptio
 	})
 }
 
-// notStored contains views of objects that are stored under another name, and events.
+// notStored returns resources that only show objects stored as another resource, and events.
 func notStored() []schema.GroupResource {
 	return []schema.GroupResource{
 		{Resource: "events"}, {Group: "events.k8s.io", Resource: "events"},
@@ -94,13 +94,14 @@ func notStored() []schema.GroupResource {
 	}
 }
 
-// stored returns the kinds that a server stores, as RESOURCE.GROUP.
+// stored returns the resources that a server stores, as RESOURCE.GROUP: those that can be listed
+// and updated, except notStored.
 func stored(client discovery.DiscoveryInterface) (kinds []string, err error) {
 	lists, err := discovery.ServerPreferredResources(client)
 	if err != nil && len(lists) == 0 {
 		return nil, fmt.Errorf("list the kinds of the server: %w", err)
 	}
-	if err != nil { // an aggregated API server does not respond
+	if err != nil { // an aggregated API server is unavailable
 		return nil, fmt.Errorf("list the kinds of the server: %w; select some with --include", err)
 	}
 	resources := notStored()
@@ -120,10 +121,10 @@ func stored(client discovery.DiscoveryInterface) (kinds []string, err error) {
 	return kinds, nil
 }
 
-// traffic delays objects that would exceed the bandwidth.
+// traffic delays requests so that they do not exceed the bandwidth.
 type traffic struct{ *rate.Limiter }
 
-// newTraffic returns a limit in megabits per second. 0 is unlimited.
+// newTraffic returns a limit in megabits per second. 0 means no limit.
 func newTraffic(megabits int) traffic {
 	const bytesOfMegabit = 1_000_000 / 8
 	if megabits == 0 {
@@ -132,7 +133,8 @@ func newTraffic(megabits int) traffic {
 	return traffic{rate.NewLimiter(rate.Limit(megabits*bytesOfMegabit), megabits*bytesOfMegabit)}
 }
 
-// take waits until an object can be sent. It was received from the server before.
+// take waits until the bandwidth allows to send an object. It counts the object twice, because the
+// client also received it.
 func (t traffic) take(ctx context.Context, object *unstructured.Unstructured) error {
 	if t.Limit() == rate.Inf {
 		return nil

@@ -21,28 +21,29 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
 	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// migration is a change of objects.
+// migration defines how objects are changed.
 type migration struct {
-	// change changes an object and reports whether it differs.
+	// change changes an object in place and reports whether it differs.
 	change func(*unstructured.Unstructured) (bool, error)
-	// save stores an object and returns the result. The default is an update.
+	// save stores an object and returns the result. If it is nil, the object is updated.
 	save func(context.Context, dynamic.ResourceInterface, *unstructured.Unstructured) (*unstructured.Unstructured, error)
 }
 
-// walk visits objects of a server and migrates them. Its fields are flags.
+// walk migrates the objects that flags select.
 type walk struct {
 	include       []string // kinds
 	files         resource.FilenameOptions
 	allNamespaces bool
 	confirm       bool
-	fromKey       string // NAMESPACE/NAME, or NAME of a cluster-scoped object; the first key
-	toKey         string // the first key that is excluded
+	fromKey       string // first key: NAMESPACE/NAME, or NAME of a cluster-scoped object
+	toKey         string // first key that is excluded
 	print         *genericclioptions.PrintFlags
 
 	workers  int  // number of objects that are migrated concurrently
@@ -67,7 +68,7 @@ func (w *walk) addFlags(command *cobra.Command) {
 	util.AddJsonFilenameFlag(flags, &w.files.Filenames, "Files with the objects to migrate, instead of --include.")
 }
 
-// tally counts results.
+// tally counts and prints the results.
 type tally struct {
 	sync.Mutex
 	out                                         io.Writer
@@ -77,8 +78,8 @@ type tally struct {
 	quiet                                       bool
 }
 
-// run migrates the selected objects. It tries all objects. If some fail, it returns an error at the
-// end.
+// run migrates the selected objects concurrently. If some fail, it continues with the others and
+// then returns an error.
 func (w *walk) run(ctx context.Context, factory util.Factory, out io.Writer, m migration) error {
 	printer, err := w.printer()
 	if err != nil {
@@ -88,7 +89,7 @@ func (w *walk) run(ctx context.Context, factory util.Factory, out io.Writer, m m
 	if err != nil {
 		return err
 	}
-	client, err := dynamic.NewForConfig(unlimited(config))
+	client, err := dynamic.NewForConfig(objects.Unlimited(config))
 	if err != nil {
 		return err
 	}
@@ -132,22 +133,14 @@ func (w *walk) run(ctx context.Context, factory util.Factory, out io.Writer, m m
 	return t.end(err, trial, printer != nil)
 }
 
-// unlimited returns a configuration without client-go's limit of five requests per second. The
-// priorities of the server, --bandwidth and the workers limit the requests.
-func unlimited(config *rest.Config) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.QPS, config.RateLimiter = -1, nil
-	return config
-}
-
-// progress reports the kinds that are visited, one after the other. The zero value reports nothing.
+// progress prints the kinds that are visited. The zero value prints nothing.
 type progress struct {
 	out     io.Writer
 	kind    string
 	visited int
 }
 
-// visit reports the start of a kind.
+// visit counts an object and prints its kind if that differs from the previous one.
 func (p *progress) visit(info *resource.Info) {
 	if p.out == nil {
 		return
@@ -159,7 +152,7 @@ func (p *progress) visit(info *resource.Info) {
 	p.visited++
 }
 
-// printer returns the printer of objects, or nil if objects are changed.
+// printer returns the printer for -o, or nil if -o is not set.
 func (w *walk) printer() (printers.ResourcePrinter, error) {
 	if *w.print.OutputFormat == "" {
 		return nil, nil
@@ -167,7 +160,7 @@ func (w *walk) printer() (printers.ResourcePrinter, error) {
 	return w.print.ToPrinter()
 }
 
-// find selects objects, and reports whether they are those of a single namespace.
+// find selects objects. namespaced reports whether they are limited to one namespace.
 func (w *walk) find(factory util.Factory) (visitor resource.Visitor, namespaced bool, err error) {
 	namespace, ok, err := factory.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -185,7 +178,8 @@ func (w *walk) find(factory util.Factory) (visitor resource.Visitor, namespaced 
 	return result, namespaced, result.Err()
 }
 
-// within reports whether an object's key is in the requested range.
+// within reports whether an object is in the range of --from-key and --to-key. If namespaced is
+// true, cluster-scoped objects are not.
 func (w *walk) within(info *resource.Info, namespaced bool) bool {
 	key := info.Name
 	if info.Mapping.Scope.Name() == meta.RESTScopeNameNamespace {
@@ -196,11 +190,11 @@ func (w *walk) within(info *resource.Info, namespaced bool) bool {
 	return (w.fromKey == "" || key >= w.fromKey) && (w.toKey == "" || key < w.toKey)
 }
 
-// errIgnored reports that an object is skipped: it was deleted, cannot be changed, or its kind is
-// not supported.
+// errIgnored means that an object is skipped: it was deleted, cannot be updated, or is of a kind
+// that the migration does not support.
 var errIgnored = errors.New("object is skipped")
 
-// migrate changes one object. It retries after a conflict and if the server is busy.
+// migrate migrates one object and reports whether it changed. It retries temporary errors.
 func (w *walk) migrate(ctx context.Context, client dynamic.Interface, info *resource.Info, m migration, trial bool) (changed bool, err error) {
 	var objects dynamic.ResourceInterface = client.Resource(info.Mapping.Resource)
 	if info.Mapping.Scope.Name() == meta.RESTScopeNameNamespace {
@@ -235,12 +229,12 @@ func (w *walk) migrate(ctx context.Context, client dynamic.Interface, info *reso
 	return changed, err
 }
 
-// passing reports whether an error is temporary.
+// passing reports whether an error is temporary: a conflict, or an overloaded server.
 func passing(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err)
 }
 
-// count records and prints the result for an object.
+// count counts and prints the result for an object.
 func (t *tally) count(info *resource.Info, changed bool, err error) {
 	t.Lock()
 	defer t.Unlock()
@@ -278,7 +272,7 @@ func (t *tally) print(shown bool, verb, name string) {
 	}
 }
 
-// end prints the totals. problem is an error of listing the objects.
+// end prints the totals. problem is the error of listing the objects, or nil.
 func (t *tally) end(problem error, trial, printed bool) error {
 	if !printed {
 		fmt.Fprintf(t.out, "summary%s: total=%d errors=%d ignored=%d unchanged=%d migrated=%d\n", map[bool]string{true: " (dry run)"}[trial],

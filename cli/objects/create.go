@@ -15,7 +15,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// ListOf returns a list of objects for printers and `-f`.
+// ListOf returns a v1 List that contains objects.
 func ListOf(objects []runtime.Object) *corev1.List {
 	list := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, Items: []runtime.RawExtension{}}
 	for _, object := range objects {
@@ -24,7 +24,7 @@ func ListOf(objects []runtime.Object) *corev1.List {
 	return list
 }
 
-// Plain converts a typed object and removes fields that a user would not write.
+// Plain converts a typed object. It removes the status and the creation timestamps.
 func Plain(object runtime.Object) (*unstructured.Unstructured, error) {
 	text, err := json.Marshal(object)
 	if err != nil {
@@ -40,8 +40,9 @@ func Plain(object runtime.Object) (*unstructured.Unstructured, error) {
 	return result, nil
 }
 
-// CreateObject creates an object, in namespace if it is namespaced and has none. It returns a
-// description: service "web".
+// CreateObject creates an object. If the object is namespaced and has no namespace, it is created
+// in namespace. It returns a description such as `service "web"`, also for a dry run, which creates
+// nothing.
 func CreateObject(ctx context.Context, factory util.Factory, namespace string, object *unstructured.Unstructured, dryRun bool) (string, error) {
 	kind := object.GroupVersionKind()
 	name := strings.ToLower(kind.Kind)
@@ -62,7 +63,7 @@ func CreateObject(ctx context.Context, factory util.Factory, namespace string, o
 	return name, err
 }
 
-// ResourceOf returns the resource of an object's kind.
+// ResourceOf returns a client, and the mapping from an object's kind to its resource.
 func ResourceOf(factory util.Factory, object *unstructured.Unstructured) (dynamic.Interface, *meta.RESTMapping, error) {
 	mapper, err := factory.ToRESTMapper()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Get reads one object. namespace is empty for a cluster-scoped kind. It returns errors of the
+// Get reads one object. namespace is empty for a cluster-scoped resource. Get returns errors of the
 // server unchanged.
 func Get[T any](ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace, name string) (*T, error) {
 	object, err := client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -21,7 +21,7 @@ func Get[T any](ctx context.Context, client dynamic.Interface, resource schema.G
 	return read[T](object.Object)
 }
 
-// List reads the objects of a namespace, or of all if it is empty.
+// List reads the objects in a namespace. An empty namespace means all namespaces.
 func List[T any](ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace string, options metav1.ListOptions) ([]T, error) {
 	list, err := client.Resource(resource).Namespace(namespace).List(ctx, options)
 	if err != nil {

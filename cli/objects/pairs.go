@@ -6,11 +6,11 @@ import (
 	"regexp"
 )
 
-// commaPair matches a second NAME=VALUE after a comma, which releases before OpenShift 3.2 split.
+// commaPair matches values that releases before OpenShift 3.2 split into several NAME=VALUE pairs.
 var commaPair = regexp.MustCompile(`=.*,[\p{L}\p{N}_.-]+=`)
 
-// WarnOfCommas warns of values of a flag that look like several NAME=VALUE pairs. They are one
-// pair.
+// WarnOfCommas prints a warning for values of a flag that look like several NAME=VALUE pairs. Each
+// value is one pair.
 func WarnOfCommas(out io.Writer, flag string, values []string) {
 	for _, value := range values {
 		if commaPair.MatchString(value) {

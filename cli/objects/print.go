@@ -10,15 +10,15 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// Output prints objects in the format of the flag -o, and marks dry runs.
+// Output prints objects in the format that -o selects, and marks dry runs.
 type Output struct {
-	// DryRun is the flag --dry-run.
+	// DryRun is the value of --dry-run.
 	DryRun bool
 
 	print *genericclioptions.PrintFlags
 }
 
-// AddOutput adds the flags of OpenShift 3 for formats and dry runs to a command.
+// AddOutput adds the flags of OpenShift 3 for output formats and dry runs to a command.
 func AddOutput(command *cobra.Command) *Output {
 	o := &Output{print: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)}
 	o.print.AddFlags(command)
@@ -28,8 +28,8 @@ func AddOutput(command *cobra.Command) *Output {
 	return o
 }
 
-// AddOldPrintFlags adds the flags that every printing command of OpenShift 3 accepts. They concern
-// tables, which the command doesn't print, so they have no effect, as in OpenShift 3.
+// AddOldPrintFlags adds the hidden flags that every OpenShift 3 command with -o accepts, such as
+// --show-labels, unless the command already defines them. They have no effect.
 func AddOldPrintFlags(command *cobra.Command) {
 	flags := command.Flags()
 	for _, name := range []string{"no-headers", "show-labels"} {
@@ -53,8 +53,8 @@ func AddOldPrintFlags(command *cobra.Command) {
 	}
 }
 
-// AddPrintFlagsWithoutEffect adds the flags for formats to a command that prints no objects,
-// because OpenShift 3 accepts them there.
+// AddPrintFlagsWithoutEffect adds the output flags to a command that prints no objects, because
+// OpenShift 3's command accepts them. They have no effect.
 func AddPrintFlagsWithoutEffect(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringP("output", "o", "", "No effect: the command prints no objects.")
@@ -66,12 +66,12 @@ func AddPrintFlagsWithoutEffect(command *cobra.Command) {
 	AddOldPrintFlags(command)
 }
 
-// Set reports whether the user chose a format. Then the command prints objects and changes nothing.
+// Set reports whether -o is set. The command then prints objects and changes nothing.
 func (o *Output) Set() bool {
 	return o.print.OutputFlagSpecified != nil && o.print.OutputFlagSpecified()
 }
 
-// Print prints an object in the chosen format.
+// Print prints an object in the format that -o selects.
 func (o *Output) Print(streams genericiooptions.IOStreams, object runtime.Object) error {
 	printer, err := o.print.ToPrinter()
 	if err != nil {
@@ -80,7 +80,7 @@ func (o *Output) Print(streams genericiooptions.IOStreams, object runtime.Object
 	return printer.PrintObj(object, streams.Out)
 }
 
-// Suffix is what the message about a dry run ends with.
+// Suffix returns the suffix of messages about a dry run, or "" otherwise.
 func (o *Output) Suffix() string {
 	if o.DryRun {
 		return " (dry run)"
@@ -88,10 +88,10 @@ func (o *Output) Suffix() string {
 	return ""
 }
 
-// dryRun accepts the values of OpenShift 3's flag and of kubectl's.
+// dryRun is a flag value that accepts the values of OpenShift 3's --dry-run and of kubectl's.
 type dryRun struct{ value *bool }
 
-// String returns the value.
+// String returns "true" or "false".
 func (d dryRun) String() string {
 	if d.value == nil || !*d.value {
 		return "false"
@@ -99,7 +99,7 @@ func (d dryRun) String() string {
 	return "true"
 }
 
-// Set reads a value.
+// Set parses a value.
 func (d dryRun) Set(text string) error {
 	switch text {
 	case "true", "client", "server":
@@ -112,5 +112,5 @@ func (d dryRun) Set(text string) error {
 	return nil
 }
 
-// Type is the name of the flag's type in help texts.
+// Type returns the name of the flag's type for help texts.
 func (d dryRun) Type() string { return "bool" }

@@ -7,7 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// RouteURL returns the URL of a route: that of a router that admits it, else the requested one.
+// RouteURL returns the URL of a route, with the host that a router admits, or else the requested
+// host.
 func RouteURL(route *routev1.Route) string {
 	host, scheme := route.Spec.Host, "http"
 	for _, ingress := range route.Status.Ingress {

@@ -30,10 +30,10 @@ type observation struct {
 	informer   cache.SharedIndexInformer
 	namespaced bool
 	templates  []printers.ResourcePrinter
-	numbers    *numbers
+	metrics    *metrics
 
 	each, remove, names          []string // commands
-	arguments                    []string // templates of the command line
+	arguments                    []string // templates of arguments of the command
 	selector, output             string
 	everywhere, strict           bool
 	typeVariable, objectVariable string
@@ -46,9 +46,9 @@ type observation struct {
 	failures                     int
 }
 
-// New returns the command.
+// New returns `oc observe`.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
-	o := &observation{IOStreams: streams, numbers: newNumbers()}
+	o := &observation{IOStreams: streams, metrics: newMetrics()}
 	command := &cobra.Command{
 		Use:   "observe RESOURCE [-- COMMAND...]",
 		Short: "Observe changes to resources and react to them",
@@ -73,7 +73,7 @@ Metrics are served at /metrics of --listen-addr. /healthz reports whether all ob
 	}
 	flags := command.Flags()
 	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "Observe the objects of all projects.")
-	flags.StringVarP(&o.selector, "selector", "l", "", "Labels of the objects.")
+	flags.StringVarP(&o.selector, "selector", "l", "", "Selector (label query) to filter on.")
 	flags.StringArrayVarP(&o.remove, "delete", "d", nil, "Command for deleted objects. Repeat the flag for each argument of the command.")
 	flags.StringArrayVar(&o.names, "names", nil, "Command that lists known names. Repeat the flag for each argument of the command.")
 	flags.StringArrayVarP(&o.arguments, "argument", "a", nil, "Template for an argument of the command.")
@@ -87,7 +87,7 @@ Metrics are served at /metrics of --listen-addr. /healthz reports whether all ob
 	flags.BoolVar(&o.once, "once", false, "Exit when all existing objects were observed once.")
 	flags.DurationVar(&o.exitAfter, "exit-after", 0, "Exit after this time.")
 	flags.DurationVar(&o.resync, "resync-period", 0, "Run the command for all objects again at this interval.")
-	flags.StringVar(&o.listenAddress, "listen-addr", ":11251", "Address of metrics and health. Empty for none.")
+	flags.StringVar(&o.listenAddress, "listen-addr", ":11251", "Address on which /metrics and /healthz are served. If empty, they are not served.")
 	flags.BoolVar(&o.printMetrics, "print-metrics-on-exit", false, "Write the metrics to standard error at the end.")
 	flags.BoolVar(&o.quiet, "no-headers", false, "Do not print changes before the command runs.")
 	return command
@@ -133,7 +133,7 @@ func (o *observation) template(text string) (printers.ResourcePrinter, error) {
 	return printer, err
 }
 
-// connect resolves the resource.
+// connect resolves the resource and creates the informer.
 func (o *observation) connect(factory util.Factory, name string) error {
 	mapper, err := factory.ToRESTMapper()
 	if err != nil {
@@ -168,14 +168,22 @@ func (o *observation) connect(factory util.Factory, name string) error {
 	return nil
 }
 
-// values returns the arguments that the templates produce for an object.
+// noValue is what a Go template prints for a missing field.
+const noValue = "<no value>"
+
+// values returns the arguments that the templates produce for an object. An argument that consists
+// of a missing field is empty.
 func (o *observation) values(object runtime.Object) (all []string, err error) {
 	for i, template := range o.templates {
 		var text bytes.Buffer
 		if err := template.PrintObj(object, &text); err != nil {
 			return nil, fmt.Errorf("evaluate argument %q: %w", o.arguments[i], err)
 		}
-		all = append(all, text.String())
+		value := text.String()
+		if value == noValue {
+			value = ""
+		}
+		all = append(all, value)
 	}
 	return all, nil
 }

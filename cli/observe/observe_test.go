@@ -21,7 +21,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// listener is an output that calls back when it has seen a text, once for each.
+// listener is an output. The first time that the output contains a key of actions, it calls the
+// function.
 type listener struct {
 	mutex   sync.Mutex
 	text    strings.Builder
@@ -54,13 +55,14 @@ func configMap(name string) *unstructured.Unstructured {
 	return object
 }
 
-// observing is an observation of two ConfigMaps, a and b.
+// observing returns an observation of the ConfigMaps a and b that writes to out, and a client for
+// them.
 func observing(t *testing.T, out io.Writer) (*observation, dynamic.ResourceInterface) {
 	t.Helper()
 	client := fake.NewSimpleDynamicClient(scheme.Scheme, configMap("a"), configMap("b"))
 	resource := corev1.SchemeGroupVersion.WithResource("configmaps")
 	o := &observation{
-		IOStreams: genericiooptions.IOStreams{Out: out, ErrOut: out}, numbers: newNumbers(), namespaced: true, quiet: true, maximumErrors: 3, output: "jsonpath",
+		IOStreams: genericiooptions.IOStreams{Out: out, ErrOut: out}, metrics: newMetrics(), namespaced: true, quiet: true, maximumErrors: 3, output: "jsonpath",
 		informer: dynamicinformer.NewFilteredDynamicInformer(client, resource, "shop", 0, cache.Indexers{}, nil).Informer(),
 	}
 	return o, client.Resource(resource).Namespace("shop")
@@ -139,6 +141,36 @@ func TestObserveEndsAfterTooManyErrors(t *testing.T) {
 	err := o.run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "error limit of 2") || strings.Count(out.String(), "once\n") != 4 {
 		t.Errorf("%v, prints %s", err, out.String())
+	}
+}
+
+func TestMissingFieldIsEmptyOrEndsStrictObservation(t *testing.T) {
+	for _, tt := range []struct {
+		output, argument string
+		strict           bool
+		want, fails      string
+	}{
+		{output: "jsonpath", argument: "{.missing}", want: "[]\n[]\n"},
+		{output: "go-template", argument: "{{.missing}}", want: "[]\n[]\n"},
+		{output: "jsonpath", argument: "{.missing}", strict: true, fails: "missing is not found"},
+		{output: "go-template", argument: "{{.missing}}", strict: true, fails: `no entry for key "missing"`},
+	} {
+		t.Run(fmt.Sprintf("%s, strict %t", tt.output, tt.strict), func(t *testing.T) {
+			var out listener
+			o, _ := observing(t, &out)
+			o.once, o.strict, o.output, o.arguments = true, tt.strict, tt.output, []string{tt.argument}
+			o.each = []string{"sh", "-c", `echo "[$3]"`, "sh"}
+			if err := o.validate([]string{"configmaps"}); err != nil {
+				t.Fatal(err)
+			}
+			err := o.run(t.Context())
+			if tt.fails == "" && err != nil || tt.fails != "" && (err == nil || !strings.Contains(err.Error(), tt.fails)) {
+				t.Errorf("got error %v, want %q", err, tt.fails)
+			}
+			if out.String() != tt.want {
+				t.Errorf("prints %q, want %q", out.String(), tt.want)
+			}
+		})
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// The types of changes.
+// Types of changes.
 const (
 	synced  = "Sync"
 	added   = "Added"
@@ -25,16 +25,17 @@ const (
 	deleted = "Deleted"
 )
 
-// change is a change of an object.
+// change is a change of one object.
 type change struct {
 	kind   string
 	object *unstructured.Unstructured
 }
 
-// errDone ends an observation that is complete.
+// errDone ends an observation without an error.
 var errDone = errors.New("done")
 
-// run observes until ctx or the time ends, or until there are too many errors.
+// run observes until ctx ends, --exit-after has elapsed, --once is complete, or there are too many
+// errors.
 func (o *observation) run(ctx context.Context) error {
 	ready := make(chan struct{})
 	work, ctx := errgroup.WithContext(ctx)
@@ -43,7 +44,7 @@ func (o *observation) run(ctx context.Context) error {
 		return err
 	}
 	if o.listenAddress != "" {
-		serve, err := o.numbers.listen(o.listenAddress, ready)
+		serve, err := o.metrics.listen(o.listenAddress, ready)
 		if err != nil {
 			return err
 		}
@@ -60,7 +61,7 @@ func (o *observation) run(ctx context.Context) error {
 	work.Go(func() error { return o.loop(ctx, changes, problems, initial, ready) })
 	err = work.Wait()
 	if o.printMetrics {
-		err = errors.Join(err, o.numbers.print(o.ErrOut))
+		err = errors.Join(err, o.metrics.print(o.ErrOut))
 	}
 	if !errors.Is(err, errDone) {
 		return err
@@ -68,7 +69,7 @@ func (o *observation) run(ctx context.Context) error {
 	return nil
 }
 
-// subscribe returns the changes after the first list, and errors of list requests.
+// subscribe returns the changes after the initial list, and the errors of list and watch requests.
 func (o *observation) subscribe(ctx context.Context) (<-chan change, <-chan error, error) {
 	changes, problems := make(chan change), make(chan error)
 	send := func(kind string, object any) {
@@ -100,8 +101,8 @@ func (o *observation) subscribe(ctx context.Context) (<-chan change, <-chan erro
 	return changes, problems, errors.Join(err, watch)
 }
 
-// loop runs one command after the other. listed is closed when the first list is complete. Then
-// loop closes ready.
+// loop handles one change after another. initial is closed when the initial list is complete; loop
+// then closes ready and handles all objects.
 func (o *observation) loop(ctx context.Context, changes <-chan change, problems <-chan error, initial <-chan struct{}, ready chan<- struct{}) error {
 	var end, resync <-chan time.Time
 	if o.exitAfter > 0 {
@@ -141,7 +142,8 @@ func (o *observation) loop(ctx context.Context, changes <-chan change, problems 
 	}
 }
 
-// all handles all objects, and known objects that were deleted.
+// all handles all existing objects, and the deletion of objects that --names prints but no longer
+// exist.
 func (o *observation) all(ctx context.Context) error {
 	o.say("Sync started")
 	store := o.informer.GetStore()
@@ -183,7 +185,7 @@ func (o *observation) all(ctx context.Context) error {
 	return nil
 }
 
-// knownNames returns the output of the command for known names.
+// knownNames runs the command in --names and returns the names that it prints.
 func (o *observation) knownNames(ctx context.Context) (names []string, err error) {
 	var out []byte
 	err = o.retried(func() error {
@@ -191,15 +193,15 @@ func (o *observation) knownNames(ctx context.Context) (names []string, err error
 		command.Stderr = o.ErrOut
 		started := time.Now()
 		out, err = command.Output()
-		o.numbers.listed(time.Since(started), command.ProcessState.ExitCode())
+		o.metrics.listed(time.Since(started), command.ProcessState.ExitCode())
 		return err
 	})
 	return strings.Fields(string(out)), err
 }
 
-// handle runs the command for a change. A failure is an error only if it exceeds the limit.
+// handle runs the command for a change. It returns an error only if there are too many failures.
 func (o *observation) handle(ctx context.Context, item change) error {
-	o.numbers.observed.WithLabelValues(item.kind).Inc()
+	o.metrics.observed.WithLabelValues(item.kind).Inc()
 	words := slices.Clone(o.each)
 	if item.kind == deleted {
 		words = slices.Clone(o.remove)
@@ -212,7 +214,7 @@ func (o *observation) handle(ctx context.Context, item change) error {
 	if item.kind != deleted {
 		values, err := o.values(item.object)
 		if err != nil {
-			return o.count(err)
+			return err // the template fails for the next object, too
 		}
 		words = append(words, values...)
 	}
@@ -236,7 +238,7 @@ func (o *observation) handle(ctx context.Context, item change) error {
 		command.Env, command.Stdout, command.Stderr = environment, o.Out, o.ErrOut
 		started := time.Now()
 		err := command.Run()
-		o.numbers.executed(item.kind, time.Since(started), command.ProcessState.ExitCode())
+		o.metrics.executed(item.kind, time.Since(started), command.ProcessState.ExitCode())
 		return err
 	})
 	if err != nil && ctx.Err() == nil {
@@ -245,7 +247,7 @@ func (o *observation) handle(ctx context.Context, item change) error {
 	return nil
 }
 
-// retried runs a command again if it exits with the configured code.
+// retried calls run again, up to --retry-count times, while it exits with --retry-on-exit-code.
 func (o *observation) retried(run func() error) error {
 	for tries := 0; ; tries++ {
 		err := run()
@@ -259,7 +261,7 @@ func (o *observation) retried(run func() error) error {
 	}
 }
 
-// count counts an error, and returns it if there are too many.
+// count counts and prints an error. It returns an error if the maximum number is reached.
 func (o *observation) count(err error) error {
 	fmt.Fprintf(o.ErrOut, "error: %v\n", err)
 	if o.failures++; o.maximumErrors >= 0 && o.failures >= o.maximumErrors {
@@ -268,14 +270,15 @@ func (o *observation) count(err error) error {
 	return nil
 }
 
-// say prints a change.
+// say prints a comment line with the time, unless --no-headers is set.
 func (o *observation) say(text string) {
 	if !o.quiet {
 		fmt.Fprintf(o.Out, "# %s %s\n", time.Now().Format(time.RFC3339), text)
 	}
 }
 
-// line returns a quoted command line, so that nothing in an object controls a terminal.
+// line returns a command line in which special characters are quoted, so that no object can control
+// the terminal.
 func line(words []string) string {
 	var all []string
 	for _, word := range words {

@@ -1,8 +1,8 @@
-// Package plugin runs plug-ins that a file plugin.yaml describes: `oc plugin NAME`. OpenShift 3.11
-// documents this form. Programs in PATH that are named oc-NAME or kubectl-NAME are plug-ins too;
-// package cli runs those.
+// Package plugin contains `oc plugin NAME`, which runs plugins that a file plugin.yaml describes.
+// OpenShift 3.11 documents this form. Programs in PATH whose names are oc-NAME or kubectl-NAME are
+// plugins, too; package cli runs them.
 //
-// Descriptors are in the directories of KUBECTL_PLUGINS_PATH, or else in ~/.kube/plugins.
+// Descriptors are in the directories in KUBECTL_PLUGINS_PATH, or else in ~/.kube/plugins.
 package plugin
 
 import (
@@ -22,10 +22,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// fileName is the name of descriptors.
+// fileName is the file name of descriptors.
 const fileName = "plugin.yaml"
 
-// descriptor describes a plug-in or one of its commands.
+// descriptor describes a plugin or one of its subcommands.
 type descriptor struct {
 	Name      string       `json:"name"`
 	ShortDesc string       `json:"shortDesc"`
@@ -35,10 +35,10 @@ type descriptor struct {
 	Flags     []flag       `json:"flags"`
 	Tree      []descriptor `json:"tree"`
 
-	dir string // of the file
+	dir string // directory of the descriptor
 }
 
-// flag is a flag of a plug-in. Its value is a text.
+// flag is a flag of a plugin. Its value is a string.
 type flag struct {
 	Name      string `json:"name"`
 	Shorthand string `json:"shorthand"`
@@ -46,7 +46,7 @@ type flag struct {
 	DefValue  string `json:"defValue"`
 }
 
-// AddTo adds the plug-ins of this user to `oc plugin`. Without plug-ins the command fails.
+// AddTo adds the user's plugins to `oc plugin`. Without plugins, that command fails.
 func AddTo(parent *cobra.Command, factory util.Factory, streams genericiooptions.IOStreams) {
 	parent.Short = "Runs a command-line plugin"
 	count := 0
@@ -59,13 +59,13 @@ func AddTo(parent *cobra.Command, factory util.Factory, streams genericiooptions
 	run := parent.Run
 	parent.Run = func(command *cobra.Command, args []string) {
 		if count == 0 && len(args) == 0 {
-			util.CheckErr(errors.New("no plugins installed. To list programs in PATH that are plug-ins, run: oc plugin list"))
+			util.CheckErr(errors.New("no plugins installed. To list programs in PATH that are plugins, run: oc plugin list"))
 		}
 		run(command, args)
 	}
 }
 
-// directories returns the directories of plug-ins.
+// directories returns the directories in which to look for plugins.
 func directories() []string {
 	if paths := os.Getenv("KUBECTL_PLUGINS_PATH"); paths != "" {
 		return filepath.SplitList(paths)
@@ -73,17 +73,17 @@ func directories() []string {
 	return []string{filepath.Join(homedir.HomeDir(), ".kube", "plugins")}
 }
 
-// load returns the plug-ins below directories. A descriptor that cannot be used is skipped with a
-// warning.
+// load returns the plugins below directories. It prints a warning for an invalid descriptor and
+// skips it.
 func load(dirs []string, streams genericiooptions.IOStreams) (all []descriptor) {
 	for _, dir := range dirs {
 		_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.Name() != fileName {
-				return nil // a directory that doesn't exist has no plug-ins
+				return nil // a directory that doesn't exist has no plugins
 			}
 			descriptor, err := read(path)
 			if err != nil {
-				fmt.Fprintf(streams.ErrOut, "Warning: skip plug-in %q: %v\n", path, err)
+				fmt.Fprintf(streams.ErrOut, "Warning: skip plugin %q: %v\n", path, err)
 				return nil
 			}
 			all = append(all, descriptor)
@@ -93,7 +93,7 @@ func load(dirs []string, streams genericiooptions.IOStreams) (all []descriptor) 
 	return all
 }
 
-// read reads a descriptor.
+// read reads and checks a descriptor.
 func read(path string) (item descriptor, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -109,7 +109,7 @@ func read(path string) (item descriptor, err error) {
 	return item, err
 }
 
-// check returns an error for a descriptor that cannot be a command.
+// check returns an error if the descriptor or one of its subcommands is invalid.
 func (d descriptor) check() error {
 	switch {
 	case d.Name == "" || strings.ContainsAny(d.Name, " \t\n/"):
@@ -127,7 +127,7 @@ func (d descriptor) check() error {
 	return nil
 }
 
-// command returns the command of a plug-in.
+// command returns the cobra command of a plugin.
 func (d descriptor) command(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{Use: d.Name, Short: d.ShortDesc, Long: d.LongDesc, Example: d.Example, Run: util.DefaultSubCommandRun(streams.ErrOut)}
 	for _, flag := range d.Flags {
@@ -149,7 +149,7 @@ func (d descriptor) command(factory util.Factory, streams genericiooptions.IOStr
 	return command
 }
 
-// run runs the program of a plug-in in its directory.
+// run runs the program of a plugin in the directory of its descriptor.
 func (d descriptor) run(command *cobra.Command, args []string, namespace string, streams genericiooptions.IOStreams) error {
 	words := strings.Fields(d.Command)
 	program := exec.CommandContext(command.Context(), words[0], append(words[1:], args...)...)
@@ -159,7 +159,7 @@ func (d descriptor) run(command *cobra.Command, args []string, namespace string,
 	return program.Run()
 }
 
-// environment returns the variables of a plug-in, with the names of OpenShift 3.11.
+// environment returns the environment variables of a plugin, named as in OpenShift 3.11.
 func (d descriptor) environment(command *cobra.Command, namespace string) (all []string) {
 	set := func(name, value string) { all = append(all, "KUBECTL_PLUGINS_"+name+"="+value) }
 	if caller, err := os.Executable(); err == nil {

@@ -29,7 +29,7 @@ func TestPluginsAreReadFromDescriptors(t *testing.T) {
 	streams, _, _, warnings := genericiooptions.NewTestIOStreams()
 	all := load([]string{dir, "/nonexistent"}, streams)
 	if len(all) != 1 || all[0].Name != "tree" || all[0].dir != dir+"/tree" {
-		t.Fatalf("plug-ins %+v", all)
+		t.Fatalf("plugins %+v", all)
 	}
 	for _, want := range []string{"command and tree are missing", `the name "../bad" is not valid`} {
 		if !strings.Contains(warnings.String(), want) {

@@ -18,9 +18,9 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// Teach makes the commands that find the pod of an object, such as exec, attach, rsh and
-// port-forward, support routes and builds. Call it once, at the start of the process.
-func Teach() error {
+// Register adds support for routes and builds to the commands that look for the pod of an object,
+// such as exec, attach, rsh and port-forward. Call it once, at the start of the process.
+func Register() error {
 	// `port-forward` decodes objects with client-go's scheme, other commands with kubectl's.
 	err := errors.Join(routev1.Install(scheme.Scheme), routev1.Install(clientscheme.Scheme), buildv1.Install(scheme.Scheme), buildv1.Install(clientscheme.Scheme))
 	if err != nil {
@@ -41,7 +41,7 @@ func Teach() error {
 		if err != nil {
 			return nil, err
 		}
-		// Kubectl passes no context. Its own requests here have none, either.
+		// kubectl passes no context, and its requests here use none either.
 		behind, err := podOwner(context.Background(), client, object)
 		if err != nil {
 			return nil, err
@@ -51,7 +51,7 @@ func Teach() error {
 	return nil
 }
 
-// podOwner returns the pod of a build, or the service of a route.
+// podOwner returns the pod of a build, or the service of a route, which selects the pods.
 func podOwner(ctx context.Context, client coreclient.CoreV1Interface, object runtime.Object) (runtime.Object, error) {
 	if route, ok := object.(*routev1.Route); ok {
 		return client.Services(route.Namespace).Get(ctx, route.Spec.To.Name, metav1.GetOptions{})

@@ -7,8 +7,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// NewExec returns `oc exec`: kubectl's command, which here also accepts a command without a
-// preceding --, as in OpenShift 3.
+// NewExec returns `oc exec`: kubectl's command, which as in OpenShift 3 also accepts a command that
+// does not follow --.
 func NewExec(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := kubectlexec.NewCmdExec(factory, streams)
 	command.PreRun = func(command *cobra.Command, args []string) {

@@ -10,10 +10,10 @@ import (
 	"github.com/slipway-platform/slipway/cli/deploymentconfig"
 )
 
-// NewLogs returns `oc logs`: kubectl's command, which here also supports deployments and builds.
+// NewLogs returns `oc logs`: kubectl's command with support for deployment configs and builds.
 func NewLogs(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command, options, version := logs.NewCmdLogs(factory, streams), logs.NewLogsOptions(streams), int64(0)
-	command.ResetFlags() // the options of kubectl's command contain them
+	command.ResetFlags() // options.AddFlags adds them again
 	options.AddFlags(command)
 	command.Flags().Int64Var(&version, "version", 0, "Number of the deployment of a deployment config, or of the build of a build config. The default is the latest.")
 	command.Run = func(command *cobra.Command, args []string) {

@@ -15,14 +15,14 @@ import (
 	"k8s.io/kubectl/pkg/util/term"
 )
 
-// defaultShell is the shell of `oc rsh`. Nearly every image has it.
+// defaultShell is the default of --shell. Nearly every image contains it.
 const defaultShell = "/bin/sh"
 
 // shell contains the state of `oc rsh`.
 type shell struct {
 	program      string
 	seconds      int
-	force, plain bool // with or without a terminal
+	force, plain bool // --tty and --no-tty
 }
 
 // NewRsh returns `oc rsh`.
@@ -53,7 +53,7 @@ The command gets a terminal if oc rsh has one.`,
 	}
 	flags := command.Flags()
 	flags.SetInterspersed(false)
-	util.AddPodRunningTimeoutFlag(command, time.Minute) // kubectl's part reads it; --timeout is ours
+	util.AddPodRunningTimeoutFlag(command, time.Minute) // kubectl's code reads it; users set --timeout
 	util.CheckErr(flags.MarkHidden("pod-running-timeout"))
 	util.AddContainerVarFlags(command, &options.ContainerName, "")
 	flags.StringVar(&s.program, "shell", defaultShell, "Path of the shell in the container.")
@@ -75,13 +75,13 @@ func (s *shell) validate() error {
 	return nil
 }
 
-// terminal reports whether to use a terminal. here reports whether oc rsh has one.
+// terminal reports whether to use a terminal. local reports whether oc rsh itself has one.
 func (s *shell) terminal(local bool) bool {
 	return s.force || local && !s.plain
 }
 
-// command returns the command in the container. The default shell gets the type of the terminal,
-// which containers do not have.
+// command returns the command to run in the container. The default shell gets the type of the local
+// terminal in TERM.
 func (s *shell) command(words []string, terminal string) []string {
 	if len(words) > 0 && words[0] == "--" {
 		words = words[1:]

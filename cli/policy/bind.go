@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// bind is a command that binds a role, or removes subjects from its bindings.
+// bind is the state of a command that binds a role, or that removes subjects from its bindings.
 type bind struct {
 	binder
 	factory       util.Factory
@@ -34,7 +34,7 @@ type bind struct {
 	output        *objects.Output
 }
 
-// newBind returns one of the commands that bind a role or remove subjects from its bindings.
+// newBind returns a command that binds a role, or removes subjects from its bindings.
 func newBind(factory util.Factory, streams genericiooptions.IOStreams, name, subject string, cluster, add bool) *cobra.Command {
 	b := &bind{factory: factory, streams: streams, subject: subject, cluster: cluster, grow: add}
 	command := &cobra.Command{
@@ -72,7 +72,7 @@ func bindShort(subject string, cluster, add bool) string {
 	return verb + " " + subject + "s " + scope
 }
 
-// complete reads the arguments.
+// complete checks the arguments, and sets the role, its namespace and the subjects.
 func (b *bind) complete(args []string) error {
 	namespace, _, err := b.factory.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -110,7 +110,7 @@ func (b *bind) complete(args []string) error {
 	return nil
 }
 
-// accountNames returns the users that service accounts of a namespace are.
+// accountNames returns the user names of service accounts in a namespace.
 func accountNames(namespace string, accounts []string) (users []string, err error) {
 	for _, name := range accounts {
 		if strings.HasPrefix(name, serviceaccount.ServiceAccountUsernamePrefix) {
@@ -124,7 +124,7 @@ func accountNames(namespace string, accounts []string) (users []string, err erro
 	return users, nil
 }
 
-// run changes the bindings, or prints them as they would be.
+// run changes the bindings, or with -o prints the bindings that would result.
 func (b *bind) run(ctx context.Context) error {
 	change := b.remove
 	if b.grow {
@@ -161,7 +161,7 @@ func (b *bind) run(ctx context.Context) error {
 	return nil
 }
 
-// print prints one binding, or after a removal a list.
+// print prints the binding, or after a removal the list of bindings.
 func (b *bind) print(changes []change) error {
 	if b.grow {
 		return b.output.Print(b.streams, changes[0].object(b.namespace))
@@ -169,7 +169,7 @@ func (b *bind) print(changes []change) error {
 	return b.output.Print(b.streams, listOf(changes, b.namespace))
 }
 
-// warnOfMissing warns of a role and of subjects that don't exist. They can be created later.
+// warnOfMissing warns if the role or a new subject does not exist. Both can be created later.
 func (b *bind) warnOfMissing(ctx context.Context, changes []change) {
 	warn := func(kind, name string, err error) {
 		if apierrors.IsNotFound(err) {
@@ -204,8 +204,8 @@ func (b *bind) warnOfMissing(ctx context.Context, changes []change) {
 	}
 }
 
-// warnOfReconciliation warns of changes to default bindings, which the next start of the control
-// plane reverts.
+// warnOfReconciliation warns about removals from default bindings, which the next start of the
+// control plane reverts.
 func (b *bind) warnOfReconciliation(changes []change) {
 	kind := "rolebinding"
 	if b.cluster {

@@ -18,20 +18,21 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// errNoTarget means that no binding of a role has one of the subjects.
+// errNoTarget means that no binding of the role contains one of the subjects.
 var errNoTarget = errors.New("unable to find target")
 
-// binder adds subjects to bindings of a role, or removes them.
+// binder adds subjects to bindings of a role, or removes them from bindings.
 type binder struct {
 	client        rbacclient.RbacV1Interface
 	namespace     string // empty for the whole cluster
-	role          string // empty for every role, when subjects are removed
-	local         bool   // the role is one of the namespace
-	binding       string // the binding to use; empty to find or create one
+	role          string // empty to remove subjects from the bindings of every role
+	local         bool   // the role is a Role in the namespace, not a ClusterRole
+	binding       string // name of the binding; empty to find or create one
 	users, groups []string
 }
 
-// subjects returns the users and groups as subjects of bindings.
+// subjects returns the users and groups as subjects. A service account's user name becomes a
+// ServiceAccount.
 func (b *binder) subjects() (subjects []rbacv1.Subject) {
 	for _, name := range b.users {
 		if namespace, account, err := serviceaccount.SplitUsername(name); err == nil {
@@ -54,17 +55,18 @@ func (b *binder) ref() rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: b.role}
 }
 
-// change is a binding of either scope with its desired content.
+// change is a RoleBinding or ClusterRoleBinding with its desired content.
 type change struct {
 	metav1.ObjectMeta
 	ref      rbacv1.RoleRef
 	subjects []rbacv1.Subject
 	exists   bool
-	// additions are the subjects that the binding gets, removals those that it loses.
+	// additions are the subjects that the change adds to the binding, removals those that it removes.
 	additions, removals []rbacv1.Subject
 }
 
-// object returns the binding for printers and requests.
+// object returns the API object to print or send: a ClusterRoleBinding if namespace is empty,
+// otherwise a RoleBinding.
 func (c change) object(namespace string) runtime.Object {
 	if namespace == "" {
 		return &rbacv1.ClusterRoleBinding{ObjectMeta: c.ObjectMeta, RoleRef: c.ref, Subjects: c.subjects}
@@ -72,7 +74,7 @@ func (c change) object(namespace string) runtime.Object {
 	return &rbacv1.RoleBinding{ObjectMeta: c.ObjectMeta, RoleRef: c.ref, Subjects: c.subjects}
 }
 
-// listOf returns changed bindings as a list.
+// listOf returns the changed bindings as a list for printers.
 func listOf(changes []change, namespace string) *corev1.List {
 	var all []runtime.Object
 	for _, change := range changes {
@@ -87,7 +89,8 @@ func listOf(changes []change, namespace string) *corev1.List {
 	return objects.ListOf(all)
 }
 
-// list returns the bindings of the namespace or of the cluster.
+// list returns the bindings in the namespace, or the cluster role bindings if there is no
+// namespace.
 func (b *binder) list(ctx context.Context) (all []change, err error) {
 	if b.namespace == "" {
 		list, err := b.client.ClusterRoleBindings().List(ctx, metav1.ListOptions{})
@@ -109,9 +112,10 @@ func (b *binder) list(ctx context.Context) (all []change, err error) {
 	return all, nil
 }
 
-// add returns the binding with the role and the subjects: the binding of the given name, or else a
-// binding of the role that has all subjects, or else a new one. A new binding is named after the
-// role, and numbered if the name is taken (admin, admin-0), as in OpenShift 3.
+// add returns the changed bindings that give the subjects the role: the named binding, or a binding
+// of the role that has all subjects, or else a new binding for the missing subjects. As in
+// OpenShift 3, a new binding is named after the role, and numbered if that name is in use (admin,
+// admin-0).
 func (b *binder) add(ctx context.Context) ([]change, error) {
 	all, err := b.list(ctx)
 	if err != nil {
@@ -149,7 +153,8 @@ func (b *binder) add(ctx context.Context) ([]change, error) {
 	return []change{created}, nil
 }
 
-// mismatch returns the error for a binding that has another role, or a role of another kind.
+// mismatch returns the error for a binding that refers to another role, or to a role of another
+// kind.
 func mismatch(names, kinds string, item change, ref rbacv1.RoleRef) error {
 	if item.ref.Name != ref.Name {
 		return fmt.Errorf(names, item.Name, item.ref.Name, ref.Name)
@@ -157,7 +162,8 @@ func mismatch(names, kinds string, item change, ref rbacv1.RoleRef) error {
 	return fmt.Errorf(kinds, item.Name, item.ref.Kind, ref.Kind)
 }
 
-// remove returns the bindings of the role, or of every role, without the subjects.
+// remove returns the bindings of the role, or of every role, that contain a subject, without the
+// subjects.
 func (b *binder) remove(ctx context.Context) (changes []change, err error) {
 	all, err := b.list(ctx)
 	if err != nil {
@@ -192,7 +198,8 @@ func (b *binder) remove(ctx context.Context) (changes []change, err error) {
 	return changes, nil
 }
 
-// shortUsers returns the users; service accounts have the names that -z takes.
+// shortUsers returns the names of the users. For service accounts, it returns the names that -z
+// accepts.
 func (b *binder) shortUsers() (names []string) {
 	for _, name := range b.users {
 		if _, account, err := serviceaccount.SplitUsername(name); err == nil {
@@ -203,8 +210,8 @@ func (b *binder) shortUsers() (names []string) {
 	return names
 }
 
-// apply writes changed bindings. A binding without subjects is deleted unless it is a default one,
-// which the control plane would create again.
+// apply stores changed bindings. It deletes a binding without subjects, unless it is a default
+// binding, which the control plane would create again.
 func (b *binder) apply(ctx context.Context, changes []change) error {
 	for _, change := range changes {
 		if len(change.additions) == 0 && len(change.removals) == 0 {
@@ -217,7 +224,7 @@ func (b *binder) apply(ctx context.Context, changes []change) error {
 	return nil
 }
 
-// write creates, updates or deletes a binding.
+// write creates, updates or deletes one binding.
 func (b *binder) write(ctx context.Context, item change) (err error) {
 	empty := len(item.subjects) == 0 && item.Annotations[rbacv1.AutoUpdateAnnotationKey] == ""
 	switch object := item.object(b.namespace).(type) {

@@ -20,7 +20,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// canI contains the state of `can-i`.
+// canI contains the state of `oc policy can-i`.
 type canI struct {
 	client               dynamic.Interface
 	namespace            string
@@ -32,7 +32,7 @@ type canI struct {
 	action               authorizationv1.Action // without --list
 }
 
-// newCanI returns `can-i`, which checks whether a user can do something.
+// newCanI returns `can-i`, which checks whether an action is allowed.
 func newCanI(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	c := &canI{}
 	command := &cobra.Command{
@@ -98,7 +98,7 @@ func (c *canI) complete(factory util.Factory, args []string) (err error) {
 	return err
 }
 
-// run prints the rules of the user, or whether the action is allowed.
+// run prints the rules of the user (--list), or whether the action is allowed.
 func (c *canI) run(ctx context.Context, streams genericiooptions.IOStreams) (allowed bool, err error) {
 	if c.list {
 		return true, c.printRules(ctx, streams)
@@ -113,7 +113,7 @@ func (c *canI) run(ctx context.Context, streams genericiooptions.IOStreams) (all
 	return response.Allowed, nil
 }
 
-// actionOf parses a verb, a resource or path, and optionally a name.
+// actionOf parses a verb, a resource or URL path, and an optional name.
 func actionOf(factory util.Factory, args []string) (action authorizationv1.Action, err error) {
 	action.Verb = args[0]
 	if strings.HasPrefix(args[1], "/") {
@@ -132,7 +132,7 @@ func actionOf(factory util.Factory, args []string) (action authorizationv1.Actio
 		}
 		resource := schema.ParseGroupResource(name)
 		existing, err := mapper.ResourceFor(resource.WithVersion(""))
-		if err != nil { // a role can contain resources that the server does not have
+		if err != nil { // a role can refer to resources that the server does not have
 			existing = resource.WithVersion("")
 		}
 		action.Group, action.Resource = existing.Group, existing.Resource
@@ -143,7 +143,7 @@ func actionOf(factory util.Factory, args []string) (action authorizationv1.Actio
 	return action, nil
 }
 
-// check checks whether an action is allowed.
+// check reviews an action in the project, or with --all-namespaces in all projects.
 func (c *canI) check(ctx context.Context, action authorizationv1.Action) (answer authorizationv1.SubjectAccessReviewResponse, err error) {
 	if c.anyPart {
 		err = sendReview(ctx, c.client, authorizationv1.GroupVersion.WithResource("subjectaccessreviews"), "", &authorizationv1.SubjectAccessReview{
@@ -171,7 +171,7 @@ func yesOrNo(answer authorizationv1.SubjectAccessReviewResponse) string {
 	return "no"
 }
 
-// rules lists what the user can do in the project.
+// rules returns the rules that apply to the user in the project.
 func (c *canI) rules(ctx context.Context) (authorizationv1.SubjectRulesReviewStatus, error) {
 	if c.user == "" && len(c.groups) == 0 {
 		var answer authorizationv1.SelfSubjectRulesReview
@@ -212,7 +212,7 @@ func (c *canI) printRules(ctx context.Context, streams genericiooptions.IOStream
 	return nil
 }
 
-// writePolicyRules prints rules as OpenShift 3 does, in a stable order.
+// writePolicyRules prints distinct rules as OpenShift 3 does, in sorted order.
 func writePolicyRules(out io.Writer, rules []authorizationv1.PolicyRule) {
 	table := printers.GetNewTabWriter(out)
 	defer func() { _ = table.Flush() }()

@@ -1,4 +1,4 @@
-// Package policy contains `oc policy` and `oc adm policy`, which grant and review rights.
+// Package policy contains `oc policy` and `oc adm policy`, which grant and review permissions.
 package policy
 
 import (
@@ -10,7 +10,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// New returns `oc policy`, or with the commands for the whole cluster `oc adm policy`.
+// New returns `oc policy`. If administrator is true, it returns `oc adm policy`, which also has the
+// commands for the whole cluster.
 func New(factory util.Factory, streams genericiooptions.IOStreams, administrator bool) *cobra.Command {
 	policy := &cobra.Command{Use: "policy", Short: "Manage authorization policy", Run: util.DefaultSubCommandRun(streams.ErrOut)}
 	for _, subject := range []string{"user", "group"} {

@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// reconcile restores defaults of the cluster. Without confirm, it prints the changes.
+// reconcile restores defaults of the cluster. Without --confirm, it only prints the changes.
 type reconcile struct {
 	genericiooptions.IOStreams
 	print    *genericclioptions.PrintFlags
@@ -31,15 +32,15 @@ type reconcile struct {
 	excludedUsers, excludedGroups []string
 }
 
-// changed is a default that is missing or different in the cluster.
+// changed is a default object that is missing or different in the cluster.
 type changed struct {
 	object runtime.Object
-	// name is the name in messages, such as clusterrole/admin.
+	// name is the name of the object in messages, such as clusterrole/admin.
 	name string
 }
 
-// command completes a command. The command finds the changes to the defaults of the arguments, and
-// makes them if it is confirmed.
+// command adds the flags and the run function to a command. find returns the changes for the
+// arguments, and stores them if --confirm is set.
 func (r *reconcile) command(factory util.Factory, command *cobra.Command, find func(context.Context, util.Factory, []string) ([]changed, error)) *cobra.Command {
 	r.print = genericclioptions.NewPrintFlags("").WithDefaultOutput("yaml").WithTypeSetter(scheme.Scheme)
 	command.Run = func(command *cobra.Command, args []string) {
@@ -53,7 +54,16 @@ func (r *reconcile) command(factory util.Factory, command *cobra.Command, find f
 	return command
 }
 
-// skip reports a protected object.
+// reconcileClient returns a client without a limit of requests: each default is one request.
+func reconcileClient(factory util.Factory) (rbacclient.RbacV1Interface, error) {
+	config, err := factory.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	return rbacclient.NewForConfig(objects.Unlimited(config))
+}
+
+// skip reports a protected object, if --confirm is set.
 func (r *reconcile) skip(name string) {
 	if r.confirm {
 		fmt.Fprintln(r.ErrOut, "skipped: "+name)
@@ -97,11 +107,11 @@ annotation openshift.io/reconcile-protect=true or rbac.authorization.kubernetes.
   # Restore missing rules of the role admin
   oc adm policy reconcile-cluster-roles admin --confirm`,
 	}, func(ctx context.Context, factory util.Factory, names []string) ([]changed, error) {
-		client, err := factory.KubernetesClientSet()
+		client, err := reconcileClient(factory)
 		if err != nil {
 			return nil, err
 		}
-		return r.roles(ctx, client.RbacV1(), names)
+		return r.roles(ctx, client, names)
 	})
 }
 
@@ -169,11 +179,11 @@ with the annotation openshift.io/reconcile-protect=true or rbac.authorization.ku
   # Restore the bindings of the role basic-user, except for a group
   oc adm policy reconcile-cluster-role-bindings basic-user --exclude-groups=system:authenticated --confirm`,
 	}, func(ctx context.Context, factory util.Factory, names []string) ([]changed, error) {
-		client, err := factory.KubernetesClientSet()
+		client, err := reconcileClient(factory)
 		if err != nil {
 			return nil, err
 		}
-		return r.bindings(ctx, client.RbacV1(), names)
+		return r.bindings(ctx, client, names)
 	})
 	command.Flags().StringSliceVar(&r.excludedUsers, "exclude-users", nil, "Users to exclude.")
 	command.Flags().StringSliceVar(&r.excludedGroups, "exclude-groups", nil, "Groups to exclude.")
@@ -194,19 +204,23 @@ func (r *reconcile) bindings(ctx context.Context, client rbacclient.RbacV1Interf
 	if err != nil {
 		return nil, fmt.Errorf("list cluster role bindings: %w", err)
 	}
-	protected := map[string]bool{}
+	existing := map[string]*rbacv1.ClusterRoleBinding{}
 	for i := range list.Items {
-		protected[list.Items[i].Name] = policy.Protected(&list.Items[i])
+		existing[list.Items[i].Name] = &list.Items[i]
 	}
 	for i := range bindings {
 		if len(names) > 0 && !slices.Contains(names, bindings[i].RoleRef.Name) {
 			continue
 		}
-		if protected[bindings[i].Name] {
+		current := existing[bindings[i].Name]
+		if current != nil && policy.Protected(current) {
 			r.skip("clusterrolebinding/" + bindings[i].Name)
 			continue
 		}
 		bindings[i].Subjects = slices.DeleteFunc(bindings[i].Subjects, r.excluded)
+		if current != nil && current.RoleRef != bindings[i].RoleRef {
+			r.keepAdditions(&bindings[i], current)
+		}
 		options := reconciliation.ReconcileRoleBindingOptions{
 			RoleBinding: reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: &bindings[i]}, Confirm: r.confirm, RemoveExtraSubjects: !r.additive,
 			Client: reconciliation.ClusterRoleBindingClientAdapter{Client: client.ClusterRoleBindings()},
@@ -223,6 +237,28 @@ func (r *reconcile) bindings(ctx context.Context, client rbacclient.RbacV1Interf
 		changes = append(changes, changed{object, "clusterrolebinding/" + bindings[i].Name})
 	}
 	return changes, nil
+}
+
+// keepAdditions adds to a default binding what an administrator added to the current one. A binding
+// that is for another role is replaced, because a binding's role is immutable.
+func (r *reconcile) keepAdditions(binding, current *rbacv1.ClusterRoleBinding) {
+	binding.Labels, binding.Annotations = merged(current.Labels, binding.Labels), merged(current.Annotations, binding.Annotations)
+	if !r.additive {
+		return
+	}
+	for _, subject := range current.Subjects {
+		if !slices.Contains(binding.Subjects, subject) {
+			binding.Subjects = append(binding.Subjects, subject)
+		}
+	}
+}
+
+// merged returns the entries of both maps. Those of over take precedence.
+func merged(base, over map[string]string) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, base)
+	maps.Copy(all, over)
+	return all
 }
 
 func (r *reconcile) excluded(s rbacv1.Subject) bool {

@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/bootstrap/policy"
 )
 
-// damage removes parts of the default policy at random: objects, and labels, rules and subjects of
-// those that remain.
+// damage returns the default policy without some objects, chosen at random, and without some of the
+// labels, rules and subjects of the others.
 func damage(t *testing.T, random *rand.Rand) (remaining []runtime.Object) {
 	t.Helper()
 	roles, err := policy.AllRoles()
@@ -126,6 +126,33 @@ func checkBindings(t *testing.T, client *fake.Clientset) {
 		existing := got.Items[i]
 		if diff := cmp.Diff(binding.RoleRef, existing.RoleRef); diff != "" || !maps.Equal(existing.Labels, binding.Labels) || !cmp.Equal(existing.Subjects, binding.Subjects) {
 			t.Errorf("cluster role binding %s is %v", binding.Name, existing)
+		}
+	}
+}
+
+// A binding that is for another role is replaced, because its role is immutable.
+func TestReplacedBindingKeepsAdditions(t *testing.T) {
+	custom := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "custom"}
+	for _, tt := range []struct {
+		additive bool
+		want     bool
+	}{{true, true}, {false, false}} {
+		binding := rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "basic-users", Labels: map[string]string{"custom": "a"}, Annotations: map[string]string{"custom": "b"}},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-status"},
+			Subjects:   []rbacv1.Subject{custom},
+		}
+		client := fake.NewSimpleClientset(&binding)
+		r := &reconcile{confirm: true, additive: tt.additive}
+		if _, err := r.bindings(t.Context(), client.RbacV1(), []string{"basic-user"}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := client.RbacV1().ClusterRoleBindings().Get(t.Context(), "basic-users", metav1.GetOptions{})
+		if err != nil || got.RoleRef.Name != "basic-user" || got.Labels["custom"] != "a" || got.Annotations["custom"] != "b" {
+			t.Errorf("additive %t: binding %v (%v), want its role corrected and its labels and annotations kept", tt.additive, got, err)
+		}
+		if slices.Contains(got.Subjects, custom) != tt.want {
+			t.Errorf("additive %t: subjects are %v", tt.additive, got.Subjects)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	securityv1 "github.com/openshift/api/security/v1"
@@ -27,8 +28,8 @@ func newReconcileSCCs(factory util.Factory, streams genericiooptions.IOStreams) 
 		Short: "Replace cluster SCCs to match the recommended bootstrap policy",
 		Long: `Restore the default security context constraints to their state at the first start.
 
-Without --confirm, the command prints the changes. Labels and annotations stay, and so do priorities and additional users and
-groups, unless --additive-only=false is set.`,
+Without --confirm, the command prints the changes. Additional labels, annotations, users and groups stay, and so do priorities,
+unless --additive-only=false is set.`,
 		Example: `  # Print the constraints that would change
   oc adm policy reconcile-sccs
 
@@ -78,7 +79,7 @@ func (r *reconcile) constraints(ctx context.Context, client dynamic.Interface, i
 	return changes, nil
 }
 
-// apply stores constraints if the command is confirmed.
+// apply stores constraints if --confirm is set. missing means that they do not exist yet.
 func (r *reconcile) apply(ctx context.Context, resource dynamic.ResourceInterface, constraints *scc.Constraints, missing bool) error {
 	if !r.confirm {
 		return nil
@@ -95,8 +96,9 @@ func (r *reconcile) apply(ctx context.Context, resource dynamic.ResourceInterfac
 	return err
 }
 
-// merge returns the default with the metadata of the existing constraints, which can be nil. If
-// additive is true, it keeps their users, groups and priority.
+// merge returns the default constraints with the identity of the existing ones. present is nil if
+// they do not exist. If additive is true, it keeps their labels, annotations, users, groups and
+// priority.
 func merge(constraints, present *scc.Constraints, additive bool) *scc.Constraints {
 	if present == nil {
 		return constraints
@@ -104,21 +106,24 @@ func merge(constraints, present *scc.Constraints, additive bool) *scc.Constraint
 	merged := constraints.DeepCopy()
 	merged.TypeMeta = present.TypeMeta
 	merged.ObjectMeta = *present.ObjectMeta.DeepCopy()
+	if !additive {
+		merged.Labels, merged.Annotations = maps.Clone(constraints.Labels), maps.Clone(constraints.Annotations)
+		return merged
+	}
 	for key, value := range constraints.Annotations {
 		if _, has := merged.Annotations[key]; !has {
 			metav1.SetMetaDataAnnotation(&merged.ObjectMeta, key, value)
 		}
 	}
-	if additive {
-		merged.Users, merged.Groups = union(present.Users, constraints.Users), union(present.Groups, constraints.Groups)
-		if present.Priority != nil {
-			merged.Priority = present.Priority
-		}
+	merged.Users, merged.Groups = union(present.Users, constraints.Users), union(present.Groups, constraints.Groups)
+	if present.Priority != nil {
+		merged.Priority = present.Priority
 	}
 	return merged
 }
 
-// union returns the first list and the elements that only the second contains.
+// union returns the elements of both lists, without those of second that first contains. It never
+// returns nil.
 func union(first, second []string) []string {
 	all := append([]string{}, first...) // never nil, as in the defaults
 	for _, name := range second {

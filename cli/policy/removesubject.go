@@ -15,10 +15,17 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// newRemoveSubject returns `remove-user` and `remove-group`, which remove subjects from all
-// bindings of the project.
+// subjectRemover contains the state of `remove-user` and `remove-group`.
+type subjectRemover struct {
+	binder  binder
+	output  *objects.Output
+	streams genericiooptions.IOStreams
+}
+
+// newRemoveSubject returns `remove-user` or `remove-group`. It removes subjects from all role
+// bindings in the project.
 func newRemoveSubject(factory util.Factory, streams genericiooptions.IOStreams, subject string) *cobra.Command {
-	var output *objects.Output
+	r := &subjectRemover{streams: streams}
 	command := &cobra.Command{
 		Use:   "remove-" + subject + " NAME...",
 		Short: "Remove " + subject + "s from the current project",
@@ -26,25 +33,32 @@ func newRemoveSubject(factory util.Factory, streams genericiooptions.IOStreams, 
 			if len(args) == 0 {
 				util.CheckErr(fmt.Errorf("you must specify at least one argument: <%s> [%s]", subject, subject))
 			}
-			client, err := factory.KubernetesClientSet()
-			util.CheckErr(err)
-			namespace, _, err := factory.ToRawKubeConfigLoader().Namespace()
-			util.CheckErr(err)
-			b := &binder{client: client.RbacV1(), namespace: namespace}
 			if subject == "user" {
-				b.users = args
+				r.binder.users = args
 			} else {
-				b.groups = args
+				r.binder.groups = args
 			}
-			util.CheckErr(b.removeSubjects(command.Context(), output, streams))
+			util.CheckErr(r.complete(factory))
+			util.CheckErr(r.run(command.Context()))
 		},
 	}
-	output = objects.AddOutput(command)
+	r.output = objects.AddOutput(command)
 	return command
 }
 
-// removeSubjects removes the subjects from all bindings and names the roles that they lose.
-func (b *binder) removeSubjects(ctx context.Context, output *objects.Output, streams genericiooptions.IOStreams) error {
+func (r *subjectRemover) complete(factory util.Factory) error {
+	client, err := factory.KubernetesClientSet()
+	if err != nil {
+		return err
+	}
+	r.binder.client = client.RbacV1()
+	r.binder.namespace, _, err = factory.ToRawKubeConfigLoader().Namespace()
+	return err
+}
+
+// run removes the subjects from all bindings and prints the roles that they lose.
+func (r *subjectRemover) run(ctx context.Context) error {
+	b, output, streams := &r.binder, r.output, r.streams
 	changes, err := b.remove(ctx)
 	if err != nil && !errors.Is(err, errNoTarget) {
 		return err
@@ -98,7 +112,7 @@ func namesOf(subjects []rbacv1.Subject, kind string) (names []string) {
 	return slices.Compact(names)
 }
 
-// nameOf returns the name of a subject as a user or group.
+// nameOf returns the name of a subject. For a service account, it is the user name.
 func nameOf(subject rbacv1.Subject) string {
 	if subject.Kind == rbacv1.ServiceAccountKind {
 		return serviceaccount.MakeUsername(subject.Namespace, subject.Name)

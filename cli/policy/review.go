@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// sendReview creates a review and decodes the server's response into answer, a pointer. question
-// contains its apiVersion and kind. namespace is empty for a cluster-scoped review.
+// sendReview creates a review, which question contains with its API version and kind. It decodes
+// the response into answer, a pointer. namespace is empty for a cluster-scoped review.
 func sendReview(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace string, question, answer any) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(question)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// newSCC returns the commands that allow or forbid security context constraints for users or
-// groups.
+// newSCC returns a command that adds users or groups to security context constraints, or removes
+// them.
 func newSCC(factory util.Factory, streams genericiooptions.IOStreams, name, subject string, add bool) *cobra.Command {
 	c := &sccChange{factory: factory, IOStreams: streams, subject: subject, add: add}
 	short := "Remove " + subject + "s from security context constraints"
@@ -40,7 +40,7 @@ func newSCC(factory util.Factory, streams genericiooptions.IOStreams, name, subj
 	return command
 }
 
-// sccChange is one call of a command that changes who can use security context constraints.
+// sccChange contains the state of such a command.
 type sccChange struct {
 	factory util.Factory
 	genericiooptions.IOStreams
@@ -50,7 +50,7 @@ type sccChange struct {
 	output   *objects.Output
 
 	constraints string
-	names       []string // of users or groups
+	names       []string // names of users or groups
 }
 
 func (c *sccChange) validate(args []string) error {
@@ -94,7 +94,8 @@ func (c *sccChange) run(ctx context.Context) error {
 	return nil
 }
 
-// changeSCC changes the users or the groups of constraints.
+// changeSCC adds subjects to the field list of constraints, or removes them, and returns the
+// result. It stores the result only if write is true.
 func changeSCC(ctx context.Context, factory util.Factory, name, list string, subjects []string, add, write bool) (*unstructured.Unstructured, error) {
 	client, err := factory.DynamicClient()
 	if err != nil {

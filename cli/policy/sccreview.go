@@ -25,12 +25,12 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// sccReview checks which security context constraints accept pods, before the pods are created.
+// sccReview reviews which security context constraints accept the pods of objects in files.
 type sccReview struct {
 	resource.FilenameOptions
 	genericiooptions.IOStreams
 	print     *genericclioptions.PrintFlags
-	title     string // of the review, in errors
+	title     string // name of the review in errors
 	noHeaders bool
 	user      string
 	groups    []string
@@ -41,7 +41,7 @@ type sccReview struct {
 }
 
 // newSCCSubjectReview returns `scc-subject-review`, which checks whether a user or a service
-// account can create pods.
+// account can create a pod.
 func newSCCSubjectReview(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	account := ""
 	o := &sccReview{IOStreams: streams, title: "Subject Review"}
@@ -50,7 +50,7 @@ func newSCCSubjectReview(factory util.Factory, streams genericiooptions.IOStream
 		Short: "Check whether a user or a service account can create a pod",
 		Long: `Check whether a user, a group or a service account can create a pod, or the pods of a controller.
 
-Without --user, --groups and --serviceaccount, the command checks your own rights.`,
+Without --user, --groups and --serviceaccount, the command checks your own permissions.`,
 		Example: `  # Check whether you can create the pod of this file
   oc policy scc-subject-review -f pod.yaml
 
@@ -75,7 +75,7 @@ Without --user, --groups and --serviceaccount, the command checks your own right
 	return command
 }
 
-// newSCCReview returns `scc-review`, which lists the service accounts that can create pods.
+// newSCCReview returns `scc-review`, which lists the service accounts that can create a pod.
 func newSCCReview(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	o := &sccReview{IOStreams: streams, title: "Review"}
 	command := o.command(factory, &cobra.Command{
@@ -91,8 +91,9 @@ Without -z, the command checks the service account of the pod, or "default".`,
 	return command
 }
 
-// command completes a command that calls question for each object of the files. question returns
-// the object for -o and the cells of a row after the name, separated by tabs.
+// command adds flags and a run function, which calls question for each object in the files.
+// question returns the review to print with -o, and rows whose cells, separated by tabs, follow the
+// name.
 func (o *sccReview) command(factory util.Factory, command *cobra.Command, headings string,
 	question func(context.Context, corev1.PodTemplateSpec) (runtime.Object, []string, error)) *cobra.Command {
 	o.print = genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)
@@ -111,11 +112,11 @@ func (o *sccReview) command(factory util.Factory, command *cobra.Command, headin
 	return command
 }
 
-// check returns an error for flags that exclude each other.
+// check returns an error for flags that cannot be combined.
 func (o *sccReview) check(command *cobra.Command) error {
 	account, err := command.Flags().GetString("serviceaccount")
 	switch {
-	case err != nil: // scc-review takes several accounts, and no user
+	case err != nil: // scc-review accepts several accounts and has no --user
 		return nil
 	case account != "" && o.user != "":
 		return util.UsageErrorf(command, "--user and --serviceaccount are mutually exclusive")
@@ -171,10 +172,10 @@ func writeRows(out io.Writer, name string, rows []string) {
 	}
 }
 
-// goField matches a field in Go's spelling, such as the AllowedBy of {.status.AllowedBy.name}.
+// goField matches a field in Go's spelling, such as .AllowedBy in {.status.AllowedBy.name}.
 var goField = regexp.MustCompile(`\.[A-Z]`)
 
-// printObject prints a review. In JSONPath, fields can also have Go's spelling, as in OpenShift 3.
+// printObject prints a review. As in OpenShift 3, JSONPath can use Go's spelling of fields.
 func (o *sccReview) printObject(object runtime.Object) error {
 	if strings.HasPrefix(*o.print.OutputFormat, "jsonpath=") {
 		*o.print.OutputFormat = goField.ReplaceAllStringFunc(*o.print.OutputFormat, strings.ToLower)
@@ -186,7 +187,8 @@ func (o *sccReview) printObject(object runtime.Object) error {
 	return printer.PrintObj(object, o.Out)
 }
 
-// subject checks a user, the service account of the template, or the current user.
+// subject reviews a pod template for the selected user, groups or service account, or else for the
+// current user.
 func (o *sccReview) subject(ctx context.Context, template corev1.PodTemplateSpec, account bool) (runtime.Object, []string, error) {
 	if o.user == "" && len(o.groups) == 0 && !account {
 		answer := &securityv1.PodSecurityPolicySelfSubjectReview{
@@ -199,7 +201,7 @@ func (o *sccReview) subject(ctx context.Context, template corev1.PodTemplateSpec
 	return o.subjectAs(ctx, template, o.user)
 }
 
-// subjectAs asks about a user and the groups.
+// subjectAs reviews a pod template for a user and the groups.
 func (o *sccReview) subjectAs(ctx context.Context, template corev1.PodTemplateSpec, user string) (runtime.Object, []string, error) {
 	answer := &securityv1.PodSecurityPolicySubjectReview{
 		TypeMeta: securityType("PodSecurityPolicySubjectReview"),
@@ -209,7 +211,7 @@ func (o *sccReview) subjectAs(ctx context.Context, template corev1.PodTemplateSp
 	return answer, []string{allowedBy(answer.Status)}, err
 }
 
-// review checks service accounts.
+// review reviews a pod template for service accounts.
 func (o *sccReview) review(ctx context.Context, template corev1.PodTemplateSpec) (runtime.Object, []string, error) {
 	answer := &securityv1.PodSecurityPolicyReview{
 		TypeMeta: securityType("PodSecurityPolicyReview"),
@@ -229,7 +231,7 @@ func securityType(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: securityv1.GroupVersion.String(), Kind: kind}
 }
 
-// none is the text if no constraints accept a pod.
+// none is printed if no constraints accept a pod.
 const none = "<none>"
 
 func allowedBy(status securityv1.PodSecurityPolicySubjectReviewStatus) string {
@@ -239,7 +241,7 @@ func allowedBy(status securityv1.PodSecurityPolicySubjectReviewStatus) string {
 	return status.AllowedBy.Name
 }
 
-// accountOf returns the name of a service account, which can also be its full user name.
+// accountOf returns the name of a service account. The argument can also be its user name.
 func accountOf(name string) string {
 	if _, account, err := serviceaccount.SplitUsername(name); err == nil {
 		return account
@@ -254,7 +256,7 @@ func accountsOf(names []string) (accounts []string) {
 	return accounts
 }
 
-// podTemplateOf returns the pod template of an object, or a template for a pod itself.
+// podTemplateOf returns the pod template of an object, or a pod as a template.
 func podTemplateOf(object *unstructured.Unstructured) (template corev1.PodTemplateSpec, err error) {
 	if object.GetKind() == "Pod" {
 		err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &template)

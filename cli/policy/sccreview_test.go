@@ -64,15 +64,18 @@ func TestReconciledConstraintsKeepAdditions(t *testing.T) {
 
 	remaining, reset := merge(constraints, present, true), merge(constraints, present, false)
 	for name, got := range map[string]*scc.Constraints{"additive": remaining, "reset": reset} {
-		if got.AllowHostNetwork || len(got.Volumes) != len(constraints.Volumes) || len(got.RequiredDropCapabilities) != len(constraints.RequiredDropCapabilities) || got.Labels["team"] != "a" {
+		if got.AllowHostNetwork || len(got.Volumes) != len(constraints.Volumes) || len(got.RequiredDropCapabilities) != len(constraints.RequiredDropCapabilities) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
 	if strings.Join(remaining.Users, " ") != "bob" || remaining.Priority != &five || strings.Join(remaining.Groups, " ") != "system:authenticated" {
 		t.Errorf("additive: users %v, groups %v, priority %v", remaining.Users, remaining.Groups, remaining.Priority)
 	}
-	if len(reset.Users) != 0 || reset.Priority != nil {
-		t.Errorf("reset: users %v, priority %v", reset.Users, reset.Priority)
+	if remaining.Labels["team"] != "a" {
+		t.Errorf("additive: labels %v", remaining.Labels)
+	}
+	if len(reset.Users) != 0 || reset.Priority != nil || len(reset.Labels) != 0 {
+		t.Errorf("reset: users %v, priority %v, labels %v", reset.Users, reset.Priority, reset.Labels)
 	}
 	if got := merge(constraints, nil, true); got != constraints {
 		t.Errorf("what is missing becomes %+v", got)

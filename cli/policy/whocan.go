@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// newWhoCan returns `who-can`, which lists who can do something to a resource.
+// newWhoCan returns `who-can`, which lists the users and groups that can perform an action.
 func newWhoCan(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	w := &whoCan{factory: factory, IOStreams: streams}
 	command := &cobra.Command{
@@ -35,7 +35,7 @@ func newWhoCan(factory util.Factory, streams genericiooptions.IOStreams) *cobra.
 	return command
 }
 
-// whoCan is one call of `who-can`.
+// whoCan contains the state of `who-can`.
 type whoCan struct {
 	factory util.Factory
 	genericiooptions.IOStreams
@@ -44,7 +44,7 @@ type whoCan struct {
 
 	namespace string // "" for all projects
 	resource  schema.GroupResource
-	action    map[string]any // the review without its kind
+	action    map[string]any // content of the review, without its kind
 	verb      string
 }
 
@@ -99,9 +99,9 @@ func (w *whoCan) run(ctx context.Context) error {
 	return nil
 }
 
-// resourceOf returns the resource that a user names: by its plural, singular or short name, with or
-// without a subresource, a version and a group (hpa.v1.autoscaling). Rights can also be about a
-// resource that the server doesn't have, so an unknown name is returned as it is.
+// resourceOf returns the resource that a user names by its plural, singular or short name,
+// optionally with a subresource, or with a version and a group (hpa.v1.autoscaling). It returns an
+// unknown name unchanged, because a role can refer to a resource that the server does not have.
 func resourceOf(mapper meta.RESTMapper, text string) schema.GroupResource {
 	name, subresource, _ := strings.Cut(text, "/")
 	versioned, grouped := schema.ParseResourceArg(name)

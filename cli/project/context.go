@@ -7,11 +7,11 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// contextInUse is the namespace and the server of a context.
+// contextInUse is the namespace and the server of the context that was selected.
 type contextInUse struct{ namespace, server string }
 
-// useContext makes a context of the kubeconfig the current one. It returns nil if the kubeconfig
-// has no context of this name.
+// useContext makes a context of the kubeconfig the current one. It returns nil and no error if
+// there is no context of this name.
 func useContext(factory util.Factory, name string) (*contextInUse, error) {
 	loader := factory.ToRawKubeConfigLoader()
 	config, err := loader.RawConfig()

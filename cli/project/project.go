@@ -3,6 +3,7 @@
 package project
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -12,14 +13,24 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
+// listOptions contains the state of `oc projects`.
+type listOptions struct {
+	out     io.Writer
+	client  dynamic.Interface
+	server  string // URL
+	current string // the current project
+	short   bool
+}
+
 // NewList returns `oc projects`, which lists the user's projects.
 func NewList(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
-	short := false
+	o := &listOptions{out: streams.Out}
 	command := &cobra.Command{
 		Use:   "projects",
 		Short: "Display existing projects",
@@ -28,29 +39,44 @@ func NewList(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Co
 			if len(args) > 0 {
 				util.CheckErr(util.UsageErrorf(command, "no arguments should be passed"))
 			}
-			config, err := factory.ToRESTConfig()
-			util.CheckErr(err)
-			client, err := factory.DynamicClient()
-			util.CheckErr(err)
-			projects, err := objects.List[projectv1.Project](command.Context(), client, projectv1.GroupVersion.WithResource("projects"), "", metav1.ListOptions{})
-			util.CheckErr(err)
-			slices.SortFunc(projects, func(a, b projectv1.Project) int { return strings.Compare(a.Name, b.Name) })
-			if short {
-				for _, project := range projects {
-					fmt.Fprintln(streams.Out, project.Name)
-				}
-				return
-			}
-			current, _, err := factory.ToRawKubeConfigLoader().Namespace()
-			util.CheckErr(err)
-			writeProjects(streams.Out, projects, current, config.Host)
+			util.CheckErr(o.complete(factory))
+			util.CheckErr(o.run(command.Context()))
 		},
 	}
-	command.Flags().BoolVarP(&short, "short", "q", false, "Print only the names.")
+	command.Flags().BoolVarP(&o.short, "short", "q", false, "Print only the names.")
 	return command
 }
 
-// writeProjects lists projects with their display names. A star marks the current one.
+func (o *listOptions) complete(factory util.Factory) error {
+	config, err := factory.ToRESTConfig()
+	if err != nil {
+		return err
+	}
+	o.server = config.Host
+	if o.client, err = factory.DynamicClient(); err != nil {
+		return err
+	}
+	o.current, _, err = factory.ToRawKubeConfigLoader().Namespace()
+	return err
+}
+
+func (o *listOptions) run(ctx context.Context) error {
+	projects, err := objects.List[projectv1.Project](ctx, o.client, projectv1.GroupVersion.WithResource("projects"), "", metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(projects, func(a, b projectv1.Project) int { return strings.Compare(a.Name, b.Name) })
+	if !o.short {
+		writeProjects(o.out, projects, o.current, o.server)
+		return nil
+	}
+	for _, project := range projects {
+		fmt.Fprintln(o.out, project.Name)
+	}
+	return nil
+}
+
+// writeProjects prints projects and their display names. A star marks the current one.
 func writeProjects(out io.Writer, projects []projectv1.Project, current, server string) {
 	title := func(project projectv1.Project) string {
 		if display := project.Annotations["openshift.io/display-name"]; display != "" && display != project.Name {

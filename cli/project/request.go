@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// NewRequest returns `oc new-project`, which requests a project and changes to it.
+// NewRequest returns `oc new-project`, which requests a project and selects it.
 func NewRequest(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	request := &projectv1.ProjectRequest{TypeMeta: metav1.TypeMeta{APIVersion: projectv1.GroupVersion.String(), Kind: "ProjectRequest"}}
 	stay := false
@@ -43,8 +43,8 @@ func NewRequest(factory util.Factory, streams genericiooptions.IOStreams) *cobra
 	return command
 }
 
-// firstApplication is the message of OpenShift 3's client after a new project, with a template that
-// every cluster has.
+// firstApplication is the message that OpenShift 3's client prints after it created a project.
+// Every cluster has the template in it.
 const firstApplication = `
 You can add applications to this project with the 'new-app' command. For example, try:
 
@@ -53,8 +53,8 @@ You can add applications to this project with the 'new-app' command. For example
 to serve your own page.
 `
 
-// requestProject checks first whether the user can request projects, because that response contains
-// the administrator's message.
+// requestProject requests a project. It first checks whether the user may request projects, because
+// the response to that check contains the administrator's message.
 func requestProject(ctx context.Context, factory util.Factory, request *projectv1.ProjectRequest) error {
 	client, err := factory.DynamicClient()
 	if err != nil {

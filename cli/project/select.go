@@ -14,7 +14,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// New returns `oc project`, which prints the current project or changes it.
+// New returns `oc project`, which prints or selects the current project.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	s := &selection{factory: factory, IOStreams: streams}
 	command := &cobra.Command{
@@ -31,13 +31,13 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	return command
 }
 
-// selection is one call of `oc project`.
+// selection contains the state of `oc project`.
 type selection struct {
 	factory util.Factory
 	genericiooptions.IOStreams
 	short bool
 
-	name            string // of a project or of a context, or "" to print the current project
+	name            string // project or context to select, or "" to print the current project
 	current, server string
 }
 
@@ -83,7 +83,7 @@ func (s *selection) run(ctx context.Context) error {
 	return nil
 }
 
-// print prints a sentence, or with --short only the name.
+// print prints a message, or with --short only the name.
 func (s *selection) print(name, format string, values ...any) {
 	if s.short {
 		fmt.Fprintln(s.Out, name)
@@ -92,8 +92,8 @@ func (s *selection) print(name, format string, values ...any) {
 	fmt.Fprintf(s.Out, format, values...)
 }
 
-// seesProject reports whether the user can see a project. It does not distinguish hidden projects
-// from missing ones.
+// seesProject returns an error unless the user can see a project. The error is the same for a
+// missing and for a hidden project.
 func seesProject(ctx context.Context, factory util.Factory, name string) error {
 	client, err := factory.DynamicClient()
 	if err != nil {
@@ -106,8 +106,8 @@ func seesProject(ctx context.Context, factory util.Factory, name string) error {
 	return err
 }
 
-// useProject makes a project the current one in the kubeconfig, in a separate context as OpenShift
-// does.
+// useProject selects a project in the kubeconfig. As in OpenShift, each project has its own
+// context.
 func useProject(factory util.Factory, name string) error {
 	loader := factory.ToRawKubeConfigLoader()
 	config, err := loader.RawConfig()

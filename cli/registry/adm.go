@@ -18,8 +18,8 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// registrySettings maps the flags of OpenShift 3's `oc adm registry` to the settings of a registry
-// in the control plane.
+// registrySettings maps flags of OpenShift 3's `oc adm registry` to the corresponding settings of
+// the registry in the control plane. It is empty for flags that select no setting.
 var registrySettings = map[string]string{
 	"mount-host":               "slipway.registry.directory of the MasterConfig",
 	"volume":                   "slipway.registry.directory of the MasterConfig, with the volume mounted there",
@@ -46,9 +46,9 @@ var registrySettings = map[string]string{
 	"disable-service-creation": "no setting",
 }
 
-// NewAdm returns `oc adm registry`, which deploys the registry in OpenShift 3. Here each cluster
-// has one from its first start, so the command prints its address, and the settings that correspond
-// to flags.
+// NewAdm returns `oc adm registry`. OpenShift 3's command deploys a registry. In Slipway every
+// cluster has one, so the command prints its address, and the settings that correspond to the
+// flags.
 func NewAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	print := genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)
 	command := &cobra.Command{
@@ -83,7 +83,7 @@ With -o, the command prints the only object of the registry, its service.`,
 	return command
 }
 
-// printService prints the service of the registry without the fields that the server sets.
+// printService prints the registry's service without the fields that the server sets.
 func printService(ctx context.Context, config *rest.Config, print *genericclioptions.PrintFlags, out io.Writer) error {
 	printer, err := print.ToPrinter()
 	if err != nil {

@@ -41,15 +41,15 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	return registry
 }
 
-// registryNames contains the addresses of a registry: the internal one for pods and nodes, the
-// public one, which can be empty, and that on the API server's host.
+// registryNames contains the addresses of the registry: internal for pods and nodes, public (which
+// can be empty) for other clients, and direct on the API server's host.
 type registryNames struct{ internal, public, direct string }
 
-// lookupTimeout limits the time to resolve a name.
+// lookupTimeout limits the time to resolve a host name.
 const lookupTimeout = 2 * time.Second
 
-// preferred returns the first address whose name this machine can resolve: the public one, the
-// internal one, or that on the API server's host.
+// preferred returns the public or the internal address, whichever this machine can resolve first,
+// and otherwise the direct address.
 func (n registryNames) preferred(ctx context.Context) string {
 	for _, address := range []string{n.public, n.internal} {
 		if address != "" && resolves(ctx, address) {
@@ -59,7 +59,7 @@ func (n registryNames) preferred(ctx context.Context) string {
 	return n.direct
 }
 
-// resolves reports whether the host of an address has an IP address.
+// resolves reports whether the host in an address resolves to an IP address.
 func resolves(ctx context.Context, address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -71,8 +71,8 @@ func resolves(ctx context.Context, address string) bool {
 	return err == nil && len(addresses) > 0
 }
 
-// directAddress returns the address of the registry on the API server's host. The registry's
-// certificate is valid for it.
+// directAddress returns the registry's address on the API server's host, for which the registry's
+// certificate is valid. It returns internal if either address cannot be parsed.
 func directAddress(server, internal string) string {
 	_, port, err := net.SplitHostPort(internal)
 	parsed, parseErr := url.Parse(server)
@@ -82,7 +82,7 @@ func directAddress(server, internal string) string {
 	return net.JoinHostPort(parsed.Hostname(), port)
 }
 
-// registryInfo prints the address of the cluster's registry.
+// registryInfo contains the state of `oc registry info`.
 type registryInfo struct {
 	internal, public, check, quiet bool
 }
@@ -136,8 +136,8 @@ func (i *registryInfo) run(ctx context.Context, config *rest.Config, names regis
 	return nil
 }
 
-// checkRegistry checks the health of a registry. Its certificate must be signed by the cluster's
-// authority or trusted by the machine.
+// checkRegistry checks the health of a registry. The cluster's CA or the system must trust its
+// certificate.
 func checkRegistry(ctx context.Context, config *rest.Config, host string) error {
 	anonymous := rest.AnonymousClientConfig(config)
 	anonymous.ServerName, anonymous.Timeout = "", 10*time.Second
@@ -168,13 +168,14 @@ func connect(factory util.Factory) (*rest.Config, string) {
 	return config, namespace
 }
 
-// Find returns the address of the cluster's registry for pods and nodes.
+// Find returns the internal address of the cluster's registry, for pods and nodes.
 func Find(ctx context.Context, config *rest.Config, namespace string) (string, error) {
 	names, err := findRegistry(ctx, config, namespace)
 	return names.internal, err
 }
 
-// findRegistry returns the addresses that the cluster reports for an image stream, with a dry run.
+// findRegistry returns the registry's addresses. It creates an image stream in a dry run and reads
+// them from its status.
 func findRegistry(ctx context.Context, config *rest.Config, namespace string) (registryNames, error) {
 	client, err := imageclient.NewForConfig(config)
 	if err != nil {
@@ -193,7 +194,7 @@ func findRegistry(ctx context.Context, config *rest.Config, namespace string) (r
 	return registryNames{internal, public, directAddress(config.Host, internal)}, nil
 }
 
-// registryLogin writes credentials for the registry to the file that clients of registries use.
+// registryLogin contains the state of `oc registry login`, which writes credentials to a file.
 type registryLogin struct {
 	file, host, account string
 	insecure, skipCheck bool
@@ -252,7 +253,7 @@ func (l *registryLogin) run(ctx context.Context, config *rest.Config, namespace 
 		switch {
 		case err == nil:
 		case !chosen && errors.As(err, &unresolved):
-			// other machines need not resolve the cluster's own name
+			// the cluster's name can resolve only on the cluster's hosts
 			fmt.Fprintf(l.errOut, "note: the credentials are not checked, because %s does not resolve on this machine\n", l.host)
 		default:
 			return fmt.Errorf("unable to check your credentials - pass --skip-check to bypass this error: %w", err)
@@ -261,7 +262,7 @@ func (l *registryLogin) run(ctx context.Context, config *rest.Config, namespace 
 	return l.write(user, token)
 }
 
-// check logs in to the registry with the credentials.
+// check logs in to the registry with the credentials to verify them.
 func (l *registryLogin) check(ctx context.Context, config *rest.Config, user, token string) error {
 	anonymous := rest.AnonymousClientConfig(config)
 	anonymous.ServerName = ""
@@ -301,7 +302,7 @@ func (l *registryLogin) check(ctx context.Context, config *rest.Config, user, to
 	return nil
 }
 
-// write adds the credentials to the file.
+// write adds the credentials to the file, or prints the content.
 func (l *registryLogin) write(user, token string) error {
 	file := l.file
 	if file == "" {

@@ -15,10 +15,10 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// daemonScript runs an rsync daemon in the container until its input ends, for example because the
-// client was killed. The first line of the input is the password of the user "oc", which keeps out
-// other containers of the pod. The arguments are ports. The script uses the first free one. When
-// the daemon responds, the script writes the port and the working directory.
+// daemonScript runs an rsync daemon in the container until its standard input ends, for example
+// because the client was killed. The first line of the input is the password of the user "oc",
+// which keeps out other containers of the pod. The arguments are ports; the script uses the first
+// free one. When the daemon responds, the script prints the port and the working directory.
 const daemonScript = `set -e
 read -r password
 directory=$(mktemp -d)
@@ -44,18 +44,18 @@ done
 echo 'no rsync daemon could be started' >&2
 exit 1`
 
-// daemon is an rsync daemon in the container. It contains the port on the loopback interface there,
-// the working directory for relative paths, and the password of "oc".
+// daemon is an rsync daemon in the container: its port on the container's loopback interface, the
+// working directory for relative paths, and the password of the user "oc".
 type daemon struct {
 	port                int
 	directory, password string
 }
 
-// forwarder calls use with a port on this machine's loopback interface, and forwards it to a port
-// of the pod while use runs.
+// forwarder forwards a port on this machine's loopback interface to a port of the pod while use
+// runs. It passes the local port to use.
 type forwarder func(ctx context.Context, port int, use func(local int) error) error
 
-// byDaemon copies with a temporary rsync daemon in the container.
+// byDaemon copies with a temporary rsync daemon in the container and a forwarded port.
 func (s *sync) byDaemon(ctx context.Context) error {
 	return s.withDaemon(ctx, func(d daemon) error {
 		return s.forward(ctx, d.port, func(local int) error {
@@ -64,12 +64,12 @@ func (s *sync) byDaemon(ctx context.Context) error {
 	})
 }
 
-// withDaemon calls use while a daemon runs.
+// withDaemon starts a daemon, calls use, and ends the daemon.
 func (s *sync) withDaemon(ctx context.Context, use func(daemon) error) (err error) {
 	d := daemon{password: rand.Text()}
 	command := []string{"sh", "-c", daemonScript, "rsync-daemon"}
 	for range 8 {
-		// These ports are below the ephemeral ports.
+		// Ports below the range of ephemeral ports.
 		command = append(command, strconv.Itoa(20000+mathrand.IntN(10000)))
 	}
 	in, stdin := io.Pipe()
@@ -83,12 +83,12 @@ func (s *sync) withDaemon(ctx context.Context, use func(daemon) error) (err erro
 	}()
 	defer func() {
 		stdin.Close()
-		_, _ = io.Copy(io.Discard, stdout) // the error is that of the script
+		_, _ = io.Copy(io.Discard, stdout) // withDaemon returns the error of the script
 		if end := <-done; end != nil && err == nil {
 			err = fmt.Errorf("end the rsync daemon in the container: %w", end)
 		}
 	}()
-	// A read error also prevents the line below.
+	// If this fails, reading the line fails, too.
 	_, _ = io.WriteString(stdin, d.password+"\n")
 	line, err := bufio.NewReaderSize(stdout, 8192).ReadSlice('\n')
 	if err == nil {
@@ -100,7 +100,7 @@ func (s *sync) withDaemon(ctx context.Context, use func(daemon) error) (err erro
 	return use(d)
 }
 
-// read parses the output of the script.
+// read parses the line that the script prints.
 func (d *daemon) read(line string) (err error) {
 	port, directory, ok := strings.Cut(line, " ")
 	if d.port, err = strconv.Atoi(port); err != nil || !ok || !path.IsAbs(directory) {
@@ -110,7 +110,7 @@ func (d *daemon) read(line string) (err error) {
 	return nil
 }
 
-// address returns the rsync address of a place.
+// address returns the argument for rsync: an rsync URL for a place in the pod, otherwise the path.
 func (d *daemon) address(p place, local int) string {
 	if p.pod == "" {
 		return p.path

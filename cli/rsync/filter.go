@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// filter selects what is copied. Its patterns are those of rsync without `**`: a pattern with a
-// trailing slash matches directories, a pattern with a leading slash matches the whole name, and
-// other patterns match the end of a name. Includes have precedence over excludes.
+// filter selects the files to copy. Its patterns are those of rsync without `**`: a pattern with a
+// trailing slash matches only directories, a pattern with a leading slash matches the whole path,
+// and other patterns match the end of a path. Includes have precedence over excludes.
 type filter struct{ include, exclude []string }
 
 func (f filter) validate() error {
@@ -21,7 +21,7 @@ func (f filter) validate() error {
 	return nil
 }
 
-// keeps reports whether a file or directory is copied: neither it nor a parent directory is
+// keeps reports whether to copy a file or directory, because neither it nor a parent directory is
 // excluded. name is relative, with slashes.
 func (f filter) keeps(name string, directory bool) bool {
 	parts := strings.Split(name, "/")

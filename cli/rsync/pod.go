@@ -22,10 +22,11 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// pod identifies the container for the copy.
+// pod identifies a container. If container is empty, it is kubectl's default container.
 type pod struct{ namespace, name, container string }
 
-// connect finds the container. The default is the usual one.
+// connect returns functions that run commands in the container and forward ports to the pod. It
+// fails unless the pod is running.
 func (p pod) connect(ctx context.Context, factory util.Factory) (inContainer, forwarder, error) {
 	clients, err := factory.KubernetesClientSet()
 	if err != nil {
@@ -62,8 +63,8 @@ func (p pod) connect(ctx context.Context, factory util.Factory) (inContainer, fo
 	}, nil
 }
 
-// forward forwards a port of this machine to a port of a pod, and calls use meanwhile. to is the
-// pod's URL.
+// forward forwards a port of this machine to a port of a pod while use runs. to is the URL of the
+// pod's port-forward subresource.
 func forward(ctx context.Context, config *rest.Config, to *url.URL, port int, use func(local int) error) error {
 	dialer, err := dial(config, to)
 	if err != nil {
@@ -93,8 +94,8 @@ func forward(ctx context.Context, config *rest.Config, to *url.URL, port int, us
 	return use(int(local[0].Local))
 }
 
-// dial connects to the server with a WebSocket, or with SPDY if that is not supported, as kubectl
-// does.
+// dial returns a dialer that uses WebSockets, or like kubectl SPDY if the server does not support
+// them.
 func dial(config *rest.Config, to *url.URL) (httpstream.Dialer, error) {
 	transport, upgrader, err := spdy.RoundTripperFor(config)
 	if err != nil {
@@ -110,7 +111,7 @@ func dial(config *rest.Config, to *url.URL) (httpstream.Dialer, error) {
 	}), nil
 }
 
-// remoteShell returns the `oc rsh` command for rsync, with this command's connection flags.
+// remoteShell returns the `oc rsh` command that rsync runs, with the connection flags of command.
 func remoteShell(namespace, container string, command *cobra.Command) []string {
 	words := os.Args[:1]
 	if len(os.Args) > 1 && os.Args[1] == "oc" { // the client is part of Slipway's binary

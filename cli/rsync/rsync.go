@@ -1,5 +1,6 @@
-// Package rsync contains `oc rsync`, which copies directories to and from containers. It uses rsync
-// if both sides have it, through `oc rsh` or a daemon in the container, and tar otherwise.
+// Package rsync contains `oc rsync`, which copies directories to and from containers. If both the
+// machine and the container have rsync, it uses rsync through `oc rsh` or a daemon in the
+// container. Otherwise it uses tar.
 //
 // Data from a container is not trusted: nothing is written outside the destination directory.
 //
@@ -36,13 +37,13 @@ type sync struct {
 	remove, noPerms, progress, quiet, compress, watch bool
 }
 
-// inContainer runs a command in the container. It fails if the command fails.
+// inContainer runs a command in the container, and returns an error if the command fails.
 type inContainer func(ctx context.Context, command []string, streams genericiooptions.IOStreams) error
 
-// place is a directory, on this machine or in the container of a pod.
+// place is a directory on this machine (pod is empty) or in a container.
 type place struct{ pod, path string }
 
-// New returns the command.
+// New returns `oc rsync`.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	s := &sync{IOStreams: streams}
 	command := &cobra.Command{
@@ -109,7 +110,7 @@ func (s *sync) read(args []string) error {
 	return err
 }
 
-// readPlace parses PATH or POD:PATH. A text with a slash before the colon is a path.
+// readPlace parses PATH or POD:PATH. Text with a slash before the first colon is a path.
 func readPlace(text string) place {
 	pod, name, ok := strings.Cut(text, ":")
 	if !ok || strings.ContainsAny(pod, `/\`) {
@@ -121,7 +122,7 @@ func readPlace(text string) place {
 	return place{pod, name}
 }
 
-// String returns the place in the form of the argument.
+// String returns the place as PATH or POD:PATH.
 func (p place) String() string {
 	if p.pod == "" {
 		return p.path
@@ -129,7 +130,8 @@ func (p place) String() string {
 	return p.pod + ":" + p.path
 }
 
-// base returns the name of a source in the destination, or "" if only its content is copied.
+// base returns the name that a source directory has in the destination, or "" if only its content
+// is copied.
 func (p place) base() string {
 	if name := path.Base(p.path); !strings.HasSuffix(p.path, "/") && name != "." && name != ".." {
 		return name
@@ -137,8 +139,8 @@ func (p place) base() string {
 	return ""
 }
 
-// run copies, and with --watch continues. shell is the command with which rsync reaches the
-// container.
+// run copies once, and with --watch after each change. shell is the command with which rsync
+// connects to the container.
 func (s *sync) run(ctx context.Context, shell []string) error {
 	copy := func() error { return s.byTar(ctx) }
 	byRsync, err := s.canRsync(ctx)
@@ -158,8 +160,7 @@ func (s *sync) run(ctx context.Context, shell []string) error {
 	return copy()
 }
 
-// canRsync reports whether rsync is requested and available. Its error names the side without
-// rsync.
+// canRsync reports whether to use rsync. Its error says where rsync is missing.
 func (s *sync) canRsync(ctx context.Context) (bool, error) {
 	if s.strategy == "tar" {
 		return false, nil
@@ -177,12 +178,12 @@ func (s *sync) canRsync(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// byRsync copies with the rsync of both sides.
+// byRsync copies with rsync, which runs shell to reach the container.
 func (s *sync) byRsync(ctx context.Context, shell []string) error {
 	return s.rsync(ctx, nil, s.arguments(s.from.String(), s.to.String(), "--blocking-io", "--rsh="+quote(shell)))
 }
 
-// quote quotes the words of a remote shell for rsync, which splits them at blanks outside quotes.
+// quote quotes the words of a remote shell, because rsync splits it at spaces outside quotes.
 func quote(words []string) string {
 	var quoted []string
 	for _, word := range words {
@@ -191,7 +192,7 @@ func quote(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// rsync runs the program on this machine, with additional environment variables.
+// rsync runs rsync on this machine with additional environment variables.
 func (s *sync) rsync(ctx context.Context, env, args []string) error {
 	command := exec.CommandContext(ctx, "rsync", args...)
 	command.Env = append(os.Environ(), env...)
@@ -202,12 +203,13 @@ func (s *sync) rsync(ctx context.Context, env, args []string) error {
 	return nil
 }
 
-// arguments returns rsync's arguments. how are the arguments for the connection to the container.
+// arguments returns rsync's arguments. options are the arguments for the connection to the
+// container.
 func (s *sync) arguments(from, to string, options ...string) []string {
 	args := append(options, "--archive", "--omit-dir-times", "--numeric-ids", "--no-owner", "--no-group")
-	wishes := s.rsyncFlags()
-	for _, flag := range slices.Sorted(maps.Keys(wishes)) {
-		if wishes[flag] {
+	enabled := s.rsyncFlags()
+	for _, flag := range slices.Sorted(maps.Keys(enabled)) {
+		if enabled[flag] {
 			args = append(args, flag)
 		}
 	}

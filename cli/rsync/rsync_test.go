@@ -20,13 +20,14 @@ import (
 	"github.com/slipway-platform/slipway/internal/archive/archivetest"
 )
 
-// container runs commands in a directory of this machine, with the tar and shell that it has.
+// container is an inContainer that runs commands in a directory of this machine.
 func container(directory string) inContainer {
 	return func(ctx context.Context, words []string, streams genericiooptions.IOStreams) error {
 		command := exec.CommandContext(ctx, words[0], words[1:]...)
 		command.Dir, command.Stdout, command.Stderr = directory, streams.Out, streams.ErrOut
 		if streams.In != nil {
-			stdin, err := command.StdinPipe() // The server does not wait for input that no process reads.
+			// Like the server, do not wait for input that no process reads.
+			stdin, err := command.StdinPipe()
 			if err != nil {
 				return err
 			}
@@ -39,8 +40,8 @@ func container(directory string) inContainer {
 	}
 }
 
-// tree returns the files below a directory with their content, links with their target, and
-// directories with a slash.
+// tree returns the content of the files below a directory by path. Links have the content "->
+// TARGET". The paths of directories end with a slash.
 func tree(t *testing.T, directory string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -69,7 +70,7 @@ func tree(t *testing.T, directory string) map[string]string {
 	return all
 }
 
-// write creates files in the format of tree.
+// write creates files from a map in the format of tree, and returns the directory.
 func write(t *testing.T, directory string, files map[string]string) string {
 	t.Helper()
 	for name, content := range files {
@@ -159,7 +160,7 @@ func TestPermissionsAndTimesAreCopied(t *testing.T) {
 	}
 }
 
-// download returns a sync that receives an archive.
+// download returns a sync that receives content as the archive from the container.
 func download(t *testing.T, content []byte, dir string) *sync {
 	s := &sync{from: place{"web", "/data/"}, to: place{path: dir}, IOStreams: genericiooptions.IOStreams{Out: t.Output(), ErrOut: t.Output()}}
 	s.in = func(_ context.Context, _ []string, streams genericiooptions.IOStreams) error {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// byTar copies everything through an archive.
+// byTar copies by an archive between this machine and tar in the container.
 func (s *sync) byTar(ctx context.Context) error {
 	if s.from.pod != "" {
 		return s.download(ctx)
@@ -26,10 +26,10 @@ func (s *sync) byTar(ctx context.Context) error {
 	return s.upload(ctx)
 }
 
-// upload sends a local directory to tar in the container.
+// upload unpacks the local directory with tar in the container.
 func (s *sync) upload(ctx context.Context) error {
-	// The archive contains no owners, and no entry for the destination itself, which can belong to
-	// another user.
+	// The archive contains no owners. It contains no entry for the destination itself, which another
+	// user may own.
 	unpack := []string{"/bin/sh", "-c", `mkdir -p "$0" && exec tar -C "$0" -xof -`, inside(s.to.path)}
 	reader, writer := io.Pipe()
 	names := map[string]bool{}
@@ -53,7 +53,7 @@ func (s *sync) upload(ctx context.Context) error {
 	return s.removeThere(ctx, names)
 }
 
-// inside returns a path that commands do not parse as a flag.
+// inside returns a path in the container that does not look like a flag.
 func inside(name string) string {
 	if strings.HasPrefix(name, "/") {
 		return name
@@ -61,7 +61,7 @@ func inside(name string) string {
 	return "./" + name
 }
 
-// pack writes the archive of the local source and records its names.
+// pack writes the local source to an archive, and adds the names of its entries to names.
 func (s *sync) pack(out io.Writer, names map[string]bool) error {
 	archive := tar.NewWriter(out)
 	err := filepath.WalkDir(s.from.path, func(file string, entry fs.DirEntry, err error) error {
@@ -131,7 +131,7 @@ func (s *sync) packFile(archive *tar.Writer, file, name string, entry fs.DirEntr
 	return nil
 }
 
-// plain returns default permissions.
+// plain returns the default permissions for a file or directory.
 func plain(mode fs.FileMode) fs.FileMode {
 	if mode.IsDir() || mode&0o111 != 0 {
 		return 0o755
@@ -139,7 +139,7 @@ func plain(mode fs.FileMode) fs.FileMode {
 	return 0o644
 }
 
-// removeThere deletes files in the container that are neither in names nor excluded.
+// removeThere deletes files in the container that are neither in names nor excluded by the filter.
 func (s *sync) removeThere(ctx context.Context, names map[string]bool) error {
 	root := path.Join(inside(s.to.path), s.from.base())
 	var buf bytes.Buffer
@@ -164,7 +164,8 @@ func (s *sync) removeThere(ctx context.Context, names map[string]bool) error {
 	return nil
 }
 
-// surplus returns the existing names to delete. It keeps the parent directories of excluded files.
+// surplus returns the files to delete: those that are not in names, except excluded files and their
+// parent directories.
 func (s *sync) surplus(files []string, names map[string]bool) (stale []string) {
 	remaining := map[string]bool{}
 	for _, name := range files {
@@ -181,12 +182,12 @@ func (s *sync) surplus(files []string, names map[string]bool) (stale []string) {
 	return stale
 }
 
-// leftOut reports whether patterns exclude a name.
+// leftOut reports whether the filter excludes a name, as a file or as a directory.
 func (s *sync) leftOut(name string) bool {
 	return !s.filter.keeps(name, true) || !s.filter.keeps(name, false)
 }
 
-// download unpacks the archive from tar in the container.
+// download unpacks an archive that tar creates in the container.
 func (s *sync) download(ctx context.Context) error {
 	directory, name := inside(s.from.path), "."
 	if base := s.from.base(); base != "" {
@@ -222,7 +223,7 @@ func (s *sync) download(ctx context.Context) error {
 	return u.removeHere()
 }
 
-// removeHere deletes local files that were neither received nor excluded.
+// removeHere deletes local files that were neither received nor excluded by the filter.
 func (u *unpacker) removeHere() error {
 	start := "."
 	if base := u.sync.from.base(); base != "" {
@@ -246,7 +247,7 @@ func (u *unpacker) removeHere() error {
 	return nil
 }
 
-// say prints an action if requested. Names from containers are printed without control characters.
+// say prints a file with --progress. It quotes the name, because a container can choose it.
 func (s *sync) say(text string) {
 	if s.progress {
 		fmt.Fprintf(s.Out, "%q\n", text)

@@ -10,13 +10,13 @@ import (
 	"github.com/slipway-platform/slipway/internal/archive"
 )
 
-// unpacker extracts the archive of a container to a local directory. The archive can be hostile:
+// unpacker extracts an archive from a container to a local directory. The archive can be malicious:
 // the unpacker writes nothing through links, creates no link that leads out of the directory, and
-// skips other kinds of entries.
+// skips entries of other kinds.
 type unpacker struct {
 	sync *sync
 	root *os.Root
-	// names contains the names of the entries in the archive.
+	// names contains the names of the selected entries in the archive.
 	names map[string]bool
 }
 
@@ -36,7 +36,7 @@ func (u *unpacker) extract(in io.Reader) error {
 	return err
 }
 
-// selects reports whether to write an entry. A local directory keeps its permissions.
+// selects reports whether to write an entry. Existing local directories keep their permissions.
 func (u *unpacker) selects(name string, header *tar.Header) (bool, error) {
 	isDir := header.Typeflag == tar.TypeDir
 	if name == "." || !u.sync.filter.keeps(name, isDir) {

@@ -11,12 +11,13 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// settleDelay is the time without changes before the next copy, so that files that are written
-// together are copied together.
+// quietPeriod is the time without changes after which files are copied again, so that files that
+// are written together are copied together.
 const quietPeriod = 500 * time.Millisecond
 
 // watch copies immediately, and again after every change below a directory, until ctx ends. It
-// reports errors of later copies: a file can vanish while it is copied, which is another change.
+// returns an error of the first copy and reports later ones, because a file can vanish while it is
+// copied.
 func watch(ctx context.Context, directory string, copy func() error, report func(error)) error {
 	for first := true; ; first = false {
 		changes, err := watchTree(directory) // before the copy, so that no change is missed
@@ -48,7 +49,7 @@ func watchTree(directory string) (*fsnotify.Watcher, error) {
 			err = changes.Add(name)
 		}
 		if name != directory && errors.Is(err, fs.ErrNotExist) {
-			return nil // it has vanished
+			return nil // it was deleted in the meantime
 		}
 		return err
 	})
@@ -59,7 +60,7 @@ func watchTree(directory string) (*fsnotify.Watcher, error) {
 	return changes, nil
 }
 
-// waitForChange waits for a change that no other change follows.
+// waitForChange waits for a change, and then until no change occurs for quietPeriod.
 func waitForChange(ctx context.Context, changes *fsnotify.Watcher) error {
 	var timer <-chan time.Time
 	for {

@@ -25,18 +25,17 @@ import (
 	"k8s.io/kubectl/pkg/polymorphichelpers"
 )
 
-// session contains kubectl's flags for the connection to the container.
+// session contains kubectl's flags for attaching to the container.
 type session struct {
 	attach, stdin, tty, remove bool
-	// leaveOpen: the container's input stays open after the session.
+	// leaveOpen keeps the container's standard input open after the session.
 	leaveOpen  bool
 	quiet      bool
 	detachKeys string
 	timeout    time.Duration
 }
 
-// readSession reads the flags. An input or a terminal implies --attach, unless the flag is set to
-// false.
+// readSession reads the flags. --stdin and --tty imply --attach, unless that is set.
 func readSession(command *cobra.Command) (session, error) {
 	flags := command.Flags()
 	isSet := func(name string) bool { return util.GetFlagBool(command, name) }
@@ -52,7 +51,7 @@ func readSession(command *cobra.Command) (session, error) {
 	return s, err
 }
 
-// checkDryRun rejects a dry run, which creates nothing to attach to.
+// checkDryRun returns an error if a dry run, which creates nothing, should attach.
 func (s session) checkDryRun(dry bool) error {
 	if s.attach && dry {
 		return errors.New("--dry-run can't be used with attached containers options (--attach, --stdin, or --tty): it creates nothing")
@@ -60,7 +59,7 @@ func (s session) checkDryRun(dry bool) error {
 	return nil
 }
 
-// check validates the flags for the objects.
+// check returns an error for flags that cannot be combined, or that the generator does not support.
 func (s session) check(generator string, replicas int32, dry bool) error {
 	if err := s.checkDryRun(dry); err != nil {
 		return err
@@ -78,8 +77,8 @@ func (s session) check(generator string, replicas int32, dry bool) error {
 	return nil
 }
 
-// open attaches to the first pod of an object when it runs, or prints the log of a pod that has
-// already ended.
+// open waits for the first pod of an object and attaches to it. If the pod has already ended, it
+// prints the pod's log.
 func (s session) open(ctx context.Context, factory util.Factory, streams genericiooptions.IOStreams, name string, object runtime.Object) error {
 	config, err := factory.ToRESTConfig()
 	if err != nil {
@@ -108,7 +107,7 @@ func (s session) open(ctx context.Context, factory util.Factory, streams generic
 	return o.Run()
 }
 
-// started waits until the containers of a pod run or have ended.
+// started waits until all containers of a pod run, or the pod has ended, and returns the pod.
 func started(ctx context.Context, pods coreclient.PodInterface, name string) (*corev1.Pod, error) {
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	changes := &cache.ListWatch{
@@ -147,7 +146,7 @@ func show(ctx context.Context, pods coreclient.PodInterface, pod *corev1.Pod, ou
 	return err
 }
 
-// remove deletes the created objects, with their pods.
+// remove deletes the created objects and their pods.
 func remove(factory util.Factory, objects []runtime.Object) error {
 	var problems []error
 	for _, object := range objects {

@@ -18,8 +18,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// wish describes the objects to create.
-type wish struct {
+// request describes the objects to create.
+type request struct {
 	command *cobra.Command
 
 	generator, schedule string
@@ -34,8 +34,8 @@ type wish struct {
 	overrides util.OverrideOptions
 }
 
-// read reads kubectl's flags for pods.
-func (w *wish) read(args []string) error {
+// read reads the name, the image, the command and kubectl's flags for pods.
+func (w *request) read(args []string) error {
 	command, flags := w.command, w.command.Flags()
 	image := util.GetFlagString(command, "image")
 	switch {
@@ -94,7 +94,7 @@ func (w *wish) read(args []string) error {
 	return nil
 }
 
-// labels parses name=value,name=value.
+// labels parses NAME=VALUE,NAME=VALUE.
 func labels(text string) (map[string]string, error) {
 	if text == "" {
 		return nil, nil
@@ -103,8 +103,8 @@ func labels(text string) (map[string]string, error) {
 	return read, err
 }
 
-// objects returns the objects to create: the workload, and its service.
-func (w *wish) objects() ([]runtime.Object, error) {
+// objects returns the objects to create: the workload, and with --expose its service.
+func (w *request) objects() ([]runtime.Object, error) {
 	meta := metav1.ObjectMeta{Name: w.name, Labels: w.labels}
 	var object, empty runtime.Object
 	switch w.generator {
@@ -140,8 +140,9 @@ func (w *wish) objects() ([]runtime.Object, error) {
 	}}}, nil
 }
 
-// job returns the specification of a job. Its pods are not restarted forever.
-func (w *wish) job() batchv1.JobSpec {
+// job returns the spec of a job. It replaces the restart policy Always, which jobs do not allow,
+// with OnFailure.
+func (w *request) job() batchv1.JobSpec {
 	template := w.pod.DeepCopy()
 	if template.Spec.RestartPolicy == corev1.RestartPolicyAlways {
 		template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure

@@ -1,5 +1,5 @@
-// Package run contains `oc run`: kubectl's command, which creates a pod, and as in OpenShift 3.11
-// controllers of pods: a deployment configuration by default, a job or a cron job.
+// Package run contains `oc run`. kubectl's command creates a pod. As in OpenShift 3.11, this one
+// can also create a deployment config, which is the default, a job or a cron job.
 //
 // Source: OpenShift 3.11's client for flags and generators.
 package run
@@ -21,18 +21,18 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// The generators, which determine the kind to create.
+// Generators, each of which creates objects of one kind.
 const (
 	configGenerator = "deploymentconfig/v1"
 	podGenerator    = "run-pod/v1"
 	jobGenerator    = "job/v1"
 	cronGenerator   = "cronjob/v1beta1"
-	// The generators of objects that OpenShift 3 considered old.
+	// Generators that were deprecated in OpenShift 3.
 	controllerGenerator = "run-controller/v1"
 	deploymentGenerator = "deployment/apps.v1"
 )
 
-// New returns the command.
+// New returns `oc run`.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := kubectlrun.NewCmdRun(factory, streams)
 	command.Short = "Run a particular image on the cluster"
@@ -44,7 +44,7 @@ With --attach, -i or -t, the default is a pod. If a generator is set, the comman
   oc run once --image=registry.example.com/tool --restart=OnFailure -- import /data
   oc run nightly --image=registry.example.com/tool --schedule="0 3 * * *" --restart=OnFailure -- clean
   oc run shell --image=registry.example.com/tool -it --rm --restart=Never -- sh`
-	w := &wish{command: command}
+	w := &request{command: command}
 	flags := command.Flags()
 	flags.StringVar(&w.generator, "generator", "", "What to create: "+strings.Join(generators(), ", ")+".")
 	flags.Int32VarP(&w.replicas, "replicas", "r", 1, "Number of pods of a deployment configuration.")
@@ -68,13 +68,14 @@ With --attach, -i or -t, the default is a pod. If a generator is set, the comman
 	return command
 }
 
-// generators returns the values of --generator. Older versions of them are accepted, too.
+// generators returns the documented values of --generator. choose also accepts older versions of
+// them.
 func generators() []string {
 	return []string{configGenerator, podGenerator, jobGenerator, cronGenerator, deploymentGenerator, controllerGenerator}
 }
 
-// choose selects the generator, and validates the flags for it.
-func (w *wish) choose() (err error) {
+// choose determines the generator, and checks that it supports the flags.
+func (w *request) choose() (err error) {
 	flags := w.command.Flags()
 	restart, _ := flags.GetString("restart") // kubectl's
 	if w.session, err = readSession(w.command); err != nil {
@@ -110,7 +111,7 @@ func (w *wish) choose() (err error) {
 	case replicated && restart != "Always":
 		return fmt.Errorf("pods of %s are always restarted: remove --restart=%s", w.generator, restart)
 	case w.generator == podGenerator:
-		return nil // kubectl checks its own
+		return nil // kubectl checks the flags itself
 	}
 	dry, err := util.GetDryRunStrategy(w.command)
 	if err != nil {
@@ -119,8 +120,8 @@ func (w *wish) choose() (err error) {
 	return w.session.check(w.generator, w.replicas, dry != util.DryRunNone)
 }
 
-// run creates the objects and attaches if requested. With --rm, it deletes them afterwards.
-func (w *wish) run(factory util.Factory, streams genericiooptions.IOStreams) (err error) {
+// run creates the objects and attaches if flags request it. With --rm, it deletes them afterwards.
+func (w *request) run(factory util.Factory, streams genericiooptions.IOStreams) (err error) {
 	objects, err := w.make(factory, streams)
 	if err != nil || !w.session.attach {
 		return err
@@ -131,8 +132,8 @@ func (w *wish) run(factory util.Factory, streams genericiooptions.IOStreams) (er
 	return w.session.open(w.command.Context(), factory, streams, w.command.Parent().CommandPath()+" attach", objects[0])
 }
 
-// make creates the objects, or prints them.
-func (w *wish) make(factory util.Factory, streams genericiooptions.IOStreams) (result []runtime.Object, err error) {
+// make creates the objects and prints them, unless the command attaches. A dry run creates nothing.
+func (w *request) make(factory util.Factory, streams genericiooptions.IOStreams) (result []runtime.Object, err error) {
 	dry, err := util.GetDryRunStrategy(w.command)
 	if err != nil {
 		return nil, err
@@ -183,7 +184,7 @@ func create(factory util.Factory, namespace string, object runtime.Object, dry b
 	return result, nil
 }
 
-// clientFor returns the client of an object's kind.
+// clientFor returns a client for an object's kind, and its mapping to a resource.
 func clientFor(factory util.Factory, object runtime.Object) (resource.RESTClient, *meta.RESTMapping, error) {
 	mapper, err := factory.ToRESTMapper()
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// wished reads a command line.
-func wished(t *testing.T, args ...string) (*wish, error) {
+// newRequest parses a command line.
+func newRequest(t *testing.T, args ...string) (*request, error) {
 	t.Helper()
 	command := New(util.NewFactory(genericclioptions.NewConfigFlags(true)), genericiooptions.NewTestIOStreamsDiscard())
-	w := &wish{command: command}
+	w := &request{command: command}
 	if err := command.ParseFlags(append([]string{"--image=tool:1"}, args...)); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestGeneratorsCreateObjects(t *testing.T) {
 		"--replicas=2":    "NAME is required",
 		"web --generator=deploymentconfig/v1 --restart=Never": "always restarted",
 	} {
-		w, err := wished(t, strings.Fields(line)...)
+		w, err := newRequest(t, strings.Fields(line)...)
 		if err != nil && !strings.Contains(err.Error(), want) || err == nil && w.generator != want {
 			t.Errorf("%s: %+v, %v, want %s", line, w, err, want)
 		}
@@ -69,7 +69,7 @@ func TestGeneratorsCreateObjects(t *testing.T) {
 
 func TestOldGeneratorsCreateReplicatedPods(t *testing.T) {
 	for generator, want := range map[string]string{"run/v1": "v1 ReplicationController", "deployment/apps.v1": "apps/v1 Deployment"} {
-		w, err := wished(t, "web", "--generator="+generator, "--replicas=3")
+		w, err := newRequest(t, "web", "--generator="+generator, "--replicas=3")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestRunCreatesDeploymentConfigAndService(t *testing.T) {
 	if err := appsv1.Install(scheme.Scheme); err != nil { // as the client does when it starts
 		t.Fatal(err)
 	}
-	w, err := wished(t, "web", "--replicas=3", "--port=8080", "--expose", "--env=A=b=c", "-l", "app=shop,part=web", `--overrides={"spec":{"paused":true}}`, "--", "serve", "-v")
+	w, err := newRequest(t, "web", "--replicas=3", "--port=8080", "--expose", "--env=A=b=c", "-l", "app=shop,part=web", `--overrides={"spec":{"paused":true}}`, "--", "serve", "-v")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestRunCreatesDeploymentConfigAndService(t *testing.T) {
 
 func TestJobsHaveLimitedRestarts(t *testing.T) {
 	for line, want := range map[string]corev1.RestartPolicy{"once --generator=job/v1": "OnFailure", "once --generator=job/v1 --restart=Never": "Never"} {
-		w, err := wished(t, strings.Fields(line)...)
+		w, err := newRequest(t, strings.Fields(line)...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestJobsHaveLimitedRestarts(t *testing.T) {
 			t.Errorf("%s: created %+v", line, job.Spec.Template)
 		}
 	}
-	w, err := wished(t, "nightly", "--schedule=@daily")
+	w, err := newRequest(t, "nightly", "--schedule=@daily")
 	if err != nil {
 		t.Fatal(err)
 	}

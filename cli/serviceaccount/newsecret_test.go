@@ -48,7 +48,8 @@ func TestSecretsOfFiles(t *testing.T) {
 	}
 }
 
-// checkSecret checks the secret that a command prints, or its failure.
+// checkSecret checks the secret that a command prints. If want is not empty, it checks that the
+// command fails with an error that contains want.
 func checkSecret(t *testing.T, create constructor, args []string, kind string, data map[string]string, want string) {
 	t.Helper()
 	server := objectstest.NewServer(t, nil)
@@ -167,7 +168,7 @@ func TestSecretsAreLinkedToAccounts(t *testing.T) {
 	}
 }
 
-// storedAccount returns the service account of the only write.
+// storedAccount returns the service account in the only write request.
 func storedAccount(t *testing.T, writes []string) *corev1.ServiceAccount {
 	t.Helper()
 	if len(writes) != 1 {
@@ -184,7 +185,7 @@ func storedAccount(t *testing.T, writes []string) *corev1.ServiceAccount {
 	return account
 }
 
-// decode decodes the protobuf or JSON form of an object.
+// decode decodes an object in protobuf or JSON.
 func decode(body []byte, account *corev1.ServiceAccount) error {
 	_, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, account)
 	return err

@@ -35,7 +35,7 @@ func NewSecrets(factory util.Factory, streams genericiooptions.IOStreams) *cobra
 	return command
 }
 
-// printOnly makes a command that creates an object only print it with -o, as in OpenShift 3.
+// printOnly makes -o of a command imply --dry-run, as in OpenShift 3.
 func printOnly(command *cobra.Command) {
 	run := command.Run
 	command.Run = func(command *cobra.Command, args []string) {
@@ -46,7 +46,7 @@ func printOnly(command *cobra.Command) {
 	}
 }
 
-// newSecretsLink returns `oc secrets link`.
+// newSecretsLink returns `oc secrets link`, or its deprecated alias `oc secrets add`.
 func newSecretsLink(factory util.Factory, name string) *cobra.Command {
 	uses := []string{"mount"}
 	command := &cobra.Command{
@@ -92,8 +92,8 @@ func newSecretsUnlink(factory util.Factory, streams genericiooptions.IOStreams) 
 	}
 }
 
-// reportUnlinked fails if secrets don't exist, or if none of them was linked. A secret that was
-// deleted before is unlinked nevertheless.
+// reportUnlinked returns an error if a secret does not exist, or if no secret was linked. A secret
+// that was deleted earlier is still unlinked.
 func reportUnlinked(ctx context.Context, factory util.Factory, streams genericiooptions.IOStreams, args []string, linked bool) error {
 	a, err := accountOf(factory, afterType(args[0]))
 	if err != nil {
@@ -124,8 +124,8 @@ func pulls(account *corev1.ServiceAccount, secret string) bool {
 	return slices.ContainsFunc(account.ImagePullSecrets, func(s corev1.LocalObjectReference) bool { return s.Name == secret })
 }
 
-// changeAccount changes the service account of the first argument, for each secret of the other
-// arguments. exist means that the secrets must exist.
+// changeAccount applies change to the service account args[0], once for each secret in the other
+// arguments. If exist is true, the secrets must exist.
 func changeAccount(ctx context.Context, factory util.Factory, args []string, exist bool, change func(*corev1.ServiceAccount, string)) error {
 	a, err := accountOf(factory, afterType(args[0]))
 	if err != nil {
@@ -152,7 +152,7 @@ func changeAccount(ctx context.Context, factory util.Factory, args []string, exi
 	})
 }
 
-// afterType returns a name without its optional type, such as secret/a.
+// afterType returns a name without an optional type prefix such as secret/.
 func afterType(arg string) string {
 	if _, name, ok := strings.Cut(arg, "/"); ok {
 		return name

@@ -24,7 +24,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// New returns `oc serviceaccounts`: tokens of service accounts.
+// New returns `oc serviceaccounts`, which manages tokens of service accounts.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "serviceaccounts", Aliases: []string{"sa"}, Short: "Manage service accounts in your project",
@@ -35,7 +35,7 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	return command
 }
 
-// account is the service account of a command about tokens.
+// account is the service account that a command is for.
 type account struct {
 	client          kubernetes.Interface
 	namespace, name string
@@ -76,14 +76,15 @@ To create a permanent token, use "oc serviceaccounts new-token".`,
 	}
 }
 
-// endLine prints a line break on a terminal. Programs get only the token.
+// endLine prints a line break if the output is a terminal, so that programs get only the token.
 func endLine(streams genericiooptions.IOStreams) {
 	if file, ok := streams.Out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		fmt.Fprintln(streams.Out)
 	}
 }
 
-// token returns the token of one of the account's secrets, or requests a token that expires.
+// token returns a token from a secret of the account, or else requests one. lasting is false for a
+// requested token, which expires.
 func (a account) token(ctx context.Context) (token string, lasting bool, err error) {
 	if _, err := a.client.CoreV1().ServiceAccounts(a.namespace).Get(ctx, a.name, metav1.GetOptions{}); err != nil {
 		return "", false, err
@@ -133,7 +134,7 @@ func newNewToken(factory util.Factory, streams genericiooptions.IOStreams) *cobr
 	return command
 }
 
-// newToken creates a token secret and waits until it contains a token.
+// newToken creates a token secret and waits until it contains a token. It returns the token.
 func (a account) newToken(ctx context.Context, labels map[string]string, timeout time.Duration) (token string, err error) {
 	if _, err := a.client.CoreV1().ServiceAccounts(a.namespace).Get(ctx, a.name, metav1.GetOptions{}); err != nil {
 		return "", err
@@ -162,9 +163,17 @@ func (a account) newToken(ctx context.Context, labels map[string]string, timeout
 	return token, nil
 }
 
+// kubeconfigOptions contains the state of `oc serviceaccounts create-kubeconfig`.
+type kubeconfigOptions struct {
+	streams   genericiooptions.IOStreams
+	account   account
+	current   api.Config
+	namespace string // of the context in the file
+}
+
 // newCreateKubeconfig returns `oc serviceaccounts create-kubeconfig`.
 func newCreateKubeconfig(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
-	namespace := ""
+	o := &kubeconfigOptions{streams: streams}
 	command := &cobra.Command{
 		Use:   "create-kubeconfig SERVICE_ACCOUNT_NAME",
 		Short: "Generate a kubeconfig file for a service account",
@@ -173,27 +182,41 @@ func newCreateKubeconfig(factory util.Factory, streams genericiooptions.IOStream
   oc serviceaccounts create-kubeconfig robot > robot.kubeconfig`,
 		Args: cobra.ExactArgs(1),
 		Run: func(command *cobra.Command, args []string) {
-			a, err := accountOf(factory, args[0])
-			util.CheckErr(err)
-			raw, err := factory.ToRawKubeConfigLoader().RawConfig()
-			util.CheckErr(err)
-			token, lasting, err := a.token(command.Context())
-			util.CheckErr(err)
-			if !lasting {
-				fmt.Fprintf(streams.ErrOut, "Service account %q has no token secret; the token of this file expires after an hour.\n", a.name)
-			}
-			content, err := a.kubeconfig(raw, token, cmp.Or(namespace, a.namespace))
-			util.CheckErr(err)
-			_, err = streams.Out.Write(content)
-			util.CheckErr(err)
+			util.CheckErr(o.complete(factory, args[0]))
+			util.CheckErr(o.run(command.Context()))
 		},
 	}
-	command.Flags().StringVar(&namespace, "with-namespace", "", "Project of the file's context. The default is the project of the service account.")
+	command.Flags().StringVar(&o.namespace, "with-namespace", "", "Project of the file's context. The default is the project of the service account.")
 	return command
 }
 
-// kubeconfig returns the current context of another kubeconfig, with the account instead of its
-// user.
+func (o *kubeconfigOptions) complete(factory util.Factory, name string) (err error) {
+	if o.account, err = accountOf(factory, name); err != nil {
+		return err
+	}
+	o.namespace = cmp.Or(o.namespace, o.account.namespace)
+	o.current, err = factory.ToRawKubeConfigLoader().RawConfig()
+	return err
+}
+
+func (o *kubeconfigOptions) run(ctx context.Context) error {
+	token, lasting, err := o.account.token(ctx)
+	if err != nil {
+		return err
+	}
+	if !lasting {
+		fmt.Fprintf(o.streams.ErrOut, "Service account %q has no token secret; the token of this file expires after an hour.\n", o.account.name)
+	}
+	content, err := o.account.kubeconfig(o.current, token, o.namespace)
+	if err != nil {
+		return err
+	}
+	_, err = o.streams.Out.Write(content)
+	return err
+}
+
+// kubeconfig returns a kubeconfig with the current context of another one. The user is the account,
+// with the token.
 func (a account) kubeconfig(present api.Config, token, namespace string) ([]byte, error) {
 	if err := api.FlattenConfig(&present); err != nil {
 		return nil, err

@@ -15,14 +15,15 @@ import (
 	"k8s.io/kubectl/pkg/polymorphichelpers"
 )
 
-// triggerAnnotation on a workload lists its image triggers, as JSON.
+// triggerAnnotation is the annotation of a workload that contains its image triggers as JSON.
 const triggerAnnotation = "image.openshift.io/triggers"
 
-// containerOf matches the name or the number of a container in a field path such as
+// containerOf matches the name or index of a container in a field path such as
 // spec.template.spec.containers[?(@.name=="web")].image.
 var containerOf = regexp.MustCompile(`ontainers\[(?:\?\(@\.name\s*==\s*["']([^"']+)["']\)|(\d+))\]\.image$`)
 
-// workload is an object with triggers in an annotation, and its pod template.
+// workload returns the resource of an object with a trigger annotation, the path of its pod spec,
+// and its metadata. It returns nil metadata for other kinds.
 func workload(object runtime.Object) (resource, template string, existing metav1.Object) {
 	switch o := object.(type) {
 	case *kubeappsv1.Deployment:
@@ -37,7 +38,7 @@ func workload(object runtime.Object) (resource, template string, existing metav1
 	return "", "", nil
 }
 
-// annotationTriggers reads the triggers of a workload. It keeps unknown ones.
+// annotationTriggers reads the triggers in the annotation of a workload. It keeps unknown fields.
 func annotationTriggers(object runtime.Object) (*definition, error) {
 	resource, template, head := workload(object)
 	if head == nil {
@@ -79,7 +80,7 @@ func annotationTriggers(object runtime.Object) (*definition, error) {
 	return d, nil
 }
 
-// annotationText returns the annotation. Each container has its own entry.
+// annotationText returns the content of the annotation, with one entry for each container.
 func annotationText(object runtime.Object, template string, d *definition) (string, error) {
 	var entries []map[string]any
 	for _, trigger := range d.images {

@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	// evenWeight is the weight for --equal, and for a backend without one.
-	evenWeight = 100
-	// mostWeight is the maximum weight in the API of routes.
-	mostWeight = 256
+	// defaultWeight is the weight that --equal sets, and the weight of a backend that specifies none.
+	defaultWeight = 100
+	// maxWeight is the maximum weight that the API of routes allows.
+	maxWeight = 256
 )
 
 // backends contains the state of `oc set route-backends`.
@@ -31,12 +31,12 @@ type backends struct {
 	shares              []share
 }
 
-// share is the weight of one service.
+// share is the requested weight of one service.
 type share struct {
 	service string
 	value   int
-	// percent: the value is a percentage of the traffic to this service and another one. relative: it
-	// is added to the current value.
+	// percent means that value is a percentage of the weights of this service and of another one.
+	// relative means that value is added to the current one.
 	percent, relative bool
 }
 
@@ -80,7 +80,7 @@ service. For the primary service itself, it is compared with the first alternate
 	return command
 }
 
-// ofResource adds a resource to names without one.
+// ofResource adds the prefix NAME/ to arguments without a resource.
 func ofResource(name string, args []string) (all []string) {
 	for _, arg := range args {
 		if arg != name && !strings.Contains(arg, "/") {
@@ -91,7 +91,7 @@ func ofResource(name string, args []string) (all []string) {
 	return all
 }
 
-// read parses the shares and returns the other arguments.
+// read parses the shares and returns the other arguments, which are names of routes.
 func (b *backends) read(args []string) (names []string, err error) {
 	for _, arg := range args {
 		if !strings.Contains(arg, "=") {
@@ -127,12 +127,12 @@ func (b *backends) read(args []string) (names []string, err error) {
 	return names, nil
 }
 
-// readShare parses SERVICE=WEIGHT, SERVICE=+WEIGHT and the same with a percent sign.
+// readShare parses SERVICE=WEIGHT or SERVICE=+WEIGHT. The weight can be a percentage.
 func readShare(arg string) (share, error) {
 	service, text, _ := strings.Cut(arg, "=")
 	number, percent := strings.CutSuffix(text, "%")
 	value, err := strconv.Atoi(number)
-	maximum := mostWeight
+	maximum := maxWeight
 	if percent {
 		maximum = 100
 	}
@@ -163,7 +163,7 @@ func (b *backends) change(object runtime.Object) error {
 		for _, backend := range all {
 			*backend.Weight = 0
 			if b.equal {
-				*backend.Weight = evenWeight
+				*backend.Weight = defaultWeight
 			}
 		}
 	default:
@@ -176,10 +176,10 @@ func (b *backends) change(object runtime.Object) error {
 	return nil
 }
 
-// backendsOf returns copies of a route's backends with weights, the primary one first.
+// backendsOf returns copies of a route's backends, the primary one first. Each has a weight.
 func backendsOf(route *routev1.Route) (all []routev1.RouteTargetReference) {
 	for _, item := range append([]routev1.RouteTargetReference{route.Spec.To}, route.Spec.AlternateBackends...) {
-		weight := int32(evenWeight)
+		weight := int32(defaultWeight)
 		if item.Weight != nil {
 			weight = *item.Weight
 		}
@@ -192,8 +192,9 @@ func backend(kind, name string, weight int32) routev1.RouteTargetReference {
 	return routev1.RouteTargetReference{Kind: cmp.Or(kind, "Service"), Name: name, Weight: &weight}
 }
 
-// adjust changes the share of one backend. A percentage applies to the backend and its partner:
-// their weights add up to 100, and the others keep their proportion to the two.
+// adjust changes the weight of one backend. A percentage applies to this backend and the primary
+// one (for the primary: the first alternate). Their weights then add up to 100, and those of the
+// others change in proportion.
 func adjust(all []routev1.RouteTargetReference, s share) error {
 	at := slices.IndexFunc(all, func(backend routev1.RouteTargetReference) bool { return backend.Name == s.service })
 	switch {
@@ -212,47 +213,46 @@ func adjust(all []routev1.RouteTargetReference, s share) error {
 		if s.relative {
 			value += int(*weight)
 		}
-		*weight = int32(min(max(value, 0), mostWeight))
+		*weight = int32(min(max(value, 0), maxWeight))
 		return nil
 	}
-	partner := 0
+	other := 0
 	if at == 0 {
-		partner = 1
+		other = 1
 	}
-	both := int(*weight + *all[partner].Weight)
+	both := int(*weight + *all[other].Weight)
 	value := s.value
 	if s.relative && both > 0 {
 		value += int(*weight) * 100 / both
 	}
 	value = min(max(value, 0), 100)
 	for i, backend := range all {
-		if i != at && i != partner && both > 0 {
+		if i != at && i != other && both > 0 {
 			*backend.Weight = int32(int(*backend.Weight) * 100 / both)
 		}
 	}
-	*weight, *all[partner].Weight = int32(value), int32(100-value)
+	*weight, *all[other].Weight = int32(value), int32(100-value)
 	shrink(all)
 	return nil
 }
 
-// shrunkWeight is the largest weight after a change that exceeds the maximum of a route, as in
-// OpenShift 3.
+// shrunkWeight is the weight to which shrink reduces the largest weight, as in OpenShift 3.
 const shrunkWeight = 200
 
-// shrink reduces weights beyond the maximum of a route and keeps their proportions.
+// shrink scales weights down if one exceeds maxWeight. Weights above zero stay above zero.
 func shrink(all []routev1.RouteTargetReference) {
 	maximum := int32(0)
 	for _, backend := range all {
 		maximum = max(maximum, *backend.Weight)
 	}
 	for _, backend := range all {
-		if maximum > mostWeight && *backend.Weight > 0 {
+		if maximum > maxWeight && *backend.Weight > 0 {
 			*backend.Weight = max(*backend.Weight*shrunkWeight/maximum, 1)
 		}
 	}
 }
 
-// listBackends prints the backends of routes with their shares of the traffic.
+// listBackends prints the backends of routes with their weights and percentages.
 func listBackends(out io.Writer, infos []*resource.Info) error {
 	table := tabwriter.NewWriter(out, 0, 2, 2, ' ', 0)
 	fmt.Fprintln(table, "NAME\tKIND\tTO\tWEIGHT")

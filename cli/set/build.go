@@ -12,7 +12,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// errNoBuild reports an object that is not a BuildConfig.
+// errNoBuild is the error for an object that is not a BuildConfig.
 var errNoBuild = errors.New("only build configs support this")
 
 // buildSecret contains the state of `oc set build-secret`.
@@ -44,7 +44,7 @@ func newBuildSecret(factory util.Factory, streams genericiooptions.IOStreams) *c
 	return command
 }
 
-// read parses the name of the secret and returns the other arguments.
+// read takes the name of the secret from the last argument, and returns the other arguments.
 func (s *buildSecret) read(args []string) ([]string, error) {
 	unnamed := len(args) == 0 || strings.HasPrefix(args[len(args)-1], "bc/")
 	switch {

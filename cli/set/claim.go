@@ -16,7 +16,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// newClaim is a claim that is created with a volume.
+// newClaim describes a claim to create together with a volume.
 type newClaim struct {
 	size, mode, class string
 	classSet          *pflag.Flag // an empty class selects no class
@@ -30,7 +30,8 @@ func (c *newClaim) addFlags(flags *pflag.FlagSet) {
 	c.classSet = flags.Lookup("claim-class")
 }
 
-// prepareClaim validates the flags of a new claim, and generates a missing name.
+// prepareClaim validates the flags for a new claim. It generates the claim's name if --claim-name
+// is not set.
 func (v *volume) prepareClaim() (err error) {
 	c := &v.newClaim
 	if c.size == "" {
@@ -61,7 +62,7 @@ func (v *volume) prepareClaim() (err error) {
 	return nil
 }
 
-// accessMode parses an access mode or its short name, of 3.11 or of Kubernetes.
+// accessMode parses an access mode, or its short name in 3.11 or in Kubernetes.
 func accessMode(text string) (corev1.PersistentVolumeAccessMode, error) {
 	switch strings.ToLower(text) {
 	case "readwriteonce", "rwo":
@@ -76,7 +77,7 @@ func accessMode(text string) (corev1.PersistentVolumeAccessMode, error) {
 	return "", fmt.Errorf("read --claim-mode %q: must be ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod", text)
 }
 
-// claimIn returns the claim for a namespace.
+// claimIn returns the claim to create in a namespace.
 func (v *volume) claimIn(namespace string) *corev1.PersistentVolumeClaim {
 	mode, _ := accessMode(v.newClaim.mode) // validated before
 	claim := &corev1.PersistentVolumeClaim{
@@ -93,14 +94,14 @@ func (v *volume) claimIn(namespace string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// makeClaims creates the new claim in the project of each object, before an object refers to it. An
-// existing claim with its name is an error.
+// makeClaims creates the claim in the project of each object, before the objects refer to it. It
+// fails if a claim with this name exists.
 func (v *volume) makeClaims(t *targets, command *cobra.Command, infos []*cliresource.Info) error {
 	dry, err := util.GetDryRunStrategy(command)
 	if err != nil || v.newClaim.size == "" || t.local || dry == util.DryRunClient {
 		return err
 	}
-	// If an object cannot have the volume, the claim is not needed. The server checks this, too.
+	// Do not create the claim if the server rejects the volume in an object.
 	var trial []*cliresource.Info
 	for _, info := range infos {
 		same := *info

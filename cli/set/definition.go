@@ -15,30 +15,30 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// definition contains the triggers of an object of any kind.
+// definition contains the triggers of an object: a deployment config, a build config or a workload.
 type definition struct {
-	// name is the object as TYPE/NAME, such as deploymentconfigs/web.
+	// name identifies the object as TYPE/NAME, such as deploymentconfigs/web.
 	name, namespace string
-	// config means that a change of the configuration is a trigger. alwaysConfig means that this
-	// cannot be disabled.
+	// config means that a change of the object's spec is a trigger. alwaysConfig means that this
+	// trigger cannot be disabled.
 	config, alwaysConfig bool
 	images               []imageTrigger
 	hooks                []hookTrigger
 	takesHooks           bool
-	// holds returns an error if an image cannot be set in containers, whose names are separated by
+	// holds returns an error if the image cannot be set in containers, a list of names separated by
 	// commas.
 	holds func(containers string) error
 	// store writes the triggers into the object.
 	store func(*definition) error
 }
 
-// imageTrigger is a trigger by the image of a tag.
+// imageTrigger is a trigger for new images of a tag.
 type imageTrigger struct {
 	from       corev1.ObjectReference
 	containers string // names, separated by commas
 	auto       bool
 
-	// The trigger as it was read, with its last image.
+	// The original trigger, with its last image. All are nil for a new trigger.
 	deployment *appsv1.DeploymentTriggerImageChangeParams
 	build      *buildv1.ImageChangeTrigger
 	annotation map[string]any
@@ -50,7 +50,7 @@ type hookTrigger struct {
 	hook *buildv1.WebHookTrigger
 }
 
-// word returns the kind as the table prints it.
+// word returns the kind of webhook as list prints it.
 func (h hookTrigger) word() string {
 	if h.kind == buildv1.GenericWebHookBuildTriggerType {
 		return "webhook"
@@ -58,7 +58,7 @@ func (h hookTrigger) word() string {
 	return strings.ToLower(string(h.kind))
 }
 
-// secret returns the secret in the webhook's URL, or the object that contains it.
+// secret returns the secret in the webhook's URL, or secret/NAME if a Secret contains it.
 func (h hookTrigger) secret() string {
 	if h.hook.SecretReference != nil {
 		return "secret/" + h.hook.SecretReference.Name
@@ -77,7 +77,8 @@ func triggersOf(object runtime.Object) (*definition, error) {
 	return annotationTriggers(object)
 }
 
-// hasContainers returns an error for names that are not containers of an object's pods.
+// hasContainers returns a function that returns an error unless all names are containers of the
+// object's pods.
 func hasContainers(object runtime.Object) func(string) error {
 	return func(names string) error {
 		if names == "" {
@@ -102,7 +103,8 @@ func hasContainers(object runtime.Object) func(string) error {
 	}
 }
 
-// containerField returns the path of a container's image field.
+// containerField returns the field of the pod spec that contains a container, and whether the
+// container exists.
 func containerField(spec *corev1.PodSpec, name string) (field string, exists bool) {
 	named := func(c corev1.Container) bool { return c.Name == name }
 	switch {
@@ -174,8 +176,8 @@ func buildTriggers(bc *buildv1.BuildConfig) *definition {
 	return d
 }
 
-// buildPolicies returns the triggers of a build config. The trigger for the strategy's own tag does
-// not name it.
+// buildPolicies returns the triggers of a build config. The trigger for the tag in the build
+// strategy does not contain the tag.
 func buildPolicies(bc *buildv1.BuildConfig, d *definition) []buildv1.BuildTriggerPolicy {
 	all := []buildv1.BuildTriggerPolicy{}
 	for _, hook := range d.hooks {
@@ -200,7 +202,7 @@ func buildPolicies(bc *buildv1.BuildConfig, d *definition) []buildv1.BuildTrigge
 	return all
 }
 
-// hooksOf returns the fields of a webhook trigger.
+// hooksOf returns pointers to the webhook fields of a trigger, by type.
 func hooksOf(trigger *buildv1.BuildTriggerPolicy) map[buildv1.BuildTriggerType]**buildv1.WebHookTrigger {
 	return map[buildv1.BuildTriggerType]**buildv1.WebHookTrigger{
 		buildv1.GitHubWebHookBuildTriggerType: &trigger.GitHubWebHook, buildv1.GitLabWebHookBuildTriggerType: &trigger.GitLabWebHook,

@@ -10,6 +10,7 @@ import (
 	buildv1 "github.com/openshift/api/build/v1"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -20,30 +21,40 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// newEnv returns kubectl's command, which here supports the environment of BuildConfigs, too.
+// newEnv returns `oc set env`: kubectl's command with support for the environment of BuildConfigs.
 func newEnv(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
-	errOut := &envErrors{Writer: streams.ErrOut}
-	command := kubectlset.NewCmdEnv(factory, genericiooptions.IOStreams{In: streams.In, Out: &envOutput{streams.Out}, ErrOut: errOut})
+	out := &envOutput{out: streams.Out}
+	resourceVersion := ""
+	errOut := &envErrors{Writer: streams.ErrOut, out: out}
+	command := kubectlset.NewCmdEnv(factory, genericiooptions.IOStreams{In: streams.In, Out: out, ErrOut: errOut})
 	run := command.Run
 	command.Run = func(command *cobra.Command, args []string) {
 		values, err := command.Flags().GetStringArray("env")
 		util.CheckErr(err)
 		objects.WarnOfCommas(streams.ErrOut, "--env", values)
 		util.CheckErr(checkEnvNames(slices.Concat(args, values)))
-		// Only here: `oc set image` and its like would change a container that no BuildConfig has.
+		// Only during this command, because a BuildConfig has no container that `oc set image` could
+		// change.
 		update := polymorphichelpers.UpdatePodSpecForObjectFn
 		defer func() { polymorphichelpers.UpdatePodSpecForObjectFn = update }()
 		polymorphichelpers.UpdatePodSpecForObjectFn = func(object runtime.Object, change func(*corev1.PodSpec) error) (bool, error) {
+			if err := expectVersion(object, &resourceVersion); err != nil {
+				return true, err
+			}
 			if config, ok := object.(*buildv1.BuildConfig); ok {
 				return true, changeBuildEnv(&config.Spec.Strategy, change)
 			}
 			return update(object, change)
 		}
 		run(command, args)
-		if errOut.failed {
+		for _, name := range errOut.failed {
+			fmt.Fprintf(streams.ErrOut, "error: %s failed to retrieve valueFrom references\n", name)
+		}
+		if len(errOut.failed) > 0 {
 			util.CheckErr(util.ErrExit)
 		}
 	}
+	command.Flags().StringVar(&resourceVersion, "resource-version", "", "Change the object only if it has this resource version. Only for a single object.")
 	command.Example += `
 
   # Set the environment of the builds of a build config
@@ -51,7 +62,28 @@ func newEnv(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 	return command
 }
 
-// checkEnvNames returns an error for an argument NAME=VALUE whose name is not a valid variable
+// used is the value of expectVersion's version after its first call.
+const used = "used"
+
+// expectVersion gives an object the resource version of the flag, unless that is empty. The server
+// refuses the change if the object has another one.
+func expectVersion(object runtime.Object, version *string) error {
+	if *version == "" {
+		return nil
+	}
+	if *version == used {
+		return errors.New("--resource-version may only be used with a single resource")
+	}
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return err
+	}
+	accessor.SetResourceVersion(*version)
+	*version = used
+	return nil
+}
+
+// checkEnvNames returns an error if the name in an argument NAME=VALUE is not a valid variable
 // name.
 func checkEnvNames(args []string) error {
 	for _, arg := range args {
@@ -66,11 +98,15 @@ func checkEnvNames(args []string) error {
 	return nil
 }
 
-// envOutput prints the messages of kubectl's command as OpenShift 3 does: "updated" in place of
-// "env updated", and titles with the type of the object.
-type envOutput struct{ out io.Writer }
+// envOutput rewrites the messages of kubectl's command to those of OpenShift 3: "updated" instead
+// of "env updated", and headings with the resource of the object.
+type envOutput struct {
+	out io.Writer
+	// object is the object of the latest title, such as deploymentconfigs/web.
+	object string
+}
 
-// Write writes a line, which kubectl writes in one piece.
+// Write rewrites one line. kubectl writes each line with one call.
 func (o *envOutput) Write(text []byte) (int, error) {
 	line := string(text)
 	if name, rest, ok := strings.Cut(line, " env updated"); ok && !strings.ContainsAny(name, " \n") {
@@ -78,33 +114,39 @@ func (o *envOutput) Write(text []byte) (int, error) {
 	}
 	var kind, name string
 	if count, _ := fmt.Sscanf(line, "# %s %s container", &kind, &name); count == 2 && strings.HasSuffix(name, ",") {
-		line = strings.Replace(line, kind+" "+name, strings.ToLower(kind)+"s/"+name, 1)
+		title := strings.ToLower(kind) + "s/" + name
+		line = strings.Replace(line, kind+" "+name, title, 1)
+		o.object = strings.TrimSuffix(title, ",")
 	}
 	_, err := io.WriteString(o.out, line)
 	return len(text), err
 }
 
-// envErrors notes that a reference could not be resolved, for which kubectl exits with 0.
+// envErrors records the objects with a reference that kubectl could not resolve, because kubectl
+// then exits with 0.
 type envErrors struct {
 	io.Writer
-	failed bool
+	out    *envOutput
+	failed []string
 }
 
-// Write writes an error.
+// Write writes an error message.
 func (e *envErrors) Write(text []byte) (int, error) {
-	e.failed = e.failed || strings.HasPrefix(string(text), "error retrieving reference")
+	if strings.HasPrefix(string(text), "error retrieving reference") && !slices.Contains(e.failed, e.out.object) {
+		e.failed = append(e.failed, e.out.object)
+	}
 	return e.Writer.Write(text)
 }
 
-// Env is `oc env`, the older form of `oc set env`.
+// Env returns `oc env`, the deprecated form of `oc set env`.
 func Env(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := newEnv(factory, streams)
 	command.Deprecated = "use oc set env"
 	return command
 }
 
-// changeBuildEnv lets a function that changes containers change the environment of a build
-// strategy, as the environment of a container "build".
+// changeBuildEnv applies a function that changes containers to the environment of a build strategy,
+// which it presents as that of a container named build.
 func changeBuildEnv(strategy *buildv1.BuildStrategy, change func(*corev1.PodSpec) error) error {
 	env, err := buildEnv(strategy)
 	if err != nil {

@@ -88,7 +88,8 @@ func (h *deploymentHook) validate() error {
 	return err
 }
 
-// hook returns the new hook. The container's name is empty if it is not set.
+// hook returns the hook that the flags describe. Its container name is empty if --container is not
+// set.
 func (h *deploymentHook) hook() (*appsv1.LifecycleHook, error) {
 	policies := map[string]appsv1.LifecycleHookFailurePolicy{
 		"abort": appsv1.LifecycleHookFailurePolicyAbort, "retry": appsv1.LifecycleHookFailurePolicyRetry, "ignore": appsv1.LifecycleHookFailurePolicyIgnore,
@@ -108,7 +109,7 @@ func (h *deploymentHook) hook() (*appsv1.LifecycleHook, error) {
 	return &appsv1.LifecycleHook{FailurePolicy: policy, ExecNewPod: pod}, nil
 }
 
-// change changes the hooks of a DeploymentConfig.
+// change sets or removes hooks of a DeploymentConfig.
 func (h *deploymentHook) change(object runtime.Object) error {
 	dc, ok := object.(*appsv1.DeploymentConfig)
 	if !ok {
@@ -148,7 +149,8 @@ func (h *deploymentHook) change(object runtime.Object) error {
 	return nil
 }
 
-// fitting returns the hook for a configuration, and checks its container and volumes.
+// fitting returns the hook for a deployment config. It returns an error if the deployment config
+// does not have the hook's container or volumes.
 func (h *deploymentHook) fitting(dc *appsv1.DeploymentConfig) (*appsv1.LifecycleHook, error) {
 	hook, err := h.hook()
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// resolveNames is the annotation of workloads for which the image streams of their project are
-// searched for images. Its value is *.
+// resolveNames is the annotation of workloads whose image names can refer to image streams in their
+// project. Its value is *.
 const resolveNames = "alpha.image.policy.openshift.io/resolve-names"
 
 // lookup contains the state of `oc set image-lookup`.
@@ -77,8 +77,8 @@ func (l *lookup) run(t *targets, command *cobra.Command, args []string) error {
 	return t.change(command, infos, l.change)
 }
 
-// change changes the lookup of an object. Pods use their own annotation, which is in the pod
-// template of their workload.
+// change enables or disables the lookup in an image stream or workload. In a workload, it also
+// changes the annotation of the pod template.
 func (l *lookup) change(object runtime.Object) error {
 	if stream, ok := object.(*imagev1.ImageStream); ok {
 		stream.Spec.LookupPolicy.Local = l.enabled
@@ -108,7 +108,8 @@ func (l *lookup) change(object runtime.Object) error {
 	return nil
 }
 
-// podTemplate returns the metadata of an object's pod template, or nil for a pod.
+// podTemplate returns the metadata of an object's pod template. It returns nil and true for a pod
+// and a job, whose template cannot change, and false for objects of other kinds.
 func podTemplate(object runtime.Object) (template metav1.Object, ok bool) {
 	switch o := object.(type) {
 	case *corev1.Pod:
@@ -139,8 +140,7 @@ func podTemplate(object runtime.Object) (template metav1.Object, ok bool) {
 	return nil, false
 }
 
-// print prints the current settings. Other objects than streams do without a lookup unless their
-// annotation requests it.
+// print prints the current settings. Lookup is disabled for a workload without the annotation.
 func (l *lookup) print(streams genericiooptions.IOStreams, infos []*resource.Info) error {
 	table := tabwriter.NewWriter(streams.Out, 0, 8, 1, '\t', 0)
 	fmt.Fprintln(table, "NAME\tLOCAL")

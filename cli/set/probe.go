@@ -24,11 +24,12 @@ type probe struct {
 
 	tcp, url string
 	command  []string
-	// numbers contains the settings by flag. -1 keeps the current value.
+	// numbers contains the numeric settings by flag. -1 keeps the current value.
 	numbers map[string]*int32
 }
 
-// numbers returns the flags for a probe's numbers, their fields, and their descriptions.
+// numbers returns the flags for numeric settings, with the field that each sets and its
+// description.
 func numbers() map[string]struct {
 	field func(*corev1.Probe) *int32
 	what  string
@@ -100,7 +101,7 @@ func (p *probe) validate() error {
 	return err
 }
 
-// handler returns what the probe does. It is empty to keep the current action.
+// handler returns the action of the probe. It is empty if the current action stays.
 func (p *probe) handler() (corev1.ProbeHandler, error) {
 	switch {
 	case p.tcp != "":
@@ -117,7 +118,7 @@ func (p *probe) handler() (corev1.ProbeHandler, error) {
 	return corev1.ProbeHandler{HTTPGet: get}, nil
 }
 
-// parseGet parses the URL of a probe. Its port can be the name of a port, which url.Parse refuses.
+// parseGet parses the URL of a probe. Unlike url.Parse, it accepts the name of a port.
 func parseGet(text string) (*corev1.HTTPGetAction, error) {
 	scheme, rest, _ := strings.Cut(text, "://")
 	schemes := map[string]corev1.URIScheme{"http": corev1.URISchemeHTTP, "https": corev1.URISchemeHTTPS}
@@ -138,7 +139,7 @@ func parseGet(text string) (*corev1.HTTPGetAction, error) {
 	}, nil
 }
 
-// change changes the probes of an object's containers.
+// change sets or removes the probes of the selected containers.
 func (p *probe) change(object runtime.Object) error {
 	exists := false
 	has, err := polymorphichelpers.UpdatePodSpecForObjectFn(object, func(spec *corev1.PodSpec) error {

@@ -1,6 +1,6 @@
-// Package set contains the commands below `oc set` that kubectl lacks: build-hook, build-secret,
-// deployment-hook, image-lookup, probe, route-backends, triggers and volume. Its env is kubectl's,
-// with support for build configs.
+// Package set contains the commands below `oc set` that kubectl does not have: build-hook,
+// build-secret, deployment-hook, image-lookup, probe, route-backends, triggers and volume. Its
+// commands env and image are kubectl's, with support for build configs and image streams.
 package set
 
 import (
@@ -23,16 +23,16 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// Teach registers routes and image streams in kubectl's scheme, with which kubectl decodes objects.
+// Register adds routes and image streams to kubectl's scheme, so that kubectl can decode them.
 // Call it once, at the start of the process.
-func Teach() error {
+func Register() error {
 	if err := errors.Join(routev1.Install(scheme.Scheme), imagev1.Install(scheme.Scheme)); err != nil {
 		return fmt.Errorf("register routes and image streams: %w", err)
 	}
 	return nil
 }
 
-// Commands returns the commands of this package.
+// Commands returns the subcommands of `oc set` in this package.
 func Commands(factory util.Factory, streams genericiooptions.IOStreams) []*cobra.Command {
 	return []*cobra.Command{
 		newBuildHook(factory, streams),
@@ -48,14 +48,14 @@ func Commands(factory util.Factory, streams genericiooptions.IOStreams) []*cobra
 	}
 }
 
-// Volume returns `oc volume`, the older form of `oc set volume`.
+// Volume returns `oc volume`, the deprecated form of `oc set volume`.
 func Volume(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := newVolume(factory, streams)
 	command.Deprecated = "use oc set volume"
 	return command
 }
 
-// targets are the objects that a command changes. The flags are those of kubectl's commands.
+// targets selects the objects that a command changes. Its flags are those of kubectl's commands.
 type targets struct {
 	factory    util.Factory
 	streams    genericiooptions.IOStreams
@@ -63,11 +63,13 @@ type targets struct {
 	files      resource.FilenameOptions
 	selector   string
 	all, local bool
-	// noun is what the command changes, such as build configs; empty for any resources.
+	// noun names the objects that the command can change, such as build configs. It is empty for any
+	// kind.
 	noun string
 }
 
-// newTargets returns targets whose changes are reported as `object done`.
+// newTargets returns targets. For each changed object, the command prints the object's name and
+// done.
 func newTargets(factory util.Factory, streams genericiooptions.IOStreams, done string) *targets {
 	return &targets{factory: factory, streams: streams, print: genericclioptions.NewPrintFlags(done).WithTypeSetter(scheme.Scheme)}
 }
@@ -81,7 +83,7 @@ func (t *targets) addFlags(command *cobra.Command) {
 	command.Flags().BoolVar(&t.local, "local", false, "Change only the objects of the files and print them, without requests to the server.")
 }
 
-// check returns an error if neither arguments nor flags name objects.
+// check returns an error if neither arguments nor flags select objects.
 func (t *targets) check(args []string) error {
 	if len(args) > 0 || t.all || t.selector != "" || !util.IsFilenameSliceEmpty(t.files.Filenames, t.files.Kustomize) {
 		return nil
@@ -89,7 +91,7 @@ func (t *targets) check(args []string) error {
 	return fmt.Errorf("one or more %s must be specified as <resource>/<name>, or their files with -f", cmp.Or(t.noun, "resources"))
 }
 
-// find reads the objects that arguments and flags name.
+// find reads the objects that arguments and flags select.
 func (t *targets) find(args []string) ([]*resource.Info, error) {
 	if err := t.check(args); err != nil {
 		return nil, err
@@ -113,7 +115,7 @@ func (t *targets) find(args []string) ([]*resource.Info, error) {
 	return infos, err
 }
 
-// apply changes the objects of the arguments and flags.
+// apply changes the objects that arguments and flags select.
 func (t *targets) apply(command *cobra.Command, args []string, change func(runtime.Object) error) error {
 	infos, err := t.find(args)
 	if err != nil {
@@ -122,7 +124,7 @@ func (t *targets) apply(command *cobra.Command, args []string, change func(runti
 	return t.change(command, infos, change)
 }
 
-// change changes the objects, stores them unless flags forbid it, and prints them.
+// change changes objects, stores them unless flags request otherwise, and prints them.
 func (t *targets) change(command *cobra.Command, infos []*resource.Info, change func(runtime.Object) error) error {
 	dry, err := util.GetDryRunStrategy(command)
 	if err != nil {
@@ -136,15 +138,15 @@ func (t *targets) change(command *cobra.Command, infos []*resource.Info, change 
 	return t.store(infos, change, dry, func(object runtime.Object) error { return printer.PrintObj(object, t.streams.Out) })
 }
 
-// unchanged is the error for an object to which a change does not apply. As in OpenShift 3, it is a
-// warning.
+// unchanged is the error for an object to which a change does not apply. As in OpenShift 3, the
+// command only prints a warning.
 type unchanged struct{ reason string }
 
 // Error returns the reason.
 func (u *unchanged) Error() string { return u.reason }
 
-// store changes the objects and stores them, or does a dry run on the server, and calls done with
-// each. After an error, it continues with the other objects.
+// store changes objects and patches them on the server, possibly in a dry run. It calls done for
+// each object. After an error, it continues with the other objects, and returns all errors.
 func (t *targets) store(infos []*resource.Info, change func(runtime.Object) error, dry util.DryRunStrategy, done func(runtime.Object) error) error {
 	encoder := scheme.DefaultJSONEncoder()
 	patches := kubectlset.CalculatePatches(infos, encoder, func(object runtime.Object) ([]byte, error) {
@@ -155,19 +157,20 @@ func (t *targets) store(infos []*resource.Info, change func(runtime.Object) erro
 	})
 	var problems []error
 	for _, patch := range patches {
+		name := strings.TrimSpace(patch.Info.ObjectName()) // it can end a line
 		var same *unchanged
 		if errors.As(patch.Err, &same) {
-			fmt.Fprintf(t.streams.ErrOut, "warning: %s %s\n", strings.TrimSpace(patch.Info.ObjectName()), same.reason)
+			fmt.Fprintf(t.streams.ErrOut, "warning: %s %s\n", name, same.reason)
 			continue
 		}
 		if patch.Err != nil {
-			problems = append(problems, fmt.Errorf("change %s: %w", patch.Info.ObjectName(), patch.Err))
+			problems = append(problems, fmt.Errorf("change %s: %w", name, patch.Err))
 			continue
 		}
 		object := patch.Info.Object
 		if !t.local && !t.print.OutputFlagSpecified() && string(patch.Patch) == "{}" {
 			if klog.V(1).Enabled() {
-				fmt.Fprintf(t.streams.ErrOut, "info: %s was not changed\n", patch.Info.ObjectName())
+				fmt.Fprintf(t.streams.ErrOut, "info: %s was not changed\n", name)
 			}
 			continue
 		}
@@ -176,7 +179,7 @@ func (t *targets) store(infos []*resource.Info, change func(runtime.Object) erro
 			object, err = resource.NewHelper(patch.Info.Client, patch.Info.Mapping).DryRun(dry == util.DryRunServer).
 				Patch(patch.Info.Namespace, patch.Info.Name, types.StrategicMergePatchType, patch.Patch, nil)
 			if err != nil {
-				problems = append(problems, fmt.Errorf("change %s: %w", patch.Info.ObjectName(), err))
+				problems = append(problems, fmt.Errorf("change %s: %w", name, err))
 				continue
 			}
 		}

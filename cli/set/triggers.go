@@ -75,7 +75,7 @@ webhook triggers, each with a generated secret.`,
 	return command
 }
 
-// hooks contains the kinds of webhooks by their flags.
+// hooks returns the types of webhooks that flags select.
 func (s *triggers) hooks() (kinds []buildv1.BuildTriggerType) {
 	for _, hook := range []struct {
 		named bool
@@ -91,7 +91,7 @@ func (s *triggers) hooks() (kinds []buildv1.BuildTriggerType) {
 	return kinds
 }
 
-// hookTitle returns the title of a kind of webhooks.
+// hookTitle returns the name of a type of webhooks for messages.
 func hookTitle(kind buildv1.BuildTriggerType) string {
 	if kind == buildv1.GenericWebHookBuildTriggerType {
 		return "web hooks"
@@ -99,7 +99,7 @@ func hookTitle(kind buildv1.BuildTriggerType) string {
 	return string(kind) + " web hooks"
 }
 
-// named reports whether flags name triggers.
+// named reports whether flags select triggers.
 func (s *triggers) named() bool { return s.config || s.image != "" || len(s.hooks()) > 0 }
 
 func (s *triggers) validate() error {
@@ -119,7 +119,7 @@ func (s *triggers) validate() error {
 	return nil
 }
 
-// change changes the triggers of an object.
+// change adds, removes, enables or disables triggers of an object.
 func (s *triggers) change(object runtime.Object) error {
 	d, err := triggersOf(object)
 	if err != nil {
@@ -154,7 +154,7 @@ func (s *triggers) change(object runtime.Object) error {
 	return d.store(d)
 }
 
-// add adds the selected triggers. They replace triggers of the same kind or tag.
+// add adds the selected triggers. Each replaces existing triggers of the same webhook type or tag.
 func (s *triggers) add(d *definition) error {
 	if s.image != "" {
 		if err := d.holds(s.containers); err != nil {
@@ -172,7 +172,7 @@ func (s *triggers) add(d *definition) error {
 	return nil
 }
 
-// reference returns the tag of --from-image.
+// reference returns a reference to the tag of --from-image.
 func (s *triggers) reference(d *definition) corev1.ObjectReference {
 	namespace, name, ok := strings.Cut(s.image, "/")
 	if !ok {
@@ -181,13 +181,13 @@ func (s *triggers) reference(d *definition) corev1.ObjectReference {
 	return corev1.ObjectReference{Kind: "ImageStreamTag", Namespace: namespace, Name: name}
 }
 
-// from reports whether a trigger is for the tag.
+// from reports whether a trigger is for the tag of --from-image.
 func (s *triggers) from(d *definition, trigger imageTrigger) bool {
 	ref := s.reference(d)
 	return trigger.from.Name == ref.Name && (trigger.from.Namespace == ref.Namespace || trigger.from.Namespace == "" && ref.Namespace == d.namespace)
 }
 
-// list prints the triggers.
+// list prints the triggers of objects.
 func list(streams genericiooptions.IOStreams, infos []*resource.Info) error {
 	table := tabwriter.NewWriter(streams.Out, 0, 8, 1, '\t', 0)
 	fmt.Fprintln(table, "NAME\tTYPE\tVALUE\tAUTO")

@@ -119,7 +119,7 @@ func (v *volume) validate() error {
 	return nil
 }
 
-// source returns the volume source for the flags.
+// source returns the volume source that the flags describe.
 func (v *volume) source() (source corev1.VolumeSource, err error) {
 	if v.sourceJSON != "" {
 		return v.decodeSource()
@@ -152,7 +152,7 @@ func (v *volume) source() (source corev1.VolumeSource, err error) {
 	return source, err
 }
 
-// decodeSource returns the volume source of --source.
+// decodeSource parses the volume source in --source.
 func (v *volume) decodeSource() (source corev1.VolumeSource, err error) {
 	if v.kind != "" || v.defaultMode != "" {
 		return source, errors.New("--source takes neither --type nor --default-mode")
@@ -168,7 +168,7 @@ func (v *volume) decodeSource() (source corev1.VolumeSource, err error) {
 	return source, nil
 }
 
-// mode returns the mode of --default-mode, nil if the flag isn't set.
+// mode parses --default-mode. It returns nil if the flag is not set.
 func (v *volume) mode() (*int32, error) {
 	if v.defaultMode == "" {
 		return nil, nil
@@ -183,7 +183,7 @@ func (v *volume) mode() (*int32, error) {
 	return ptr.To(int32(mode)), nil
 }
 
-// change changes the volumes of an object's pods.
+// change adds or removes volumes and mounts in an object's pod spec.
 func (v *volume) change(object runtime.Object) error {
 	has, err := polymorphichelpers.UpdatePodSpecForObjectFn(object, func(spec *corev1.PodSpec) error {
 		if v.remove {
@@ -197,7 +197,7 @@ func (v *volume) change(object runtime.Object) error {
 	return err
 }
 
-// chosen returns the matching containers of all kinds.
+// chosen returns the containers and init containers that --containers selects.
 func (v *volume) chosen(spec *corev1.PodSpec) (chosen []*corev1.Container) {
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
@@ -209,7 +209,7 @@ func (v *volume) chosen(spec *corev1.PodSpec) (chosen []*corev1.Container) {
 	return chosen
 }
 
-// hasSource reports whether the flags set a source.
+// hasSource reports whether flags set a volume source.
 func (v *volume) hasSource() bool { return v.kind != "" || v.sourceJSON != "" }
 
 func (v *volume) addTo(spec *corev1.PodSpec) error {
@@ -252,7 +252,8 @@ func (v *volume) addTo(spec *corev1.PodSpec) error {
 	return nil
 }
 
-// mounted returns the volume that is at the mount path of a chosen container, or an empty name.
+// mounted returns the name of the volume that is mounted at --mount-path in a chosen container, or
+// "".
 func (v *volume) mounted(spec *corev1.PodSpec) string {
 	for _, container := range v.chosen(spec) {
 		for _, mount := range container.VolumeMounts {
@@ -264,7 +265,8 @@ func (v *volume) mounted(spec *corev1.PodSpec) string {
 	return ""
 }
 
-// removeFrom removes mounts from the chosen containers, and volumes without mounts from the pod.
+// removeFrom removes mounts from the chosen containers, and then volumes that are no longer
+// mounted.
 func (v *volume) removeFrom(spec *corev1.PodSpec) error {
 	meant := func(name string) bool { return v.name == "" || v.name == name }
 	if !slices.ContainsFunc(spec.Volumes, func(of corev1.Volume) bool { return meant(of.Name) }) {
@@ -283,11 +285,11 @@ func (v *volume) removeFrom(spec *corev1.PodSpec) error {
 	return nil
 }
 
-// list prints the volumes and their mounts.
+// list prints the volumes of objects, and where the chosen containers mount them.
 func (v *volume) list(out io.Writer, infos []*resource.Info) error {
 	listed := v.name == ""
 	for _, info := range infos {
-		fmt.Fprintln(out, strings.TrimSpace(info.ObjectName())) // it can end a line
+		fmt.Fprintln(out, strings.TrimSpace(info.ObjectName())) // the name can end with a line break
 		_, err := polymorphichelpers.UpdatePodSpecForObjectFn(info.Object, func(spec *corev1.PodSpec) error {
 			for _, of := range spec.Volumes {
 				if v.name != "" && v.name != of.Name {

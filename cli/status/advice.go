@@ -17,10 +17,10 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// levels are the severities, worst first.
+// levels are the severities, most severe first.
 var levels = []string{"error", "warning", "info"}
 
-// Indexes in levels.
+// Indexes of levels.
 const (
 	isError = iota
 	isWarning
@@ -31,7 +31,7 @@ const (
 type advice struct {
 	level   int
 	message string
-	// try is a command or a sentence, or "".
+	// try is the remedy: a command or a sentence, or "" if there is none.
 	try string
 }
 
@@ -44,7 +44,7 @@ func countOf(list []advice, level int) (n int) {
 	return n
 }
 
-// writeAdvice writes the problems, worst first.
+// writeAdvice formats the problems, most severe first.
 func writeAdvice(list []advice) string {
 	var out strings.Builder
 	for level, name := range levels {
@@ -66,14 +66,14 @@ func writeAdvice(list []advice) string {
 	return out.String()
 }
 
-// advise finds problems.
+// advise returns the problems of the project, most severe first and each message once.
 func (v *view) advise() []advice {
 	all := slices.Concat(v.adviseRoutes(), v.adviseConfigs(), v.adviseFailures(), v.adviseBuilds(), v.adviseCycles(), v.advisePods(), v.adviseOverlaps(), v.adviseScalers(), v.adviseTemplates())
 	slices.SortStableFunc(all, func(a, b advice) int { return a.level - b.level })
 	return slices.CompactFunc(all, func(a, b advice) bool { return a.message == b.message })
 }
 
-// adviseRoutes finds routes without endpoints and routes that no router admits.
+// adviseRoutes finds routes without a service or a port, and routes that a router rejects.
 func (v *view) adviseRoutes() (all []advice) {
 	for _, route := range v.state.Routes {
 		name := v.name("route", route.Namespace, route.Name)
@@ -103,7 +103,7 @@ func (v *view) adviseRoutes() (all []advice) {
 	return all
 }
 
-// stream returns the image stream of a tag.
+// stream returns the image stream of a tag, or nil.
 func (v *view) stream(namespace, tag string) *imagev1.ImageStream {
 	name, _, _ := strings.Cut(tag, ":")
 	at := slices.IndexFunc(v.state.Streams, func(s imagev1.ImageStream) bool { return s.Namespace == namespace && s.Name == name })
@@ -113,8 +113,8 @@ func (v *view) stream(namespace, tag string) *imagev1.ImageStream {
 	return &v.state.Streams[at]
 }
 
-// adviseConfigs finds deployment configurations that wait for an image that no build or import
-// creates, and failed deployments.
+// adviseConfigs finds image triggers whose image no build or import creates, and deployment configs
+// whose latest deployment has failed.
 func (v *view) adviseConfigs() (all []advice) {
 	for _, config := range v.state.Configs {
 		name := v.name("dc", config.Namespace, config.Name)
@@ -125,7 +125,7 @@ func (v *view) adviseConfigs() (all []advice) {
 			from := trigger.ImageChangeParams.From
 			namespace := cmp.Or(from.Namespace, config.Namespace)
 			if namespace != v.Namespace && v.Namespace != "" {
-				continue // other projects were not read
+				continue // objects of other projects were not read
 			}
 			stream, tag := v.stream(namespace, from.Name), v.tag(config.Namespace, from)
 			switch {
@@ -185,7 +185,8 @@ func hasImage(stream *imagev1.ImageStream, name string) bool {
 	return slices.ContainsFunc(stream.Status.Tags, func(list imagev1.NamedTagEventList) bool { return list.Tag == tag && len(list.Items) > 0 })
 }
 
-// adviseBuilds finds failed builds and builds without an output.
+// adviseBuilds finds build configs whose output stream does not exist, or whose latest build has
+// failed.
 func (v *view) adviseBuilds() (all []advice) {
 	for _, config := range v.state.BuildConfigs {
 		name := v.name("bc", config.Namespace, config.Name)
@@ -205,10 +206,11 @@ func (v *view) adviseBuilds() (all []advice) {
 	return all
 }
 
-// manyRestarts is the number of restarts that indicates a problem.
+// manyRestarts is the number of restarts of a container that indicates a problem.
 const manyRestarts = 5
 
-// advisePods finds containers that crash repeatedly or cannot start.
+// advisePods finds containers that crash repeatedly or cannot start, and pods that are not
+// scheduled.
 func (v *view) advisePods() (all []advice) {
 	for _, pod := range v.state.Pods {
 		name := v.name("pod", pod.Namespace, pod.Name)
@@ -233,7 +235,7 @@ func (v *view) advisePods() (all []advice) {
 	return all
 }
 
-// adviseScalers finds autoscalers without a target.
+// adviseScalers finds autoscalers whose target does not exist.
 func (v *view) adviseScalers() (all []advice) {
 	kinds := map[string]string{"DeploymentConfig": "dc", "Deployment": "deployment", "ReplicationController": "rc", "ReplicaSet": "rs", "StatefulSet": "statefulset"}
 	parts := v.parts()
@@ -249,7 +251,7 @@ func (v *view) adviseScalers() (all []advice) {
 	return all
 }
 
-// adviseTemplates finds missing secrets and containers without probes.
+// adviseTemplates finds volumes of missing secrets, and pod templates without probes.
 func (v *view) adviseTemplates() (all []advice) {
 	for _, p := range v.parts() {
 		name := v.name(p.kind, p.object.Namespace, p.object.Name)
@@ -278,7 +280,7 @@ func (v *view) adviseTemplates() (all []advice) {
 	return all
 }
 
-// lacks reports whether every container of a part lacks a property.
+// lacks reports whether without is true for every container of a part, which must have one.
 func lacks(p part, without func(corev1.Container) bool) bool {
 	return len(p.template.Spec.Containers) > 0 && !slices.ContainsFunc(p.template.Spec.Containers, func(c corev1.Container) bool { return !without(c) })
 }

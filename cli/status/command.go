@@ -16,10 +16,18 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
+// command contains the flags of `oc status`.
+type command struct {
+	factory             util.Factory
+	out                 io.Writer
+	everywhere, suggest bool
+	output              string
+}
+
 // New returns `oc status`.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
-	everywhere, suggest, output := false, false, ""
-	command := &cobra.Command{
+	c := &command{factory: factory, out: streams.Out}
+	cmd := &cobra.Command{
 		Use:   "status [-o dot | --suggest]",
 		Short: "Show an overview of the current project",
 		Long: `Print an overview of the current project: its services, their pods, the builds and deployments behind
@@ -36,36 +44,44 @@ as oc describe buildConfig NAME, oc describe deploymentConfig NAME or oc describ
   # Draw a graph
   oc status -o dot | dot -T svg > project.svg`,
 		Args: cobra.NoArgs,
-		Run: func(command *cobra.Command, _ []string) {
-			if output != "" && output != "dot" {
-				util.CheckErr(util.UsageErrorf(command, "invalid output format %q: must be dot", output))
-			}
-			if output != "" && suggest {
-				util.CheckErr(util.UsageErrorf(command, "--suggest and --output cannot be used together"))
-			}
-			state, options, err := loadStatus(command.Context(), factory, everywhere, streams.Out)
-			util.CheckErr(err)
-			if state == nil {
-				return
-			}
-			options.Suggest = suggest
-			if output == "dot" {
-				util.CheckErr(WriteDot(streams.Out, state, options))
-				return
-			}
-			util.CheckErr(Write(streams.Out, state, options))
+		Run: func(cmd *cobra.Command, _ []string) {
+			util.CheckErr(c.validate(cmd))
+			util.CheckErr(c.run(cmd.Context()))
 		},
 	}
-	command.Flags().BoolVar(&everywhere, "all-namespaces", false, "Print all projects that you can see.")
-	command.Flags().BoolVar(&suggest, "suggest", false, "Print problems and remedies.")
-	command.Flags().BoolVar(&suggest, "verbose", false, "Print problems and remedies.")
-	util.CheckErr(command.Flags().MarkDeprecated("verbose", "use --suggest instead"))
-	command.Flags().StringVarP(&output, "output", "o", "", "Print a graph instead of text: dot.")
-	return command
+	flags := cmd.Flags()
+	flags.BoolVar(&c.everywhere, "all-namespaces", false, "Print all projects that you can see.")
+	flags.BoolVar(&c.suggest, "suggest", false, "Print problems and remedies.")
+	flags.BoolVar(&c.suggest, "verbose", false, "Print problems and remedies.")
+	util.CheckErr(flags.MarkDeprecated("verbose", "use --suggest instead"))
+	flags.StringVarP(&c.output, "output", "o", "", "Print a graph instead of text: dot.")
+	return cmd
 }
 
-// loadStatus reads the current project, or all of them. For a user without projects, it prints how
-// to get one, and returns no state.
+func (c *command) validate(cmd *cobra.Command) error {
+	if c.output != "" && c.output != "dot" {
+		return util.UsageErrorf(cmd, "invalid output format %q: must be dot", c.output)
+	}
+	if c.output != "" && c.suggest {
+		return util.UsageErrorf(cmd, "--suggest and --output cannot be used together")
+	}
+	return nil
+}
+
+func (c *command) run(ctx context.Context) error {
+	state, options, err := loadStatus(ctx, c.factory, c.everywhere, c.out)
+	if err != nil || state == nil {
+		return err
+	}
+	options.Suggest = c.suggest
+	if c.output == "dot" {
+		return WriteDot(c.out, state, options)
+	}
+	return Write(c.out, state, options)
+}
+
+// loadStatus reads the current project, or all projects. If the user has no projects, it prints how
+// to get one and returns a nil state.
 func loadStatus(ctx context.Context, factory util.Factory, everywhere bool, out io.Writer) (*State, Options, error) {
 	options := Options{Now: time.Now()}
 	config, err := factory.ToRESTConfig()

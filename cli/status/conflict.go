@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// adviseCycles finds cycles of build configurations: each build starts the next one, forever.
+// adviseCycles finds cycles of build configs, whose builds start each other forever.
 func (v *view) adviseCycles() (all []advice) {
 	done := map[string]bool{}
 	for _, config := range v.state.BuildConfigs {
@@ -23,8 +23,8 @@ func (v *view) adviseCycles() (all []advice) {
 	return all
 }
 
-// cycles follows the input images of a configuration to the configurations that build them. path is
-// the path to this configuration. done contains configurations that were followed completely.
+// cycles follows the input images of a build config to the build configs that build them. path
+// contains the build configs on the way to this one, done those that were followed completely.
 func (v *view) cycles(config buildv1.BuildConfig, path []string, done map[string]bool) (cycles [][]string) {
 	name := v.name("bc", config.Namespace, config.Name)
 	if at := slices.Index(path, name); at >= 0 {
@@ -45,7 +45,7 @@ func (v *view) cycles(config buildv1.BuildConfig, path []string, done map[string
 	return cycles
 }
 
-// inputs returns the input images of a build.
+// inputs returns the input images of a build config.
 func inputs(spec buildv1.BuildConfigSpec) (all []corev1.ObjectReference) {
 	switch strategy := spec.Strategy; {
 	case strategy.SourceStrategy != nil:
@@ -61,7 +61,7 @@ func inputs(spec buildv1.BuildConfigSpec) (all []corev1.ObjectReference) {
 	return all
 }
 
-// selector is the selector of a controller.
+// selector is the pod selector of a controller. name identifies the controller.
 type selector struct {
 	name    string
 	matches labels.Selector
@@ -89,8 +89,8 @@ func (v *view) adviseOverlaps() (all []advice) {
 	return all
 }
 
-// selectors returns the selectors of all controllers with a replica count, by project and ordered
-// by name.
+// selectors returns the pod selectors of replication controllers, replica sets, stateful sets and
+// daemon sets by project, sorted by name.
 func (v *view) selectors() map[string][]selector {
 	all := map[string][]selector{}
 	add := func(kind string, object metav1.Object, matches labels.Selector) {

@@ -17,20 +17,21 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// part is an object that runs pods, and its lines.
+// part is an object that runs pods, and the text about it.
 type part struct {
-	// kind is the short name of a resource, such as dc. verb is what it does with its images.
+	// kind is the short name of the resource, such as dc. verb is what the object does with its
+	// images.
 	kind, verb string
 	object     metav1.ObjectMeta
-	// template is its pod template. images are printed, without an arrow if nothing in this project
-	// builds them.
+	// template is the pod template. images are the texts for its images. They end with an arrow if a
+	// build config in this project builds the image.
 	template corev1.PodTemplateSpec
 	images   []string
-	// below contains the lines below it, without indentation.
+	// below contains the lines to print below the object, without indentation.
 	below []string
 }
 
-// parts returns all objects that run pods, in the order of OpenShift 3.
+// parts returns all objects that run pods, in OpenShift 3's order.
 func (v *view) parts() (all []part) {
 	s := v.state
 	for _, config := range s.Configs {
@@ -85,7 +86,7 @@ func (v *view) parts() (all []part) {
 	return all
 }
 
-// config returns the part of a deployment configuration: its images, their builds, and its
+// config returns the part of a deployment config: its images, the builds of these, and its
 // deployments.
 func (v *view) config(config appsv1.DeploymentConfig) part {
 	p := part{kind: "dc", verb: "deploys", object: config.ObjectMeta}
@@ -121,8 +122,8 @@ func (v *view) config(config appsv1.DeploymentConfig) part {
 	return p
 }
 
-// deploymentLines returns the lines of a configuration's relevant deployments: the latest, and the
-// one that still runs.
+// deploymentLines returns a line for each of the three latest deployments of a deployment config.
+// If there is none, the line states what the first deployment waits for.
 func (v *view) deploymentLines(config appsv1.DeploymentConfig) (lines []string) {
 	all := v.state.deploymentsOf(config)
 	if len(all) == 0 {
@@ -172,7 +173,8 @@ func (v *view) deploymentLine(controller corev1.ReplicationController) string {
 	return text
 }
 
-// buildLines returns the lines of a build configuration and, indented, of its relevant builds.
+// buildLines returns a line for a build config, and indented lines for its unfinished builds and
+// for its latest build if that did not succeed.
 func (v *view) buildLines(config buildv1.BuildConfig) []string {
 	lines := []string{strings.TrimRight(v.name("bc", config.Namespace, config.Name)+" "+v.builds(config), " ")}
 	builds := v.state.buildsOf(config)
@@ -191,7 +193,7 @@ func (v *view) buildLines(config buildv1.BuildConfig) []string {
 	return lines
 }
 
-// builds describes what a configuration builds, such as "source builds URL on istag/ruby:2.5".
+// builds describes the builds of a build config, such as "source builds URL on istag/ruby:2.5".
 func (v *view) builds(config buildv1.BuildConfig) string {
 	kind, from := map[buildv1.BuildStrategyType]string{
 		buildv1.SourceBuildStrategyType: "source", buildv1.DockerBuildStrategyType: "docker",
@@ -238,7 +240,8 @@ func (v *view) buildLine(build buildv1.Build) string {
 	return text + strings.ToLower(string(build.Status.Phase)) + " " + v.since(*cmp.Or(build.Status.CompletionTimestamp, &build.CreationTimestamp)) + " ago"
 }
 
-// count returns the number of ready and desired pods, and the restarts of their containers.
+// count formats the number of ready pods, the desired number if it differs, and the restarts of
+// containers.
 func (v *view) count(pods []corev1.Pod, desired *int32) string {
 	ready, restarts := int32(0), int32(0)
 	for _, pod := range pods {
@@ -261,12 +264,12 @@ func (v *view) count(pods []corev1.Pod, desired *int32) string {
 	return text
 }
 
-// since returns how long ago a time was, in words.
+// since formats how long ago a time was.
 func (v *view) since(t metav1.Time) string {
 	return strings.ToLower(units.HumanDuration(v.now.Sub(t.Time).Round(time.Second)))
 }
 
-// plural formats a number of objects.
+// plural formats a number and a noun.
 func plural(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -274,13 +277,13 @@ func plural(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun
 }
 
-// versionOf returns the number of a deployment of a configuration, or 0.
+// versionOf returns the version of a deployment, or 0 if it has none.
 func versionOf(deployment corev1.ReplicationController) int64 {
 	number, _ := strconv.ParseInt(deployment.Annotations[appsv1.DeploymentVersionAnnotation], 10, 64)
 	return number
 }
 
-// tagName completes a tag reference that contains only the stream.
+// tagName returns the name of a tag or image. It adds the tag latest to the name of a stream.
 func tagName(name string) string {
 	if strings.ContainsAny(name, ":@") {
 		return name

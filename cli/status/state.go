@@ -39,12 +39,12 @@ type State struct {
 	Routes       []routev1.Route
 	Scalers      []autoscalingv2.HorizontalPodAutoscaler
 
-	// secretsKnown means that the user has access to secrets.
+	// secretsKnown means that the user may list secrets, so that Secrets is complete.
 	secretsKnown bool
 }
 
-// Load reads the objects of a project, or of every project if namespace is empty. It skips kinds to
-// which the user has no access, and kinds that the server does not have.
+// Load reads the objects of a project, or of all projects if namespace is empty. It skips kinds
+// that the user may not list and kinds that the server does not have.
 func Load(ctx context.Context, client dynamic.Interface, namespace string) (*State, error) {
 	s := &State{}
 	work, ctx := errgroup.WithContext(ctx)
@@ -80,7 +80,7 @@ func load[T any](work *errgroup.Group, ctx context.Context, client dynamic.Inter
 	})
 }
 
-// unseen ignores errors of missing access.
+// unseen returns nil for the error of a list that is forbidden or that the server does not have.
 func unseen(err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 		return nil
@@ -88,15 +88,15 @@ func unseen(err error) error {
 	return err
 }
 
-// selects reports whether a service selects pods with these labels.
+// selects reports whether a service selects pods in a namespace with these labels.
 func selects(service corev1.Service, namespace string, podLabels map[string]string) bool {
 	return len(service.Spec.Selector) > 0 && service.Namespace == namespace && labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(podLabels))
 }
 
-// owned reports whether an object belongs to a controller.
+// owned reports whether a controller owns an object.
 func owned(object metav1.Object) bool { return metav1.GetControllerOf(object) != nil }
 
-// deploymentsOf returns the replication controllers of a deployment configuration, latest first.
+// deploymentsOf returns the replication controllers of a deployment config, latest first.
 func (s *State) deploymentsOf(config appsv1.DeploymentConfig) (all []corev1.ReplicationController) {
 	for _, controller := range s.Controllers {
 		if controller.Namespace == config.Namespace && controller.Annotations[appsv1.DeploymentConfigAnnotation] == config.Name {
@@ -117,7 +117,7 @@ func (s *State) podsOf(owner metav1.Object) (all []corev1.Pod) {
 	return all
 }
 
-// buildsOf returns the builds of a build configuration, latest first.
+// buildsOf returns the builds of a build config, latest first.
 func (s *State) buildsOf(config buildv1.BuildConfig) (all []buildv1.Build) {
 	for _, build := range s.Builds {
 		if build.Namespace == config.Namespace && build.Labels[buildv1.BuildConfigLabel] == config.Name {
@@ -127,7 +127,7 @@ func (s *State) buildsOf(config buildv1.BuildConfig) (all []buildv1.Build) {
 	return all
 }
 
-// buildersOf returns the build configurations that push to a tag, which can be in another project.
+// buildersOf returns the build configs that push to a tag. namespace is the tag's default project.
 func (s *State) buildersOf(namespace string, tag corev1.ObjectReference) (all []buildv1.BuildConfig) {
 	for _, config := range s.BuildConfigs {
 		to := config.Spec.Output.To

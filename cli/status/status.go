@@ -1,5 +1,5 @@
-// Package status contains `oc status`, which prints the objects of a project, their relations, and
-// problems.
+// Package status contains `oc status`, which prints the objects of a project, how they are related,
+// and problems.
 //
 // Source: the output of OpenShift 3.11's client, which users and scripts parse.
 package status
@@ -18,25 +18,25 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// Options control the output.
+// Options control what is printed.
 type Options struct {
-	// Namespace is the project, or empty for all projects. Names of objects in other projects contain
-	// the project.
+	// Namespace is the project, or empty for all projects. The names of objects in other projects are
+	// printed with their project.
 	Namespace string
 	// Title is the display name of the project. Server is the address of the server.
 	Title, Server string
-	// Suggest prints problems with remedies. Otherwise, they are only counted.
+	// Suggest prints problems with remedies. Otherwise, only their number is printed.
 	Suggest bool
 	// Now is the current time.
 	Now time.Time
 }
 
-// view writes a state.
+// view formats a State.
 type view struct {
 	Options
 	state *State
 	now   time.Time
-	// shown contains the objects that were printed below another one.
+	// shown contains the keys of the objects that are printed below another one.
 	shown map[string]bool
 }
 
@@ -44,7 +44,7 @@ func newView(state *State, options Options) *view {
 	return &view{Options: options, state: state, now: options.Now, shown: map[string]bool{}}
 }
 
-// Write prints the objects of a project, as `oc status`.
+// Write prints the objects of a project as `oc status` does.
 func Write(out io.Writer, state *State, options Options) error {
 	v := newView(state, options)
 	var blocks [][]string
@@ -92,7 +92,7 @@ func (v *view) heading() string {
 	return "In project " + name + " on server " + v.Server
 }
 
-// ending returns the last lines: problems, their count, or how to begin.
+// ending returns the end of the output: problems, their number, or a hint.
 func (v *view) ending(blocks int) string {
 	advice := v.advise()
 	switch {
@@ -112,7 +112,7 @@ func (v *view) ending(blocks int) string {
 	return strings.Join(counts, ", ") + " identified, use 'oc status --suggest' to see details.\n"
 }
 
-// key identifies a part.
+// key returns a unique key of a part.
 func (p part) key() string { return p.kind + "/" + p.object.Namespace + "/" + p.object.Name }
 
 func (v *view) partLines(p part) []string {
@@ -127,7 +127,7 @@ func indent(lines []string) []string {
 	return all
 }
 
-// name returns kind/name of an object, and its project if it is another one.
+// name returns KIND/NAME of an object, followed by [PROJECT] if the project is not Namespace.
 func (v *view) name(kind, namespace, name string) string {
 	if namespace == v.Namespace {
 		return kind + "/" + name
@@ -135,7 +135,8 @@ func (v *view) name(kind, namespace, name string) string {
 	return kind + "/" + name + "[" + namespace + "]"
 }
 
-// tag returns the name of an image to which a reference from namespace refers.
+// tag returns the name of the image that from refers to. namespace is the namespace of the
+// reference.
 func (v *view) tag(namespace string, from corev1.ObjectReference) string {
 	switch from.Kind {
 	case "ImageStreamTag":
@@ -146,7 +147,7 @@ func (v *view) tag(namespace string, from corev1.ObjectReference) string {
 	return from.Name
 }
 
-// serviceLines returns the lines of a service: the addresses of its routes, or its own.
+// serviceLines returns a line for each route to a service, or a line with the service's address.
 func (v *view) serviceLines(service corev1.Service) (lines []string) {
 	name := v.name("svc", service.Namespace, service.Name)
 	for _, route := range v.state.Routes {
@@ -161,7 +162,7 @@ func (v *view) serviceLines(service corev1.Service) (lines []string) {
 	return []string{name + address(service)}
 }
 
-// routeLine returns the address of a route, and its target.
+// routeLine returns a line with the URL and the target port of a route.
 func routeLine(route routev1.Route) string {
 	admitted := false
 	for _, ingress := range route.Status.Ingress {
@@ -195,7 +196,7 @@ func routeLine(route routev1.Route) string {
 	return text
 }
 
-// address returns the address of a service within the cluster.
+// address returns the address of a service in the cluster, for the end of a line.
 func address(service corev1.Service) string {
 	var ports []string
 	for _, port := range service.Spec.Ports {

@@ -85,7 +85,7 @@ those of the template, or generated ones.`,
 	return command
 }
 
-// check returns an error for flags and values that exclude each other.
+// check returns an error for flags that cannot be combined, and for parameters with several values.
 func (o *processing) check(command *cobra.Command, args []string) error {
 	flags := command.Flags()
 	for _, name := range []string{"param", "labels", "output", "output-version", "raw", "template", "t"} {
@@ -148,8 +148,8 @@ func (o *processing) run(ctx context.Context, args []string) error {
 	return o.show(ctx, result)
 }
 
-// arguments parses the name of the template and values of parameters, which older clients of
-// OpenShift 3 have as arguments.
+// arguments returns the name of the template. Like older clients of OpenShift 3, it also accepts
+// values of parameters as arguments.
 func (o *processing) arguments(args []string) (name string, err error) {
 	for _, arg := range args {
 		switch {
@@ -174,7 +174,7 @@ func (o *processing) arguments(args []string) (name string, err error) {
 	return name, nil
 }
 
-// find reads the template. client is nil if the template is processed locally.
+// find reads the template. With --local, client is nil.
 func (o *processing) find(ctx context.Context, name string) (template *templatev1.Template, client templateclient.TemplateV1Interface, namespace string, err error) {
 	if !o.local {
 		config, err := o.factory.ToRESTConfig()
@@ -200,7 +200,7 @@ func (o *processing) find(ctx context.Context, name string) (template *templatev
 	return template, client, namespace, err
 }
 
-// ReadTemplate reads the template of a file or URL.
+// ReadTemplate reads the template in a file or at a URL.
 func ReadTemplate(factory util.Factory, file string) (*templatev1.Template, error) {
 	infos, err := factory.NewBuilder().Unstructured().Local().FilenameParam(false, &resource.FilenameOptions{Filenames: []string{file}}).Do().Infos()
 	if err != nil {
@@ -215,7 +215,7 @@ func ReadTemplate(factory util.Factory, file string) (*templatev1.Template, erro
 func (o *processing) show(ctx context.Context, template *templatev1.Template) error {
 	template.SetGroupVersionKind(templatev1.GroupVersion.WithKind("Template"))
 	if *o.print.OutputFormat == "describe" {
-		text, err := describe.Given(ctx, nil, "", template)
+		text, err := describe.Object(ctx, nil, "", template)
 		fmt.Fprint(o.Out, text)
 		return err
 	}

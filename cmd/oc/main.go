@@ -1,4 +1,5 @@
-// Command oc is the client of a cluster as a separate program, for all supported operating systems.
+// Command oc is the client of a cluster. It is a separate program for all supported operating
+// systems.
 package main
 
 import (

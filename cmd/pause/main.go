@@ -1,13 +1,13 @@
-// Command pause is the process of a pod sandbox: it keeps the namespaces that the containers of a
+// Command pause is the process of a pod sandbox. It keeps the namespaces that the containers of a
 // pod share.
 //
-// If the pod shares its process namespace, pause is process 1 there and inherits every orphan. It
-// ignores SIGCHLD, so the kernel reaps each process that ends (wait(2), notes). This needs no loop
-// and no memory.
+// If the containers share the process namespace, pause is process 1 in it and inherits every
+// orphan. pause ignores SIGCHLD, so that the kernel reaps each process that ends (wait(2), notes).
+// This needs no loop and no memory.
 //
-// It ends on SIGTERM and SIGINT by the default action of the Go runtime, which also ends a process
-// 1 (exit status 2; 143 and 130 elsewhere). With os/signal the status would be 0, but each pod
-// would need 100 kB and two threads more.
+// pause ends on SIGTERM and SIGINT by the default action of the Go runtime, which also ends a
+// process 1 (with exit status 2; other processes get 143 and 130). With os/signal the status would
+// be 0, but each pod would need 100 kB and two threads more.
 package main
 
 import (
@@ -35,8 +35,8 @@ func main() {
 		syscall.Exit(1)
 	}
 	for {
-		// Without descriptors and without a timeout, ppoll returns only for a signal. The runtime would
-		// report select{} as a deadlock.
+		// Without descriptors and without a timeout, ppoll returns only when a signal arrives. The
+		// runtime would report select{} as a deadlock.
 		syscall.Syscall6(syscall.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
 	}
 }

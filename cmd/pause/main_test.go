@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// startPause builds pause and starts it as process 1 of a new process namespace.
+// startPause builds pause and starts it as process 1 in a new process namespace.
 func startPause(t *testing.T) *exec.Cmd {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "pause")
@@ -45,7 +45,7 @@ func startPause(t *testing.T) *exec.Cmd {
 
 func TestOrphansAreReaped(t *testing.T) {
 	pause := startPause(t)
-	// The shell exits immediately, and pause inherits its background process.
+	// The shell exits immediately, so that pause inherits the shell's background process.
 	orphan := exec.Command("nsenter", "-t", fmt.Sprint(pause.Process.Pid), "-p", "sh", "-c", "sleep 0.2 >/dev/null 2>&1 & sleep 60 >/dev/null 2>&1 &")
 	if out, err := orphan.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -1,5 +1,6 @@
 // Command slipway is the whole platform in one program: the supervisor of a host, its processes,
-// and the clients oc and kubectl, which also run under their own names.
+// and the clients oc and kubectl, which run if the program is called by their names. Under the
+// names openshift and oadm, it runs as OpenShift 3's programs of these names.
 package main
 
 import (
@@ -20,11 +21,17 @@ func main() {
 	}
 }
 
-// run runs the program under one of its names.
+// run runs the program as the command name.
 func run(name string, args []string) error {
 	switch name {
 	case "oc", "kubectl":
 		return cli.Run(name, args)
+	case "oadm":
+		return cli.Run("oc", append([]string{"adm"}, args...))
+	case "openshift":
+		return command.NewOpenShift(cli.Run).Execute()
+	case "descheduler":
+		return command.NewDescheduler().Execute()
 	}
 	return command.New(cli.New("oc"), cli.New("kubectl")).Execute()
 }

@@ -1,11 +1,11 @@
-// Command flexvolume-go is the FlexVolume driver example.com/directory: a volume is a directory of
-// the machine, which outlives its pods. It is for a cluster of one machine, or for a base directory
-// that all machines share.
+// Command flexvolume-go is the FlexVolume driver example.com/directory. Its volumes are directories
+// of the machine, which outlive the pods. It is for a cluster of one machine, or for a base
+// directory that all machines share.
 //
 // Options of a volume, both optional:
 //
-//	base  absolute path of the directory with the volumes' directories; /var/lib/slipway-directory
-//	name  name of the volume's directory; the name of the PersistentVolume or of the pod's volume
+//	base  absolute path of the directory that contains the volumes; /var/lib/slipway-directory
+//	name  directory of the volume in base; the name of the PersistentVolume or of the pod's volume
 package main
 
 import (

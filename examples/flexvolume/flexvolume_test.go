@@ -1,5 +1,5 @@
-// Package flexvolume tests the example: the driver, called like a node and a controller call it,
-// with real loop devices, and the manifest with its copy of the driver.
+// Package flexvolume tests the example driver with real loop devices, as nodes and controllers call
+// it, and checks that the manifest contains a copy of the driver.
 package flexvolume
 
 import (
@@ -61,7 +61,7 @@ func TestManifestContainsDriver(t *testing.T) {
 	}
 }
 
-// loop is the driver, installed with a state directory of the test's own.
+// loop installs the driver with a temporary state directory.
 func loop(t *testing.T) (driver *flexvolume.Driver, state string) {
 	t.Helper()
 	source, err := os.ReadFile("driver/loop")
@@ -93,7 +93,7 @@ func loop(t *testing.T) (driver *flexvolume.Driver, state string) {
 	return driver, state
 }
 
-// devices are the loop devices of files below a directory.
+// devices returns the loop devices whose files are below a directory.
 func devices(t *testing.T, dir string) string {
 	t.Helper()
 	out, err := exec.Command("losetup", "--noheadings", "--list", "--output", "NAME,BACK-FILE").Output()
@@ -196,7 +196,7 @@ func TestAttachedVolumeIsRejectedOnAnotherNode(t *testing.T) {
 		t.Error(err)
 	}
 	if is, err := driver.IsAttached(ctx, volume, "node1"); err != nil || !is {
-		t.Errorf("another node's detach took it away: %t, %v", is, err)
+		t.Errorf("another node's detach removed the attachment: %t, %v", is, err)
 	}
 }
 

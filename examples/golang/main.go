@@ -1,5 +1,5 @@
-// Command golang serves a page with the name of its server. Source-to-image builds it; no other
-// program contains it.
+// Command golang serves a page that contains the name of its server. It is the source of a
+// source-to-image build.
 package main
 
 import (
@@ -29,7 +29,7 @@ func main() {
 	http.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	server := &http.Server{Addr: ":" + environment("PORT", "8080"), ReadHeaderTimeout: 10 * time.Second}
 
-	// Active requests complete before the program exits.
+	// Let active requests complete before the program exits.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	done := make(chan error, 1)
@@ -70,7 +70,7 @@ func page(w http.ResponseWriter, r *http.Request) {
 	).Replace(template))
 }
 
-// environment is a variable, or otherwise where it is not set.
+// environment returns an environment variable, or otherwise if it is empty.
 func environment(name, otherwise string) string {
 	if value := os.Getenv(name); value != "" {
 		return value

@@ -1,6 +1,6 @@
-// Command affected prints the packages that a change can break: those with a file that differs from
-// the main branch, committed or not, and those that import one of them, also in their tests.
-// Packages whose tests boot clusters or build servers are left out.
+// Command affected prints the packages that a change can break: those with files that differ from
+// the main branch, committed or not, and those that import such a package, also in tests. It omits
+// packages whose tests boot clusters or build servers.
 //
 //	go run ./hack/affected [-base main] [-changed]
 package main
@@ -43,8 +43,8 @@ func run(out io.Writer, base string, changedOnly bool) error {
 	return nil
 }
 
-// changedFiles returns the paths of files that differ from the common ancestor with base, untracked
-// files included.
+// changedFiles returns the paths of files that differ from the common ancestor of base and HEAD,
+// and of untracked files.
 func changedFiles(base string) ([]string, error) {
 	ancestor, err := git("merge-base", base, "HEAD")
 	if err != nil {

@@ -12,17 +12,17 @@ import (
 	"strings"
 )
 
-// module is the import path of the root folder.
+// module is the import path of the repository's root folder.
 const module = "github.com/slipway-platform/slipway"
 
-// rules is the package whose tests read the whole tree.
+// rules is the package whose tests read all files of the repository.
 const rules = module + "/internal/repocheck"
 
-// graph has the imports of each package of the module, those of its tests included.
+// graph contains the imports of each package of the module, including those of its tests.
 type graph map[string][]string
 
-// loadPackages reads the packages of the module. For packages that do not build, it reads the
-// readable parts.
+// loadPackages returns the packages of the module. For a package that does not build, it returns
+// the imports that the go tool can read.
 func loadPackages() (graph, error) {
 	out, err := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports", "./...").Output()
 	if err != nil {
@@ -43,8 +43,8 @@ func loadPackages() (graph, error) {
 	}
 }
 
-// changed returns the packages of the files. The package of a file is the nearest folder above it
-// that is a package. A change of go.mod or go.sum affects all packages.
+// changed returns the packages of files, and rules if there are any. A file belongs to the nearest
+// folder above it that is a package. A change of go.mod or go.sum changes all packages.
 func (g graph) changed(files []string) []string {
 	paths := map[string]bool{rules: len(files) > 0}
 	for _, file := range files {
@@ -62,7 +62,7 @@ func (g graph) changed(files []string) []string {
 	return g.withoutSlow(slices.Collect(maps.Keys(paths)))
 }
 
-// affected returns the packages of paths and all packages that import one of them, directly or
+// affected returns the packages in paths, and all packages that import one of them directly or
 // indirectly.
 func (g graph) affected(paths []string) []string {
 	importers := map[string][]string{}
@@ -81,7 +81,7 @@ func (g graph) affected(paths []string) []string {
 	return g.withoutSlow(slices.Collect(maps.Keys(seen)))
 }
 
-// withoutSlow sorts the packages and leaves out those whose tests take minutes.
+// withoutSlow sorts packages and removes those whose tests take minutes.
 func (graph) withoutSlow(paths []string) []string {
 	slices.Sort(paths)
 	return slices.DeleteFunc(paths, func(pkg string) bool {

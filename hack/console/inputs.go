@@ -10,11 +10,11 @@ import (
 	"slices"
 )
 
-// inputsFile in dist identifies the sources of the other files.
+// inputsFile is a file in dist. It contains the hash of the sources from which dist was built.
 const inputsFile = "inputs"
 
-// sources identifies the content of all source files. The lock file represents the packages, so
-// that a new installation of them changes nothing.
+// sources returns a hash of all source files. It ignores node_modules, because the lock file
+// identifies the packages.
 func (b *build) sources() (string, error) {
 	sum := sha256.New()
 	generated := []string{filepath.Join(b.web, "node_modules"), b.output}
@@ -38,7 +38,7 @@ func (b *build) sources() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// digest returns the hash of a file.
+// digest returns the hash of a file's content.
 func digest(path string) (string, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -48,7 +48,7 @@ func digest(path string) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// current reports whether a file contains a text.
+// current reports whether the content of a file is text.
 func current(path, text string) bool {
 	content, err := os.ReadFile(path)
 	return err == nil && string(content) == text

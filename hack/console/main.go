@@ -1,5 +1,5 @@
-// Command console builds the web console in console/web and writes its files, compressed, to
-// console/dist, where slipway embeds them. `make build` runs it in the root of the repository:
+// Command console builds the web console in console/web and writes its compressed files to
+// console/dist, from which slipway embeds them. `make build` runs it in the root of the repository:
 //
 //	go run ./hack/console
 //
@@ -38,10 +38,10 @@ func main() {
 
 // build is a build of the console.
 type build struct {
-	// web has the sources. output is where npm's script writes the compressed files, and dist where
-	// slipway embeds them.
+	// web contains the sources. npm's script writes the compressed files to output. slipway embeds the
+	// files in dist.
 	web, output, dist string
-	// cache is npm's cache.
+	// cache is the directory of npm's cache.
 	cache string
 	// npm runs an npm command in web.
 	npm func(ctx context.Context, args ...string) error
@@ -56,7 +56,7 @@ func newBuild(root string) *build {
 	return b
 }
 
-// run brings dist up to date.
+// run builds the console if a source has changed since dist was built.
 func (b *build) run(ctx context.Context) error {
 	sources, err := b.sources()
 	if err != nil {
@@ -83,7 +83,7 @@ func (b *build) run(ctx context.Context) error {
 	return nil
 }
 
-// install installs the packages of the lock file, if they are not those of the last install.
+// install installs the packages in the lock file, unless the last install used the same lock file.
 func (b *build) install(ctx context.Context) error {
 	lock, err := digest(filepath.Join(b.web, "package-lock.json"))
 	if err != nil {
@@ -99,8 +99,8 @@ func (b *build) install(ctx context.Context) error {
 	return atomicfile.Write(stamp, []byte(lock), 0o644)
 }
 
-// publish replaces the files in dist with the built ones, and returns their size in bytes. An
-// interrupted publish leaves no inputs file, so that the next run repeats it.
+// publish replaces the files in dist with the built files, and returns their size in bytes. It
+// removes the inputs file first, so that the next run repeats an interrupted publish.
 func (b *build) publish() (size int64, err error) {
 	entries, err := os.ReadDir(b.dist)
 	if err != nil {
@@ -151,7 +151,7 @@ func copyFile(source, target string) (int64, error) {
 	return n, err
 }
 
-// runNPM runs npm with its cache in the repository's folder for built files.
+// runNPM runs npm in web. Its cache is in the repository's folder for built files.
 func (b *build) runNPM(ctx context.Context, args ...string) error {
 	command := exec.CommandContext(ctx, "npm", args...)
 	command.Dir, command.Stdout, command.Stderr = b.web, os.Stderr, os.Stderr

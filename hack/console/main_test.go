@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fixture is a build whose npm is replaced by one that copies the sources.
+// fixture is a build with a fake npm that copies the sources.
 type fixture struct {
 	*build
 	t     *testing.T
@@ -65,7 +65,7 @@ func (f *fixture) read(name string) string {
 	return string(content)
 }
 
-// runs runs the build and returns the npm commands.
+// runs runs the build and returns the npm commands that it ran.
 func (f *fixture) runs() []string {
 	f.t.Helper()
 	f.calls = nil

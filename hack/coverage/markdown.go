@@ -8,13 +8,13 @@ import (
 	"github.com/slipway-platform/slipway/internal/markdown"
 )
 
-// section is the section of docs/coverage.md with the totals.
+// section is the part of docs/coverage.md that contains the totals.
 var section = markdown.Section{
 	Begin: "<!-- totals: written by `go run ./hack/coverage --markdown` -->",
 	End:   "<!-- end of totals -->",
 }
 
-// tables writes a table of documents and one of sections for each document.
+// tables returns a table of all documents, and for each document a table of its sections.
 func tables(totals []coverage.DocumentTotal) string {
 	var b strings.Builder
 	writeTableHead(&b, "document")

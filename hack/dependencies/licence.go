@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// phrases identify licences, in lower case and with single spaces. A licence matches if the text
-// contains all phrases of its row.
+// phrases identify licences, in lower case and with single spaces. A text is a licence if it
+// contains all phrases of the row and not the phrase without.
 var phrases = []struct {
 	licence string // the SPDX identifier
 	text    []string
-	without string // a phrase that another licence adds
+	without string // a phrase that only a similar licence contains, or ""
 }{
 	{"Apache-2.0", []string{"apache license", "version 2.0"}, ""},
 	{"MIT", []string{"permission is hereby granted, free of charge, to any person obtaining a copy"}, ""},
@@ -30,12 +30,12 @@ var phrases = []struct {
 	{"AGPL", []string{"gnu affero general public license"}, "mozilla public license"},
 }
 
-// permissive are the licences that only require their text and notice.
+// permissive are the licences that only require that their text and notices are included.
 var permissive = []string{"Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Unlicense"}
 
-// exception is a linked module whose files name licences that are not permissive.
+// exception is a linked module whose files name a licence that is not permissive.
 type exception struct {
-	licences []string // the licence under which it is used
+	licences []string // the licences under which it is used
 	reason   string
 }
 
@@ -48,7 +48,7 @@ var exceptions = map[string]exception{
 	"github.com/spdx/tools-golang":               {[]string{"Apache-2.0"}, "offered under Apache-2.0 or GPL-2.0-or-later"},
 }
 
-// unchanged is the reason why MPL-2.0 is accepted.
+// unchanged is the reason why modules under MPL-2.0 are accepted.
 const unchanged = "binds its own files only, which are used unchanged"
 
 var (
@@ -65,7 +65,7 @@ func (d dependency) licences() []string {
 	return d.names()
 }
 
-// names returns the licences that the files of a module name, in the order of phrases.
+// names returns the licences that a module's licence files contain, in the order of phrases.
 func (d dependency) names() (all []string) {
 	for _, content := range d.files(licenceFile) {
 		text := strings.ToLower(plain(content))
@@ -97,11 +97,11 @@ func (d dependency) files(name *regexp.Regexp) (contents []string) {
 	return contents
 }
 
-// plain returns text on one line.
+// plain returns text with single spaces and without line breaks.
 func plain(text string) string { return strings.TrimSpace(spaces.ReplaceAllString(text, " ")) }
 
-// checkLicences reports linked modules whose licence is unknown, or neither permissive nor an
-// exception, and exceptions without need.
+// checkLicences returns errors for linked modules whose licence is unknown, or not permissive and
+// without an exception, and for exceptions that are not needed.
 func checkLicences(linked []dependency) error {
 	var problems []error
 	required := map[string]bool{}
@@ -125,8 +125,8 @@ func checkLicences(linked []dependency) error {
 	return errors.Join(problems...)
 }
 
-// checkNotice reports lines with a copyright in the notices of linked modules that our NOTICE
-// lacks.
+// checkNotice returns errors for copyright lines in the notice files of linked modules that NOTICE
+// does not contain.
 func checkNotice(notice string, linked []dependency) error {
 	notice = plain(notice)
 	var problems []error

@@ -1,12 +1,12 @@
 // Command dependencies describes the modules that this repository requires, and those that its
-// programs are linked with.
+// programs contain.
 //
 //	go run ./hack/dependencies                    writes docs/dependencies.md
-//	go run ./hack/dependencies --sbom FILE ...    writes the bill of materials of the programs that `make build` built
+//	go run ./hack/dependencies --sbom FILE ...    writes the bill of materials of the programs
 //
 // It runs in the root folder of the repository. It fails if docs/dependencies.tsv has no row for a
 // module that go.mod requires directly, if the licence of a linked module is not allowed, or if
-// NOTICE lacks a text that a linked module requires.
+// NOTICE does not contain a text that a linked module requires.
 package main
 
 import (
@@ -45,7 +45,7 @@ func run(ctx context.Context, bill, release string) error {
 	return section.Write(filepath.Join("docs", "dependencies.md"), page)
 }
 
-// document writes the tables of docs/dependencies.md and reports all errors of the modules.
+// document returns the tables of docs/dependencies.md, and an error that contains all problems.
 func document(ctx context.Context, root string) (string, error) {
 	reasons, err := readReasons(filepath.Join(root, "docs", "dependencies.tsv"))
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPageIsCurrent also fails if `go run ./hack/dependencies` fails: for a dependency without a
-// reason, a licence or a notice.
+// TestPageIsCurrent also fails if `go run ./hack/dependencies` would, for example because a
+// dependency has no reason, licence or notice.
 func TestPageIsCurrent(t *testing.T) {
 	root := filepath.Join("..", "..")
 	content, err := document(t.Context(), root)
@@ -34,8 +34,8 @@ func TestPageIsCurrent(t *testing.T) {
 	}
 }
 
-// undated removes the release times of modules. The go command does not have them for modules that
-// are only in its cache.
+// undated removes the release times of modules, because the go command does not have them for
+// modules that are only in its cache.
 func undated(page string) string {
 	return regexp.MustCompile(`\| (\d{4}-\d\d-\d\d)? \|`).ReplaceAllString(page, "| |")
 }
@@ -68,7 +68,7 @@ func TestRowsAreComplete(t *testing.T) {
 	}
 }
 
-// module writes files as a module's root folder.
+// module creates the root folder of a module with these files.
 func module(t *testing.T, path string, files map[string]string) dependency {
 	t.Helper()
 	dir := t.TempDir()

@@ -18,16 +18,16 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/recipe"
 )
 
-// dependency is a module in the version that is used.
+// dependency is a module, in the version that is used.
 type dependency struct {
 	Path, Version, Dir string
-	// the release time of the version; zero if the go command doesn't have it
+	// Time is the release time of the version; zero if the go command doesn't have it.
 	Time     time.Time
 	Replace  *dependency
-	programs []string // the modules that it is linked with
+	programs []string // the programs that contain the module
 }
 
-// withUse returns the replacement of this module, with this module's path.
+// withUse returns the module's replacement, if it has one, with the path of the module.
 func (d dependency) withUse() dependency {
 	if d.Replace != nil {
 		d.Version, d.Dir, d.Time, d.Replace = d.Replace.Version, d.Replace.Dir, d.Replace.Time, nil
@@ -35,8 +35,7 @@ func (d dependency) withUse() dependency {
 	return d
 }
 
-// directModules returns the modules that go.mod requires for packages of this repository, and those
-// of its tools.
+// directModules returns the modules that go.mod requires directly, and those of its tools.
 func directModules(ctx context.Context, root string) ([]dependency, error) {
 	data, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {
@@ -58,14 +57,14 @@ func directModules(ctx context.Context, root string) ([]dependency, error) {
 	return list[dependency](ctx, root, nil, append([]string{"-m", "-json"}, paths...)...)
 }
 
-// target is a program for a platform.
+// target is a program for one operating system.
 type target struct {
 	name, pkg, system string
 	tags              []string
 	cgo               bool
 }
 
-// targets are the programs that are released.
+// targets returns the programs of a release.
 func targets() []target {
 	all := []target{{name: "slipway", pkg: "./cmd/slipway", system: "linux"}}
 	for _, system := range []string{"linux", "darwin", "windows"} {
@@ -77,7 +76,7 @@ func targets() []target {
 	return all
 }
 
-// linkedModules returns the modules whose packages are in a program.
+// linkedModules returns the modules that programs contain.
 func linkedModules(ctx context.Context, root string) ([]dependency, error) {
 	linked := map[string]dependency{}
 	for _, t := range targets() {
@@ -113,7 +112,7 @@ func linkedModules(ctx context.Context, root string) ([]dependency, error) {
 	return all, nil
 }
 
-// list returns the JSON output of `go list`.
+// list returns the decoded JSON output of `go list`.
 func list[T any](ctx context.Context, root string, environment []string, arguments ...string) (all []T, err error) {
 	command := exec.CommandContext(ctx, "go", append([]string{"list"}, arguments...)...)
 	command.Dir, command.Stderr = root, os.Stderr

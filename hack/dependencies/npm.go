@@ -14,26 +14,26 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// npmPrefix marks packages of the web console in docs/dependencies.tsv.
+// npmPrefix is the prefix of npm packages in docs/dependencies.tsv.
 const npmPrefix = "npm:"
 
 // npmPackage is a package in the lock file of the web console.
 type npmPackage struct {
 	Name, Version string
-	// Licence is an SPDX identifier, as the package names it.
+	// Licence is the SPDX identifier in the package.
 	Licence string
 	// SHA512 is the hash of the package's archive.
 	SHA512 []byte
-	// Direct is set for packages that package.json names. Bundled packages can be part of the
-	// console; the others only build and test it.
+	// Direct is true for packages that package.json names. Bundled packages can be part of the
+	// console; the others are only used to build and test it.
 	Direct, Bundled bool
 }
 
-// publicDomain is a licence without requirements. Only npm packages have it.
+// publicDomain is a licence without requirements. Only npm packages use it.
 const publicDomain = "0BSD"
 
-// npmPackages returns the bundled packages, and those for building that package.json names, by
-// name.
+// npmPackages returns the bundled packages, and the other packages that package.json names, sorted
+// by name.
 func npmPackages(root string) ([]npmPackage, error) {
 	path := filepath.Join(root, "console", "web", "package-lock.json")
 	data, err := os.ReadFile(path)
@@ -77,8 +77,8 @@ func readLock(path string, data []byte) ([]npmPackage, error) {
 	return all, nil
 }
 
-// checkNPM reports bundled packages whose licence is not permissive, direct packages without a row,
-// and rows without a package.
+// checkNPM returns errors for bundled packages whose licence is not permissive, for direct packages
+// without a row, and for rows without a package.
 func checkNPM(reasons map[string]reason, packages []npmPackage) error {
 	var problems []error
 	for _, p := range packages {
@@ -99,7 +99,8 @@ func checkNPM(reasons map[string]reason, packages []npmPackage) error {
 	return errors.Join(problems...)
 }
 
-// npmTables writes one table of the packages that package.json names and one of all bundled ones.
+// npmTables returns a table of the packages that package.json names and a table of all bundled
+// packages.
 func npmTables(reasons map[string]reason, packages []npmPackage) string {
 	var direct, bundled strings.Builder
 	directCount, bundledCount := 0, 0
@@ -119,7 +120,7 @@ func npmTables(reasons map[string]reason, packages []npmPackage) string {
 		fmt.Sprintf("\n## Bundled into the web console (%d)\n\n| package | version | licence |\n|---|---|---|\n%s", bundledCount, bundled.String())
 }
 
-// describeNPM returns the component of a package.
+// describeNPM returns the CycloneDX component of a package.
 func describeNPM(p npmPackage) cdx.Component {
 	identity := "pkg:npm/" + strings.Replace(p.Name, "@", "%40", 1) + "@" + p.Version
 	return cdx.Component{

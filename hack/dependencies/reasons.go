@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/markdown"
 )
 
-// section is the section of docs/dependencies.md with the tables.
+// section is the part of docs/dependencies.md that contains the tables.
 var section = markdown.Section{
 	Begin: "<!-- tables: written by `go run ./hack/dependencies` -->",
 	End:   "<!-- end of tables -->",
@@ -19,7 +19,7 @@ var section = markdown.Section{
 // reason is a row of docs/dependencies.tsv.
 type reason struct{ owner, text string }
 
-// readReasons reads the hand-written rows: module, owner and reason, with a tab between them.
+// readReasons reads rows of module, owner and reason, separated by tabs. It returns them by module.
 func readReasons(path string) (map[string]reason, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -43,7 +43,8 @@ func readReasons(path string) (map[string]reason, error) {
 	return reasons, nil
 }
 
-// checkReasons reports modules without a row, and rows without a module.
+// checkReasons returns errors for direct modules without a row, and for rows without a direct
+// module.
 func checkReasons(reasons map[string]reason, direct []dependency) error {
 	var problems []error
 	for _, d := range direct {
@@ -60,7 +61,7 @@ func checkReasons(reasons map[string]reason, direct []dependency) error {
 	return errors.Join(problems...)
 }
 
-// tables writes one table of direct dependencies and one of all linked modules.
+// tables returns a table of direct dependencies and a table of all linked modules.
 func tables(reasons map[string]reason, direct, linked []dependency) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## Required by this repository (%d)\n\n", len(direct))

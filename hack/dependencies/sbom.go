@@ -26,15 +26,15 @@ import (
 // program is a built program.
 type program struct {
 	name, version string
-	embedded      bool // the programs embedded in slipway
+	embedded      bool // slipway embeds the program
 	content       []byte
 	info          *buildinfo.BuildInfo
-	libraries     []cdx.Component // the programs that are not written in Go
+	libraries     []cdx.Component // parts that are not Go modules
 }
 
-// writeBill writes the bill of materials of the programs in bin and of the programs that are
-// embedded in slipway, in CycloneDX form. It uses the build information in the programs, so the
-// same programs always have the same bill.
+// writeBill writes the bill of materials of the programs in bin, and of the programs that slipway
+// embeds, in CycloneDX format. It reads the build information in the programs, so that the same
+// programs always result in the same bill.
 func writeBill(ctx context.Context, root, path, release string) error {
 	programs, err := builtPrograms(ctx, root, release)
 	if err != nil {
@@ -66,7 +66,7 @@ func writeBill(ctx context.Context, root, path, release string) error {
 	return atomicfile.Write(path, out.Bytes(), 0o644)
 }
 
-// builtPrograms returns the programs that `make build` built.
+// builtPrograms returns the programs that `make build` has built.
 func builtPrograms(ctx context.Context, root, release string) (programs []program, err error) {
 	for _, name := range []string{"slipway", "oc"} {
 		content, err := os.ReadFile(filepath.Join(root, "bin", name))
@@ -102,14 +102,14 @@ func builtPrograms(ctx context.Context, root, release string) (programs []progra
 		if p.info, err = buildinfo.Read(bytes.NewReader(p.content)); err != nil {
 			return nil, fmt.Errorf("read modules of program %q: %w", p.name, err)
 		}
-		if p.info.Main.Sum != "" { // a program of another project
+		if p.info.Main.Sum != "" { // another project's program
 			p.version = p.info.Main.Version
 		}
 	}
 	return programs, ctx.Err()
 }
 
-// bundled returns the packages that can be part of the console, which is part of slipway.
+// bundled returns the packages that can be part of the console, which slipway embeds.
 func bundled(packages []npmPackage) (all []npmPackage) {
 	for _, p := range packages {
 		if p.Bundled {
@@ -120,8 +120,8 @@ func bundled(packages []npmPackage) (all []npmPackage) {
 	return all
 }
 
-// billOf describes programs and the modules in their build information. linked contains the
-// licences of the modules. The packages are part of slipway.
+// billOf describes the programs and the modules in their build information. linked contains the
+// licences of the modules. packages are parts of slipway.
 func billOf(programs []program, linked []dependency, packages []npmPackage) (*cdx.BOM, error) {
 	byName := map[string]dependency{}
 	for _, d := range linked {
@@ -173,7 +173,7 @@ func billOf(programs []program, linked []dependency, packages []npmPackage) (*cd
 	return bill, nil
 }
 
-// modulesOf returns the modules of other projects that are in a program.
+// modulesOf returns the modules in a program, except this repository.
 func modulesOf(info *buildinfo.BuildInfo) (modules []debug.Module) {
 	if info.Main.Sum != "" {
 		modules = append(modules, info.Main)
@@ -182,14 +182,14 @@ func modulesOf(info *buildinfo.BuildInfo) (modules []debug.Module) {
 		if module.Replace != nil {
 			module = &debug.Module{Path: module.Path, Version: module.Replace.Version, Sum: module.Replace.Sum}
 		}
-		if module.Version != "(devel)" { // this repository, in programs of other projects
+		if module.Version != "(devel)" { // (devel) is this repository, in another project's program
 			modules = append(modules, *module)
 		}
 	}
 	return modules
 }
 
-// describe returns the component of a module.
+// describe returns the CycloneDX component of a module.
 func describe(module debug.Module, licences []string) cdx.Component {
 	identity := "pkg:golang/" + module.Path + "@" + strings.ReplaceAll(module.Version, "+", "%2B")
 	component := cdx.Component{
@@ -205,13 +205,13 @@ func describe(module debug.Module, licences []string) cdx.Component {
 	return component
 }
 
-// standardLibrary returns the component of Go's own packages.
+// standardLibrary returns the CycloneDX component of Go's standard library.
 func standardLibrary(release string) cdx.Component {
 	return describe(debug.Module{Path: "std", Version: strings.TrimPrefix(release, "go")}, []string{"BSD-3-Clause"})
 }
 
-// hostLibraries returns the libraries of the host that runc is linked with, as far as it names
-// their versions.
+// hostLibraries returns the libraries of the build host that runc contains, with their versions if
+// `runc --version` prints them.
 func hostLibraries(ctx context.Context, runc []byte) ([]cdx.Component, error) {
 	dir, err := os.MkdirTemp("", "slipway-runc-")
 	if err != nil {

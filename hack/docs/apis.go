@@ -25,8 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// groups are the API groups that Slipway serves besides Kubernetes' own. The keys are the folders
-// of apigroup.
+// groups returns, for each API group that Slipway adds to those of Kubernetes, the function that
+// registers its types. The keys are the folders in apigroup.
 func groups() map[string]func(*runtime.Scheme) error {
 	return map[string]func(*runtime.Scheme) error{
 		"apps":          appsv1.Install,
@@ -44,7 +44,7 @@ func groups() map[string]func(*runtime.Scheme) error {
 	}
 }
 
-// apiPages adds a page per API group.
+// apiPages adds a page for each API group.
 func apiPages(all pages) error {
 	index := &strings.Builder{}
 	index.WriteString("# API groups of OpenShift\n\nKubernetes' own groups are described in its documentation, and by `oc explain`.\n\n")
@@ -67,7 +67,7 @@ func apiPages(all pages) error {
 	return nil
 }
 
-// kinds returns the kinds of a group, without lists, options and what every group has.
+// kinds returns the types of the objects in a group, without lists and options.
 func kinds(scheme *runtime.Scheme, version schema.GroupVersion) []reflect.Type {
 	var types []reflect.Type
 	for kind, t := range scheme.KnownTypes(version) {

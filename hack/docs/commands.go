@@ -12,7 +12,7 @@ import (
 	slipway "github.com/slipway-platform/slipway/cmd/slipway/command"
 )
 
-// commandPages adds one page per command of the first level: oc/get.md, slipway/up.md.
+// commandPages adds a page for each top-level command, such as oc/get.md and slipway/up.md.
 func commandPages(all pages) error {
 	trees := commandTrees()
 	for _, program := range []string{"oc", "slipway"} {
@@ -39,7 +39,7 @@ func commandTrees() map[string]*cobra.Command {
 	}
 }
 
-// visible returns the commands directly below parent that its help lists, by name.
+// visible returns the direct subcommands that the help of parent lists, sorted by name.
 func visible(parent *cobra.Command) []*cobra.Command {
 	var commands []*cobra.Command
 	for _, command := range parent.Commands() {
@@ -51,7 +51,7 @@ func visible(parent *cobra.Command) []*cobra.Command {
 	return commands
 }
 
-// writeCommand writes a command and everything below it.
+// writeCommand writes a command and its subcommands.
 func writeCommand(page *strings.Builder, command *cobra.Command, level int) {
 	fmt.Fprintf(page, "%s `%s`\n\n", strings.Repeat("#", min(level, 4)), command.CommandPath())
 	description := command.Long
@@ -79,7 +79,7 @@ func writeCommand(page *strings.Builder, command *cobra.Command, level int) {
 	}
 }
 
-// flagLine describes a flag as an item of a list.
+// flagLine returns a list item that describes a flag.
 func flagLine(flag *pflag.Flag) string {
 	name := "--" + flag.Name
 	if flag.Shorthand != "" {
@@ -96,11 +96,11 @@ func flagLine(flag *pflag.Flag) string {
 	return line
 }
 
-// escaper keeps Markdown from interpreting text that was written for a terminal.
+// escaper escapes characters that Markdown would interpret.
 var escaper = strings.NewReplacer("<", "&lt;", "*", "\\*", "_", "\\_", "[", "\\[")
 
-// prose returns a command's description as paragraphs. One with indented lines, such as a list or
-// an example, stays as it is.
+// prose returns the description of a command as paragraphs. A description with indented lines, such
+// as a list or an example, becomes a block.
 func prose(description string) string {
 	for line := range strings.Lines(description) {
 		if strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") {
@@ -110,7 +110,7 @@ func prose(description string) string {
 	return escaper.Replace(strings.TrimSpace(description))
 }
 
-// block returns text as a fenced block, which Markdown doesn't interpret.
+// block returns text as a fenced block, in which Markdown interprets nothing.
 func block(language, text string) string {
 	return "```" + language + "\n" + strings.Trim(text, "\n") + "\n```"
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-platform/slipway/config"
 )
 
-// configurationPages adds a page per configuration file.
+// configurationPages adds a page for each configuration file.
 func configurationPages(all pages) error {
 	for _, file := range []struct {
 		page, title string

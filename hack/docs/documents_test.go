@@ -12,13 +12,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// root is the repository's root folder.
+// root is the root folder of the repository.
 const root = "../.."
 
-// commandLine matches a line of a code block that runs one of our programs.
+// commandLine matches a line of a code block that runs oc, kubectl or slipway.
 var commandLine = regexp.MustCompile(`^(?:[$#] )?(?:[A-Z_]+=\S+ )*(?:(?:\./)?bin/)?(oc|kubectl|slipway) (.+)$`)
 
-// words matches the words of a command line, as far as documents use the shell's syntax.
+// words matches the words of a command line, for the shell syntax that the documents use.
 var words = regexp.MustCompile(`'[^']*'|"[^"]*"|[|;&<>]+|(?:[^\s'"|;&<>]|'[^']*'|"[^"]*")+`)
 
 func TestCommandsInDocumentsExist(t *testing.T) {
@@ -58,9 +58,9 @@ func TestUnknownCommandsAreReported(t *testing.T) {
 	}
 }
 
-// split returns the words of a command line up to the first operator of the shell, comment, or
-// `--`. Of alternatives in a synopsis, such as controller|node, the first counts. Words in brackets
-// are left out: they are optional, or indexes in a value.
+// split returns the words of a command line before the first shell operator, comment, or `--`. Of
+// alternatives such as controller|node, it returns the first. It omits words in brackets, which are
+// optional or indexes in a value.
 func split(line string) []string {
 	all := words.FindAllString(line, -1)
 	all = slices.DeleteFunc(all, func(word string) bool { return strings.ContainsAny(word, "[]") })
@@ -70,7 +70,7 @@ func split(line string) []string {
 	return all
 }
 
-// check returns the error of a command line: an unknown command or flag.
+// check describes an unknown command or flag in a command line. It returns "" if there is none.
 func check(trees map[string]*cobra.Command, program string, args []string) string {
 	if program == "slipway" && len(args) > 0 && trees[args[0]] != nil {
 		program, args = args[0], args[1:]
@@ -95,7 +95,7 @@ func check(trees map[string]*cobra.Command, program string, args []string) strin
 	return ""
 }
 
-// takesArguments reports whether a command that has subcommands also does something itself.
+// takesArguments reports whether a command with subcommands can also run by itself.
 func takesArguments(command *cobra.Command) bool {
 	return command.Runnable() && strings.ContainsAny(command.Use, "([-") // such as `create -f FILE`
 }
@@ -109,8 +109,8 @@ func hasFlag(command *cobra.Command, word string) bool {
 	return command.Flags().ShorthandLookup(short) != nil || command.InheritedFlags().ShorthandLookup(short) != nil
 }
 
-// codeLines returns the lines of the code blocks of every document by its path. A line that ends
-// with a backslash is joined with the next.
+// codeLines returns the lines of code blocks by path of the document. It joins a line that ends
+// with a backslash with the next.
 func codeLines(t *testing.T) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
@@ -137,7 +137,7 @@ func codeLines(t *testing.T) map[string][]string {
 	return all
 }
 
-// code returns the lines of fenced and of indented blocks.
+// code returns the lines of the fenced and indented code blocks in a document.
 func code(document string) (lines []string) {
 	fenced := false
 	for line := range strings.Lines(document) {

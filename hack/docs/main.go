@@ -1,11 +1,11 @@
-// Command docs prepares the documentation site: it copies every page into one folder, with links
-// that work there, and writes the reference pages from the code: every command with its flags,
-// every configuration key, every API type with its fields, and every metric. MkDocs builds the site
-// from that folder.
+// Command docs prepares the documentation site. It copies every page to one folder, with links that
+// work there, and writes the reference pages from the code: every command with its flags, every
+// configuration key, every API type with its fields, and every metric. MkDocs builds the site from
+// that folder.
 //
 //	go run ./hack/docs -out bin/docs
 //
-// `make docs` runs both. A broken link is an error.
+// `make docs` runs this command and MkDocs. A broken link is an error.
 package main
 
 import (
@@ -24,10 +24,10 @@ func main() {
 	}
 }
 
-// pages maps the path of a page in the site's source to its text.
+// pages contains the text of each page by its path in the site's source.
 type pages map[string]string
 
-// write writes all pages below out. root is the repository's root folder.
+// write writes all pages to the directory out. root is the root folder of the repository.
 func write(root, out string) error {
 	all, err := stage(root)
 	if err != nil {

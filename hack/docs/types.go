@@ -12,12 +12,13 @@ import (
 	"strings"
 )
 
-// types writes Go types with JSON tags as sections of a page, each type once.
+// types writes the sections of a page that describe Go types with JSON tags. It writes each type
+// once.
 type types struct {
 	page    *strings.Builder
 	pending []reflect.Type
 	done    map[reflect.Type]bool
-	// comments has the comments of Go packages by "package.Type" and "package.Type.Field".
+	// comments contains the comments in Go packages by "package.Type" and "package.Type.Field".
 	comments map[string]string
 	parsed   map[string]bool
 }
@@ -26,7 +27,7 @@ func newTypes(page *strings.Builder) *types {
 	return &types{page: page, done: map[reflect.Type]bool{}, comments: map[string]string{}, parsed: map[string]bool{}}
 }
 
-// writeAll writes roots and every type that they refer to.
+// writeAll writes roots and all types to which they refer.
 func (r *types) writeAll(roots ...reflect.Type) error {
 	r.pending = roots
 	for len(r.pending) > 0 {
@@ -54,7 +55,7 @@ func (r *types) writeType(t reflect.Type) error {
 	return r.writeFields(t)
 }
 
-// writeFields writes the fields of a struct as a list. Those of an inlined struct are among them.
+// writeFields writes the fields of a struct as list items, including those of inlined structs.
 func (r *types) writeFields(t reflect.Type) error {
 	for i := range t.NumField() {
 		field := t.Field(i)
@@ -82,7 +83,8 @@ func (r *types) writeFields(t reflect.Type) error {
 	return nil
 }
 
-// typeName returns the name of a type, with a link to its section if it has one.
+// typeName returns the name of a type. If the type has a section, the name is a link to it, and the
+// section is written later.
 func (r *types) typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -114,12 +116,12 @@ func (r *types) typeName(t reflect.Type) string {
 	return strings.TrimRight(t.Kind().String(), "123468")
 }
 
-// hasSection reports whether a type has a section: types of Slipway and OpenShift do.
+// hasSection reports whether a type has a section: a struct of Slipway or OpenShift.
 func hasSection(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && (strings.HasPrefix(t.PkgPath(), "github.com/openshift/api/") || strings.HasPrefix(t.PkgPath(), "github.com/slipway-platform/"))
 }
 
-// parse reads the comments of a Go package.
+// parse reads the comments in a Go package, once.
 func (r *types) parse(path string) error {
 	if r.parsed[path] {
 		return nil
@@ -173,11 +175,11 @@ func (r *types) readDeclaration(path string, declaration ast.Decl) {
 	}
 }
 
-// marker matches the lines of a comment that are for generators.
+// marker matches lines of a comment that are written for generators.
 var marker = regexp.MustCompile(`(?m)^\s*(\+|\*\*|---).*$`)
 
-// sentence returns a comment as one paragraph. It drops the Go name at the beginning if the rest is
-// a complete sentence.
+// sentence returns a comment as one paragraph. It removes "NAME is" and "NAME are" from the
+// beginning.
 func sentence(comment *ast.CommentGroup, name string) string {
 	text := strings.Join(strings.Fields(marker.ReplaceAllString(comment.Text(), "")), " ")
 	for _, verb := range []string{" is ", " are "} {

@@ -10,26 +10,26 @@ import (
 	"strings"
 )
 
-// event is one line that `go test -json` prints.
+// event is a line of the output of `go test -json`.
 type event struct {
 	Action, Package, Test, Output string
 	Elapsed                       float64
 }
 
-// testRun is the record of one execution of go test.
+// testRun contains the times of one run of go test, in seconds.
 type testRun struct {
 	Seconds float64
 	Times   []elapsed
 }
 
-// elapsed is the time of one test, or of a whole package if Test is empty.
+// elapsed is the time of a test, or of a package if Test is empty.
 type elapsed struct {
 	Package, Test string
 	Seconds       float64
 }
 
-// readEvents prints the events as go test without -v does: one line for each package, and the
-// output of tests and packages that fail. It returns the times of packages and of top-level tests.
+// readEvents prints events as go test without -v does: one line for each package, and the output of
+// failing tests and packages. It returns the times of packages and top-level tests.
 func readEvents(out io.Writer, events io.Reader) (testRun, error) {
 	var run testRun
 	outputs := map[[2]string][]string{} // by package and test
@@ -67,14 +67,14 @@ func readEvents(out io.Writer, events io.Reader) (testRun, error) {
 	}
 }
 
-// add records the time of an event unless it is that of a subtest, which its parent includes.
+// add records the time of a package or top-level test. The time of a test includes its subtests.
 func (r *testRun) add(e event) {
 	if !strings.Contains(e.Test, "/") {
 		r.Times = append(r.Times, elapsed{e.Package, e.Test, e.Elapsed})
 	}
 }
 
-// writeLast writes the line with the result of a package, which is the last one it printed.
+// writeLast prints the last line of a package's output, which is its result.
 func writeLast(out io.Writer, lines []string) {
 	text := bytes.TrimSpace([]byte(strings.Join(lines, "")))
 	fmt.Fprintf(out, "%s\n", text[bytes.LastIndexByte(text, '\n')+1:])

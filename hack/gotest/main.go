@@ -1,5 +1,5 @@
-// Command gotest runs go test, prints what go test prints, and records the time of every test.
-// It also prints the records of several runs as one table.
+// Command gotest runs go test, prints its results, and records the time of every test. It also
+// prints the records of several runs as one table.
 //
 //	go run ./hack/gotest -record bin/times/unit.json -- -count=1 ./...
 //	go run ./hack/gotest -report bin/times
@@ -45,7 +45,7 @@ func run(out io.Writer, record, report string, args []string) error {
 	return testErr
 }
 
-// test runs go test with args. The error means that go test or one of the tests failed.
+// test runs go test with args. Its error means that go test could not run or that a test failed.
 func test(out io.Writer, args []string) (testRun, error) {
 	command := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	command.Stderr = os.Stderr

@@ -14,12 +14,12 @@ import (
 // Limits of the report.
 const (
 	maxTests       = 10
-	minSeconds     = 1 // packages that take less are summed up in one line
+	minSeconds     = 1 // shorter packages are combined in one line
 	modulePrefix   = "github.com/slipway-platform/slipway/"
 	recordFileMode = 0o644
 )
 
-// writeRecord writes the times of a run to a file. It creates the directory.
+// writeRecord writes the times of a run to a file. It creates the file's directory.
 func writeRecord(path string, run testRun) error {
 	content, err := json.Marshal(run)
 	if err != nil {
@@ -34,7 +34,7 @@ func writeRecord(path string, run testRun) error {
 	return nil
 }
 
-// readRecords reads every record of a directory. The key is the name of the file without .json.
+// readRecords reads all records in a directory. The key is the file name without .json.
 func readRecords(dir string) (map[string]testRun, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(paths) == 0 {
@@ -55,7 +55,7 @@ func readRecords(dir string) (map[string]testRun, error) {
 	return runs, nil
 }
 
-// writeReport prints the time of each run and package, longest first, and the slowest tests.
+// writeReport prints the times of runs and packages, longest first, and the slowest tests.
 func writeReport(w io.Writer, runs map[string]testRun) {
 	var total float64
 	var packages, tests, phases []elapsed

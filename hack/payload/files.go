@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/manifest"
 )
 
-// previous returns the manifest of the last run. Without a valid manifest, every program is built.
+// previous returns the manifest of the last run, or an empty one if that is missing or invalid, so
+// that every program is built.
 func previous(dir string) manifest.Manifest {
 	m, err := manifest.Read(os.DirFS(dir))
 	if err != nil {
@@ -23,13 +24,13 @@ func previous(dir string) manifest.Manifest {
 	return m
 }
 
-// exists reports whether the compressed form of the program is in dir.
+// exists reports whether dir contains the compressed program.
 func exists(dir string, program manifest.Program) bool {
 	info, err := os.Stat(filepath.Join(dir, program.Archive()))
 	return err == nil && info.Size() > 0
 }
 
-// with returns m with program added or replaced, in the order of manifest.Names.
+// with returns a copy of m in which program is added or replaced, in the order of manifest.Names.
 func with(m manifest.Manifest, program manifest.Program) manifest.Manifest {
 	var programs []manifest.Program
 	for _, name := range manifest.Names() {
@@ -54,14 +55,14 @@ func save(dir string, m manifest.Manifest) error {
 	return atomicfile.Write(path, append(data, '\n'), 0o644)
 }
 
-// temporary is a path for a file that is renamed when it is complete. An orphan begins with a dot,
-// so it is not embedded.
+// temporary returns the path of the temporary file that becomes path. Its name begins with a dot,
+// so that an orphan is not embedded.
 func temporary(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
 }
 
-// compress writes the file at source to target in zstd form and returns target's size in bytes.
-// What is read passes through tee.
+// compress compresses the file source with zstd and writes it to target. It returns the size of
+// target in bytes. It reads source through tee.
 func compress(source, target string, tee func(io.Reader) io.Reader) (int64, error) {
 	input, err := os.Open(source)
 	if err != nil {

@@ -1,12 +1,12 @@
-// Command payload builds the native programs that are embedded in slipway and writes them,
-// compressed, with their manifest to internal/payload/files. `make build` runs it in the root of
-// the repository before it builds slipway:
+// Command payload builds the programs that slipway embeds, compresses them, and writes them with
+// their manifest to internal/payload/files. `make build` runs it in the root of the repository
+// before it builds slipway:
 //
 //	go run ./hack/payload [program...]
 //
-// The versions are those of go.mod. payload builds a program only if its inputs have changed: its
-// recipe, the Go version, go.mod and go.sum, and its packages of this repository. If programs are
-// named, the others do not change.
+// The versions are those in go.mod. payload builds a program only if its inputs have changed: its
+// recipe, the Go version, go.mod and go.sum, and the packages of this repository that it contains.
+// Without arguments, it updates all programs.
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// run updates the programs with the given names, or all, in dir.
+// run updates the programs with these names in dir, or all programs if there are no names.
 func run(ctx context.Context, dir string, names []string) error {
 	for _, name := range names {
 		if !slices.Contains(manifest.Names(), name) {
@@ -64,7 +64,7 @@ func run(ctx context.Context, dir string, names []string) error {
 		if err := save(dir, manifest); err != nil {
 			return err
 		}
-		slog.Info("built program", "name", program.Name, "bytes", program.Size, "compressed", compressed,
+		slog.Info("built program", "program", program.Name, "bytes", program.Size, "compressed", compressed,
 			"duration", time.Since(start).Round(time.Second/10))
 	}
 	return nil

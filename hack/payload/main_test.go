@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/recipe"
 )
 
-// build runs the tool in the root of the repository and returns the manifest that it leaves in dir.
+// build runs the command for dir, and returns the manifest that it writes there.
 func build(t *testing.T, dir string, names ...string) manifest.Manifest {
 	t.Helper()
 	if err := run(t.Context(), dir, names); err != nil {
@@ -34,7 +34,7 @@ func TestProgramIsBuiltOnlyWhenItsInputsChange(t *testing.T) {
 		t.Fatalf("manifest %+v", first)
 	}
 	archive := filepath.Join(dir, pause.Archive())
-	// The compared files stay open, because the kernel reuses the inode number of a deleted file.
+	// Keep the compared files open, because the kernel reuses the inode number of a deleted file.
 	open := func() os.FileInfo {
 		t.Helper()
 		file, err := os.Open(archive)

@@ -17,14 +17,14 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/recipe"
 )
 
-// programRecipe describes how a program is built.
+// programRecipe is a recipe with the flags for the linker.
 type programRecipe struct {
 	recipe.Recipe
 	ldflags []string
 }
 
-// recipes returns how each program is built. The version flags are those of the projects' own
-// release builds.
+// recipes returns the recipes of all programs. The version flags are those of the projects'
+// releases.
 func recipes(ctx context.Context) (all []programRecipe, err error) {
 	version, err := goCommand(ctx, "list", "-m", "-f", "{{.Version}}", recipe.Containerd)
 	if err != nil {
@@ -40,14 +40,15 @@ func recipes(ctx context.Context) (all []programRecipe, err error) {
 	return all, nil
 }
 
-// arguments returns those of the go build command that writes the program to output.
+// arguments returns the arguments with which the go command builds the program into the file
+// output.
 func (r programRecipe) arguments(output string) []string {
 	ldflags := append([]string{"-s", "-w"}, r.ldflags...)
 	if r.CGO {
 		ldflags = append(ldflags, "-linkmode", "external", "-extldflags", "-static")
 	}
-	// Without the commit in it, a program stays the same until its own sources change, and with it
-	// the running pods'.
+	// Do not embed the commit, so that a program stays the same until its sources change. Running pods
+	// then keep their programs, too.
 	args := []string{"build", "-buildvcs=false", "-ldflags", strings.Join(ldflags, " "), "-o", output}
 	if len(r.Tags) > 0 {
 		args = append(args, "-tags", strings.Join(r.Tags, ","))
@@ -55,13 +56,13 @@ func (r programRecipe) arguments(output string) []string {
 	return append(args, r.Package)
 }
 
-// inputs identifies everything the program is built from.
+// inputs returns a hash of everything from which the program is built.
 func (r programRecipe) inputs(ctx context.Context) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s %s %q\n", runtime.Version(), runtime.GOARCH, r.arguments(""))
 	files := []string{"go.mod", "go.sum"}
 	if strings.HasPrefix(r.Package, "./") {
-		// Only packages of this repository: the others are named by go.sum.
+		// Only packages of this repository, because go.sum identifies all others.
 		list, err := goCommand(ctx, "list", "-deps", "-f",
 			`{{if .Module}}{{if .Module.Main}}{{$dir := .Dir}}{{range .GoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{range .EmbedFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`, r.Package)
 		if err != nil {
@@ -81,7 +82,7 @@ func (r programRecipe) inputs(ctx context.Context) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
 }
 
-// build builds the program and writes its compressed form to dir. It returns the program and its
+// build builds the program and writes it, compressed, to dir. It returns the program and its
 // compressed size in bytes.
 func (r programRecipe) build(ctx context.Context, dir string) (manifest.Program, int64, error) {
 	temp, err := os.MkdirTemp("", "slipway-payload-")
@@ -118,7 +119,8 @@ func (r programRecipe) build(ctx context.Context, dir string) (manifest.Program,
 	return program, compressed, nil
 }
 
-// checkCompiler returns an error with the remedy where what runc's C parts need is not installed.
+// checkCompiler returns an error with a remedy if tools or libraries for building runc's C code are
+// missing.
 func checkCompiler(ctx context.Context) error {
 	const remedy = "run: apt-get install gcc libc6-dev pkg-config libseccomp-dev"
 	for _, program := range []string{"gcc", "pkg-config"} {
@@ -132,7 +134,7 @@ func checkCompiler(ctx context.Context) error {
 	return nil
 }
 
-// goCommand returns the output of the go command.
+// goCommand returns the trimmed output of the go command.
 func goCommand(ctx context.Context, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Stderr = os.Stderr

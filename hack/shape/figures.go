@@ -19,14 +19,14 @@ const (
 	maxRepetitions = 100 // places of a run that is too common to count
 )
 
-// figure is a thing with a size.
+// figure is a named size.
 type figure struct {
 	name string
 	size int
 }
 
-// writeFigures prints sizes of files, functions and the composition root, tests by folder, comments
-// that are too wide, repetitions, import aliases, and verbs of oc without phases.
+// writeFigures prints the sizes of files, functions and the composition root, tests by folder, wide
+// comments, repetitions, import aliases, and verbs of oc without phases.
 func writeFigures(w io.Writer, sources []source) {
 	writeSizes(w, sources)
 	writeRoot(w, sources)
@@ -71,8 +71,8 @@ func writeSizes(w io.Writer, sources []source) {
 	writeRows(w, functions)
 }
 
-// writeTests prints the lines of test code for each line of code, by folder. Scenarios test every
-// folder and are therefore counted in the sum only.
+// writeTests prints the lines of unit tests for each line of code, by folder. Scenarios are only
+// counted in the total, because they test all folders.
 func writeTests(w io.Writer, sources []source) {
 	code, test := map[string]int{}, map[string]int{}
 	scenarios := 0
@@ -94,7 +94,7 @@ func writeTests(w io.Writer, sources []source) {
 	fmt.Fprintf(w, "%8.2f  all\n%8.2f  all, with the %d lines of test/\n", ratio(units, all), ratio(units+scenarios, all), scenarios)
 }
 
-// writeRoot prints the size of the composition root, which contains wiring only.
+// writeRoot prints the size of the composition root, which should contain only wiring.
 func writeRoot(w io.Writer, sources []source) {
 	const root, aim = "platform", 1500
 	files, code := 0, 0
@@ -139,8 +139,8 @@ func writeAliases(w io.Writer, sources []source) {
 	}
 }
 
-// repetitions finds runs of equal lines of code in several places outside of tests, longest first.
-// places contains the places of each run. Imports and lines of punctuation do not count.
+// repetitions returns runs of equal lines of code in several places, longest first, and the places
+// of each run. It ignores tests, imports, and lines without letters.
 func repetitions(sources []source) (runs []figure, places map[string]string) {
 	type position struct{ file, line int }
 	first := map[string]position{}
@@ -177,8 +177,8 @@ func repetitions(sources []source) (runs []figure, places map[string]string) {
 	return runs, places
 }
 
-// codeLines returns the trimmed lines below the imports that have a letter and are not comments,
-// and their numbers.
+// codeLines returns the trimmed lines of code below the imports that contain a letter, and their
+// numbers.
 func codeLines(s source) (lines []string, numbers []int) {
 	start := 0
 	for _, spec := range s.syntax.Imports {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// testSources writes files into a new git repository and loads them.
+// testSources writes files to a new git repository and loads them as sources.
 func testSources(t *testing.T, files map[string]string) []source {
 	t.Helper()
 	root := t.TempDir()

@@ -16,17 +16,17 @@ import (
 	"strings"
 )
 
-// shape contains the report's figures of one package.
+// shape contains the figures of one package.
 type shape struct {
 	folder  string // relative to the module, "." for the root
 	code    int    // lines with code, without comments and blank lines
 	test    int    // the same in _test.go files
 	purpose string // first sentence of the doc comment, without "Package x"
 	imports []string
-	problem string // why the package or one that it imports does not build, as far as known, or empty
+	problem string // error in the package or in one that it imports, or ""
 }
 
-// listed contains the go tool's fields of one package.
+// listed contains the fields of a package that the go tool prints.
 type listed struct {
 	Dir, ImportPath, Name, Doc                                            string
 	Imports, GoFiles, IgnoredGoFiles, CgoFiles, TestGoFiles, XTestGoFiles []string
@@ -38,8 +38,8 @@ type listed struct {
 // problem is an error of the go tool.
 type problem struct{ Err string }
 
-// load returns the packages below root, sorted by folder. For packages that do not build, it
-// returns the readable parts with the error.
+// load returns the packages below root, sorted by folder. For a package that does not build, it
+// returns what it can read, and the error in problem.
 func load(root string) ([]shape, error) {
 	list := exec.Command("go", "list", "-e",
 		"-json=Dir,ImportPath,Name,Doc,Imports,GoFiles,IgnoredGoFiles,CgoFiles,TestGoFiles,XTestGoFiles,Module,Error,DepsErrors", "./...")
@@ -69,7 +69,7 @@ func load(root string) ([]shape, error) {
 	return shapes, nil
 }
 
-// measure counts the lines of a package and reads its purpose.
+// measure counts the lines of a package and determines its purpose.
 func measure(pkg listed) (shape, error) {
 	prefix := pkg.Module.Path + "/"
 	s := shape{folder: strings.TrimPrefix(pkg.ImportPath, prefix), purpose: pkg.Doc}
@@ -106,7 +106,7 @@ func measure(pkg listed) (shape, error) {
 	return s, nil
 }
 
-// synopsis returns the first sentence of the doc comment of a file, or nothing.
+// synopsis returns the first sentence of a file's package comment, or "".
 func synopsis(source []byte) string {
 	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.PackageClauseOnly|parser.ParseComments)
 	if err != nil || file.Doc == nil {
@@ -115,7 +115,7 @@ func synopsis(source []byte) string {
 	return new(doc.Package).Synopsis(file.Doc.Text())
 }
 
-// countCode counts the lines that hold code: any token but a comment.
+// countCode counts the lines that contain a token other than a comment.
 func countCode(source []byte) int {
 	var s scanner.Scanner
 	set := token.NewFileSet()

@@ -1,8 +1,9 @@
-// Command shape prints the shape of the repository: for every package its lines of code and of
-// tests, its purpose, and which of our packages it imports. Then it prints figures of the whole:
-// sizes of files and functions, tests by folder, repetitions, code that belongs to few places,
-// verbs of oc without phases, names that the glossary avoids, documents, and the times of the last
-// `make check` and `make test`. It does not judge; the rules are in internal/repocheck.
+// Command shape prints the shape of the repository. For every package, it prints the lines of code
+// and of tests, the purpose, and the imported packages of the repository. It then prints figures of
+// the whole repository: sizes of files and functions, tests by folder, repetitions, code that
+// belongs in few places, verbs of oc without phases, names that the glossary avoids, documents, and
+// the times of the last `make check` and `make test`. It reports no errors; the rules are in
+// internal/repocheck.
 //
 //	go run ./hack/shape
 package main
@@ -20,7 +21,7 @@ func main() {
 	}
 }
 
-// run prints the packages below the folder root, sorted by path.
+// run prints the report on the repository in the folder root.
 func run(root string) error {
 	packages, err := load(root)
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// glossary is the document with the words and names that code avoids.
+// glossary is the document with the names that code avoids.
 const glossary = "docs/glossary.md"
 
-// avoidedWord matches a word in the last column of a table of the glossary.
+// avoidedWord matches a single word in the last column of a table in the glossary.
 var avoidedWord = regexp.MustCompile(`^[a-zA-Z]+$`)
 
-// avoided returns the words in the last column of the rows of a section of the glossary. If row is
-// not empty, only the row counts whose first column it is.
+// avoided returns the words in the last column of a section's tables. If row is not empty, only the
+// row with this first column counts.
 func avoided(text, section, row string) map[string]bool {
 	words := map[string]bool{}
 	_, rest, _ := strings.Cut(text, "## "+section+"\n")
@@ -36,7 +36,7 @@ func avoided(text, section, row string) map[string]bool {
 	return words
 }
 
-// writeNames prints how many locals and keys of log attributes have names that the glossary avoids.
+// writeNames prints where locals and log attributes have names that the glossary avoids.
 func writeNames(w io.Writer, sources []source, glossary string) {
 	locals, keys := avoided(glossary, "Names", "locals"), avoided(glossary, "Log attributes", "")
 	delete(locals, "seen") // allowed for sets, and nearly all are sets
@@ -63,7 +63,7 @@ func writeNames(w io.Writer, sources []source, glossary string) {
 	writePlaces(w, "Log attributes with keys that the glossary avoids", keyPlaces)
 }
 
-// definitions returns the variables that an assignment or a loop defines.
+// definitions returns the variables that an assignment or a range loop defines.
 func definitions(node ast.Node) (names []*ast.Ident) {
 	var left []ast.Expr
 	switch n := node.(type) {
@@ -84,7 +84,7 @@ func definitions(node ast.Node) (names []*ast.Ident) {
 	return names
 }
 
-// logKeys returns the constant keys in a call of a function of slog.
+// logKeys returns the constant keys of attributes in a call of a slog function.
 func logKeys(node ast.Node) (keys []string) {
 	call, ok := node.(*ast.CallExpr)
 	if !ok {
@@ -107,7 +107,7 @@ func logKeys(node ast.Node) (keys []string) {
 	return keys
 }
 
-// writePlaces prints the number of places and the first ones.
+// writePlaces prints the number of places and the first few places.
 func writePlaces(w io.Writer, title string, places []string) {
 	fmt.Fprintf(w, "\n%s: %d\n", title, len(places))
 	for _, place := range places[:min(len(places), maxRows)] {

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// maxVerb is the number of lines of a verb of oc that needs no phases.
+// maxVerb is the maximum number of lines of a Run function that calls no phase.
 const maxVerb = 12
 
-// writePhases prints how many verbs of oc have the phases complete, validate and run, and which are
-// long and have none.
+// writePhases prints how many oc commands call a complete, validate or run method, and lists the
+// commands that call none and have a Run function of more than maxVerb lines.
 func writePhases(w io.Writer, sources []source) {
 	count, phased := 0, 0
 	var long []figure
@@ -35,7 +35,8 @@ func writePhases(w io.Writer, sources []source) {
 	writeRows(w, long)
 }
 
-// verbs calls visit with the line and the size of each function Run of a command.
+// verbs calls visit with the line and the number of lines of each Run and RunE function of a
+// command.
 func (s source) verbs(visit func(line, size int, hasPhases bool)) {
 	ast.Inspect(s.syntax, func(node ast.Node) bool {
 		pair, ok := node.(*ast.KeyValueExpr)
@@ -54,7 +55,7 @@ func (s source) verbs(visit func(line, size int, hasPhases bool)) {
 	})
 }
 
-// callsPhase reports whether a function calls a method that is a phase of a verb.
+// callsPhase reports whether a function calls a method named complete, validate or run.
 func callsPhase(function *ast.FuncLit) (calls bool) {
 	ast.Inspect(function, func(node ast.Node) bool {
 		if call, ok := node.(*ast.CallExpr); ok {

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// source is a Go file of the repository, parsed.
+// source is a parsed Go file of the repository.
 type source struct {
 	path   string // relative to the root
 	lines  []string
@@ -23,8 +23,8 @@ type source struct {
 	tokens *token.FileSet
 }
 
-// loadFiles reads the files with an extension that git tracks or would track, without those in
-// testdata, sorted by path.
+// loadFiles calls visit for all files with an extension that git tracks or does not ignore, sorted
+// by path. It omits files in testdata.
 func loadFiles(root, extension string, visit func(name string, content []byte) error) error {
 	list := exec.Command("git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*"+extension)
 	list.Dir = root
@@ -47,7 +47,7 @@ func loadFiles(root, extension string, visit func(name string, content []byte) e
 	return nil
 }
 
-// loadDocuments returns the text of each Markdown file by its path.
+// loadDocuments returns the texts of all Markdown files by path.
 func loadDocuments(root string) (map[string]string, error) {
 	documents := map[string]string{}
 	err := loadFiles(root, ".md", func(name string, content []byte) error {
@@ -57,7 +57,7 @@ func loadDocuments(root string) (map[string]string, error) {
 	return documents, err
 }
 
-// loadSources reads and parses Go files.
+// loadSources reads and parses all Go files.
 func loadSources(root string) ([]source, error) {
 	var sources []source
 	err := loadFiles(root, ".go", func(name string, content []byte) (err error) {
@@ -71,12 +71,12 @@ func loadSources(root string) ([]source, error) {
 	return sources, err
 }
 
-// isTest reports whether a file belongs to the tests, and not to the product or its tools.
+// isTest reports whether a file is a test or is in test/.
 func (s source) isTest() bool {
 	return strings.HasSuffix(s.path, "_test.go") || strings.HasPrefix(s.path, "test/")
 }
 
-// folder is the first part of the path, or the first two below folders of unrelated packages.
+// folder returns the first element of the path, or the first two for folders of unrelated packages.
 func (s source) folder() string {
 	parts := strings.Split(path.Dir(s.path), "/")
 	switch parts[0] {
@@ -86,7 +86,7 @@ func (s source) folder() string {
 	return parts[0]
 }
 
-// functions calls visit with the name and the length in lines of each function.
+// functions calls visit with the name and the number of lines of each function.
 func (s source) functions(visit func(name string, lines int)) {
 	for _, decl := range s.syntax.Decls {
 		if function, ok := decl.(*ast.FuncDecl); ok {
@@ -95,7 +95,7 @@ func (s source) functions(visit func(name string, lines int)) {
 	}
 }
 
-// aliases calls visit with each import that has a name other than "_" and ".".
+// aliases calls visit with each import that has an alias other than "_" and ".".
 func (s source) aliases(visit func(importPath, alias string)) {
 	for _, spec := range s.syntax.Imports {
 		if importPath, err := strconv.Unquote(spec.Path.Value); err == nil && spec.Name != nil && spec.Name.Name != "_" && spec.Name.Name != "." {
@@ -104,7 +104,7 @@ func (s source) aliases(visit func(importPath, alias string)) {
 	}
 }
 
-// wideComments counts the lines with comments of more than 100 columns.
+// wideComments counts the lines of comments that have more than 100 columns.
 func (s source) wideComments() (count int) {
 	const maxColumns = 100
 	for _, group := range s.syntax.Comments {

@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// construct is a kind of code that belongs to few places.
+// construct is a kind of code that belongs in few places.
 type construct struct {
 	title   string
 	pattern *regexp.Regexp
-	// outside are prefixes of paths that are not counted: the proper places of the code, and clients,
-	// which are separate processes.
+	// outside contains the path prefixes that are not counted: the places where the code belongs, and
+	// clients, which are separate processes.
 	outside []string
 }
 
-// constructs returns what STYLE.md and ARCHITECTURE.md allow in one place.
+// constructs returns the constructs that STYLE.md and ARCHITECTURE.md allow only in certain places.
 func constructs() []construct {
 	of := func(title, pattern string, outside ...string) construct {
 		return construct{title, regexp.MustCompile(pattern), outside}
@@ -33,7 +33,7 @@ func constructs() []construct {
 	}
 }
 
-// writeStructure prints where code is that belongs to few places.
+// writeStructure prints the other places of each construct.
 func writeStructure(w io.Writer, sources []source) {
 	for _, c := range constructs() {
 		var places []string
@@ -69,12 +69,11 @@ func hasAnyPrefix(text string, prefixes []string) bool {
 
 var (
 	webLink = regexp.MustCompile(`\]\([^)]+\)`)
-	// cell matches a cell of a table of Markdown.
+	// cell matches a cell of a Markdown table.
 	cell = regexp.MustCompile(`[^|]+`)
 )
 
-// writeDocuments prints figures of documents by their paths: of the README, and the largest cell of
-// a table.
+// writeDocuments prints figures of the README, and the largest table cell of all documents.
 func writeDocuments(w io.Writer, documents map[string]string) {
 	readme := documents["README.md"]
 	rows := 0
@@ -101,7 +100,7 @@ func writeDocuments(w io.Writer, documents map[string]string) {
 }
 
 // writeTimes prints the durations of the last `make check` and of the parts of the last `make
-// test`, if there was one. `go run ./hack/gotest -report bin/times` prints them by package.
+// test`, if they were recorded. `go run ./hack/gotest -report bin/times` prints them by package.
 func writeTimes(w io.Writer, root string) {
 	times := filepath.Join(root, "bin", "times")
 	if seconds, err := os.ReadFile(filepath.Join(times, "check")); err == nil {

@@ -1,7 +1,6 @@
-// Command soak fuzzes every parser of foreign input, each for its share of the time, and prints a
-// table of the results. It fails if a target found a failing input. Go writes that input to
-// testdata/fuzz in the target's folder: fix the cause and commit the file, which is a unit test
-// from then on.
+// Command soak fuzzes every parser of untrusted input and prints a table of the results. It fails
+// if a target finds a failing input. Go writes that input to testdata/fuzz in the target's folder:
+// fix the cause and commit the file, which is a unit test from then on.
 //
 //	go run ./hack/soak -time 1h                     all targets share an hour
 //	go run ./hack/soak -each 1m -only 'FuzzQuery'   a minute for each target that matches
@@ -24,7 +23,7 @@ import (
 	"time"
 )
 
-// options are the flags.
+// options are the command's flags.
 type options struct {
 	total, each time.Duration
 	only        string
@@ -46,7 +45,7 @@ func main() {
 	}
 }
 
-// run works in the root folder of the repository.
+// run fuzzes the targets in the working directory, which must be the root folder of the repository.
 func run(ctx context.Context, o options) error {
 	only, err := regexp.Compile(o.only)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package apitest provides an in-memory API server for tests of controllers. It serves real HTTP,
 // so a test can fail or interrupt any request. It implements the rules that controllers depend on:
 // resource versions, preconditions, finalizers, the status subresource and watches. It supports the
-// types of client-go's scheme. It checks neither rights nor values.
+// types of client-go's scheme. It checks neither permissions nor values.
 package apitest
 
 import (

@@ -131,7 +131,7 @@ func (s *Server) update(t target, body []byte) (object, error) {
 	return s.replace(t, have, next)
 }
 
-// replace is the common part of update and patch.
+// replace implements update and patch. next replaces the stored object have.
 func (s *Server) replace(t target, have, next object) (object, error) {
 	before, after := meta(have), meta(next)
 	if desired := after.GetResourceVersion(); desired != "" && desired != before.GetResourceVersion() {
@@ -172,7 +172,8 @@ func (s *Server) replace(t target, have, next object) (object, error) {
 
 // hasStatus contains resources whose status only the subresource changes.
 var hasStatus = map[string]bool{"persistentvolumes": true, "persistentvolumeclaims": true, "volumeattachments": true, "nodes": true, "pods": true,
-	"volumesnapshots": true, "volumesnapshotcontents": true}
+	"volumesnapshots": true, "volumesnapshotcontents": true, "clusterservicebrokers": true, "servicebrokers": true,
+	"clusterserviceclasses": true, "clusterserviceplans": true, "serviceinstances": true, "servicebindings": true}
 
 func (s *Server) patch(t target, kind string, patch []byte) (object, error) {
 	have, err := s.get(t)

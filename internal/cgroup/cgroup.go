@@ -33,7 +33,7 @@ func Create(group string) error {
 	var problems []error
 	for _, dir := range hierarchies() {
 		if err := os.MkdirAll(filepath.Join(dir, group), 0o755); err != nil {
-			problems = append(problems, fmt.Errorf("create control group: %w", err))
+			problems = append(problems, fmt.Errorf("create cgroup: %w", err))
 			continue
 		}
 		if filepath.Base(dir) == "cpuset" {
@@ -82,11 +82,11 @@ func ProtectMemory(group string, bytes uint64) error {
 func Lock(group string) (*os.File, error) {
 	all := hierarchies()
 	if len(all) == 0 {
-		return nil, fmt.Errorf("lock control group %q: no hierarchy is mounted at %s", group, mountPoint)
+		return nil, fmt.Errorf("lock cgroup %q: no hierarchy is mounted at %s", group, mountPoint)
 	}
 	dir, err := os.Open(filepath.Join(all[0], group))
 	if err != nil {
-		return nil, fmt.Errorf("lock control group: %w", err)
+		return nil, fmt.Errorf("lock cgroup: %w", err)
 	}
 	if err = dir.Chmod(0o711); err == nil { // users who cannot open the directory cannot lock it
 		err = unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -97,7 +97,7 @@ func Lock(group string) (*os.File, error) {
 	}
 	if err != nil {
 		dir.Close()
-		return nil, fmt.Errorf("lock control group %q: %w", group, err)
+		return nil, fmt.Errorf("lock cgroup %q: %w", group, err)
 	}
 	return dir, nil
 }
@@ -134,7 +134,7 @@ func createUnified(mount, group string) error {
 		}
 		path = filepath.Join(path, name)
 		if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-			return fmt.Errorf("create control group: %w", err)
+			return fmt.Errorf("create cgroup: %w", err)
 		}
 	}
 	return nil
@@ -145,7 +145,7 @@ func createUnified(mount, group string) error {
 func passDown(path string) error {
 	controllers, err := os.ReadFile(filepath.Join(path, "cgroup.controllers"))
 	if err != nil {
-		return fmt.Errorf("read control group: %w", err)
+		return fmt.Errorf("read cgroup: %w", err)
 	}
 	for controller := range strings.FieldsSeq(string(controllers)) {
 		_ = write(path, "cgroup.subtree_control", "+"+controller)
@@ -163,14 +163,14 @@ func inheritCpuset(hierarchy, group string) error {
 		for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 			cpus, err := os.ReadFile(filepath.Join(path, file))
 			if err != nil {
-				return fmt.Errorf("read control group: %w", err)
+				return fmt.Errorf("read cgroup: %w", err)
 			}
 			if strings.TrimSpace(string(cpus)) != "" {
 				continue
 			}
 			value, err := os.ReadFile(filepath.Join(parent, file))
 			if err != nil {
-				return fmt.Errorf("read control group: %w", err)
+				return fmt.Errorf("read cgroup: %w", err)
 			}
 			if err := write(path, file, string(value)); err != nil {
 				return err
@@ -182,7 +182,7 @@ func inheritCpuset(hierarchy, group string) error {
 
 func write(dir, file, value string) error {
 	if err := os.WriteFile(filepath.Join(dir, file), []byte(value), 0o644); err != nil {
-		return fmt.Errorf("write control group: %w", err)
+		return fmt.Errorf("write cgroup: %w", err)
 	}
 	return nil
 }

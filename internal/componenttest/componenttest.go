@@ -15,7 +15,7 @@ type Component struct {
 	t      testing.TB
 	ready  chan struct{}
 	done   chan struct{}
-	err    error // result of Run; valid when ended is closed
+	err    error // result of Run; valid when done is closed
 	cancel context.CancelFunc
 	stop   sync.Once
 }

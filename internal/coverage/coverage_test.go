@@ -174,7 +174,7 @@ func TestTotals(t *testing.T) {
 	}
 }
 
-// checkError fails the test unless err contains wrong, or is nil if wrong is empty.
+// checkError fails the test unless err contains wantErr, or is nil if wantErr is empty.
 func checkError(t *testing.T, err error, wantErr string) {
 	t.Helper()
 	switch {

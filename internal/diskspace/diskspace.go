@@ -12,14 +12,14 @@ import (
 type Reserve struct {
 	// Bytes is the minimum in bytes, in addition to Share.
 	Bytes int64
-	// Share is the minimum as a share of the size of the disk, between 0 and 1.
+	// Share is the minimum as a fraction of the size of the disk, from 0 to 1.
 	Share float64
-	// Inodes is the minimum as a share of the inodes of the disk: small files use up inodes before
-	// bytes.
+	// Inodes is the minimum as a fraction of the inodes of the disk, from 0 to 1. Small files use up
+	// inodes before bytes.
 	Inodes float64
 }
 
-// Full reports a disk that has only its reserve left.
+// Full is the error for a disk whose free space is below its reserve.
 type Full struct {
 	// Free and Reserve are numbers of bytes, or of inodes if Unit is "inodes".
 	Free, Reserve int64
@@ -34,8 +34,8 @@ func (f *Full) Error() string {
 	return fmt.Sprintf("it has %s free, and its reserve is %s", Readable(f.Free), Readable(f.Reserve))
 }
 
-// Check returns an error if the free space of a directory's disk is below the reserve. Errors:
-// Full.
+// Check returns an error of type *Full if the free space of a directory's disk is below the
+// reserve.
 func (r Reserve) Check(dir string) error {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {

@@ -16,7 +16,7 @@ const (
 )
 
 // True waits until the condition holds. After a minute, it ends the test with a message that
-// contains what.
+// contains description.
 func True(t testing.TB, description string, condition func() bool) {
 	t.Helper()
 	if !poll(timeout, condition) {
@@ -25,7 +25,7 @@ func True(t testing.TB, description string, condition func() bool) {
 }
 
 // Equal waits until got returns want. After a minute, it ends the test with a message that contains
-// the last value.
+// description and the last value.
 func Equal[T comparable](t testing.TB, description string, got func() T, want T) {
 	t.Helper()
 	var last T

@@ -23,7 +23,7 @@ const (
 // routerIdledAt is another name of IdledAt. OpenShift 3's router accepts both.
 const routerIdledAt = "idling.openshift.io/idled-at"
 
-// NeedPods is the reason of the event of an idle service that a client connects to.
+// NeedPods is the reason of the event that is recorded when a client connects to an idle service.
 const NeedPods = "NeedPods"
 
 // Target is a resource to scale up when a client connects to the service.
@@ -50,7 +50,7 @@ func Since(annotations map[string]string) (since time.Time, ok bool) {
 }
 
 // Marked reports whether annotations contain a time of idling, under either of its names. A router
-// sends requests for such a service to its cluster address.
+// sends requests for a service with these annotations to its cluster address.
 func Marked(annotations map[string]string) bool {
 	return annotations[IdledAt] != "" || annotations[routerIdledAt] != ""
 }

@@ -1,5 +1,5 @@
 // Package netnamespace creates network namespaces without a name for tests and benchmarks. A
-// namespace ends with its last process and the last open file of it.
+// namespace exists until its last process has ended and its last file is closed.
 package netnamespace
 
 import (

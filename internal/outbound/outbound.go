@@ -19,6 +19,9 @@ import (
 type Policy struct {
 	// Cluster contains the networks of the cluster's pods and services, which are refused.
 	Cluster []netip.Prefix
+	// Hosts, if set, returns the addresses of the cluster's hosts, which are refused. Other hosts can
+	// be on networks that this one is not connected to.
+	Hosts func() []netip.Addr
 	// AllowedNetworks are allowed by the administrator. They override every other rule.
 	AllowedNetworks []netip.Prefix
 	// AllowedHosts are servers, as host:port, that the administrator or the platform allows at any
@@ -55,20 +58,21 @@ func (d *Dialer) With(hosts ...string) *Dialer {
 	return &wider
 }
 
-// Refused reports a server that the policy does not allow. It contains neither the address of the
-// server nor any response, because the user might not be allowed to see them.
+// Refused is the error for a server that the policy does not allow. It contains neither the address
+// of the server nor any response, because the user might not be allowed to see them.
 type Refused struct {
 	// Host is the server as in the user's request or the redirect.
 	Host string
 }
 
-// Error describes the rule and the remedy.
+// Error states the rule and the remedy.
 func (r *Refused) Error() string {
 	return fmt.Sprintf("%q is in a network that users must not reach through the platform: the host's, the cluster's, or one that is not routed; "+
 		"an administrator can allow it with slipway.outbound.allowedHosts or allowedNetworks of the MasterConfig", r.Host)
 }
 
-// DialContext connects to host:port. Errors: Refused.
+// DialContext connects to host:port. If the policy does not allow the server, the error is a
+// *Refused.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if d.isListed(address) {
 		return d.trusted(ctx, network, address)
@@ -133,8 +137,12 @@ func (d *Dialer) Allowed(address netip.Addr) bool {
 	if err != nil {
 		return false
 	}
+	var hosts []netip.Addr
+	if d.policy.Hosts != nil {
+		hosts = d.policy.Hosts()
+	}
 	return !slices.ContainsFunc(all, func(ip netip.Addr) bool {
-		return within(d.special, ip) || within(d.policy.Cluster, ip) || within(host, ip)
+		return slices.Contains(hosts, ip) || within(d.special, ip) || within(d.policy.Cluster, ip) || within(host, ip)
 	})
 }
 

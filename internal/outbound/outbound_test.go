@@ -46,6 +46,21 @@ func TestHostAndClusterAddressesAreRejectedInEverySpelling(t *testing.T) {
 	}
 }
 
+func TestHostsOfOtherNetworksAreRejected(t *testing.T) {
+	d := dialer("203.0.113.9/32")
+	d.policy.Hosts = func() []netip.Addr {
+		return []netip.Addr{netip.MustParseAddr("198.51.100.7"), netip.MustParseAddr("203.0.113.9"), netip.MustParseAddr("2001:db8:1::7")}
+	}
+	for address, want := range map[string]bool{
+		"198.51.100.8": true, "198.51.100.7": false, "::ffff:198.51.100.7": false, "64:ff9b::198.51.100.7": false, "2001:db8:1::7": false,
+		"203.0.113.9": true, // the administrator allows it
+	} {
+		if got := d.Allowed(netip.MustParseAddr(address)); got != want {
+			t.Errorf("%s is allowed: %t, want %t", address, got, want)
+		}
+	}
+}
+
 func TestAllowedNetworks(t *testing.T) {
 	d := dialer("192.0.2.0/28", "127.0.0.2/32")
 	for address, want := range map[string]bool{

@@ -14,12 +14,12 @@ func specialNetworks() []netip.Prefix {
 	for _, text := range []string{
 		"0.0.0.0/8",          // this host
 		"127.0.0.0/8",        // loopback
-		"169.254.0.0/16",     // link-local, with the metadata of most clouds
-		"192.0.0.0/24",       // protocol assignments, with the metadata of a cloud
+		"169.254.0.0/16",     // link-local, with the metadata service of most clouds
+		"192.0.0.0/24",       // protocol assignments, with the metadata service of a cloud
 		"192.88.99.0/24",     // relays of 6to4
 		"224.0.0.0/4",        // multicast
 		"240.0.0.0/4",        // reserved, and broadcast
-		"100.100.100.200/32", // the metadata of a cloud, in the shared address space
+		"100.100.100.200/32", // metadata service of a cloud, in the shared address space
 		"168.63.129.16/32",   // the host agent of a cloud, at a public address
 		"::/128",             // this host
 		"::1/128",            // loopback
@@ -27,8 +27,8 @@ func specialNetworks() []netip.Prefix {
 		"100::/64",           // discard
 		"fe80::/10",          // link-local
 		"fec0::/10",          // site-local
-		"fd00:ec2::254/128",  // the metadata of a cloud
-		"fd20:ce::254/128",   // the metadata of a cloud
+		"fd00:ec2::254/128",  // metadata service of a cloud
+		"fd20:ce::254/128",   // metadata service of a cloud
 		"ff00::/8",           // multicast
 	} {
 		networks = append(networks, netip.MustParsePrefix(text))
@@ -36,14 +36,15 @@ func specialNetworks() []netip.Prefix {
 	return networks
 }
 
-// embedded returns the IPv4 addresses that an IPv6 address contains, because a translator or a
-// tunnel could connect to them.
+// embedded returns the IPv4 addresses embedded in an IPv6 address. Callers must check them too: a
+// translator or tunnel can deliver packets to them. It returns nothing for IPv4-mapped addresses,
+// which the caller unmaps.
 //
 // Source: RFC 4291, 2.5.5 (compatible and mapped), RFC 6052 (64:ff9b::/96), RFC 3056 (6to4), RFC
 // 4380 (Teredo), RFC 5214 (ISATAP).
 func embedded(address netip.Addr) []netip.Addr {
 	if !address.Is6() || address.Is4In6() {
-		return nil // Unmap already handled the mapped address
+		return nil // the caller unmaps the address
 	}
 	b := address.As16()
 	v4 := func(at int) netip.Addr { return netip.AddrFrom4([4]byte(b[at : at+4])) }

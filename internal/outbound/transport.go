@@ -51,6 +51,16 @@ func (d *Dialer) TransportTLS(config *tls.Config) *Transport {
 	return t
 }
 
+// SetHeaderTimeout changes the time until a response must begin, for servers that work before they
+// respond. Call it before the first request.
+func (t *Transport) SetHeaderTimeout(timeout time.Duration) {
+	t.direct.ResponseHeaderTimeout, t.proxied.ResponseHeaderTimeout = timeout, timeout
+}
+
+// SkipProxy makes the transport ignore the proxies of the environment. Call it before the first
+// request.
+func (t *Transport) SkipProxy() { t.proxy = func(*url.URL) (*url.URL, error) { return nil, nil } }
+
 func bounded(config *tls.Config) *http.Transport {
 	config = config.Clone()
 	config.MinVersion = max(config.MinVersion, tls.VersionTLS12)
@@ -63,7 +73,7 @@ func bounded(config *tls.Config) *http.Transport {
 	}
 }
 
-// RoundTrip sends a request. Errors: Refused.
+// RoundTrip sends a request. If the policy does not allow the server, the error is a *Refused.
 func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if redirects(request) > maxRedirects {
 		return nil, fmt.Errorf("the server redirects more than %d times", maxRedirects)

@@ -12,8 +12,8 @@ import (
 )
 
 // Open returns the description and the uncompressed content of an embedded program, such as
-// manifest.Builder. The caller closes the content. Open does not write to the disk. Errors:
-// ErrNone.
+// manifest.Builder. The caller closes the content. Open does not write to the disk. If the program
+// is not embedded, the error is ErrNotEmbedded.
 func Open(name string) (manifest.Program, io.ReadCloser, error) {
 	files, err := fs.Sub(embedded, "files")
 	if err != nil {
@@ -21,14 +21,14 @@ func Open(name string) (manifest.Program, io.ReadCloser, error) {
 	}
 	m, err := manifest.Read(files)
 	if errors.Is(err, fs.ErrNotExist) {
-		return manifest.Program{}, nil, ErrNone
+		return manifest.Program{}, nil, ErrNotEmbedded
 	}
 	if err != nil {
 		return manifest.Program{}, nil, fmt.Errorf("read embedded programs: %w", err)
 	}
 	program, ok := m.Find(name)
 	if !ok {
-		return manifest.Program{}, nil, fmt.Errorf("%w (program %q is missing)", ErrNone, name)
+		return manifest.Program{}, nil, fmt.Errorf("%w (program %q is missing)", ErrNotEmbedded, name)
 	}
 	content, err := open(files, program)
 	if err != nil {

@@ -33,21 +33,21 @@ type Programs struct {
 	Containerd, Shim, Runc string
 	// CNI is the plugin that connects a pod to its network.
 	CNI string
-	// Pause is the process of a pod sandbox.
+	// Pause runs in each pod sandbox and keeps its namespaces.
 	Pause string
 }
 
-// ErrNone reports a slipway binary that was built without its programs.
-var ErrNone = errors.New("this slipway was built without its programs; run make build")
+// ErrNotEmbedded means that the slipway binary was built without its programs.
+var ErrNotEmbedded = errors.New("this slipway was built without its programs; run make build")
 
 // Unpack writes the programs to a subdirectory of dir that is named for their content, and creates
-// dir if necessary. If they are there already, complete and unchanged, this takes no noticeable
+// dir if necessary. If the subdirectory is already complete and unchanged, this takes no noticeable
 // time. Unpack removes subdirectories of other versions unless a process still runs from them.
 //
 // A subdirectory appears complete or not at all, even if the process is killed or the power fails.
-// Several processes can unpack to the same dir at the same time. Errors: ErrNone; file system
-// errors, which name the file; for a full disk, the error contains the required and the available
-// space.
+// Several processes can unpack to the same dir at the same time. If the programs are not embedded,
+// the error is ErrNotEmbedded. File system errors name the file. For a full disk, the error
+// contains the required and the available space.
 func Unpack(dir string) (Programs, error) {
 	files, err := fs.Sub(embedded, "files")
 	if err != nil {

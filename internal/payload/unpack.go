@@ -30,13 +30,13 @@ func unpack(files fs.FS, dir string) (Programs, error) {
 	}
 	m, err := manifest.Read(files)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Programs{}, ErrNone
+		return Programs{}, ErrNotEmbedded
 	}
 	if err != nil {
 		return Programs{}, fmt.Errorf("unpack programs: %w", err)
 	}
 	if err := m.Complete(); err != nil {
-		return Programs{}, fmt.Errorf("%w (%w)", ErrNone, err)
+		return Programs{}, fmt.Errorf("%w (%w)", ErrNotEmbedded, err)
 	}
 	m = m.Started()
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -208,7 +208,7 @@ func TestMissingPayloadNamesRemedy(t *testing.T) {
 	setManifest(t, incomplete, m)
 	for name, files := range map[string]fs.FS{"none": fstest.MapFS{"README": &fstest.MapFile{}}, "incomplete": incomplete} {
 		_, err := unpack(files, t.TempDir())
-		if !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "make build") {
+		if !errors.Is(err, ErrNotEmbedded) || !strings.Contains(err.Error(), "make build") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// Find returns the path of a program from PATH or a directory for administrators.
+// Find returns the path of a program. It searches PATH, then /usr/local/sbin and /usr/sbin.
 func Find(name string) (path string, ok bool) {
 	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/local/sbin", "/usr/sbin") {
 		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {

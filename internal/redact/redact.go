@@ -1,4 +1,4 @@
-// Package redact removes secrets from texts that people read: logs, errors, printed configurations.
+// Package redact removes secrets from text that users see: logs, errors, printed configurations.
 package redact
 
 import (

@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// usualHeld limits the bytes of responses that all work of an owner keeps in memory. Decoded
-	// responses take several times that size. 400 images have about 12 MB of manifests and
-	// configurations, at most imageSize each. Imports of very many images raise the limit, up to
-	// mostHeld.
-	usualHeld, mostHeld, imageSize = 12 << 20, 64 << 20, 32 << 10
+	// defaultOwnerBytes limits the bytes of responses that all work of an owner keeps in memory.
+	// Decoded responses take several times that size. 400 images have about 12 MB of manifests and
+	// configurations, at most imageBytes each. A larger number of images per import raises the limit,
+	// up to maxOwnerBytes.
+	defaultOwnerBytes, maxOwnerBytes, imageBytes = 12 << 20, 64 << 20, 32 << 10
 	// maxOpen and maxOpenByOwner limit concurrent work.
 	maxOpen, maxOpenByOwner = 32, 4
 	// reserve is available only to work that has read less than smallWork, so that owners with
@@ -38,10 +38,10 @@ type usage struct {
 
 // NewBudget returns a budget in which an owner can read a number of images at the same time.
 func NewBudget(images int) *Budget {
-	if images == 0 || images > mostHeld/imageSize {
-		images = mostHeld / imageSize
+	if images == 0 || images > maxOwnerBytes/imageBytes {
+		images = maxOwnerBytes / imageBytes
 	}
-	return &Budget{perOwner: max(usualHeld, int64(images)*imageSize)}
+	return &Budget{perOwner: max(defaultOwnerBytes, int64(images)*imageBytes)}
 }
 
 // ErrBusy reports work that would exceed the budget now. The caller can retry it later.

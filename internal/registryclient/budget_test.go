@@ -26,7 +26,7 @@ func TestBudgetIsFairToOwners(t *testing.T) {
 	var accounts []*Account
 	for n := range 2 {
 		account := open(t, b, fmt.Sprint("large-", n))
-		if err := account.take(usualHeld); err != nil {
+		if err := account.take(defaultOwnerBytes); err != nil {
 			t.Fatal(err)
 		}
 		if err := account.take(1); err == nil || errors.Is(err, ErrBusy) {
@@ -51,7 +51,7 @@ func TestBudgetIsFairToOwners(t *testing.T) {
 }
 
 func TestLargerImportsHaveLargerBudget(t *testing.T) {
-	for images, want := range map[int]int64{1: usualHeld, 50: usualHeld, 1000: 1000 * imageSize, 100_000: mostHeld, 0: mostHeld} {
+	for images, want := range map[int]int64{1: defaultOwnerBytes, 50: defaultOwnerBytes, 1000: 1000 * imageBytes, 100_000: maxOwnerBytes, 0: maxOwnerBytes} {
 		if got := NewBudget(images).perOwner; got != want {
 			t.Errorf("%d images: %d bytes, want %d", images, got, want)
 		}
@@ -92,10 +92,10 @@ func TestAccountLimitsSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	full := 0
-	for ; err == nil && full <= usualHeld/maxAnswer; full++ {
+	for ; err == nil && full <= defaultOwnerBytes/maxAnswer; full++ {
 		_, err = s.Manifest(t.Context(), fmt.Sprintf("%s/app:v%d", host, full))
 	}
-	if err == nil || !strings.Contains(err.Error(), "import fewer images") || full != usualHeld/maxAnswer+1 {
+	if err == nil || !strings.Contains(err.Error(), "import fewer images") || full != defaultOwnerBytes/maxAnswer+1 {
 		t.Errorf("after %d answers: %v", full, err)
 	}
 }

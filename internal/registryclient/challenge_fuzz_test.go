@@ -42,8 +42,8 @@ func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// FuzzChallenge checks that a registry's challenge, and the answer of the token server that it
-// names, cause a bounded number of requests, and that the password leaves only over TLS.
+// FuzzChallenge checks that a registry's challenge, and the response of the token server that it
+// names, cause a bounded number of requests, and that the password is sent only over TLS.
 func FuzzChallenge(f *testing.F) {
 	for _, seed := range []string{
 		`Bearer realm="https://registry.example.com/token",service="registry",scope="repository:app:pull"`,

@@ -18,8 +18,8 @@ import (
 )
 
 // Error reports why a registry could not be read. It contains no text of a response, neither of the
-// body nor of a header: users see the error, and the user who named the registry might not be
-// allowed to see its content.
+// body nor of a header, because users see the error, and the user who named the registry might not
+// be allowed to see its content.
 type Error struct {
 	// Status is the HTTP status code, or 0 without a response.
 	Status int
@@ -33,7 +33,7 @@ func (e *Error) Error() string { return e.reason }
 // Unwrap returns a cause that does not come from the registry.
 func (e *Error) Unwrap() error { return e.cause }
 
-// ours marks an error whose text does not come from the registry.
+// ours marks an error whose text comes from this program, not from the registry.
 type ours struct{ error }
 
 // Unwrap returns the error itself.

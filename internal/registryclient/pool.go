@@ -14,7 +14,7 @@ type Pool struct {
 }
 
 // NewPool returns a pool that connects with a dialer. Its budget allows imports of this number of
-// images. 0 means no limit on images.
+// images; 0 means the maximum budget.
 func NewPool(dialer *outbound.Dialer, images int) *Pool {
 	return &Pool{budget: NewBudget(images), secure: dialer.Transport(false), insecure: dialer.Transport(true)}
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestLightProgramsStayLight follows the imports of other modules too, which the rules on files do
-// not see.
+// TestLightProgramsStayLight follows the imports of other modules too, which the rules on files
+// ignore.
 func TestLightProgramsStayLight(t *testing.T) {
 	graph := loadGraph(t)
 	for _, r := range light {
@@ -22,7 +22,7 @@ func TestLightProgramsStayLight(t *testing.T) {
 	}
 }
 
-// checkReach finds a way from the package of r to every forbidden import path that it depends on.
+// checkReach finds a chain of imports from the package of r to each forbidden import path.
 func checkReach(graph map[string][]string, r reach) (violations findings) {
 	start := module + "/" + r.folder
 	cameFrom := map[string]string{start: ""}
@@ -30,7 +30,7 @@ func checkReach(graph map[string][]string, r reach) (violations findings) {
 		pkg := queue[0]
 		if hit := slices.ContainsFunc(r.forbidden, func(prefix string) bool { return strings.HasPrefix(pkg, prefix) }); hit && !strings.HasPrefix(pkg, module) {
 			violations.add(r.folder, 0, "depends on %s: this program %s", way(cameFrom, pkg), r.reason)
-			continue // what lies behind it would only repeat this
+			continue // its dependencies would only repeat this
 		}
 		for _, next := range graph[pkg] {
 			if _, ok := cameFrom[next]; !ok {
@@ -42,7 +42,7 @@ func checkReach(graph map[string][]string, r reach) (violations findings) {
 	return violations
 }
 
-// way writes the chain of imports that leads to a package.
+// way formats the chain of imports that leads to a package.
 func way(cameFrom map[string]string, pkg string) string {
 	chain := []string{pkg}
 	for from := cameFrom[pkg]; from != ""; from = cameFrom[from] {

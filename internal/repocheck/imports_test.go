@@ -14,7 +14,7 @@ type layer struct {
 	imports []string // names of layers
 }
 
-// layers is the vocabulary, read.
+// layers is the parsed vocabulary.
 var layers = readVocabulary(vocabulary)
 
 // readVocabulary reads the lines below the heading of the table.

@@ -1,6 +1,7 @@
 package repocheck
 
 import (
+	"go/ast"
 	"path"
 	"regexp"
 	"strings"
@@ -15,9 +16,12 @@ const (
 
 // checkCommentWidth finds lines of comments that are too long. Exempt are lines that cannot be
 // wrapped: directives such as //go:embed, preformatted lines, and lines of one long word such as an
-// address.
+// address. Generated files are exempt too.
 func checkCommentWidth(t *tree) (violations findings) {
 	t.goFiles(func(f file) {
+		if ast.IsGenerated(f.syntax) {
+			return
+		}
 		lines := strings.Split(f.text, "\n")
 		for _, group := range f.syntax.Comments {
 			for _, comment := range group.List {

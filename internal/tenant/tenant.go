@@ -31,27 +31,29 @@ const projectPrefix = "project "
 // Project returns the tenant of a project.
 func Project(name string) string { return projectPrefix + name }
 
-// ProjectOf returns the project that a tenant is. ok is false for other tenants.
+// ProjectOf returns the project of a tenant. ok is false if the tenant is not a project.
 func ProjectOf(name string) (project string, ok bool) { return strings.CutPrefix(name, projectPrefix) }
 
 // User returns the tenant of a user who writes outside of projects.
 func User(name string) string { return "user " + name }
 
-// Mark is on whose behalf a request writes.
+// Mark identifies the tenant on whose behalf a request writes.
 type Mark struct {
 	// Name is the tenant. It is empty for the platform.
 	Name string
-	// Owner is the tenant who requested the project that Name names. All projects of an owner have
-	// one share. It is empty if nobody requested the project.
+	// Owner is the tenant who requested the project that Name names. All projects of an owner count
+	// together against the limits for all tenants. It is empty if no user requested the project.
 	Owner string
-	// NoWait means that the writer is not the tenant, but a component of the platform that serves
-	// all tenants. Its writes fail where those of the tenant would wait.
+	// NoWait means that the writer is not the tenant, but a component of the platform that serves all
+	// tenants. Its writes fail where those of the tenant would wait.
 	NoWait bool
-	// Deletes means that the request deletes objects. Some objects are changed first.
+	// Deletes means that the request deletes objects. Some objects are updated before they are
+	// deleted.
 	Deletes bool
 }
 
-// Share returns the name under which the tenant shares what all tenants have together.
+// Share returns the name that counts for limits on all tenants together: the owner or, without an
+// owner, the tenant.
 func (m Mark) Share() string { return cmp.Or(m.Owner, m.Name) }
 
 // With returns a context of requests to etcd with a mark, which replaces an earlier one.

@@ -14,24 +14,24 @@ import (
 // ErrThrottled rejects a password without a check, because too many wrong ones came before it.
 var ErrThrottled = errors.New("too many wrong passwords")
 
-// RetryAfter is the longest delay between two checks.
+// RetryAfter is the maximum delay between two checks.
 const RetryAfter = maxDelay
 
 const (
-	// maxDelay is the longest delay between two passwords.
+	// maxDelay is the maximum delay between two checks.
 	maxDelay = 30 * time.Second
 	// failureAge is how long wrong passwords count.
 	failureAge = 15 * time.Minute
 	// loginAge is how long an address counts as one from which a user logs in.
 	loginAge = 24 * time.Hour
-	// maxRecords bounds the names and addresses in memory. The least recently used go first.
+	// maxRecords limits the names and addresses in memory. The least recently used are dropped first.
 	maxRecords = 10_000
-	// maxKeyBytes is the part of a name that counts.
+	// maxKeyBytes is the number of bytes of a user name that are compared.
 	maxKeyBytes = 256
 )
 
-// How many wrong passwords cause no delay: for a user from one address, from one address for all
-// users, and for one user from everywhere.
+// Numbers of wrong passwords that cause no delay: for a user from one address, from one address for
+// all users, and for one user from all addresses.
 const (
 	freeTogether = 5
 	freeAddress  = 50
@@ -41,9 +41,9 @@ const (
 // Throttle slows down clients that guess passwords. After some wrong passwords, each further one
 // doubles the delay until the next check, up to half a minute.
 //
-// An attacker cannot lock a user out for ever. Rejected attempts don't count, and wrong passwords
-// expire. At an address from which the user has logged in, wrong passwords for other users or from
-// other addresses don't matter.
+// An attacker cannot lock a user out permanently. Rejected attempts don't count, and wrong
+// passwords expire. At an address from which the user has logged in, wrong passwords for other
+// users or from other addresses don't count.
 type Throttle struct {
 	now func() time.Time
 
@@ -52,13 +52,13 @@ type Throttle struct {
 	logins  *lru.Cache // of time.Time by key: when a user last logged in from an address
 }
 
-// key is whose passwords are counted; one of the two may be empty.
+// key identifies whose wrong passwords are counted. One of the two fields can be empty.
 type key struct{ user, address string }
 
 // record contains the attempts of a key.
 type record struct {
 	failures  int
-	trying    int // now
+	trying    int // number of checks in progress
 	last, end time.Time
 }
 
@@ -114,14 +114,14 @@ func (t *Throttle) Try(user, address string) (end func(failed, right bool), err 
 	}, nil
 }
 
-// accountOf returns what all spellings of one user name share. Directories ignore case, extra
+// accountOf returns the same text for all spellings of a user name. Directories ignore case, extra
 // spaces and the encoding form of a character.
 func accountOf(user string) string {
 	user = norm.NFKC.String(user[:min(len(user), maxKeyBytes)])
 	return strings.Join(strings.Fields(strings.ToLower(user)), " ")
 }
 
-// of is the record of a key, nil where there is none.
+// of returns the record of a key, or nil if there is none. It resets expired failures.
 func (t *Throttle) of(k key, now time.Time) *record {
 	existing, ok := t.records.Get(k)
 	if !ok {
@@ -134,7 +134,8 @@ func (t *Throttle) of(k key, now time.Time) *record {
 	return r
 }
 
-// wait is how long the next password is not looked at, after so many beyond those that are free.
+// wait returns the delay before the next check. beyond is the number of wrong passwords above the
+// limit without delay; it is negative below the limit.
 func wait(beyond int) time.Duration {
 	switch {
 	case beyond < 0:

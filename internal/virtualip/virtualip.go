@@ -44,7 +44,7 @@ func Parse(list string) (addresses []netip.Addr, err error) {
 	return addresses, nil
 }
 
-// bounds returns the first and the last address of an text.
+// bounds returns the first and the last address of an address or range.
 func bounds(text string) (first, last netip.Addr, err error) {
 	start, end, isRange := strings.Cut(text, "-")
 	if first, err = address(start); err != nil || !isRange {

@@ -39,8 +39,8 @@ func (d device) volume(spec *volume.Spec) (flexvolume.Volume, error) {
 	return vol, nil
 }
 
-// Attach attaches the volume to the node and returns the device on the node, or "" if it is not
-// known yet. It does nothing if the driver does not support attach.
+// Attach attaches the volume to the node and returns the device on the node, or "" if the driver
+// returns none. If the driver does not support attach, Attach returns "" and no error.
 func (a *attacher) Attach(spec *volume.Spec, node types.NodeName) (string, error) {
 	ctx := context.Background()
 	driver, err := a.plugin.ready(ctx)
@@ -62,7 +62,7 @@ func (a *attacher) Attach(spec *volume.Spec, node types.NodeName) (string, error
 	if errors.Is(err, flexvolume.ErrNotSupported) {
 		return "", nil
 	}
-	return path, err
+	return path, a.plugin.explain(err)
 }
 
 // WaitForAttach waits on the node for the volume's device. If the driver does not support the
@@ -92,7 +92,7 @@ func (a *attacher) WaitForAttach(spec *volume.Spec, devicePath string, _ *corev1
 	if errors.Is(err, flexvolume.ErrNotSupported) {
 		return devicePath, nil
 	}
-	return path, err
+	return path, a.plugin.explain(err)
 }
 
 // VolumesAreAttached reports which volumes are attached to the node. If the driver fails for a
@@ -141,5 +141,5 @@ func (d *detacher) Detach(volumeName string, node types.NodeName) error {
 	if errors.Is(err, flexvolume.ErrGone) {
 		return fmt.Errorf("%w; install it again to detach volume %q from node %q", err, volumeName, node)
 	}
-	return err
+	return d.plugin.explain(err)
 }

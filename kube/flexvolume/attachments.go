@@ -33,12 +33,12 @@ type attachment struct{ driver, node, volume string }
 type attachmentState struct {
 	// attachedHere means that this process attached the volume, so upstream has its state.
 	attachedHere bool
-	// detaching means that a detach is running that upstream did not start.
+	// detaching means that a detach that upstream did not start is running.
 	detaching bool
 }
 
 func (a attachment) String() string {
-	return fmt.Sprintf("volume %q of FlexVolume driver %q at node %q", a.volume, a.driver, a.node)
+	return fmt.Sprintf("volume %q of FlexVolume driver %q on node %q", a.volume, a.driver, a.node)
 }
 
 // add records an attachment before the driver is called. It fails while the volume is being
@@ -68,11 +68,15 @@ func (s *Attachments) add(a attachment) error {
 	return nil
 }
 
-// remove deletes an attachment after the driver has been called.
+// remove deletes an attachment after the driver has detached it.
 func (s *Attachments) remove(a attachment) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.states, a)
+	return s.removeRecord(a)
+}
+
+func (s *Attachments) removeRecord(a attachment) error {
 	if s.Dir == "" {
 		return nil
 	}
@@ -94,27 +98,33 @@ func (s *Attachments) attachedByProcess(driver, volume string) bool {
 	return false
 }
 
-// detachStale detaches an attachment of an earlier process and deletes it on success. complete
-// means that there is nothing left to do, including the case that this process has attached the
-// volume in the meantime.
+// detachStale detaches a volume that an earlier process attached, and removes its record on
+// success. It returns complete=true if no further attempt is needed, for example because this
+// process has attached the volume in the meantime. It returns false without an error if another
+// detach is running.
 func (s *Attachments) detachStale(a attachment, detach func() error) (complete bool, err error) {
 	s.mu.Lock()
 	state := s.state(a)
 	if state.attachedHere || state.detaching {
-		s.mu.Unlock()
+		defer s.mu.Unlock()
 		return state.attachedHere, nil
 	}
 	state.detaching = true
 	s.mu.Unlock()
 
 	err = detach()
+	// Lock until the record is removed, so that add cannot write a new one in between.
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	state.detaching = false
-	s.mu.Unlock()
+	if err == nil {
+		err = s.removeRecord(a)
+	}
 	if err != nil {
 		return false, err
 	}
-	return true, s.remove(a)
+	delete(s.states, a)
+	return true, nil
 }
 
 // isRecorded reports whether the attachment has a record.

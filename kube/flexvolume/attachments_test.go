@@ -38,8 +38,8 @@ func deviceDir(t *testing.T, c *cluster) string {
 	return filepath.Join(c.root, "plugins", "kubernetes.io", "flexvolume", "example.com", "test", "mounts", "disk~7")
 }
 
-// release does what kubelet does after a restart with a volume that no pod uses and that it
-// believes the controller attached.
+// release does what kubelet does after a restart with a volume that no pod uses and that, as
+// kubelet assumes, the controller attached.
 func release(t *testing.T, c *cluster) {
 	t.Helper()
 	plugin := must[volume.DeviceMountableVolumePlugin](t)(c.manager.FindDeviceMountablePluginByName(name))
@@ -135,6 +135,28 @@ func TestVolumeIsNotAttachedDuringRecovery(t *testing.T) {
 	}
 	if done, err := attachments.detachStale(a, func() error { t.Error("detached"); return nil }); !done || err != nil {
 		t.Errorf("an attached volume: done %v, error %v", done, err)
+	}
+}
+
+func TestDetachIsIncompleteWhileRecordRemains(t *testing.T) {
+	attachments := &Attachments{Dir: t.TempDir()}
+	a := attachment{driver: name, node: nodeName, volume: "disk~7"}
+	obstacle := filepath.Join(attachments.recordPath(a), "file")
+	if err := os.MkdirAll(obstacle, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	detach := func() error { return nil }
+	if complete, err := attachments.detachStale(a, detach); complete || err == nil {
+		t.Errorf("while the record cannot be removed: complete %v, error %v", complete, err)
+	}
+	if err := os.Remove(obstacle); err != nil {
+		t.Fatal(err)
+	}
+	if complete, err := attachments.detachStale(a, detach); !complete || err != nil {
+		t.Errorf("when the record can be removed: complete %v, error %v", complete, err)
+	}
+	if attachments.isRecorded(a) {
+		t.Error("the record remains")
 	}
 }
 

@@ -3,6 +3,7 @@ package flexvolume
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 
 	"k8s.io/kubernetes/pkg/volume"
@@ -52,7 +53,7 @@ func (a *attacher) MountDevice(spec *volume.Spec, devicePath, deviceMountPath st
 	if err != nil {
 		return transientError(err)
 	}
-	return mountError(driver.Stage(ctx, vol, devicePath, deviceMountPath, a.marker(deviceMountPath)))
+	return a.plugin.mountError(driver.Stage(ctx, vol, devicePath, deviceMountPath, a.marker(deviceMountPath)))
 }
 
 // UnmountDevice undoes MountDevice. It also detaches a volume that an earlier process of this node
@@ -63,7 +64,7 @@ func (d *detacher) UnmountDevice(deviceMountPath string) error {
 		return err
 	}
 	if err := driver.Unstage(context.Background(), deviceMountPath, d.marker(deviceMountPath)); err != nil {
-		return err
+		return d.plugin.explain(err)
 	}
 	stale := d.plugin.attachment(filepath.Base(deviceMountPath), d.plugin.host.GetNodeName())
 	if !d.plugin.attachments.isRecorded(stale) {
@@ -81,14 +82,27 @@ func (p *plugin) GetDeviceMountRefs(deviceMountPath string) ([]string, error) {
 // mountError converts the error of a driver's mount for kubelet. The error is uncertain if
 // something might be mounted, so that kubelet undoes the mount even if the pod is deleted in the
 // meantime. Otherwise it is final.
-func mountError(err error) error {
+func (p *plugin) mountError(err error) error {
+	explained := p.explain(err)
 	switch kind := flexvolume.KindOf(err); {
 	case errors.Is(err, flexvolume.ErrPartialMount), kind == flexvolume.KindTimeout, kind == flexvolume.KindCanceled:
-		return volumetypes.NewUncertainProgressError(err.Error())
+		return volumetypes.NewUncertainProgressError(explained.Error())
 	case kind == flexvolume.KindBusy, kind == flexvolume.KindStart:
-		return transientError(err)
+		return transientError(explained)
 	}
-	return err
+	return explained
+}
+
+// explain adds to the error of a driver call where the driver ran and how to see its earlier calls.
+// Kubernetes shows the text in the events of pods and claims.
+func (p *plugin) explain(err error) error {
+	if flexvolume.KindOf(err) == "" {
+		return err
+	}
+	if node := p.host.GetNodeName(); node != "" {
+		return fmt.Errorf("on node %q: %w; to see the driver's earlier calls, run slipway flexvolume history %s there", node, err, p.name)
+	}
+	return fmt.Errorf("%w; to see the driver's earlier calls, run slipway flexvolume history %s on the master", err, p.name)
 }
 
 // transientError marks an error that occurred before the driver was called, so that kubelet keeps

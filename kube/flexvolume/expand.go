@@ -45,7 +45,7 @@ func (p *plugin) ExpandVolumeDevice(spec *volume.Spec, newSize, oldSize resource
 	case errors.Is(err, flexvolume.ErrNotSupported):
 		return newSize, nil
 	case err != nil:
-		return oldSize, err
+		return oldSize, p.explain(err)
 	case size < newSize.Value():
 		return oldSize, fmt.Errorf("expand volume %q: FlexVolume driver %q reports success and a size of %d bytes, less than the requested %d",
 			spec.Name(), p.name, size, newSize.Value())
@@ -75,7 +75,7 @@ func (p *plugin) NodeExpand(options volume.NodeResizeOptions) (bool, error) {
 	device := mountedDevice(options.DevicePath, options.DeviceStagePath)
 	err = driver.ExpandFS(ctx, vol, device, options.DeviceMountPath, options.NewSize.Value(), options.OldSize.Value())
 	if !errors.Is(err, flexvolume.ErrNotSupported) {
-		return err == nil, err
+		return err == nil, p.explain(err)
 	}
 	if device == "" {
 		return true, nil

@@ -446,3 +446,16 @@ func TestErrorBeforeDriverCallIsTransient(t *testing.T) {
 		}
 	}
 }
+
+// The error becomes the event of the pod.
+func TestErrorOfDriverCallNamesNodeAndRemedy(t *testing.T) {
+	c := start(t, nil, `"attach":false`, `mount) echo '{"status":"Failure","message":"no disk"}'; exit 1 ;;`)
+	spec := inline("data", "s")
+	plugin := must[volume.VolumePlugin](t)(c.manager.FindPluginBySpec(spec))
+	err := must[volume.Mounter](t)(plugin.NewMounter(spec, pod("uid1"))).SetUp(volume.MounterArgs{})
+	for _, text := range []string{`on node "node"`, name, "no disk", "slipway flexvolume history example.com/test"} {
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("error %v, want %q", err, text)
+		}
+	}
+}

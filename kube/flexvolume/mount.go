@@ -90,7 +90,7 @@ func (m *mounter) SetUpAt(dir string, args volume.MounterArgs) error {
 	if err := m.record(stagedDir); err != nil {
 		return transientError(err)
 	}
-	return mountError(driver.Publish(ctx, request, dir, stagedDir, m.marker(), func() error {
+	return m.plugin.mountError(driver.Publish(ctx, request, dir, stagedDir, m.marker(), func() error {
 		if driver.Capabilities().FSGroup && !m.source.readOnly {
 			m.setOwnership(dir, args)
 		}
@@ -149,7 +149,7 @@ func (u *unmounter) TearDownAt(dir string) error {
 		return err
 	}
 	if err := driver.Unpublish(context.Background(), dir, u.marker()); err != nil {
-		return err
+		return u.plugin.explain(err)
 	}
 	return u.removeRecord()
 }

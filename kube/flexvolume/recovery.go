@@ -25,7 +25,7 @@ const (
 
 // DetachRecovery runs before the attach-detach controller starts. It detaches volumes that an
 // earlier controller was attaching or detaching when it was killed. They are recorded but missing
-// in the node's status, so upstream does not know them and no node uses them. If a pod still needs
+// in the node's status, so upstream does not track them and no node uses them. If a pod still needs
 // such a volume, the controller attaches it again.
 type DetachRecovery struct {
 	Client      kubernetes.Interface
@@ -36,8 +36,8 @@ type DetachRecovery struct {
 // Name returns the component's name.
 func (l *DetachRecovery) Name() string { return "flexvolume-recovery" }
 
-// Run calls ready when all volumes are detached, or after recoveryTimeout. It retries until all
-// volumes are detached.
+// Run calls ready when all volumes are released, or after recoveryTimeout. Volumes that are not
+// released by then are retried until ctx ends.
 func (l *DetachRecovery) Run(ctx context.Context, ready func()) error {
 	startCtx, cancel := context.WithTimeout(ctx, recoveryTimeout)
 	defer cancel()
@@ -55,7 +55,8 @@ func (l *DetachRecovery) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// release retries until the attachment is gone or is in the node's status.
+// release detaches the volume and retries with backoff. It stops when the volume is detached, or
+// when the node's status lists it, because upstream's controller then handles it.
 func (l *DetachRecovery) release(ctx context.Context, a attachment) {
 	for delay := minBackoff; ; delay = min(2*delay, maxBackoff) {
 		complete, err := inStatus(ctx, l.Client, a)
@@ -65,7 +66,9 @@ func (l *DetachRecovery) release(ctx context.Context, a attachment) {
 		if complete || ctx.Err() != nil {
 			return
 		}
-		slog.Warn("cannot detach FlexVolume that a crashed process attached", "driver", a.driver, "volume", a.volume, "node", a.node, "error", err)
+		if err != nil { // nil while another detach of the volume is running
+			slog.Warn("cannot detach FlexVolume that a crashed process attached", "driver", a.driver, "volume", a.volume, "node", a.node, "error", err)
+		}
 		select {
 		case <-ctx.Done():
 			return

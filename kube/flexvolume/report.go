@@ -108,7 +108,8 @@ type report struct {
 
 type problem struct{ reason, message string }
 
-// stored returns what an earlier process has published, as far as the next report must replace it.
+// stored returns a report that differs from every other one if an earlier process published a
+// report, so that the next report replaces it.
 func (r *Report) stored(ctx context.Context) report {
 	node, err := r.Client.CoreV1().Nodes().Get(ctx, r.NodeName, metav1.GetOptions{})
 	if err != nil || node.Annotations[DriversAnnotation] == "" {

@@ -1,10 +1,12 @@
 // Package agent connects a host to the cluster network and keeps it connected.
 //
 // It waits until the control plane has assigned the node a subnet (spec.podCIDR). Then it creates
-// the bridge for pods, the device with the address of the pods' DNS server, and the nftables tables
-// (packages nat and spoofcheck). Finally, it writes the CNI configuration, which tells the
-// container runtime and kubelet that the network is ready. Afterwards, it repairs changes: of
-// devices and addresses immediately, of the rest at the next periodic check.
+// the bridge for pods, the device with the address of the pods' DNS server, the nftables tables
+// (packages nat and spoofcheck), and routes to the pods of other hosts: directly to hosts on a
+// network segment of this host, and through a VXLAN device to others (package vxlan). Finally, it
+// writes the CNI configuration, which tells the container runtime and kubelet that the network is
+// ready. Afterwards, it repairs changes: of devices and addresses immediately, of the rest at the
+// next periodic check.
 //
 // Besides the objects that Cleanup removes, the agent changes one setting of the host: it sets
 // net.ipv4.ip_forward to 1 and leaves it, because other software might rely on it by the time of
@@ -30,17 +32,30 @@ import (
 	"sync"
 	"time"
 
+	networkclient "github.com/openshift/client-go/network/clientset/versioned"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/nat"
+	"github.com/slipway-platform/slipway/network/vxlan"
+)
+
+// Transports of packets to other hosts.
+const (
+	// TransportAuto sends packets directly to hosts on a network segment of this host, and in VXLAN to
+	// others.
+	TransportAuto = "auto"
+	// TransportVXLAN sends all packets in VXLAN.
+	TransportVXLAN = "vxlan"
+	// TransportHostGateway sends all packets directly. Hosts must share a network segment.
+	TransportHostGateway = "host-gw"
 )
 
 // Agent is the component that configures a node's network. Fields are required unless stated
 // otherwise.
 type Agent struct {
 	NodeName    string               // name of the Node; its podCIDR is this host's subnet
-	Client      kubernetes.Interface // can get and watch the Node
+	Client      kubernetes.Interface // can list and watch Nodes
 	Bridge      string               // bridge for pods, such as slipway0
 	NFTTable    string               // such as slipway
 	ClusterCIDR netip.Prefix         // addresses of all pods
@@ -50,8 +65,16 @@ type Agent struct {
 	StateDir    string               // directory of the plugin's address leases
 	// PolicySocket is the socket of package policy; optional.
 	PolicySocket string
-	// Bytes; the default is the MTU of the default route's device.
-	MTU           int
+	// Bytes; the default is the MTU of the default route's device, less what VXLAN needs.
+	MTU int
+	// Transport is a constant of this package; optional without Tunnel.
+	Transport string
+	// Tunnel is the VXLAN device; if nil, the transport is TransportHostGateway.
+	Tunnel *vxlan.Tunnel
+	// VXLANDevice is the name of that device, such as vxlan_sys_4789.
+	VXLANDevice string
+	// Network can list and watch ClusterNetworks and HostSubnets; optional without Tunnel.
+	Network       networkclient.Interface
 	DNSDevice     string        // device for DNSIP, such as slipway-dns; optional with DNSIP
 	DNSIP         netip.Addr    // address of the pods' DNS server, such as 169.254.20.10
 	CheckInterval time.Duration // between two checks; the default is 30 s
@@ -73,15 +96,20 @@ func (a *Agent) Run(ctx context.Context, ready func()) error {
 	defer stop()
 
 	subnets := make(chan netip.Prefix, 1)
-	informer, err := a.watchNode(subnets)
+	informer, peers, err := a.watchNodes(subnets)
 	if err != nil {
 		return fmt.Errorf("network: %w", err)
 	}
 	tasks.Go(func() { informer.RunWithContext(ctx) })
+	objects, err := a.watchNetwork(ctx, &tasks)
+	if err != nil {
+		return fmt.Errorf("network: %w", err)
+	}
 	damage, err := a.watchDevices(ctx, &tasks)
 	if err != nil {
 		return fmt.Errorf("network: %w", err)
 	}
+	cluster := &cluster{nodes: informer.GetStore(), objects: objects}
 	period := a.CheckInterval
 	if period == 0 {
 		period = 30 * time.Second
@@ -98,12 +126,20 @@ func (a *Agent) Run(ctx context.Context, ready func()) error {
 		case subnet = <-subnets:
 			slog.Info("node has a subnet", "node", a.NodeName, "podCIDR", subnet)
 		case <-damage:
+		case <-objects.changes:
+		case <-peers:
+			if isReady {
+				if err := a.connectHosts(subnet, cluster); err != nil {
+					slog.Error("cannot set routes to other hosts", "error", err)
+				}
+				continue
+			}
 		case <-ticker.C:
 		}
 		if !subnet.IsValid() {
 			continue
 		}
-		err := a.apply(ctx, subnet)
+		err := a.apply(ctx, subnet, cluster)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -134,21 +170,30 @@ func (a *Agent) prepare() error {
 }
 
 // apply creates or repairs everything. It can be repeated at any time.
-func (a *Agent) apply(ctx context.Context, subnet netip.Prefix) error {
+func (a *Agent) apply(ctx context.Context, subnet netip.Prefix, cluster *cluster) error {
 	if err := a.ensureDevices(subnet); err != nil {
 		return err
 	}
 	if err := a.setSysctls(); err != nil {
 		return err
 	}
+	onlyDevice := ""
+	if a.usesVXLAN() && a.Transport == TransportVXLAN {
+		onlyDevice = a.VXLANDevice
+	}
 	err := nat.Ensure(ctx, nat.Network{
 		Table:       a.NFTTable,
+		OnlyDevice:  onlyDevice,
 		Bridge:      a.Bridge,
 		ClusterCIDR: a.ClusterCIDR,
 		ServiceCIDR: a.ServiceCIDR,
 		DNSAddress:  a.DNSIP,
+		VXLANPort:   a.vxlanPort(cluster),
 	})
 	if err != nil {
+		return err
+	}
+	if err := a.connectHosts(subnet, cluster); err != nil {
 		return err
 	}
 	config := a.pluginConfig(subnet)

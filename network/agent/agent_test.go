@@ -46,7 +46,7 @@ func newAgent(t *testing.T, node *corev1.Node) *Agent {
 	}
 }
 
-var leftovers = CleanupConfig{Bridge: "slipway0", Devices: []string{"slipway-dns"}, NFTTable: "slipway", NetnsDir: "/run/netns"}
+var leftovers = CleanupConfig{Bridge: "slipway0", Devices: []string{"slipway-dns", vxlanDevice}, NFTTable: "slipway", NetnsDir: "/run/netns"}
 
 // start runs the agent. The test stops it and cleans up.
 func start(t *testing.T, a *Agent) *componenttest.Component {
@@ -137,8 +137,10 @@ func TestReadyAfterSubnetAssignment(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]any{"cniVersion": "1.1.0", "name": "slipway", "plugins": []any{map[string]any{
-		"type": "slipway-cni", "capabilities": map[string]any{"portMappings": true}, "bridge": "slipway0",
-		"podCIDR": "10.128.4.0/23", "stateDir": a.StateDir, "nftTable": "slipway", "hairpin": true,
+		"type": "slipway-cni", "bridge": "slipway0",
+		"capabilities": map[string]any{"portMappings": true, "bandwidth": true, "io.kubernetes.cri.pod-annotations": true},
+		"podCIDR":      "10.128.4.0/23", "stateDir": a.StateDir, "nftTable": "slipway", "hairpin": true,
+		"clusterNetworks": []any{"10.128.0.0/14", "172.30.0.0/16", "169.254.20.10/32"},
 	}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("CNI configuration (-want +got):\n%s", diff)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/nat"
+	"github.com/slipway-platform/slipway/network/shaping"
 )
 
 // CleanupConfig lists what Cleanup removes. Empty fields are skipped.
@@ -39,11 +40,11 @@ func Cleanup(ctx context.Context, l CleanupConfig) error {
 	for _, name := range l.Tables {
 		tables = append(tables, nat.Table{Family: knftables.IPv4Family, Name: name})
 	}
-	errs := []error{removeNamespaces(l.NetnsDir), removePodDevices(l.Bridge)}
+	errs := []error{removeNamespaces(l.NetnsDir), removePodDevices(l.Bridge), removeRoutes()}
 	for _, name := range append([]string{l.Bridge}, l.Devices...) {
 		errs = append(errs, removeDevice(name))
 	}
-	errs = append(errs, nat.Delete(ctx, tables...))
+	errs = append(errs, shaping.RemoveOrphans(), nat.Delete(ctx, tables...))
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("clean up network: %w", err)
 	}

@@ -25,7 +25,7 @@ func (a *Agent) pluginConfig(subnet netip.Prefix) cni.Config {
 		CNIVersion:   "1.1.0",
 		Name:         networkName,
 		Type:         cni.Type,
-		Capabilities: map[string]bool{"portMappings": true},
+		Capabilities: map[string]bool{"portMappings": true, "bandwidth": true, "io.kubernetes.cri.pod-annotations": true},
 		Bridge:       a.Bridge,
 		MTU:          a.MTU,
 		PodCIDR:      subnet,
@@ -33,7 +33,18 @@ func (a *Agent) pluginConfig(subnet netip.Prefix) cni.Config {
 		NFTTable:     a.NFTTable,
 		PolicySocket: a.PolicySocket,
 		Hairpin:      true,
+
+		ClusterNetworks: a.clusterNetworks(),
 	}
+}
+
+// clusterNetworks returns the networks of pods and services, and that of the DNS server.
+func (a *Agent) clusterNetworks() []netip.Prefix {
+	networks := []netip.Prefix{a.ClusterCIDR.Masked(), a.ServiceCIDR.Masked()}
+	if a.DNSIP.IsValid() {
+		networks = append(networks, netip.PrefixFrom(a.DNSIP, a.DNSIP.BitLen()))
+	}
+	return networks
 }
 
 // writeConfig writes the CNI configuration atomically if it has changed, because the container

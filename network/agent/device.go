@@ -15,18 +15,16 @@ import (
 
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/hostaddr"
+	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
 // ensureDevices ensures that the bridge, with the first address of the subnet, and the device of
 // the DNS server exist. The latter is a bridge without ports, because not every kernel has dummy
 // devices but pods need bridges anyway.
 func (a *Agent) ensureDevices(subnet netip.Prefix) error {
-	mtu := a.MTU
-	if mtu == 0 {
-		var err error
-		if mtu, err = hostaddr.MTU(); err != nil {
-			return err
-		}
+	mtu, err := a.mtu()
+	if err != nil {
+		return err
 	}
 	gateway := cni.Gateway(subnet)
 	if err := ensureBridge(a.Bridge, netip.PrefixFrom(gateway, subnet.Bits()), mtu); err != nil {
@@ -36,6 +34,23 @@ func (a *Agent) ensureDevices(subnet netip.Prefix) error {
 		return nil
 	}
 	return ensureBridge(a.DNSDevice, netip.PrefixFrom(a.DNSIP, a.DNSIP.BitLen()), 1500)
+}
+
+// mtu returns the MTU of pods.
+func (a *Agent) mtu() (int, error) {
+	if a.MTU != 0 {
+		return a.MTU, nil
+	}
+	return a.pathMTU()
+}
+
+// pathMTU returns the size of the largest packet that fits between hosts.
+func (a *Agent) pathMTU() (int, error) {
+	mtu, err := hostaddr.MTU()
+	if a.usesVXLAN() {
+		mtu -= vxlan.Overhead
+	}
+	return mtu, err
 }
 
 // ensureBridge ensures that a bridge exists, is up and has exactly one IPv4 address. Its MAC

@@ -6,23 +6,27 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/tools/cache"
 )
 
-// watchNode returns an informer of the Node, which sends the node's IPv4 subnet each time it
+// watchNodes returns an informer of all Nodes. It sends the own node's IPv4 subnet each time it
 // changes. The channel must have capacity 1; a new subnet replaces one that was not received yet.
-func (a *Agent) watchNode(subnets chan netip.Prefix) (cache.SharedIndexInformer, error) {
-	informer := coreinformers.NewFilteredNodeInformer(a.Client, 0, cache.Indexers{}, func(options *metav1.ListOptions) {
-		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, a.NodeName).String()
-	})
-	var previous netip.Prefix // the informer calls handlers sequentially
-	handle := func(object any) {
-		node, ok := object.(*corev1.Node)
-		if !ok || node.Name != a.NodeName {
-			return
+// peers has a value after a change of another node's subnet or address.
+func (a *Agent) watchNodes(subnets chan netip.Prefix) (informer cache.SharedIndexInformer, peers <-chan struct{}, err error) {
+	informer = coreinformers.NewNodeInformer(a.Client, 0, cache.Indexers{})
+	if err := informer.SetTransform(trimNode); err != nil {
+		return nil, nil, fmt.Errorf("watch nodes: %w", err)
+	}
+	changes := make(chan struct{}, 1)
+	notify := func() {
+		select {
+		case changes <- struct{}{}:
+		default: // a value is already pending
 		}
+	}
+	var previous netip.Prefix // the informer calls handlers sequentially
+	own := func(node *corev1.Node) {
 		subnet, ok := subnetOf(node)
 		if !ok || subnet == previous {
 			return
@@ -34,14 +38,39 @@ func (a *Agent) watchNode(subnets chan netip.Prefix) (cache.SharedIndexInformer,
 		}
 		subnets <- subnet
 	}
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	handle := func(object any) {
+		if node, ok := object.(*corev1.Node); ok && node.Name == a.NodeName {
+			own(node)
+		} else {
+			notify()
+		}
+	}
+	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    handle,
-		UpdateFunc: func(_, object any) { handle(object) },
+		DeleteFunc: func(any) { notify() },
+		UpdateFunc: func(old, object any) {
+			if a.peerOf(old) != a.peerOf(object) || object.(*corev1.Node).Name == a.NodeName {
+				handle(object)
+			}
+		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("watch node %q: %w", a.NodeName, err)
+		return nil, nil, fmt.Errorf("watch nodes: %w", err)
 	}
-	return informer, nil
+	return informer, changes, nil
+}
+
+// trimNode removes what the agent does not read.
+func trimNode(object any) (any, error) {
+	node, ok := object.(*corev1.Node)
+	if !ok {
+		return object, nil
+	}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion},
+		Spec:       corev1.NodeSpec{PodCIDR: node.Spec.PodCIDR, PodCIDRs: node.Spec.PodCIDRs},
+		Status:     corev1.NodeStatus{Addresses: node.Status.Addresses},
+	}, nil
 }
 
 // subnetOf returns the node's first IPv4 subnet. ok is false if the control plane has not assigned

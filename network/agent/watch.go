@@ -47,7 +47,7 @@ func (a *Agent) watchDevices(ctx context.Context, tasks *sync.WaitGroup) (<-chan
 
 func (a *Agent) isDamaged(update netlink.LinkUpdate) bool {
 	name := update.Attrs().Name
-	if name != a.Bridge && name != a.DNSDevice {
+	if name != a.Bridge && name != a.DNSDevice && (name != a.VXLANDevice || name == "") {
 		return false
 	}
 	return update.Header.Type == unix.RTM_DELLINK || update.Attrs().RawFlags&unix.IFF_UP == 0

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 
 	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/network/nat"
+	"github.com/slipway-platform/slipway/network/shaping"
 )
 
 func add(args *skel.CmdArgs) error {
@@ -56,6 +58,16 @@ func (c *call) attach(bridge netlink.Link, l lease) (*current.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := forgetAddress(l.Address); err != nil {
+		return nil, err
+	}
+	if err := c.config.limit(l, bridge); err != nil {
+		return nil, err
+	}
+	second, err := c.createMacvlan()
+	if err != nil {
+		return nil, err
+	}
 	if err := c.config.awaitPolicy(l); err != nil {
 		return nil, err
 	}
@@ -66,14 +78,25 @@ func (c *call) attach(bridge netlink.Link, l lease) (*current.Result, error) {
 	podIndex := 2
 	return &current.Result{
 		CNIVersion: current.ImplementedSpecVersion,
-		Interfaces: []*current.Interface{
+		Interfaces: append([]*current.Interface{
 			{Name: c.config.Bridge, Mac: bridge.Attrs().HardwareAddr.String()},
 			{Name: host.Name, Mac: host.HardwareAddr.String(), Mtu: host.MTU},
 			{Name: pod.Name, Mac: pod.HardwareAddr.String(), Mtu: pod.MTU, Sandbox: c.args.Netns},
-		},
+		}, second...),
 		IPs:    []*current.IPConfig{{Interface: &podIndex, Address: *hostNet(l.Address), Gateway: gateway}},
 		Routes: []*types.Route{{Dst: net.IPNet{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)}, GW: gateway}},
 	}, nil
+}
+
+// limit limits the bandwidth of the lease's pod.
+func (c Config) limit(l lease, bridge netlink.Link) error {
+	limits := shaping.Limits{Ingress: c.RuntimeConfig.Bandwidth.IngressRate, Egress: c.RuntimeConfig.Bandwidth.EgressRate}
+	if limits == (shaping.Limits{}) {
+		return nil
+	}
+	return shaping.Apply(shaping.Pod{
+		Device: l.Device, Address: l.Address, MAC: HardwareAddress(l.Address), GatewayMAC: bridge.Attrs().HardwareAddr,
+	}, limits)
 }
 
 // publish forwards the lease's host ports to the pod.
@@ -106,6 +129,29 @@ func deleteConntrack(ports []nat.Port) error {
 	return nil
 }
 
+// owner matches the conntrack entries of a pod's address.
+type owner net.IP
+
+// MatchConntrackFlow implements netlink.CustomConntrackFilter.
+func (o owner) MatchConntrackFlow(flow *netlink.ConntrackFlow) bool {
+	for _, ip := range []net.IP{flow.Forward.SrcIP, flow.Forward.DstIP, flow.Reverse.SrcIP, flow.Reverse.DstIP} {
+		if ip.Equal(net.IP(o)) {
+			return true
+		}
+	}
+	return false
+}
+
+// forgetAddress deletes the conntrack entries of the pods that had an address before. Network
+// policies accept replies. Otherwise, the other end of a former pod's connection could send packets
+// to the new pod as replies.
+func forgetAddress(address netip.Addr) error {
+	if _, err := netlink.ConntrackDeleteFilters(netlink.ConntrackTable, unix.AF_INET, owner(address.AsSlice())); err != nil {
+		return fmt.Errorf("delete conntrack entries of the former owners of address %s: %w", address, err)
+	}
+	return nil
+}
+
 // detach removes a pod's attachment. It releases the address last, when nothing uses it any longer.
 // If detach fails, the lease remains for the next attempt.
 func (c Config) detach(device string, published bool) error {
@@ -116,7 +162,7 @@ func (c Config) detach(device string, published bool) error {
 	if published || len(l.Ports) > 0 {
 		err = c.unpublish(device)
 	}
-	if err := errors.Join(err, removeVeth(device)); err != nil {
+	if err := errors.Join(err, removeVeth(device), shaping.Remove(device)); err != nil {
 		return err
 	}
 	if err := c.detachFromBridge(device, l.Address); err != nil || !hasLease {

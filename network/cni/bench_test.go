@@ -16,6 +16,7 @@ import (
 
 	"github.com/slipway-platform/slipway/network/internal/hosttest"
 	"github.com/slipway-platform/slipway/network/nat"
+	"github.com/slipway-platform/slipway/network/shaping"
 	"github.com/slipway-platform/slipway/network/spoofcheck"
 )
 
@@ -55,6 +56,7 @@ func newBench(t *testing.T) *bench {
 		for name := range links {
 			_ = removeVeth(name)
 		}
+		b.must(shaping.RemoveOrphans())
 		if err := nat.Delete(context.Background(), nat.Table{Family: "ip", Name: "slipway"}, nat.Table{Family: "netdev", Name: "slipway"}); err != nil {
 			t.Error(err)
 		}

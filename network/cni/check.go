@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/network/nat"
 )
 
-// check compares the pod's lease, which ADD reported, with the actual devices, addresses and host
-// ports.
+// check compares the lease that ADD recorded with the pod's device, bridge port, address, source
+// filter, default route and host ports.
 func check(args *skel.CmdArgs) error {
 	c, err := newCall(args)
 	if err != nil {

@@ -71,7 +71,7 @@ func del(args *skel.CmdArgs) error {
 		return err
 	}
 	defer unlock()
-	return c.config.detach(c.device, len(c.config.RuntimeConfig.PortMappings) > 0)
+	return errors.Join(c.removeMacvlan(), c.config.detach(c.device, len(c.config.RuntimeConfig.PortMappings) > 0))
 }
 
 func gc(args *skel.CmdArgs) error {

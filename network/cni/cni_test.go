@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,8 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 	current "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/network/internal/hosttest"
 	"github.com/slipway-platform/slipway/network/nat"
@@ -131,6 +134,40 @@ func TestServiceToLocalPods(t *testing.T) {
 			b.answers(namespace, "tcp4", "172.30.0.10:80", "two "+oneAddress)
 			b.answers(two, "tcp4", "172.30.0.10:80", "two 10.128.2.1")
 		})
+	}
+}
+
+// TestPodGetsNoConnectionsOfFormerOwner reuses the address of a pod that had a connection.
+func TestPodGetsNoConnectionsOfFormerOwner(t *testing.T) {
+	b := newBench(t)
+	former, address := b.pod("former", nil)
+	_, peer := b.pod("peer", nil)
+	for _, network := range []string{"udp4", "tcp4"} {
+		b.answers(former, network, peer+":80", "peer "+address)
+	}
+	connections := func() (lines []string) {
+		flows, err := netlink.ConntrackTableList(netlink.ConntrackTable, unix.AF_INET)
+		b.must(err)
+		for _, flow := range flows {
+			if strings.Contains(flow.String(), "="+address+" ") {
+				lines = append(lines, flow.String())
+			}
+		}
+		return lines
+	}
+	_, err := b.plugin("DEL", former, nil)
+	b.must(err)
+	former.Delete()
+	if len(connections()) < 2 {
+		t.Errorf("the kernel has no connections of the former pod: %q", connections())
+	}
+	b.must(os.Remove(filepath.Join(b.config.leases().dir, lastFile)))
+	result := b.add(hosttest.NewNamespace(t, "new"), nil)
+	if got := result.IPs[0].Address.IP.String(); got != address {
+		t.Fatalf("the new pod has the address %s, want %s again", got, address)
+	}
+	if got := connections(); len(got) > 0 {
+		t.Errorf("the new pod has connections of the former one: %q", got)
 	}
 }
 

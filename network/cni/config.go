@@ -29,11 +29,17 @@ type Config struct {
 	// PolicySocket is the Unix socket of the component that enforces network policies. If set, ADD
 	// succeeds only when the component enforces the policies of the new pod.
 	PolicySocket string `json:"policySocket,omitempty"`
+	// ClusterNetworks are the networks that a pod with a macvlan device reaches through the gateway,
+	// whatever its default route is.
+	ClusterNetworks []netip.Prefix `json:"clusterNetworks,omitempty"`
 	// Hairpin makes the bridge send frames back to their own port.
 	Hairpin bool `json:"hairpin,omitempty"`
 
 	RuntimeConfig struct {
 		PortMappings []portMapping `json:"portMappings,omitempty"`
+		Bandwidth    bandwidth     `json:"bandwidth,omitzero"`
+		// Annotations are the pod's (capability of containerd and CRI-O).
+		Annotations map[string]string `json:"io.kubernetes.cri.pod-annotations,omitempty"`
 	} `json:"runtimeConfig,omitzero"`
 	PrevResult       map[string]any       `json:"prevResult,omitempty"`
 	ValidAttachments []types.GCAttachment `json:"cni.dev/valid-attachments,omitempty"`
@@ -45,6 +51,13 @@ type portMapping struct {
 	ContainerPort int    `json:"containerPort"`
 	Protocol      string `json:"protocol"`
 	HostIP        string `json:"hostIP,omitempty"`
+}
+
+// bandwidth is the capability bandwidth (CNI conventions document), in bits per second. The plugin
+// ignores the bursts: containerd's default lets a pod send 512 MiB without a limit.
+type bandwidth struct {
+	IngressRate uint64 `json:"ingressRate,omitempty"`
+	EgressRate  uint64 `json:"egressRate,omitempty"`
 }
 
 // Gateway returns the first address of a host's subnet, which is the bridge's and the pods'

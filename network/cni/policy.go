@@ -30,7 +30,11 @@ type podName struct {
 type Pod struct {
 	podName
 	Address netip.Addr `json:"address"`
+	Device  string     `json:"-"` // host end of its veth
 }
+
+// HasDevice reports whether the pod's device exists.
+func (p Pod) HasDevice() bool { return p.Device != "" && deviceExists(p.Device) }
 
 // PolicyResponse is the response at Config.PolicySocket to the JSON form of a Pod.
 type PolicyResponse struct {
@@ -42,7 +46,7 @@ func ListPods(dir string) ([]Pod, error) {
 	leases, err := leases{dir: dir}.list()
 	var pods []Pod
 	for _, l := range leases {
-		pods = append(pods, Pod{l.Pod, l.Address})
+		pods = append(pods, Pod{l.Pod, l.Address, l.Device})
 	}
 	return pods, err
 }
@@ -79,7 +83,7 @@ func (c Config) awaitPolicy(l lease) error {
 	defer conn.Close()
 	_ = conn.SetDeadline(deadline)
 	var response PolicyResponse
-	err = errors.Join(json.NewEncoder(conn).Encode(Pod{l.Pod, l.Address}), json.NewDecoder(conn).Decode(&response))
+	err = errors.Join(json.NewEncoder(conn).Encode(Pod{podName: l.Pod, Address: l.Address}), json.NewDecoder(conn).Decode(&response))
 	if err == nil && response.Error != "" {
 		err = errors.New(response.Error)
 	}

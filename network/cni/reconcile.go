@@ -9,6 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/slipway-platform/slipway/network/nat"
+	"github.com/slipway-platform/slipway/network/shaping"
 )
 
 // Reconcile makes leases, devices, checks of source addresses and host ports of a host consistent
@@ -72,7 +73,7 @@ func Reconcile(ctx context.Context, c Config) (changes int, err error) {
 			apply(removeVeth(name))
 		}
 	}
-	errs = append(errs, c.removeUnused(present, leases))
+	errs = append(errs, c.removeUnused(present, leases), shaping.RemoveOrphans())
 	for owner := range owners {
 		if !hasLease[owner] {
 			apply(c.unpublish(owner))

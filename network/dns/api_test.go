@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// api implements the part of an API server that the plugin "kubernetes" uses: lists, and watches
-// with additions.
+// api is a fake of the part of the API server that CoreDNS's kubernetes plugin uses: list requests,
+// and watches that send only ADDED events.
 type api struct {
 	mutex   sync.Mutex
 	objects map[string][]runtime.Object    // by path

@@ -17,11 +17,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/coredns/coredns/core/dnsserver"
 	"github.com/coredns/coredns/plugin"
+	"github.com/coredns/coredns/plugin/bufsize"
 	"github.com/coredns/coredns/plugin/cache"
 	"github.com/coredns/coredns/plugin/pkg/transport"
 	"github.com/miekg/dns"
@@ -38,9 +40,13 @@ type Server struct {
 	// Resolvers for other names, "IP" or "IP:port"; the default is those of ResolvConf.
 	Upstreams  []string
 	ResolvConf string // read again after changes; the default is /etc/resolv.conf
-	// ClusterOnly refuses queries for other names, so that the server is safe on an address that
-	// everybody can reach.
+	// Observe, if set, gets the addresses in responses before clients do.
+	Observe Observer
+	// ClusterOnly refuses queries for other names, so that the server is safe on an address that any
+	// client can reach.
 	ClusterOnly bool
+	// OldSRV responds with OpenShift 3's form of SRV records instead of Kubernetes'.
+	OldSRV bool
 }
 
 // Name returns the component's name.
@@ -104,6 +110,11 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	return err
 }
 
+// maxDatagram limits the responses over UDP on an address that everybody can reach, in bytes. A
+// client can forge its address and request up to 64 KiB. The value is the recommendation of DNS
+// Flag Day 2020.
+const maxDatagram = 1232
+
 // newServer returns a server with the handlers in the order in which a query passes them.
 func (s *Server) newServer(zone *cluster, forwarder *upstreams) (*dnsserver.Server, error) {
 	host, port, err := net.SplitHostPort(s.Address)
@@ -113,10 +124,14 @@ func (s *Server) newServer(zone *cluster, forwarder *upstreams) (*dnsserver.Serv
 	handlers := []plugin.Plugin{
 		func(next plugin.Handler) plugin.Handler { return &errorLogger{next: next} },
 		func(next plugin.Handler) plugin.Handler { return shuffle{next} },
-		func(next plugin.Handler) plugin.Handler { return &names{cluster: zone, next: next} },
+		func(next plugin.Handler) plugin.Handler { return &names{cluster: zone, next: next, oldSRV: s.OldSRV} },
 		func(next plugin.Handler) plugin.Handler { zone.Next = next; return zone },
 	}
+	if s.Observe != nil {
+		handlers = slices.Insert(handlers, 2, func(next plugin.Handler) plugin.Handler { return observed{s.Observe, next} })
+	}
 	if s.ClusterOnly {
+		handlers = slices.Insert(handlers, 0, func(next plugin.Handler) plugin.Handler { return bufsize.Bufsize{Next: next, Size: maxDatagram} })
 		handlers = append(handlers, func(plugin.Handler) plugin.Handler { return refuser{} })
 	} else {
 		handlers = append(handlers,

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/miekg/dns"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
@@ -39,15 +41,35 @@ func shop(a *api) {
 	a.add(servicesPath, kubernetes)
 }
 
-// freeAddress returns an address of the loopback device with an unused port.
+// freeAddress returns an address of the loopback device with a port that neither UDP nor TCP uses.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	packets, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	packets, listener := listenBoth(t, "127.0.0.1:0")
 	defer packets.Close()
+	defer listener.Close()
 	return packets.LocalAddr().String()
+}
+
+// listenBoth listens on an address for UDP and TCP. If the port is 0, it finds one that is free for
+// both.
+func listenBoth(t *testing.T, address string) (packets net.PacketConn, listener net.Listener) {
+	t.Helper()
+	const attempts = 100
+	for range attempts {
+		var err error
+		if listener, err = net.Listen("tcp4", address); err != nil {
+			t.Fatal(err)
+		}
+		if packets, err = net.ListenPacket("udp4", listener.Addr().String()); err == nil {
+			return packets, listener
+		}
+		listener.Close()
+		if !strings.HasSuffix(address, ":0") {
+			t.Fatal(err)
+		}
+	}
+	t.Fatalf("no port is free for UDP and TCP in %d attempts", attempts)
+	return nil, nil
 }
 
 // ask returns the code and the sorted records of a response, each without its name and class.
@@ -171,6 +193,63 @@ func TestServerOfClusterNamesForwardsNoQueries(t *testing.T) {
 	}
 	if got := forwarded.Load(); got > 0 || server.Name() != "master-dns" {
 		t.Errorf("%s forwarded %d queries", server.Name(), got)
+	}
+}
+
+// TestServerOfClusterNamesDoesNotAmplify queries a large service like a sender with a forged
+// address, who wants the victim to get much.
+func TestServerOfClusterNamesDoesNotAmplify(t *testing.T) {
+	api, config := newAPI(t)
+	api.add(namespacesPath, namespace("shop"))
+	api.add(servicesPath, service("large", corev1.ClusterIPNone, port("http", 80)))
+	var endpoints []discoveryv1.Endpoint
+	for i := range 1000 {
+		endpoints = append(endpoints, endpoint(fmt.Sprintf("10.128.%d.%d", i/250, 1+i%250), "", true))
+	}
+	api.add(slicesPath, slice("large", 80, endpoints...))
+	server := &Server{Address: freeAddress(t), Domain: "cluster.local", Config: config, ClusterOnly: true}
+	componenttest.Run(t, server.Run)
+	query := new(dns.Msg).SetQuestion("large.shop.svc.cluster.local.", dns.TypeA).SetEdns0(dns.MaxMsgSize-1, false)
+	response, _, err := (&dns.Client{Net: "udp", UDPSize: dns.MaxMsgSize - 1}).Exchange(query, server.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Compress = true // as it was sent
+	if !response.Truncated || response.Len() > maxDatagram {
+		t.Errorf("the response has %d bytes", response.Len())
+	}
+	response, _, err = (&dns.Client{Net: "tcp"}).Exchange(query, server.Address)
+	if err != nil || len(response.Answer) != 1000 {
+		t.Errorf("over TCP, the response has %d records, %v", len(response.Answer), err)
+	}
+}
+
+func TestSRVRecordsHaveTheFormOfOpenShift3(t *testing.T) {
+	api, config := newAPI(t)
+	shop(api)
+	api.add(servicesPath, service("plain", "None", port("http", 80)))
+	api.add(slicesPath, slice("plain", 80, endpoint("10.1.2.3", "", true), endpoint("10.1.2.4", "test2", true)))
+	server := &Server{Address: freeAddress(t), Domain: "cluster.local", Config: config, Upstreams: []string{"127.0.0.1:1"}, ClusterOnly: true, OldSRV: true}
+	componenttest.Run(t, server.Run)
+	for _, tt := range []struct{ name, kind, want string }{
+		{"plain.shop.svc.cluster.local.", "SRV", "NOERROR 10 50 0 3987d90a.plain.shop.svc.cluster.local., 10 50 0 test2.plain.shop.svc.cluster.local."},
+		{"test2.plain.shop.svc.cluster.local.", "SRV", "NOERROR 10 100 0 test2.plain.shop.svc.cluster.local."},
+		{"_http._tcp.plain.shop.svc.cluster.local.", "SRV", "NOERROR 10 50 80 3987d90a.plain.shop.svc.cluster.local., 10 50 80 test2.plain.shop.svc.cluster.local."},
+		{"_http._udp.plain.shop.svc.cluster.local.", "SRV", "NXDOMAIN"},
+		{"3987d90a.plain.shop.svc.cluster.local.", "SRV", "NOERROR 10 100 0 3987d90a.plain.shop.svc.cluster.local."},
+		{"3987d90a.plain.shop.svc.cluster.local.", "A", "NOERROR 10.1.2.3"},
+		{"test2.plain.shop.svc.cluster.local.", "A", "NOERROR 10.1.2.4"},
+		{"web.shop.svc.cluster.local.", "SRV", "NOERROR 10 100 0 f718f41b.web.shop.svc.cluster.local."},
+		{"web.shop.cluster.local.", "SRV", "NOERROR 10 100 0 f718f41b.web.shop.svc.cluster.local."},
+		{"_http._tcp.web.shop.svc.cluster.local.", "SRV", "NOERROR 10 100 80 f718f41b.web.shop.svc.cluster.local."},
+		{"_other._tcp.web.shop.svc.cluster.local.", "SRV", "NOERROR 10 100 0 f718f41b.web.shop.svc.cluster.local."},
+		{"f718f41b.web.shop.svc.cluster.local.", "A", "NOERROR 172.30.0.10"},
+		{"nothing.shop.svc.cluster.local.", "SRV", "NXDOMAIN"},
+		{"external.shop.svc.cluster.local.", "SRV", "NOERROR"},
+	} {
+		if got := ask(t, "udp", server.Address, tt.kind, tt.name); got != tt.want {
+			t.Errorf("%s %s: %s, want %s", tt.kind, tt.name, got, tt.want)
+		}
 	}
 }
 
@@ -328,14 +407,7 @@ func resolverAt(t *testing.T, listen string, answer func(*dns.Msg) *dns.Msg) (ad
 			return m
 		}
 	}
-	packets, err := net.ListenPacket("udp4", listen)
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp4", packets.LocalAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	packets, listener := listenBoth(t, listen)
 	handler := dns.HandlerFunc(func(w dns.ResponseWriter, q *dns.Msg) {
 		if m := answer(q); m != nil {
 			_ = w.WriteMsg(m)

@@ -28,7 +28,8 @@ type endpoints struct{ *cluster }
 
 var errNoEndpoint = errors.New("endpoint does not exist")
 
-func (e endpoints) serve(ctx context.Context, state request.Request) (int, error) {
+// serve writes the response that a backend has for a query.
+func serve(ctx context.Context, backend plugin.ServiceBackend, domain string, state request.Request) (int, error) {
 	var (
 		records, extra []dns.RR
 		truncated      bool
@@ -36,22 +37,22 @@ func (e endpoints) serve(ctx context.Context, state request.Request) (int, error
 	)
 	switch state.QType() {
 	case dns.TypeA:
-		records, truncated, err = plugin.A(ctx, e, e.domain, state, nil, plugin.Options{})
+		records, truncated, err = plugin.A(ctx, backend, domain, state, nil, plugin.Options{})
 	case dns.TypeAAAA:
-		records, truncated, err = plugin.AAAA(ctx, e, e.domain, state, nil, plugin.Options{})
+		records, truncated, err = plugin.AAAA(ctx, backend, domain, state, nil, plugin.Options{})
 	case dns.TypeSRV:
-		records, extra, err = plugin.SRV(ctx, e, e.domain, state, plugin.Options{})
+		records, extra, err = plugin.SRV(ctx, backend, domain, state, plugin.Options{})
 	default:
-		_, err = e.Services(ctx, state, true, plugin.Options{})
+		_, err = backend.Services(ctx, state, true, plugin.Options{})
 	}
-	if e.IsNameError(err) {
-		return plugin.BackendError(ctx, e, e.domain, dns.RcodeNameError, state, nil, plugin.Options{})
+	if backend.IsNameError(err) {
+		return plugin.BackendError(ctx, backend, domain, dns.RcodeNameError, state, nil, plugin.Options{})
 	}
 	if err != nil {
 		return dns.RcodeServerFailure, err
 	}
 	if len(records) == 0 {
-		return plugin.BackendError(ctx, e, e.domain, dns.RcodeSuccess, state, nil, plugin.Options{})
+		return plugin.BackendError(ctx, backend, domain, dns.RcodeSuccess, state, nil, plugin.Options{})
 	}
 	m := new(dns.Msg).SetReply(state.Req)
 	m.Authoritative, m.Truncated = true, truncated

@@ -31,7 +31,7 @@ func (h *errorLogger) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns
 	current, previous := time.Now().UnixNano(), h.lastLog.Load()
 	if current-previous > int64(logInterval) && h.lastLog.CompareAndSwap(previous, current) {
 		state := request.Request{W: w, Req: r}
-		slog.Warn("cannot respond to DNS query", "name", state.QName(), "type", state.Type(), "client", state.IP(), "error", err)
+		slog.Warn("cannot respond to DNS query", "query", state.QName(), "type", state.Type(), "client", state.IP(), "error", err)
 	}
 	return code, err
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/coredns/coredns/plugin"
+	"github.com/coredns/coredns/plugin/kubernetes/object"
 	"github.com/coredns/coredns/request"
 	"github.com/miekg/dns"
 )
@@ -14,18 +15,22 @@ import (
 // Container Platform 3.9, Architecture, 5.1.2). It converts them to the equivalent names for the
 // kubernetes plugin.
 //
-//	<service>.<namespace>.<domain>                      the default form: as <service>.<namespace>.svc.<domain>
-//	<namespace>.<domain>                                exists, without an address
-//	<anything>.<service>.<namespace>.svc.<domain>       the service's address, unless it names one of its endpoints or ports
-//	openshift.default.svc.<domain>                      the API server, unless there is a service of this name
-//	<name>.<namespace>.endpoints.<domain>               see endpoints
-//	_endpoints.<service>.<namespace>.svc.<domain>       as <service>.<namespace>.endpoints.<domain>
+//	<service>.<namespace>.<domain>                 the default form: as <service>.<namespace>.svc.<domain>
+//	<namespace>.<domain>                           exists, without an address
+//	<anything>.<service>.<namespace>.svc.<domain>  the service's address, unless an endpoint or a
+//	                                               port has the name
+//	<hash>.<service>.<namespace>.svc.<domain>      an endpoint of a headless service, see services
+//	openshift.default.svc.<domain>                 the API server, unless a service has the name
+//	<name>.<namespace>.endpoints.<domain>          see endpoints
+//	_endpoints.<service>.<namespace>.svc.<domain>  as <service>.<namespace>.endpoints.<domain>
 //
 // The wildcard form applies to services with an address. Below a headless service, only its
 // endpoints have names.
 type names struct {
 	cluster *cluster
 	next    plugin.Handler
+	// oldSRV selects OpenShift 3's form of SRV records, see services.
+	oldSRV bool
 }
 
 func (n *names) Name() string { return "names" }
@@ -45,8 +50,12 @@ func (n *names) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) 
 		w, r = &renameWriter{ResponseWriter: w, from: alias, to: state.QName()}, r.Copy()
 		r.Question[0].Name = alias
 	}
-	if canonical[len(canonical)-1] == "endpoints" {
-		return endpoints{n.cluster}.serve(ctx, request.Request{W: w, Req: r, Zone: n.cluster.domain})
+	state = request.Request{W: w, Req: r, Zone: n.cluster.domain}
+	switch zone := canonical[len(canonical)-1]; {
+	case zone == "endpoints":
+		return serve(ctx, endpoints{n.cluster}, n.cluster.domain, state)
+	case zone == "svc" && n.oldSRV && state.QType() == dns.TypeSRV && n.hasAddresses(canonical):
+		return serve(ctx, services{n.cluster}, n.cluster.domain, state)
 	}
 	return n.next.ServeDNS(ctx, w, r)
 }
@@ -74,6 +83,9 @@ func (n *names) canonical(ctx context.Context, state request.Request, labels []s
 	}
 	base := labels[len(labels)-3:]
 	service := n.cluster.service(base[0], base[1])
+	if service != nil && service.Headless() && len(labels) == 4 {
+		return append([]string{n.hostOf(service, labels[0])}, base...)
+	}
 	if service == nil || service.Headless() || len(service.ClusterIPs[0]) == 0 {
 		return labels
 	}
@@ -83,6 +95,29 @@ func (n *names) canonical(ctx context.Context, state request.Request, labels []s
 		return base
 	}
 	return labels
+}
+
+// hostOf returns the label of the endpoint of a headless service with a hash, or else label.
+func (n *names) hostOf(service *object.Service, label string) string {
+	for _, slice := range n.cluster.APIConn.EpIndex(object.EndpointsKey(service.Name, service.Namespace)) {
+		for _, subset := range slice.Subsets {
+			for _, address := range subset.Addresses {
+				if addressHash(address.IP) == label {
+					return hostLabel(address)
+				}
+			}
+		}
+	}
+	return label
+}
+
+// hasAddresses reports whether labels are those of a service with addresses, or below it.
+func (n *names) hasAddresses(labels []string) bool {
+	if len(labels) < 3 {
+		return false
+	}
+	service := n.cluster.service(labels[len(labels)-3], labels[len(labels)-2])
+	return service != nil && (service.Headless() || len(service.ClusterIPs) > 0 && service.ClusterIPs[0] != "")
 }
 
 // renameWriter restores the name of the original query in the response.

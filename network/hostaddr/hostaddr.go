@@ -112,15 +112,24 @@ func AssignOffline(name string) (netip.Addr, error) {
 // MTU returns the MTU in bytes of the default route's device, which pods must not exceed, or 1500
 // if there is no default route.
 func MTU() (int, error) {
+	link, err := DefaultDevice()
+	if err != nil || link == nil {
+		return 1500, err
+	}
+	return link.Attrs().MTU, nil
+}
+
+// DefaultDevice returns the device of the IPv4 default route, or nil if there is no default route.
+func DefaultDevice() (netlink.Link, error) {
 	index, err := defaultDevice()
 	if err != nil || index == 0 {
-		return 1500, err
+		return nil, err
 	}
 	link, err := netlink.LinkByIndex(index)
 	if err != nil {
-		return 0, fmt.Errorf("find device of the default route: %w", err)
+		return nil, fmt.Errorf("find device of the default route: %w", err)
 	}
-	return link.Attrs().MTU, nil
+	return link, nil
 }
 
 // device is a device that is up, with its addresses in the kernel's order.

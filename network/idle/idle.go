@@ -5,8 +5,8 @@
 // service needs pods, waits for its endpoints and forwards what it received. This applies to
 // cluster IPs, external IPs and node ports.
 //
-// If the node's process is killed, connections through it are closed. Connections directly to pods,
-// which all connections are from a few seconds after the service wakes, are not affected. New
+// If the node's process is killed, connections through it are closed. From a few seconds after a
+// service wakes, clients connect directly to its pods; these connections are not affected. New
 // packets are dropped, not rejected, until the process is running again, so clients retransmit
 // them.
 //

@@ -48,7 +48,7 @@ func idleService(t *testing.T, policed func(context.Context, netip.Addr, netip.A
 	return pod, client
 }
 
-// needed waits for the event NeedPods.
+// waitForEvent waits for the event NeedPods.
 func waitForEvent(t *testing.T, client *fake.Clientset) {
 	t.Helper()
 	eventually.Equal(t, "event NeedPods", func() string {

@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// pollInterval is the interval between two queries of endpoints. eventInterval is the interval
-	// between two events that a service needs pods.
+	// pollInterval is the interval between two lists of a service's EndpointSlices. eventInterval is
+	// the interval between two NeedPods events for a service.
 	pollInterval  = 200 * time.Millisecond
 	eventInterval = 5 * time.Second
 )
 
-// errPoliced means that network policies can restrict the packets of a client.
+// errPoliced means that network policies or egress firewalls can apply to the traffic of a client.
 var errPoliced = errors.New("network policies apply; the client must connect again")
 
 // errNoEndpoints means that the service has no endpoints.
@@ -73,8 +73,8 @@ func (w *waker) endpointFor(ctx context.Context, client netip.Addr, tgt target) 
 	return endpoint, err
 }
 
-// wake polls for endpoints for eventInterval and creates one event that they are needed. Other
-// waiting callers retry when ctx of the first caller ends.
+// wake polls for endpoints for eventInterval and creates one NeedPods event. Other waiting callers
+// retry when ctx of the first caller ends.
 func (w *waker) wake(ctx context.Context, tgt target) ([]netip.AddrPort, error) {
 	ctx, stop := context.WithTimeout(ctx, eventInterval)
 	defer stop()
@@ -131,8 +131,8 @@ func (p *Proxy) endpoints(ctx context.Context, tgt target) (addrs []netip.AddrPo
 	return addrs, nil
 }
 
-// recordEvent creates the event that a service needs pods, to which the controller of idle services
-// responds.
+// recordEvent creates the event NeedPods for a service. The controller of idle services responds to
+// it.
 func (p *Proxy) recordEvent(ctx context.Context, tgt target) error {
 	now := metav1.Now()
 	_, err := p.Client.CoreV1().Events(tgt.service.Namespace).Create(ctx, &corev1.Event{

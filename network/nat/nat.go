@@ -31,6 +31,10 @@ type Network struct {
 	ServiceCIDR netip.Prefix // addresses of all services; optional
 	// The pods' DNS server on this host, excluded from host ports; optional.
 	DNSAddress netip.Addr
+	// VXLANPort is the UDP port at which hosts exchange the packets of pods; 0 if they don't.
+	VXLANPort int
+	// OnlyDevice is the only device, beside the bridge, at which packets of pods arrive; optional.
+	OnlyDevice string
 }
 
 // Names of the objects in the table.
@@ -109,14 +113,34 @@ func addChains(tx *knftables.Transaction, n Network) {
 
 	// route_localnet, which the rule for 127.0.0.1 needs, would expose the host's loopback to pods.
 	// Replies arrive for the bridge's address and are rewritten later, so they are not dropped.
-	chain(base("guard", knftables.FilterType, knftables.PreroutingHook, knftables.RawPriority),
-		fmt.Sprintf("iifname %q ip daddr 127.0.0.0/8 drop", n.Bridge),
-	)
+	guard := append(n.vxlan("fib daddr type local iifname != %q udp dport %d notrack"), fmt.Sprintf("iifname %q ip daddr 127.0.0.0/8 drop", n.Bridge))
+	if n.OnlyDevice != "" {
+		guard = append(guard, fmt.Sprintf(`iifname != { %q, %q, "lo" } ip saddr %s counter drop`, n.Bridge, n.OnlyDevice, n.ClusterCIDR.Masked()))
+	}
+	chain(base("guard", knftables.FilterType, knftables.PreroutingHook, knftables.RawPriority), guard...)
 	// Pods on one host communicate through the host's routing, in and out of one device. Without
 	// this rule, the kernel would send redirects, and the pods would bypass conntrack.
 	chain(base("redirects", knftables.FilterType, knftables.OutputHook, knftables.FilterPriority),
 		fmt.Sprintf("oifname %q icmp type redirect drop", n.Bridge),
 	)
+	// A pod that reaches the VXLAN port of a host could send packets of other pods: outside of the
+	// cluster network, they have the address of this host. Services are translated before these hooks.
+	chain(base("vxlan-input", knftables.FilterType, knftables.InputHook, knftables.FilterPriority),
+		n.vxlan("iifname %q udp dport %d counter drop")...)
+	chain(base("vxlan-forward", knftables.FilterType, knftables.ForwardHook, knftables.FilterPriority),
+		n.vxlan("iifname %q udp dport %d counter drop", "oifname %q udp dport %d counter drop")...)
+	chain(base("vxlan-output", knftables.FilterType, knftables.OutputHook, knftables.RawPriority),
+		n.vxlan("oifname != %q udp dport %d notrack")...)
+}
+
+// vxlan returns rules about the VXLAN port. Each has the bridge and the port as arguments.
+func (n Network) vxlan(formats ...string) (rules []string) {
+	for _, format := range formats {
+		if n.VXLANPort != 0 {
+			rules = append(rules, fmt.Sprintf(format, n.Bridge, n.VXLANPort))
+		}
+	}
+	return rules
 }
 
 // Delete deletes tables. It ignores missing tables. It does nothing on a host without the program

@@ -68,6 +68,8 @@ func compile(s snapshot) *ruleset {
 			c.isolate(direction, address, chains)
 		}
 	}
+	c.addFirewalls()
+	c.addNetworks()
 	return c.result
 }
 
@@ -174,7 +176,7 @@ func (c *compiler) ingressRules(policy *networkingv1.NetworkPolicy) (rules []str
 	return rules
 }
 
-// egressRules returns the rules that accept packets from the pods of a policy.
+// egressRules returns the rules that accept what the egress rules of a policy allow.
 func (c *compiler) egressRules(policy *networkingv1.NetworkPolicy) (rules []string) {
 	for _, rule := range policy.Spec.Egress {
 		if c.budget.exhausted() {

@@ -1,33 +1,124 @@
 package policy
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
 
+	networkv1 "github.com/openshift/api/network/v1"
 	projectv1 "github.com/openshift/api/project/v1"
+	networkclient "github.com/openshift/client-go/network/clientset/versioned"
+	networkinformers "github.com/openshift/client-go/network/informers/externalversions"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/slipway-platform/slipway/internal/networkplugin"
 	"github.com/slipway-platform/slipway/network/cni"
 )
 
 // objects are caches of the objects that policies depend on.
 type objects struct {
 	pods, namespaces, policies cache.SharedIndexInformer
+	firewalls, netNamespaces   cache.SharedIndexInformer
+	clusterNetworks            cache.SharedIndexInformer
+	hostSubnets                cache.SharedIndexInformer
+	services                   cache.SharedIndexInformer // of the platform
+
+	factory  informers.SharedInformerFactory // of pods, namespaces and policies
+	platform informers.SharedInformerFactory // of services
+	network  networkinformers.SharedInformerFactory
 }
 
-func newObjects(factory informers.SharedInformerFactory) *objects {
-	return &objects{
-		pods:       factory.Core().V1().Pods().Informer(),
-		namespaces: factory.Core().V1().Namespaces().Informer(),
-		policies:   factory.Networking().V1().NetworkPolicies().Informer(),
+func newObjects(client kubernetes.Interface, network networkclient.Interface) *objects {
+	o := &objects{
+		factory: informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(trim)),
+		platform: informers.NewSharedInformerFactoryWithOptions(client, 0,
+			informers.WithTransform(trim), informers.WithNamespace(metav1.NamespaceDefault)),
+		network: networkinformers.NewSharedInformerFactory(network, 0),
 	}
+	o.pods = o.factory.Core().V1().Pods().Informer()
+	o.namespaces = o.factory.Core().V1().Namespaces().Informer()
+	o.policies = o.factory.Networking().V1().NetworkPolicies().Informer()
+	o.services = o.platform.Core().V1().Services().Informer()
+	o.firewalls = o.network.Network().V1().EgressNetworkPolicies().Informer()
+	o.netNamespaces = o.network.Network().V1().NetNamespaces().Informer()
+	o.clusterNetworks = o.network.Network().V1().ClusterNetworks().Informer()
+	o.hostSubnets = o.network.Network().V1().HostSubnets().Informer()
+	return o
+}
+
+// start fills the caches until ctx ends. It reports whether they are full.
+func (o *objects) start(ctx context.Context) bool {
+	o.factory.StartWithContext(ctx)
+	o.platform.StartWithContext(ctx)
+	o.network.Start(ctx.Done())
+	for _, informer := range o.all() {
+		if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+			return false
+		}
+	}
+	return true
+}
+
+// stop waits until the caches have stopped. The context of start must have ended.
+func (o *objects) stop() {
+	o.factory.Shutdown()
+	o.platform.Shutdown()
+	o.network.Shutdown()
+}
+
+func (o *objects) all() []cache.SharedIndexInformer {
+	return []cache.SharedIndexInformer{
+		o.pods, o.namespaces, o.policies, o.firewalls, o.netNamespaces, o.clusterNetworks, o.hostSubnets, o.services,
+	}
+}
+
+// plugin returns the network plug-in of the cluster. It is empty if the cache does not have the
+// ClusterNetwork "default", which the control plane creates.
+func (o *objects) plugin() string {
+	object, exists, err := o.clusterNetworks.GetStore().GetByKey(networkv1.ClusterNetworkDefault)
+	if err != nil || !exists {
+		return ""
+	}
+	return cmp.Or(object.(*networkv1.ClusterNetwork).PluginName, networkplugin.Default)
+}
+
+// awaitPlugin waits until the network plug-in is known or ctx ends. It reports whether it is known.
+func (o *objects) awaitPlugin(ctx context.Context) bool {
+	err := wait.PollUntilContextCancel(ctx, labelPoll, true, func(context.Context) (bool, error) { return o.plugin() != "", nil })
+	return err == nil
+}
+
+// netID returns the network ID of a project. known is false until the control plane has assigned
+// one.
+func (o *objects) netID(project string) (id uint32, known bool) {
+	object, exists, err := o.netNamespaces.GetStore().GetByKey(project)
+	if err != nil || !exists {
+		return 0, false
+	}
+	namespace := object.(*networkv1.NetNamespace)
+	return namespace.NetID, o.isCurrent(namespace)
+}
+
+// isCurrent reports whether a NetNamespace is not that of a deleted project, whose name another
+// project has now.
+func (o *objects) isCurrent(namespace *networkv1.NetNamespace) bool {
+	project, exists, err := o.namespaces.GetStore().GetByKey(namespace.Name)
+	return err != nil || !exists || networkplugin.BelongsTo(namespace.Annotations, project.(*corev1.Namespace).UID)
+}
+
+// hasPolicies reports whether the cluster has policies of either kind.
+func (o *objects) hasPolicies() bool {
+	return len(o.policies.GetStore().ListKeys()) > 0 || len(o.firewalls.GetStore().ListKeys()) > 0
 }
 
 // watch returns a channel with a value after changes.
@@ -39,7 +130,7 @@ func (o *objects) watch() (<-chan struct{}, error) {
 		default: // a value is already pending
 		}
 	}
-	for _, informer := range []cache.SharedIndexInformer{o.pods, o.namespaces, o.policies} {
+	for _, informer := range o.all() {
 		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { notify() },
 			UpdateFunc: func(old, new any) {
@@ -56,8 +147,8 @@ func (o *objects) watch() (<-chan struct{}, error) {
 	return changes, nil
 }
 
-// relevant reports whether a change of an object can change the rules. Most changes of pods cannot:
-// they change conditions.
+// relevant reports whether an update of an object can affect the rules. Most updates of pods
+// cannot, because they only change fields that the cache does not keep, such as conditions.
 func relevant(old, new any) bool {
 	before, isPod := old.(*corev1.Pod)
 	if !isPod {
@@ -78,6 +169,11 @@ func trim(object any) (any, error) {
 			Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion, Labels: object.Labels,
 			Annotations: map[string]string{projectv1.ProjectRequesterAnnotation: object.Annotations[projectv1.ProjectRequesterAnnotation]},
 		}}, nil
+	case *corev1.Service:
+		return &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion},
+			Spec:       corev1.ServiceSpec{ClusterIPs: object.Spec.ClusterIPs},
+		}, nil
 	case *networkingv1.NetworkPolicy:
 		object.ManagedFields, object.Annotations = nil, nil
 	}
@@ -117,7 +213,7 @@ func (o *objects) find(local cni.Pod) *corev1.Pod {
 
 // snapshot returns the state of the cluster, with the pods of this node that have an address.
 func (o *objects) snapshot(node string, local []cni.Pod) snapshot {
-	s := snapshot{namespaces: map[string]labels.Set{}, requesters: map[string]string{}}
+	s := snapshot{namespaces: map[string]labels.Set{}, requesters: map[string]string{}, netIDs: map[string]uint32{}}
 	for _, object := range o.namespaces.GetStore().List() {
 		namespace := object.(*corev1.Namespace)
 		s.namespaces[namespace.Name] = namespace.Labels
@@ -126,6 +222,8 @@ func (o *objects) snapshot(node string, local []cni.Pod) snapshot {
 	for _, object := range o.policies.GetStore().List() {
 		s.policies = append(s.policies, object.(*networkingv1.NetworkPolicy))
 	}
+	o.addFirewalls(&s)
+	s.hosts = o.hostAddresses()
 	unnamed := map[string]bool{} // addresses of pods without a name
 	for _, l := range local {
 		if l.Name == "" {
@@ -149,6 +247,52 @@ func (o *objects) snapshot(node string, local []cni.Pod) snapshot {
 		}
 	}
 	return s
+}
+
+// hostAddresses returns the address of each node in the pod network, and the subnets of hosts that
+// are not nodes.
+func (o *objects) hostAddresses() (addresses []netip.Prefix) {
+	var nodes, others []netip.Prefix
+	for _, object := range o.hostSubnets.GetStore().List() {
+		host := object.(*networkv1.HostSubnet)
+		subnet, err := netip.ParsePrefix(host.Subnet)
+		switch {
+		case err != nil || !subnet.Addr().Is4():
+		case host.Annotations[networkv1.NodeUIDAnnotation] != "":
+			nodes = append(nodes, subnet.Masked())
+		default:
+			others = append(others, subnet.Masked())
+		}
+	}
+	for _, subnet := range nodes {
+		addresses = append(addresses, netip.PrefixFrom(cni.Gateway(subnet), 32))
+	}
+	for _, subnet := range others {
+		// An administrator can create any HostSubnet. One with pods of a node would end their isolation.
+		if !slices.ContainsFunc(nodes, subnet.Overlaps) {
+			addresses = append(addresses, subnet)
+		}
+	}
+	return addresses
+}
+
+// addFirewalls adds what egress firewalls depend on.
+func (o *objects) addFirewalls(s *snapshot) {
+	for _, object := range o.firewalls.GetStore().List() {
+		s.firewalls = append(s.firewalls, object.(*networkv1.EgressNetworkPolicy))
+	}
+	for _, object := range o.netNamespaces.GetStore().List() {
+		if namespace := object.(*networkv1.NetNamespace); o.isCurrent(namespace) {
+			s.netIDs[namespace.Name] = namespace.NetID
+		}
+	}
+	for _, object := range o.services.GetStore().List() {
+		for _, text := range object.(*corev1.Service).Spec.ClusterIPs {
+			if address, err := netip.ParseAddr(text); err == nil && address.Is4() {
+				s.platform = append(s.platform, address)
+			}
+		}
+	}
 }
 
 func describePod(p *corev1.Pod, address netip.Addr, local bool) pod {

@@ -1,4 +1,5 @@
-// Package policy enforces the network policies of pods (networking.k8s.io/v1) on a node.
+// Package policy enforces the network policies of pods (networking.k8s.io/v1) and the egress
+// firewalls of projects (EgressNetworkPolicy of network.openshift.io/v1) on a node.
 //
 // A pod that a policy selects is isolated: its connections in the direction of the policy are
 // dropped unless a policy allows them. The rules are in an nftables table at the forward hook,
@@ -13,6 +14,22 @@
 //	            ├─ jump: chain of policy 2
 //	            └─ drop
 //
+// An egress firewall restricts the connections of a project's pods to addresses outside of the
+// cluster, and to the pods' own node. The pods share its chain, which has the rules in their order.
+// The addresses of a DNS name are a set. The node's DNS server adds them (see Names) before a pod
+// gets its response.
+//
+//	packet ── external chain ── chain of the project ── first rule that matches
+//	          map: source
+//
+// The ClusterNetwork "default" names the network plug-in, which decides what the component
+// enforces:
+//
+//   - redhat/openshift-ovs-networkpolicy: network policies and egress firewalls;
+//   - redhat/openshift-ovs-multitenant: these, and it isolates projects with different network IDs
+//     (see addNetworks);
+//   - redhat/openshift-ovs-subnet: nothing.
+//
 // The CNI plugin calls the component before a pod starts (see cni.Config.PolicySocket). The call
 // returns when the rules for the pod are in the kernel, so no packet precedes them. The component
 // identifies the pods of its node by the plugin's leases, not by status.podIP, which arrives later
@@ -22,39 +39,52 @@
 // If the component ends, the kernel keeps enforcing the rules, and no pod starts.
 //
 // Source: Kubernetes documentation, Network Policies; OpenShift Container Platform 3.11 Cluster
-// Administration, Enabling NetworkPolicy.
+// Administration, Enabling NetworkPolicy, and Using an Egress Firewall to Limit Access to External
+// Resources.
 package policy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"k8s.io/client-go/informers"
+	networkclient "github.com/openshift/client-go/network/clientset/versioned"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/slipway-platform/slipway/internal/networkplugin"
 	"github.com/slipway-platform/slipway/network/cni"
+	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
 // Enforcer is the component that enforces network policies on a node.
 type Enforcer struct {
 	// NodeName is the name of the node.
 	NodeName string
-	// Client can watch pods, namespaces and network policies.
+	// Client can watch pods, namespaces, network policies and the services of the project default,
+	// and create events.
 	Client kubernetes.Interface
+	// Network can watch ClusterNetworks, HostSubnets, EgressNetworkPolicies and NetNamespaces.
+	Network networkclient.Interface
+	// Networks are the networks of the cluster.
+	Networks Networks
+	// Names gets the addresses of DNS names from the node's DNS server.
+	Names *Names
+	// Resolver is the address and port of that server.
+	Resolver string
 	// Table is the component's nftables table, in family ip.
 	Table string
 	// Socket is the path of the Unix socket for the CNI plugin.
 	Socket string
 	// LeaseDir is the directory of the CNI plugin's leases.
 	LeaseDir string
+	// Tunnel gets the network IDs of the node's pods.
+	Tunnel *vxlan.Tunnel
 
-	note func(string)
+	note func(text string)
 }
 
 // errStopped means that the component ends. The CNI plugin tries again.
@@ -70,38 +100,41 @@ const (
 // Name returns the component's name.
 func (*Enforcer) Name() string { return "network-policy" }
 
-// Notes sets the function that gets a note while projects are closed because their policies are too
-// large.
-func (e *Enforcer) Notes(note func(string)) { e.note = note }
+// Notes sets the function that reports policies without the effect that users expect: projects that
+// are closed because their policies are too large, and egress firewalls that do not apply.
+func (e *Enforcer) Notes(note func(text string)) { e.note = note }
 
 // Run enforces policies until ctx ends. The rules stay in force when it returns.
 func (e *Enforcer) Run(ctx context.Context, ready func()) error {
-	table, err := openTable(e.Table)
+	table, err := openTable(e.Table, e.Networks)
 	if err != nil {
 		return fmt.Errorf("network policy: %w", err)
 	}
-	factory := informers.NewSharedInformerFactoryWithOptions(e.Client, 0, informers.WithTransform(trim))
-	objects := newObjects(factory)
+	ctx, cancel := context.WithCancel(ctx)
+	objects := newObjects(e.Client, e.Network)
+	defer objects.stop()
+	defer cancel()
 	changes, err := objects.watch()
 	if err != nil {
 		return fmt.Errorf("network policy: %w", err)
 	}
-	factory.StartWithContext(ctx)
-	defer factory.Shutdown()
-	if synced := factory.WaitForCacheSyncWithContext(ctx); synced.Err != nil {
+	if !objects.start(ctx) || !objects.awaitPlugin(ctx) {
 		return nil
 	}
-	server, err := listen(e.Socket, objects)
+	e.Tunnel.Follow(e.networks(objects))
+	server, err := listen(e.Socket, objects, e.Tunnel)
 	if err != nil {
 		return fmt.Errorf("network policy: %w", err)
 	}
-	s := &enforcement{Enforcer: e, objects: objects, table: table, requests: server.requests}
-	if err := s.sync(ctx); err != nil {
+	s := &enforcement{Enforcer: e, objects: objects, table: table, requests: server.requests, reporter: newReporter(e)}
+	if err := errors.Join(s.restore(ctx), s.sync(ctx)); err != nil {
 		server.close()
 		return fmt.Errorf("network policy: %w", err)
 	}
 	var tasks sync.WaitGroup
 	tasks.Go(func() { server.serve(ctx) })
+	tasks.Go(func() { e.Names.refresh(ctx, resolver(e.Resolver)) })
+	tasks.Go(func() { s.reporter.run(ctx) })
 	ready()
 	s.loop(ctx, changes)
 	server.close()
@@ -115,7 +148,8 @@ type enforcement struct {
 	objects  *objects
 	table    *table
 	requests <-chan chan<- error // of the CNI plugin
-	closed   []string            // the projects that the note names
+	reporter *reporter
+	plugin   string // the network plug-in of the cluster
 }
 
 // loop writes the rules after each change and each request, until ctx ends. One write serves all
@@ -127,21 +161,28 @@ func (s *enforcement) loop(ctx context.Context, changes <-chan struct{}) {
 	for {
 		var waiting []chan<- error
 		var err error
+		namesOnly := false
 		select {
 		case <-ctx.Done():
 			return
 		case request := <-s.requests:
 			waiting = append(waiting, request)
+		case request := <-s.Names.requests:
+			waiting, namesOnly = append(waiting, request), true
 		case <-changes:
 		case <-retry:
 		case <-ticker.C:
 			err = s.table.check(ctx)
 		}
-		waiting = append(waiting, drain(s.requests)...)
-		if err == nil {
-			err = s.sync(ctx)
+		waiting = append(waiting, drain(s.Names.requests)...)
+		write := s.syncNames
+		if !namesOnly {
+			waiting = append(waiting, drain(s.requests)...)
+			write, retry = s.sync, nil
 		}
-		retry = nil
+		if err == nil {
+			err = write(ctx)
+		}
 		if err != nil && ctx.Err() == nil {
 			slog.Error("cannot enforce network policies", "error", err)
 			retry = time.After(retryBackoff)
@@ -163,30 +204,61 @@ func drain(requests <-chan chan<- error) (waiting []chan<- error) {
 	}
 }
 
-// sync makes the kernel enforce the policies of now.
+// restore reads the addresses of DNS names from the rules of a previous process.
+func (s *enforcement) restore(ctx context.Context) error {
+	if s.objects.plugin() == networkplugin.Subnet {
+		return nil
+	}
+	names := s.objects.snapshot(s.NodeName, nil).firewallNames()
+	s.Names.set(names)
+	for name := range names {
+		addresses, err := s.table.addresses(ctx, nameSet(name))
+		if err != nil {
+			return err
+		}
+		s.Names.restore(name, addresses)
+	}
+	return nil
+}
+
+// sync makes the kernel enforce the current policies.
 func (s *enforcement) sync(ctx context.Context) error {
-	if len(s.objects.policies.GetStore().ListKeys()) == 0 {
-		s.report(nil)
+	// If an administrator deletes the object, it is missing for a moment.
+	s.plugin = cmp.Or(s.objects.plugin(), s.plugin)
+	if err := s.Tunnel.Refresh(); err != nil {
+		return fmt.Errorf("set network IDs of VXLAN: %w", err)
+	}
+	if s.plugin == networkplugin.Subnet || s.plugin != networkplugin.Multitenant && !s.objects.hasPolicies() {
+		s.Names.set(nil)
+		s.reporter.report(nil, nil)
 		return s.table.apply(ctx, newRuleset())
 	}
 	local, err := cni.ListPods(s.LeaseDir)
 	if err != nil {
 		return err
 	}
-	rules := compile(s.objects.snapshot(s.NodeName, local))
-	s.report(rules.closed)
-	return s.table.apply(ctx, rules)
+	snapshot := s.objects.snapshot(s.NodeName, local)
+	snapshot.plugin = s.plugin
+	s.Names.set(snapshot.firewallNames())
+	snapshot.names = s.Names.addresses()
+	rules := compile(snapshot)
+	if err := s.table.apply(ctx, rules); err != nil {
+		return err
+	}
+	s.Names.confirm(snapshot.names)
+	s.reporter.report(rules.closed, snapshot.firewallsByProject())
+	return nil
 }
 
-// report notes the projects that are closed, if they have changed.
-func (s *enforcement) report(closed []string) {
-	if s.note == nil || slices.Equal(closed, s.closed) {
-		return
+// syncNames makes the kernel enforce the current addresses of DNS names.
+func (s *enforcement) syncNames(ctx context.Context) error {
+	if s.table.current == nil {
+		return s.sync(ctx)
 	}
-	s.closed = closed
-	if len(closed) == 0 {
-		s.note("")
-		return
+	names := s.Names.addresses()
+	if err := s.table.apply(ctx, s.table.current.withNames(names)); err != nil {
+		return err
 	}
-	s.note("the network policies are too large, so all connections of pods are dropped in the projects " + strings.Join(closed, ", "))
+	s.Names.confirm(names)
+	return nil
 }

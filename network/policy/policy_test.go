@@ -17,16 +17,21 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	networkv1 "github.com/openshift/api/network/v1"
+	networkfake "github.com/openshift/client-go/network/clientset/versioned/fake"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/internal/hosttest"
+	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
 func TestMain(m *testing.M) { hosttest.Main(m) }
@@ -36,8 +41,10 @@ type fixture struct {
 	*testing.T
 	enforcer *Enforcer
 	client   *fake.Clientset
+	network  *networkfake.Clientset
 	pods     map[string]hosttest.Namespace
 	address  map[string]string
+	outside  hosttest.Namespace // of newOutside
 	stop     func()
 }
 
@@ -46,10 +53,23 @@ func newFixture(t *testing.T) *fixture {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	client := fake.NewClientset()
+	client, network := fake.NewClientset(), networkfake.NewClientset()
+	// The fake sends no bookmark after the initial objects of a watch, so reflectors must list.
+	network.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
+		options := action.(clienttesting.WatchActionImpl).ListOptions
+		if options.SendInitialEvents != nil {
+			return true, nil, apierrors.NewBadRequest("no initial events")
+		}
+		return false, nil, nil
+	})
+	if err := network.Tracker().Add(&networkv1.ClusterNetwork{ObjectMeta: metav1.ObjectMeta{Name: networkv1.ClusterNetworkDefault}}); err != nil {
+		t.Fatal(err)
+	}
 	f := &fixture{
-		T: t, client: client, pods: map[string]hosttest.Namespace{}, address: map[string]string{},
-		enforcer: &Enforcer{NodeName: "one", Client: client, Table: "test-policy", Socket: filepath.Join(t.TempDir(), "s"), LeaseDir: t.TempDir()},
+		T: t, client: client, network: network, pods: map[string]hosttest.Namespace{}, address: map[string]string{},
+		enforcer: &Enforcer{NodeName: "one", Client: client, Table: "test-policy", Socket: filepath.Join(t.TempDir(), "s"), LeaseDir: t.TempDir(),
+			Network: network, Networks: Networks{netip.MustParsePrefix("10.128.0.0/14"), netip.MustParsePrefix("172.30.0.0/16")}, Names: NewNames(), Resolver: "127.0.0.1:1", Tunnel: &vxlan.Tunnel{},
+		},
 	}
 	for _, namespace := range []string{"shop", "bank"} {
 		f.must(client.Tracker().Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"name": namespace}}}))
@@ -214,19 +234,15 @@ func TestPolicyPrecedesPod(t *testing.T) {
 	f.reaches("known>till known>unknown till>known till>unknown unknown>known unknown>till")
 }
 
-func TestNewPolicyEndsConnections(t *testing.T) {
-	f := newFixture(t)
-	for _, name := range []string{"web", "db"} {
-		f.lease("shop", name)
-		f.create("shop", name)
-	}
-	f.start()
-	f.pods["web"].Do(t, func() error {
+// connection opens a connection between two pods. The result reports whether it still works.
+func (f *fixture) connection(from, to string) (echo func() bool) {
+	f.Helper()
+	f.pods[to].Do(f.T, func() error {
 		listener, err := net.Listen("tcp4", ":81")
 		if err != nil {
 			return err
 		}
-		t.Cleanup(func() { listener.Close() })
+		f.Cleanup(func() { listener.Close() })
 		go func() {
 			if conn, err := listener.Accept(); err == nil {
 				_, _ = io.Copy(conn, conn)
@@ -235,17 +251,27 @@ func TestNewPolicyEndsConnections(t *testing.T) {
 		return nil
 	})
 	var conn net.Conn
-	f.pods["db"].Do(t, func() (err error) {
-		conn, err = net.Dial("tcp4", f.address["web"]+":81")
+	f.pods[from].Do(f.T, func() (err error) {
+		conn, err = net.Dial("tcp4", f.address[to]+":81")
 		return err
 	})
-	defer conn.Close()
-	echo := func() bool {
+	f.Cleanup(func() { conn.Close() })
+	return func() bool {
 		_ = conn.SetDeadline(time.Now().Add(time.Second))
 		_, writeErr := conn.Write([]byte("x"))
 		_, readErr := io.ReadFull(conn, make([]byte, 1))
 		return writeErr == nil && readErr == nil
 	}
+}
+
+func TestNewPolicyEndsConnections(t *testing.T) {
+	f := newFixture(t)
+	for _, name := range []string{"web", "db"} {
+		f.lease("shop", name)
+		f.create("shop", name)
+	}
+	f.start()
+	echo := f.connection("db", "web")
 	if !echo() {
 		t.Fatal("no response before there is a policy")
 	}
@@ -275,37 +301,42 @@ func TestReusedAddressHasNoRightsOfFormerPod(t *testing.T) {
 	}
 }
 
+// nft runs commands of nft and returns their output.
+func (f *fixture) nft(commands string) string {
+	f.Helper()
+	command := exec.Command("nft", "-f", "-")
+	command.Stdin = strings.NewReader(commands)
+	out, err := command.CombinedOutput()
+	if err != nil {
+		f.Fatalf("nft %s: %v: %s", commands, err, out)
+	}
+	return string(out)
+}
+
 func TestTableIsRecreated(t *testing.T) {
 	f := newFixture(t)
-	table, err := openTable(f.enforcer.Table)
+	table, err := openTable(f.enforcer.Table, f.enforcer.Networks)
 	f.must(err)
 	objects := shop()
 	objects.policies = append(objects.policies, policyOf(t, "none", `{podSelector: {}, policyTypes: [Ingress, Egress]}`))
 	f.must(table.apply(t.Context(), compile(objects)))
-	nft := func(arguments ...string) string {
-		out, err := exec.Command("nft", arguments...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("nft %v: %v: %s", arguments, err, out)
-		}
-		return string(out)
-	}
 	for pair, want := range map[[2]string]bool{
 		{"10.128.0.2", "10.128.0.4"}: true, {"10.128.0.4", "10.128.0.2"}: true, {"10.128.0.4", "10.129.0.2"}: false,
 	} {
-		isolated, err := Isolation(f.enforcer.Table)(t.Context(), netip.MustParseAddr(pair[0]), netip.MustParseAddr(pair[1]))
+		isolated, err := Isolation(f.enforcer.Table, f.enforcer.Networks)(t.Context(), netip.MustParseAddr(pair[0]), netip.MustParseAddr(pair[1]))
 		if err != nil || isolated != want {
 			t.Errorf("isolation of %v: %t, %v, want %t", pair, isolated, err, want)
 		}
 	}
-	before := nft("list", "table", "ip", f.enforcer.Table)
-	nft("delete", "table", "ip", f.enforcer.Table)
+	before := f.nft("list table ip " + f.enforcer.Table)
+	f.nft("delete table ip " + f.enforcer.Table)
 	f.must(table.check(t.Context()))
 	f.must(table.apply(t.Context(), compile(objects)))
-	if diff := cmp.Diff(before, nft("list", "table", "ip", f.enforcer.Table)); diff != "" {
+	if diff := cmp.Diff(before, f.nft("list table ip "+f.enforcer.Table)); diff != "" {
 		t.Errorf("table (-before +after):\n%s", diff)
 	}
 	f.must(table.apply(t.Context(), newRuleset()))
-	if after := nft("list", "table", "ip", f.enforcer.Table); strings.Contains(after, "10.128") || strings.Contains(after, "shop") {
+	if after := f.nft("list table ip " + f.enforcer.Table); strings.Contains(after, "10.128.0.2") || strings.Contains(after, "shop") {
 		t.Errorf("without policies, the table has rules:\n%s", after)
 	}
 }

@@ -17,11 +17,14 @@ type ruleset struct {
 	pods map[direction]map[netip.Addr]string
 	// closed are the projects whose policies exceed the budget of their owner, in order.
 	closed []string
+	// multitenant isolates the networks of projects.
+	multitenant bool
 }
 
 // set is an nftables set. Its elements are in the syntax of nft.
 type set struct {
 	kind     string // type of the elements
+	interval bool   // elements are networks
 	comment  string
 	elements map[string]bool
 }
@@ -32,31 +35,68 @@ type chain struct {
 	rules   []string
 }
 
-// direction is that of connections, from the view of the isolated pod.
+// direction is that of connections, from the view of the isolated pod. External connections are
+// those that an egress firewall restricts. Source and target are the directions of packets in
+// multitenant mode, from the view of a pod of this node.
 type direction int
 
 const (
 	egress direction = iota
 	ingress
+	external
+	source
+	target
 )
 
-func (d direction) String() string { return [...]string{"egress", "ingress"}[d] }
+// policyDirections are the directions of every ruleset.
+func policyDirections() []direction { return []direction{egress, ingress, external} }
+
+// directions are the directions of a ruleset.
+func (r *ruleset) directions() []direction {
+	if r.multitenant {
+		return append(policyDirections(), source, target)
+	}
+	return policyDirections()
+}
+
+func (d direction) String() string {
+	return [...]string{"egress", "ingress", "external", "network-source", "network-target"}[d]
+}
 
 // own and peer return the fields with the addresses of the isolated pod and of the other end.
-func (d direction) own() string  { return [...]string{"ip saddr", "ip daddr"}[d] }
-func (d direction) peer() string { return [...]string{"ip daddr", "ip saddr"}[d] }
+func (d direction) own() string {
+	if d == ingress || d == target {
+		return "ip daddr"
+	}
+	return "ip saddr"
+}
+
+func (d direction) peer() string {
+	if d == ingress || d == target {
+		return "ip saddr"
+	}
+	return "ip daddr"
+}
 
 // podMap returns the name of the nftables map from pods to chains.
 func (d direction) podMap() string { return d.String() + "-pods" }
 
-// selfSet is the set of isolated pods, each as source and destination: a pod always reaches itself.
-const selfSet = "self"
+// Sets of every ruleset.
+const (
+	// selfSet contains isolated pods, each as source and destination: a pod always reaches itself.
+	selfSet = "self"
+	// platformSet contains the addresses of services that egress firewalls never restrict.
+	platformSet = "platform-services"
+)
 
 func newRuleset() *ruleset {
 	return &ruleset{
-		sets:   map[string]set{selfSet: {kind: "ipv4_addr . ipv4_addr", elements: map[string]bool{}}},
+		sets: map[string]set{
+			selfSet:     {kind: "ipv4_addr . ipv4_addr", elements: map[string]bool{}},
+			platformSet: {kind: "ipv4_addr", elements: map[string]bool{}},
+		},
 		chains: map[string]chain{},
-		pods:   map[direction]map[netip.Addr]string{egress: {}, ingress: {}},
+		pods:   map[direction]map[netip.Addr]string{egress: {}, ingress: {}, external: {}, source: {}, target: {}},
 	}
 }
 
@@ -64,6 +104,27 @@ func newRuleset() *ruleset {
 func (r *ruleset) close(project string) {
 	at, _ := slices.BinarySearch(r.closed, project)
 	r.closed = slices.Insert(r.closed, at, project)
+}
+
+// withNames returns the ruleset with other addresses of DNS names.
+func (r *ruleset) withNames(names map[string][]netip.Addr) *ruleset {
+	result := *r
+	result.sets = maps.Clone(r.sets)
+	for name, addresses := range names {
+		if set, used := r.sets[nameSet(name)]; used {
+			set.elements = elementsOf(addresses)
+			result.sets[nameSet(name)] = set
+		}
+	}
+	return &result
+}
+
+func elementsOf(addresses []netip.Addr) map[string]bool {
+	elements := map[string]bool{}
+	for _, address := range addresses {
+		elements[address.String()] = true
+	}
+	return elements
 }
 
 // equal reports whether two chains have the same rules.

@@ -13,8 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/slipway-platform/slipway/internal/networkplugin"
 	"github.com/slipway-platform/slipway/internal/unixsocket"
 	"github.com/slipway-platform/slipway/network/cni"
+	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
 const (
@@ -22,6 +24,9 @@ const (
 	// pods separately, so either can be first. Afterwards, the pod is isolated until they arrive.
 	labelTimeout = 2 * time.Second
 	labelPoll    = 20 * time.Millisecond
+	// networkTimeout limits the wait for the network ID of a new project. Without one, the pod does
+	// not start. The kubelet tries again.
+	networkTimeout = 5 * time.Second
 	// requestTimeout limits the time to read a request and to write the response.
 	requestTimeout = 10 * time.Second
 )
@@ -31,11 +36,12 @@ type server struct {
 	listener net.Listener
 	requests chan chan<- error
 	objects  *objects
+	tunnel   *vxlan.Tunnel
 	tasks    sync.WaitGroup
 }
 
 // listen creates the socket, which only root can use.
-func listen(path string, o *objects) (*server, error) {
+func listen(path string, o *objects, tunnel *vxlan.Tunnel) (*server, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("create directory of socket: %w", err)
 	}
@@ -43,7 +49,7 @@ func listen(path string, o *objects) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &server{listener: listener, requests: make(chan chan<- error), objects: o}, nil
+	return &server{listener: listener, requests: make(chan chan<- error), objects: o, tunnel: tunnel}, nil
 }
 
 // serve accepts connections until close.
@@ -71,6 +77,15 @@ func (s *server) serve(ctx context.Context) {
 
 // await waits until the kernel enforces the policies of a new pod.
 func (s *server) await(ctx context.Context, pod cni.Pod) error {
+	if plugin := s.objects.plugin(); plugin == networkplugin.Multitenant || plugin != networkplugin.Subnet && s.tunnel.Active() {
+		err := wait.PollUntilContextTimeout(ctx, labelPoll, networkTimeout, true, func(context.Context) (bool, error) {
+			_, known := s.objects.netID(pod.Namespace)
+			return known, nil
+		})
+		if err != nil {
+			return fmt.Errorf("project %q has no network ID yet", pod.Namespace)
+		}
+	}
 	if policies, err := s.objects.policies.GetIndexer().ByIndex(cache.NamespaceIndex, pod.Namespace); err == nil && len(policies) > 0 {
 		// After the timeout, the pod is isolated.
 		_ = wait.PollUntilContextTimeout(ctx, labelPoll, labelTimeout, true, func(context.Context) (bool, error) {

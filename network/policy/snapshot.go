@@ -3,6 +3,7 @@ package policy
 import (
 	"net/netip"
 
+	networkv1 "github.com/openshift/api/network/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -13,6 +14,13 @@ type snapshot struct {
 	requesters map[string]string     // users who requested the projects, by project
 	pods       []pod                 // those with an address of the pod network
 	policies   []*networkingv1.NetworkPolicy
+
+	plugin    string // the network plug-in of the cluster
+	firewalls []*networkv1.EgressNetworkPolicy
+	netIDs    map[string]uint32       // network IDs of projects that have one
+	hosts     []netip.Prefix          // addresses in the pod network that belong to hosts
+	names     map[string][]netip.Addr // addresses of the DNS names in firewalls
+	platform  []netip.Addr            // addresses of services that firewalls never restrict
 }
 
 // pod is a pod with an address of the pod network.

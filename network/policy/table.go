@@ -13,23 +13,29 @@ import (
 // table is the nftables table of a node, in family ip. Each change is one transaction: the kernel
 // applies all of it or nothing, so there is no moment without rules.
 type table struct {
-	nft     knftables.Interface
-	current *ruleset // what the kernel has; nil if unknown
+	nft      knftables.Interface
+	networks Networks
+	current  *ruleset // what the kernel has; nil if unknown
 }
 
-func openTable(name string) (*table, error) {
+// Networks are the networks of a cluster. Other addresses are external.
+type Networks struct {
+	Pods, Services netip.Prefix
+}
+
+func openTable(name string, networks Networks) (*table, error) {
 	nft, err := knftables.New(knftables.IPv4Family, name)
 	if err != nil {
 		return nil, fmt.Errorf("open nftables table %q: %w (install the package nftables)", name, err)
 	}
-	return &table{nft: nft}, nil
+	return &table{nft: nft, networks: networks}, nil
 }
 
 // apply makes the kernel enforce a ruleset.
 func (t *table) apply(ctx context.Context, desired *ruleset) error {
 	tx := t.nft.NewTransaction()
-	if t.current == nil {
-		create(tx)
+	if t.current == nil || t.current.multitenant != desired.multitenant {
+		create(tx, t.networks, desired)
 		update(tx, newRuleset(), desired)
 	} else {
 		update(tx, t.current, desired)
@@ -52,22 +58,44 @@ func (t *table) check(ctx context.Context) error {
 	if err != nil && !knftables.IsNotFound(err) {
 		return fmt.Errorf("list nftables chains of network policies: %w", err)
 	}
-	if !slices.Contains(chains, ingress.String()) || !slices.Contains(chains, egress.String()) {
-		t.current = nil
+	for _, chain := range baseChains(t.networks, t.current != nil && t.current.multitenant) {
+		if !slices.Contains(chains, chain.name) {
+			t.current = nil
+		}
 	}
 	return nil
 }
 
-// Isolation returns a function that reports whether network policies can restrict packets from one
-// pod to another, by the table of an Enforcer: it isolates the sender for egress or the receiver
-// for ingress.
-func Isolation(name string) func(ctx context.Context, from, to netip.Addr) (bool, error) {
+// addresses returns the elements of a set of addresses; none if the set does not exist.
+func (t *table) addresses(ctx context.Context, set string) (addresses []netip.Addr, err error) {
+	elements, err := t.nft.ListElements(ctx, "set", set)
+	if err != nil && !knftables.IsNotFound(err) {
+		return nil, fmt.Errorf("list nftables set %q: %w", set, err)
+	}
+	for _, element := range elements {
+		if address, err := netip.ParseAddr(element.Key[0]); err == nil {
+			addresses = append(addresses, address)
+		}
+	}
+	return addresses, nil
+}
+
+// Isolation returns a function that reports whether network policies, egress firewalls and the
+// networks of projects can restrict packets from a pod to an address, by the table of an Enforcer.
+func Isolation(name string, networks Networks) func(ctx context.Context, from, to netip.Addr) (bool, error) {
 	return func(ctx context.Context, from, to netip.Addr) (bool, error) {
-		t, err := openTable(name)
+		t, err := openTable(name, networks)
 		if err != nil {
 			return false, err
 		}
-		for d, address := range map[direction]netip.Addr{egress: from, ingress: to} {
+		if separate, err := t.separates(ctx, from, to); err != nil || separate {
+			return separate, err
+		}
+		isolated := map[direction]netip.Addr{egress: from, ingress: to}
+		if !networks.Pods.Contains(to) {
+			isolated[external] = from
+		}
+		for d, address := range isolated {
 			pods, err := t.nft.ListElements(ctx, "map", d.podMap())
 			if err != nil {
 				return false, fmt.Errorf("list isolated pods: %w", err)
@@ -80,31 +108,69 @@ func Isolation(name string) func(ctx context.Context, from, to netip.Addr) (bool
 	}
 }
 
-// create replaces the table with one that contains only the chains at the hook.
+// baseChain is a chain at a hook. Different priorities define the order of the chains at a hook. A
+// packet must pass all of them.
+type baseChain struct {
+	name     string
+	hook     knftables.BaseChainHook
+	priority knftables.BaseChainPriority
+	rules    []string
+}
+
+// replies are packets that no policy checks.
 //
-// Replies pass. All other packets are checked, those of established connections too, so that a
-// changed policy also ends connections. The hook sees packets after the translation of service
-// addresses to pods, and before the translation of source addresses. It does not see packets
-// between a pod and its node, which policies do not restrict.
-func create(tx *knftables.Transaction) {
+// All other packets are checked, those of established connections too, so that a changed policy
+// also ends connections.
+const replies = "ct state established,related ct direction reply accept"
+
+// baseChains returns the chains at the hooks.
+//
+// The forward hook sees packets after the translation of service addresses to pods, and before the
+// translation of source addresses. It does not see packets between a pod and its node, which
+// network policies do not restrict. Egress firewalls do, except for DNS and services.
+func baseChains(n Networks, multitenant bool) []baseChain {
+	pod := func(d direction) string { return d.own() + " vmap @" + d.podMap() }
+	self := "ip saddr . ip daddr @" + selfSet + " accept"
+	chains := []baseChain{
+		{external.String(), knftables.ForwardHook, "-3", []string{
+			replies, "ip daddr " + literal([]netip.Prefix{n.Pods, n.Services}) + " accept",
+			"ct status dnat ct original ip daddr @" + platformSet + " accept", pod(external),
+		}},
+		{egress.String(), knftables.ForwardHook, "-2", []string{replies, self, pod(egress)}},
+		{ingress.String(), knftables.ForwardHook, "-1", []string{replies, self, pod(ingress)}},
+		{"node", knftables.InputHook, "-1", []string{
+			replies, "meta l4proto { tcp, udp } th dport 53 accept",
+			"ct status dnat ct original ip daddr " + n.Services.String() + " accept", pod(external),
+		}},
+	}
+	if multitenant {
+		chains = append(chains, tenantChains(n)...)
+	}
+	return chains
+}
+
+// create replaces the table with one that contains only the chains at the hooks of a ruleset, and
+// what these refer to.
+func create(tx *knftables.Transaction, n Networks, desired *ruleset) {
 	tx.Add(&knftables.Table{})
 	tx.Delete(&knftables.Table{})
 	tx.Add(&knftables.Table{Comment: knftables.PtrTo("network policies of pods")})
-	tx.Add(&knftables.Set{Name: selfSet, Type: "ipv4_addr . ipv4_addr"})
-	// Different priorities define the order of the two checks. A packet must pass both.
-	for d, priority := range []knftables.BaseChainPriority{egress: "-2", ingress: "-1"} {
-		d := direction(d)
+	for _, name := range sortedKeys(newRuleset().sets) {
+		tx.Add(&knftables.Set{Name: name, Type: newRuleset().sets[name].kind})
+	}
+	if desired.multitenant {
+		tx.Add(&knftables.Set{Name: localSet, Type: "ipv4_addr"})
+		tx.Add(&knftables.Set{Name: hostSet, Type: "ipv4_addr", Flags: []knftables.SetFlag{knftables.IntervalFlag}})
+	}
+	for _, d := range desired.directions() {
 		tx.Add(&knftables.Map{Name: d.podMap(), Type: "ipv4_addr : verdict"})
+	}
+	for _, chain := range baseChains(n, desired.multitenant) {
 		tx.Add(&knftables.Chain{
-			Name: d.String(), Type: knftables.PtrTo(knftables.FilterType),
-			Hook: knftables.PtrTo(knftables.ForwardHook), Priority: &priority,
+			Name: chain.name, Type: knftables.PtrTo(knftables.FilterType), Hook: &chain.hook, Priority: &chain.priority,
 		})
-		for _, rule := range []string{
-			"ct state established,related ct direction reply accept",
-			"ip saddr . ip daddr @" + selfSet + " accept",
-			d.own() + " vmap @" + d.podMap(),
-		} {
-			tx.Add(&knftables.Rule{Chain: d.String(), Rule: rule})
+		for _, rule := range chain.rules {
+			tx.Add(&knftables.Rule{Chain: chain.name, Rule: rule})
 		}
 	}
 }
@@ -135,23 +201,33 @@ func updateSets(tx *knftables.Transaction, from, to *ruleset) {
 	for _, name := range sortedKeys(to.sets) {
 		present, exists := from.sets[name]
 		if !exists {
-			tx.Add(&knftables.Set{Name: name, Type: to.sets[name].kind, Comment: comment(to.sets[name].comment)})
+			tx.Add(to.sets[name].object(name))
+		}
+		// Networks of a set must not overlap, so those that end go first.
+		for _, element := range sortedKeys(present.elements) {
+			if !to.sets[name].elements[element] {
+				tx.Delete(&knftables.Element{Set: name, Key: []string{element}})
+			}
 		}
 		for _, element := range sortedKeys(to.sets[name].elements) {
 			if !present.elements[element] {
 				tx.Add(&knftables.Element{Set: name, Key: []string{element}})
 			}
 		}
-		for _, element := range sortedKeys(present.elements) {
-			if !to.sets[name].elements[element] {
-				tx.Delete(&knftables.Element{Set: name, Key: []string{element}})
-			}
-		}
 	}
 }
 
+// object returns the set of the table.
+func (s set) object(name string) *knftables.Set {
+	object := &knftables.Set{Name: name, Type: s.kind, Comment: comment(s.comment)}
+	if s.interval {
+		object.Flags = []knftables.SetFlag{knftables.IntervalFlag}
+	}
+	return object
+}
+
 func updatePods(tx *knftables.Transaction, from, to *ruleset) {
-	for _, d := range []direction{egress, ingress} {
+	for _, d := range to.directions() {
 		before, after := from.pods[d], to.pods[d]
 		for address, chain := range before {
 			if after[address] != chain {

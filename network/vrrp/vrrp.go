@@ -98,8 +98,8 @@ func (s *Settings) allowVRRP(ctx context.Context, nft string) error {
 	if s.Chain == "" {
 		return nil
 	}
-	// A list of all chains is empty if the chain does not exist. To list a chain that does not exist
-	// is an error like any other.
+	// List all chains first: nft's error for a chain that does not exist cannot be distinguished from
+	// other errors.
 	chains, err := run(ctx, nft, "list", "chains", "ip")
 	if err != nil {
 		return fmt.Errorf("list chains of the filter to allow VRRP: %w", err)

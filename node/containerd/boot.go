@@ -39,8 +39,8 @@ func cleanState(dir string) error {
 	return os.WriteFile(path, []byte(current), 0o600)
 }
 
-// empty removes dir with its content. It fails if something is mounted in dir: such a dir is not
-// from an earlier boot, and removing it would delete files of a mounted file system.
+// empty removes dir with its content. It fails if something is mounted in dir: then dir is not from
+// an earlier boot, and removing it would delete files of a mounted file system.
 func empty(dir string) error {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {

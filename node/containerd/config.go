@@ -53,7 +53,8 @@ func (r Runtime) config(h host) ([]byte, error) {
 	return buffer.Bytes(), err
 }
 
-// quote returns s as a TOML basic string. JSON strings are a subset of these.
+// quote returns s as a TOML basic string. What json.Marshal writes is one, unless s contains the
+// control character DEL.
 func quote(s string) (string, error) {
 	data, err := json.Marshal(s)
 	return string(data), err

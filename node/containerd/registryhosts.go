@@ -10,11 +10,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// writtenBySlipway is the first line of the files that Write owns.
+// writtenBySlipway is the first line of the files that Write creates and can replace.
 const writtenBySlipway = "# Written by slipway at each start: changes are lost.\n"
 
-// RegistryHosts configures where containerd finds the registry of the cluster, so that a node pulls
-// by the names of the registry without resolving them.
+// RegistryHosts configures containerd so that a node pulls images by the names of the cluster's
+// registry without resolving these names.
 type RegistryHosts struct {
 	// Dir is the directory with the settings of registries (config_path of containerd).
 	Dir string

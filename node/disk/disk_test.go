@@ -39,7 +39,7 @@ func run(t *testing.T, command ...string) {
 	}
 }
 
-// fill leaves a part of Guard's minimum free.
+// fill fills a disk until only a fraction of Guard's minimum is free.
 func fill(t *testing.T, dir string) {
 	t.Helper()
 	free, minimum, err := space(dir)

@@ -29,11 +29,12 @@ type Progress func(read, total int64)
 
 // LoadArchive loads all images of the archive at path for this host's platform, and returns their
 // names. It reads the output of `docker save` and `podman save`, and OCI image layouts, as tar
-// files without compression or with gzip or zstd. An image of an OCI layout without a name, or with
-// only a tag, gets the name localhost/<file name without suffix>. progress can be nil.
+// files without compression or with gzip or zstd. An image without a name gets the name
+// localhost/<file name without suffix>:<tag>, with the tag latest if it has none. progress can be
+// nil.
 //
-// Errors name the file and the cause: it is not an archive of images, it is truncated, or it has no
-// image for this platform.
+// Errors name the file and the cause, for example that the file is not an image archive, is
+// truncated, or contains no image for this platform.
 func (s Store) LoadArchive(ctx context.Context, path string, progress Progress) ([]string, error) {
 	c, err := s.connect()
 	if err != nil {
@@ -96,7 +97,7 @@ func (s Store) register(ctx context.Context, c *client.Client, index ocispec.Des
 		if !platform.has(ctx, c.ContentStore(), target) {
 			continue
 		}
-		// References between blobs keep the blobs as long as the image exists.
+		// containerd's garbage collector keeps a blob only if its parent's labels refer to it.
 		keep := images.SetChildrenLabels(c.ContentStore(), images.FilterPlatforms(images.ChildrenHandler(c.ContentStore()), platform))
 		if err := images.WalkNotEmpty(ctx, keep, target); err != nil {
 			return nil, fmt.Errorf("the image is incomplete: %w", err)
@@ -162,7 +163,7 @@ func (m *matcher) has(ctx context.Context, store content.Store, target ocispec.D
 	return err == nil && m.Match(platform)
 }
 
-// none returns the error for an archive without a matching image.
+// none returns the error for an archive that has no image for this host.
 func (m *matcher) none() error {
 	if len(m.rest) == 0 {
 		return fmt.Errorf("it has no image for this host's platform %s", platforms.DefaultString())
@@ -202,7 +203,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// explain returns an error message for users of the file.
+// explain converts an error of reading the archive to one that names the remedy.
 func (s *source) explain(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("it is truncated: it ends after %d bytes in the middle of an image; copy it again", s.read)

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -58,29 +59,39 @@ func Tools(busybox string) (Image, error) {
 	if err != nil {
 		return Image{}, fmt.Errorf("create image %s: %w", ToolsName, err)
 	}
-	applets, err := exec.Command(busybox, "--list").Output()
+	links, err := applets(busybox)
 	if err != nil {
-		return Image{}, fmt.Errorf("create image %s: list programs of %q: %w", ToolsName, busybox, err)
+		return Image{}, fmt.Errorf("create image %s: %w", ToolsName, err)
 	}
 	entries := append(account(),
 		dir("bin", 0o755), program("bin/busybox", busybox), link("sbin", "bin"),
 		dir("usr", 0o755), link("usr/bin", "../bin"), link("usr/sbin", "../bin"),
 	)
-	for applet := range strings.FieldsSeq(string(applets)) {
-		if applet != "busybox" {
-			entries = append(entries, link("bin/"+applet, "busybox"))
-		}
-	}
 	return Image{
 		Name:    ToolsName,
 		Content: layoutVersion + " " + sum,
-		entries: entries,
+		entries: append(entries, links...),
 		config: ocispec.ImageConfig{
 			Cmd:        []string{"sh"},
 			Env:        []string{"PATH=/bin"},
 			WorkingDir: "/",
 		},
 	}, nil
+}
+
+// applets returns the links in /bin to the programs of the static busybox, which is /bin/busybox.
+// It omits some names, which the image has from elsewhere.
+func applets(busybox string, omitted ...string) (links []entry, err error) {
+	names, err := exec.Command(busybox, "--list").Output()
+	if err != nil {
+		return nil, fmt.Errorf("list programs of %q: %w", busybox, err)
+	}
+	for name := range strings.FieldsSeq(string(names)) {
+		if name != "busybox" && !slices.Contains(omitted, name) {
+			links = append(links, link("bin/"+name, "busybox"))
+		}
+	}
+	return links, nil
 }
 
 // Self returns the image of slipway, with the static program at executable. In it, oc and kubectl

@@ -33,8 +33,8 @@ const (
 
 // download transfers the blobs of one image from a registry to containerd's store.
 //
-// The registry proves for each blob that it gives it to the caller, also for blobs that the store
-// has already: the author of a manifest can name the blobs of any other image. Manifests and
+// For each blob, the registry must prove that the caller may read it, even if the store already has
+// the blob, because the author of a manifest can name the blobs of any other image. Manifests and
 // configurations are downloaded each time, layers once for each repository.
 type download struct {
 	store      content.Store
@@ -42,9 +42,9 @@ type download struct {
 	repository reference.Named
 	// decoding limits the documents that are decoded at a time on this node.
 	decoding *semaphore.Weighted
-	// blobs and layers count the transferred blobs, and the layers among them.
+	// blobs counts the transferred blobs, and layers the layers among them.
 	blobs, layers atomic.Int32
-	// leases has the digests of the blobs that the registry gave to the caller.
+	// leases contains the digests of the blobs that the registry gave to the caller.
 	leases sync.Map
 }
 
@@ -72,8 +72,9 @@ func (d *download) transfer(ctx context.Context, desc ocispec.Descriptor) ([]oci
 		return nil, refuse("the image names a blob without a valid digest and size")
 	}
 	desc = bare(desc)
-	// containerd shares transfers with the same name. A repository must not delay or break those of
-	// another, also of the same registry, which can fetch it from a foreign server.
+	// containerd shares transfers with the same name. A transfer of one repository must not delay or
+	// break those of another, even in the same registry, which can forward requests for a repository
+	// to another server.
 	desc.Annotations = map[string]string{ocispec.AnnotationRefName: d.repository.Name()}
 	if images.IsLayerType(desc.MediaType) {
 		d.layers.Add(1)
@@ -176,23 +177,24 @@ func (d *download) children(ctx context.Context, desc ocispec.Descriptor) ([]oci
 	return children, nil
 }
 
-// checkManifest checks what a manifest names.
+// checkManifest checks the number, media types and platforms of the blobs that a manifest refers
+// to.
 func checkManifest(config ocispec.Descriptor, layers []ocispec.Descriptor) error {
 	if !images.IsConfigType(config.MediaType) {
-		return refuse("the manifest is not one of an image: its configuration has another media type")
+		return refuse("the manifest is not an image manifest: its config descriptor has another media type")
 	}
 	if len(layers) > maxLayers {
 		return refuse("the image has more than %d layers", maxLayers)
 	}
 	for _, blob := range slices.Concat(layers, []ocispec.Descriptor{config}) {
-		// The filter of platforms would leave it out.
+		// The platform filter would skip the blob.
 		if blob.Platform != nil {
-			return refuse("the manifest is not one of an image: a layer or configuration is for a platform")
+			return refuse("the manifest is not an image manifest: a layer or config descriptor specifies a platform")
 		}
 	}
 	for _, layer := range layers {
 		if !images.IsLayerType(layer.MediaType) {
-			return refuse("the manifest is not one of an image: a layer has another media type")
+			return refuse("the manifest is not an image manifest: a layer descriptor has another media type")
 		}
 	}
 	return nil

@@ -14,8 +14,8 @@ import (
 )
 
 // dynamic returns entries for programs of this host, with the loader and the libraries that they
-// need, at the same paths as on this host, and an ID of their content. directories are directories
-// that the image already has.
+// need, at the same paths as on this host. content identifies their content. directories are
+// directories that the image already has.
 func dynamic(directories []string, programs ...entry) (entries []entry, content string, err error) {
 	sources := map[string]bool{}
 	all := slices.Clone(programs)
@@ -48,7 +48,7 @@ func dynamic(directories []string, programs ...entry) (entries []entry, content 
 	return entries, hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// missing returns the parent directories of a path that parents lacks, and adds them to parents.
+// missing returns the parent directories of name that are not in parents, and adds them to parents.
 func missing(name string, parents map[string]bool) (dirs []entry) {
 	for up := path.Dir(name); up != "." && !parents[up]; up = path.Dir(up) {
 		parents[up] = true

@@ -191,11 +191,11 @@ func TestPullRejectsResponsesThatExhaustNode(t *testing.T) {
 			image := padded()
 			image.manifest.Config = image.layers[0]
 			registry.publish(t, image)
-		}, want: "its configuration has another media type"},
+		}, want: "its config descriptor has another media type"},
 		"layer that is a manifest": {prepare: func() {
 			inner := registry.publish(t, padded())
 			registry.publish(t, padded(inner))
-		}, want: "a layer has another media type"},
+		}, want: "a layer descriptor has another media type"},
 		"large zstd window": {prepare: func() {
 			image := registry.newImage(t)
 			layer := tarFile(t, "file", make([]byte, 1<<20))

@@ -19,7 +19,7 @@ type hosts struct {
 	dialer *outbound.Dialer
 }
 
-// defaultDir is the directory with the hosts.toml of all registries without their own.
+// defaultDir is the directory with the hosts.toml for all registries that have none.
 const defaultDir = "_default"
 
 // of returns the servers of a registry, from its hosts.toml if there is one.
@@ -51,7 +51,7 @@ func (h hosts) of(ctx context.Context, credentials credentialsFunc) docker.Regis
 	}
 }
 
-// limited limits the responses of the servers that issue tokens for servers.
+// limited limits the responses of the servers that issue tokens for registries.
 func limited(servers []docker.RegistryHost) []docker.RegistryHost {
 	for i := range servers {
 		servers[i].Authorizer = limitedAuthorizer{servers[i].Authorizer}
@@ -59,7 +59,7 @@ func limited(servers []docker.RegistryHost) []docker.RegistryHost {
 	return servers
 }
 
-// guard has a client connect through the dialer, and limits responses. Clients of several servers
+// guard makes a client connect through the dialer and limits responses. Clients of several servers
 // can share a transport.
 func guard(client *http.Client, dialer *outbound.Dialer) error {
 	switch transport := client.Transport.(type) {

@@ -49,6 +49,13 @@ const (
 	RouterName = "localhost/slipway-router:current"
 	// FailoverName is the image of pods of `oc adm ipfailover`, on hosts with keepalived.
 	FailoverName = "localhost/slipway-ipfailover:current"
+	// DeschedulerName is the image of the descheduler's Jobs.
+	DeschedulerName = "localhost/slipway-descheduler:current"
+	// EgressRouterName, EgressHTTPProxyName and EgressDNSProxyName are the images of egress router
+	// pods. The node creates them when a pod needs one.
+	EgressRouterName    = "localhost/slipway-egress-router:current"
+	EgressHTTPProxyName = "localhost/slipway-egress-http-proxy:current"
+	EgressDNSProxyName  = "localhost/slipway-egress-dns-proxy:current"
 )
 
 // namespace is containerd's namespace of the CRI plugin, and thus of kubelet.

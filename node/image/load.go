@@ -30,7 +30,7 @@ const leasePeriod = time.Hour
 // Load creates img in the store, pinned and unpacked, and replaces an image of that name. It
 // returns false if img already exists; then it creates, reads and writes nothing.
 //
-// It runs with low priority. An interrupted Load keeps the previous image.
+// It runs at low priority. If Load is interrupted, the previous image remains.
 func (s Store) Load(ctx context.Context, img Image) (loaded bool, err error) {
 	c, err := s.connect()
 	if err != nil {
@@ -52,8 +52,8 @@ func (s Store) Load(ctx context.Context, img Image) (loaded bool, err error) {
 	return true, nil
 }
 
-// onBase adds the layers of its base to img, if it names one. The layers can be missing as
-// archives: they are unpacked, and img shares them.
+// onBase adds the layers of its base to img, if it names one. The layers' archives can be missing,
+// because the layers are unpacked and img shares them.
 func (s Store) onBase(ctx context.Context, c *client.Client, img Image) (Image, error) {
 	if img.base == "" {
 		return img, nil
@@ -144,7 +144,7 @@ func replace(ctx context.Context, store images.Store, record images.Image) error
 // writeLayers writes the layers of img that are not in its base.
 func writeLayers(ctx context.Context, store content.Store, img Image) (layers []ocispec.Descriptor, err error) {
 	add := func(name string, write func(io.Writer) error) error {
-		return politely(func() error {
+		return atLowPriority(func() error {
 			layer, err := writeLayer(ctx, store, fmt.Sprintf("slipway-layer-%s-%d", img.Name, len(layers)), write)
 			if err != nil {
 				return fmt.Errorf("create layer of %s: %w", name, err)

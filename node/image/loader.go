@@ -17,7 +17,7 @@ import (
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// pollInterval is the interval of polling.
+// pollInterval is the interval between two calls of poll's condition.
 const pollInterval = 50 * time.Millisecond
 
 // Loader is the component that loads the images of every node, once after its start.
@@ -37,8 +37,8 @@ type Loader struct {
 	// Archives is a directory of image archives. New and changed archives are loaded. It need not
 	// exist.
 	Archives string
-	// Calm is closed when the node has started. Large images wait for it, unless it is nil.
-	Calm <-chan struct{}
+	// NodeReady is closed when the node has started. Large images wait for it, unless it is nil.
+	NodeReady <-chan struct{}
 	// HasDeployer is called, unless it is nil, after the deployer image is loaded, until it returns
 	// no error.
 	HasDeployer func(context.Context) error
@@ -47,9 +47,9 @@ type Loader struct {
 // Name returns the component's name.
 func (l Loader) Name() string { return "images" }
 
-// Run loads the image of pod sandboxes and the image of small programs, and calls ready, because
-// pods can start. Then it loads the others one by one. Only the first must succeed. Run logs an
-// image that cannot be loaded. It returns when ctx ends.
+// Run loads the images of pod sandboxes and of small programs, and then calls ready, because pods
+// can start. Then it loads the other images one by one. It fails only if it cannot load the image
+// of pod sandboxes, and logs errors of the others. It returns when ctx ends.
 func (l Loader) Run(ctx context.Context, ready func()) error {
 	err := l.loadPause(ctx)
 	if ctx.Err() != nil {
@@ -60,9 +60,9 @@ func (l Loader) Run(ctx context.Context, ready func()) error {
 	}
 	l.try(ctx, l.loadTools)
 	ready()
-	if l.Calm != nil {
+	if l.NodeReady != nil {
 		select {
-		case <-l.Calm:
+		case <-l.NodeReady:
 		case <-ctx.Done():
 			return nil
 		}
@@ -73,6 +73,7 @@ func (l Loader) Run(ctx context.Context, ready func()) error {
 	l.try(ctx, l.loadRouter)
 	l.try(ctx, l.loadBuilder)
 	l.try(ctx, l.loadFailover)
+	l.try(ctx, l.loadDescheduler)
 	<-ctx.Done()
 	return nil
 }
@@ -119,8 +120,8 @@ func (l Loader) loadPause(ctx context.Context) error {
 	if err := l.load(ctx, pause); err != nil {
 		return err
 	}
-	// The plugin gets an event about the image. Without it, a pod that starts earlier would make it
-	// search a registry.
+	// The plugin gets an event about the image. A pod that starts before the plugin has handled the
+	// event would make it search a registry.
 	return poll(ctx, func() bool {
 		status, err := cri.ImageStatus(ctx, &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: PauseName}})
 		return err == nil && status.GetImage() != nil
@@ -207,6 +208,14 @@ func (l Loader) loadFailover(ctx context.Context) error {
 	return l.load(ctx, failover)
 }
 
+func (l Loader) loadDescheduler(ctx context.Context) error {
+	descheduler, err := Descheduler(l.Busybox)
+	if err != nil {
+		return err
+	}
+	return l.load(ctx, descheduler)
+}
+
 func (l Loader) loadBuilder(ctx context.Context) error {
 	builder, err := Builder(l.Runc)
 	if err != nil {
@@ -278,7 +287,7 @@ func archivesOf(ctx context.Context, c *client.Client) (map[string]bool, error) 
 	return archives, nil
 }
 
-// poll returns nil when done returns true, and the cause of ctx when ctx ends before.
+// poll returns nil when done returns true, or the cause of ctx if ctx ends first.
 func poll(ctx context.Context, done func() bool) error {
 	for !done() {
 		select {

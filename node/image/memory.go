@@ -6,24 +6,25 @@ import (
 	"time"
 )
 
-// memory limits what containerd needs to unpack layers. All layers share one limit.
+// memory limits the memory that containerd uses to unpack layers. All layers share one limit.
 type memory struct {
-	// maxGrowth is the memory in bytes above that of containerd when it unpacks no layer.
+	// maxGrowth is the memory in bytes that containerd may use in addition to that without layers.
 	maxGrowth int64
 
 	mutex  sync.Mutex
 	layers []*layerMemory // in the order of their start
-	// limit is the resident memory at which layers end. While layers follow each other, it never
-	// increases: containerd keeps the memory of a former layer for a while.
+	// limit is the resident memory in bytes above which layers end. It does not increase unless no
+	// layer was unpacked for idleTime, because containerd keeps the memory of an earlier layer for a
+	// while.
 	limit int64
 	// idle is when the last layer was removed.
 	idle time.Time
-	// end is when exceeds has ended a layer. peak is the memory at that time.
+	// end is when exceeds last ended a layer. peak is the resident memory at that time.
 	end  time.Time
 	peak int64
 }
 
-// layerMemory is a layer that is unpacked.
+// layerMemory identifies a layer that is being unpacked.
 type layerMemory struct{ _ byte }
 
 const (
@@ -59,9 +60,9 @@ func (m *memory) remove(layer *layerMemory) {
 	m.idle = time.Now()
 }
 
-// exceeds reports whether a layer must end, because the resident memory of the process exceeds the
-// limit. The last layer that started ends first, and the next one only if memory continues to grow,
-// so that the layers of others survive.
+// exceeds reports whether the unpacking of a layer must be canceled, because the resident memory of
+// the process exceeds the limit. The layer that started last is canceled first, and the next one
+// only if memory continues to grow, so that layers that started earlier can finish.
 func (m *memory) exceeds(layer *layerMemory, resident int64) bool {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

@@ -18,20 +18,20 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// labelSource is the prefix of labels of layers. The label of a registry contains the repositories
-// that gave the layer to a pull. Names are hashes, because the length of labels is limited.
-// containerd's own label, containerd.io/distribution.source, ignores the port of the registry, and
-// containerd sets it without a proof.
+// labelSource is the prefix of labels of layers. Each label records, for one registry, the
+// repositories from which pulls received the layer. Names are hashed, because the length of labels
+// is limited. containerd's own label, containerd.io/distribution.source, ignores the port of the
+// registry, and containerd sets it without a proof.
 const labelSource = "slipway.io/source."
 
-// maxSources is the number of repositories of a registry in a label, and maxRegistries the number
-// of labels of a layer.
+// maxSources is the maximum number of repositories in a label, and maxRegistries the maximum number
+// of such labels of a layer.
 const maxSources, maxRegistries = 64, 32
 
-// verified reports whether the store has a layer that this repository gave before. The caller can
-// read the repository, because its manifest was downloaded. A layer of another repository is
-// downloaded and compared: that the registry has it, which a HEAD request shows, proves nothing,
-// because a registry that passes requests on to a foreign server repeats what that server says.
+// verified reports whether an earlier pull received a layer from this repository. The caller can
+// read the repository, because its manifest was downloaded. A layer of another repository must be
+// downloaded and compared. A HEAD request proves nothing: a registry that forwards requests to
+// another server repeats what that server says.
 func (d *download) verified(ctx context.Context, desc ocispec.Descriptor) (bool, error) {
 	info, err := d.store.Info(ctx, desc.Digest)
 	if errdefs.IsNotFound(err) {
@@ -44,7 +44,7 @@ func (d *download) verified(ctx context.Context, desc ocispec.Descriptor) (bool,
 	return info.Size == desc.Size && slices.Contains(strings.Split(info.Labels[key], ","), repository), nil
 }
 
-// prove records that the repository gave a layer to a pull.
+// prove records in a layer's labels that a pull received it from the repository.
 func (d *download) prove(ctx context.Context, desc ocispec.Descriptor) error {
 	info, err := d.store.Info(ctx, desc.Digest)
 	if err != nil {

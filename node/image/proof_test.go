@@ -48,7 +48,7 @@ func TestImageInStoreIsNotPulledWithoutItsContent(t *testing.T) {
 		if r.Method != http.MethodHead {
 			return false
 		}
-		// It has everything, but serves nothing.
+		// It claims to have every blob, but serves none.
 		desc := victim.blobs[digest.Digest(r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])]
 		w.Header().Set("Content-Type", desc.mediaType)
 		w.Header().Set("Docker-Content-Digest", digest.FromBytes(desc.data).String())
@@ -64,7 +64,8 @@ func TestImageInStoreIsNotPulledWithoutItsContent(t *testing.T) {
 	copyBlob(secret.layers[0].Digest)
 	expectRejected("all but one layer", at(manifest))
 
-	// A layer of her own in place of the secret one. The names of the snapshots are the victim's.
+	// The hostile registry serves its own layer but claims the diff IDs of the victim's image, so the
+	// snapshots get the same chain IDs.
 	forged := hostile.newImage(t, "base", "junk")
 	forged.config.RootFS.DiffIDs = secret.config.RootFS.DiffIDs
 	expectRejected("the names of the layers' content", at(hostile.publish(t, forged)))
@@ -73,7 +74,7 @@ func TestImageInStoreIsNotPulledWithoutItsContent(t *testing.T) {
 	// The second attempt must not find content of the first one.
 	expectRejected("the names of the layers' content again", at(hostile.publish(t, &fakeImage{config: secret.config, layers: secret.layers})))
 
-	// What is for a platform is not part of an image.
+	// A manifest whose layers specify a platform is not an image manifest.
 	elsewhere := &ocispec.Platform{OS: "windows", Architecture: "amd64"}
 	filtered := &fakeImage{config: secret.config}
 	for _, layer := range secret.layers {
@@ -122,7 +123,7 @@ func TestLayersAreDownloadedOnceForEachRepository(t *testing.T) {
 }
 
 // TestHeadDoesNotProveAccess uses a registry that serves a layer in one repository, and only claims
-// to have it in another one, like a registry that forwards requests to a foreign server.
+// to have it in another one, like a registry that forwards requests to another server.
 func TestHeadDoesNotProveAccess(t *testing.T) {
 	registry := newBlobRegistry(t)
 	f := newPullFixture(t, registry.host)

@@ -45,7 +45,7 @@ const maxDownloads, maxDecoding = 3, 2
 // killed during the pull and does not start again.
 const leaseDuration = 24 * time.Hour
 
-// removeFormer deletes what pulls wrote that ended with a former process.
+// removeFormer deletes what interrupted pulls of earlier processes wrote.
 func (p *puller) removeFormer(ctx context.Context) error {
 	manager := p.client.LeasesService()
 	list, err := manager.List(ctx)
@@ -63,9 +63,9 @@ func (p *puller) removeFormer(ctx context.Context) error {
 	return nil
 }
 
-// pull pulls an image, unpacks it, names it as the CRI plugin does, and returns its ID, which is
-// the digest of its configuration. If it fails, containerd deletes what it wrote.
-// namespace is that of the pod.
+// pull pulls an image for a pod in namespace, unpacks it and names it as the CRI plugin does. It
+// returns the image's ID, the digest of its configuration. If it fails, containerd deletes what it
+// wrote.
 func (p *puller) pull(ctx context.Context, namespace string, ref reference.Named, credentials credentialsFunc) (id string, err error) {
 	manager := p.client.LeasesService()
 	lease, err := manager.Create(ctx, leases.WithRandomID(), leases.WithExpiration(leaseDuration),
@@ -103,8 +103,8 @@ func (p *puller) pull(ctx context.Context, namespace string, ref reference.Named
 	return id, nil
 }
 
-// transfer downloads and unpacks an image, and returns the descriptor of its manifest or index. If
-// the registry has it, it is returned with an error, too.
+// transfer downloads and unpacks an image, and returns the descriptor of its manifest or index.
+// target is also set with an error, if the registry has the image.
 func (p *puller) transfer(ctx context.Context, namespace string, ref reference.Named, credentials credentialsFunc) (target ocispec.Descriptor, d *download, err error) {
 	resolver := docker.NewResolver(docker.ResolverOptions{Hosts: p.hosts.of(ctx, credentials)})
 	name, target, err := resolver.Resolve(ctx, ref.String())
@@ -142,8 +142,8 @@ func (p *puller) transfer(ctx context.Context, namespace string, ref reference.N
 	return target, d, err
 }
 
-// unpacker returns what unpacks layers while others are downloaded. It also downloads the layers
-// that are unpacked already, so that the registry proves them.
+// unpacker returns the unpacker of an image. It unpacks layers while others are downloaded. It also
+// downloads the layers that are unpacked already, so that the registry proves access to them.
 func (p *puller) unpacker(ctx context.Context, namespace string) (*unpack.Unpacker, error) {
 	name := p.snapshotter
 	if name == "" { // the client's default

@@ -7,17 +7,18 @@ import (
 )
 
 const (
-	// maxPulls is the number of pulls of a node, and maxNamespacePulls those of the pods of one
-	// namespace. A namespace without another pull never waits, so no namespace can stop the pulls
-	// of another.
+	// maxPulls is the maximum number of concurrent pulls on a node, and maxNamespacePulls that for the
+	// pods of one namespace. The only pull of a namespace never waits, even if the node has maxPulls,
+	// so no namespace can stop the pulls of another.
 	maxPulls, maxNamespacePulls = 12, 3
 )
 
-// queue shares the pulls of a node, or their layers, between namespaces. Pulls of the same image by
-// a namespace follow each other: the second one has little to download.
+// queue distributes the pulls of a node, or the unpacking of layers, among namespaces. Pulls of the
+// same image by one namespace run one after the other, because the second one has little to
+// download.
 type queue struct {
-	// max and share are the numbers of a node and of a namespace. The first of a namespace never
-	// waits.
+	// max and share are the maximum numbers for a node and for a namespace. The first request of a
+	// namespace never waits.
 	max, share int
 
 	mutex    sync.Mutex
@@ -39,8 +40,8 @@ func newQueue(max, share int) *queue {
 	return &queue{max: max, share: share, running: map[string]int{}, images: map[namespacedImage]bool{}}
 }
 
-// wait waits until a pull can start. The caller calls release when the pull has ended. image can be
-// empty.
+// wait waits until a pull can start. The caller calls release when the pull has ended. If image is
+// empty, the request does not wait for another one with the same image.
 func (q *queue) wait(ctx context.Context, namespace, image string) (release func(), err error) {
 	request := q.add(namespace, image)
 	release = func() { q.release(request) }
@@ -79,7 +80,7 @@ func (q *queue) release(request *pullRequest) {
 	q.admit()
 }
 
-// admit admits the requests whose turn has come.
+// admit admits the waiting requests that the limits allow.
 func (q *queue) admit() {
 	q.requests = slices.DeleteFunc(q.requests, func(request *pullRequest) bool {
 		running := q.running[request.namespace]

@@ -31,11 +31,15 @@ type Recipe struct {
 	Name string
 	// Arguments are values for its ARGs.
 	Arguments map[string]string
+	// Waiting is called, unless it is nil, with the name of the base before Build waits until the node
+	// has loaded it.
+	Waiting func(name string)
 }
 
 // Build builds the image of a recipe in the store, and replaces an image of that name. The base is
-// an image of the store, or scratch: Build pulls nothing. It returns the full name. Errors contain
-// the line of the recipe.
+// an image of the store, or scratch: Build pulls nothing. It waits for an image of the platform
+// that the node has not loaded yet. It returns the full name. Errors contain the line of the
+// recipe.
 func (s Store) Build(ctx context.Context, recipe Recipe) (string, error) {
 	name, err := reference.ParseDockerRef(recipe.Name)
 	if err != nil {
@@ -50,23 +54,23 @@ func (s Store) Build(ctx context.Context, recipe Recipe) (string, error) {
 		return "", err
 	}
 	defer c.Close()
-	if err := s.build(ctx, c, name.String(), parsed, recipe.Context); err != nil {
+	if err := s.build(ctx, c, name.String(), parsed, recipe); err != nil {
 		return "", fmt.Errorf("build image %s: %w", name, err)
 	}
 	return name.String(), nil
 }
 
-func (s Store) build(ctx context.Context, c *client.Client, name string, r *reading, dir string) error {
+func (s Store) build(ctx context.Context, c *client.Client, name string, r *reading, recipe Recipe) error {
 	img := Image{Name: name}
 	if r.base != "scratch" {
-		base, err := s.baseImage(ctx, c, r.base)
+		base, err := s.baseImage(ctx, c, r.base, recipe.Waiting)
 		if err != nil {
 			return fmt.Errorf("use base %q: %w", r.base, err)
 		}
 		img = base
 		img.Name = name
 	}
-	if err := r.apply(&img, dir); err != nil {
+	if err := r.apply(&img, recipe.Context); err != nil {
 		return err
 	}
 	return s.load(ctx, c, img)

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -172,5 +173,43 @@ func TestBuildExplainsUnsupportedRecipes(t *testing.T) {
 	recipe.Arguments = map[string]string{"VENDR": "example.com"}
 	if _, err := n.store.Build(t.Context(), recipe); err == nil || !strings.Contains(err.Error(), "it has no ARG VENDR") {
 		t.Error(err)
+	}
+}
+
+func TestBuildWaitsForImageThatTheNodeLoadsLate(t *testing.T) {
+	n := startNode(t)
+	recipe := recipeOf(t, "FROM "+SelfName, "COPY driver /driver")
+	load := func(name string) {
+		self, err := Self(busybox)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if _, err := n.store.Load(t.Context(), self); err != nil || name != SelfName {
+			t.Errorf("load %s: %v", name, err)
+		}
+	}
+	waits := 0
+	recipe.Waiting = func(name string) {
+		waits++
+		load(name)
+	}
+	for range 2 { // the second build has nothing to wait for
+		if _, err := n.store.Build(t.Context(), recipe); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if waits != 1 {
+		t.Errorf("Build waited %d times", waits)
+	}
+}
+
+func TestBuildEndsWhileItWaits(t *testing.T) {
+	n := startNode(t)
+	recipe := recipeOf(t, "FROM "+DeployerName)
+	ctx, cancel := context.WithCancel(t.Context())
+	recipe.Waiting = func(string) { cancel() }
+	if _, err := n.store.Build(ctx, recipe); err == nil {
+		t.Error("a build without its base succeeds")
 	}
 }

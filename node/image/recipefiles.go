@@ -21,13 +21,17 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// baseImage returns an image of the store as the base of another.
-func (s Store) baseImage(ctx context.Context, c *client.Client, name string) (Image, error) {
+// baseImage returns an image of the store as the base of another. It waits for an image that the
+// node loads after its start, and calls waiting, unless it is nil, before that.
+func (s Store) baseImage(ctx context.Context, c *client.Client, name string, waiting func(name string)) (Image, error) {
 	full, err := reference.ParseDockerRef(name)
 	if err != nil {
 		return Image{}, err
 	}
 	record, err := c.ImageService().Get(ctx, full.String())
+	if errdefs.IsNotFound(err) && isLoadedLate(full.String()) {
+		record, err = awaitImage(ctx, c, full.String(), waiting)
+	}
 	if errdefs.IsNotFound(err) {
 		return Image{}, fmt.Errorf("it is not on this host; load it, or choose an image of `slipway images list`, such as %s", ToolsName)
 	}

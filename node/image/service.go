@@ -21,17 +21,19 @@ import (
 	"github.com/slipway-platform/slipway/internal/unixsocket"
 )
 
-// Service is the component that kubelet pulls images through: a CRI image service in front of
-// containerd's. It pulls images itself, because pods name the registries: containerd would connect
-// to any address and report what the server there responds. Everything else it passes on.
+// Service is the component through which kubelet pulls images: a CRI image service in front of
+// containerd's. Pods name the registries, so Service pulls images itself: containerd would connect
+// to any address and report the response. Service forwards all other calls to containerd.
 //
-// Connections follow the policy of Dialer, after the resolution of names and at each redirect.
-// Hosts in the hosts.toml files of RegistryConfigDir are the administrator's and can be anywhere.
-// A registry proves that it gives each part of an image, also if containerd has the part already.
-// Errors contain a reason, and nothing that a server sent.
+// Dialer applies its policy to each connection, after names are resolved and for each redirect.
+// Hosts in the hosts.toml files of RegistryConfigDir are the administrator's and can have any
+// address. For each blob of an image, a registry must prove that the caller may read it, even if
+// containerd has it already. Errors contain a reason, and nothing that a server sent.
 //
-// Pulls of namespaces have shares. A pull ends if the registry is too slow, or if the disk has only
-// its reserve left.
+// The number of concurrent pulls per namespace is limited. A pull ends if the registry is too slow,
+// or if only Reserve is left of the disk.
+//
+// Pods that name OpenShift 3's images of the platform's own pods get slipway's (see aliases).
 type Service struct {
 	// Store is containerd's. Pulled images are added to it.
 	Store Store
@@ -46,7 +48,7 @@ type Service struct {
 	Directory string
 	Reserve   diskspace.Reserve
 
-	// Limits of tests.
+	// Limits for tests; zero means the default.
 	minRate       rate
 	minUnpackTime time.Duration
 	maxGrowth     int64
@@ -86,7 +88,7 @@ func (s *Service) Run(ctx context.Context, ready func()) error {
 	}
 	server := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage))
 	criapi.RegisterImageServiceServer(server, &imageServer{
-		next: criapi.NewImageServiceClient(connection), puller: puller, queue: newQueue(maxPulls, maxNamespacePulls), watch: watch,
+		next: criapi.NewImageServiceClient(connection), aliases: &aliases{store: s.Store, client: client}, puller: puller, queue: newQueue(maxPulls, maxNamespacePulls), watch: watch,
 	})
 	stop := context.AfterFunc(ctx, server.Stop)
 	defer stop()
@@ -107,15 +109,19 @@ func (s *Service) Run(ctx context.Context, ready func()) error {
 // imageServer pulls images and passes other calls to containerd.
 type imageServer struct {
 	criapi.UnimplementedImageServiceServer
-	next   criapi.ImageServiceClient
-	puller *puller
-	queue  *queue
-	watch  watch
+	next    criapi.ImageServiceClient
+	aliases *aliases
+	puller  *puller
+	queue   *queue
+	watch   watch
 }
 
 // PullImage pulls an image and returns its ID when containerd's CRI plugin has it.
 func (s *imageServer) PullImage(ctx context.Context, req *criapi.PullImageRequest) (*criapi.PullImageResponse, error) {
 	name := req.GetImage().GetImage()
+	if alias, ok := s.aliases.find(name); ok {
+		return s.pullAlias(ctx, alias)
+	}
 	ref, err := reference.ParseDockerRef(name)
 	if err != nil {
 		return nil, failure("", errInvalidName)
@@ -154,7 +160,8 @@ func (s *imageServer) pull(ctx context.Context, namespace string, ref reference.
 	return id, err
 }
 
-// knownTimeout limits waitKnown. Another pull can assign the name to another image.
+// knownTimeout limits waitKnown, which might never end if another pull assigns the name to another
+// image.
 const knownTimeout = time.Minute
 
 // waitKnown waits until the CRI plugin, which gets events, has the image under its name.
@@ -194,6 +201,9 @@ func (s *imageServer) StreamImages(req *criapi.StreamImagesRequest, to grpc.Serv
 
 // ImageStatus passes the call on.
 func (s *imageServer) ImageStatus(ctx context.Context, req *criapi.ImageStatusRequest) (*criapi.ImageStatusResponse, error) {
+	if alias, ok := s.aliases.find(req.GetImage().GetImage()); ok {
+		return s.aliasStatus(ctx, alias, req)
+	}
 	return s.next.ImageStatus(ctx, req)
 }
 

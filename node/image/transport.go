@@ -116,8 +116,8 @@ func (a limitedAuthorizer) Authorize(ctx context.Context, req *http.Request) err
 	return a.Authorizer.Authorize(withBodyLimit(ctx, maxToken), req)
 }
 
-// refusal reports what a pull does not do for a registry. The message contains nothing that a
-// server sent, and continues "registry X: ".
+// refusal is the reason why a pull rejects an image or a response. The message contains nothing
+// that a server sent. It follows "registry X: ".
 type refusal struct {
 	code    codes.Code
 	message string

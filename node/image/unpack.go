@@ -23,19 +23,19 @@ const (
 	maxGrowth = 512 << 20
 )
 
-// unpacking limits what layers cost while they are unpacked.
+// unpacking limits the time and memory that unpacking layers takes.
 type unpacking struct {
 	// queue has one place for each namespace.
 	queue *queue
 	// socket is containerd's.
 	socket string
-	// minTime is the constant, except in tests.
+	// minTime is minUnpackTime, except in tests.
 	minTime time.Duration
 	memory  *memory
 }
 
-// run unpacks a layer when it gets a slot, and ends the work if it takes too long or needs too much
-// memory.
+// run unpacks a layer with work when the queue admits it. It cancels work if it takes too long or
+// needs too much memory.
 func (u unpacking) run(ctx context.Context, namespace string, store content.Store, layer ocispec.Descriptor, work func(ctx context.Context) error) error {
 	release, err := u.queue.wait(ctx, namespace, "")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 // Cgroups removes the cgroup root (such as /slipway) with its descendants, in each hierarchy of
 // version 1 and in version 2. A cgroup with processes remains, and the error names the processes.
-// Fails for the root of all cgroups.
+// Cgroups returns an error for the root of all cgroups.
 func Cgroups(root string) error {
 	dirs, err := cgroupDirs(root)
 	if err != nil {
@@ -78,8 +78,8 @@ func cgroupDirs(root string) ([]string, error) {
 	return dirs, nil
 }
 
-// removeCgroup removes the cgroup at dir with its descendants. It retries a busy cgroup, because
-// its last processes can just have ended.
+// removeCgroup removes the cgroup at dir with its descendants. It retries while a cgroup is busy,
+// because its last processes might have just ended.
 func removeCgroup(dir string) error {
 	deadline := time.Now().Add(busyTimeout)
 	for {

@@ -23,26 +23,28 @@ const (
 // the directories remains, because it is older.
 //
 // A mount that is still busy after two seconds is detached lazily: it disappears from the host's
-// tree immediately, and ends with its last user. The error names these mounts and their users.
-func Mounts(dirs ...string) error {
+// tree immediately, and ends with its last user. detached contains a sentence about each, with its
+// users. The error names mounts that remain.
+func Mounts(dirs ...string) (detached []string, err error) {
 	deadline := time.Now().Add(busyTimeout)
 	for {
 		points, err := mountsOf(dirs)
-		if err != nil {
-			return err
-		}
-		if len(points) == 0 {
-			return nil
+		if err != nil || len(points) == 0 {
+			return detached, err
 		}
 		last := time.Now().After(deadline)
 		var errs []error
 		for _, point := range points {
-			if err := unmount(point, last); err != nil {
+			note, err := unmount(point, last)
+			if err != nil {
 				errs = append(errs, err)
+			}
+			if note != "" {
+				detached = append(detached, note)
 			}
 		}
 		if last {
-			return errors.Join(errs...)
+			return detached, errors.Join(errs...)
 		}
 		if len(errs) > 0 {
 			time.Sleep(busyDelay)
@@ -50,20 +52,20 @@ func Mounts(dirs ...string) error {
 	}
 }
 
-// unmount unmounts the mount at point. With lazy, it detaches a busy mount.
-func unmount(point string, lazy bool) error {
-	err := unix.Unmount(point, unix.UMOUNT_NOFOLLOW)
+// unmount unmounts the mount at point. With lazy, it detaches a busy mount, and detached says so.
+func unmount(point string, lazy bool) (detached string, err error) {
+	err = unix.Unmount(point, unix.UMOUNT_NOFOLLOW)
 	if err == nil || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
-		return nil // EINVAL: not a mount point anymore
+		return "", nil // EINVAL: not a mount point anymore
 	}
 	if !lazy {
-		return err
+		return "", err
 	}
 	users := describe(usersOf(point))
 	if lazyErr := unix.Unmount(point, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); lazyErr != nil {
-		return fmt.Errorf("mount %q remains: %w: %s", point, lazyErr, users)
+		return "", fmt.Errorf("mount %q remains: %w: %s", point, lazyErr, users)
 	}
-	return fmt.Errorf("mount %q was detached, but stays in use: %s", point, users)
+	return fmt.Sprintf("mount %q was detached lazily, but stays in use: %s", point, users), nil
 }
 
 // mountsOf returns the mount points to unmount, in order. A point occurs once for each mount on it.

@@ -23,17 +23,17 @@ type approval struct {
 	Action, Then, CSRF     string
 	Client, User, Redirect string
 	ServiceAccount         bool
-	Scopes                 []wish
+	Scopes                 []requestedScope
 	Granted                []string
 	Error                  string
 }
 
-// wish is a scope that a client requests.
-type wish struct{ Name, Description, Warning string }
+// requestedScope is a scope that a client requests.
+type requestedScope struct{ Name, Description, Warning string }
 
 // ServeApprove shows the page on which a user grants scopes, and handles its form. It reads the
-// client and the scopes from the client's original request. The form only selects some of the
-// scopes.
+// client and the scopes from the client's original request, which the form repeats. Only the
+// selection of scopes comes from the form.
 func (s *Server) ServeApprove(w http.ResponseWriter, r *http.Request) {
 	then := r.FormValue("then")
 	values, ok := parameterValues(then)
@@ -53,7 +53,7 @@ func (s *Server) ServeApprove(w http.ResponseWriter, r *http.Request) {
 	}
 	data := approval{
 		Action: ApprovePath, Then: then, Client: request.client.ID, User: user.Name, Redirect: request.redirect, ServiceAccount: request.client.Account != nil,
-		Scopes: wishes(request.scopes),
+		Scopes: requestedScopes(request.scopes),
 	}
 	if data.Granted, err = s.Grants.Scopes(r.Context(), user, request.client); err != nil {
 		s.refuse(w, r, request.refusal(token.ServerError().Code, token.ServerError().Description, err))
@@ -81,7 +81,8 @@ func (s *Server) ServeApprove(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// parameterValues returns the client's request that led to the page.
+// parameterValues returns the parameters of the client's request that led to the page. It returns
+// false if then is not a valid request.
 func parameterValues(then string) (url.Values, bool) {
 	query, ok := strings.CutPrefix(then, Path+"?")
 	if !ok {
@@ -91,14 +92,14 @@ func parameterValues(then string) (url.Values, bool) {
 	return values, err == nil && repeated(values) == ""
 }
 
-// wishes describes scopes for the user.
-func wishes(scopes []string) (all []wish) {
+// requestedScopes describes scopes for the user.
+func requestedScopes(scopes []string) (all []requestedScope) {
 	for _, name := range scopes {
-		request := wish{Name: name}
+		request := requestedScope{Name: name}
 		switch name {
 		case scope.Full:
 			request.Description = "Everything that you may do, in all your projects"
-			request.Warning = "Includes your secrets, and rights that you can give to others."
+			request.Warning = "Includes your secrets, and permissions that you can give to others."
 		case scope.Info:
 			request.Description = "Who you are: your name and groups"
 		case scope.CheckAccess:
@@ -108,24 +109,24 @@ func wishes(scopes []string) (all []wish) {
 		case scope.ListScopedProjects:
 			request.Description = "The list of those projects that the other permissions are for"
 		default:
-			request = roleWish(name)
+			request = roleScope(name)
 		}
 		all = append(all, request)
 	}
 	return all
 }
 
-func roleWish(text string) wish {
+func roleScope(text string) requestedScope {
 	role, err := scope.ParseRole(text)
 	if err != nil {
-		return wish{Name: text}
+		return requestedScope{Name: text}
 	}
-	request := wish{Name: text, Description: "What the role " + role.Name + " allows in the project " + role.Namespace}
+	request := requestedScope{Name: text, Description: "What the role " + role.Name + " allows in the project " + role.Namespace}
 	if role.Namespace == scope.AllNamespaces {
 		request.Description = "What the role " + role.Name + " allows in all your projects"
 	}
 	if role.Escalating {
-		request.Warning = "Includes secrets, and rights that can be given to others."
+		request.Warning = "Includes secrets, and permissions that can be given to others."
 	}
 	return request
 }

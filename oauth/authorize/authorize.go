@@ -31,20 +31,20 @@ type Server struct {
 	Grants  *grant.Grants
 	Issuer  *token.Issuer
 	Pages   *page.Pages
-	// GrantMethod applies if a user has not granted the scopes and the client does not set a
-	// method: auto, prompt or deny.
+	// GrantMethod applies if a user has not granted the scopes and the client does not set a method.
+	// It is auto, prompt or deny.
 	GrantMethod oauthv1.GrantHandlerType
-	// Notice receives notices for owners of service accounts. It must not block.
+	// Notice is called with notices for owners of service accounts. It must not block.
 	Notice func(client.Notice)
-	// Report receives errors for the administrator.
+	// Report is called with errors that the administrator must resolve.
 	Report func(error)
 }
 
 // ServeAuthorize handles a client's request: it authenticates the user, checks the granted scopes,
 // and redirects with a code or a token.
 //
-// It reads nothing about the client before it has authenticated the user. Unauthenticated requests
-// get the same response for every client, service account and project.
+// It reads nothing about the client before it has authenticated the user. An unauthenticated
+// request gets the same response for every client, service account and project.
 func (s *Server) ServeAuthorize(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil || repeated(r.Form) != "" {
 		s.refuse(w, r, &refusal{Problem: token.Problem{Code: "invalid_request", Description: "the parameters cannot be parsed, or one of them appears twice"}})
@@ -90,8 +90,8 @@ func (s *Server) ServeAuthorize(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// challenges reports whether a request comes from a program that supports challenges: it names the
-// client for challenges, or has the required header.
+// challenges reports whether a request comes from a program that supports challenges: its client_id
+// is client.Challenging, or it has the header login.CSRFHeader.
 func challenges(r *http.Request) bool {
 	return r.Form.Get("client_id") == client.Challenging || r.Header.Get(login.CSRFHeader) != ""
 }
@@ -173,7 +173,8 @@ func (r *request) refusal(code, description string, cause error) *refusal {
 	return &refusal{Problem: token.Problem{Code: code, Description: description}, redirect: r.redirect, state: r.state, cause: cause}
 }
 
-// refuse sends the error to the client, or to the user if the redirect URI is unknown.
+// refuse redirects to the client with the error. If the redirect URI is unknown, it shows the error
+// to the user.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, rejection *refusal) {
 	if rejection.cause != nil {
 		s.Report(rejection.cause)

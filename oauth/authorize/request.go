@@ -22,19 +22,19 @@ type request struct {
 	challenge, method string
 }
 
-// refusal is a rejected request. The client gets its problem if the redirect URI is known.
+// refusal is a rejected request. If the redirect URI is known, the client gets the Problem.
 type refusal struct {
 	token.Problem
 	redirect, state string
 	cause           error // for the administrator
 }
 
-// parameters returns the parameters that a request can have at most once.
+// parameters returns the names of the parameters that a request may have at most once.
 func parameters() []string {
 	return []string{"client_id", "redirect_uri", "response_type", "scope", "state", "code_challenge", "code_challenge_method"}
 }
 
-// repeated returns a parameter that occurs more than once, or "".
+// repeated returns the name of a parameter that occurs more than once, or "".
 func repeated(form url.Values) string {
 	for _, name := range parameters() {
 		if len(form[name]) > 1 {
@@ -75,7 +75,7 @@ func (s *Server) read(ctx context.Context, form url.Values) (*request, *refusal)
 	return r, nil
 }
 
-// complete validates the parameters whose errors the client gets.
+// complete validates the parameters whose errors are sent to the client.
 func (r *request) complete(form url.Values) *token.Problem {
 	if !slices.Contains([]string{"code", "token"}, r.responseType) {
 		return &token.Problem{Code: "unsupported_response_type", Description: "response_type must be code or token"}

@@ -30,7 +30,7 @@ const (
 	wantChallenges   = annotationPrefix + "oauth-want-challenges"
 )
 
-// The reasons of the events about service accounts.
+// The reasons of events about service accounts.
 const (
 	// NoRedirectURIs means that a service account is not a client because it has no redirect URI.
 	NoRedirectURIs = "NoSAOAuthRedirectURIs"
@@ -38,15 +38,16 @@ const (
 	NoTokens = "NoSAOAuthTokens"
 )
 
-// Misconfigured reports a service account that is missing or not set up as a client. The error is
-// the same for both, so that a caller cannot find out which service accounts exist.
+// Misconfigured means that a service account does not exist or is not set up as a client. Its text
+// is the same in both cases, so that a caller cannot find out which service accounts exist.
 type Misconfigured struct{ Notice Notice }
 
 // Error returns a text without the name of the service account.
 func (*Misconfigured) Error() string { return "the service account is not set up as an OAuth client" }
 
-// Notice is a message for the owner of a service account about its use as a client. Without an
-// account there is no owner. Without a reason, the notice is only sent if the account has no token.
+// Notice is a message for the owner of a service account about its use as a client. Account is nil
+// if the service account does not exist. If Reason is empty, the notice is sent only if the account
+// has no token.
 type Notice struct {
 	Account         *corev1.ServiceAccount
 	Reason, Message string
@@ -55,11 +56,13 @@ type Notice struct {
 // ID returns the client_id of the account.
 func (n Notice) ID() string { return serviceaccount.MakeUsername(n.Account.Namespace, n.Account.Name) }
 
-// AccountUID is the annotation of tokens, codes and grants of a service account with its UID. They
-// end with the account: another account of the same name gets none of them.
+// AccountUID is the annotation of tokens, codes and grants of a service account that contains its
+// UID. They become invalid when the account is deleted: a new account of the same name has another
+// UID.
 const AccountUID = "oauth.slipway.io/service-account-uid"
 
-// Annotations returns the annotations of tokens, codes and grants of the client.
+// Annotations returns the annotations for tokens, codes and grants of the client. They are nil
+// unless the client is a service account.
 func (c *Client) Annotations() map[string]string {
 	if c.Account == nil {
 		return nil
@@ -67,7 +70,8 @@ func (c *Client) Annotations() map[string]string {
 	return map[string]string{AccountUID: string(c.Account.UID)}
 }
 
-// Owns reports whether a token, code or grant in the client's name is the client's.
+// Owns reports whether a token, code or grant that names the client belongs to it. It is false for
+// an object of a deleted service account of the same name.
 func (c *Client) Owns(object metav1.Object) bool {
 	return c.Account == nil || object.GetAnnotations()[AccountUID] == string(c.Account.UID)
 }
@@ -76,9 +80,9 @@ func (c *Client) Owns(object metav1.Object) bool {
 type Accounts struct {
 	// Kube reads service accounts and reviews tokens.
 	Kube kubernetes.Interface
-	// Cache finds service accounts of tokens, most of which exist.
+	// Cache reads the service accounts of tokens.
 	Cache corelisters.ServiceAccountLister
-	// Routes are the targets of redirect references.
+	// Routes are the routes that redirect references name.
 	Routes store.Objects[*routev1.Route]
 	// GrantMethod is the grant method of service accounts: `prompt` or `deny`.
 	GrantMethod oauthv1.GrantHandlerType
@@ -109,8 +113,8 @@ func (a *Accounts) find(ctx context.Context, namespace, name string) (*Client, e
 	}, nil
 }
 
-// Owns reports whether the client of a token still exists. It needs no valid redirect URI. A client
-// that is not a service account always exists.
+// Owns reports whether the client of a token still exists. The client needs no valid redirect URI.
+// A client that is not a service account always exists.
 func (a *Accounts) Owns(ctx context.Context, id string, token metav1.Object) (bool, error) {
 	namespace, name, err := serviceaccount.SplitUsername(id)
 	if err != nil {
@@ -120,7 +124,7 @@ func (a *Accounts) Owns(ctx context.Context, id string, token metav1.Object) (bo
 	if account, err := a.Cache.ServiceAccounts(namespace).Get(name); err == nil && owns(account) {
 		return true, nil
 	}
-	// The cache can lack a new account.
+	// The cache might not contain a new account yet.
 	account, err := a.Kube.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -150,10 +154,10 @@ func (a *Accounts) verify(ctx context.Context, id, secret string) (bool, error) 
 	return review.Status.Authenticated && review.Status.User.Username == id, nil
 }
 
-// maxReferences limits the routes that are read for one service account.
+// maxReferences limits the number of routes that are read for one service account.
 const maxReferences = 32
 
-// redirects returns the valid redirect URIs in a service account's annotations, and the problems of
+// redirects returns the valid redirect URIs in a service account's annotations, and the errors of
 // the others.
 func (a *Accounts) redirects(ctx context.Context,
 	account *corev1.ServiceAccount) (addresses, problems []string) {
@@ -183,8 +187,8 @@ func (a *Accounts) redirects(ctx context.Context,
 	return addresses, problems
 }
 
-// referenced returns the addresses of the route that a reference names, with the parts of override
-// replaced.
+// referenced returns the URLs of the route that a reference names. The parts that override contains
+// replace those of each URL.
 func (a *Accounts) referenced(ctx context.Context,
 	namespace, text, override string) (addresses []string, err error) {
 	var reference oauthv1.OAuthRedirectReference
@@ -213,7 +217,7 @@ func (a *Accounts) referenced(ctx context.Context,
 	return addresses, nil
 }
 
-// rejected reports whether a router rejected the route.
+// rejected reports whether the router of an ingress entry rejected the route.
 func rejected(ingress routev1.RouteIngress) bool {
 	return slices.ContainsFunc(ingress.Conditions, func(c routev1.RouteIngressCondition) bool {
 		return c.Type == routev1.RouteAdmitted && c.Status == corev1.ConditionFalse

@@ -17,7 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
-// routes has one route, `jenkins`, on two hosts, of which a router rejected a third.
+// routes contains one route, `jenkins`, which routers admitted on two hosts and rejected on a
+// third.
 type routes struct {
 	store.Objects[*routev1.Route]
 }
@@ -35,7 +36,8 @@ func (routes) Get(_ context.Context, name string) (*routev1.Route, error) {
 
 const reference = `{"kind":"OAuthRedirectReference","apiVersion":"v1","reference":{"kind":"Route","name":"jenkins"}}`
 
-// find looks up the client of a service account with annotations, and returns the events.
+// find looks up the client of a service account with annotations. It also returns the reasons and
+// messages of notices.
 func find(t *testing.T, annotations map[string]string) (*Client, []string, error) {
 	t.Helper()
 	prefixed := map[string]string{}

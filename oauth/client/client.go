@@ -21,10 +21,10 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
-// ErrUnknown reports an unknown client ID.
+// ErrUnknown means that no client has the ID.
 var ErrUnknown = errors.New("the client does not exist")
 
-// The clients of every cluster.
+// The OAuth clients that every cluster has.
 const (
 	// WebConsole requests tokens for the web console.
 	WebConsole = "openshift-web-console"
@@ -48,13 +48,13 @@ type Client struct {
 	GrantMethod oauthv1.GrantHandlerType
 	// ScopeRestrictions limit the scopes. Without restrictions, all scopes are allowed.
 	ScopeRestrictions []oauthv1.ScopeRestriction
-	// MaxAge and InactivityTimeout of its tokens are in seconds. nil means the configured value, 0
-	// no limit.
+	// MaxAge and InactivityTimeout apply to the client's tokens, in seconds. nil means the configured
+	// value, 0 means no limit.
 	MaxAge, InactivityTimeout *int32
 	// OptionalChallenge allows a public client to get codes without a code challenge, or with a
 	// plain one.
 	OptionalChallenge bool
-	// Account is the service account that the client is, if it is one.
+	// Account is the service account if the client is a service account, and nil otherwise.
 	Account *corev1.ServiceAccount
 
 	// secrets are the secrets of an OAuthClient.
@@ -69,11 +69,12 @@ const (
 	ChallengeRequired   = "required"
 )
 
-// Public reports whether the client has no secret: every program can pretend to be the client.
+// Public reports whether the client has no secret, so that every program can pretend to be the
+// client.
 func (c *Client) Public() bool { return c.Account == nil && slices.Contains(c.secrets, "") }
 
-// verify reports whether a client secret is valid. A client without secrets, which every program
-// can be, has the empty secret.
+// verify reports whether a client secret is valid. The empty secret is valid for a client without
+// secrets.
 func (c *Client) verify(secret string) bool {
 	sum := sha256.Sum256([]byte(secret))
 	count := 0
@@ -93,8 +94,8 @@ type Registry struct {
 }
 
 // Authenticate returns the client with an ID if the secret is correct, and ErrUnknown otherwise.
-// Its duration does not depend on whether the client exists. Every API token of a service account
-// is one of its secrets.
+// Its duration does not depend on whether the client exists. For a service account, every API token
+// of the account is a valid secret.
 func (r *Registry) Authenticate(ctx context.Context, id, secret string) (*Client, error) {
 	if _, _, err := serviceaccount.SplitUsername(id); err == nil && r.Accounts != nil {
 		return r.authenticateAccount(ctx, id, secret)
@@ -126,8 +127,8 @@ func (r *Registry) authenticateAccount(ctx context.Context, id, secret string) (
 	return c, err
 }
 
-// Find returns the client with an ID. The error is ErrUnknown, or Misconfigured for the ID of a
-// service account. Find writes nothing.
+// Find returns the client with an ID. If there is none, the error is ErrUnknown, or Misconfigured
+// for the ID of a service account. Find writes nothing.
 func (r *Registry) Find(ctx context.Context, id string) (*Client, error) {
 	if namespace, name, err := serviceaccount.SplitUsername(id); err == nil && r.Accounts != nil {
 		return r.Accounts.find(ctx, namespace, name)
@@ -151,7 +152,8 @@ func (r *Registry) Find(ctx context.Context, id string) (*Client, error) {
 	}, nil
 }
 
-// secretsOf returns the secrets of a client. The empty secret counts only if there is no other.
+// secretsOf returns the secrets of a client. If it has none, secretsOf returns only the empty
+// secret.
 func secretsOf(object *oauthv1.OAuthClient) []string {
 	secrets := append([]string{object.Secret}, object.AdditionalSecrets...)
 	if secrets = slices.DeleteFunc(secrets, func(s string) bool { return s == "" }); len(secrets) == 0 {
@@ -160,5 +162,5 @@ func secretsOf(object *oauthv1.OAuthClient) []string {
 	return secrets
 }
 
-// maxID is the longest name of an object.
+// maxID is the maximum length of an object's name, in bytes.
 const maxID = 253

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzRedirect proves that a response redirects only to a host of the client, for any form of the
-// address.
+// FuzzRedirect proves that a response redirects only to a host of the client, however the redirect
+// URI is written.
 func FuzzRedirect(f *testing.F) {
 	for _, seed := range []string{
 		"https://app.example.com/callback", "https://app.example.com/callback/x?y=z", "https://app.example.com@evil.org/callback", "https://app.example.com.evil.org/callback",
@@ -28,7 +28,7 @@ func FuzzRedirect(f *testing.F) {
 		}
 		first := strings.HasPrefix(to, "https://app.example.com/callback") && strings.HasPrefix(u.Path, "/callback")
 		if !first && !strings.HasPrefix(to, "http://localhost:9000/") && to != "http://localhost:9000" && !strings.HasPrefix(to, "http://localhost:9000?") {
-			// A scheme in capitals is the same scheme.
+			// Schemes are not case-sensitive.
 			if u.Scheme+"://"+u.Host != "https://app.example.com" && u.Scheme+"://"+u.Host != "http://localhost:9000" {
 				t.Errorf("%q is allowed", query)
 			}

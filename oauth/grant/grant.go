@@ -20,8 +20,8 @@ import (
 // Grants reads and writes the grants of users.
 type Grants struct {
 	Authorizations store.Objects[*oauthv1.OAuthClientAuthorization]
-	// Quota limits the grants of each user: service accounts can be clients, and grants can outlive
-	// them.
+	// Quota limits the number of grants of each user: service accounts can be clients, and grants can
+	// outlive them.
 	Quota *store.Quota[*oauthv1.OAuthClientAuthorization]
 }
 
@@ -42,10 +42,10 @@ func (g *Grants) Scopes(ctx context.Context, user *userv1.User, c *client.Client
 	return grant.Scopes, nil
 }
 
-// attempts limits the retries after conflicting updates.
+// attempts limits the number of attempts to update a grant when updates conflict.
 const attempts = 5
 
-// Add records that a user granted further scopes to a client.
+// Add adds scopes to those that a user granted to a client.
 func (g *Grants) Add(ctx context.Context, user *userv1.User, c *client.Client,
 	scopes []string) (err error) {
 	ctx = tenant.Mark{Name: tenant.User(user.Name)}.With(ctx)

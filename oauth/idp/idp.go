@@ -16,14 +16,14 @@ import (
 // check.
 var ErrRefused = errors.New("the identity provider rejects the login")
 
-// Identity is a user as one provider knows them.
+// Identity is a user as one identity provider knows them.
 type Identity struct {
 	// UserName is the unique and permanent name at the provider. It becomes part of the Identity
 	// object's name.
 	UserName string
 	// PreferredUserName is the name for a new User. The default is UserName.
 	PreferredUserName string
-	// Name is the full name, Email the address. Both are optional.
+	// Name is the full name, Email the email address. Both are optional.
 	Name, Email string
 }
 
@@ -53,24 +53,24 @@ type Password interface {
 	AuthenticatePassword(ctx context.Context, user, password string) (*Identity, error)
 }
 
-// Request is a proxy in front of the server that authenticates users.
+// Request is a provider that reads the headers of an authenticating proxy.
 type Request interface {
-	// AuthenticateRequest returns the identity in the headers of a request. It returns ErrRefused
-	// if there are no such headers, or if the client must not set them.
+	// AuthenticateRequest returns the identity in the headers of a request. It returns ErrRefused if
+	// the request has no such headers, or if its client is not allowed to set them.
 	AuthenticateRequest(r *http.Request) (*Identity, error)
-	// LoginURL and ChallengeURL return the proxy's address for browsers and for other clients. They
-	// replace `${url}` with the address of the current request and `${query}` with its query. They
-	// are empty if there is none.
+	// LoginURL and ChallengeURL return the proxy's URL for browsers and for other clients. In the
+	// configured URL, they replace `${url}` with the escaped URL of the current request and `${query}`
+	// with its query. They return "" if no URL is configured.
 	LoginURL(present *url.URL) string
 	ChallengeURL(present *url.URL) string
 }
 
-// Redirect is a server that authenticates users with OAuth.
+// Redirect is a provider that redirects browsers to a server, which authenticates users with OAuth.
 type Redirect interface {
-	// StartURL returns the server's address for the browser. The server redirects it to callback,
-	// with state.
+	// StartURL returns the URL of the server to which the browser is redirected. The server redirects
+	// the browser to callback, with state.
 	StartURL(callback, state string) string
-	// AuthenticateCallback returns the identity of the user who was redirected to callback with a
-	// query.
+	// AuthenticateCallback returns the identity of the user whose browser was redirected to callback
+	// with query.
 	AuthenticateCallback(ctx context.Context, callback string, query url.Values) (*Identity, error)
 }

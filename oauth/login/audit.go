@@ -9,13 +9,13 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp"
 )
 
-// The annotations of audit events about logins by password. They are OpenShift 4's.
+// The annotations of audit events about password logins. OpenShift 4 uses the same ones.
 const (
 	auditUserName = "authentication.openshift.io/username"
 	auditDecision = "authentication.openshift.io/decision"
 )
 
-// note adds the result of a login by password to the audit event of a request.
+// note adds the result of a password login to the audit event of the request.
 func note(r *http.Request, name string, success bool, err error) {
 	decision := "deny"
 	switch {

@@ -17,8 +17,8 @@ func (s *Server) callback(provider Provider) string {
 	return s.PublicURL + callbackPath + url.PathEscape(provider.Name)
 }
 
-// ServeCallback handles a browser that another server redirected. The state must contain the value
-// of the browser's own cookie, so that an address from an attacker cannot log a user in.
+// ServeCallback handles a browser that another server redirected back. The state must contain the
+// value of the browser's own cookie, so that a link from an attacker cannot log a user in.
 func (s *Server) ServeCallback(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, callbackPath)
 	for _, provider := range s.Providers {
@@ -53,7 +53,7 @@ func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, provider Provi
 	http.Redirect(w, r, then, http.StatusFound)
 }
 
-// encodeState encodes the values that the browser must return.
+// encodeState encodes the values that the server must send back with the browser.
 func encodeState(browser, then string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(url.Values{"browser": {browser}, "then": {then}}.Encode()))
 }

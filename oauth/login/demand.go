@@ -6,12 +6,12 @@ import (
 	"net/url"
 )
 
-// CSRFHeader is required in a request to get a challenge. Pages of other sites cannot make a
-// browser send it, so they cannot make the browser prompt for a password and store it.
+// CSRFHeader must be in a request that gets a challenge. Pages of other sites cannot make a browser
+// send it, so they cannot make the browser prompt for a password and store it.
 const CSRFHeader = "X-CSRF-Token"
 
-// Demand responds to an unauthenticated request: with 401 to a program that supports challenges,
-// and with a redirect to a login page to a browser.
+// Demand responds to an unauthenticated request. If challenges is true, it sends a challenge to a
+// program. Otherwise, it redirects a browser to a login page.
 func (s *Server) Demand(w http.ResponseWriter, r *http.Request, challenges bool) {
 	if challenges {
 		s.challenge(w, r)
@@ -20,7 +20,7 @@ func (s *Server) Demand(w http.ResponseWriter, r *http.Request, challenges bool)
 	s.choose(w, r)
 }
 
-// challenge responds to a program. Its texts are instructions for users.
+// challenge responds to a program, usually with 401. Its texts are instructions for users.
 func (s *Server) challenge(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	var elsewhere string
@@ -52,7 +52,7 @@ func (s *Server) challenge(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// public returns the address of a request from the view of external browsers.
+// public returns the URL of a request as external browsers see it.
 func (s *Server) public(r *http.Request) *url.URL {
 	address, err := url.Parse(s.PublicURL + present(r))
 	if err != nil {
@@ -64,7 +64,8 @@ func (s *Server) public(r *http.Request) *url.URL {
 // choice is a provider on the page of providers.
 type choice struct{ Name, URL string }
 
-// choose redirects a browser to the only provider with a login page, or shows all of them.
+// choose redirects a browser to the only provider with a login page, or shows the page of
+// providers.
 func (s *Server) choose(w http.ResponseWriter, r *http.Request) {
 	var choices []choice
 	for _, provider := range s.Providers {
@@ -82,7 +83,7 @@ func (s *Server) choose(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// entrance returns the address at which the login with a provider begins.
+// entrance returns the URL at which the login with a provider begins.
 func (s *Server) entrance(r *http.Request, provider Provider) string {
 	if provider.Request != nil {
 		return provider.Request.LoginURL(s.public(r))
@@ -90,7 +91,8 @@ func (s *Server) entrance(r *http.Request, provider Provider) string {
 	return s.formPath(provider) + "?" + url.Values{"then": {present(r)}}.Encode()
 }
 
-// formPath is the path of a provider's form: /login, or, where there are several, /login/<name>.
+// formPath returns the path of a provider's form: /login, or /login/<name> if several providers
+// have forms.
 func (s *Server) formPath(of Provider) string {
 	forms := 0
 	for _, provider := range s.Providers {

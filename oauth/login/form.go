@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/session"
 )
 
-// Form is the data of the login page, the same as in OpenShift 3's templates.
+// Form is the data of the login page. Its fields are those of OpenShift 3's templates.
 type Form struct {
 	ProviderName     string
 	Action           string
@@ -26,10 +26,10 @@ type Form struct {
 	Values           Fields
 }
 
-// Fields are the fields of the form: their names or their values.
+// Fields are the fields of the form, with either their names or their values.
 type Fields struct{ Then, CSRF, Username, Password string }
 
-// message returns the message for a code in the address.
+// message returns the message for an error code in the query.
 func message(code string) string {
 	switch code {
 	case "":
@@ -54,7 +54,7 @@ func message(code string) string {
 	return "An authentication error occurred."
 }
 
-// codeOf returns the code of a login error.
+// codeOf returns the error code of a login error.
 func codeOf(err error) string {
 	switch {
 	case errors.Is(err, idp.ErrRefused):
@@ -71,16 +71,17 @@ func codeOf(err error) string {
 	return "authentication_error"
 }
 
-// Proven reports whether an error of Authenticate is about a user with correct credentials who
-// cannot log in for another reason.
+// Proven reports whether an error that Authenticate returned is for a user with correct credentials
+// who cannot log in for another reason.
 func Proven(err error) bool {
 	return errors.Is(err, mapping.ErrClaim) || errors.Is(err, mapping.ErrLookup) || apierrors.IsInvalid(err)
 }
 
-// Explain returns the message for an error of Authenticate. Users and clients see it.
+// Explain returns the message to show for an error that Authenticate returned. It contains no
+// internal details.
 func Explain(err error) string { return message(codeOf(err)) }
 
-// find returns the provider of a path /login or /login/<name>.
+// find returns the provider whose form has the path. For /login, this is the first one.
 func (s *Server) find(path string) (Provider, bool) {
 	name := strings.TrimPrefix(strings.TrimPrefix(path, "/login"), "/")
 	for _, provider := range s.Providers {
@@ -124,7 +125,8 @@ func (s *Server) showForm(w http.ResponseWriter, r *http.Request, provider Provi
 	s.Pages.Show(w, http.StatusOK, page.Login, form)
 }
 
-// takeForm logs a user in and redirects the browser to its target, or back to the form.
+// takeForm handles the form of a password login. It redirects the browser to the target of the
+// login, or back to the form if the login fails.
 func (s *Server) takeForm(w http.ResponseWriter, r *http.Request, provider Provider) {
 	then, name := Local(r.PostFormValue("then"), "/"), r.PostFormValue("username")
 	showAgain := func(reason string) {
@@ -165,20 +167,20 @@ func (s *Server) takeForm(w http.ResponseWriter, r *http.Request, provider Provi
 	http.Redirect(w, r, then, http.StatusFound)
 }
 
-// maxShown limits the user name that the form repeats.
+// maxShown limits the user name that the form repeats and that audit events contain, in bytes.
 const maxShown = 256
 
 func (s *Server) showProviders(w http.ResponseWriter, choices []choice) {
 	s.Pages.Show(w, http.StatusOK, page.Providers, struct{ Providers []choice }{choices})
 }
 
-// fail shows an error.
+// fail reports an error, if there is one, and shows the message for a code.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, code string, err error) {
 	s.report(err)
 	s.Pages.Fail(w, r, status, page.Problem{Error: message(code), ErrorCode: code})
 }
 
-// report sends errors other than usual refusals to the administrator.
+// report reports an error to the administrator, unless the provider rejected the login.
 func (s *Server) report(err error) {
 	if err != nil && !errors.Is(err, idp.ErrRefused) {
 		s.Report(err)

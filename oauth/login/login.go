@@ -1,5 +1,5 @@
 // Package login authenticates users of the OAuth server: by headers of a proxy, a password in the
-// request, a session, or a login page of this server or of another one.
+// request, a session, or a login page of this server or another server.
 //
 // Source: OpenShift 3.9 Architecture, 4.1.4.4 to 4.1.4.6.
 package login
@@ -25,9 +25,9 @@ import (
 
 // Provider is a configured identity provider. Exactly one of Password, Request and Redirect is set.
 type Provider struct {
-	// Name is the prefix of the names of its identities.
+	// Name is the provider's name, with which the names of its Identities begin.
 	Name string
-	// Challenge enables the provider for WWW-Authenticate, Login for login pages.
+	// Challenge enables the provider for WWW-Authenticate challenges, Login for login pages.
 	Challenge, Login bool
 	// Mapping is the method that maps its identities to users.
 	Mapping mapping.Method
@@ -48,19 +48,21 @@ type Server struct {
 	PublicURL string
 	// AlwaysChoose shows the page of providers even if there is only one.
 	AlwaysChoose bool
-	// Metrics counts logins by password.
+	// Metrics counts password logins.
 	Metrics *Metrics
-	// Throttle slows down who guesses passwords.
+	// Throttle slows down clients that guess passwords.
 	Throttle *throttle.Throttle
-	// Report takes errors that are the administrator's affair and not the person's.
+	// Report is called with errors that the administrator must resolve.
 	Report func(error)
 }
 
-// maxPassword limits passwords in bytes.
+// maxPassword limits the length of a password in bytes.
 const maxPassword = 4096
 
-// Authenticate returns the user of a request, or nil. A password in the request takes precedence
-// over a session. Errors come from package mapping, or from a provider that could not check.
+// Authenticate returns the user of a request, or nil if the request is not authenticated. A
+// password in the request takes precedence over a session. The error is one of package mapping,
+// throttle.ErrThrottled, idp.ErrRefused, or that of a provider that could not check the
+// credentials.
 func (s *Server) Authenticate(r *http.Request) (*userv1.User, error) {
 	user, err := s.AuthenticateProgram(r)
 	if _, _, hasPassword := r.BasicAuth(); user != nil || err != nil || hasPassword {
@@ -69,8 +71,8 @@ func (s *Server) Authenticate(r *http.Request) (*userv1.User, error) {
 	return s.fromSession(r)
 }
 
-// AuthenticateProgram is Authenticate without sessions. A link of another site makes a browser send
-// its session, but no password.
+// AuthenticateProgram is Authenticate without sessions. A link on another site makes a browser send
+// its session, but not a password.
 func (s *Server) AuthenticateProgram(r *http.Request) (*userv1.User, error) {
 	for _, provider := range s.Providers {
 		if provider.Request == nil {
@@ -90,7 +92,7 @@ func (s *Server) AuthenticateProgram(r *http.Request) (*userv1.User, error) {
 	return nil, nil
 }
 
-// basic tries each provider that supports challenges.
+// basic checks the password with each provider that supports challenges, until one accepts it.
 func (s *Server) basic(r *http.Request, name, password string) (user *userv1.User, err error) {
 	end, err := s.Throttle.Try(name, clientaddr.Network(r.RemoteAddr))
 	if err != nil {
@@ -138,7 +140,7 @@ func (s *Server) check(ctx context.Context, provider Provider,
 	return user, nil
 }
 
-// Local returns then if it is an address of this server that is safe for a redirect, and fallback
+// Local returns then if it is a path of this server that is safe for a redirect, and fallback
 // otherwise.
 func Local(then, fallback string) string {
 	bad := func(c rune) bool { return c < ' ' || c == '\\' || c == 0x7f }
@@ -151,7 +153,7 @@ func Local(then, fallback string) string {
 	return then
 }
 
-// present returns the address of a request on this server, including the values of a form.
+// present returns the path and query of a request. The query includes the values of a form.
 func present(r *http.Request) string {
 	if err := r.ParseForm(); err != nil {
 		return r.URL.EscapedPath()

@@ -8,15 +8,15 @@ import (
 	"github.com/slipway-platform/slipway/oauth/session"
 )
 
-// LogoutPath is where a form ends the sessions of its user.
+// LogoutPath is the path at which a form ends all sessions of its user.
 const LogoutPath = "/logout"
 
 // confirmation is the data of the logout page.
 type confirmation struct{ Action, Then, CSRF, User, Error string }
 
-// ServeLogout ends all sessions of the user if the form of this server asks for it, and sends the
-// browser to the page of this server that the request names. A link shows the form: a link on
-// another site must not end a session.
+// ServeLogout ends all sessions of the user if the server's own form requests it, and redirects the
+// browser to the page that the request names. A GET request only shows the form, so that a link on
+// another site cannot end a session.
 func (s *Server) ServeLogout(w http.ResponseWriter, r *http.Request) {
 	then := Local(r.FormValue("then"), "/oauth/token/request")
 	user, ok := s.Sessions.User(r)

@@ -18,8 +18,8 @@ func (s *Server) startSession(w http.ResponseWriter, user *userv1.User) error {
 	return s.Sessions.Start(w, session.User{Name: user.Name, UID: string(user.UID), Generation: user.Annotations[session.Generation]})
 }
 
-// fromSession returns the user of the browser's session, or nil if it is invalid. It reads the user
-// from the store, because another API server might have ended the session.
+// fromSession returns the user of the browser's session, or nil if there is no valid session. It
+// reads the user from the store, because another API server might have ended the session.
 func (s *Server) fromSession(r *http.Request) (*userv1.User, error) {
 	of, ok := s.Sessions.User(r)
 	if !ok {
@@ -42,7 +42,7 @@ func current(of session.User, user *userv1.User) bool {
 	return string(user.UID) == of.UID && user.Annotations[session.Generation] == of.Generation
 }
 
-// maxAttempts limits the retries after conflicting updates.
+// maxAttempts limits the number of attempts to update a user when updates conflict.
 const maxAttempts = 5
 
 // endSessions ends the session of a request, and all other sessions of its user, on the server.
@@ -55,13 +55,14 @@ func (s *Server) endSessions(r *http.Request) error {
 	return s.changeGeneration(r.Context(), of.Name, func(user *userv1.User) bool { return current(of, user) })
 }
 
-// EndSessionsOf ends all sessions of a user on the server. A later user of the same name keeps
-// theirs.
+// EndSessionsOf ends all sessions of a user on the server. It does not affect a later user of the
+// same name.
 func (s *Server) EndSessionsOf(ctx context.Context, name, uid string) error {
 	return s.changeGeneration(ctx, name, func(user *userv1.User) bool { return string(user.UID) == uid })
 }
 
-// changeGeneration changes the generation of a user for whom applies returns true.
+// changeGeneration changes the session generation of a user, if the user exists and applies returns
+// true.
 func (s *Server) changeGeneration(ctx context.Context, name string, applies func(*userv1.User) bool) error {
 	var err error
 	for range maxAttempts {

@@ -1,9 +1,9 @@
-// Package mapping finds the User of an identity, and creates both at the first login, with one of
+// Package mapping finds the User of an identity. At the first login, it creates both with one of
 // the four mapping methods.
 //
-// An Identity belongs to exactly one User, which it names with its UID. A User lists its
-// Identities. Both must agree, so that a recreated user is a different one. Source: OpenShift 3.9
-// Architecture, 4.8.1 (users, identities and mappings).
+// An Identity belongs to exactly one User and contains its UID. A User lists its Identities. Both
+// must agree, so that a recreated user is a different one. Source: OpenShift 3.9 Architecture,
+// 4.8.1 (users, identities and mappings).
 package mapping
 
 import (
@@ -23,16 +23,17 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
-// Method defines the first login of an identity.
+// Method defines how the first login of an identity finds or creates its user.
 type Method string
 
 // The mapping methods of OpenShift 3.
 const (
-	// Claim creates a user with the preferred name. It fails if another identity has that user.
+	// Claim creates a user with the preferred name. It fails if that user belongs to another identity.
 	Claim Method = "claim"
-	// Lookup creates nothing: an administrator maps identities.
+	// Lookup creates nothing: an administrator must map the identity.
 	Lookup Method = "lookup"
-	// Generate creates a user with the preferred name, or adds a number if another identity has it.
+	// Generate creates a user with the preferred name, followed by a number if the name belongs to
+	// another identity.
 	Generate Method = "generate"
 	// Add creates a user with the preferred name, or adds the identity to the existing user.
 	Add Method = "add"
@@ -45,7 +46,7 @@ func Methods() []Method { return []Method{Claim, Lookup, Generate, Add} }
 var (
 	// ErrLookup means that the identity is not mapped.
 	ErrLookup = errors.New("the identity is mapped to no user")
-	// ErrClaim means that another identity has the user.
+	// ErrClaim means that the user belongs to another identity.
 	ErrClaim = errors.New("the user name belongs to another identity")
 )
 
@@ -55,7 +56,7 @@ type Mapper struct {
 	Identities store.Objects[*userv1.Identity]
 }
 
-// attempts limits the retries after conflicting updates.
+// attempts limits the number of attempts when updates conflict.
 const attempts = 5
 
 // User returns the user of an authenticated identity.
@@ -96,7 +97,7 @@ func (m *Mapper) try(ctx context.Context, provider string, method Method,
 	return user, nil
 }
 
-// userOf returns the user of an existing identity if both name each other.
+// userOf returns the user of an existing identity if the identity and the user refer to each other.
 func (m *Mapper) userOf(ctx context.Context, identity *userv1.Identity) (*userv1.User, error) {
 	if identity.User.Name == "" {
 		return nil, ErrLookup
@@ -113,7 +114,7 @@ func (m *Mapper) userOf(ctx context.Context, identity *userv1.Identity) (*userv1
 	return user, nil
 }
 
-// maxGenerated limits the numbers that Generate tries.
+// maxGenerated is the highest number that Generate appends to a name.
 const maxGenerated = 1000
 
 // assign finds or creates the user of a new identity, and adds the identity to its list. The caller
@@ -146,11 +147,11 @@ func (m *Mapper) assign(ctx context.Context, method Method, identity string,
 	return nil, ErrClaim
 }
 
-// encoded is the prefix of encoded user names, which an object's name cannot contain.
+// encoded is the prefix of an encoded user name. No user name that is not encoded begins with it.
 const encoded = "b64:"
 
-// IdentityName returns the name of the Identity object. It encodes a user name in base64 if it
-// contains characters that are invalid or ambiguous there.
+// IdentityName returns the name of an Identity object. It encodes the user name in base64 if it
+// contains characters that are invalid or ambiguous in the object's name.
 func IdentityName(provider, user string) string {
 	if strings.ContainsAny(user, "/:%") || user == "." || user == ".." {
 		user = encoded + base64.RawURLEncoding.EncodeToString([]byte(user))

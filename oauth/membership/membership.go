@@ -21,7 +21,8 @@ type Groups struct {
 	informer cache.SharedIndexInformer
 }
 
-// New returns an empty cache, which Run fills. find returns the store of groups when it exists.
+// New returns an empty cache, which Run fills. find returns the store of groups, or false until it
+// exists.
 func New(find func() (*registry.Store, bool)) (*Groups, error) {
 	source := apiserver.StoreListerWatcher{Find: func() (*registry.Store, error) {
 		if store, ok := find(); ok {
@@ -37,10 +38,10 @@ func New(find func() (*registry.Store, bool)) (*Groups, error) {
 	return &Groups{informer}, nil
 }
 
-// Run runs the informer until ctx ends.
+// Run runs the informer until ctx is done.
 func (g *Groups) Run(ctx context.Context) { g.informer.RunWithContext(ctx) }
 
-// WaitReady waits until the cache is complete.
+// WaitReady waits until the cache is synced.
 func (g *Groups) WaitReady(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), g.informer.HasSynced) {
 		return errors.New("read groups: stopped before the cache was filled")
@@ -48,11 +49,11 @@ func (g *Groups) WaitReady(ctx context.Context) error {
 	return nil
 }
 
-// Of returns the groups of a user.
+// Of returns the names of a user's groups.
 func (g *Groups) Of(user string) []string {
 	groups, err := g.informer.GetIndexer().ByIndex(byUser, user)
 	if err != nil {
-		return nil // There is no other index.
+		return nil // cannot happen: the index exists
 	}
 	names := make([]string, 0, len(groups)+1)
 	for _, object := range groups {

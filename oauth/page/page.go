@@ -1,6 +1,6 @@
-// Package page shows the pages of the OAuth server: login, selection of a provider, grant, token
-// and error. They need no scripts and fit small screens. Templates (oauthConfig.templates) can
-// replace three of them. They get the same fields as in OpenShift 3.
+// Package page renders the pages of the OAuth server: login, selection of a provider, grant, token,
+// logout and error. They need no scripts and fit small screens. Templates (oauthConfig.templates)
+// can replace three of them. A template gets the same fields as in OpenShift 3.
 package page
 
 import (
@@ -28,10 +28,10 @@ const (
 //go:embed *.html
 var files embed.FS
 
-// Templates names files that replace pages. All are optional.
+// Templates contains the paths of files that replace pages. All are optional.
 type Templates struct{ Login, Providers, Error string }
 
-// Pages shows pages.
+// Pages renders pages.
 type Pages struct{ pages map[string]*template.Template }
 
 // New parses the templates. It fails if a file cannot be read or parsed.
@@ -59,7 +59,8 @@ func New(custom Templates) (*Pages, error) {
 	return p, nil
 }
 
-// Source returns the text of a page that templates can replace, as a single file to customize.
+// Source returns the source of a page as a single template file, which an administrator can
+// customize.
 func Source(name string) (string, error) {
 	layout, err := files.ReadFile("layout.html")
 	if err != nil {
@@ -88,7 +89,8 @@ func (p *Pages) Show(w http.ResponseWriter, status int, name string, data any) {
 	_, _ = w.Write(content.Bytes())
 }
 
-// Harden sets the headers of every response: no caching, no framing, no sniffing, no referrer.
+// Harden sets security headers on a response: no caching, no framing, no content sniffing, no
+// referrer.
 func Harden(header http.Header) {
 	header.Set("Cache-Control", "no-cache, no-store, max-age=0, must-revalidate")
 	header.Set("Expires", "Fri, 01 Jan 1990 00:00:00 GMT")
@@ -111,7 +113,7 @@ type Problem struct {
 	Error, ErrorCode string
 }
 
-// Fail sends an error as a page to a browser, and as plain text to another client.
+// Fail sends an error: as a page to a browser, and as plain text to any other client.
 func (p *Pages) Fail(w http.ResponseWriter, r *http.Request, status int, problem Problem) {
 	if WantsPage(r) {
 		p.Show(w, status, Error, problem)

@@ -22,18 +22,19 @@ import (
 // Config is the configuration of an identity provider.
 type Config struct {
 	legacyv1.IdentityProvider
-	// Settings is its block `provider`: a pointer to a type of legacyconfig/v1, or an *OpenID.
+	// Settings is the block `provider` of the configuration: a pointer to a type of legacyconfig/v1,
+	// or an *OpenID.
 	Settings any
 }
 
 // OpenID is the block of an OpenID Connect provider.
 type OpenID struct {
 	legacyv1.OpenIDIdentityProvider
-	// Issuer is the identifier of the server in its ID tokens; see openid.Keys.
+	// Issuer is the server's identifier in its ID tokens; see openid.Keys.
 	Issuer string
 }
 
-// New creates the identity provider of a configuration.
+// New creates the identity provider that a configuration describes.
 func New(c Config) (login.Provider, error) {
 	provider := login.Provider{
 		Name: c.Name, Challenge: c.UseAsChallenger, Login: c.UseAsLogin, Mapping: mapping.Method(c.MappingMethod),

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/remote"
 )
 
-// newRedirect creates a provider to which browsers are redirected.
+// newRedirect creates a provider that redirects browsers to another server.
 func newRedirect(settings any) (*external.Provider, error) {
 	switch s := settings.(type) {
 	case *legacyv1.GitHubIdentityProvider:
@@ -47,7 +47,7 @@ func newRedirect(settings any) (*external.Provider, error) {
 	return nil, fmt.Errorf("%T is not an identity provider", settings)
 }
 
-// connect returns the client and the client secret for a provider.
+// connect returns the HTTP client and the client secret of a provider.
 func connect(ca string, source legacyv1.StringSource) (*http.Client, string, error) {
 	secret, err := stringsource.Read(source)
 	if err != nil {

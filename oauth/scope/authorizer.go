@@ -10,8 +10,9 @@ import (
 	rbac "k8s.io/component-helpers/auth/rbac/validation"
 )
 
-// Authorizer denies requests that the scopes of their token do not allow, and has no opinion on
-// others: the next authorizers check the user's rights. A user without scopes is not limited.
+// Authorizer denies requests that the scopes of their token do not allow. On other requests it has
+// no opinion: the next authorizers check the user's permissions. It does not limit a user without
+// scopes.
 type Authorizer struct {
 	// ClusterRole returns the rules of a cluster role. It fails if the role does not exist.
 	ClusterRole func(ctx context.Context, name string) ([]rbacv1.PolicyRule, error)
@@ -50,7 +51,7 @@ func (a *Authorizer) Authorize(ctx context.Context,
 	return authorizer.DecisionDeny, reason, nil
 }
 
-// ConditionsAwareAuthorize is Authorize. Scopes have no conditions.
+// ConditionsAwareAuthorize returns the result of Authorize. Scopes have no conditions.
 func (a *Authorizer) ConditionsAwareAuthorize(ctx context.Context,
 	request authorizer.Attributes) authorizer.ConditionsAwareDecision {
 	return authorizer.ConditionsAwareDecisionFromParts(a.Authorize(ctx, request))

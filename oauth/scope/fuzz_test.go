@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzScopes proves that a scope is read as it is written, and that no unknown one counts.
+// FuzzScopes proves that a parsed scope has the same text, and that unknown scopes are rejected and
+// grant nothing.
 func FuzzScopes(f *testing.F) {
 	for _, seed := range []string{
 		"user:full", "user:info user:check-access", "role:edit:shop", "role:system:image-puller:*:!", "role::x", "role:a:b:!:!", "role:a/b:c", "user:", "role:edit:", "role:!:x:!",
@@ -22,7 +23,7 @@ func FuzzScopes(f *testing.F) {
 				t.Errorf("%q: %v, as a role %v", text, Validate(text), err)
 			}
 			if some, all := Namespaces([]string{text}); (len(some) > 0 || all) && Validate(text) != nil {
-				t.Errorf("%q is no scope and gives %v, %v", text, some, all)
+				t.Errorf("%q is not a scope but grants %v, %v", text, some, all)
 			}
 		}
 	})

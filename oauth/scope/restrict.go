@@ -7,8 +7,8 @@ import (
 	oauthv1 "github.com/openshift/api/oauth/v1"
 )
 
-// Permit rejects scopes that a client must not request: each must be valid and satisfy one of the
-// restrictions, if there are any.
+// Permit returns an error unless each scope is valid and satisfies at least one of the
+// restrictions. Without restrictions, every valid scope is allowed.
 func Permit(restrictions []oauthv1.ScopeRestriction, scopes []string) error {
 	for _, text := range scopes {
 		if err := Validate(text); err != nil {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// The API groups of OpenShift's resources. Each is also served under the legacy name, the empty
-// group.
+// The API groups of the resources in scopes. OpenShift's resources are also served in the legacy
+// group, which is empty.
 const (
 	legacyGroup        = ""
 	userGroup          = "user.openshift.io"
@@ -45,7 +45,7 @@ func userRules(text string) (rules []rbacv1.PolicyRule, supported bool) {
 	return nil, false
 }
 
-// discovery returns the rules that every token has: clients need to discover the API.
+// discovery returns the rules that apply to every token, because clients need to discover the API.
 func discovery() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{
 		"/version", "/version/", "/api", "/api/*", "/apis", "/apis/*", "/oapi", "/oapi/*", "/openapi", "/openapi/*",
@@ -53,23 +53,23 @@ func discovery() []rbacv1.PolicyRule {
 	}}}
 }
 
-// escalating returns the resources with which a role's holder can gain more rights: credentials,
-// roles and bindings.
+// escalating returns the resources through which the holder of a role can gain more permissions:
+// credentials, roles and bindings.
 func escalating() map[string][]string {
 	credentials := []string{"oauthauthorizetokens", "oauthaccesstokens", "oauthclients", "oauthclientauthorizations"}
-	rights := []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}
+	policies := []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}
 	return map[string][]string{
-		legacyGroup:        slices.Concat([]string{"secrets", "serviceaccounts/token", "imagestreams/secrets"}, credentials, rights),
+		legacyGroup:        slices.Concat([]string{"secrets", "serviceaccounts/token", "imagestreams/secrets"}, credentials, policies),
 		imageGroup:         {"imagestreams/secrets"},
 		oauthGroup:         credentials,
-		authorizationGroup: rights,
-		rbacGroup:          rights,
+		authorizationGroup: policies,
+		rbacGroup:          policies,
 	}
 }
 
-// escalates reports whether a request accesses an escalating resource. It checks the request and
-// not the role's rules, because a rule for all resources (`*`) includes them. Verbs of constrained
-// impersonation are impersonate:MODE and impersonate-on:MODE:VERB.
+// escalates reports whether a request impersonates a user or accesses an escalating resource. It
+// checks the request and not the role's rules, because a rule for all resources (`*`) includes
+// them. Verbs of constrained impersonation are impersonate:MODE and impersonate-on:MODE:VERB.
 func escalates(request authorizer.Attributes) bool {
 	if !request.IsResourceRequest() {
 		return false

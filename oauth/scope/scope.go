@@ -1,5 +1,5 @@
-// Package scope evaluates the scopes of tokens. A scope limits a token: a request must be allowed
-// by one of the token's scopes and by the user's own rights. The package has no state.
+// Package scope evaluates the scopes of tokens. Scopes limit a token: a request must be allowed
+// both by one of the token's scopes and by the user's own permissions. The package has no state.
 //
 // Source: OpenShift 3.11 Cluster Administration, chapter 13 (Scoped Tokens); 3.9 Architecture,
 // 4.1.4.5 for the scopes that the metadata document names.
@@ -23,11 +23,12 @@ const (
 	Full = "user:full"
 	// Info allows reading the user: name and groups.
 	Info = "user:info"
-	// CheckAccess allows reviews of the user's own rights.
+	// CheckAccess allows reviews of the user's own permissions.
 	CheckAccess = "user:check-access"
 	// ListProjects allows listing and watching all projects of the user.
 	ListProjects = "user:list-projects"
-	// ListScopedProjects allows the same only for the namespaces of the token's other scopes.
+	// ListScopedProjects allows listing and watching only the projects that the token's other scopes
+	// name.
 	ListScopedProjects = "user:list-scoped-projects"
 )
 
@@ -37,7 +38,7 @@ const rolePrefix = "role:"
 // AllNamespaces is the namespace of a role scope that applies everywhere.
 const AllNamespaces = "*"
 
-// Supported returns the scopes in the metadata document, in its order.
+// Supported returns the user scopes, in the order of the metadata document.
 func Supported() []string {
 	return []string{Full, Info, CheckAccess, ListScopedProjects, ListProjects}
 }
@@ -48,7 +49,8 @@ type Role struct {
 	Name string
 	// Namespace is the namespace of the role, or AllNamespaces.
 	Namespace string
-	// Escalating also allows the role's rights on secrets, tokens, roles and bindings.
+	// Escalating means that the scope includes the role's permissions for secrets, tokens, roles and
+	// bindings.
 	Escalating bool
 }
 
@@ -98,8 +100,8 @@ func Validate(text string) error {
 // request together. A code or token with all three stays a small object.
 const MaxParameter = 4 << 10
 
-// Split returns the scopes in a request parameter: separated by spaces, without duplicates, in
-// their order.
+// Split returns the scopes in a request parameter, which separates them with spaces. It keeps their
+// order and drops duplicates.
 func Split(parameter string) []string {
 	var scopes []string
 	for _, text := range strings.Fields(parameter) {
@@ -121,8 +123,8 @@ func Covers(granted, required []string) bool {
 	return true
 }
 
-// Namespaces returns the namespaces whose projects a token with these scopes can see. all means
-// every namespace.
+// Namespaces returns the namespaces whose projects a token with these scopes can see. If all is
+// true, the token can see every namespace.
 func Namespaces(scopes []string) (some []string, all bool) {
 	for _, text := range scopes {
 		if text == Full || text == ListProjects {

@@ -8,11 +8,11 @@ import (
 )
 
 // Box encrypts and signs values for cookies. A value that was sealed under one name cannot be
-// opened under another one.
+// opened under another name.
 type Box struct{ codecs []securecookie.Codec }
 
-// NewBox returns a box with secrets. The first secret encrypts, all decrypt. Values do not expire:
-// a value that must expire contains its time.
+// NewBox returns a box with secrets. The first secret encrypts; each of them can decrypt. Sealed
+// values do not expire: a value that must expire has to contain its expiry time.
 func NewBox(secrets []Secret) (*Box, error) {
 	codecs, err := newCodecs(0, secrets)
 	if err != nil {
@@ -21,7 +21,7 @@ func NewBox(secrets []Secret) (*Box, error) {
 	return &Box{codecs}, nil
 }
 
-// Seal returns a value, encoded as JSON, for the cookie of a name.
+// Seal returns the encrypted and signed JSON of a value for the cookie name.
 func (b *Box) Seal(name string, value any) (string, error) {
 	text, err := securecookie.EncodeMulti(name, value, b.codecs...)
 	if err != nil {
@@ -30,7 +30,7 @@ func (b *Box) Seal(name string, value any) (string, error) {
 	return text, nil
 }
 
-// Open reads the value of the cookie of a name.
+// Open decrypts the value of the cookie name into into.
 func (b *Box) Open(name, text string, into any) error {
 	if err := securecookie.DecodeMulti(name, text, into, b.codecs...); err != nil {
 		return fmt.Errorf("decrypt cookie %q: %w", name, err)
@@ -38,7 +38,7 @@ func (b *Box) Open(name, text string, into any) error {
 	return nil
 }
 
-// newCodecs returns a codec for each secret. A maxAge of 0 is without limit.
+// newCodecs returns a codec for each secret. A maxAge of 0 means no limit.
 func newCodecs(maxAge time.Duration, secrets []Secret) (codecs []securecookie.Codec, err error) {
 	if len(secrets) == 0 {
 		return nil, fmt.Errorf("create sessions: no secret is configured")

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// FuzzCookie proves that a cookie that the server did not make identifies no user.
+// FuzzCookie proves that a cookie that the server did not create identifies no user.
 func FuzzCookie(f *testing.F) {
 	sessions, err := New("ssn", time.Hour, []Secret{{Authentication: strings.Repeat("a", 32), Encryption: strings.Repeat("b", 32)}})
 	if err != nil {
@@ -22,7 +22,7 @@ func FuzzCookie(f *testing.F) {
 			t.Errorf("%q is a session of %+v", value, user)
 		}
 		if CheckCSRF(r, "") {
-			t.Errorf("%q answers for an empty form", value)
+			t.Errorf("an empty form value matches the cookie %q", value)
 		}
 	})
 }

@@ -37,7 +37,7 @@ func ReadSecrets(path string) ([]Secret, error) {
 	}
 	var file legacyv1.SessionSecrets
 	if err := yaml.UnmarshalStrict(content, &file); err != nil {
-		// the cause would show a secret
+		// The cause would contain a secret.
 		return nil, fmt.Errorf("read session secrets %q: it is not a SessionSecrets object", path)
 	}
 	if len(file.Secrets) == 0 {
@@ -53,7 +53,8 @@ func ReadSecrets(path string) ([]Secret, error) {
 	return secrets, nil
 }
 
-// EnsureSecrets reads a file of secrets. It creates a missing file.
+// EnsureSecrets reads a file of secrets. If the file is missing, EnsureSecrets creates it with
+// random secrets.
 func EnsureSecrets(path string) ([]Secret, error) {
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		return ReadSecrets(path)
@@ -71,7 +72,7 @@ func EnsureSecrets(path string) ([]Secret, error) {
 	return ReadSecrets(path)
 }
 
-// random returns n random bytes in hexadecimal.
+// random returns n random bytes in hexadecimal, which are 2n characters.
 func random(n int) string {
 	bytes := make([]byte, n)
 	_, _ = rand.Read(bytes) // never fails: the runtime ends the process instead

@@ -1,10 +1,10 @@
-// Package session stores in the browser who has logged in, for the few minutes in which the user
-// requests tokens.
+// Package session stores in the browser which user is logged in, for the few minutes in which the
+// user requests tokens.
 //
 // The encrypted and signed cookie contains the whole session. Therefore, a session survives
-// restarts, works with every API server, and cannot be fixed by an attacker, because there is no
-// session ID. A change of the user's Generation, which is stored with the User, ends sessions on
-// the server.
+// restarts and works with every API server. Session fixation is impossible, because there is no
+// session ID. A change of the session generation, which is stored in the User object, ends sessions
+// on the server.
 package session
 
 import (
@@ -24,13 +24,13 @@ import (
 type User struct {
 	// Name and UID are those of the User object. A recreated user has another UID.
 	Name, UID string
-	// Generation is the User's generation at the login. A logout changes it, which ends all earlier
-	// sessions.
+	// Generation is the user's session generation at login. A logout changes that of the user, which
+	// ends all earlier sessions.
 	Generation string `json:",omitempty"`
 }
 
-// Generation is the annotation of a User with its generation of sessions, those of the login pages
-// and of the web console. It is missing until the first logout.
+// Generation is the annotation of a User that contains the generation of its sessions, both of the
+// login pages and of the web console. The annotation is missing until the first logout.
 const Generation = "oauth.slipway.io/session-generation"
 
 // hostPrefix is a prefix of cookie names. Browsers accept such cookies only from this host, over
@@ -46,7 +46,7 @@ type Sessions struct {
 	codecs []securecookie.Codec
 }
 
-// New returns sessions with secrets. The first secret encrypts, all decrypt.
+// New returns sessions with secrets. The first secret encrypts; each of them can decrypt.
 func New(name string, maxAge time.Duration, secrets []Secret) (*Sessions, error) {
 	codecs, err := newCodecs(maxAge, secrets)
 	if err != nil {
@@ -66,8 +66,8 @@ func (s *Sessions) Start(w http.ResponseWriter, user User) error {
 	return nil
 }
 
-// Clear removes the session from the browser. The cookie of the old session is valid until the
-// Generation of its user changes.
+// Clear removes the session from the browser. The cookie of the old session stays valid until the
+// user's generation changes.
 func (s *Sessions) Clear(w http.ResponseWriter) error { return s.Start(w, User{}) }
 
 // User returns the user of a request's session. ok is false if there is no valid session.
@@ -80,8 +80,8 @@ func (s *Sessions) User(r *http.Request) (user User, ok bool) {
 }
 
 // cookie returns a cookie that scripts and other sites can neither read nor set. Browsers send it
-// when they follow a link from another site, as clients require, but not with a form, frame or
-// script of another site.
+// when they follow a link from another site, which OAuth clients require, but not with a form,
+// frame or script of another site.
 func cookie(name, value string) *http.Cookie {
 	return &http.Cookie{Name: name, Value: value, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 }
@@ -89,7 +89,7 @@ func cookie(name, value string) *http.Cookie {
 // csrfCookie contains a random value that forms must repeat. Pages of other sites cannot read it.
 const csrfCookie = hostPrefix + "csrf"
 
-// csrfBytes is the entropy of the value.
+// csrfBytes is the length of the random value, in bytes.
 const csrfBytes = 32
 
 // CSRF returns the value for the forms of a page. It sets the cookie if it is missing.
@@ -110,12 +110,13 @@ func CheckCSRF(r *http.Request, value string) bool {
 	return err == nil && cookie.Value != "" && subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(value)) == 1
 }
 
-// State returns the `state` of an OAuth flow that begins in the browser of the request, and sets
-// the cookie it is derived from if the browser has none. The value doesn't disclose the one for
-// forms.
+// State returns the `state` parameter for an OAuth flow that starts in the browser of the request.
+// It is derived from the CSRF cookie, which State sets if it is missing. It does not disclose the
+// value for forms.
 func State(w http.ResponseWriter, r *http.Request) string { return stateOf(CSRF(w, r)) }
 
-// CheckState reports whether a `state` belongs to a flow that began in the browser of the request.
+// CheckState reports whether a `state` parameter belongs to a flow that started in the browser of
+// the request.
 func CheckState(r *http.Request, state string) bool {
 	cookie, err := r.Cookie(csrfCookie)
 	return err == nil && cookie.Value != "" && subtle.ConstantTimeCompare([]byte(stateOf(cookie.Value)), []byte(state)) == 1

@@ -23,7 +23,7 @@ func sessions(t *testing.T, maxAge time.Duration, secrets ...Secret) *Sessions {
 	return s
 }
 
-// carry returns a request of a browser with the cookies of a response.
+// carry returns a request that sends the cookies of a response.
 func carry(answer *httptest.ResponseRecorder) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	for _, cookie := range answer.Result().Cookies() {
@@ -64,7 +64,7 @@ func TestSessionsAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, ok := old.User(carry(recorder)); ok {
-		t.Errorf("after it was cleared the session is of %+v", got)
+		t.Errorf("a cleared session identifies %+v", got)
 	}
 }
 

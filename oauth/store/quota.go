@@ -13,15 +13,16 @@ import (
 )
 
 const (
-	// maxPerUser is the maximum number of objects of a resource that a user leaves in the store.
+	// maxPerUser is the maximum number of objects of a resource that a user can have in the store.
 	maxPerUser = 1000
-	// countInterval is the number of new objects of a user after which they are counted, which
-	// reads all objects of the resource. Until then, each server can exceed the maximum by as many.
+	// countInterval is the number of new objects of a user between two counts. A count reads all
+	// objects of the resource. Before the next count, each API server can exceed the maximum by this
+	// number.
 	countInterval = 100
 )
 
-// Quota limits the objects of a resource that each user leaves in the store. No ResourceQuota
-// counts objects outside of projects, and a script can log in again and again.
+// Quota limits the number of objects of a resource that each user has in the store. ResourceQuota
+// does not count cluster-scoped objects, and a script can log in again and again.
 type Quota[T interface {
 	runtime.Object
 	metav1.Object
@@ -34,7 +35,7 @@ type Quota[T interface {
 }
 
 // Add prepares for a new object of a user. It deletes the user's oldest objects if there are too
-// many. The resource must support the field userName.
+// many. The resource must support the field selector userName.
 func (q *Quota[T]) Add(ctx context.Context, user string) error {
 	if !q.isDue(user) {
 		return nil

@@ -25,7 +25,7 @@ type Objects[T runtime.Object] interface {
 	// Cached reads an object from the watch cache, and from the store if the cache does not have
 	// it. Callers must not change it.
 	Cached(ctx context.Context, name string) (T, error)
-	// Where returns the objects with a value of a field that the resource supports in field
+	// Where returns the objects whose field has a value. The resource must support the field in field
 	// selectors.
 	Where(ctx context.Context, field, value string) ([]T, error)
 	Create(ctx context.Context, object T) (T, error)
@@ -35,8 +35,8 @@ type Objects[T runtime.Object] interface {
 	Delete(ctx context.Context, name string) error
 }
 
-// Of returns the objects of a resource of the API server. stores can be filled later, before the
-// first use.
+// Of returns the objects of a resource of the API server. stores can be filled after the call, but
+// before the first use.
 func Of[T runtime.Object](stores map[schema.GroupResource]*registry.Store,
 	resource schema.GroupResource) Objects[T] {
 	return objects[T]{stores, resource}
@@ -55,7 +55,7 @@ func (o objects[T]) store() (*registry.Store, error) {
 	return store, nil
 }
 
-// typed converts the result of a store.
+// typed converts the object that a store returned.
 func typed[T runtime.Object](object runtime.Object, err error) (T, error) {
 	value, ok := object.(T)
 	if err == nil && !ok {
@@ -130,13 +130,14 @@ func (o objects[T]) Delete(ctx context.Context, name string) error {
 	return err
 }
 
-// about adds request information to a context. Errors take the name of the resource from there; the
-// context of a request for a page has other information.
+// about adds request information for the resource to a context, because errors take the resource's
+// name from it. The context of a request for a page has other information.
 func (o objects[T]) about(ctx context.Context) context.Context {
 	return request.WithRequestInfo(ctx, &request.RequestInfo{APIGroup: o.resource.Group, Resource: o.resource.Resource})
 }
 
-// scoped adds a namespace to a context, as stores expect: none for cluster-scoped objects.
+// scoped adds the empty namespace to a context that has none, as stores expect for cluster-scoped
+// objects.
 func scoped(ctx context.Context) context.Context {
 	if _, ok := request.NamespaceFrom(ctx); ok {
 		return ctx

@@ -12,9 +12,10 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
-// Activity extends the lifetime of tokens that are used. inactivityTimeoutSeconds of a token is the
-// age at which it expires. Each use sets it to the current age plus the timeout of the client, but
-// only when a third of the timeout has passed.
+// Activity extends the lifetime of tokens that are used. A token expires when its age in seconds
+// reaches its inactivityTimeoutSeconds, or never if that is 0. A use sets the field to the token's
+// current age plus the timeout of the client, but only if a third of the timeout has passed since
+// the last extension.
 type Activity struct {
 	Tokens  store.Objects[*oauthv1.OAuthAccessToken]
 	Clients *client.Registry
@@ -26,13 +27,14 @@ type Activity struct {
 	activity chan *oauthv1.OAuthAccessToken
 }
 
-// NewActivity returns an Activity, which needs a running Run.
+// NewActivity returns an Activity. It extends tokens only while Run runs.
 func NewActivity(tokens store.Objects[*oauthv1.OAuthAccessToken], clients *client.Registry,
 	timeout func() int32, report func(error)) *Activity {
 	return &Activity{Tokens: tokens, Clients: clients, Timeout: timeout, Report: report, activity: make(chan *oauthv1.OAuthAccessToken, 1000)}
 }
 
-// Used records the use of a token. It never blocks: under load, a later use is recorded.
+// Used records the use of a token. It never blocks. If it drops a use under load, a later use
+// extends the token.
 func (a *Activity) Used(token *oauthv1.OAuthAccessToken) {
 	select {
 	case a.activity <- token:
@@ -40,9 +42,9 @@ func (a *Activity) Used(token *oauthv1.OAuthAccessToken) {
 	}
 }
 
-// Run extends tokens until ctx ends.
+// Run extends tokens until ctx is done.
 func (a *Activity) Run(ctx context.Context) {
-	// current values in the store, because the cache can be behind
+	// timeouts contains the values that Run stored, because the token can come from a stale cache.
 	timeouts := map[types.UID]int32{}
 	for {
 		select {
@@ -67,10 +69,11 @@ func (a *Activity) Run(ctx context.Context) {
 	}
 }
 
-// maxWritten limits the number of cached values.
+// maxWritten limits the number of entries in timeouts.
 const maxWritten = 10_000
 
-// extend writes and returns the extended timeout if it is time to.
+// extend extends the timeout of a token if that is due, and returns the stored timeout. It returns
+// 0 if nothing was stored.
 func (a *Activity) extend(ctx context.Context, token *oauthv1.OAuthAccessToken,
 	now time.Time) (int32, error) {
 	timeout := a.Timeout()
@@ -83,6 +86,8 @@ func (a *Activity) extend(ctx context.Context, token *oauthv1.OAuthAccessToken,
 	}
 	changed := token.DeepCopy()
 	changed.InactivityTimeoutSeconds = age + timeout
-	_, err := a.Tokens.Update(ctx, changed)
-	return changed.InactivityTimeoutSeconds, err
+	if _, err := a.Tokens.Update(ctx, changed); err != nil {
+		return 0, err
+	}
+	return changed.InactivityTimeoutSeconds, nil
 }

@@ -2,6 +2,7 @@ package token
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ func TestUseExtendsLifetimeOfToken(t *testing.T) {
 		&oauthv1.OAuthClient{ObjectMeta: metav1.ObjectMeta{Name: "patient"}, AccessTokenInactivityTimeoutSeconds: &own})
 	tests := []struct {
 		name, client  string
-		age, end, min int32 // end before, and the least afterwards
+		age, end, min int32 // end is the value before the use, min the lowest value after it
 	}{
 		{"just made", "usual", 0, timeout, timeout},
 		{"used soon", "usual", 100, timeout, timeout},
@@ -50,12 +51,46 @@ func TestUseExtendsLifetimeOfToken(t *testing.T) {
 				t.Fatal(err)
 			}
 			activity.Used(token)
-			eventually.True(t, "the use is noted", func() bool { return len(activity.activity) == 0 && end() >= tt.min })
+			eventually.True(t, "the use is recorded", func() bool { return len(activity.activity) == 0 && end() >= tt.min })
 			stop()
 			<-done
 			if tt.min == tt.end && end() != tt.end {
-				t.Errorf("the end was written although there is time: %d", end())
+				t.Errorf("the timeout was extended too early: %d", end())
 			}
 		})
 	}
+}
+
+func TestFailedExtensionIsRepeatedAtNextUse(t *testing.T) {
+	const timeout, age = 600, 300
+	tokens := storetest.New(oauthv1.Resource("oauthaccesstokens"), &oauthv1.OAuthAccessToken{
+		ObjectMeta:               metav1.ObjectMeta{Name: "token", CreationTimestamp: metav1.NewTime(time.Now().Add(-age * time.Second))},
+		InactivityTimeoutSeconds: timeout,
+	})
+	stored, err := tokens.Get(t.Context(), "token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	failures := make(chan error, 1)
+	failed := false
+	tokens.Fail = func(string, string) error {
+		if failed {
+			return nil
+		}
+		failed = true
+		return errors.New("the store cannot be written")
+	}
+	clients := storetest.New[*oauthv1.OAuthClient](oauthv1.Resource("oauthclients"))
+	activity := NewActivity(tokens, &client.Registry{Clients: clients}, func() int32 { return timeout }, func(err error) { failures <- err })
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); activity.Run(ctx) }()
+	defer func() { stop(); <-done }()
+	activity.Used(stored)
+	<-failures
+	activity.Used(stored)
+	eventually.True(t, "the second use extends the lifetime", func() bool {
+		token, err := tokens.Get(t.Context(), "token")
+		return err == nil && token.InactivityTimeoutSeconds >= age+timeout
+	})
 }

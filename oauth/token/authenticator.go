@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
-// GroupOAuth is the virtual group of all users with an access token.
+// GroupOAuth is the virtual group of all users who authenticate with an access token.
 const GroupOAuth = "system:authenticated:oauth"
 
 // Reasons why an existing token is not valid.
@@ -28,9 +28,9 @@ var (
 	ErrNoClient = errors.New("the service account that got the token no longer exists")
 )
 
-// Authenticator authenticates access tokens. It reads token and user from the API server's watch
-// cache, which sees a deletion within milliseconds. It reads only tokens that are not in the cache,
-// such as new ones, from the store.
+// Authenticator authenticates access tokens. It reads the token and the user from the API server's
+// watch cache, which reflects a deletion within milliseconds. It reads an object from the store
+// only if the cache does not contain it, for example a new token.
 type Authenticator struct {
 	Tokens store.Objects[*oauthv1.OAuthAccessToken]
 	Users  store.Objects[*userv1.User]
@@ -57,7 +57,7 @@ func (a *Authenticator) AuthenticateToken(ctx context.Context,
 	case apierrors.IsNotFound(err):
 		return nil, false, nil
 	case err != nil:
-		// the cause would name the token
+		// The cause would contain the token.
 		return nil, false, errors.New("find access token: the store cannot be read")
 	}
 	now := time.Now()

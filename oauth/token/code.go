@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// A code has the form of a token's secret: one half is random, the other half is its signature.
+// A code has the same form as a token's secret. One half is random; the other half is the signature
+// of the first.
 
-// halfBytes is the length of each half: 128 bits cannot be guessed.
+// halfBytes is the length of each half. 128 random bits cannot be guessed.
 const halfBytes = secretBytes / 2
 
 // newCode returns a code and the name of its object.

@@ -50,7 +50,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, http.StatusMethodNotAllowed, &Problem{"invalid_request", "use POST"})
 		return
 	}
-	// Logs contain addresses, so only the form counts.
+	// Only the form is read, because logs contain URLs.
 	if err := r.ParseForm(); err != nil || repeated(r.PostForm) {
 		write(w, http.StatusBadRequest, &Problem{"invalid_request", "the form cannot be read, or has a parameter twice"})
 		return
@@ -112,10 +112,11 @@ func (e *Endpoint) exchange(r *http.Request, c *client.Client) (Issued, *Problem
 	return issued, nil
 }
 
-// authenticate finds the client of a request and checks its secret, from the header or the form.
+// authenticate finds the client of a request and checks its secret, which is in the Authorization
+// header or the form.
 //
-// The response does not reveal which clients exist: an unknown client looks like one with another
-// secret, and without a secret, all clients look the same.
+// The response does not reveal which clients exist: it is the same for an unknown client and for a
+// wrong secret. If the request has no secret, it is the same for every client that needs one.
 func (e *Endpoint) authenticate(r *http.Request) (*client.Client, *Problem) {
 	id, secret, basic := r.BasicAuth()
 	if !basic {
@@ -138,8 +139,8 @@ func (e *Endpoint) authenticate(r *http.Request) (*client.Client, *Problem) {
 	return nil, &Problem{"invalid_client", "the client or its secret is unknown"}
 }
 
-// unescaped reverses the encoding that RFC 6749, section 2.3.1, requires in a header, and that many
-// clients omit.
+// unescaped decodes a value of the Authorization header. RFC 6749, section 2.3.1, requires an
+// encoding, which many clients omit. It returns other values unchanged.
 func unescaped(text string, basic bool) string {
 	if decoded, err := url.QueryUnescape(text); basic && err == nil {
 		return decoded
@@ -157,7 +158,7 @@ func repeated(form url.Values) bool {
 	return false
 }
 
-// write sends JSON.
+// write sends body as JSON.
 func write(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

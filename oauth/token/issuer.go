@@ -16,27 +16,27 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
-// ErrInvalidCode reports a code that does not exist, was used before or has expired.
+// ErrInvalidCode means that a code does not exist, was used before or has expired.
 var ErrInvalidCode = errors.New("the code is not valid")
 
 // Issuer issues codes and access tokens.
 type Issuer struct {
 	Tokens store.Objects[*oauthv1.OAuthAccessToken]
 	Codes  store.Objects[*oauthv1.OAuthAuthorizeToken]
-	// Quota limits the access tokens of each user.
+	// Quota limits the number of access tokens of each user.
 	Quota *store.Quota[*oauthv1.OAuthAccessToken]
-	// MaxAge is the default lifetime of an access token in seconds, 0 without limit. CodeMaxAge is
-	// the lifetime of a code.
+	// MaxAge is the default lifetime of an access token in seconds; 0 means no limit. CodeMaxAge is
+	// the lifetime of a code in seconds.
 	MaxAge, CodeMaxAge int32
-	// CodeKeys sign codes with the first key and verify them with all keys, so that forged codes
-	// are rejected without a lookup. The keys must be secret.
+	// CodeKeys are secret keys. The first one signs codes, and each of them verifies codes, so that
+	// forged codes are rejected without a lookup.
 	CodeKeys [][]byte
 	// InactivityTimeout is the default number of seconds without use after which an access token
-	// expires, 0 for never.
+	// expires; 0 means never.
 	InactivityTimeout int32
 }
 
-// Grant is the permission of a user for a client.
+// Grant is the permission that a user gives to a client.
 type Grant struct {
 	Client      *client.Client
 	UserName    string
@@ -47,7 +47,7 @@ type Grant struct {
 	Code string
 }
 
-// To returns a grant of a user.
+// To returns a grant of a user for a client.
 func To(c *client.Client, user *userv1.User, scopes []string, redirect string) Grant {
 	return Grant{Client: c, UserName: user.Name, UserUID: string(user.UID), Scopes: scopes, RedirectURI: redirect}
 }
@@ -79,12 +79,12 @@ func (i *Issuer) Access(ctx context.Context, grant Grant) (Issued, error) {
 	return Issued{Secret: secret, ExpiresIn: token.ExpiresIn, Scopes: grant.Scopes}, nil
 }
 
-// onBehalf returns a context for writes on behalf of a grant's user.
+// onBehalf returns a context for writes on behalf of the user of a grant.
 func onBehalf(ctx context.Context, grant Grant) context.Context {
 	return tenant.Mark{Name: tenant.User(grant.UserName)}.With(ctx)
 }
 
-// or returns the client's own value or the default.
+// or returns the client's own value if it is set, and usual otherwise.
 func or(value *int32, usual int32) int32 {
 	if value != nil {
 		return *value
@@ -156,7 +156,8 @@ func (i *Issuer) revoke(ctx context.Context, c *client.Client, code string) erro
 	return errors.Join(problems...)
 }
 
-// expired reports whether seconds have passed since a time. 0 means no limit.
+// expired reports whether more than the given seconds have passed since a time. 0 seconds mean no
+// limit.
 func expired(since metav1.Time, seconds int64, now time.Time) bool {
 	return seconds > 0 && now.After(since.Add(time.Duration(seconds)*time.Second))
 }

@@ -17,7 +17,7 @@ const (
 	S256  = "S256"
 )
 
-// ChallengeMethods returns the methods that every client may use, as the metadata document names
+// ChallengeMethods returns the methods that every client may use. The metadata document contains
 // them.
 func ChallengeMethods() []string { return []string{S256} }
 
@@ -44,10 +44,10 @@ func CheckChallenge(challenge, method string) (string, error) {
 	return "", fmt.Errorf("code_challenge_method %q is unknown; it must be S256 or plain", method)
 }
 
-// CheckMethod rejects a code challenge that doesn't protect the code of a public client. Such a
-// client has no secret, so only the challenge keeps a thief of the code from exchanging it. With
-// plain, the challenge in the address of the request is the answer to itself. The method is one
-// that CheckChallenge returned.
+// CheckMethod rejects a code challenge that does not protect the code of a public client. A public
+// client has no secret, so only the challenge prevents a thief from exchanging a stolen code. With
+// the method plain, the challenge in the request's URL is itself the verifier. method is a result
+// of CheckChallenge.
 func CheckMethod(c *client.Client, method string) error {
 	if method == S256 || !c.Public() || c.OptionalChallenge {
 		return nil
@@ -55,8 +55,8 @@ func CheckMethod(c *client.Client, method string) error {
 	return errors.New("a client without a secret must send a code_challenge with code_challenge_method S256, or use response_type token")
 }
 
-// Verifies reports whether a code verifier matches the challenge of a code's request. A code
-// without a challenge accepts no verifier.
+// Verifies reports whether a code verifier matches the challenge with which the code was requested.
+// If there was no challenge, only an empty verifier matches.
 func Verifies(challenge, method, verifier string) bool {
 	if challenge == "" {
 		return verifier == ""

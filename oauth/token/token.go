@@ -1,10 +1,10 @@
 // Package token issues access tokens and authorization codes, exchanges codes for tokens, and
 // authenticates the tokens of requests.
 //
-// A client gets a secret, `sha256~` and 43 characters. The API object has the name `sha256~` and
-// the hash of the secret, so that readers of the objects, of a backup or of an audit log cannot use
-// the token. An administrator can also create an OAuthAccessToken with any other name, as in
-// OpenShift 3: then the name itself is the token.
+// A client gets a secret, which is `sha256~` followed by 43 characters. The name of the API object
+// is `sha256~` followed by the hash of the secret, so that readers of the objects, of a backup or
+// of an audit log cannot use the token. As in OpenShift 3, an administrator can also create an
+// OAuthAccessToken with any other name. Then the name itself is the token.
 package token
 
 import (
@@ -17,10 +17,10 @@ import (
 // prefix is the prefix of secrets, and of object names that are hashes.
 const prefix = "sha256~"
 
-// secretBytes is the entropy of a secret: 256 bits cannot be guessed.
+// secretBytes is the length of a secret: 256 random bits cannot be guessed.
 const secretBytes = 32
 
-// encodedLength is the length of a secret in base64.
+// encodedLength is the length of the base64 encoding of a secret.
 const encodedLength = 43
 
 // New returns a secret and the name of its object.
@@ -31,11 +31,11 @@ func New() (secret, name string) {
 	return secret, hashed(secret)
 }
 
-// Name returns the name of a secret's object. ok is false for a text that cannot be a secret,
-// without a lookup.
+// Name returns the name of the object of a secret. ok is false if the text cannot be a secret; no
+// lookup is needed then.
 //
-// The lookup by hash also prevents timing attacks: the duration does not depend on the correct part
-// of a guess.
+// Looking up the object by its hash also prevents timing attacks: the duration does not depend on
+// how much of a guess is correct.
 func Name(secret string) (name string, ok bool) {
 	if encoded, ok := strings.CutPrefix(secret, prefix); ok {
 		_, err := base64.RawURLEncoding.DecodeString(encoded)

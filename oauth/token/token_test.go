@@ -40,7 +40,7 @@ func TestInvalidTokensAreNotLookedUp(t *testing.T) {
 		}
 	}
 	if name, ok := Name(strings.Repeat("a", MinLength)); !ok || name != strings.Repeat("a", MinLength) {
-		t.Error("the name of an administrator's object is no token")
+		t.Error("the name of an administrator's object is not accepted as a token")
 	}
 }
 

@@ -18,10 +18,10 @@ func checkCgroups(_ context.Context, _ Requirements, machine Machine) []Problem 
 	}
 	mounted, err := machine.cgroupMounts()
 	if err != nil {
-		return []Problem{{Error, "control groups", err.Error(), "mount -t proc proc /proc"}}
+		return []Problem{{Error, "cgroups", err.Error(), "mount -t proc proc /proc"}}
 	}
 	if len(mounted) == 0 {
-		return []Problem{{Error, "control groups", "are not mounted below /sys/fs/cgroup", "mount -t cgroup2 cgroup2 /sys/fs/cgroup"}}
+		return []Problem{{Error, "cgroups", "are not mounted below /sys/fs/cgroup", "mount -t cgroup2 cgroup2 /sys/fs/cgroup"}}
 	}
 	return missingControllers(mounted, []string{"cpu", "cpuacct", "cpuset", "devices", "freezer", "memory", "pids"})
 }
@@ -37,7 +37,7 @@ func missingControllers(have, want []string) []Problem {
 		if name == "memory" { // which some distributions switch off
 			remedy = "add cgroup_enable=memory to the kernel's command line and start the machine again"
 		}
-		problems = append(problems, Problem{Error, "control group " + name, "is not available", remedy})
+		problems = append(problems, Problem{Error, "cgroup " + name, "is not available", remedy})
 	}
 	return problems
 }

@@ -13,7 +13,7 @@ import (
 
 // Limit is a setting of the kernel below /proc/sys that all programs of the machine share.
 type Limit struct {
-	// Name is that of sysctl(8), for instance "fs.inotify.max_user_instances".
+	// Name is the name that sysctl(8) takes, such as "fs.inotify.max_user_instances".
 	Name string
 	// Least is the value that it should have at least.
 	Least uint64

@@ -92,7 +92,7 @@ func TestHealthyMachineHasNoProblem(t *testing.T) {
 	if problems := Run(t.Context(), h.want, h.Machine); len(problems) > 0 {
 		t.Errorf("found %v", problems)
 	}
-	t.Run("with control groups of version 2", func(t *testing.T) {
+	t.Run("with cgroups of version 2", func(t *testing.T) {
 		h.write(t, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids\n")
 		h.write(t, "proc/self/mountinfo", "")
 		if problems := Run(t.Context(), h.want, h.Machine); len(problems) > 0 {
@@ -144,14 +144,14 @@ func TestEveryProblemNamesRemedy(t *testing.T) {
 		{"no loop devices", func(t *testing.T, h *host) { h.remove(t, "dev/loop-control") },
 			Problem{Warning, "device /dev/loop-control", "image files cannot be mounted", "modprobe loop"}},
 
-		{"control groups are not mounted", func(t *testing.T, h *host) { h.write(t, "proc/self/mountinfo", "") },
-			Problem{Error, "control groups", "are not mounted", "mount -t cgroup2"}},
+		{"cgroups are not mounted", func(t *testing.T, h *host) { h.write(t, "proc/self/mountinfo", "") },
+			Problem{Error, "cgroups", "are not mounted", "mount -t cgroup2"}},
 		{"a controller of version 1 is missing", func(t *testing.T, h *host) {
 			h.write(t, "proc/self/mountinfo", cgroupMounts("cpu,cpuacct", "cpuset", "devices", "memory", "pids"))
-		}, Problem{Error, "control group freezer", "is not available", "cgroupfs-mount"}},
+		}, Problem{Error, "cgroup freezer", "is not available", "cgroupfs-mount"}},
 		{"the memory controller of version 2 is switched off", func(t *testing.T, h *host) {
 			h.write(t, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu io pids\n")
-		}, Problem{Error, "control group memory", "is not available", "cgroup_enable=memory"}},
+		}, Problem{Error, "cgroup memory", "is not available", "cgroup_enable=memory"}},
 
 		{"too little memory", func(t *testing.T, h *host) { h.write(t, "proc/meminfo", "MemAvailable: 1000000 kB\n") },
 			Problem{Error, "memory", "1024 MB are available, 1500 MB are needed", "ps -eo rss"}},

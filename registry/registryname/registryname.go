@@ -1,5 +1,5 @@
-// Package registryname defines the host names of the cluster's image registry: those of its
-// service, of its route, and of the configuration.
+// Package registryname defines the host names of the cluster's image registry: the names of its
+// service and of its route, and the configured names.
 package registryname
 
 import (
@@ -14,31 +14,31 @@ const (
 	Namespace = "default"
 	Service   = "docker-registry"
 	Port      = "5000"
-	// Host is the DNS name of the service. Address includes the port; nodes, image streams and
+	// Host is the DNS name of the service. Address is the same with the port; nodes, image streams and
 	// builds use it.
 	Host    = Service + "." + Namespace + ".svc"
 	Address = Host + ":" + Port
 )
 
-// Names are the names of the registry in a configuration.
+// Names contains the settings that determine the names of the registry.
 type Names struct {
-	// Internal and External are configured, with ports. Both are optional.
+	// Internal and External are the configured names, with ports. Both are optional.
 	Internal, External string
-	// RouteDomain is the parent domain of the hosts of routes.
+	// RouteDomain is the default subdomain of routes (routingConfig.subdomain).
 	RouteDomain string
 	// ClusterDomain is the DNS domain of services.
 	ClusterDomain string
 }
 
-// Stream returns the host, with port, in image references of streams.
+// Stream returns the host, with port, that image references of streams contain.
 func (n Names) Stream() string { return cmp.Or(n.Internal, Address) }
 
 // Route returns the host of the route to the registry.
 func (n Names) Route() string { return Service + "-" + Namespace + "." + n.RouteDomain }
 
-// Public returns the name for clients outside of the cluster: the configured name, or the host of
-// the route. It is "" if the route's host is in the domain of the cluster, which other machines
-// cannot resolve.
+// Public returns the name for clients outside the cluster: the configured external name, or the
+// host of the route. It returns "" if there is no external name and the route's host is in the DNS
+// domain of services, which other machines cannot resolve.
 func (n Names) Public() string {
 	if n.External != "" || strings.HasSuffix(n.Route(), ".svc."+n.ClusterDomain) {
 		return n.External
@@ -46,12 +46,12 @@ func (n Names) Public() string {
 	return n.Route()
 }
 
-// Aliases returns all names, with ports, except that of the service.
+// Aliases returns all names except that of the service. Configured names include their ports.
 func (n Names) Aliases() []string {
 	return slices.DeleteFunc([]string{n.Internal, n.External, n.Route()}, func(name string) bool { return name == "" })
 }
 
-// All returns all names, with ports.
+// All returns all names, including that of the service.
 func (n Names) All() []string { return append(n.Aliases(), Address) }
 
 // Hosts returns the aliases without ports, for the registry's certificate.

@@ -13,10 +13,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/version"
 )
 
-// defaultRegion is the region that servers other than Amazon's expect in signatures by default.
+// defaultRegion is the region in signatures if none is configured, as servers other than Amazon's
+// expect.
 const defaultRegion = "us-east-1"
 
-// connect returns a client of the server that the settings name. It sends no request.
+// connect returns a client for the configured server. It sends no request.
 func (s *settings) connect() (*minio.Core, error) {
 	host, secure, err := s.address()
 	if err != nil {
@@ -53,8 +54,8 @@ func (s *settings) signingRegion() string {
 	return s.region
 }
 
-// address returns the host that requests go to, with the port if the settings name one, and whether
-// they use HTTPS.
+// address returns the host to which requests are sent, with the port if the settings contain one,
+// and whether the requests use HTTPS.
 func (s *settings) address() (host string, secure bool, err error) {
 	switch {
 	case s.endpoint == "" && s.fips && s.dualStack:
@@ -73,8 +74,8 @@ func (s *settings) address() (host string, secure bool, err error) {
 	return u.Host, u.Scheme == "https", nil
 }
 
-// credentials returns those of the settings. Without them, it takes those that Amazon's own tools
-// use: of the environment, of a file, or of the role of the machine or pod.
+// credentials returns the configured credentials. If there are none, it returns those that Amazon's
+// own tools use: from the environment, from a file, or from the role of the machine or pod.
 func (s *settings) credentials() *credentials.Credentials {
 	switch {
 	case s.accessKey != "" && s.v4:
@@ -87,8 +88,8 @@ func (s *settings) credentials() *credentials.Credentials {
 	})
 }
 
-// lookup returns whether URLs name the bucket in their path or in their host. If the settings don't
-// say, it is the path for servers other than Amazon's, as in OpenShift 3.
+// lookup returns whether URLs contain the bucket in their path or in their host. If this is not
+// configured, URLs for servers other than Amazon's contain it in their path, as in OpenShift 3.
 func (s *settings) lookup() minio.BucketLookupType {
 	switch {
 	case s.pathStyle != nil && *s.pathStyle:

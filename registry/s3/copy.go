@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// uploads lists multipart uploads of objects whose names begin with prefix. A failure is the last
-// element.
+// uploads lists the multipart uploads of objects whose names begin with prefix. If listing fails,
+// the last element is the error.
 func (s *storage) uploads(ctx context.Context, prefix string) iter.Seq2[minio.ObjectMultipartInfo, error] {
 	return func(yield func(minio.ObjectMultipartInfo, error) bool) {
 		for key, id := "", ""; ; {
@@ -33,8 +33,8 @@ func (s *storage) uploads(ctx context.Context, prefix string) iter.Seq2[minio.Ob
 	}
 }
 
-// reopen allows more parts after a part that is too small to be followed by another. It completes
-// the upload, and copies the object to the first parts of a new upload.
+// reopen allows more parts after a last part that is too small to be followed by another one. It
+// completes the upload, and copies the object into a new upload.
 func (w *writer) reopen() error {
 	size := w.size
 	if err := w.complete(w.ctx); err != nil {
@@ -75,7 +75,7 @@ func (w *writer) reopen() error {
 	return nil
 }
 
-// copyParts copies a large file in parts.
+// copyParts copies a large object in parts.
 func (s *storage) copyParts(ctx context.Context, from, to string, size int64) error {
 	upload, err := s.client.NewMultipartUpload(ctx, s.bucket, s.key(to), s.options)
 	if err != nil {
@@ -88,8 +88,8 @@ func (s *storage) copyParts(ctx context.Context, from, to string, size int64) er
 	return (&writer{storage: s, key: s.key(to), upload: upload, parts: parts}).complete(ctx)
 }
 
-// copyRange has S3 copy the first bytes of an object to the first parts of an upload, several at a
-// time.
+// copyRange makes S3 copy the first bytes of an object to the first parts of an upload. Several
+// requests run concurrently.
 func (s *storage) copyRange(ctx context.Context, from, to, upload string, size int64) ([]minio.ObjectPart, error) {
 	parts := make([]minio.ObjectPart, (size+s.copyPart-1)/s.copyPart)
 	group, ctx := errgroup.WithContext(ctx)

@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// FuzzSettings checks that settings that are accepted are within the limits of S3, and that an
-// error shows no secret.
+// FuzzSettings checks that accepted settings are within the limits of S3, and that no error
+// contains a secret.
 func FuzzSettings(f *testing.F) {
 	for _, seed := range []string{
 		"{bucket: b, region: eu-west-1}", "{bucket: b, regionendpoint: 'https://s3.example.com', accesskey: a, secretkey: hidden-treasure}",

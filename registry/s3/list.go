@@ -11,8 +11,8 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// objects lists objects in the order of their names. If listing fails or ctx ends, the last element
-// is the error.
+// objects lists objects in the order of their names. If listing fails or ctx is canceled, the last
+// element is the error.
 func (s *storage) objects(ctx context.Context, options minio.ListObjectsOptions) iter.Seq2[minio.ObjectInfo, error] {
 	options.FetchOwner = new(bool)
 	return func(yield func(minio.ObjectInfo, error) bool) {
@@ -109,10 +109,11 @@ func (w *walk) call(info driver.FileInfoFields) error {
 	return err
 }
 
-// code returns the code of an S3 error, empty for other errors.
+// code returns the code of an S3 error, or "" for other errors.
 func code(err error) string { return minio.ToErrorResponse(err).Code }
 
-// explain turns an S3 error into the one that distribution expects.
+// explain converts an S3 error for a missing object to the error that distribution expects. It
+// returns other errors unchanged.
 func explain(path string, err error) error {
 	answer := minio.ToErrorResponse(err)
 	if answer.Code == minio.NoSuchKey || answer.Code == "NotFound" && answer.StatusCode == http.StatusNotFound {

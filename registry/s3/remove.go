@@ -10,7 +10,7 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// Delete removes a file, or a directory with everything in it, and discards the uploads there.
+// Delete removes a file, or a directory with all its files, and aborts the uploads of these files.
 func (s *storage) Delete(ctx context.Context, path string) error {
 	aborted, err := s.abortBelow(ctx, path)
 	if err != nil {
@@ -29,7 +29,7 @@ func (s *storage) Delete(ctx context.Context, path string) error {
 	return s.client.RemoveObject(ctx, s.bucket, s.key(path), minio.RemoveObjectOptions{})
 }
 
-// removeBelow removes the objects in a directory and returns their number.
+// removeBelow removes all objects below a directory and returns their number.
 func (s *storage) removeBelow(ctx context.Context, dir string) (count int, err error) {
 	var failure error
 	listed := func(yield func(minio.ObjectInfo) bool) {
@@ -52,8 +52,8 @@ func (s *storage) removeBelow(ctx context.Context, dir string) (count int, err e
 	return count, errors.Join(append(problems, failure, ctx.Err())...)
 }
 
-// abortBelow discards the uploads of a file, or of all files in a directory, and returns their
-// number. Otherwise their parts would take space forever.
+// abortBelow aborts the uploads of a file, or of all files in a directory, and returns their
+// number. Their parts would otherwise use space forever.
 func (s *storage) abortBelow(ctx context.Context, path string) (count int, err error) {
 	for upload, err := range s.uploads(ctx, s.key(path)) {
 		if err != nil {

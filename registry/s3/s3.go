@@ -25,7 +25,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/signer"
 )
 
-// Names are the names of the driver in the configuration of a registry.
+// Names returns the names of the driver in the configuration of a registry.
 func Names() []string { return []string{"s3", "s3aws"} }
 
 // Check reports all problems of a driver's settings.
@@ -57,21 +57,22 @@ func (Factory) Create(_ context.Context, parameters map[string]any) (driver.Stor
 	return &base.Base{StorageDriver: &storage{settings: s, client: client, options: options}}, nil
 }
 
-// storage is the driver. base.Base checks paths before it is called.
+// storage is the driver. base.Base checks paths before it calls the driver.
 type storage struct {
 	settings
 	client  *minio.Core
 	options minio.PutObjectOptions // of each object that is created
 }
 
-// objectOptions are the options with which each object is created.
+// objectOptions returns the options with which each object is created.
 func (s *settings) objectOptions() (minio.PutObjectOptions, error) {
 	// Bodies are in memory, so requests carry their checksum. See sum.
 	options := minio.PutObjectOptions{ContentType: "application/octet-stream", DisableContentSha256: true}
 	if s.storageClass != noStorageClass {
 		options.StorageClass = s.storageClass
 	}
-	if s.acl != "private" { // the default, and the only one that a bucket with disabled ACLs accepts
+	// private is the default, and the only ACL that a bucket with disabled ACLs accepts.
+	if s.acl != "private" {
 		options.UserMetadata = map[string]string{"x-amz-acl": s.acl}
 	}
 	var err error
@@ -98,7 +99,7 @@ func (s *storage) file(key string) string {
 	return "/" + strings.Trim(strings.TrimPrefix(key, s.prefix("/")), "/")
 }
 
-// prefix returns how the names of all objects in a directory begin.
+// prefix returns the prefix of the names of all objects in a directory.
 func (s *storage) prefix(dir string) string {
 	if key := s.key(dir); key != "" {
 		return key + "/"
@@ -122,7 +123,8 @@ func (s *storage) PutContent(ctx context.Context, file string, content []byte) e
 	return explain(file, err)
 }
 
-// Reader reads a file from offset. It reads nothing if offset is beyond the end of the file.
+// Reader returns a reader of a file from offset. The reader is empty if offset is at or beyond the
+// end of the file.
 func (s *storage) Reader(ctx context.Context, file string, offset int64) (io.ReadCloser, error) {
 	options := minio.GetObjectOptions{}
 	if offset > 0 {
@@ -161,11 +163,11 @@ func (s *storage) Stat(ctx context.Context, path string) (driver.FileInfo, error
 	return nil, driver.PathNotFoundError{Path: path}
 }
 
-// redirectPeriod is how long a URL of RedirectURL is valid.
+// redirectPeriod is the period for which a URL that RedirectURL returns is valid.
 const redirectPeriod = 20 * time.Minute
 
-// RedirectURL returns a signed URL that the client of a request can read the file from. It is empty
-// for requests that don't read.
+// RedirectURL returns a signed URL from which the client can read the file. It returns "" for
+// requests that do not read.
 func (s *storage) RedirectURL(r *http.Request, file string) (string, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return "", nil
@@ -180,7 +182,7 @@ func (s *storage) RedirectURL(r *http.Request, file string) (string, error) {
 	return target.String(), nil
 }
 
-// resign moves a signed URL to the host of redirectendpoint and signs it again.
+// resign changes the host of a signed URL to redirectendpoint, and signs the URL again.
 func (s *storage) resign(method string, target *url.URL) (*url.URL, error) {
 	to, err := url.Parse(s.redirect)
 	if err != nil {
@@ -198,8 +200,8 @@ func (s *storage) resign(method string, target *url.URL) (*url.URL, error) {
 	return signer.PreSignV2(request, access.AccessKeyID, access.SecretAccessKey, period, s.lookup() == minio.BucketLookupDNS).URL, nil
 }
 
-// sum returns the checksum of a request's body for its signature. Without it, the client would sign
-// the body in chunks, which fewer servers accept.
+// sum returns the checksum of a request's body, which is part of the signature. Without it, the
+// client would sign the body in chunks, which fewer servers accept.
 func sum(content []byte) string {
 	digest := sha256.Sum256(content)
 	return hex.EncodeToString(digest[:])

@@ -15,7 +15,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 )
 
-// serve starts a server of S3 with an empty bucket and returns the settings that reach it.
+// serve starts a fake S3 server with an empty bucket and returns the settings for it.
 func serve(t *testing.T) map[string]any {
 	t.Helper()
 	backend := s3mem.New()
@@ -27,7 +27,7 @@ func serve(t *testing.T) map[string]any {
 	return map[string]any{"regionendpoint": server.URL, "bucket": "images", "accesskey": "ann", "secretkey": "secret"}
 }
 
-// open returns the driver of settings.
+// open returns a driver with the parameters.
 func open(t *testing.T, parameters map[string]any) driver.StorageDriver {
 	t.Helper()
 	driver, err := Factory{}.Create(t.Context(), parameters)
@@ -37,7 +37,7 @@ func open(t *testing.T, parameters map[string]any) driver.StorageDriver {
 	return driver
 }
 
-// with returns parameters with one more.
+// with adds a key to parameters and returns them.
 func with(parameters map[string]any, key string, value any) map[string]any {
 	parameters[key] = value
 	return parameters
@@ -64,8 +64,8 @@ func TestFileHasWrittenContent(t *testing.T) {
 	}
 }
 
-// writeFile writes content in pieces, with one writer or with one for each, and returns what can be
-// read then.
+// writeFile writes content in pieces, and returns the content that can be read afterwards. If
+// closed is true, it uses a new writer for each piece.
 func writeFile(t *testing.T, files driver.StorageDriver, content []byte, pieces []int, closed bool) []byte {
 	t.Helper()
 	const path = "/uploads/data"
@@ -217,7 +217,7 @@ func TestFilesAreListed(t *testing.T) {
 	canceled, end := context.WithCancel(t.Context())
 	end()
 	if _, err := files.List(canceled, "/"); err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
-		t.Errorf("list without time: %v", err)
+		t.Errorf("list with a canceled context: %v", err)
 	}
 }
 
@@ -247,7 +247,7 @@ func TestFilesAreRemovedAndMoved(t *testing.T) {
 		t.Errorf("remove a directory that is only written to: %v", err)
 	}
 	if _, err := files.Writer(t.Context(), "/a/upload/data", true); !missing(err) {
-		t.Errorf("go on with a removed upload: %v", err)
+		t.Errorf("continue a removed upload: %v", err)
 	}
 	if err := files.Delete(t.Context(), "/a"); err != nil || exists("/a") || exists("/a/b") || !exists("/ab") {
 		t.Errorf("remove /a: %v", err)
@@ -256,12 +256,12 @@ func TestFilesAreRemovedAndMoved(t *testing.T) {
 		t.Errorf("remove /ab: %v", err)
 	}
 	if err := files.Delete(t.Context(), "/ab"); !missing(err) {
-		t.Errorf("remove what is gone: %v", err)
+		t.Errorf("remove a missing file: %v", err)
 	}
 	if err := files.Move(t.Context(), "/old", "/new"); err != nil || exists("/old") || !exists("/new") {
 		t.Errorf("move: %v", err)
 	}
 	if err := files.Move(t.Context(), "/old", "/new"); !missing(err) || !exists("/new") {
-		t.Errorf("move what is gone: %v", err)
+		t.Errorf("move a missing file: %v", err)
 	}
 }

@@ -39,7 +39,7 @@ type settings struct {
 	part, copyPart, copyThreshold, copies int64
 }
 
-// read returns the settings in parameters. It reports all problems together, unknown keys too.
+// read returns the settings in parameters. It reports all errors together, including unknown keys.
 func read(parameters map[string]any) (settings, error) {
 	s := settings{
 		storageClass: "STANDARD", acl: "private", secure: true, v4: true,
@@ -97,7 +97,7 @@ func (s *settings) keys() map[string]func(string) error {
 	}
 }
 
-// check reports keys that are missing or don't fit together.
+// check returns errors for keys that are missing or contradict each other.
 func (s *settings) check() (problems []error) {
 	refuse := func(bad bool, text string) {
 		if bad {
@@ -118,7 +118,7 @@ func (s *settings) check() (problems []error) {
 	return problems
 }
 
-// bare reports whether address is a URL of a scheme and a host only.
+// bare reports whether address is an HTTP URL without a path and a query.
 func bare(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && strings.Trim(u.Path, "/") == "" && u.RawQuery == ""

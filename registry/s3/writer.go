@@ -10,8 +10,8 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// writer writes a file as a multipart upload of equal parts and a last one. Close keeps the upload,
-// so that another writer can continue it.
+// writer writes a file as a multipart upload. All parts except the last have the same size. Close
+// keeps the upload, so that another writer can continue it.
 type writer struct {
 	*storage
 	ctx       context.Context // the request's, because Write has none
@@ -23,7 +23,7 @@ type writer struct {
 	endReason string // why nothing more can be written, or empty
 }
 
-// Writer starts a file, or with more continues a file that was not committed or is empty.
+// Writer starts a file. If more is true, it continues a file that was not committed or is empty.
 func (s *storage) Writer(ctx context.Context, file string, more bool) (driver.FileWriter, error) {
 	w := &writer{storage: s, ctx: ctx, key: s.key(file)}
 	if !more {
@@ -55,7 +55,7 @@ func (w *writer) start() (err error) {
 	return err
 }
 
-// resume reads the parts of an existing upload.
+// resume reads the list of parts of an existing upload.
 func (w *writer) resume() error {
 	for marker := 0; ; {
 		page, err := w.client.ListObjectParts(w.ctx, w.bucket, w.key, w.upload, marker, 0)
@@ -103,7 +103,7 @@ func (w *writer) Write(content []byte) (count int, err error) {
 	return count, nil
 }
 
-// flush stores the buffer as a part.
+// flush stores the buffer as a part, unless it is empty.
 func (w *writer) flush() error {
 	if len(w.buffer) == 0 {
 		return nil
@@ -127,7 +127,8 @@ func (w *writer) store(content []byte) error {
 	return nil
 }
 
-// Close stores everything written so far and ends the writer.
+// Close stores all buffered content as a part, unless the writer was committed or canceled. The
+// writer cannot be used afterwards.
 func (w *writer) Close() error {
 	if w.endReason == "closed" {
 		return w.open()
@@ -141,7 +142,7 @@ func (w *writer) Close() error {
 	return w.flush()
 }
 
-// Cancel discards everything written.
+// Cancel discards the upload.
 func (w *writer) Cancel(ctx context.Context) error {
 	if err := w.open(); err != nil {
 		return err
@@ -174,7 +175,7 @@ func (w *writer) Commit(ctx context.Context) error {
 	return w.abort(ctx)
 }
 
-// complete turns the parts into an object. If that fails, it aborts the upload.
+// complete creates the object from the parts. If this fails, it aborts the upload.
 func (w *writer) complete(ctx context.Context) error {
 	parts := make([]minio.CompletePart, len(w.parts))
 	for i, part := range w.parts {
@@ -188,7 +189,7 @@ func (w *writer) complete(ctx context.Context) error {
 	return errors.Join(err, w.abort(context.WithoutCancel(ctx)))
 }
 
-// open returns an error if nothing more can be written.
+// open returns an error if the writer was closed, canceled or committed.
 func (w *writer) open() error {
 	if w.endReason != "" {
 		return fmt.Errorf("write object %q: already %s", w.key, w.endReason)

@@ -23,8 +23,8 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 )
 
-// leastRSA is the minimum size in bits of RSA keys that OpenSSL accepts.
-const leastRSA = 2048
+// minRSABits is the minimum size of the RSA keys that OpenSSL accepts.
+const minRSABits = 2048
 
 // Check reports the problems of a route's certificates. A route without certificates has none.
 // Check accepts expired certificates and certificates for other hosts; verifying these is up to
@@ -111,7 +111,8 @@ func Authorities(text string) ([]byte, error) {
 	return bundle.Bytes(), nil
 }
 
-// Nobody returns an authority, in PEM, without a key. It cannot have issued any certificate.
+// Nobody returns the certificate, in PEM, of a new CA whose key is discarded. No certificate can
+// have been issued by it.
 func Nobody() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -130,8 +131,8 @@ func Nobody() ([]byte, error) {
 
 // strong rejects certificates that OpenSSL does not load at its default security level.
 func strong(certificate *x509.Certificate) error {
-	if key, is := certificate.PublicKey.(*rsa.PublicKey); is && key.N.BitLen() < leastRSA {
-		return fmt.Errorf("its RSA key has %d bits; at least %d are needed", key.N.BitLen(), leastRSA)
+	if key, is := certificate.PublicKey.(*rsa.PublicKey); is && key.N.BitLen() < minRSABits {
+		return fmt.Errorf("its RSA key has %d bits; at least %d are needed", key.N.BitLen(), minRSABits)
 	}
 	switch certificate.SignatureAlgorithm {
 	case x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.DSAWithSHA1, x509.ECDSAWithSHA1:

@@ -71,7 +71,8 @@ func compare(a, b *routev1.Route) int {
 	return cmp.Or(cmp.Compare(a.UID, b.UID), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// owned are the namespaces that claimed something. There is only one unless AnyNamespace is set.
+// owned contains the namespaces that claim a host or domain: at most one unless AnyNamespace is
+// set.
 type owned []string
 
 func (o owned) byOther(namespace string) bool { return len(o) > 0 && !slices.Contains(o, namespace) }
@@ -213,11 +214,11 @@ func path(route *routev1.Route) string {
 	return route.Spec.Path
 }
 
-// PathType is an annotation of routes. With the value Exact, the route has only its path and
-// nothing below it. Routes of Ingress paths with this type have it.
+// PathType is an annotation of routes. With the value Exact, a route matches only its path and not
+// the paths below it. Routes of Ingress paths of type Exact have it.
 const PathType = "router.slipway.io/path-type"
 
-// Exact reports whether a route with annotations has only its exact path.
+// Exact reports whether a route with these annotations matches only its exact path.
 func Exact(annotations map[string]string) bool { return annotations[PathType] == "Exact" }
 
 // IsWildcard reports whether a route is for every host of a domain.

@@ -52,8 +52,9 @@ func (w *Writer) servers(key model.ServiceAliasConfigKey, alias *model.ServiceAl
 	return servers
 }
 
-// options returns the words after a server's address, which never change while it runs. authority
-// reports whether the authorities of services are available.
+// options returns the options that follow a server's address in the configuration. They never
+// change while the server exists. authority reports whether the CA certificates of services are
+// available.
 func (w *Writer) options(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig,
 	service model.ServiceUnit, checked, authority bool) string {
 	var words []string

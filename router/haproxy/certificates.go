@@ -66,7 +66,7 @@ func (p *plan) changedFiles(now, then *Config) (names []string, possible bool) {
 	return names, ok == there
 }
 
-// listed returns the files of the certificates of hosts.
+// listed returns the set of certificate files that config.Certificates refers to.
 func (p *plan) listed(config *Config) map[string]bool {
 	paths := make(map[string]bool, len(config.Certificates))
 	for _, entry := range config.Certificates {

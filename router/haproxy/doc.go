@@ -26,9 +26,10 @@
 //	                         │ backoff │◀────────────────┘ └─┤ reloading ├──────▶ serving
 //	                         └─────────┘                     └─────┬─────┘
 //	                                                               └ rejected, timeout: old process
-//	                                                                 serves on, retry after backoff
+//	                                                                 keeps serving, retry after backoff
 //
 // While a HAProxy reloads, the old process still serves and still gets commands. If HAProxy rejects
-// a Config, rejected.go finds the routes that cause it, and the router excludes them. After SIGKILL
-// of the router, HAProxy serves on if Outlive is set, and the next engine takes over from it.
+// a Config, rejected.go finds the routes that cause it, and the router excludes them. If the router
+// is killed and Outlive is set, HAProxy continues to serve until the next engine takes over from
+// it.
 package haproxy

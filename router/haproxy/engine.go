@@ -41,8 +41,8 @@ type Engine struct {
 	// which HAProxy rejects it, if they can be found, and if they are unchanged in the newest
 	// configuration.
 	Rejected func(routes []model.ServiceAliasConfigKey, reason error)
-	// Observe, if set, is called with the duration of writing and of reloading.
-	Observe func(size, reloaded time.Duration)
+	// Observe, if set, is called after a reload with the durations of writing and of reloading.
+	Observe func(write, reload time.Duration)
 
 	mu      sync.Mutex
 	desired *Config

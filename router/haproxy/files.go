@@ -41,9 +41,9 @@ func removeFiles(dir string, before, files map[string][]byte) {
 	}
 }
 
-// tidy updates the files of routes to the served configuration between reloads, so that no unused
-// key stays on the disk.
-func (r *running) tidy(dir string) error {
+// syncFiles updates the files of routes to the served configuration between reloads, so that no
+// unused key stays on the disk.
+func (r *running) syncFiles(dir string) error {
 	config := r.served.config
 	if config.whole != "" || sameMap(r.remaining, config.Files) {
 		return nil

@@ -77,8 +77,8 @@ func validDuration(value string) string {
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // balance returns the load balancing algorithm of a route: that of its annotation, of the router's
-// variables, or the default. By default, passthrough routes balance by the client's address, except
-// that several services share the requests by weight.
+// variables, or the default. By default, passthrough routes balance by the client's address, unless
+// several services share the requests by weight.
 func balance(config *model.ServiceAliasConfig, s settings.Settings) string {
 	switch algorithm := config.Annotations[annotationBalance]; algorithm {
 	case "source", "roundrobin", "leastconn":

@@ -25,8 +25,8 @@ func hostile(random *rand.Rand) string {
 	return text.String()
 }
 
-// Whatever routes that pass the claims contain, HAProxy accepts the configuration, and every server
-// is a pod.
+// TestHostileRoutesCannotChangeConfiguration: whatever values the admitted routes contain, HAProxy
+// accepts the configuration, and every server is a pod.
 func TestHostileRoutesCannotChangeConfiguration(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t, nil)
@@ -105,12 +105,12 @@ func TestConfigurationDoesNotDependOnPreviousOne(t *testing.T) {
 		change()
 		config := b.config()
 		writer := Writer{Dir: b.writer.Dir, Settings: b.writer.Settings, DefaultCertificate: b.writer.DefaultCertificate}
-		anew, err := writer.Write(model.Build(b.admitted(), b.source()), nil, true)
+		rebuilt, err := writer.Write(model.Build(b.admitted(), b.source()), nil, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if config.Text() != anew.Text() || !maps.EqualFunc(config.files(), anew.files(), bytes.Equal) {
-			t.Errorf("the configuration is\n%s\nwith %s\nand without the one before it would be\n%s\nwith %s", config.Text(), config.files(), anew.Text(), anew.files())
+		if config.Text() != rebuilt.Text() || !maps.EqualFunc(config.files(), rebuilt.files(), bytes.Equal) {
+			t.Errorf("the configuration is\n%s\nwith files %s\nrebuilt from nothing, it is\n%s\nwith files %s", config.Text(), config.files(), rebuilt.Text(), rebuilt.files())
 		}
 	}
 }

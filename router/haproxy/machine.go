@@ -156,7 +156,7 @@ func (e *Engine) apply(now *running, config *Config, number int) (complete bool)
 	if err != nil {
 		slog.Warn("cannot change HAProxy at run time; reloading it", "error", err)
 	}
-	if err := now.tidy(e.Dir); err != nil {
+	if err := now.syncFiles(e.Dir); err != nil {
 		slog.Warn("cannot remove files of routes; reloading HAProxy", "error", err)
 	}
 	return complete

@@ -48,7 +48,7 @@ func (s *served) plan(config *Config) *plan {
 	return p
 }
 
-// backends plans the changes of backends. Both configurations sort them by name.
+// backends plans the changes to the backends, which are sorted by name in both configurations.
 func (p *plan) backends(config *Config) {
 	now, then := p.served.config.Backends, config.Backends
 	serves := make([]*Backend, 0, len(then))

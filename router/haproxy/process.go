@@ -32,10 +32,11 @@ type process struct {
 	usual   int
 }
 
-// start runs HAProxy in a working directory with a configuration file. If a HAProxy listens on
-// socket, the new one shares its listening sockets, and both accept connections until the old one
-// leaves. Unless outlive is set, the kernel ends the master with this process. The worker changes
-// its user, so a parent death signal would not reach it.
+// start runs HAProxy in a working directory with a configuration file. If socket is not empty, it
+// must be the stats socket of a running HAProxy: the new one shares its listening sockets, and both
+// accept connections until leave stops the old one. Unless outlive is set, the kernel kills the
+// HAProxy master when the calling process dies. The worker gets no such signal, but ends with its
+// master.
 func start(program, dir, file, socket string, outlive bool) (*process, error) {
 	args := []string{"-W", "-db", "-f", file}
 	if socket != "" {
@@ -138,8 +139,8 @@ func (p *process) alive() bool {
 // niceness lowers the priority of a HAProxy that reads its configuration while another one serves.
 const niceness = 5
 
-// lowerPriority lowers the priority of the process until restorePriority, if this process has the
-// right to restore it.
+// lowerPriority lowers the priority of the process until restorePriority, if this process is able
+// to restore it.
 func (p *process) lowerPriority() {
 	own, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err != nil || !canRaisePriority() {

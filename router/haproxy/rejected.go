@@ -23,9 +23,9 @@ const (
 	checkedListFile = "conf/checked.list"
 )
 
-// findRejected returns the routes for which HAProxy rejects a configuration: the routes that
-// HAProxy names, or those without which it accepts the rest. It returns none if there is another
-// reason. reason is another.
+// findRejected returns the routes for which HAProxy rejects a configuration. reason is HAProxy's
+// output. If reason names routes, findRejected returns these. Otherwise it searches the routes
+// without which HAProxy accepts the rest. It returns none if the cause is not a route.
 func (e *Engine) findRejected(ctx context.Context, config *Config,
 	reason string) (routes []model.ServiceAliasConfigKey) {
 	var all []model.ServiceAliasConfigKey
@@ -51,8 +51,8 @@ func (e *Engine) findRejected(ctx context.Context, config *Config,
 	return search.rejected
 }
 
-// alike reports whether a route is the same in two configurations. If HAProxy rejects it in one, it
-// rejects it in the other.
+// alike reports whether a route is the same in two configurations, so that HAProxy rejects it in
+// both or in neither.
 func (c *Config) alike(other *Config, route model.ServiceAliasConfigKey) bool {
 	for _, name := range []string{certificateFile(route), authoritiesFile(route)} {
 		if !bytes.Equal(c.Files[name], other.Files[name]) {

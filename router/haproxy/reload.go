@@ -116,8 +116,8 @@ func (e *Engine) replace(ctx context.Context, r *reload, spare string, had map[s
 // maxBackoff is the maximum backoff of reloads.
 const maxBackoff = time.Minute
 
-// hold delays the next reload after a failure, with exponential backoff unless the router is about
-// to exclude the cause.
+// hold delays the next reload after a failure, with exponential backoff unless managed is set,
+// which means that the router is about to exclude the cause.
 func (r *running) hold(managed bool) {
 	if managed {
 		r.failed = 0

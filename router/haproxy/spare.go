@@ -11,8 +11,8 @@ import (
 // backend, it serves the route until the next reload. Its statistics have the name of the route's
 // own backend. So does its cookie, so that clients stay with their pods.
 const (
-	// minSpares is the minimum per usual shape. A share of all backends is added, because a
-	// reload takes longer if there are many.
+	// minSpares and maxSpares limit the number of spare backends per usual shape. The minimum
+	// increases to 1/sparesShare of all backends, because a reload takes longer if there are many.
 	minSpares   = 32
 	sparesShare = 50
 	maxSpares   = 512

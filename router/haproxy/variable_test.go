@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,6 +23,24 @@ import (
 
 // Each variable appears in the configuration in HAProxy's syntax, and HAProxy accepts all of them
 // together.
+// TestCiphersOfOpenSSLAreAccepted uses the list that `openssl ciphers` prints, as the documents do.
+func TestCiphersOfOpenSSLAreAccepted(t *testing.T) {
+	t.Parallel()
+	output, err := exec.Command("openssl", "ciphers").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ciphers := strings.TrimSpace(string(output))
+	b := newFixture(t, map[string]string{"ROUTER_CIPHERS": ciphers})
+	config := b.config()
+	if !strings.Contains(config.Text(), "ssl-default-bind-ciphers "+ciphers+"\n") {
+		t.Errorf("the ciphers are not in\n%s", config.Text())
+	}
+	if err := b.valid(config); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestVariablesInConfiguration(t *testing.T) {
 	t.Parallel()
 	for _, settings := range []map[string]string{

@@ -23,7 +23,7 @@ func supported() []Variable {
 		{"ROUTE_LABELS", "", "Selector of the routes that are served", selector()},
 		{"NAMESPACE_LABELS", "", "Selector of the namespaces whose routes are served", selector()},
 		{"PROJECT_LABELS", "", "Selector of the projects whose routes are served", selector()},
-		{"ROUTER_WATCH_NAMESPACE", "", "The only namespace whose routes are served; the router needs no other rights", word()},
+		{"ROUTER_WATCH_NAMESPACE", "", "The only namespace whose routes are served; the router needs no other permissions", word()},
 		{"ROUTER_ALLOWED_DOMAINS", "", "The only domains whose hosts are served", text()},
 		{"ROUTER_DENIED_DOMAINS", "", "Domains whose hosts are not served", text()},
 		{"ROUTER_ALLOW_WILDCARD_ROUTES", "false", "Serve routes with the wildcard policy Subdomain", flag()},

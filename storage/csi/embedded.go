@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/register"
 )
 
-// Embedded runs a driver in this process, together with what a driver in a pod has: its
-// registration with the kubelet, and its controller.
+// Embedded runs a driver in this process. It also does what sidecar containers do for a driver in a
+// pod: it registers the driver with the kubelet and runs its controller.
 type Embedded struct {
 	// Driver serves at Socket.
 	Driver interface {
@@ -25,8 +25,8 @@ type Embedded struct {
 	Others []func(ctx context.Context) error
 }
 
-// Run runs the driver, and the others as soon as it serves. It calls ready when the driver serves.
-// The first error ends all.
+// Run runs the driver until ctx ends. When the driver serves, Run calls ready and starts the
+// registration, the controller and the others. The first error stops all of them and is returned.
 func (e *Embedded) Run(ctx context.Context, ready func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -61,8 +61,9 @@ func (e *Embedded) Run(ctx context.Context, ready func()) error {
 	return context.Cause(ctx)
 }
 
-// control runs the controller. At the first start, the control plane has just created the
-// definitions of snapshots, and the controller checks only once whether they are served.
+// control waits until the API server serves snapshots, and runs the controller. It must wait
+// because the controller checks for snapshots only once, and at the first start the control plane
+// might not serve their definitions yet.
 func (e *Embedded) control(ctx context.Context) error {
 	if AwaitSnapshots(ctx, e.Controller.Config) != nil {
 		return nil

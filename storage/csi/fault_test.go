@@ -25,9 +25,9 @@ const (
 	faultsPerLifecycle = 6 // calls that might fail, for each lifecycle
 )
 
-// Run a thousand volume lifecycles while the driver fails, delays, loses responses, crashes, and
-// while the controller is replaced. Claims are deleted at any time. At the end, both sides must be
-// empty.
+// TestRandomFaultsLeakNothing runs a thousand volume lifecycles while the driver delays, fails and
+// hangs up on calls, loses responses and crashes, and while the controller is replaced. Some claims
+// are deleted early. At the end, the cluster and the storage must be empty.
 func TestRandomFaultsLeakNothing(t *testing.T) {
 	for round := range uint64(rounds) {
 		seed := round + 1
@@ -107,7 +107,7 @@ func (c *cluster) pause(choice *rand.Rand) bool {
 	return true
 }
 
-// waitEmpty waits until both sides are empty.
+// waitEmpty waits until neither the cluster nor the storage has volumes or attachments.
 func (c *cluster) waitEmpty() {
 	c.t.Helper()
 	ctx, options := context.Background(), metav1.ListOptions{}

@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// death ends the controller at a call: later requests to the API server or the driver are not sent,
-// as if the process had been killed.
+// death simulates a kill of the controller at one of its calls: later requests to the API server or
+// the driver are not sent.
 type death struct {
 	after     bool // the call has its effect, but its response is lost
 	remaining atomic.Int64
@@ -130,8 +130,8 @@ func (c *cluster) lifecycle(abandoned bool) {
 // a kill.
 const steps = 14
 
-// Kill the process at each call of a volume's lifecycle, before and after the call's effect.
-// Another process must complete the work.
+// TestKillAtEveryStep kills the controller at each call of a volume's lifecycle, before and after
+// the call's effect. Another controller must complete the work.
 func TestKillAtEveryStep(t *testing.T) {
 	for _, abandoned := range []bool{false, true} {
 		for _, after := range []bool{false, true} {

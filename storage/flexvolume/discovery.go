@@ -95,8 +95,8 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// scan reads the directory once. It returns the time of the next scan if no change is reported:
-// zero, unless the directory cannot be watched or read.
+// scan reads the directory once. It returns when to scan again even if no change is reported. It
+// returns zero, which means never, unless the directory cannot be read or watched completely.
 func (r *Registry) scan(watch *watch) time.Time {
 	start := time.Now()
 	files, err := watch.scan(r.Dir)

@@ -89,7 +89,7 @@ func (d *Driver) VolumeName(ctx context.Context, volume Volume) (string, error) 
 }
 
 // Attach attaches the volume to a node. It returns the device on that node, or "" if the driver
-// does not know it yet.
+// returns none.
 func (d *Driver) Attach(ctx context.Context, volume Volume, node string) (device string, err error) {
 	input, err := volume.json()
 	if err != nil {

@@ -19,8 +19,8 @@ const (
 	// historyDir is the directory below Registry.KeepDir that records the calls of each driver, for
 	// administrators.
 	historyDir = ".history"
-	// historyBytes is the size at which a file of a history is moved to its predecessor, so that a
-	// driver has at most twice as much.
+	// historyBytes is the size at which a history file replaces the previous one (.1). The history of
+	// a driver thus has about twice this size at most.
 	historyBytes = 128 << 10
 )
 
@@ -64,7 +64,8 @@ func historyFile(keepDir, driver string) string {
 	return filepath.Join(keepDir, historyDir, EscapeName(driver)+".jsonl")
 }
 
-// add records a call that has ended. Like a failure, it is not synced, and errors are ignored.
+// add records a call that has ended. As in recordFailure, the file is not synced and errors are
+// ignored.
 func (h *history) add(call PastCall) {
 	if h == nil {
 		return
@@ -76,7 +77,7 @@ func (h *history) add(call PastCall) {
 		return
 	}
 	if info, err := os.Stat(h.file); err == nil && info.Size() > historyBytes {
-		_ = os.Rename(h.file, h.file+".1") // else the file grows on
+		_ = os.Rename(h.file, h.file+".1") // on failure, the file keeps growing
 	}
 	file, err := os.OpenFile(h.file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -87,14 +88,13 @@ func (h *history) add(call PastCall) {
 	_, _ = file.Write(slices.Concat([]byte("\n"), line))
 }
 
-// History returns the recorded calls of a driver, or of all drivers for "", by the Registry with
-// this KeepDir: the oldest first, then those that are running.
+// History returns the calls of a driver, or of all drivers if driver is "", that the Registry with
+// this KeepDir recorded: first the completed calls, then the running ones, each by start time.
 func History(keepDir, driver string) ([]PastCall, error) {
 	return historySince(keepDir, driver, time.Time{})
 }
 
-// historySince is History without the files that have not changed since a time. Their calls ended
-// before it.
+// historySince is like History, but skips the files that were last written before since.
 func historySince(keepDir, driver string, since time.Time) ([]PastCall, error) {
 	pattern := "*.jsonl"
 	if driver != "" {
@@ -134,8 +134,8 @@ func parseHistory(content []byte) (calls []PastCall) {
 	return calls
 }
 
-// RunningCalls returns the running calls of a driver, or of all drivers for "", by the Registry
-// with this KeepDir: the oldest first.
+// RunningCalls returns the running calls of a driver, or of all drivers if driver is "", that the
+// Registry with this KeepDir recorded, by start time.
 func RunningCalls(keepDir, driver string) (calls []PastCall) {
 	// The pattern is valid.
 	records, _ := filepath.Glob(filepath.Join(escapeGlob(keepDir), runningDir, "*", "*"))
@@ -157,15 +157,16 @@ func RunningCalls(keepDir, driver string) (calls []PastCall) {
 }
 
 const (
-	// releaseRetryPeriod is longer than the interval at which kubelet and the attach-detach
-	// controller repeat a failed call. An older failure is not repeated: the volume is released.
+	// releaseRetryPeriod is longer than the interval at which kubelet and the attach-detach controller
+	// repeat a failed call. If an older failure was not repeated, the volume is released.
 	releaseRetryPeriod = 10 * time.Minute
-	// stuckPeriod is how long a call to release a volume runs until it counts as stuck.
+	// stuckPeriod is how long a call to release a volume runs before it counts as stuck.
 	stuckPeriod = time.Minute
 )
 
-// FailedReleases returns the calls to release volumes that have failed and not succeeded since, and
-// those that hang, by the Registry with this KeepDir.
+// FailedReleases returns, for each volume path, the last call of the Registry with this KeepDir
+// that should release it, if the call failed within releaseRetryPeriod or has been running for at
+// least stuckPeriod.
 func FailedReleases(keepDir string) ([]PastCall, error) {
 	now := time.Now()
 	calls, err := historySince(keepDir, "", now.Add(-releaseRetryPeriod))

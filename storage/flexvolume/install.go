@@ -63,7 +63,8 @@ func Install(pluginDir, driver, file string) (Installation, error) {
 }
 
 // TryInstall runs init of the driver in file without installing it. The driver runs in a hidden
-// directory, with the name that it will have. TryInstall returns why it would not become ready.
+// directory, with the name that it will have. TryInstall returns an error if the driver would not
+// become ready.
 func TryInstall(ctx context.Context, pluginDir, driver, file string, settings Settings) error {
 	if err := os.MkdirAll(pluginDir, 0o755); err != nil {
 		return fmt.Errorf("create FlexVolume plugin directory: %w", err)

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// Each kind of driver serves one volume. The volume's data outlives the pod, the process that
-// called the driver, and the driver's version.
+// TestDriversOfEveryKind proves for each kind of driver that a volume's data outlives the pod, the
+// process that called the driver, and the driver's version.
 func TestDriversOfEveryKind(t *testing.T) {
 	for _, kind := range []struct {
 		name, file, fsType, size string

@@ -105,7 +105,7 @@ func MountComplete(dir, marker string) (bool, error) {
 	if err != nil || interrupted {
 		return false, err
 	}
-	// Mount a broken file system again, such as that of a FUSE daemon that crashed.
+	// A broken file system, such as that of a crashed FUSE daemon, must be mounted again.
 	_, statErr := os.Stat(dir)
 	return statErr == nil, nil
 }
@@ -207,7 +207,7 @@ func bindStaged(stagedDir, dir string, readOnly bool) error {
 	return bind(stagedDir, dir, readOnly)
 }
 
-// exists reports whether path exists, which a broken mount does.
+// exists reports whether path exists. The mount point of a broken mount exists.
 func exists(path string) (bool, error) {
 	if path == "" {
 		return false, nil

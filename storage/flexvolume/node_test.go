@@ -2,6 +2,7 @@ package flexvolume
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -256,9 +257,30 @@ func TestReleaseUnmountsEverything(t *testing.T) {
 	if !Uses(root, "example.com/tmpfs") || Uses(root, "example.com/other") {
 		t.Error("Uses is wrong")
 	}
-	err := Release{KubeletRoot: root, PluginDir: plugins}.All(context.Background())
-	if err == nil || !strings.Contains(err.Error(), `"example.com/broken"`) || strings.Contains(err.Error(), "gone") {
-		t.Errorf("error %v", err)
+	stuck := DeviceMountDir(root, "example.com/stuck", "disk")
+	write(t, executable(plugins, "example.com/stuck"), "#!/bin/sh\necho '{\"status\": \"Failure\", \"message\": \"the disk is stuck\"}'\nexit 1\n")
+	if err := errors.Join(os.MkdirAll(stuck, 0o750), unix.Mount("none", stuck, "tmpfs", 0, "")); err != nil {
+		t.Fatal(err)
+	}
+	user, err := os.Create(filepath.Join(stuck, "file")) // keeps the file system in use
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer user.Close()
+	mounts = append(mounts, stuck)
+	warnings, err := Release{KubeletRoot: root, PluginDir: plugins}.All(context.Background())
+	if err != nil || len(warnings) != 2 {
+		t.Fatalf("warnings %q, error %v", warnings, err)
+	}
+	for i, want := range [][]string{
+		{`"example.com/broken"`, "was unmounted without the driver"},
+		{`"example.com/stuck"`, "the disk is stuck", stuck, "detached lazily"},
+	} {
+		for _, part := range want {
+			if !strings.Contains(warnings[i], part) {
+				t.Errorf("warning %q lacks %s", warnings[i], part)
+			}
+		}
 	}
 	for _, dir := range mounts {
 		if isMounted(t, dir) {

@@ -96,8 +96,8 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that parse accepts all that Kubernetes accepts: one JSON object in both streams
-// together.
+// FuzzParse checks that parse accepts everything that Kubernetes accepts: stdout and stderr that,
+// concatenated, form one JSON object.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"status":"Success"}`), []byte("noise"))
 	f.Add([]byte(`{"status":`), []byte(`"Failure"}`))

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// errUntrusted is in the error of a driver that other users than root can replace.
-var errUntrusted = errors.New("the driver runs as root, so that root alone must be able to change it")
+// errUntrusted means that a user other than root can replace the driver.
+var errUntrusted = errors.New("the driver runs as root, so root alone must be able to change it")
 
 // maxLinks is how many symbolic links a path may have, as in the kernel.
 const maxLinks = 40
@@ -21,7 +21,7 @@ func startTrusted(path string, args []string) (*process, error) {
 	if err := checkOwner(path); err != nil {
 		return nil, err
 	}
-	return startProcess(path, args)
+	return startProcess(path, args, workingDir)
 }
 
 // checkOwner returns an error if a user other than root and this process's user can change or
@@ -34,8 +34,8 @@ func checkOwner(path string) error {
 	return checkComponents("/", strings.Split(filepath.Clean(path), "/"), 0)
 }
 
-// checkComponents checks what rest names below dir, which is free of links and checked already,
-// except if it is the root directory.
+// checkComponents checks dir and each component of the path rest below it. dir must not contain
+// symbolic links.
 func checkComponents(dir string, rest []string, links int) error {
 	if err := checkMode(dir); err != nil {
 		return err

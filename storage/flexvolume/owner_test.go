@@ -11,27 +11,27 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// stranger is a user who is not root.
+// stranger is the UID of a user other than root.
 const stranger = 12345
 
 func TestDriverThatOthersCanReplaceDoesNotRun(t *testing.T) {
 	for name, spoil := range map[string]func(vendor, path string) error{
 		"its owner":              func(_, path string) error { return os.Chown(path, stranger, 0) },
 		"its group":              func(_, path string) error { return os.Chmod(path, 0o775) },
-		"everybody":              func(_, path string) error { return os.Chmod(path, 0o757) },
+		"all users":              func(_, path string) error { return os.Chmod(path, 0o757) },
 		"owner of its directory": func(vendor, _ string) error { return os.Chown(vendor, stranger, 0) },
 		"group of its directory": func(vendor, _ string) error { return os.Chmod(vendor, 0o775) },
-		"owner of the plug-in directory": func(vendor, _ string) error {
+		"owner of the plugin directory": func(vendor, _ string) error {
 			return os.Chown(filepath.Dir(vendor), stranger, 0)
 		},
-		"everybody, above the plug-in directory": func(vendor, _ string) error {
+		"all users, above the plugin directory": func(vendor, _ string) error {
 			return os.Chmod(filepath.Dir(filepath.Dir(vendor)), 0o777)
 		},
 		"owner of a link to it": func(_, path string) error {
 			aside := path + ".real"
 			return errors.Join(os.Rename(path, aside), os.Symlink(aside, path), os.Lchown(path, stranger, 0))
 		},
-		"everybody, at the end of a link": func(_, path string) error {
+		"all users, at the end of a link": func(_, path string) error {
 			dir := filepath.Join(filepath.Dir(path), "open")
 			return errors.Join(os.Mkdir(dir, 0o755), os.Rename(path, filepath.Join(dir, "driver")),
 				os.Symlink("open/driver", path), os.Chmod(dir, 0o777))
@@ -90,7 +90,7 @@ func TestEndlessLinksAreRefused(t *testing.T) {
 	}
 }
 
-// TestDriverRunsAfterItsDirectoryIsClosed repairs a directory that nothing watches.
+// TestDriverRunsAfterItsDirectoryIsClosed makes a directory that is not watched safe again.
 func TestDriverRunsAfterItsDirectoryIsClosed(t *testing.T) {
 	above := filepath.Join(t.TempDir(), "above")
 	registry := &Registry{Dir: filepath.Join(above, "plugins"), KeepDir: t.TempDir()}

@@ -54,8 +54,11 @@ type process struct {
 	groupDone chan struct{}
 }
 
-// startProcess runs path with args in a new process group. The caller must call close.
-func startProcess(path string, args []string) (*process, error) {
+// workingDir is the directory in which drivers run.
+const workingDir = "/"
+
+// startProcess runs path with args in dir, in a new process group. The caller must call close.
+func startProcess(path string, args []string, dir string) (*process, error) {
 	p := &process{done: make(chan struct{}), groupDone: make(chan struct{})}
 	var err error
 	if p.stdout, err = memoryFile("stdout"); err != nil {
@@ -67,7 +70,7 @@ func startProcess(path string, args []string) (*process, error) {
 	}
 	for attempt := 0; ; attempt++ {
 		p.cmd = exec.Command(path, args...)
-		p.cmd.Dir = "/"
+		p.cmd.Dir = dir
 		p.cmd.Env = environment()
 		p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 		p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -16,11 +16,11 @@ import (
 type Registry struct {
 	// Dir is the plugin directory. It is created if it does not exist.
 	Dir string
-	// KeepDir holds a copy of the last version of each driver whose init succeeded. With it,
-	// volumes in use can be unmounted after their driver has been removed or replaced by a version
-	// that fails. KeepDir must not be mounted noexec. It also holds the records of running calls,
-	// so that Run can kill the drivers of an earlier process that crashed, the last failed call of
-	// each driver, for LastFailure, and its recent calls, for History. If empty, nothing is stored.
+	// KeepDir holds a copy of the last version of each driver whose init succeeded. With it, volumes
+	// in use can be unmounted after their driver has been removed or replaced by a version that fails.
+	// It must not be mounted noexec. KeepDir also holds records of each driver: its running calls, so
+	// that Run can kill the drivers of a process that crashed; its last failed call (see LastFailure);
+	// and its recent calls (see History). If empty, nothing is stored.
 	KeepDir string
 	// Settings returns the settings of a driver. If nil, all drivers have the defaults.
 	Settings func(driver string) Settings

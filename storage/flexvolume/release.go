@@ -3,10 +3,14 @@ package flexvolume
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/mount-utils"
 )
 
 // Release unmounts all FlexVolumes of a node whose kubelet is not running. It uses only directories
@@ -19,36 +23,68 @@ type Release struct {
 }
 
 // All unmounts the volumes of all pods, then all devices, each with its driver if it exists. If a
-// driver fails, All unmounts the volume without it and continues. It returns all errors together.
-func (r Release) All(ctx context.Context) error {
+// driver fails, All unmounts the volume without it, and continues. warnings say what a driver did
+// not undo. err contains the mounts that remain.
+func (r Release) All(ctx context.Context) (warnings []string, err error) {
 	var errs []error
+	release := func(dir, driver string, undo func(context.Context) error) {
+		warning, err := release(ctx, dir, driver, undo)
+		if warning != "" {
+			warnings = append(warnings, warning)
+		}
+		errs = append(errs, err)
+	}
 	for _, dir := range r.podVolumes() {
 		driver := r.driver(UnescapeName(filepath.Base(filepath.Dir(dir))))
-		if err := r.subpaths(dir); err != nil {
+		if _, err := detachAll(r.subpaths(dir)); err != nil {
 			errs = append(errs, err)
 		}
-		errs = append(errs, r.release(ctx, dir, func(ctx context.Context) error { return driver.Unpublish(ctx, dir, "") }))
+		release(dir, driver.name, func(ctx context.Context) error { return driver.Unpublish(ctx, dir, "") })
 	}
 	for _, staged := range StagedVolumes(r.KubeletRoot) {
 		driver := r.driver(staged.Driver)
-		errs = append(errs, r.release(ctx, staged.Dir, func(ctx context.Context) error { return driver.Unstage(ctx, staged.Dir, "") }))
+		release(staged.Dir, driver.name, func(ctx context.Context) error { return driver.Unstage(ctx, staged.Dir, "") })
 	}
-	return errors.Join(errs...)
+	return warnings, errors.Join(errs...)
 }
 
-// release undoes one mount, without the driver if the driver fails.
-func (r Release) release(ctx context.Context, dir string, undo func(context.Context) error) error {
-	err := undo(ctx)
-	if err == nil {
-		return nil
+// release undoes one mount, without the driver if the driver fails. Then the warning contains the
+// driver's error: some of its work might not be undone, such as a device that it created.
+func release(ctx context.Context, dir, driver string, undo func(context.Context) error) (warning string, err error) {
+	failure := undo(ctx)
+	if failure == nil {
+		return "", nil
 	}
-	if unmountErr := unmountAll(dir); unmountErr != nil {
-		return errors.Join(err, unmountErr)
+	lazy, err := detachAll(dir)
+	if err != nil {
+		return "", errors.Join(failure, err)
 	}
 	_ = os.Remove(dir)
-	// Return the driver's error: some of its work might not be undone, such as a device that it
-	// created.
-	return err
+	how := "was unmounted without the driver"
+	if lazy {
+		how = "was detached lazily: its file system ends with the last process that uses it"
+	}
+	return fmt.Sprintf("%v; %s %s. Other things that the driver %q set up, such as a device, can remain on the host; remove them with its tools",
+		failure, dir, how, driver), nil
+}
+
+// detachAll unmounts all mounts at and below dir, in use or not. lazy reports whether one was in
+// use.
+func detachAll(dir string) (lazy bool, err error) {
+	table, err := mountsBelow(dir)
+	if err != nil {
+		return false, err
+	}
+	for _, m := range slices.Backward(table) {
+		if mount.New("").Unmount(m.Mountpoint) == nil {
+			continue
+		}
+		lazy = true
+		if err := unix.Unmount(m.Mountpoint, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
+			return lazy, fmt.Errorf("unmount %s: %w", m.Mountpoint, err)
+		}
+	}
+	return lazy, nil
 }
 
 // driver returns the installed driver, else its last-good copy, else a driver that is gone.
@@ -94,10 +130,11 @@ func StagedVolumes(kubeletRoot string) []StagedVolume {
 	return volumes
 }
 
-// subpaths unmounts kubelet's bind mounts for containers that use a subpath of the volume.
-func (r Release) subpaths(dir string) error {
+// subpaths returns the directory of kubelet's bind mounts for containers that use a subpath of the
+// volume.
+func (r Release) subpaths(dir string) string {
 	pod := filepath.Dir(filepath.Dir(filepath.Dir(dir)))
-	return unmountAll(filepath.Join(pod, "volume-subpaths", filepath.Base(dir)))
+	return filepath.Join(pod, "volume-subpaths", filepath.Base(dir))
 }
 
 // escapeGlob escapes a path so that it matches only itself.

@@ -1,6 +1,7 @@
 package flexvolume
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -23,6 +24,8 @@ type Trial struct {
 	// Env is an additional environment variable, "NAME=value", that identifies the driver's
 	// processes. It can be empty.
 	Env string
+	// Dir is the driver's working directory. If empty, it is "/", as in all other calls.
+	Dir string
 }
 
 // TrialResult describes a call completely. Secrets are redacted from all text.
@@ -40,7 +43,8 @@ type TrialResult struct {
 	// Leaked means that the driver printed a secret of at least 8 bytes. Shorter values appear in
 	// output by chance.
 	Leaked bool
-	// Status, Message and the following fields are those of the driver's response, if there is one.
+	// Status to Capabilities are the fields of the driver's response. They are empty if the response
+	// is missing or invalid.
 	Status, Message, Device, VolumeName string
 	Attached                            bool
 	VolumeNewSize                       int64
@@ -70,7 +74,7 @@ func (d *Driver) Try(ctx context.Context, trial Trial) TrialResult {
 	ctx, cancel := context.WithTimeout(ctx, d.settings.timeout(trial.Operation))
 	defer cancel()
 	start := time.Now()
-	process, err := startProcess(path, args)
+	process, err := startProcess(path, args, cmp.Or(trial.Dir, workingDir))
 	if err != nil {
 		result.Err = d.fail(trial.Operation, KindStart, err.Error(), err)
 		return result

@@ -141,9 +141,9 @@ func (d *Driver) isCacheAt(path string) bool {
 	return err == nil && slices.ContainsFunc(devices, func(device loop.Device) bool { return device.Path == mounts[len(mounts)-1].Source })
 }
 
-// CollectCaches deletes unused caches: those that no pod in inUse references, those that no pod has
-// used for a long time, and the least recently used ones that together exceed maxCacheFraction.
-// inUse contains the caches that pods on this node reference.
+// CollectCaches deletes caches that are not in use: those unused for unusedCacheTTL, those unused
+// for unnamedCacheTTL that inUse does not contain, and the least recently used ones that exceed
+// maxCacheFraction. inUse contains the caches that pods on this node reference.
 func (d *Driver) CollectCaches(inUse map[Cache]bool) error {
 	d.cacheMu.Lock()
 	defer d.cacheMu.Unlock()

@@ -32,7 +32,7 @@ func (n *node) publishCache(pod, project, cache string) string {
 	return target
 }
 
-// unpublishCache unpublishes it.
+// unpublishCache undoes publishCache.
 func (n *node) unpublishCache(pod string) {
 	n.t.Helper()
 	must[*csi.NodeUnpublishVolumeResponse](n.t)(n.NodeUnpublishVolume(context.Background(), &csi.NodeUnpublishVolumeRequest{VolumeId: pod, TargetPath: n.target(pod)}))

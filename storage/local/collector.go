@@ -11,20 +11,20 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// collectInterval is the interval in which a CacheCollector looks for expired caches.
+// collectInterval is the interval between two collections.
 const collectInterval = time.Minute
 
-// CacheCollector deletes caches of a node that expired and that no pod uses.
+// CacheCollector periodically deletes unused caches of a node; see Driver.CollectCaches.
 type CacheCollector struct {
 	Driver *Driver
-	// Client has the rights of the node's kubelet.
+	// Client has the permissions of the node's kubelet.
 	Client kubernetes.Interface
 }
 
 // Name returns the component's name.
 func (c *CacheCollector) Name() string { return "local-caches" }
 
-// Run deletes expired caches until ctx ends.
+// Run deletes unused caches until ctx ends.
 func (c *CacheCollector) Run(ctx context.Context, ready func()) error {
 	ready()
 	ticker := time.NewTicker(collectInterval)
@@ -36,7 +36,7 @@ func (c *CacheCollector) Run(ctx context.Context, ready func()) error {
 		case <-ticker.C:
 		}
 		if err := c.collect(ctx); err != nil && ctx.Err() == nil {
-			slog.Warn("cannot delete expired caches", "error", err, "retryAfter", collectInterval)
+			slog.Warn("cannot delete unused caches", "error", err, "retryAfter", collectInterval)
 		}
 	}
 }

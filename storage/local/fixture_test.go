@@ -123,7 +123,8 @@ func (n *node) target(handle string) string {
 	return filepath.Join(n.dir, "target", filepath.Base(handle))
 }
 
-// use stages and publishes a volume until stopUsing or the end of the test, and returns its path.
+// use stages and publishes a volume and returns its target path. stopUsing, or the end of the test,
+// unpublishes and unstages it.
 func (n *node) use(handle string, c *csi.VolumeCapability) string {
 	n.t.Helper()
 	n.stage(handle, c)

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/version"
 )
 
-// Spec returns the specification of the driver's CSIDriver object.
+// Spec returns the spec of the driver's CSIDriver object.
 func Spec() *storagev1.CSIDriverSpec {
 	return &storagev1.CSIDriverSpec{
 		PodInfoOnMount: ptr.To(true), FSGroupPolicy: ptr.To(storagev1.FileFSGroupPolicy),

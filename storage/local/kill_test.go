@@ -147,7 +147,7 @@ func (v *victim) lifecycle(name string, c *csi.VolumeCapability) []step {
 		{"snapshot", func() error {
 			return errorOf(v.CreateSnapshot(ctx, &csi.CreateSnapshotRequest{Name: name + "-snapshot", SourceVolumeId: handle}))
 		}},
-		// Waits for ever if nothing thaws.
+		// Blocks forever if no process thaws the file system.
 		{"check after snapshot", func() error { return v.check(handle) }},
 		{"clone", func() error { return errorOf(v.CreateVolume(ctx, fromVolume(request(name+"-clone", 300, c), handle))) }},
 		{"publish clone", publish(clone)},

@@ -40,7 +40,8 @@ import (
 // DriverName is the driver's name in storage classes and volumes.
 const DriverName = "local.csi.slipway.io"
 
-// TopologyKey is the label of nodes and volumes with the volume's node.
+// TopologyKey is the CSI topology key of nodes and volumes. Its value identifies the node (see
+// topologyValue).
 const TopologyKey = DriverName + "/node"
 
 // Driver is the driver on one node. It is a component.

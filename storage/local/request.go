@@ -15,10 +15,11 @@ import (
 )
 
 const (
-	// granularity is what sizes are rounded up to, in bytes, if the requested limit allows it.
+	// granularity is the multiple, in bytes, to which sizes are rounded up if the requested limit
+	// allows it.
 	granularity = 1 << 20
-	// block is the divisor of all sizes: the block size of the file systems and the largest sector
-	// size.
+	// block is a divisor of all sizes, in bytes: the block size of the file systems and the largest
+	// sector size.
 	block = 4096
 	// defaultSize is the size of a volume if the request has none.
 	defaultSize = 1 << 30

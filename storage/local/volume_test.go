@@ -123,8 +123,8 @@ func TestOnlineExpansion(t *testing.T) {
 	}
 }
 
-// heldByNamespace starts a process whose mount namespace has a copy of the current mounts. It ends
-// after let has been called.
+// heldByNamespace starts a process whose mount namespace has a copy of the current mounts. The
+// process exits 300 ms after release is called; ended receives the result of Wait.
 func heldByNamespace(t *testing.T) (release func() (ended <-chan error)) {
 	t.Helper()
 	holder := exec.Command("unshare", "--mount", "--propagation", "private", "cat")

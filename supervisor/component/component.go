@@ -25,6 +25,17 @@ type Noter interface {
 type Entry struct {
 	Component
 	After []string
+	// Gate, if set, admits the component. Until then, it is on standby, and its process is complete
+	// without it.
+	Gate Gate
+}
+
+// Gate admits components that run in one of several processes, such as the controllers of a cluster
+// with several masters. A process that must end a component ends.
+type Gate interface {
+	// Wait returns nil when the component can run, and an error if ctx ends before. It calls standby
+	// if another process runs the component.
+	Wait(ctx context.Context, standby func()) error
 }
 
 // Disabled returns a component that does nothing, in place of one that the configuration disables.

@@ -14,6 +14,7 @@ type State string
 // The states of a component. A process is Starting, Ready (all of its components are) or Failed.
 const (
 	Waiting  State = "waiting"  // other components are not ready yet
+	Standby  State = "standby"  // it runs on another host
 	Starting State = "starting" // it runs and does not serve yet
 	Ready    State = "ready"    // it serves
 	Failed   State = "failed"   // it returned an error; its process restarts

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// defaultRetryInterval is the delay between two attempts of an optional component.
+// defaultRetryInterval is the delay before a failed optional component is restarted.
 const defaultRetryInterval = 10 * time.Second
 
 // Optional is a component that the rest of its process works without, such as a router whose port

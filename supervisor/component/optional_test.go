@@ -29,7 +29,7 @@ func TestOptionalComponentNotesErrorUntilItServes(t *testing.T) {
 		},
 	}
 	var events []Event
-	err := Run(ctx, []Entry{{optional, nil}}, func(event Event) { events = append(events, event) }, ignoreReady)
+	err := Run(ctx, []Entry{{Component: optional}}, func(event Event) { events = append(events, event) }, ignoreReady)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestOptionalComponentIsReadyBeforeItServes(t *testing.T) {
 		Component: "storage", ReadyFirst: true,
 		Serve: func(ctx context.Context, _ func(), _ func(string)) error { <-ctx.Done(); return ctx.Err() },
 	}
-	if err := Run(ctx, []Entry{{optional, nil}}, ignoreEvent, func(context.Context) { cancel() }); err != nil {
+	if err := Run(ctx, []Entry{{Component: optional}}, ignoreEvent, func(context.Context) { cancel() }); err != nil {
 		t.Error(err)
 	}
 }

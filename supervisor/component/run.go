@@ -22,7 +22,7 @@ func Run(ctx context.Context, entries []Entry, report func(Event), allReady func
 	defer cancel(nil)
 	r := &runner{entries: entries, report: report, cancel: cancel, phases: map[string]phases{}}
 	for _, entry := range entries {
-		r.phases[entry.Name()] = phases{ready: make(chan struct{}), done: make(chan struct{})}
+		r.phases[entry.Name()] = phases{ready: make(chan struct{}), standby: make(chan struct{}), done: make(chan struct{})}
 		report(Event{Component: entry.Name(), State: Waiting})
 	}
 	var group sync.WaitGroup
@@ -30,7 +30,7 @@ func Run(ctx context.Context, entries []Entry, report func(Event), allReady func
 		group.Go(func() { r.start(ctx, entry) })
 	}
 	group.Go(func() {
-		if r.waitReady(ctx, names(entries)) {
+		if r.waitComplete(ctx) {
 			allReady(ctx)
 		}
 	})
@@ -49,13 +49,16 @@ type runner struct {
 	phases  map[string]phases // by name of component
 }
 
-// phases are closed when a component is ready and when it has ended.
-type phases struct{ ready, done chan struct{} }
+// phases are closed when a component is ready, on standby, and when it has ended.
+type phases struct{ ready, standby, done chan struct{} }
 
-// start waits for the components that an entry needs, and runs it until ctx has ended and all
-// components that need it have ended.
+// start waits for the gate of an entry and for the components that it needs, and runs it until ctx
+// has ended and all components that need it have ended.
 func (r *runner) start(ctx context.Context, entry Entry) {
 	defer close(r.phases[entry.Name()].done)
+	if entry.Gate != nil && entry.Gate.Wait(ctx, sync.OnceFunc(func() { r.standBy(entry.Name()) })) != nil {
+		return
+	}
 	if !r.waitReady(ctx, entry.After) {
 		return
 	}
@@ -77,6 +80,25 @@ func (r *runner) start(ctx context.Context, entry Entry) {
 		r.cancel(err)
 	}
 	<-done
+}
+
+func (r *runner) standBy(name string) {
+	r.report(Event{Component: name, State: Standby})
+	close(r.phases[name].standby)
+}
+
+// waitComplete waits until each component is ready or on standby. It returns false if ctx ends
+// before.
+func (r *runner) waitComplete(ctx context.Context) bool {
+	for _, phases := range r.phases {
+		select {
+		case <-phases.ready:
+		case <-phases.standby:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
 }
 
 // waitReady waits until components are ready. It returns false if ctx ends before.
@@ -116,12 +138,4 @@ func (r *runner) run(ctx context.Context, c Component) error {
 	}
 	r.report(Event{Component: name, State: Failed, Error: err.Error()})
 	return err
-}
-
-func names(entries []Entry) []string {
-	var names []string
-	for _, entry := range entries {
-		names = append(names, entry.Name())
-	}
-	return names
 }

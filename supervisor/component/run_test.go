@@ -77,9 +77,9 @@ func TestComponentsStartInOrderAndStopInReverse(t *testing.T) {
 	var j journal
 	ctx, cancel := context.WithCancel(t.Context())
 	entries := []Entry{
-		{serving("clients", j.record), []string{"server"}},
-		{serving("server", j.record), []string{"store"}},
-		{serving("store", j.record), nil},
+		{Component: serving("clients", j.record), After: []string{"server"}},
+		{Component: serving("server", j.record), After: []string{"store"}},
+		{Component: serving("store", j.record)},
 	}
 	err := Run(ctx, entries, func(event Event) {
 		if event.Component == "clients" && event.State == Ready {
@@ -99,9 +99,9 @@ func TestFailedComponentStopsOthersAndIsNamed(t *testing.T) {
 	var j journal
 	broken := fake{"broken", func(context.Context, func()) error { return errors.New("disk is full") }}
 	entries := []Entry{
-		{serving("store", j.record), nil},
-		{broken, []string{"store"}},
-		{serving("dependent", j.record), []string{"broken"}},
+		{Component: serving("store", j.record)},
+		{Component: broken, After: []string{"store"}},
+		{Component: serving("dependent", j.record), After: []string{"broken"}},
 	}
 	err := Run(t.Context(), entries, ignoreEvent, ignoreReady)
 	if err == nil || err.Error() != "broken: disk is full" {
@@ -114,7 +114,7 @@ func TestFailedComponentStopsOthersAndIsNamed(t *testing.T) {
 
 func TestComponentThatEndsUnaskedHasFailed(t *testing.T) {
 	short := fake{"short", func(context.Context, func()) error { return nil }}
-	err := Run(t.Context(), []Entry{{short, nil}}, ignoreEvent, ignoreReady)
+	err := Run(t.Context(), []Entry{{Component: short}}, ignoreEvent, ignoreReady)
 	if err == nil || err.Error() != "short: ended without a request to stop" {
 		t.Errorf("got error %v", err)
 	}
@@ -122,7 +122,54 @@ func TestComponentThatEndsUnaskedHasFailed(t *testing.T) {
 
 func TestDisabledComponentIsReady(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	if err := Run(ctx, []Entry{{Disabled("off"), nil}}, ignoreEvent, func(context.Context) { cancel() }); err != nil {
+	if err := Run(ctx, []Entry{{Component: Disabled("off")}}, ignoreEvent, func(context.Context) { cancel() }); err != nil {
 		t.Error(err)
+	}
+}
+
+// gate admits a component when its channel is closed. Until then, the component is on standby.
+type gate chan struct{}
+
+func (g gate) Wait(ctx context.Context, standby func()) error {
+	standby()
+	select {
+	case <-g:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func TestComponentOnStandbyWaitsForItsGate(t *testing.T) {
+	var j journal
+	ctx, cancel := context.WithCancel(t.Context())
+	open := make(gate)
+	entries := []Entry{
+		{Component: serving("clients", j.record), After: []string{"server"}, Gate: open},
+		{Component: serving("server", j.record), After: []string{"store"}, Gate: open},
+		{Component: serving("store", j.record)},
+	}
+	var states []string
+	var mu sync.Mutex
+	err := Run(ctx, entries, func(event Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		states = append(states, event.Component+" "+string(event.State))
+		if event.Component == "clients" && event.State == Ready {
+			cancel()
+		}
+	}, func(context.Context) {
+		j.record("complete") // although two components are on standby
+		close(open)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"start store", "complete", "start server", "start clients", "stop clients", "stop server", "stop store"}
+	if !slices.Equal(j.entries, want) {
+		t.Errorf("got %q, want %q", j.entries, want)
+	}
+	if !slices.Contains(states, "server standby") || !slices.Contains(states, "clients standby") {
+		t.Errorf("got states %q", states)
 	}
 }

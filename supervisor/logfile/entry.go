@@ -26,6 +26,8 @@ type Selection struct {
 	Tail int
 	// Since excludes lines before it, unless it is zero.
 	Since time.Time
+	// Filter excludes lines. Tail counts the others.
+	Filter Filter
 }
 
 // entries returns the selected lines of a log up to a size of its current file.
@@ -46,17 +48,43 @@ func (s Selection) entries(path string, size int64) iter.Seq2[entry, error] {
 	}
 }
 
-// lines returns the lines of a log, limited by Tail only.
+// lines returns the lines of a log, limited by Tail and Filter.
 func (s Selection) lines(path string, size int64) iter.Seq2[string, error] {
-	if s.Tail >= 0 {
-		return func(yield func(string, error) bool) {
-			for _, line := range LastLines(path, s.Tail) {
-				if !yield(line, nil) {
+	switch {
+	case s.Filter.isZero() && s.Tail < 0:
+		return allLines(path, size)
+	case s.Filter.isZero():
+		return func(yield func(string, error) bool) { yieldAll(LastLines(path, s.Tail), yield) }
+	}
+	return func(yield func(string, error) bool) {
+		var last []string
+		matches := s.Filter.matcher()
+		for line, err := range allLines(path, size) {
+			switch {
+			case err == nil && !matches(line):
+			case err != nil || s.Tail < 0:
+				if !yield(line, err) {
 					return
 				}
+			default:
+				last = append(last, line)
+				last = last[max(0, len(last)-s.Tail):]
 			}
 		}
+		yieldAll(last, yield)
 	}
+}
+
+func yieldAll(lines []string, yield func(string, error) bool) {
+	for _, line := range lines {
+		if !yield(line, nil) {
+			return
+		}
+	}
+}
+
+// allLines returns the lines of a log up to a size of its current file.
+func allLines(path string, size int64) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for _, name := range slices.Backward(files(path)) {
 			limit := size

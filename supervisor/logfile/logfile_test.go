@@ -1,7 +1,10 @@
 package logfile
 
 import (
+	"bufio"
 	"bytes"
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -186,5 +189,79 @@ func TestTimeOfLine(t *testing.T) {
 		if got, ok := timeOf(line, now); !got.Equal(want) || ok == want.IsZero() {
 			t.Errorf("the time of %q is %s (%t), want %s", line, got, ok, want)
 		}
+	}
+}
+
+func TestFilterSelectsLinesByTextAndLevel(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	text := strings.Join([]string{
+		`I1123 12:00:00.000000   1 a.go:1] "mounted Volume"`,
+		`W1123 12:00:01.000000   1 a.go:1] "slow volume"`,
+		`time="2026-11-23T12:00:02Z" level=error msg="volume is gone"`,
+		`time="2026-11-23T12:00:03Z" level=info msg="pod"`,
+		`2026/11/23 12:00:04 ERROR process ended`,
+		`goroutine 1 of the volume`,
+		`2026/11/23 12:00:05 INFO process started with a volume`,
+	}, "\n") + "\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(text, "\n")
+	for _, tt := range []struct {
+		name, pattern, level string
+		tail                 int
+		want                 []int
+	}{
+		{"text in any case", "volume", "", -1, []int{0, 1, 2, 5, 6}},
+		{"level", "", "warning", -1, []int{1, 2, 4, 5}},
+		{"highest level", "", "error", -1, []int{2, 4, 5}},
+		{"text and level", "VOLUME$|gone", "warning", -1, []int{2, 5}},
+		{"last selected lines", "volume", "", 2, []int{5, 6}},
+		{"lowest level", "", "info", 1, []int{6}},
+	} {
+		filter, err := NewFilter(tt.pattern, tt.level)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want, got strings.Builder
+		for _, i := range tt.want {
+			want.WriteString(lines[i] + "\n")
+		}
+		if err := Print(t.Context(), &got, map[string]string{"node": path}, Selection{Tail: tt.tail, Filter: filter}, false); err != nil {
+			t.Fatal(err)
+		}
+		if got.String() != want.String() {
+			t.Errorf("%s:\n%swant\n%s", tt.name, got.String(), want.String())
+		}
+	}
+	for _, wrong := range [][2]string{{"(", ""}, {"", "loud"}} {
+		if _, err := NewFilter(wrong[0], wrong[1]); err == nil {
+			t.Errorf("%q is accepted", wrong)
+		}
+	}
+}
+
+func TestFilterSelectsNewLines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	ctx, cancel := context.WithCancel(t.Context())
+	reader, writer := io.Pipe()
+	filter, err := NewFilter("wanted", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		done <- Print(ctx, writer, map[string]string{"node": path}, Selection{Tail: -1, Filter: filter}, true)
+	}()
+	if err := os.WriteFile(path, []byte("other\nwanted\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(reader).ReadString('\n')
+	if line != "wanted\n" || err != nil {
+		t.Errorf("%q, %v", line, err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

@@ -28,8 +28,10 @@ func Print(ctx context.Context, out io.Writer, paths map[string]string, selectio
 		fmt.Fprintln(out, line)
 	}
 	offsets := map[string]int64{}
+	matchers := map[string]func(string) bool{}
 	var logs []log
 	for _, name := range names {
+		matchers[name] = selection.Filter.matcher()
 		if info, err := os.Stat(paths[name]); err == nil {
 			offsets[name] = info.Size()
 		}
@@ -49,7 +51,11 @@ func Print(ctx context.Context, out io.Writer, paths map[string]string, selectio
 		case <-ticker.C:
 		}
 		for _, name := range names {
-			offset, err := readLines(paths[name], offsets[name], func(line string) { print(name, line) })
+			offset, err := readLines(paths[name], offsets[name], func(line string) {
+				if matchers[name](line) {
+					print(name, line)
+				}
+			})
 			if err != nil {
 				return err
 			}

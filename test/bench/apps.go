@@ -69,8 +69,8 @@ func measureApps(ctx context.Context, dir, program, oc string, rounds int) (resu
 	return w.result, w.measure(ctx, rounds*rollouts)
 }
 
-// workshop is the cluster of applications.
-type workshop struct {
+// appFixture is the cluster in which applications are measured.
+type appFixture struct {
 	*cluster
 	host   *host.Host
 	oc     string // the program
@@ -80,7 +80,7 @@ type workshop struct {
 	result *apps
 }
 
-func newWorkshop(c *cluster, config *rest.Config, h *host.Host, oc string) (*workshop, error) {
+func newWorkshop(c *cluster, config *rest.Config, h *host.Host, oc string) (*appFixture, error) {
 	configs, err := appsclient.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -90,10 +90,10 @@ func newWorkshop(c *cluster, config *rest.Config, h *host.Host, oc string) (*wor
 		return nil, err
 	}
 	admin := h.Path("data", "admin.kubeconfig")
-	return &workshop{c, h, oc, admin, configs, images, &apps{}}, nil
+	return &appFixture{c, h, oc, admin, configs, images, &apps{}}, nil
 }
 
-func (w *workshop) measure(ctx context.Context, times int) error {
+func (w *appFixture) measure(ctx context.Context, times int) error {
 	if err := w.begin(ctx); err != nil {
 		return fmt.Errorf("make applications: %w", err)
 	}
@@ -135,7 +135,7 @@ func podTemplate(name string, version int) corev1.PodTemplateSpec {
 const configName, deploymentName = appName + "-dc", appName + "-deployment"
 
 // begin creates both kinds of application and waits until they serve.
-func (w *workshop) begin(ctx context.Context) error {
+func (w *appFixture) begin(ctx context.Context) error {
 	template := podTemplate(configName, 0)
 	dc := &appsv1.DeploymentConfig{
 		ObjectMeta: metav1.ObjectMeta{Name: configName},
@@ -173,14 +173,14 @@ func configDone(dc *appsv1.DeploymentConfig) bool {
 	return false
 }
 
-// deploymentDone does the same for a Deployment.
+// deploymentDone is configDone for a Deployment.
 func deploymentDone(d *kubeappsv1.Deployment) bool {
 	s := d.Status
 	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == *d.Spec.Replicas && s.Replicas == *d.Spec.Replicas && s.AvailableReplicas == *d.Spec.Replicas
 }
 
 // rollConfig measures the time from the change of the template to the end of the rollout.
-func (w *workshop) rollConfig(ctx context.Context, version int) (time.Duration, error) {
+func (w *appFixture) rollConfig(ctx context.Context, version int) (time.Duration, error) {
 	configs := w.apps.DeploymentConfigs("default")
 	before, err := configs.Get(ctx, configName, metav1.GetOptions{})
 	if err != nil {
@@ -197,8 +197,8 @@ func (w *workshop) rollConfig(ctx context.Context, version int) (time.Duration, 
 	return time.Since(start), err
 }
 
-// rollDeployment does the same for the Deployment.
-func (w *workshop) rollDeployment(ctx context.Context, version int) (time.Duration, error) {
+// rollDeployment is rollConfig for the Deployment.
+func (w *appFixture) rollDeployment(ctx context.Context, version int) (time.Duration, error) {
 	deployments := w.client.AppsV1().Deployments("default")
 	start := time.Now()
 	if _, err := deployments.Patch(ctx, deploymentName, types.StrategicMergePatchType, newVersion(version), metav1.PatchOptions{}); err != nil {

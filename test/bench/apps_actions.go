@@ -22,7 +22,7 @@ const (
 )
 
 // measureImages changes the image of a tag that triggers an application without pods.
-func (w *workshop) measureImages(ctx context.Context) error {
+func (w *appFixture) measureImages(ctx context.Context) error {
 	const name = appName + "-image"
 	if _, err := w.images.ImageStreams("default").Create(ctx, &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (w *workshop) measureImages(ctx context.Context) error {
 
 // changeImage sets another image for the tag and returns the time until the ReplicationController
 // of that version exists.
-func (w *workshop) changeImage(ctx context.Context, name string, version int) (time.Duration, error) {
+func (w *appFixture) changeImage(ctx context.Context, name string, version int) (time.Duration, error) {
 	digest := fmt.Sprintf("sha256:%064x", version)
 	mapping := &imagev1.ImageStreamMapping{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Tag: "latest",
@@ -79,7 +79,7 @@ func (w *workshop) changeImage(ctx context.Context, name string, version int) (t
 }
 
 // measureTemplate processes a template of many objects.
-func (w *workshop) measureTemplate(ctx context.Context) error {
+func (w *appFixture) measureTemplate(ctx context.Context) error {
 	template := &templatev1.Template{
 		TypeMeta: metav1.TypeMeta{APIVersion: templatev1.GroupVersion.String(), Kind: "Template"}, ObjectMeta: metav1.ObjectMeta{Name: appName},
 		Parameters:   []templatev1.Parameter{{Name: "NAME", Value: "shop"}, {Name: "PASSWORD", Generate: "expression", From: "[a-zA-Z0-9]{16}"}, {Name: "SIZE", Value: "3"}},

@@ -25,7 +25,7 @@ const (
 )
 
 // measureWakes idles a service and requests a page from it, repeatedly.
-func (w *workshop) measureWakes(ctx context.Context) error {
+func (w *appFixture) measureWakes(ctx context.Context) error {
 	pod := pausePod(idleName)
 	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
 	pod.Spec.Containers = []corev1.Container{{Name: "main", Image: toolsImage, Command: []string{"httpd", "-f", "-p", fmt.Sprint(pagePort), "-h", "/etc"}}}
@@ -58,7 +58,7 @@ func (w *workshop) measureWakes(ctx context.Context) error {
 }
 
 // makeIdle waits until the service has its pod, idles it, and waits until the pod is deleted.
-func (w *workshop) makeIdle(ctx context.Context) error {
+func (w *appFixture) makeIdle(ctx context.Context) error {
 	pods := func(want int) error {
 		return poll(ctx, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
 			list, err := w.client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "app=" + idleName})
@@ -93,7 +93,7 @@ func (w *workshop) makeIdle(ctx context.Context) error {
 }
 
 // fetch requests a page from within the host's network.
-func (w *workshop) fetch(ctx context.Context, address string) error {
+func (w *appFixture) fetch(ctx context.Context, address string) error {
 	client := &http.Client{Transport: &http.Transport{DialContext: w.host.Dial, DisableKeepAlives: true}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

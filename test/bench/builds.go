@@ -43,7 +43,7 @@ RUN for i in 1 2 3 4 5 6 7 8; do sha256sum /src/*; done >/sums
 RUN dd if=/dev/zero of=/zeros bs=1M count=64
 `
 
-// buildTimes are the times of one kind of build.
+// buildTimes contains the times of one kind of build.
 type buildTimes struct {
 	// slipway is the whole of `oc start-build --wait`. inside is the sum of the stages that the build
 	// reports: from the source to the pushed image.
@@ -56,9 +56,9 @@ type builds struct {
 	started, triggered []time.Duration
 }
 
-// yard is the place of the measurements: a cluster, and buildah next to it, which also pushes to
-// the cluster's registry.
-type yard struct {
+// buildFixture is a cluster in which builds are measured, and buildah next to it, which also pushes
+// to the cluster's registry.
+type buildFixture struct {
 	*cluster
 	host       *host.Host
 	kubeconfig string // the administrator's
@@ -81,7 +81,7 @@ func measureBuilds(ctx context.Context, dir string, o options) (*builds, error) 
 	if err != nil {
 		return nil, err
 	}
-	y := &yard{work: filepath.Join(dir, "work"), oc: filepath.Join(filepath.Dir(program), "oc"), runc: programs.Runc, result: &builds{}}
+	y := &buildFixture{work: filepath.Join(dir, "work"), oc: filepath.Join(filepath.Dir(program), "oc"), runc: programs.Runc, result: &builds{}}
 	return y.result, onSlipway(ctx, filepath.Join(dir, "builds"), "/slipway-bench-builds", program, "", func(c *cluster, s *slipway) error {
 		y.cluster, y.host, y.kubeconfig = c, s.host, s.data("admin.kubeconfig")
 		config, err := hostConfig(s.host, y.kubeconfig)
@@ -95,7 +95,7 @@ func measureBuilds(ctx context.Context, dir string, o options) (*builds, error) 
 	})
 }
 
-func (y *yard) measure(ctx context.Context, rounds int) error {
+func (y *buildFixture) measure(ctx context.Context, rounds int) error {
 	if err := y.prepare(ctx); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (y *yard) measure(ctx context.Context, rounds int) error {
 }
 
 // prepare writes the source and the base image.
-func (y *yard) prepare(ctx context.Context) error {
+func (y *buildFixture) prepare(ctx context.Context) error {
 	noise := rand.NewChaCha8([32]byte{}) // equal in every run
 	content := make([]byte, buildFileSize)
 	if err := os.MkdirAll(filepath.Join(y.work, "src"), 0o755); err != nil {
@@ -132,7 +132,7 @@ func (y *yard) prepare(ctx context.Context) error {
 
 // forget resets a build configuration: it deletes its builds and the images of its stream, and
 // empties the storage of buildah.
-func (y *yard) forget(ctx context.Context, config string) error {
+func (y *buildFixture) forget(ctx context.Context, config string) error {
 	for _, args := range [][]string{
 		{"create", "imagestream", config}, {"new-build", "--name=" + config, "--binary", "--strategy=docker", "--to=" + config + ":ours"},
 	} {
@@ -145,12 +145,12 @@ func (y *yard) forget(ctx context.Context, config string) error {
 }
 
 // run runs oc in the namespace of the builds.
-func (y *yard) run(ctx context.Context, args ...string) (string, error) {
+func (y *buildFixture) run(ctx context.Context, args ...string) (string, error) {
 	return y.command(ctx, y.oc, append(args, "--namespace="+buildProject, "--kubeconfig="+y.kubeconfig)...)
 }
 
 // command runs a program next to the cluster and returns its output.
-func (y *yard) command(ctx context.Context, program string, args ...string) (string, error) {
+func (y *buildFixture) command(ctx context.Context, program string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, program, args...)
 	command.Env = append(os.Environ(), "HOME="+y.host.Dir, "REGISTRY_AUTH_FILE="+y.host.Path("auth.json"))
 	var output strings.Builder
@@ -166,7 +166,7 @@ func (y *yard) command(ctx context.Context, program string, args ...string) (str
 }
 
 // round builds once on each side, slipway first.
-func (y *yard) round(ctx context.Context, config string, into *buildTimes) error {
+func (y *buildFixture) round(ctx context.Context, config string, into *buildTimes) error {
 	start := time.Now()
 	if _, err := y.run(ctx, "start-build", config, "--from-dir="+y.work, "--wait"); err != nil {
 		return err
@@ -203,6 +203,6 @@ func inside(build *buildv1.Build) (sum time.Duration) {
 }
 
 // buildah runs buildah with a separate storage directory.
-func (y *yard) buildah(ctx context.Context, args ...string) (string, error) {
+func (y *buildFixture) buildah(ctx context.Context, args ...string) (string, error) {
 	return y.command(ctx, "buildah", append([]string{"--root=" + y.host.Path("buildah"), "--runroot=" + y.host.Path("buildah-run"), "--storage-driver=overlay"}, args...)...)
 }

@@ -29,7 +29,7 @@ import (
 )
 
 // pushBase pushes an image with a shell and as much random data as a small distribution.
-func (y *yard) pushBase(ctx context.Context, noise io.Reader) error {
+func (y *buildFixture) pushBase(ctx context.Context, noise io.Reader) error {
 	token, err := y.run(ctx, "create", "token", "builder", "--duration=2h")
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func baseLayer(noise io.Reader) ([]byte, error) {
 
 // options returns the options of requests to the registry. Every certificate in the cluster's
 // network is trusted.
-func (y *yard) options(ctx context.Context) []remote.Option {
+func (y *buildFixture) options(ctx context.Context) []remote.Option {
 	return []remote.Option{
 		remote.WithContext(ctx), remote.WithAuth(&authn.Basic{Username: "any", Password: y.token}),
 		remote.WithTransport(&http.Transport{
@@ -99,7 +99,7 @@ func (y *yard) options(ctx context.Context) []remote.Option {
 }
 
 // push pushes an image as the base image.
-func (y *yard) push(ctx context.Context, image v1.Image) error {
+func (y *buildFixture) push(ctx context.Context, image v1.Image) error {
 	reference, err := name.ParseReference(y.base)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (y *yard) push(ctx context.Context, image v1.Image) error {
 }
 
 // await calls do and returns the time until a new build meets a condition.
-func (y *yard) await(ctx context.Context, do func() error, isWanted func(*buildv1.Build) bool) (took time.Duration, err error) {
+func (y *buildFixture) await(ctx context.Context, do func() error, isWanted func(*buildv1.Build) bool) (took time.Duration, err error) {
 	list, err := y.builds.Builds(buildProject).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return 0, err
@@ -144,7 +144,7 @@ func (y *yard) await(ctx context.Context, do func() error, isWanted func(*buildv
 }
 
 // configure creates a build configuration that only starts from the base image.
-func (y *yard) configure(ctx context.Context, name string, triggers ...buildv1.BuildTriggerPolicy) error {
+func (y *buildFixture) configure(ctx context.Context, name string, triggers ...buildv1.BuildTriggerPolicy) error {
 	config, dockerfile := &buildv1.BuildConfig{ObjectMeta: metav1.ObjectMeta{Name: name}}, "FROM scratch"
 	config.Spec.Source.Dockerfile, config.Spec.Triggers = &dockerfile, triggers
 	config.Spec.Strategy.DockerStrategy = &buildv1.DockerBuildStrategy{From: &corev1.ObjectReference{Kind: "ImageStreamTag", Name: "base:latest"}}
@@ -153,7 +153,7 @@ func (y *yard) configure(ctx context.Context, name string, triggers ...buildv1.B
 }
 
 // measureStart measures the time from the request for a build until its pod runs.
-func (y *yard) measureStart(ctx context.Context) error {
+func (y *buildFixture) measureStart(ctx context.Context) error {
 	const name = "started"
 	if err := y.configure(ctx, name); err != nil {
 		return err
@@ -173,7 +173,7 @@ func (y *yard) measureStart(ctx context.Context) error {
 
 // measureTriggers measures the time from the start of the push of a base image, whose layers the
 // registry already has, until the build that it triggers.
-func (y *yard) measureTriggers(ctx context.Context) error {
+func (y *buildFixture) measureTriggers(ctx context.Context) error {
 	reference, err := name.ParseReference(y.base)
 	if err != nil {
 		return err

@@ -58,8 +58,8 @@ func (c *cluster) waitAPI(ctx context.Context) error {
 }
 
 // waitNode waits until the only node is ready, with a heartbeat of its kubelet later than last, and
-// returns the time of this heartbeat. Otherwise a node would be ready from the cluster's previous
-// run. At the first start, last is zero.
+// returns the time of this heartbeat. Without the heartbeat, a node that was ready when the cluster
+// stopped would count. At the first start, last is zero.
 func (c *cluster) waitNode(ctx context.Context, last time.Time) (word time.Time, err error) {
 	err = poll(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {
 		nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})

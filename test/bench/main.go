@@ -3,7 +3,7 @@
 // programs, each its own binary, built from the same go.mod. `make bench` runs it in the root of
 // the repository; it needs root and some minutes:
 //
-//	go run ./test/bench [-rounds 3] [-only cluster] [-slipway bin/slipway] [-markdown docs/benchmark.md]
+//	go run ./test/bench [-rounds 3] [-only cluster] [-slipway bin/slipway] [-markdown FILE]
 //
 // The two sides alternate on an otherwise quiet machine. Each has a separate network namespace,
 // directory and cgroup, and leaves nothing behind, even if it is interrupted.
@@ -62,7 +62,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each side is measured")
 	flag.IntVar(&o.pods, "pods", 10, "pods started one after the other in each round")
 	flag.IntVar(&o.volumes, "volumes", 3, "pods with an attachable FlexVolume started one after the other in each round")
-	flag.IntVar(&o.together, "together", 100, "such pods started together in each round")
+	flag.IntVar(&o.together, "together", 100, "pods with an attachable FlexVolume started together in each round")
 	flag.DurationVar(&o.idle, "idle", 45*time.Second, "how long a cluster is left alone before its memory is read")
 	flag.StringVar(&o.markdown, "markdown", "", "write the tables into this `file` too, between its markers")
 	flag.StringVar(&o.only, "only", "", "measure one `part` and nothing else: csi, tenants, apps, router, builds, cluster, registry or imports")
@@ -91,16 +91,16 @@ func run(ctx context.Context, o options) error {
 		name string
 		run  func(context.Context, options) error
 	}{{"csi", runCSI}, {"tenants", runTenants}, {"apps", runApps}, {"router", runRouter}, {"builds", runBuilds}, {"cluster", runClusters}, {"registry", runRegistry}, {"imports", runImports}}
-	known := o.only == ""
+	ran := o.only == ""
 	for _, part := range parts {
 		if o.only == "" || o.only == part.name {
-			known = true
+			ran = true
 			if err := part.run(ctx, o); err != nil {
 				return err
 			}
 		}
 	}
-	if !known {
+	if !ran {
 		return fmt.Errorf("-only %q: it is csi, tenants, apps, router, builds, cluster, registry or imports", o.only)
 	}
 	return nil

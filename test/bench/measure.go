@@ -37,7 +37,8 @@ type round struct {
 	// Pods are the times from the creation of a pod until it runs, Volumes those of pods with an
 	// attachable FlexVolume, and Hanging those while another driver hangs.
 	Pods, Volumes, Hanging []time.Duration
-	// Together is the time from the creation of the first of many such pods until all of them run.
+	// Together is the time from the creation of the first of Count pods with an attachable FlexVolume
+	// until all of them run.
 	Together time.Duration
 	Count    int
 	// Requests are the times of API requests. The stock side has no OpenShift resources.

@@ -75,10 +75,10 @@ func newStock(h *host.Host, programs string) (side, error) {
 	return s, makeCgroups(h.CgroupRoot)
 }
 
-// start starts the programs in the order that makes the cluster ready first: etcd, the API server
-// and containerd immediately, and kubelet when it can reach containerd (otherwise it exits), so
-// that it starts while the API server does. The others follow when the API server is ready;
-// earlier, they would only use its processor time.
+// start starts the programs in the order in which the cluster is ready soonest: etcd, the API
+// server and containerd immediately, and the kubelet as soon as containerd accepts connections,
+// without which the kubelet exits. The others start when the API server is ready; earlier, they
+// would only compete with it for CPU time.
 func (s *stock) start(ctx context.Context, last time.Time) (*cluster, time.Time, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -114,8 +114,8 @@ func (s *stock) start(ctx context.Context, last time.Time) (*cluster, time.Time,
 	return c, word, nil
 }
 
-// launch starts programs in the namespace, each with a log file. A program that ends cancels ctx
-// with its last log line.
+// launch starts programs in the host's network namespace, each with a log file. When a program
+// ends, it calls cancel with an error that quotes the end of the log.
 func (s *stock) launch(cancel context.CancelCauseFunc, names ...string) error {
 	arguments := s.arguments()
 	for _, name := range names {
@@ -203,10 +203,10 @@ func (s *stock) stop(ctx context.Context) error {
 	for _, name := range []string{"kubelet", "kube-proxy", "kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd"} {
 		problems = append(problems, s.end(name))
 	}
-	problems = append(problems, teardown.Pods(ctx, s.containerdSocket(), time.Second), s.end("containerd"),
-		teardown.Mounts(s.host.Path("kubelet"), s.host.Path("run")))
+	problems = append(problems, teardown.Pods(ctx, s.containerdSocket(), time.Second), s.end("containerd"))
+	_, err := teardown.Mounts(s.host.Path("kubelet"), s.host.Path("run"))
 	s.running = nil
-	return errors.Join(problems...)
+	return errors.Join(append(problems, err)...)
 }
 
 // end stops a program, and kills it after a timeout. If the program has already ended, this is an

@@ -141,7 +141,7 @@ func lowersOOMScore() bool {
 func makeCgroups(root string) error {
 	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))
 	if err != nil {
-		return fmt.Errorf("list control groups: %w", err)
+		return fmt.Errorf("list cgroups: %w", err)
 	}
 	var problems []error
 	for _, m := range mounts {

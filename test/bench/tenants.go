@@ -59,7 +59,7 @@ type tenants struct {
 func measureTenants(ctx context.Context, dir, program, oc string) (*tenants, error) {
 	result := &tenants{}
 	return result, onSlipway(ctx, filepath.Join(dir, "tenants"), "/slipway-bench-tenants", program, tenantsMaster, func(c *cluster, s *slipway) (err error) {
-		t := &town{cluster: c, host: s.host, oc: oc, result: result}
+		t := &tenantFixture{cluster: c, host: s.host, oc: oc, result: result}
 		if t.config, err = hostConfig(s.host, s.data("admin.kubeconfig")); err != nil {
 			return err
 		}
@@ -71,8 +71,8 @@ func measureTenants(ctx context.Context, dir, program, oc string) (*tenants, err
 	})
 }
 
-// town is the cluster of tenants.
-type town struct {
+// tenantFixture is the cluster in which tenants are measured.
+type tenantFixture struct {
 	*cluster
 	host   *host.Host
 	config *rest.Config // the administrator's
@@ -92,7 +92,7 @@ func hostConfig(h *host.Host, path string) (*rest.Config, error) {
 
 // measure measures everything. The projects are last, because ten thousand of them would disturb
 // the other measurements.
-func (t *town) measure(ctx context.Context, password string) error {
+func (t *tenantFixture) measure(ctx context.Context, password string) error {
 	tokens, err := t.measureLogins(ctx, password)
 	if err != nil {
 		return fmt.Errorf("log in: %w", err)
@@ -119,7 +119,7 @@ func (t *town) measure(ctx context.Context, password string) error {
 func projectName(i int) string { return fmt.Sprintf("bench-%05d", i) }
 
 // makeProject creates a namespace. The first ones belong to the tenant.
-func (t *town) makeProject(ctx context.Context, i int) error {
+func (t *tenantFixture) makeProject(ctx context.Context, i int) error {
 	name := projectName(i)
 	if _, err := t.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (t *town) makeProject(ctx context.Context, i int) error {
 }
 
 // waitKept waits until a project has the objects of Slipway's controllers.
-func (t *town) waitKept(ctx context.Context, i int) error {
+func (t *tenantFixture) waitKept(ctx context.Context, i int) error {
 	return poll(ctx, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
 		namespace, err := t.client.CoreV1().Namespaces().Get(ctx, projectName(i), metav1.GetOptions{})
 		return err == nil && namespace.Annotations[uidRange] != "" && namespace.Annotations[ownsRoles] != "", err
@@ -144,7 +144,7 @@ func (t *town) waitKept(ctx context.Context, i int) error {
 }
 
 // measureProjects creates the other projects and reads the tenant's.
-func (t *town) measureProjects(ctx context.Context, user *rest.Config) error {
+func (t *tenantFixture) measureProjects(ctx context.Context, user *rest.Config) error {
 	if err := host.Each(ctx, allProjects-ownProjects, func(i int) error { return t.makeProject(ctx, ownProjects+i) }); err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (t *town) measureProjects(ctx context.Context, user *rest.Config) error {
 }
 
 // commands runs oc several times, after a first run that does not count.
-func (t *town) commands(ctx context.Context, args ...string) (took []time.Duration, err error) {
+func (t *tenantFixture) commands(ctx context.Context, args ...string) (took []time.Duration, err error) {
 	const times = 20
 	for i := range times + 1 {
 		command := exec.CommandContext(ctx, t.oc, args...)

@@ -21,7 +21,7 @@ import (
 )
 
 // measureLogins logs the tenant in as `oc login` does, two at a time, and returns the tokens.
-func (t *town) measureLogins(ctx context.Context, password string) ([]string, error) {
+func (t *tenantFixture) measureLogins(ctx context.Context, password string) ([]string, error) {
 	anonymous := rest.AnonymousClientConfig(t.config)
 	anonymous.Dial = t.host.Dial
 	transport, err := rest.TransportFor(anonymous)
@@ -72,7 +72,7 @@ func login(ctx context.Context, client *http.Client, server, password string) (t
 
 // measureTokens requests the version with a client certificate, with new tokens, and with the same
 // token repeatedly.
-func (t *town) measureTokens(ctx context.Context, tokens []string) error {
+func (t *tenantFixture) measureTokens(ctx context.Context, tokens []string) error {
 	anonymous := rest.AnonymousClientConfig(t.config)
 	anonymous.Dial, anonymous.QPS = t.host.Dial, -1
 	plain, err := kubernetes.NewForConfig(anonymous)
@@ -113,7 +113,7 @@ func (t *town) measureTokens(ctx context.Context, tokens []string) error {
 
 // measureSCC lets the tenant create pods as a dry run, and reads the duration of SCC admission from
 // the server.
-func (t *town) measureSCC(ctx context.Context, user *rest.Config) error {
+func (t *tenantFixture) measureSCC(ctx context.Context, user *rest.Config) error {
 	project := projectName(0)
 	if err := t.waitKept(ctx, 0); err != nil {
 		return err
@@ -159,7 +159,7 @@ func (t *town) measureSCC(ctx context.Context, user *rest.Config) error {
 }
 
 // admission returns the total duration of SCC admission until now, in seconds.
-func (t *town) admission(ctx context.Context) (sum float64, found bool, err error) {
+func (t *tenantFixture) admission(ctx context.Context) (sum float64, found bool, err error) {
 	stream, err := t.client.RESTClient().Get().AbsPath("/metrics").Stream(ctx)
 	if err != nil {
 		return 0, false, err

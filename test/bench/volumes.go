@@ -74,8 +74,8 @@ func measureVolumes(ctx context.Context, h *host.Host, c *cluster, o options, re
 	return err
 }
 
-// measureHanging measures such pods while another driver hangs in its init. It stops after the
-// first one that exceeds hangLimit.
+// measureHanging measures pods with an attachable FlexVolume while another driver hangs in its
+// init. It stops after the first pod that takes longer than hangLimit.
 func measureHanging(ctx context.Context, h *host.Host, c *cluster, count int) (all []time.Duration, err error) {
 	dir := filepath.Join(h.Path("drivers"), flexvolume.EscapeName(hanging))
 	if err := os.Mkdir(dir, 0o755); err != nil {

@@ -190,6 +190,9 @@ func (c *Cluster) ocWithInput(input string, args ...string) string {
 }
 
 func (c *Cluster) oc(input string, args ...string) (string, error) {
+	if c.master != nil {
+		return c.master.In(c.Namespace).oc(input, args...)
+	}
 	result, err := c.run(input, c.program("oc"), c.ocArgs(args)...)
 	if err == nil && result.Code != 0 {
 		err = fmt.Errorf("oc %s: exit code %d\n%s%s", strings.Join(args, " "), result.Code, result.Stdout, result.Stderr)

@@ -32,6 +32,9 @@ type Options struct {
 	// DataDir is an existing empty directory with a short path. The default is a temporary directory
 	// in SLIPWAY_TEST_DIR or else in /tmp.
 	DataDir string
+	// Segment connects the machine to a network segment that further hosts can share. A further host
+	// has a segment of its own, and this machine is the router between them.
+	Segment bool
 }
 
 // Cluster is a cluster for one test. If a verb fails, it fails the test.
@@ -51,8 +54,9 @@ type Cluster struct {
 
 	t          testing.TB
 	repository string
-	home       string // home directory of the client
-	runs       bool   // a program of the cluster was started
+	home       string   // home directory of the client
+	runs       bool     // a program of the cluster was started
+	master     *Cluster // of a further host
 }
 
 // New creates the network and the configuration files of a cluster, and does not start it.
@@ -90,12 +94,15 @@ func (c *Cluster) For(t testing.TB) *Cluster {
 }
 
 // prepare creates the network and the files that the first start needs.
-func prepare(options Options) (*Cluster, error) {
+func prepare(options Options) (*Cluster, error) { return prepareIn(options, nil) }
+
+// prepareIn is prepare for a machine on an existing network segment, unless the segment is nil.
+func prepareIn(options Options, shared *segment) (*Cluster, error) {
 	repository, err := findRepository()
 	if err != nil {
 		return nil, err
 	}
-	machine, err := newMachine()
+	machine, err := newMachine(options.Segment, shared)
 	if err != nil {
 		return nil, err
 	}

@@ -32,24 +32,36 @@ type Machine struct {
 
 	name    string   // of the devices and tables of this machine
 	devices []string // before the cluster starts
+	// segment is the network segment of a machine that shares one, and ownsSegment the first
+	// machine's right to remove it.
+	segment     *segment
+	ownsSegment bool
 }
 
 // newMachine creates the namespace, connects it, and adds the rules that let it out.
-func newMachine() (*Machine, error) {
+// The machine shares a network segment: the given one, or a new one if it begins a segment.
+func newMachine(begins bool, shared *segment) (*Machine, error) {
 	random := make([]byte, 3)
 	_, _ = rand.Read(random) // never fails
 	namespace, err := netnamespace.New()
 	if err != nil {
 		return nil, err
 	}
-	m := &Machine{Namespace: namespace, name: "test-" + hex.EncodeToString(random)}
+	m := &Machine{Namespace: namespace, name: "test-" + hex.EncodeToString(random), segment: shared}
+	if begins && shared == nil {
+		if m.segment, err = newSegment(m.name); err != nil {
+			return nil, errors.Join(err, m.remove())
+		}
+		m.ownsSegment = true
+	}
 	if err := m.connect(); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect network namespace: %w", err), m.remove())
 	}
 	return m, nil
 }
 
-// connect gives the machine a /30 of the range for tests between machines (RFC 2544).
+// connect gives the machine a /30 of the range for tests between machines (RFC 2544), or an address
+// of its segment.
 func (m *Machine) connect() error {
 	number, err := rand.Int(rand.Reader, big.NewInt(1<<15))
 	if err != nil {
@@ -59,6 +71,11 @@ func (m *Machine) connect() error {
 	base := [4]byte{198, byte(18 + offset>>16), byte(offset >> 8), byte(offset)}
 	m.Gateway = netip.AddrFrom4(base).Next()
 	m.Address = m.Gateway.Next()
+	bits := 30
+	if m.segment != nil {
+		bits, m.Gateway, m.Address = 24, m.segment.gateway, m.segment.last.Next()
+		m.segment.last = m.Address
+	}
 	m.Distant = netip.AddrFrom4([4]byte{100, 64, byte(number.Int64() >> 8), byte(number.Int64())})
 
 	attributes := netlink.NewLinkAttrs()
@@ -67,7 +84,11 @@ func (m *Machine) connect() error {
 	if err := netlink.LinkAdd(cable); err != nil {
 		return fmt.Errorf("add device %q: %w", m.name, err)
 	}
-	err = errors.Join(netnamespace.SetUp(m.name, netip.PrefixFrom(m.Gateway, 30)), netnamespace.SetUp(m.name, netip.PrefixFrom(m.Distant, 32)))
+	if m.segment != nil {
+		err = errors.Join(m.segment.attach(m.name), netnamespace.SetUp(m.segment.bridge, netip.PrefixFrom(m.Distant, 32)))
+	} else {
+		err = errors.Join(netnamespace.SetUp(m.name, netip.PrefixFrom(m.Gateway, 30)), netnamespace.SetUp(m.name, netip.PrefixFrom(m.Distant, 32)))
+	}
 	if err != nil {
 		return err
 	}
@@ -75,7 +96,7 @@ func (m *Machine) connect() error {
 		if err := skipAddressDetection("eth0"); err != nil {
 			return err
 		}
-		if err := errors.Join(netnamespace.SetUp("lo", netip.Prefix{}), netnamespace.SetUp("eth0", netip.PrefixFrom(m.Address, 30))); err != nil {
+		if err := errors.Join(netnamespace.SetUp("lo", netip.Prefix{}), netnamespace.SetUp("eth0", netip.PrefixFrom(m.Address, bits))); err != nil {
 			return err
 		}
 		m.devices, err = deviceNames()
@@ -84,7 +105,10 @@ func (m *Machine) connect() error {
 	if err != nil {
 		return err
 	}
-	return m.letOut()
+	if m.segment != nil {
+		return nil
+	}
+	return letOut(m.name, "ip saddr "+m.Address.String(), m.name)
 }
 
 // skipAddressDetection makes the IPv6 address of a device valid at once. Otherwise it changes its
@@ -97,15 +121,28 @@ func skipAddressDetection(device string) error {
 	return err
 }
 
-// letOut makes this machine the router of the namespace.
-func (m *Machine) letOut() error {
+// letOut makes this machine the router of packets that match, such as `ip saddr 198.18.0.2`, and do
+// not leave through a device.
+func letOut(table, match, device string) error {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
 		return fmt.Errorf("enable forwarding: %w", err)
 	}
 	rules := fmt.Sprintf(`table ip %s {
-		chain out { type nat hook postrouting priority 100; ip saddr %s oifname != %q masquerade; }
-	}`, m.name, m.Address, m.name)
+		chain out { type nat hook postrouting priority 100; %s oifname != %q masquerade; }
+	}`, table, match, device)
 	return nft(rules)
+}
+
+// SetConnected connects the machine to its network, or disconnects it as if its cable was pulled.
+func (m *Machine) SetConnected(connected bool) error {
+	link, err := netlinksafe.LinkByName(m.name)
+	if err != nil {
+		return fmt.Errorf("find device %q: %w", m.name, err)
+	}
+	if connected {
+		return netlink.LinkSetUp(link)
+	}
+	return netlink.LinkSetDown(link)
 }
 
 // remove disconnects the namespace, which ends with its last process.
@@ -114,11 +151,18 @@ func (m *Machine) remove() error {
 	if link, err := netlinksafe.LinkByName(m.name); err == nil {
 		errs = append(errs, netlink.LinkDel(link))
 	}
-	// The declaration makes the deletion of a table that does not exist succeed.
-	if m.Address.IsValid() {
-		errs = append(errs, nft(fmt.Sprintf("table ip %s; delete table ip %s", m.name, m.name)))
+	if m.ownsSegment {
+		errs = append(errs, m.segment.remove())
+	} else if m.Address.IsValid() && m.segment == nil {
+		errs = append(errs, removeTable(m.name))
 	}
 	return errors.Join(append(errs, m.Close())...)
+}
+
+// removeTable removes an nftables table. The declaration makes the deletion of a table that does
+// not exist succeed.
+func removeTable(name string) error {
+	return nft(fmt.Sprintf("table ip %s; delete table ip %s", name, name))
 }
 
 func deviceNames() ([]string, error) {

@@ -13,7 +13,7 @@ import (
 
 func testMachine(t *testing.T) *Machine {
 	t.Helper()
-	m, err := newMachine()
+	m, err := newMachine(false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,9 +85,16 @@ func (c *Cluster) UpFails() string {
 // The program is killed at the end of the test. A test that fails prints its output.
 func (c *Cluster) StartSlipway(environment []string, args ...string) *exec.Cmd {
 	c.t.Helper()
+	return c.StartSlipwayAs("slipway", environment, args...)
+}
+
+// StartSlipwayAs is StartSlipway with another name of the program, as that of a link.
+func (c *Cluster) StartSlipwayAs(name string, environment []string, args ...string) *exec.Cmd {
+	c.t.Helper()
 	c.runs = true
 	ctx, cancel := context.WithCancel(context.Background())
 	command := c.command(ctx, c.program("slipway"), args...)
+	command.Args[0] = name
 	command.Env = append(command.Env, environment...)
 	// A file, because a child process could keep a pipe open.
 	log, err := os.Create(filepath.Join(c.t.TempDir(), "log"))
@@ -98,7 +105,7 @@ func (c *Cluster) StartSlipway(environment []string, args ...string) *exec.Cmd {
 	command.Stdout, command.Stderr = log, log
 	if err := c.Do(command.Start); err != nil {
 		cancel()
-		c.t.Fatalf("start slipway %s: %v", strings.Join(args, " "), err)
+		c.t.Fatalf("start %s %s: %v", name, strings.Join(args, " "), err)
 	}
 	c.t.Cleanup(func() {
 		cancel()
@@ -106,7 +113,7 @@ func (c *Cluster) StartSlipway(environment []string, args ...string) *exec.Cmd {
 			_ = command.Wait() // killed by cancel
 		}
 		if data, err := os.ReadFile(log.Name()); err == nil && c.t.Failed() {
-			c.t.Logf("slipway %s:\n%s", strings.Join(args, " "), data)
+			c.t.Logf("%s %s:\n%s", name, strings.Join(args, " "), data)
 		}
 	})
 	return command

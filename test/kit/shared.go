@@ -20,6 +20,8 @@ var shared struct {
 	options Options
 	cluster *Cluster
 	err     error
+	// second and distant are further hosts, if a test needs them.
+	second, distant sharedHost
 }
 
 // Main is a package's TestMain. It runs the tests and takes the shared cluster down. Orphans fail
@@ -30,8 +32,11 @@ func Main(m *testing.M) { MainWith(m, Options{}) }
 func MainWith(m *testing.M, options Options) {
 	shared.options = options
 	code := m.Run()
-	if shared.cluster != nil {
-		for _, problem := range shared.cluster.end() {
+	for _, cluster := range []*Cluster{shared.distant.host, shared.second.host, shared.cluster} {
+		if cluster == nil {
+			continue
+		}
+		for _, problem := range cluster.end() {
 			fmt.Fprintln(os.Stderr, "after the tests:", problem)
 			code = 1
 		}

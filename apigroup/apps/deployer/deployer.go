@@ -1,6 +1,6 @@
 // Package deployer runs one deployment of a DeploymentConfig: it replaces the pods of the previous
-// deployment by those of a ReplicationController, and runs the hooks. It is the program of deployer
-// pods.
+// deployment with those of a ReplicationController, and runs the hooks. It is the program of
+// deployer pods.
 //
 // It keeps all state in the API, so a killed deployer can be restarted: it continues from the
 // replica counts, and does not repeat a hook that has a pod.
@@ -31,7 +31,7 @@ import (
 type Deployer struct {
 	// Core reads and scales ReplicationControllers, and creates the pods of hooks.
 	Core coreclient.CoreV1Interface
-	// Tags tags images for hooks.
+	// Tags tags images into image streams for hooks.
 	Tags imageclient.ImageStreamTagsGetter
 	// Namespace and Deployment identify the ReplicationController.
 	Namespace, Deployment string
@@ -39,16 +39,16 @@ type Deployer struct {
 	Out io.Writer
 }
 
-// run is the state of a deployment.
+// run contains the data of one call of Run. Nothing in it has to survive a restart.
 type run struct {
 	*Deployer
 	config  *appsv1.DeploymentConfig
 	desired int32
-	// to is the deployment. from contains older deployments of the configuration that have pods;
-	// the active one is first.
+	// to is the name of the deployment. from contains the names of older deployments of the
+	// configuration that have pods; the active one is first.
 	to   string
 	from []string
-	// failure is why the pods of the deployment cannot be created, or "".
+	// failure is the reason why the pods of the deployment cannot be created, or "".
 	failure string
 }
 
@@ -94,21 +94,21 @@ func (d *Deployer) Run(ctx context.Context) error {
 	return nil
 }
 
-// markFailed marks the deployment as failed, and returns the error. If the deployer is being
-// stopped, the controllers set the result.
+// markFailed marks the deployment as failed, and returns err. If ctx is done, it does not mark the
+// deployment: the controllers do so when the pod ends.
 func (r *run) markFailed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	// The end of the pod marks the deployment later.
+	// If this fails, the controllers mark the deployment when the pod ends.
 	if err := r.end(ctx, rollout.Fail); err != nil {
 		r.logf("Cannot mark the deployment as failed: %v", err)
 	}
 	return err
 }
 
-// end marks the result of the deployment. It does not change a deployment that is canceled or has
-// ended.
+// end marks the deployment as complete or failed, as record does. It does not change a deployment
+// that is canceled or has already ended.
 func (r *run) end(ctx context.Context, record func(*corev1.ReplicationController, time.Time)) error {
 	_, err := r.change(ctx, r.to, func(rc *corev1.ReplicationController) bool {
 		if rollout.Cancelled(rc) || rollout.Ended(rc) {
@@ -132,7 +132,8 @@ func (d *Deployer) read(ctx context.Context, name string) (rc *corev1.Replicatio
 	return rc, nil
 }
 
-// custom runs a Custom strategy that uses our image. The other parameters select the strategy.
+// custom runs a Custom strategy that uses the platform's deployer image. The parameters of the
+// strategy determine whether it is Rolling or Recreate.
 func (r *run) custom(ctx context.Context, strategy *appsv1.DeploymentStrategy) error {
 	if strategy.RollingParams != nil {
 		return r.rolling(ctx, *strategy.RollingParams)
@@ -140,7 +141,7 @@ func (r *run) custom(ctx context.Context, strategy *appsv1.DeploymentStrategy) e
 	return r.recreate(ctx, *ptr.Deref(&strategy.RecreateParams, &appsv1.RecreateDeploymentStrategyParams{}))
 }
 
-// findOthers finds older deployments that have pods.
+// findOthers sets r.from to the older deployments that have pods.
 func (r *run) findOthers(ctx context.Context, to *corev1.ReplicationController) error {
 	var list *corev1.ReplicationControllerList
 	err := retryRequest(ctx, func() (err error) {
@@ -175,8 +176,8 @@ func (r *run) logf(format string, values ...any) {
 	fmt.Fprintf(r.Out, "--> "+format+"\n", values...)
 }
 
-// change updates a deployment with a function, and retries conflicts. It does not update if the
-// function returns false. It returns the current deployment.
+// change updates a deployment with do, and retries on conflicts. If do returns false, change
+// updates nothing. It returns the current deployment.
 func (r *run) change(ctx context.Context, name string, do func(*corev1.ReplicationController) bool) (rc *corev1.ReplicationController, err error) {
 	client := r.Core.ReplicationControllers(r.Namespace)
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -205,10 +206,11 @@ func (r *run) scale(ctx context.Context, name string, replicas int32) (*corev1.R
 	return rc, nil
 }
 
-// seconds returns a parameter as a duration, or the default of OpenShift 3.
+// seconds converts a parameter in seconds to a duration. If the parameter is missing, it uses
+// otherwise.
 func seconds(value *int64, otherwise int64) time.Duration {
 	return time.Duration(ptr.Deref(value, otherwise)) * time.Second
 }
 
-// The default of timeoutSeconds.
+// defaultTimeout is the default of timeoutSeconds.
 const defaultTimeout = 600

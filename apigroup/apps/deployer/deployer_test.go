@@ -23,25 +23,25 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// site is a cluster with the deployment web-1, which serves with two pods, and web-2, which has
-// none yet. It applies the scale of ReplicationControllers immediately; the pods of web-1 end when
-// the deployer waits for that.
+// site is a fake cluster with the deployment web-1, which has two pods, and web-2, which has none
+// yet. It applies the scale of ReplicationControllers immediately. The pods of web-1 end when the
+// deployer waits for their end.
 type site struct {
 	client *fake.Clientset
 	out    bytes.Buffer
-	// hooks are how the pods of hooks end, by the name of the hook.
+	// hooks maps the name of a hook to the final phase of its pod. The default is Succeeded.
 	hooks map[string]corev1.PodPhase
 	// onHook is called when a hook starts.
 	onHook func(name string)
 	// kill ends the deployer.
 	kill func()
-	// stuck: the pods of web-1 never end; broken: those of web-2 are never available.
+	// stuck means that the pods of web-1 never end, broken that those of web-2 never become available.
 	stuck, broken bool
 
 	// journal contains the actions of the deployer.
 	journal []string
-	// failures is the number of requests after which the deployer is killed. A negative number kills
-	// nothing.
+	// failures is the number of requests after which the deployer is killed. If it is negative, the
+	// deployer is not killed.
 	failures atomic.Int64
 }
 
@@ -83,10 +83,10 @@ func newSite(t *testing.T, strategy appsv1.DeploymentStrategy) *site {
 	return s
 }
 
-// errKilled is returned to a killed deployer.
+// errKilled is the error of requests that a killed deployer sends.
 var errKilled = errors.New("killed")
 
-// dead counts a request and reports whether the deployer was killed before it.
+// dead counts a request, and reports whether the deployer is killed before it.
 func (s *site) dead() bool {
 	if s.failures.Load() < 0 {
 		return false
@@ -118,7 +118,7 @@ func (s *site) scale(action clienttesting.Action) (bool, runtime.Object, error) 
 	return false, nil, nil
 }
 
-// old is how many pods of web-1 there are.
+// old returns the number of pods of web-1.
 func (s *site) old() (count int) {
 	list, err := s.client.Tracker().List(corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithKind("Pod"), "shop")
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *site) hook(action clienttesting.Action) (bool, runtime.Object, error) {
 	return false, nil, nil
 }
 
-// end removes the pods of web-1 if it is scaled to zero, after the deployer watches pods.
+// end removes the pods of web-1 after it was scaled to zero and the deployer watches pods.
 func (s *site) end(clienttesting.Action) (bool, watch.Interface, error) {
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	client, err := s.client.Tracker().Watch(pods, "shop")
@@ -174,7 +174,7 @@ func (s *site) deployment(t *testing.T, name string) *corev1.ReplicationControll
 	return rc.(*corev1.ReplicationController)
 }
 
-// annotate changes a deployment behind the deployer's back.
+// annotate changes an annotation of a deployment while the deployer runs.
 func (s *site) annotate(t *testing.T, name, annotation, value string) {
 	t.Helper()
 	rc := s.deployment(t, name).DeepCopy()

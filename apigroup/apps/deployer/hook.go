@@ -16,8 +16,9 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// hook runs an optional hook with its failure policy: Retry until it succeeds, Abort the
-// deployment, or Ignore.
+// hook runs a hook, which can be nil. Its failure policy decides what happens if it fails: the hook
+// is retried until it succeeds (Retry), the deployment fails (Abort), or the failure is ignored
+// (Ignore).
 func (r *run) hook(ctx context.Context, name string, hook *appsv1.LifecycleHook) error {
 	if hook == nil {
 		return nil
@@ -40,8 +41,8 @@ func (r *run) hook(ctx context.Context, name string, hook *appsv1.LifecycleHook)
 	return fmt.Errorf("run hook %q: %w", name, err)
 }
 
-// exec runs the hook's pod to its end. An existing pod is that of the hook, from before a restart
-// of this deployer.
+// exec runs the pod of a hook until it ends. If the pod exists, an earlier run of this deployer
+// created it.
 func (r *run) exec(ctx context.Context, name string, hook *appsv1.LifecycleHook) error {
 	to, err := r.read(ctx, r.to)
 	if err != nil {
@@ -131,8 +132,8 @@ func hookPod(to *corev1.ReplicationController, name string, hook *appsv1.Lifecyc
 	}, nil
 }
 
-// environment returns the variables of a container and of the hook, which take precedence, and the
-// deployment's name.
+// environment returns the variables of a container and of a hook, and the deployment's name and
+// namespace. The variables of the hook override those of the container.
 func environment(container, hook []corev1.EnvVar, to *corev1.ReplicationController) []corev1.EnvVar {
 	var all []corev1.EnvVar
 	for _, variable := range container {
@@ -144,7 +145,7 @@ func environment(container, hook []corev1.EnvVar, to *corev1.ReplicationControll
 	return append(all, corev1.EnvVar{Name: rollout.NameVariable, Value: to.Name}, corev1.EnvVar{Name: rollout.NamespaceVariable, Value: to.Namespace})
 }
 
-// tag tags the images of containers.
+// tag tags the images of the named containers into image streams.
 func (r *run) tag(ctx context.Context, name string, hook *appsv1.LifecycleHook) error {
 	for _, action := range hook.TagImages {
 		containers := r.config.Spec.Template.Spec.Containers

@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// deployKilled runs a deployer that is killed after a number of requests, and reports whether it
-// was.
+// deployKilled runs a deployer that is killed after a number of requests. It returns false if the
+// deployer ended earlier.
 func (s *site) deployKilled(t *testing.T, after int64) bool {
 	t.Helper()
 	ctx, kill := context.WithCancel(t.Context())
@@ -58,14 +58,14 @@ func TestKilledDeployerIsContinuedByNext(t *testing.T) {
 				}
 			}
 			if after < 10 {
-				t.Errorf("a whole deployment has %d requests", after)
+				t.Errorf("a complete deployment sends %d requests", after)
 			}
 		})
 	}
 }
 
-// TestFailedDeployerMarksDeploymentAsFailed kills deployers that fail before each of their
-// requests: the deployment fails once, and is not begun again.
+// TestFailedDeployerMarksDeploymentAsFailed kills a failing deployer before each of its requests.
+// The deployment fails once, and is not started again.
 func TestFailedDeployerMarksDeploymentAsFailed(t *testing.T) {
 	t.Parallel()
 	for after := int64(0); ; after++ {

@@ -36,7 +36,8 @@ func (r *run) recreate(ctx context.Context, params appsv1.RecreateDeploymentStra
 	return r.hook(ctx, "post", params.Post)
 }
 
-// start scales up: first one pod, then, when it is available, all others.
+// start scales the new deployment up: first to one pod and, when that pod is available, to all
+// pods.
 func (r *run) start(ctx context.Context) error {
 	for _, step := range []int32{min(1, r.desired), r.desired} {
 		r.logf("Scaling %s to %d", r.to, step)
@@ -60,8 +61,8 @@ func (r *run) start(ctx context.Context) error {
 	return nil
 }
 
-// atLeast scales the new deployment up to at least a number of pods. An interrupted deployment can
-// have more.
+// atLeast scales the new deployment up to at least a number of pods. It already has more if an
+// interrupted deployer scaled it.
 func (r *run) atLeast(ctx context.Context, replicas int32) error {
 	to, err := r.read(ctx, r.to)
 	if err != nil {
@@ -74,8 +75,8 @@ func (r *run) atLeast(ctx context.Context, replicas int32) error {
 	return err
 }
 
-// waitForEnd waits until no pod of another deployment runs, so that exclusive resources such as
-// volumes are free.
+// waitForEnd waits until the pods of all other deployments have ended, so that exclusive resources
+// such as volumes are free.
 func (r *run) waitForEnd(ctx context.Context) error {
 	selector := fmt.Sprintf("%s=%s,%s!=%s", rollout.ConfigLabel, r.config.Name, rollout.DeploymentLabel, r.to)
 	return r.pods(ctx, metav1.ListOptions{LabelSelector: selector}, func(byName map[string]*corev1.Pod) (bool, error) {

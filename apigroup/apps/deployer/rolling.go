@@ -14,19 +14,19 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// count contains the pod counts of one side of a rolling deployment.
+// count contains the pod counts of the old or the new deployment.
 type count struct {
-	// desired is the number of pods in the specification.
+	// desired is the number of pods in the spec.
 	desired, available int32
 	// complete means that the status is up to date.
 	complete bool
 }
 
-// limits extends rollout.Limits.
+// limits adds the steps of a rolling deployment to rollout.Limits.
 type limits struct{ rollout.Limits }
 
-// next returns the number of pods for each side. The number of new pods never decreases, and that
-// of old pods never increases.
+// next returns the numbers of old and new pods after the next step. The number of new pods never
+// decreases, and the number of old pods never increases.
 func (l limits) next(old, new count) (oldWanted, newWanted int32) {
 	oldWanted, newWanted = old.desired, l.Grow(old.desired, new.desired)
 	// All unavailable old pods can be deleted, and the available ones that exceed the minimum.
@@ -41,7 +41,7 @@ func (l limits) done(old, new count) bool {
 	return old.desired == 0 && new.desired >= l.Desired && new.complete && new.available >= max(l.Minimum(), min(1, l.Desired))
 }
 
-// rolling replaces old pods by new ones in steps.
+// rolling replaces old pods with new ones in steps.
 func (r *run) rolling(ctx context.Context, params appsv1.RollingDeploymentStrategyParams) error {
 	if err := r.hook(ctx, "pre", params.Pre); err != nil {
 		return err
@@ -75,7 +75,8 @@ func (r *run) rolling(ctx context.Context, params appsv1.RollingDeploymentStrate
 	return r.hook(ctx, "post", params.Post)
 }
 
-// recordOriginal records the number of pods of the previous deployment.
+// recordOriginal records the number of pods of the previous deployment in an annotation, unless it
+// is already recorded.
 func (r *run) recordOriginal(ctx context.Context) error {
 	_, err := r.change(ctx, r.from[0], func(old *corev1.ReplicationController) bool {
 		if old.Annotations[rollout.OriginalAnnotation] != "" {
@@ -99,8 +100,8 @@ type update struct {
 	last            time.Time // time of the last scaling
 }
 
-// roll performs the next step when pods become available or end. It fails if no step is possible
-// withTimeout the timeout.
+// roll performs the next step whenever pods become available or end. It returns an error if no step
+// is possible for the duration of the timeout.
 func (u *update) roll(ctx context.Context) error {
 	patient, markFailed := context.WithCancelCause(ctx)
 	defer markFailed(nil)
@@ -128,7 +129,8 @@ func (u *update) roll(ctx context.Context) error {
 	return nil
 }
 
-// step scales both sides, at most once in an update period, and stores the results in the map.
+// step scales the new and the old deployment, and stores the results in byName. It waits until the
+// update period has passed since the last step.
 func (u *update) step(ctx context.Context, byName map[string]*corev1.ReplicationController, old, new int32) error {
 	sleep(ctx, time.Until(u.last.Add(u.period)))
 	if ctx.Err() != nil {

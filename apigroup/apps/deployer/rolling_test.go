@@ -14,8 +14,8 @@ func params(surge, unavailable string) *appsv1.RollingDeploymentStrategyParams {
 	return &appsv1.RollingDeploymentStrategyParams{MaxSurge: ptr.To(intstr.Parse(surge)), MaxUnavailable: ptr.To(intstr.Parse(unavailable))}
 }
 
-// TestRollingDeploymentStaysWithinLimits plays deployments whose pods become available in any
-// order, some old ones never.
+// TestRollingDeploymentStaysWithinLimits simulates deployments in which some old pods are never
+// available.
 func TestRollingDeploymentStaysWithinLimits(t *testing.T) {
 	for desired := int32(0); desired <= 6; desired++ {
 		for original := int32(0); original <= 8; original++ {
@@ -32,8 +32,8 @@ func TestRollingDeploymentStaysWithinLimits(t *testing.T) {
 	}
 }
 
-// play makes one new pod available after each step. Broken old pods, which do not serve, are
-// removed first.
+// play simulates a deployment in which one new pod becomes available after each step. Unavailable
+// old pods are removed first.
 func play(t *testing.T, l limits, original, broken int32) {
 	t.Helper()
 	served := min(original-broken, l.Minimum())

@@ -19,14 +19,14 @@ func hook(policy appsv1.LifecycleHookFailurePolicy) *appsv1.LifecycleHook {
 	return &appsv1.LifecycleHook{FailurePolicy: policy, ExecNewPod: &appsv1.ExecNewPodHook{ContainerName: "main", Command: []string{"true"}}}
 }
 
-// recreate returns the strategy with all hooks.
+// recreate returns a Recreate strategy with all hooks.
 func recreate(policy appsv1.LifecycleHookFailurePolicy) appsv1.DeploymentStrategy {
 	return appsv1.DeploymentStrategy{Type: appsv1.DeploymentStrategyTypeRecreate, RecreateParams: &appsv1.RecreateDeploymentStrategyParams{
 		Pre: hook(policy), Mid: hook(policy), Post: hook(policy),
 	}}
 }
 
-// rolling returns the strategy with its hooks.
+// rolling returns a Rolling strategy with all hooks.
 func rolling(policy appsv1.LifecycleHookFailurePolicy) appsv1.DeploymentStrategy {
 	return appsv1.DeploymentStrategy{Type: appsv1.DeploymentStrategyTypeRolling, RollingParams: &appsv1.RollingDeploymentStrategyParams{
 		UpdatePeriodSeconds: ptr.To[int64](0), Pre: hook(policy), Post: hook(policy),

@@ -20,22 +20,23 @@ import (
 // errTimeout means that there was no progress within the strategy's timeout.
 var errTimeout = errors.New("timed out")
 
-// isSettled reports whether the status of a ReplicationController is up to date, and it has no
-// surplus pods.
+// isSettled reports whether the status of a ReplicationController is up to date and it has no more
+// pods than its spec requests.
 func isSettled(rc *corev1.ReplicationController) bool {
 	return rc.Status.ObservedGeneration >= rc.Generation && rc.Status.Replicas <= ptr.Deref(rc.Spec.Replicas, 1)
 }
 
 const (
-	// unavailableTimeout limits retries while the server is unavailable. A killed control plane is
-	// back within seconds.
+	// unavailableTimeout limits retries while the API server is unavailable. A control plane that was
+	// killed restarts within seconds.
 	unavailableTimeout = 5 * time.Minute
-	// unauthorizedTimeout limits retries while the server rejects our credentials. A starting
-	// server has not read all rights yet.
+	// unauthorizedTimeout limits retries after 401 and 403 responses, because an API server that has
+	// just started might not have loaded all RBAC rules yet.
 	unauthorizedTimeout = 10 * time.Second
 )
 
-// retryRequest repeats a request while the server is unavailable. The request must be idempotent.
+// retryRequest repeats a request while the API server is unavailable or, for a short time, rejects
+// the credentials. The request must be idempotent.
 func retryRequest(ctx context.Context, request func() error) error {
 	start, backoff := time.Now(), wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Cap: time.Second, Steps: 10}
 	for {
@@ -56,7 +57,7 @@ func retryRequest(ctx context.Context, request func() error) error {
 	}
 }
 
-// sleep waits until a duration has passed or ctx ends.
+// sleep waits until a duration has passed or ctx is done.
 func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -64,8 +65,8 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// isUnavailable reports whether an error is caused by the network, or by a server that starts or
-// stops.
+// isUnavailable reports whether the cause of an error is the network, or a server that is starting
+// or stopping.
 func isUnavailable(err error) bool {
 	if status := apierrors.APIStatus(nil); !errors.As(err, &status) {
 		return true
@@ -74,9 +75,9 @@ func isUnavailable(err error) bool {
 		apierrors.IsInternalError(err)
 }
 
-// watchObjects calls see with all objects that match options, by name, immediately and after each
-// change, until see returns true or an error. see can store its own updates in the map; older
-// events do not overwrite them.
+// watchObjects calls see with all objects that match options, by name, at the start and after each
+// change, until see returns true or an error. see can store the results of its own updates in the
+// map; older events do not overwrite them.
 func watchObjects[T any, P interface {
 	*T
 	metav1.Object
@@ -118,7 +119,8 @@ func watchObjects[T any, P interface {
 	}
 }
 
-// watchChanges applies changes until see returns true or an error, or the server ends the watch.
+// watchChanges applies changes to the map and calls see until see returns true or an error, or the
+// server ends the watch.
 func watchChanges[T any, P interface {
 	*T
 	metav1.Object
@@ -171,7 +173,8 @@ func (r *run) deployments(ctx context.Context, see func(map[string]*corev1.Repli
 	})
 }
 
-// logFailure writes why the pods of the deployment cannot be created, once for each message.
+// logFailure logs the reason why the pods of the deployment cannot be created. It logs each reason
+// once.
 func (r *run) logFailure(to *corev1.ReplicationController) {
 	message := rollout.CreateFailure(to)
 	if message != "" && message != r.failure {

@@ -17,10 +17,10 @@ import (
 // account is the service account of deployers.
 const account = "deployer"
 
-// setToken sets variables with the API token of the deployer's service account, instead of a
-// volume: the kubelet checks only every 300 ms whether volumes are mounted, which doubles the start
-// time of the pod. OpenShift 3 mounted the same token. If the account has no token yet, the pod
-// gets a volume.
+// setToken adds variables that contain the API token of the deployer's service account, instead of
+// a volume. The kubelet checks only every 300 ms whether volumes are mounted, which doubles the
+// start time of the pod. OpenShift 3 mounted the same token. If the account has no token yet, the
+// pod gets a volume.
 func (l *deployerController) setToken(ctx context.Context, namespace string, pod *corev1.PodSpec) error {
 	token, err := l.token(ctx, namespace)
 	if err != nil || token == "" {
@@ -58,8 +58,8 @@ func (l *deployerController) token(ctx context.Context, namespace string) (strin
 	return "", nil
 }
 
-// fromSecret returns a variable with a key of a secret. The secret is optional, because a deployer
-// reports a missing variable, but a pod with a missing secret does not start.
+// fromSecret returns a variable whose value is a key of a secret. The secret is optional: a pod
+// with a missing secret would not start, whereas a deployer reports a missing variable.
 func fromSecret(variable, secret, key string) corev1.EnvVar {
 	return corev1.EnvVar{Name: variable, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 		LocalObjectReference: corev1.LocalObjectReference{Name: secret}, Key: key, Optional: ptr.To(true),
@@ -69,7 +69,7 @@ func fromSecret(variable, secret, key string) corev1.EnvVar {
 // Exit codes of a process that received SIGKILL or SIGTERM.
 const killed, terminated = 137, 143
 
-// pod returns the deployer pod of a deployment. The container restarts if it is killed, but not if
+// pod returns the deployer pod of a deployment. Its container restarts if it is killed, but not if
 // it fails.
 func (l *deployerController) pod(rc *corev1.ReplicationController, config *appsv1.DeploymentConfig) *corev1.Pod {
 	strategy, template := config.Spec.Strategy, rc.Spec.Template.Spec
@@ -112,8 +112,8 @@ func (l *deployerController) pod(rc *corev1.ReplicationController, config *appsv
 	}}
 }
 
-// imageAffinity selects nodes that have our image. No registry has it, and the kubelet retries only
-// after ten seconds.
+// imageAffinity selects nodes that have the deployer image. No registry has this image, and the
+// kubelet would retry to pull it only after ten seconds.
 func imageAffinity() *corev1.Affinity {
 	labelled := corev1.NodeSelectorRequirement{Key: rollout.ImageLabel, Operator: corev1.NodeSelectorOpExists}
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{

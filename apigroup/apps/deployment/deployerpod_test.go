@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// TestDeployerPodHasTokenInEnvironment also proves that without a token secret of the account, and
-// for other accounts, the token is in the volume that every pod has.
+// TestDeployerPodHasTokenInEnvironment also proves that the pod gets the usual token volume if the
+// account has no token secret, or if another account is used.
 func TestDeployerPodHasTokenInEnvironment(t *testing.T) {
 	token := func(name, of string, data map[string][]byte) *corev1.Secret {
 		return &corev1.Secret{

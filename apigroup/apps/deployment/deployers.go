@@ -28,14 +28,14 @@ import (
 type deployerController struct {
 	*Controllers
 	core        coreclient.CoreV1Interface
-	creator     coreclient.PodsGetter // creates pods with the rights of its service account
+	creator     coreclient.PodsGetter // creates pods with the permissions of its service account
 	deployments corelisters.ReplicationControllerLister
 	pods        corelisters.PodLister
 	events      record.EventRecorder
 }
 
-// maxBackoff is shorter than the default: an administrator who raises a quota waits for the
-// deployment.
+// maxBackoff is shorter than the default, because an administrator who has raised a quota waits for
+// the deployment.
 const maxBackoff = 30 * time.Second
 
 func (l *deployerController) controller(deployments, pods cache.SharedIndexInformer) controller.Controller {
@@ -104,14 +104,14 @@ func (l *deployerController) createDeployer(ctx context.Context, rc *corev1.Repl
 	})
 }
 
-// reportFailure records why a deployer pod cannot be created, with an event and in an
+// reportFailure records the reason why a deployer pod cannot be created, in an event and in an
 // annotation of the deployment. It returns the error, so that the deployment is retried.
 func (l *deployerController) reportFailure(ctx context.Context, rc *corev1.ReplicationController, config *appsv1.DeploymentConfig, err error) error {
 	l.events.Eventf(config, corev1.EventTypeWarning, failedCreate, "Error creating deployer pod: %v", errors.Unwrap(err))
 	return errors.Join(err, l.updateAnnotations(ctx, rc, map[string]any{rollout.CreateErrorAnnotation: err.Error()}))
 }
 
-// firstStep scales a deployment up to its first pods, unless the deployer has already done so.
+// firstStep scales a deployment up to its first pods, unless it already has pods.
 func (l *deployerController) firstStep(ctx context.Context, rc *corev1.ReplicationController, config *appsv1.DeploymentConfig) error {
 	desired, err := rollout.Desired(rc)
 	if err != nil {
@@ -133,15 +133,15 @@ func (l *deployerController) firstStep(ctx context.Context, rc *corev1.Replicati
 	}
 	patch := fmt.Appendf(nil, `[{"op":"test","path":"/metadata/uid","value":%q},{"op":"test","path":"/spec/replicas","value":0},{"op":"replace","path":"/spec/replicas","value":%d}]`, rc.UID, first)
 	_, err = l.core.ReplicationControllers(rc.Namespace).Patch(ctx, rc.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
-	// Invalid: a test of the patch fails.
+	// Invalid means that a test of the patch failed.
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsInvalid(err) {
 		return fmt.Errorf("scale deployment %q to %d: %w", rc.Name, first, err)
 	}
 	return nil
 }
 
-// syncDeployer updates a deployment from the status of its deployer pod, and stops the pod if the
-// deployment is canceled.
+// syncDeployer updates a deployment from the status of its deployer pod. If the deployment is
+// canceled, it stops the pod.
 func (l *deployerController) syncDeployer(ctx context.Context, rc *corev1.ReplicationController) error {
 	pod, err := l.deployerPod(ctx, rc)
 	switch {
@@ -170,8 +170,9 @@ func (l *deployerController) syncDeployer(ctx context.Context, rc *corev1.Replic
 	return nil
 }
 
-// deployerPod returns the pod with the name of a deployment's deployer. The cache can lack the pod,
-// or contain that of an earlier attempt.
+// deployerPod returns the pod with the name of a deployment's deployer. If the cache has no running
+// pod, it reads the pod from the API server, because the cache might lack the pod or contain that
+// of an earlier attempt.
 func (l *deployerController) deployerPod(ctx context.Context, rc *corev1.ReplicationController) (*corev1.Pod, error) {
 	name := rollout.DeployerName(rc.Name)
 	pod, err := l.pods.Pods(rc.Namespace).Get(name)
@@ -181,7 +182,8 @@ func (l *deployerController) deployerPod(ctx context.Context, rc *corev1.Replica
 	return l.core.Pods(rc.Namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// fail marks a deployment as failed. It keeps the reason of a cancel.
+// fail marks a deployment as failed. If the deployment is canceled, it keeps the reason of the
+// cancellation.
 func (l *deployerController) fail(ctx context.Context, rc *corev1.ReplicationController, reason string) error {
 	changes := map[string]any{
 		appsv1.DeploymentStatusAnnotation: appsv1.DeploymentStatusFailed, rollout.CompletedAnnotation: now(), rollout.CreateErrorAnnotation: nil,
@@ -195,7 +197,7 @@ func (l *deployerController) fail(ctx context.Context, rc *corev1.ReplicationCon
 // stopDeadlineSeconds is the deadline that stops a pod immediately; 0 is not allowed.
 const stopDeadlineSeconds = 1
 
-// stop stops the deployer and its hooks. The pods and their logs remain.
+// stop stops the deployer and the pods of its hooks. The pods and their logs remain.
 func (l *deployerController) stop(ctx context.Context, rc *corev1.ReplicationController) error {
 	pods, err := l.pods.Pods(rc.Namespace).List(rollout.DeployerSelector(rc.Name))
 	if err != nil {
@@ -228,8 +230,8 @@ func (l *deployerController) updateAnnotations(ctx context.Context, rc *corev1.R
 	})
 }
 
-// annotate changes annotations of a deployment, unless it has changed since it was read. nil
-// removes an annotation.
+// annotate changes annotations of a deployment. It returns a conflict if the deployment has changed
+// since it was read. A nil value removes an annotation.
 func annotate(ctx context.Context, core coreclient.CoreV1Interface, rc *corev1.ReplicationController, annotations map[string]any) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": rc.UID, "resourceVersion": rc.ResourceVersion, "annotations": annotations}})
 	if err != nil {

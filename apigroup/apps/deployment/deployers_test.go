@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// TestDeployerPodHasDeadlineForQuotas uses a quota that requires requests of each container and
-// limits pods with a deadline. A strategy sets both for its deployer.
+// TestDeployerPodHasDeadlineForQuotas checks the pod for a quota that requires resource requests of
+// each container and limits pods with a deadline. The strategy sets both for its deployer.
 func TestDeployerPodHasDeadlineForQuotas(t *testing.T) {
 	resources := corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{"cpu": resource.MustParse("100m")}, Limits: corev1.ResourceList{"memory": resource.MustParse("64Mi")},
@@ -67,7 +67,7 @@ func TestDeployerOfEarlierAttemptIsIgnored(t *testing.T) {
 	}
 }
 
-// full rejects all pods because of a quota.
+// full rejects all pods because a quota is exceeded.
 type full struct {
 	coreclient.PodsGetter
 	coreclient.PodInterface

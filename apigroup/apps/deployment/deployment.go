@@ -24,7 +24,7 @@ import (
 
 // Controllers is the component that runs the controllers.
 type Controllers struct {
-	// Deps has the shared clients and caches.
+	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
 	// Image is the image of deployer pods. CustomImage is the image for Custom strategies that set
 	// a command, but no image.
@@ -34,14 +34,14 @@ type Controllers struct {
 // Name implements the component interface.
 func (c *Controllers) Name() string { return "deployments" }
 
-// minBackoff is the delay after the first failure, usually a conflict.
+// minBackoff is the delay after the first failure, which is usually a conflict.
 const minBackoff = 50 * time.Millisecond
 
-// Run runs the controllers until ctx ends. It calls ready when the caches are filled.
+// Run runs the controllers until ctx is done. It calls ready when the caches are synced.
 func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	kube := c.Deps.Kube
-	// OpenShift's service account for deployments. Its pods get the security context that their own
-	// service account can use.
+	// creator uses OpenShift's service account for deployments. Its pods get the security context
+	// constraints that their own service account can use.
 	creator, err := c.Deps.AsServiceAccount("openshift-infra", "deployment-controller")
 	if err != nil {
 		return fmt.Errorf("connect for deployments: %w", err)

@@ -23,7 +23,8 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// loops are the loops of configurations and of deployers, which know some objects.
+// loops contains the controllers of configurations and of deployers, whose caches contain some
+// objects.
 type loops struct {
 	config   *configController
 	deployer *deployerController
@@ -60,7 +61,7 @@ func newLoops(t *testing.T, dc *appsv1.DeploymentConfig, deployments []*corev1.R
 	}
 }
 
-// configuration returns one whose version is to be deployed.
+// configuration returns a configuration whose latest version is version.
 func configuration(version int64) *appsv1.DeploymentConfig {
 	dc := &appsv1.DeploymentConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid"}}
 	dc.Spec.Replicas, dc.Status.LatestVersion = 2, version
@@ -68,7 +69,7 @@ func configuration(version int64) *appsv1.DeploymentConfig {
 	return dc
 }
 
-// deployed returns the deployment of a configuration's version.
+// deployed returns the deployment of a configuration's latest version in a phase.
 func deployed(t *testing.T, dc *appsv1.DeploymentConfig, phase appsv1.DeploymentStatus) *corev1.ReplicationController {
 	t.Helper()
 	rc, err := rollout.New(dc)
@@ -79,7 +80,7 @@ func deployed(t *testing.T, dc *appsv1.DeploymentConfig, phase appsv1.Deployment
 	return rc
 }
 
-// podOf returns a deployer pod, or one of its hooks.
+// podOf returns the deployer pod of a deployment, or the pod of a hook.
 func podOf(rc *corev1.ReplicationController, suffix string, phase corev1.PodPhase) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: rc.Namespace, Name: rc.Name + suffix, Labels: map[string]string{appsv1.DeployerPodForDeploymentLabel: rc.Name},

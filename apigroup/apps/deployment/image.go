@@ -32,7 +32,7 @@ type imageChangeController struct {
 	events  record.EventRecorder
 }
 
-// byStream is the index of configurations by the image streams of their triggers.
+// byStream is the name of the index of configurations by the image streams of their triggers.
 const byStream = "stream"
 
 func (l *imageChangeController) controller(configs, streams cache.SharedIndexInformer) (controller.Controller, error) {
@@ -62,7 +62,7 @@ func (l *imageChangeController) reconcile(ctx context.Context, key controller.Ke
 	if err := l.report(ctx, dc, streams.forbidden); err != nil {
 		return err
 	}
-	if rollout.UpdateImages(dc, nil, streams.deployerPod) {
+	if rollout.UpdateImages(dc, nil, streams.stream) {
 		if _, err := l.apps.DeploymentConfigs(key.Namespace).Update(ctx, dc, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("update images: %w", err)
 		}
@@ -73,19 +73,19 @@ func (l *imageChangeController) reconcile(ctx context.Context, key controller.Ke
 	return nil
 }
 
-// readable contains the image streams of a configuration's triggers that its pods can pull from.
+// readable contains the image streams of a configuration's triggers from which its pods can pull.
 type readable struct {
 	streams map[controller.Key]*imagev1.ImageStream
-	// forbidden is a message about a stream that they cannot pull from, or "".
+	// forbidden is a message about a stream from which the pods cannot pull, or "".
 	forbidden string
 }
 
-func (r readable) deployerPod(namespace, name string) *imagev1.ImageStream {
+func (r readable) stream(namespace, name string) *imagev1.ImageStream {
 	return r.streams[controller.Key{Namespace: namespace, Name: name}]
 }
 
-// readable returns the streams of a configuration's triggers. It checks access to streams of other
-// projects before it reads them.
+// readable returns the image streams of a configuration's triggers. It reads a stream of another
+// project only after checking access.
 func (l *imageChangeController) readable(ctx context.Context, dc *appsv1.DeploymentConfig) (readable, error) {
 	streams := readable{streams: map[controller.Key]*imagev1.ImageStream{}}
 	account := pull.AccountOf(dc.Namespace, &dc.Spec.Template.Spec)
@@ -109,7 +109,8 @@ func (l *imageChangeController) readable(ctx context.Context, dc *appsv1.Deploym
 	return streams, nil
 }
 
-// report reports missing access in an event and a condition, and removes an outdated condition.
+// report reports missing access in an event and a condition. If forbidden is empty, it removes the
+// condition.
 func (l *imageChangeController) report(ctx context.Context, dc *appsv1.DeploymentConfig, forbidden string) error {
 	next := dc.DeepCopy()
 	next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
@@ -133,7 +134,7 @@ func (l *imageChangeController) report(ctx context.Context, dc *appsv1.Deploymen
 	return nil
 }
 
-// unresolved returns the containers that have no image yet.
+// unresolved returns the names of the containers that have no image yet.
 func unresolved(template *corev1.PodTemplateSpec) (names []string) {
 	for _, container := range slices.Concat(template.Spec.InitContainers, template.Spec.Containers) {
 		if container.Image == "" || container.Image == " " {

@@ -16,7 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// updateStatus updates the status of a configuration, with an additional condition if extra is set.
+// updateStatus updates the status of a configuration if it has changed. extra, if set, is an
+// additional condition.
 func (l *configController) updateStatus(ctx context.Context, dc *appsv1.DeploymentConfig, deployments []*corev1.ReplicationController, extra *appsv1.DeploymentCondition) error {
 	before, err := l.configs.DeploymentConfigs(dc.Namespace).Get(dc.Name)
 	if err != nil {
@@ -32,7 +33,8 @@ func (l *configController) updateStatus(ctx context.Context, dc *appsv1.Deployme
 	return nil
 }
 
-// status returns the pod counts of all deployments, and the conditions.
+// status returns the status of a configuration: the pod counts of all its deployments, and the
+// conditions.
 func status(dc *appsv1.DeploymentConfig, deployments []*corev1.ReplicationController, extra *appsv1.DeploymentCondition) appsv1.DeploymentConfigStatus {
 	status := dc.DeepCopy().Status
 	status.ObservedGeneration = dc.Generation
@@ -60,8 +62,8 @@ func status(dc *appsv1.DeploymentConfig, deployments []*corev1.ReplicationContro
 	return status
 }
 
-// failedCreate is the reason of events and conditions for pods that cannot be created. Kubernetes'
-// controllers use the same.
+// failedCreate is the reason of events and conditions about pods that cannot be created.
+// Kubernetes' controllers use the same reason.
 const failedCreate = "FailedCreate"
 
 // updateFailure sets the condition ReplicaFailure while pods of a deployment, or its deployer pod,
@@ -85,7 +87,7 @@ func condition(of appsv1.DeploymentConditionType, is corev1.ConditionStatus, rea
 func available(dc *appsv1.DeploymentConfig, pods int32) *appsv1.DeploymentCondition {
 	unavailable := 0
 	if params := dc.Spec.Strategy.RollingParams; params != nil && params.MaxUnavailable != nil && dc.Spec.Strategy.Type == appsv1.DeploymentStrategyTypeRolling {
-		// Validated.
+		// Validation guarantees that this does not fail.
 		unavailable, _ = intstr.GetScaledValueFromIntOrPercent(params.MaxUnavailable, int(dc.Spec.Replicas), false)
 	}
 	if pods >= dc.Spec.Replicas-int32(unavailable) && pods > 0 {

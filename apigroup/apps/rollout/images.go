@@ -29,13 +29,13 @@ func source(dc *appsv1.DeploymentConfig, params *appsv1.DeploymentTriggerImageCh
 	return namespace, stream, tag
 }
 
-// Forced reports whether a trigger that is not automatic updates its image anyway.
+// Forced reports whether a trigger that is not automatic must update its image anyway.
 type Forced func(*appsv1.DeploymentTriggerImageChangeParams) bool
 
-// UpdateImages sets the current images of tags in the template of a configuration, and reports
-// whether it has changed. It skips triggers that are not automatic, except before the first
-// deployment, or if force (optional) returns true. It skips streams that find returns nil for, and
-// tags without an image.
+// UpdateImages sets the images in the template of a configuration to the current images of the
+// watched tags, and reports whether the configuration has changed. It skips triggers that are not
+// automatic, except before the first deployment or if force, which is optional, returns true. It
+// skips image streams for which find returns nil, and tags without an image.
 func UpdateImages(dc *appsv1.DeploymentConfig, force Forced, find func(namespace, name string) *imagev1.ImageStream) (changed bool) {
 	for _, trigger := range dc.Spec.Triggers {
 		params := trigger.ImageChangeParams
@@ -65,8 +65,8 @@ func UpdateImages(dc *appsv1.DeploymentConfig, force Forced, find func(namespace
 	return changed
 }
 
-// Latest returns the pull spec of the newest image of a tag, or "". If the tag's policy is Local,
-// the image is in the registry of the cluster.
+// Latest returns the pull spec of the newest image of a tag, or "" if there is none. If the
+// reference policy of the tag is Local, the pull spec refers to the registry of the cluster.
 func Latest(stream *imagev1.ImageStream, tag string) string {
 	if stream == nil {
 		return ""

@@ -8,16 +8,16 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Limits limit how far a rolling deployment can deviate from the desired number of pods.
+// Limits defines how far a rolling deployment can deviate from the desired number of pods.
 type Limits struct {
 	// Desired is the final number of pods, Surge the number of additional pods, and Unavailable the
 	// number of pods that can be unavailable.
 	Desired, Surge, Unavailable int32
 }
 
-// RollingLimits calculates the limits for a number of pods. It rounds a percentage of the surge up,
-// and of unavailable pods down, as in OpenShift 3.11. If both are 0, one pod can be unavailable, so
-// that the deployment can progress.
+// RollingLimits calculates the limits for a number of pods. It rounds a percentage up for the
+// surge, and down for unavailable pods, as in OpenShift 3.11. If both are 0, one pod can be
+// unavailable, so that the deployment can progress.
 func RollingLimits(desired int32, params *appsv1.RollingDeploymentStrategyParams) (Limits, error) {
 	quarter := intstr.FromString("25%")
 	surge, err := intstr.GetScaledValueFromIntOrPercent(ptr.To(ptr.Deref(params.MaxSurge, quarter)), int(desired), true)
@@ -37,8 +37,8 @@ func RollingLimits(desired int32, params *appsv1.RollingDeploymentStrategyParams
 // Minimum returns the minimum number of available pods.
 func (l Limits) Minimum() int32 { return l.Desired - l.Unavailable }
 
-// Grow returns the number of pods for the new deployment, given the current numbers. It never
-// decreases.
+// Grow returns the next number of pods for the new deployment, given the current numbers of old and
+// new pods. The result is never smaller than new.
 func (l Limits) Grow(old, new int32) int32 {
 	if available := l.Desired + l.Surge - old - new; available > 0 && new < l.Desired {
 		return min(l.Desired, new+available)
@@ -46,9 +46,9 @@ func (l Limits) Grow(old, new int32) int32 {
 	return new
 }
 
-// FirstStep returns the number of pods that a new deployment can have before its deployer runs:
-// those of the first step of a rolling deployment without a pre hook. The first deployment of a
-// configuration starts with one pod.
+// FirstStep returns the number of pods that a new deployment can have before its deployer runs.
+// This is the first step of a rolling deployment without a pre hook, and 0 for all other
+// deployments. If no other deployment has pods, the first step is one pod.
 func FirstStep(dc *appsv1.DeploymentConfig, desired, old int32) int32 {
 	params := dc.Spec.Strategy.RollingParams
 	switch {

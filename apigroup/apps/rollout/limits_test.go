@@ -31,7 +31,7 @@ func TestRollingLimits(t *testing.T) {
 		}
 	}
 	if _, err := RollingLimits(1, params("many", "1")); err == nil {
-		t.Error("a share that is invalid was accepted")
+		t.Error("an invalid percentage was accepted")
 	}
 }
 

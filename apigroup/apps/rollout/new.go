@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// New returns the deployment of a configuration's latest version. It has no pods; the deployer adds
-// them.
+// New returns the deployment of a configuration's latest version. It requests no pods; the deployer
+// scales it up.
 func New(dc *appsv1.DeploymentConfig) (*corev1.ReplicationController, error) {
 	encoded := dc.DeepCopy()
 	encoded.SetGroupVersionKind(appsv1.GroupVersion.WithKind("DeploymentConfig"))
@@ -55,7 +55,7 @@ func New(dc *appsv1.DeploymentConfig) (*corev1.ReplicationController, error) {
 	}, nil
 }
 
-// Message returns the cause of a deployment as in OpenShift 3.
+// Message returns the cause of a deployment in the words of OpenShift 3.
 func Message(details *appsv1.DeploymentDetails) string {
 	switch {
 	case details == nil:

@@ -23,37 +23,42 @@ import (
 
 // Names that github.com/openshift/api does not define.
 const (
-	// ConfigLabel is the name of the configuration on the pods of a deployment, and part of its
-	// selector.
+	// ConfigLabel is the label of a deployment's pods, and part of its selector. Its value is the name
+	// of the configuration.
 	ConfigLabel = "deploymentconfig"
-	// DeploymentLabel is the name of the ReplicationController, also on the pods and in the selector.
+	// DeploymentLabel is the same with the name of the ReplicationController.
 	DeploymentLabel = "deployment"
-	// DeploymentAnnotation is the name of the ReplicationController on its pods, its deployer and
-	// its hooks.
+	// DeploymentAnnotation is the annotation of a deployment's pods, deployer and hooks. Its value is
+	// the name of the ReplicationController.
 	DeploymentAnnotation = "openshift.io/deployment.name"
-	// DesiredAnnotation is the number of pods of the complete deployment.
+	// DesiredAnnotation is the number of pods that the deployment has when it is complete.
 	DesiredAnnotation = "kubectl.kubernetes.io/desired-replicas"
 	// OriginalAnnotation is the number of pods of the previous deployment before the next one
 	// started.
 	OriginalAnnotation = "kubectl.kubernetes.io/original-replicas"
-	// ImageLabel is a label of nodes that have the image of deployer pods. A new node has the image
+	// ImageLabel is the label of nodes that have the image of deployer pods. A new node has the image
 	// after a few seconds; deployer pods wait for the label.
 	ImageLabel = "slipway.openshift.io/deployer-image"
-	// PodTypeLabel is the type of a hook's pod: hook-pre, hook-mid, hook-post.
+	// PodTypeLabel is the label of a hook's pod. Its value is hook-pre, hook-mid or hook-post.
 	PodTypeLabel = "openshift.io/deployer-pod.type"
-	// Times at which the deployer pod was created, ran and ended, on the ReplicationController.
+	// The times at which the deployer pod was created, started and ended, as annotations of the
+	// ReplicationController.
 	CreatedAnnotation   = "openshift.io/deployer-pod.created-at"
 	StartedAnnotation   = "openshift.io/deployer-pod.started-at"
 	CompletedAnnotation = "openshift.io/deployer-pod.completed-at"
-	// CreateErrorAnnotation is why the deployer pod of a new deployment cannot be created.
+	// CreateErrorAnnotation is the reason why the deployer pod of a new deployment cannot be created.
 	CreateErrorAnnotation = "openshift.io/deployer-pod.create-error"
-	// NameVariable is the name of the ReplicationController, for deployers and hooks.
+	// NameVariable is the environment variable of deployers and hooks that contains the name of the
+	// ReplicationController.
 	NameVariable = "OPENSHIFT_DEPLOYMENT_NAME"
-	// NamespaceVariable is the namespace of the ReplicationController, for deployers and hooks.
+	// NamespaceVariable is the environment variable of deployers and hooks that contains the namespace
+	// of the ReplicationController.
 	NamespaceVariable = "OPENSHIFT_DEPLOYMENT_NAMESPACE"
-	// TokenVariable is the API token of deployers, if no volume contains it.
+	// TokenVariable is the environment variable of deployers that contains their API token, if no
+	// volume contains it.
 	TokenVariable = "SLIPWAY_DEPLOYER_TOKEN"
-	// AuthorityVariable is the certificate authority of the API server, if no volume contains it.
+	// AuthorityVariable is the environment variable of deployers that contains the API server's
+	// certificate authority, if no volume contains it.
 	AuthorityVariable = "SLIPWAY_DEPLOYER_CA"
 )
 
@@ -65,7 +70,7 @@ const (
 	DeployerGone     = "deployer pod no longer exists"
 )
 
-// Name returns the name of a version's deployment.
+// Name returns the name of the deployment of a version.
 func Name(dc string, version int64) string { return fmt.Sprintf("%s-%d", dc, version) }
 
 // DeployerName returns the name of a deployment's deployer pod.
@@ -76,18 +81,18 @@ func Selector(dc string) labels.Selector {
 	return labels.SelectorFromSet(labels.Set{appsv1.DeploymentConfigAnnotation: dc})
 }
 
-// DeployerSelector selects the deployer and its hooks.
+// DeployerSelector selects the deployer and the hooks of a deployment.
 func DeployerSelector(deployment string) labels.Selector {
 	return labels.SelectorFromSet(labels.Set{appsv1.DeployerPodForDeploymentLabel: deployment})
 }
 
-// ConfigOf returns the name of a deployment's configuration, or "" for other
-// ReplicationControllers.
+// ConfigOf returns the name of a deployment's configuration, or "" for any other
+// ReplicationController.
 func ConfigOf(rc *corev1.ReplicationController) string {
 	return rc.Annotations[appsv1.DeploymentConfigAnnotation]
 }
 
-// Version returns the version of a deployment, or 0 for other ReplicationControllers.
+// Version returns the version of a deployment, or 0 for any other ReplicationController.
 func Version(rc *corev1.ReplicationController) int64 {
 	// 0 if missing.
 	version, _ := strconv.ParseInt(rc.Annotations[appsv1.DeploymentVersionAnnotation], 10, 64)
@@ -105,9 +110,9 @@ func Ended(rc *corev1.ReplicationController) bool {
 	return phase == appsv1.DeploymentStatusComplete || phase == appsv1.DeploymentStatusFailed
 }
 
-// Complete marks a deployment as complete. Our deployer does this when it has finished, so that
-// clients do not have to wait for the end of its pod. For other deployers, the end of the pod
-// completes the deployment.
+// Complete marks a deployment as complete. Slipway's deployer does this when it has finished, so
+// that clients do not have to wait for the end of its pod. For other deployers, the controllers do
+// it when the pod ends.
 func Complete(rc *corev1.ReplicationController, at time.Time) {
 	metav1.SetMetaDataAnnotation(&rc.ObjectMeta, appsv1.DeploymentStatusAnnotation, string(appsv1.DeploymentStatusComplete))
 	metav1.SetMetaDataAnnotation(&rc.ObjectMeta, CompletedAnnotation, at.UTC().Format(time.RFC3339))
@@ -126,8 +131,8 @@ func Cancelled(rc *corev1.ReplicationController) bool {
 	return rc.Annotations[appsv1.DeploymentCancelledAnnotation] == "true"
 }
 
-// CreateFailure returns why a deployment cannot create its deployer pod or its pods, or "". The
-// message names the quota, the limit or the policy that rejects them.
+// CreateFailure returns the reason why a deployment's deployer pod or its other pods cannot be
+// created, or "". The message names the quota, limit or policy that rejects them.
 func CreateFailure(rc *corev1.ReplicationController) string {
 	if Phase(rc) == appsv1.DeploymentStatusNew {
 		return rc.Annotations[CreateErrorAnnotation]
@@ -140,7 +145,7 @@ func CreateFailure(rc *corev1.ReplicationController) string {
 	return ""
 }
 
-// Desired returns the number of pods of the complete deployment.
+// Desired returns the number of pods that a deployment has when it is complete.
 func Desired(rc *corev1.ReplicationController) (int32, error) {
 	desired, err := strconv.ParseInt(rc.Annotations[DesiredAnnotation], 10, 32)
 	if err != nil || desired < 0 {
@@ -149,7 +154,7 @@ func Desired(rc *corev1.ReplicationController) (int32, error) {
 	return int32(desired), nil
 }
 
-// Config returns the configuration of a deployment.
+// Config returns the configuration that a deployment was created from.
 func Config(rc *corev1.ReplicationController) (*appsv1.DeploymentConfig, error) {
 	dc := &appsv1.DeploymentConfig{}
 	if err := json.Unmarshal([]byte(rc.Annotations[appsv1.DeploymentEncodedConfigAnnotation]), dc); err != nil {
@@ -163,7 +168,7 @@ func Newest(deployments []*corev1.ReplicationController) {
 	slices.SortFunc(deployments, func(a, b *corev1.ReplicationController) int { return cmp.Compare(Version(b), Version(a)) })
 }
 
-// Active returns the newest complete deployment, whose pods serve, or nil.
+// Active returns the newest complete deployment, or nil. Its pods run the application.
 func Active(newestFirst []*corev1.ReplicationController) *corev1.ReplicationController {
 	i := slices.IndexFunc(newestFirst, func(rc *corev1.ReplicationController) bool { return Phase(rc) == appsv1.DeploymentStatusComplete })
 	if i < 0 {
@@ -177,13 +182,13 @@ func HasTrigger(dc *appsv1.DeploymentConfig, of appsv1.DeploymentTriggerType) bo
 	return slices.ContainsFunc(dc.Spec.Triggers, func(t appsv1.DeploymentTriggerPolicy) bool { return t.Type == of })
 }
 
-// Owns reports whether a pod is a deployer or a hook of a deployment. It ignores name and labels:
-// an earlier deployment can have had the same name, and users can set both.
+// Owns reports whether a pod is the deployer or a hook of a deployment. It ignores names and
+// labels, because an earlier deployment can have had the same name, and users can set both.
 func Owns(rc *corev1.ReplicationController, pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == rc.UID })
 }
 
-// Owner returns the owner reference for objects that are deleted with a configuration.
+// Owner returns the owner reference for objects that are deleted together with a configuration.
 func Owner(dc *appsv1.DeploymentConfig) metav1.OwnerReference {
 	return *metav1.NewControllerRef(dc, appsv1.GroupVersion.WithKind("DeploymentConfig"))
 }

@@ -127,9 +127,9 @@ func TestDeploymentContainsItsConfiguration(t *testing.T) {
 	}
 	rc.Annotations[DesiredAnnotation], rc.Annotations[appsv1.DeploymentEncodedConfigAnnotation] = "many", "{"
 	if _, err := Desired(rc); err == nil {
-		t.Error("a number that is invalid was read")
+		t.Error("an invalid number of pods was accepted")
 	}
 	if _, err := Config(rc); err == nil {
-		t.Error("a configuration that is invalid was read")
+		t.Error("an invalid configuration was accepted")
 	}
 }

@@ -7,12 +7,12 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Causes returns the causes for a new deployment, if any. last is the configuration of the latest
-// deployment, or nil.
+// Causes returns the causes for a new deployment, or nil if none is needed. last is the
+// configuration of the latest deployment, or nil.
 //
-// The first deployment waits until each ImageChange trigger has an image. Later deployments follow
-// a change of the template: by an automatic ImageChange trigger, or any change if there is a
-// ConfigChange trigger.
+// The first deployment waits until each ImageChange trigger has an image. A later deployment needs
+// a change of the template: a new image of an automatic ImageChange trigger, or any change if there
+// is a ConfigChange trigger.
 func Causes(dc, last *appsv1.DeploymentConfig) []appsv1.DeploymentCause {
 	byConfig := []appsv1.DeploymentCause{{Type: appsv1.DeploymentTriggerOnConfigChange}}
 	hasConfig := HasTrigger(dc, appsv1.DeploymentTriggerOnConfigChange)
@@ -40,8 +40,8 @@ func Causes(dc, last *appsv1.DeploymentConfig) []appsv1.DeploymentCause {
 	return nil
 }
 
-// newImages returns the automatic ImageChange triggers whose image differs from that of the latest
-// deployment. waits means that a trigger has no image yet.
+// newImages returns a cause for each automatic ImageChange trigger whose image differs from that of
+// the latest deployment. waits means that a trigger has no image yet.
 func newImages(dc, last *appsv1.DeploymentConfig) (causes []appsv1.DeploymentCause, waits bool) {
 	for _, trigger := range dc.Spec.Triggers {
 		params := trigger.ImageChangeParams

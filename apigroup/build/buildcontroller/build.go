@@ -23,12 +23,12 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// buildController creates the pod of each build that does not have to wait, and sets the build's
+// buildController creates the pod of each build that does not have to wait, and updates the build's
 // status.
 type buildController struct {
 	podFactory
 	core    coreclient.CoreV1Interface
-	creator coreclient.PodsGetter // creates pods with the rights of its service account
+	creator coreclient.PodsGetter // creates pods with the permissions of its service account
 	client  buildclient.BuildsGetter
 	indexer cache.Indexer // of builds, with buildIndexers
 	builds  buildlisters.BuildLister
@@ -52,6 +52,7 @@ func (l *buildController) controller(builds, pods, streams cache.SharedIndexInfo
 }
 
 // keysWaitingForStream returns the builds that wait for their output image stream, or for an image.
+// object is the image stream that changed.
 func (l *buildController) keysWaitingForStream(object any) (keys []controller.Key) {
 	// The cache returns no errors.
 	builds, _ := l.builds.Builds(object.(*imagev1.ImageStream).Namespace).List(labels.Everything())
@@ -109,7 +110,7 @@ func (l *buildController) createPod(ctx context.Context, build *buildv1.Build) e
 		l.events.Eventf(build, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
 		return l.setPending(ctx, build, &reasonError{
 			reason: buildv1.StatusReasonCannotCreateBuildPod, message: "Failed creating build pod.", cause: fmt.Errorf("create build pod %q: %w", pod.Name, err),
-			final: apierrors.IsInvalid(err), // permanent: the pod's specification does not change
+			final: apierrors.IsInvalid(err), // permanent: the pod's spec does not change
 		})
 	}
 	next := build.DeepCopy()
@@ -119,8 +120,8 @@ func (l *buildController) createPod(ctx context.Context, build *buildv1.Build) e
 	return l.update(ctx, next)
 }
 
-// reasonError means that a build cannot start, with the reason and message for its status. final
-// means that it can never start.
+// reasonError is the reason why a build cannot start, with the reason and message for its status.
+// final means that the build can never start.
 type reasonError struct {
 	reason  buildv1.StatusReason
 	message string
@@ -132,8 +133,8 @@ func (p *reasonError) Error() string { return p.cause.Error() }
 
 func (p *reasonError) Unwrap() error { return p.cause }
 
-// setPending sets the reason why a build cannot start, and returns the error, so that the build is
-// retried. A build that can never start ends.
+// setPending records the reason why a build cannot start, and returns the error, so that the build
+// is retried. If the build can never start, setPending ends it.
 func (l *buildController) setPending(ctx context.Context, build *buildv1.Build, err error) error {
 	var reason *reasonError
 	if !errors.As(err, &reason) {
@@ -220,10 +221,10 @@ func (l *buildController) cancel(ctx context.Context, build *buildv1.Build) erro
 	return l.end(ctx, build, canceledOutcome(build))
 }
 
-// podEndTimeout is how long the pod of a complete build can take to end.
+// podEndTimeout is the time in which the pod of a complete build must end.
 const podEndTimeout = time.Minute
 
-// removeLatePod deletes the pod of an ended build if it still runs, for example because a user has
+// removeLatePod deletes the pod of an ended build if the pod still runs, for example because a user
 // set the phase of the build. It keeps an ended pod and its log.
 func (l *buildController) removeLatePod(ctx context.Context, build *buildv1.Build) error {
 	pod, err := l.pods.Pods(build.Namespace).Get(instantiate.PodName(build.Name))
@@ -251,7 +252,7 @@ func (l *buildController) deletePod(ctx context.Context, pod *corev1.Pod) error 
 	return nil
 }
 
-// update stores a changed build, unless the stored build has changed, too.
+// update stores a changed build. It returns a conflict if the stored build has changed too.
 func (l *buildController) update(ctx context.Context, next *buildv1.Build) error {
 	if _, err := l.client.Builds(next.Namespace).Update(ctx, next, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("update build %q: %w", next.Name, err)

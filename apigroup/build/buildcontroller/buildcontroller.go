@@ -23,21 +23,21 @@ import (
 
 // Controllers is the component that runs the controllers.
 type Controllers struct {
-	// Deps has the shared clients and caches.
+	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
 	// Image is the image of build pods, except for custom builds.
 	Image string
-	// SeccompProfile is the name of a seccomp profile on every node that allows a builder to start
-	// containers.
+	// SeccompProfile is the name of a seccomp profile that allows a builder to start containers. Every
+	// node has it.
 	SeccompProfile string
-	// CacheDriver is the CSI driver for volumes that a node keeps for later pods. Empty disables
-	// the caching of layers.
+	// CacheDriver is the CSI driver for volumes that a node keeps for later pods. If it is empty,
+	// layers are not cached.
 	CacheDriver string
 	// CacheLabel is the label of the nodes that have CacheDriver.
 	CacheLabel string
-	// Version is the version of the platform, for builders.
+	// Version is the version of the platform, which builders get.
 	Version string
-	// Settings are the administrator's settings. They can change; a change applies to builds that
+	// Settings contains the administrator's settings. They can change; a change applies to builds that
 	// start later.
 	Settings *SettingsStore
 	// Metrics, if set, counts the builds.
@@ -47,15 +47,15 @@ type Controllers struct {
 // Name implements the component interface.
 func (c *Controllers) Name() string { return "builds" }
 
-// minBackoff is the delay after the first failure, usually a conflict. maxBackoff is the longest
-// delay.
+// minBackoff is the delay after the first failure, which is usually a conflict. maxBackoff is the
+// maximum delay.
 const minBackoff, maxBackoff = 50 * time.Millisecond, 30 * time.Second
 
-// Run runs the controllers until ctx ends. It calls ready when the caches are filled.
+// Run runs the controllers until ctx is done. It calls ready when the caches are synced.
 func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	kube := c.Deps.Kube
-	// OpenShift's service account for builds. Its pods can have more rights on their node than pods
-	// of users.
+	// creator uses OpenShift's service account for builds. Its pods can have more privileges on their
+	// node than pods of users.
 	creator, err := c.Deps.AsServiceAccount("openshift-infra", "build-controller")
 	if err != nil {
 		return fmt.Errorf("connect for builds: %w", err)

@@ -14,12 +14,13 @@ import (
 	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// maxCacheBytes limits the size of a cache volume, even if the limit of ephemeral storage is
+// maxCacheBytes limits the size of a cache volume, even if the limit for ephemeral storage is
 // larger.
 const maxCacheBytes = 1 << 40
 
-// mountCache adds the volume with layers and sources of earlier builds of the configuration. The
-// driver isolates the volumes of projects. A recreated configuration gets a new volume.
+// mountCache adds a volume with the layers and sources of earlier builds of the configuration. The
+// driver isolates the volumes of projects. A recreated configuration gets a new volume. There is no
+// volume for custom builds, and as long as a node lacks the driver.
 func (m *podFactory) mountCache(ctx context.Context, pod *corev1.Pod, build *buildv1.Build) error {
 	name := instantiate.ConfigOf(build)
 	if m.CacheDriver == "" || name == "" || build.Spec.Strategy.CustomStrategy != nil {
@@ -42,8 +43,8 @@ func (m *podFactory) mountCache(ctx context.Context, pod *corev1.Pod, build *bui
 	return nil
 }
 
-// allNodesHaveDriver reports whether all nodes have the driver, by the label of the Node. On a node
-// without the driver, a pod would wait for it forever. The label stays while a node or its driver
+// allNodesHaveDriver reports whether all nodes have the driver, according to their labels. A pod on
+// a node without the driver would wait for it forever. The label stays while a node or its driver
 // restarts, when the CSINode does not contain the driver: the pod then waits for the driver.
 func (m *podFactory) allNodesHaveDriver(ctx context.Context) (bool, error) {
 	nodes, err := m.nodes.Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})

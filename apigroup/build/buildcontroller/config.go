@@ -57,8 +57,8 @@ func (l *configController) reconcile(ctx context.Context, key controller.Key) er
 	})
 }
 
-// instantiateBuild instantiates a build for a trigger. It is not an error if another caller has
-// already done so.
+// instantiateBuild instantiates a build for a trigger. It returns no error if another instantiation
+// has handled the trigger, or if the configuration no longer exists.
 func instantiateBuild(ctx context.Context, client buildclient.BuildConfigsGetter, events record.EventRecorder, config *buildv1.BuildConfig, request *buildv1.BuildRequest) error {
 	request.Name = config.Name
 	_, err := client.BuildConfigs(config.Namespace).Instantiate(ctx, config.Name, request, metav1.CreateOptions{})
@@ -92,7 +92,7 @@ func (l *configController) prune(ctx context.Context, config *buildv1.BuildConfi
 	return nil
 }
 
-// beyondLimit returns the builds that exceed a limit: all but the newest ones.
+// beyondLimit returns the builds that exceed a limit: all except the newest ones.
 func beyondLimit(builds []*buildv1.Build, limit *int32) []*buildv1.Build {
 	if limit == nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// resolveFields replaces variables that refer to fields of the build by the values of the fields.
-// References to secrets and config maps remain.
+// resolveFields replaces variables that refer to fields of the build with the values of the fields.
+// It keeps references to secrets and config maps.
 func resolveFields(build *buildv1.Build) error {
 	env := instantiate.Env(&build.Spec.Strategy)
 	if env == nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// imageChangeController instantiates a build of each configuration whose triggers have a new image.
+// imageChangeController instantiates a build of a configuration when a trigger has a new image.
 type imageChangeController struct {
 	client  buildclient.BuildV1Interface
 	configs buildlisters.BuildConfigLister
@@ -27,7 +27,8 @@ type imageChangeController struct {
 	events  record.EventRecorder
 }
 
-// byStream is the index of configurations by the image streams of their triggers.
+// byStream is the name of the index of configurations by the image streams that their triggers
+// watch.
 const byStream = "stream"
 
 func (l *imageChangeController) controller(configs, streams cache.SharedIndexInformer) (controller.Controller, error) {

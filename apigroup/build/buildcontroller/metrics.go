@@ -24,8 +24,8 @@ type Metrics struct {
 	builds        atomic.Pointer[buildlisters.BuildLister]
 }
 
-// NewMetrics registers the metrics. A process can call it only once. The metrics have values once
-// the controllers run.
+// NewMetrics registers the metrics. A process can call it only once. The metrics have values only
+// while the controllers run.
 func NewMetrics() (*Metrics, error) {
 	m := newMetrics()
 	if err := legacyregistry.CustomRegister(m); err != nil {
@@ -44,7 +44,7 @@ func newMetrics() *Metrics {
 	}
 }
 
-// show sets the source of the metrics.
+// show sets the builds that the metrics count.
 func (m *Metrics) show(builds buildlisters.BuildLister) {
 	if m != nil {
 		m.builds.Store(&builds)
@@ -72,19 +72,19 @@ func (m *Metrics) CollectWithStability(out chan<- metrics.Metric) {
 		if instantiate.Ended(build) {
 			continue
 		}
-		instantiateBuild := build.CreationTimestamp
+		start := build.CreationTimestamp
 		if build.Status.StartTimestamp != nil {
-			instantiateBuild = *build.Status.StartTimestamp
+			start = *build.Status.StartTimestamp
 		}
-		out <- metrics.NewLazyConstMetric(m.active, metrics.GaugeValue, float64(instantiateBuild.Unix()), build.Namespace, build.Name, of.phase, of.reason, of.strategy)
+		out <- metrics.NewLazyConstMetric(m.active, metrics.GaugeValue, float64(start.Unix()), build.Namespace, build.Name, of.phase, of.reason, of.strategy)
 	}
 	for of, count := range total {
 		out <- metrics.NewLazyConstMetric(m.total, metrics.GaugeValue, float64(count), of.phase, of.reason, of.strategy)
 	}
 }
 
-// reasonOf returns the value of the label "reason". It replaces reasons of custom builders, because
-// their number is unlimited.
+// reasonOf returns the value of the label "reason". It replaces the reasons that custom builders
+// report, because there can be any number of them.
 func reasonOf(build *buildv1.Build) string {
 	if build.Spec.Strategy.CustomStrategy != nil && build.Status.Phase == buildv1.BuildPhaseFailed {
 		return string(buildv1.StatusReasonGenericBuildFailed)

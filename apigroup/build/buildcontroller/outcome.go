@@ -22,8 +22,8 @@ func podDeleted() outcome {
 	return outcome{buildv1.BuildPhaseError, buildv1.StatusReasonBuildPodDeleted, "The pod for this build was deleted before the build completed."}
 }
 
-// canceledOutcome returns the outcome of a canceled build. A user has canceled it, or the API
-// server has, because the upload of the source failed.
+// canceledOutcome returns the outcome of a canceled build. Either a user canceled the build, or the
+// API server did, because the upload of the source failed.
 func canceledOutcome(build *buildv1.Build) outcome {
 	if build.Status.Reason == buildv1.StatusReasonFetchSourceFailed {
 		return outcome{buildv1.BuildPhaseFailed, build.Status.Reason, build.Status.Message}
@@ -31,9 +31,9 @@ func canceledOutcome(build *buildv1.Build) outcome {
 	return outcome{buildv1.BuildPhaseCancelled, buildv1.StatusReasonCancelledBuild, "The build was cancelled by the user."}
 }
 
-// isPushed reports whether our builder has reported the pushed image. This is its last action, and
-// the kubelet reports the end of the pod one or two seconds later. A custom builder can do more
-// after its report.
+// isPushed reports whether Slipway's builder has reported the pushed image. The report is its last
+// action; the kubelet reports the end of the pod one or two seconds later. The result is false for
+// a custom builder, which can continue after its report.
 func isPushed(build *buildv1.Build) bool {
 	status := &build.Status
 	return build.Spec.Strategy.CustomStrategy == nil && status.Reason == "" && status.Output.To != nil && status.Output.To.ImageDigest != ""
@@ -92,7 +92,7 @@ func result(build *buildv1.Build, pod *corev1.Pod) outcome {
 		return outcome{buildv1.BuildPhaseFailed, buildv1.StatusReasonGenericBuildFailed, "The build took longer than its completion deadline."}
 	}
 	for _, state := range states {
-		if state.Reason == "ContainerStatusUnknown" { // the kubelet sets an exit code, too
+		if state.Reason == "ContainerStatusUnknown" { // the kubelet also sets an exit code
 			return outcome{buildv1.BuildPhaseFailed, buildv1.StatusReasonFailedContainer, "The node lost the container of this build, so its exit code is unknown. Start the build again."}
 		}
 		if signal := state.ExitCode - signalExitCode; signal > 0 && signal <= maxSignal {
@@ -102,15 +102,16 @@ func result(build *buildv1.Build, pod *corev1.Pod) outcome {
 	return outcome{buildv1.BuildPhaseFailed, buildv1.StatusReasonGenericBuildFailed, "Generic Build failure - check logs for details."}
 }
 
-// isSucceeded reports whether all containers of a pod have succeeded. The kubelet changes the phase
-// of the pod a second later, when it has removed the sandbox.
+// isSucceeded reports whether all containers of a pod have succeeded. The kubelet updates the pod's
+// phase a second later, after it has removed the sandbox.
 func isSucceeded(pod *corev1.Pod) bool {
 	states := terminatedStates(pod)
 	return len(states) > 0 && len(states) == len(pod.Spec.Containers)+len(pod.Spec.InitContainers) &&
 		!slices.ContainsFunc(states, func(state *corev1.ContainerStateTerminated) bool { return state.ExitCode != 0 })
 }
 
-// A process that is killed by a signal has the exit code signalExitCode plus the signal.
+// The exit code of a process that is killed by a signal is signalExitCode plus the number of the
+// signal.
 const signalExitCode, maxSignal = 128, 64
 
 func terminatedStates(pod *corev1.Pod) (states []*corev1.ContainerStateTerminated) {
@@ -122,7 +123,8 @@ func terminatedStates(pod *corev1.Pod) (states []*corev1.ContainerStateTerminate
 	return states
 }
 
-// snippetLines and snippetWidth limit the log snippet in a build's status.
+// snippetLines and snippetWidth limit the number of lines in the log snippet of a build's status,
+// and the characters in a line.
 const snippetLines, snippetWidth = 5, 120
 
 // logSnippet returns the end of the log of a failed pod.

@@ -31,7 +31,8 @@ type podFactory struct {
 	access  streamAccess
 }
 
-// pod returns the pod of a build, and the image that it pushes, or "" if it pushes none.
+// pod returns the pod of a build, and the reference to which the build pushes its image, or "" if
+// it pushes none.
 func (m *podFactory) pod(ctx context.Context, build *buildv1.Build) (pod *corev1.Pod, output string, err error) {
 	buildForPod := build.DeepCopy() // the Build that the builder receives
 	buildForPod.SetGroupVersionKind(buildv1.GroupVersion.WithKind("Build"))
@@ -47,7 +48,7 @@ func (m *podFactory) pod(ctx context.Context, build *buildv1.Build) (pod *corev1
 	if err := m.resolve(ctx, buildForPod); err != nil {
 		return nil, "", err
 	}
-	settings := m.Settings.current.Load() // only once, because settings can change
+	settings := m.Settings.current.Load() // only once, because the settings can change
 	settings.applyTo(&buildForPod.Spec)
 	if err := resolveFields(buildForPod); err != nil {
 		return nil, "", err
@@ -83,7 +84,7 @@ func (m *podFactory) pod(ctx context.Context, build *buildv1.Build) (pod *corev1
 	return pod, output, nil
 }
 
-// output returns the image that a build pushes, or "" if it pushes none.
+// output returns the reference to which a build pushes its image, or "" if it pushes none.
 func (m *podFactory) output(ctx context.Context, build *buildv1.Build) (string, error) {
 	to := build.Spec.Output.To
 	if to == nil || to.Kind == instantiate.DockerKind {
@@ -114,8 +115,8 @@ func (m *podFactory) output(ctx context.Context, build *buildv1.Build) (string, 
 	return "", &reasonError{reason: buildv1.StatusReasonInvalidOutputReference, message: "Output image could not be resolved.", cause: err}
 }
 
-// resolve replaces image stream tags in a build by images. Builds that are instantiated from a
-// configuration already have images.
+// resolve replaces image stream tags in a build with images. A build that was instantiated from a
+// configuration already has images.
 func (m *podFactory) resolve(ctx context.Context, build *buildv1.Build) error {
 	images := m.access.images(ctx, m.streams, build.Namespace, &build.Spec.CommonSpec, nil)
 	for _, reference := range instantiate.References(&build.Spec.CommonSpec) {
@@ -210,8 +211,8 @@ func (m *podFactory) environment(build *buildv1.Build) ([]corev1.EnvVar, error) 
 }
 
 // isSensitive reports whether a variable affects the programs of the builder, or the dynamic
-// linker. Only the platform sets such variables, because builders have more rights on their node
-// than the user.
+// linker. Only the platform may set such variables, because builders have more privileges on their
+// node than the user.
 func isSensitive(name string) bool {
 	upper := strings.ToUpper(name)
 	for _, prefix := range []string{"LD_", "GIT_", "SSH_", "GO", "XDG_", "BUILDKIT_", "BUILDAH_", "CONTAINER", "DOCKER_", "PERL", "PYTHON", "BASH_", "SSL_", "KUBERNETES_"} {

@@ -68,6 +68,9 @@ func TestPodOfBuild(t *testing.T) {
 		pod.Spec.ServiceAccountName != "builder" || pod.Annotations[buildv1.BuildAnnotation] != "app-1" || !metav1.IsControlledBy(pod, build()) {
 		t.Errorf("output %q, pod %+v", output, pod)
 	}
+	if pod.Spec.RestartPolicy != corev1.RestartPolicyNever {
+		t.Errorf("restart policy %q, want a pod that runs once", pod.Spec.RestartPolicy)
+	}
 	env := map[string]string{}
 	for _, v := range container.Env {
 		env[v.Name] = v.Value

@@ -18,9 +18,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// defaultSecrets sets the secrets that a build does not name: those of its service account for the
-// registries of its images and for its source. output is the build's original output; an output to
-// the cluster's registry requires a secret.
+// defaultSecrets sets the secrets that a build does not name to secrets of its service account: for
+// the registries of its images, and for its source. output is the build's original output. If it is
+// in the cluster's registry, a push secret is required.
 func (m *podFactory) defaultSecrets(ctx context.Context, build *buildv1.Build, output *corev1.ObjectReference) error {
 	spec := &build.Spec
 	spec.ServiceAccount = instantiate.AccountOf(&spec.CommonSpec)
@@ -88,14 +88,14 @@ func (m *podFactory) accountSecrets(ctx context.Context, account *corev1.Service
 	return secrets, nil
 }
 
-// credentials returns the secrets with credentials for registries.
+// credentials returns the secrets that contain credentials for registries.
 func credentials(secrets []corev1.Secret) []corev1.Secret {
 	return slices.DeleteFunc(slices.Clone(secrets), func(secret corev1.Secret) bool {
 		return secret.Type != corev1.SecretTypeDockercfg && secret.Type != corev1.SecretTypeDockerConfigJson
 	})
 }
 
-// matchingSecret returns the first secret with credentials for an image's repository, or nil.
+// matchingSecret returns the first secret with credentials for the repository of an image, or nil.
 func matchingSecret(secrets []corev1.Secret, image string) *corev1.LocalObjectReference {
 	reference, err := name.ParseReference(image)
 	if err != nil {

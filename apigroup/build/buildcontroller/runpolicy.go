@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// byConfig is the index of builds by configuration. Its values are <namespace>/<name>.
+// byConfig is the name of the index of builds by configuration. Its values are <namespace>/<name>.
 const byConfig = "config"
 
 // buildIndexers returns the additional indexers for the informer of builds.
@@ -37,7 +37,7 @@ func buildsOf(indexer cache.Indexer, namespace, config string) (builds []*buildv
 	return builds
 }
 
-// siblingBuilds returns the other builds of a build's configuration.
+// siblingBuilds returns the other builds of the same configuration.
 func (l *buildController) siblingBuilds(build *buildv1.Build) (builds []*buildv1.Build) {
 	config := instantiate.ConfigOf(build)
 	if config == "" {
@@ -51,11 +51,12 @@ func (l *buildController) siblingBuilds(build *buildv1.Build) (builds []*buildv1
 	return builds
 }
 
-// requeueInterval is a safety net. Normally, the end of the previous build wakes the waiting one.
+// requeueInterval is a safety net. Normally, the end of the previous build causes the waiting one
+// to be reconciled.
 const requeueInterval = 5 * time.Minute
 
-// mustWait applies the run policy. It reports whether a build has to wait for others of its
-// configuration. With SerialLatestOnly, it cancels the builds that this one replaces.
+// mustWait applies the run policy: it reports whether a build has to wait for other builds of its
+// configuration. With SerialLatestOnly, it cancels the older builds that wait.
 func (l *buildController) mustWait(ctx context.Context, build *buildv1.Build) (wait bool, err error) {
 	policy := instantiate.Policy(build)
 	if policy == buildv1.BuildRunPolicyParallel {
@@ -86,12 +87,12 @@ func (l *buildController) mustWait(ctx context.Context, build *buildv1.Build) (w
 	return wait, nil
 }
 
-// quotaRequeueInterval is the interval between attempts to create a pod while the quota counts the
-// pod of the previous build.
+// quotaRequeueInterval is the interval between attempts to create a pod while the quota might still
+// count the pod of the previous build.
 const quotaRequeueInterval = 500 * time.Millisecond
 
-// siblingJustEnded reports whether a build of the same configuration has just ended. A quota can
-// still count its pod.
+// siblingJustEnded reports whether a build of the same configuration has ended within
+// podEndTimeout. A quota can still count its pod.
 func (l *buildController) siblingJustEnded(build *buildv1.Build) bool {
 	return slices.ContainsFunc(l.siblingBuilds(build), func(other *buildv1.Build) bool {
 		end := other.Status.CompletionTimestamp
@@ -99,7 +100,7 @@ func (l *buildController) siblingJustEnded(build *buildv1.Build) bool {
 	})
 }
 
-// blocksOthers reports whether other builds may have to wait for a build. They never wait for
+// blocksOthers reports whether other builds might have to wait for a build. They never wait for
 // pipelines, because Jenkins has its own queues.
 func blocksOthers(build *buildv1.Build) bool {
 	return !instantiate.Ended(build) && build.DeletionTimestamp == nil && build.Spec.Strategy.JenkinsPipelineStrategy == nil
@@ -110,8 +111,8 @@ func isWaiting(build *buildv1.Build) bool {
 	return blocksOthers(build) && build.Status.Phase == buildv1.BuildPhaseNew && !build.Status.Cancelled
 }
 
-// keysWithNext returns the key of a build and, if it does not block other builds, the keys of the
-// builds that may start next.
+// keysWithNext returns the key of a build and, if the build does not block other builds, the keys
+// of the builds that can start next.
 func (l *buildController) keysWithNext(object any) []controller.Key {
 	build := object.(*buildv1.Build)
 	keys := []controller.Key{cache.MetaObjectToName(build)}
@@ -142,7 +143,7 @@ func (l *buildController) keysWithNext(object any) []controller.Key {
 	return keys
 }
 
-// isDeleted reports whether a build does not exist. Another build can have its name.
+// isDeleted reports whether a build no longer exists. Another build can have its name.
 func (l *buildController) isDeleted(build *buildv1.Build) bool {
 	current, err := l.builds.Builds(build.Namespace).Get(build.Name)
 	return apierrors.IsNotFound(err) || err == nil && current.UID != build.UID

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// numbered returns a build of the configuration "app".
+// numbered returns a build of the configuration "app" with a number.
 func numbered(number int, phase buildv1.BuildPhase, policy buildv1.BuildRunPolicy) *buildv1.Build {
 	result := build()
 	text := strconv.Itoa(number)
@@ -82,8 +82,8 @@ func TestEndOfBuildWakesNextBuild(t *testing.T) {
 	}
 }
 
-// TestEveryBuildStarts ends one build after the other and reconciles only the builds that this
-// wakes.
+// TestEveryBuildStarts ends one build after the other, and reconciles only the builds that the end
+// of each enqueues.
 func TestEveryBuildStarts(t *testing.T) {
 	for _, policies := range [][]buildv1.BuildRunPolicy{
 		{"Serial", "Serial", "Serial", "Serial"}, {"SerialLatestOnly", "SerialLatestOnly", "SerialLatestOnly", "SerialLatestOnly"},
@@ -108,7 +108,7 @@ func TestEveryBuildStarts(t *testing.T) {
 	}
 }
 
-// startNext stores an ended build, and returns the build that this wakes and that can start, or
+// startNext stores an ended build. It returns the build that this enqueues and that can start, or
 // nil.
 func startNext(t *testing.T, loop *buildController, build *buildv1.Build) (begins *buildv1.Build) {
 	t.Helper()

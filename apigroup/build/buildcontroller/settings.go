@@ -17,7 +17,7 @@ import (
 
 // Settings are the administrator's settings for all builds.
 //
-// Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 14; the plug-in
+// Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 14; the plugin
 // configurations BuildDefaults and BuildOverrides.
 type Settings struct {
 	// Defaults apply to fields that a build does not set. Overrides always apply.
@@ -26,7 +26,7 @@ type Settings struct {
 }
 
 // ReadSettings decodes the configurations of the admission plugins BuildDefaults and
-// BuildOverrides, JSON or YAML. Empty content means no settings.
+// BuildOverrides, which are JSON or YAML. Empty content means no settings.
 func ReadSettings(defaults, overrides []byte) (*Settings, error) {
 	s := &Settings{}
 	for _, plugin := range []struct {
@@ -54,7 +54,7 @@ func NewSettingsStore(initial *Settings) *SettingsStore {
 // Replace changes the settings for builds that start later.
 func (s *SettingsStore) Replace(next *Settings) { s.current.Store(next) }
 
-// applyTo changes the specification that the builder receives.
+// applyTo applies the settings to the spec that the builder receives.
 func (s *Settings) applyTo(spec *buildv1.BuildSpec) {
 	if env := instantiate.Env(&spec.Strategy); env != nil {
 		*env = instantiate.Override(s.Defaults.Env, *env)
@@ -82,7 +82,7 @@ func (s *Settings) applyTo(spec *buildv1.BuildSpec) {
 	}
 }
 
-// applyToPod changes the pod of a build.
+// applyToPod applies the settings to the pod of a build.
 func (s *Settings) applyToPod(pod *corev1.Pod) {
 	pod.Annotations = with(with(s.Defaults.Annotations, pod.Annotations), s.Overrides.Annotations)
 	pod.Spec.Tolerations = append(pod.Spec.Tolerations, s.Overrides.Tolerations...)
@@ -94,7 +94,7 @@ func setDefault(value **string, defaultValue string) {
 	}
 }
 
-// with returns a map with the entries of both maps. Those of others take precedence.
+// with returns a map with the entries of both maps. Entries of others take precedence.
 func with(entries, others map[string]string) map[string]string {
 	result := map[string]string{}
 	maps.Copy(result, entries)

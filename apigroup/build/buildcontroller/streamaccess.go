@@ -14,14 +14,14 @@ import (
 )
 
 // streamAccess checks the access of builds to image streams of other projects. The controllers can
-// read all projects, so without this check a build would disclose content of projects that its
-// owner cannot read.
+// read all projects. Without this check, a build would disclose content of projects that the
+// build's owner cannot read.
 type streamAccess struct {
 	reviews authorizationclient.SubjectAccessReviewsGetter
 }
 
-// allowed reports whether the service account of builds has a right to an image stream. For streams
-// of its own project, the registry decides.
+// allowed reports whether the service account of builds has a permission on an image stream. It
+// allows streams of the builds' own project, for which the registry decides.
 func (r streamAccess) allowed(ctx context.Context, project string, spec *buildv1.CommonSpec, verb, namespace, stream string) (bool, error) {
 	if namespace == project {
 		return true, nil
@@ -29,9 +29,10 @@ func (r streamAccess) allowed(ctx context.Context, project string, spec *buildv1
 	return pull.Reviewed(r.reviews)(ctx, instantiate.UserOf(project, spec), verb, namespace, stream)
 }
 
-// images returns image streams for builds in a project. A stream that they cannot pull from is nil,
-// and forbidden, if set, gets a message for the first such stream. The access check precedes the
-// lookup, so a denial does not disclose whether the stream exists.
+// images returns a function that returns image streams for builds in a project. For a stream from
+// which the builds cannot pull, the function returns nil and, if forbidden is set, stores a message
+// there for the first such stream. It checks access before it reads the stream, so a denial does
+// not disclose whether the stream exists.
 func (r streamAccess) images(ctx context.Context, streams imagelisters.ImageStreamLister, project string, spec *buildv1.CommonSpec, forbidden *string) instantiate.Images {
 	return func(namespace, name string) (*imagev1.ImageStream, error) {
 		allowed, err := r.allowed(ctx, project, spec, pull.Get, namespace, name)

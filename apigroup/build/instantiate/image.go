@@ -20,14 +20,14 @@ const (
 	DockerKind = "DockerImage"
 )
 
-// baseVariable contains the base image for custom builders.
+// baseVariable is the environment variable that contains the base image for custom builders.
 const baseVariable = "OPENSHIFT_CUSTOM_BUILD_BASE_IMAGE"
 
-// Images returns an image stream, or nil if it does not exist.
+// Images returns an image stream, or nil if the stream does not exist.
 type Images func(namespace, name string) (*imagev1.ImageStream, error)
 
-// Resolve returns the current image of a reference as a pull spec. namespace is the default
-// namespace of references.
+// Resolve returns the pull spec of the image to which a reference currently refers. namespace
+// applies to references without a namespace.
 func (i Images) Resolve(namespace string, reference *corev1.ObjectReference) (string, error) {
 	if reference.Kind == DockerKind {
 		return reference.Name, nil
@@ -54,7 +54,8 @@ func (i Images) Resolve(namespace string, reference *corev1.ObjectReference) (st
 	return image, nil
 }
 
-// imageOf returns the image with an ID in the history of a stream's tags, or "".
+// imageOf returns the pull spec of the image with an ID in the history of a stream's tags, or "".
+// The ID can be abbreviated.
 func imageOf(stream *imagev1.ImageStream, id string) string {
 	for _, tag := range stream.Status.Tags {
 		for _, event := range tag.Items {
@@ -79,7 +80,8 @@ func From(strategy *buildv1.BuildStrategy) *corev1.ObjectReference {
 	return nil
 }
 
-// References returns the images that a build uses: the image of its strategy, and image sources.
+// References returns the references to images in a build: the image of its strategy, and its image
+// sources.
 func References(spec *buildv1.CommonSpec) (references []*corev1.ObjectReference) {
 	if from := From(&spec.Strategy); from != nil {
 		references = append(references, from)
@@ -90,7 +92,7 @@ func References(spec *buildv1.CommonSpec) (references []*corev1.ObjectReference)
 	return references
 }
 
-// resolve replaces references in a build's specification by images.
+// resolve replaces the image references in a build's spec with images.
 func resolve(config *buildv1.BuildConfig, spec *buildv1.BuildSpec, images Images) error {
 	for _, reference := range References(&spec.CommonSpec) {
 		image := triggeredImage(config, reference)
@@ -108,7 +110,8 @@ func resolve(config *buildv1.BuildConfig, spec *buildv1.BuildSpec, images Images
 	return nil
 }
 
-// triggeredImage returns the last image of the trigger that watches a reference, or "".
+// triggeredImage returns the last image of the trigger that watches a reference, or "" if no
+// trigger does.
 func triggeredImage(config *buildv1.BuildConfig, reference *corev1.ObjectReference) string {
 	for i := range config.Spec.Triggers {
 		trigger := config.Spec.Triggers[i].ImageChange
@@ -119,8 +122,8 @@ func triggeredImage(config *buildv1.BuildConfig, reference *corev1.ObjectReferen
 	return ""
 }
 
-// Watched returns the tag that a trigger watches: its own, or that of the strategy. It returns nil
-// if there is none.
+// Watched returns the tag that a trigger watches: the tag in the trigger or, by default, in the
+// strategy. It returns nil if there is none.
 func Watched(config *buildv1.BuildConfig, trigger *buildv1.ImageChangeTrigger) *corev1.ObjectReference {
 	from := trigger.From
 	if from == nil {
@@ -132,7 +135,8 @@ func Watched(config *buildv1.BuildConfig, trigger *buildv1.ImageChangeTrigger) *
 	return from
 }
 
-// Same reports whether two references are equal. namespace is their default namespace.
+// Same reports whether two references are equal. namespace applies to references without a
+// namespace.
 func Same(namespace string, a, b *corev1.ObjectReference) bool {
 	namespaceOf := func(reference *corev1.ObjectReference) string {
 		if reference.Namespace == "" {
@@ -148,9 +152,10 @@ func HasTrigger(config *buildv1.BuildConfig, triggerType buildv1.BuildTriggerTyp
 	return slices.ContainsFunc(config.Spec.Triggers, func(t buildv1.BuildTriggerPolicy) bool { return t.Type == triggerType })
 }
 
-// UpdateTriggers records in the triggers of a configuration the images of its next build. A request
-// of an ImageChange trigger contains the tag and the image; other triggers get the current image of
-// their tag. It reports whether the trigger of the request already had the image.
+// UpdateTriggers records the images of the next build in the triggers of a configuration. If an
+// ImageChange trigger caused the request, the request contains that trigger's tag and image. Other
+// triggers get the current image of their tag. UpdateTriggers reports whether the trigger of the
+// request already had the image.
 func UpdateTriggers(config *buildv1.BuildConfig, request *buildv1.BuildRequest, images Images) (already bool) {
 	for i := range config.Spec.Triggers {
 		trigger := config.Spec.Triggers[i].ImageChange
@@ -174,9 +179,9 @@ func UpdateTriggers(config *buildv1.BuildConfig, request *buildv1.BuildRequest, 
 	return already
 }
 
-// RecordBuild records in a configuration the number of an existing build, and the images in the
-// build: that of its ImageChange cause and that of its strategy. It reports whether the
-// configuration has changed.
+// RecordBuild records the number of an existing build in its configuration, and the build's images
+// in the triggers: the image of its ImageChange cause and that of its strategy. It reports whether
+// the configuration has changed.
 func RecordBuild(config *buildv1.BuildConfig, build *buildv1.Build, number int64) (changed bool) {
 	if number <= config.Status.LastVersion {
 		return false

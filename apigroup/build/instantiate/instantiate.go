@@ -1,6 +1,6 @@
-// Package instantiate creates builds: from a configuration and a request, or as clones of earlier
-// builds. It also defines names, labels and annotations of builds and their pods. The API server,
-// the controllers and the client share it. It only transforms objects.
+// Package instantiate creates builds, either from a configuration and a request, or as clones of
+// earlier builds. It also defines names, labels and annotations of builds and their pods. The API
+// server, the controllers and the client share the package. It only transforms objects.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds; names, labels and
 // annotations are those of OpenShift 3.11.
@@ -35,13 +35,13 @@ func AccountOf(spec *buildv1.CommonSpec) string {
 	return spec.ServiceAccount
 }
 
-// UserOf returns the user of a build's service account with its groups, for authorization checks.
+// UserOf returns the user as which a build's service account is authorized, with its groups.
 func UserOf(project string, spec *buildv1.CommonSpec) user.Info {
 	account := serviceaccount.UserInfo(project, AccountOf(spec), "")
 	return &user.DefaultInfo{Name: account.GetName(), Groups: append(account.GetGroups(), user.AllAuthenticated)}
 }
 
-// PodName returns the name of a build's pod.
+// PodName returns the name of a build's pod. It shortens a name that would be too long.
 func PodName(build string) string {
 	const suffix = "-build"
 	if len(build)+len(suffix) <= validation.DNS1123SubdomainMaxLength {
@@ -57,8 +57,8 @@ func Label(name string) string {
 	return strings.TrimRight(name[:min(len(name), validation.LabelValueMaxLength)], "-._")
 }
 
-// Selector selects the builds of a configuration. It can also select builds of configurations with
-// the same truncated name; ConfigOf distinguishes them.
+// Selector selects the builds of a configuration. It can also select builds of other configurations
+// whose truncated names are the same; ConfigOf distinguishes them.
 func Selector(config string) labels.Selector {
 	return labels.SelectorFromSet(labels.Set{buildv1.BuildConfigLabel: Label(config)})
 }
@@ -100,8 +100,8 @@ func Paused(config *buildv1.BuildConfig) bool {
 	return strings.EqualFold(config.Annotations[buildv1.BuildConfigPausedAnnotation], "true")
 }
 
-// Build returns the next build of a configuration whose LastVersion is already incremented. images
-// resolves the references in the specification.
+// Build returns the next build of a configuration. The caller has already incremented LastVersion.
+// images resolves the references in the spec.
 func Build(config *buildv1.BuildConfig, request *buildv1.BuildRequest, images Images) (*buildv1.Build, error) {
 	version := strconv.FormatInt(config.Status.LastVersion, 10)
 	build := &buildv1.Build{
@@ -134,8 +134,8 @@ func Build(config *buildv1.BuildConfig, request *buildv1.BuildRequest, images Im
 	return build, nil
 }
 
-// applySource replaces the source by that of a request. It removes a binary source if the request
-// has none.
+// applySource applies the revision and the binary source of a request. If the request has no binary
+// source, it removes that of the configuration.
 func applySource(spec *buildv1.BuildSpec, request *buildv1.BuildRequest) {
 	if request.Revision != nil {
 		spec.Revision = request.Revision.DeepCopy()
@@ -151,7 +151,8 @@ func applySource(spec *buildv1.BuildSpec, request *buildv1.BuildRequest) {
 	}
 }
 
-// applyOptions applies a request's variables and options to the strategy.
+// applyOptions applies the environment variables and the options of a request to the strategy of a
+// build.
 func applyOptions(spec *buildv1.BuildSpec, request *buildv1.BuildRequest) {
 	if env := Env(&spec.Strategy); env != nil {
 		*env = Override(*env, request.Env)
@@ -182,7 +183,7 @@ func Env(strategy *buildv1.BuildStrategy) *[]corev1.EnvVar {
 	return nil
 }
 
-// Override returns env with the variables of with. The latter replace variables of the same name.
+// Override returns env with the variables of with, which replace variables of the same name.
 func Override(env, with []corev1.EnvVar) []corev1.EnvVar {
 	result := slices.DeleteFunc(slices.Clone(env), func(old corev1.EnvVar) bool {
 		return slices.ContainsFunc(with, func(v corev1.EnvVar) bool { return v.Name == old.Name })
@@ -190,9 +191,9 @@ func Override(env, with []corev1.EnvVar) []corev1.EnvVar {
 	return append(result, with...)
 }
 
-// Clone returns a build with the inputs of an earlier one. number is the next number of the
-// configuration. If it is 0, there is no configuration, and the name of the clone is that of the
-// earlier build with a suffix.
+// Clone returns a build with the inputs of an earlier build. number is the next number of the
+// configuration. If it is 0, there is no configuration, and the name of the clone is the name of
+// the earlier build with a suffix.
 func Clone(old *buildv1.Build, request *buildv1.BuildRequest, number int64, suffix string) *buildv1.Build {
 	build := &buildv1.Build{
 		ObjectMeta: metav1.ObjectMeta{

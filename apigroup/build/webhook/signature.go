@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Headers that prove that the caller knows the secret, without the secret in the URL. Source:
-// GitHub, validating webhook deliveries; Gogs, webhooks; GitLab, webhooks, secret token; Bitbucket,
-// secure webhooks.
+// Headers that prove that the caller has the secret, without the secret in the URL. Source: GitHub,
+// validating webhook deliveries; Gogs, webhooks; GitLab, webhooks, secret token; Bitbucket, secure
+// webhooks.
 const (
 	githubSignature    = "X-Hub-Signature-256"
 	gogsSignature      = "X-Gogs-Signature"
@@ -19,12 +19,12 @@ const (
 	bitbucketSignature = "X-Hub-Signature"
 )
 
-// Signed reports whether a call contains a proof, valid or not, that the caller knows the secret.
-// Generic calls never do.
+// Signed reports whether a call contains a proof, valid or not, that the caller has the secret.
+// Generic calls never contain one.
 func Signed(kind string, header http.Header) bool { return proof(kind, header) != "" }
 
-// Verified reports whether the proof of a call is valid: a signature of the body, or, for GitLab,
-// the secret.
+// Verified reports whether the proof in a call is valid. The proof is a signature of the body or,
+// for GitLab, the secret.
 func Verified(kind string, call Call, secret string) bool {
 	request := proof(kind, call.Header)
 	if request == "" || secret == "" {
@@ -61,7 +61,7 @@ func proof(kind string, header http.Header) string {
 	return ""
 }
 
-// Same compares secrets in a time that depends neither on their content nor on their length.
+// Same compares secrets. The duration depends neither on their content nor on their length.
 func Same(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1

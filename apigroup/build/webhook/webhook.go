@@ -1,5 +1,5 @@
 // Package webhook decodes the calls that Git hosts send after a push. It decides whether to start a
-// build, and of which revision. Calls are untrusted.
+// build, and of which revision. It does not trust the content of calls.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds; OpenShift 3.11, webhook
 // triggers; the documentation of GitHub, GitLab, Bitbucket and Gogs.
@@ -46,13 +46,13 @@ func ignored(format string, values ...any) (Event, error) {
 // describes what is wrong with the call.
 type Reader func(call Call, git *buildv1.GitBuildSource) (Event, error)
 
-// Readers returns the readers by the last part of the URL.
+// Readers returns the readers by kind, which is the last segment of the URL.
 func Readers() map[string]Reader {
 	return map[string]Reader{"generic": Generic, "github": GitHub, "gitlab": GitLab, "bitbucket": Bitbucket}
 }
 
-// matches reports whether a pushed ref, such as "refs/heads/main", is the configured one, by
-// default "master". Without a Git source, all refs match.
+// matches reports whether a pushed ref, such as "refs/heads/main", is the configured ref, which is
+// "master" by default. If there is no Git source, all refs match.
 func matches(ref string, git *buildv1.GitBuildSource) bool {
 	if git == nil {
 		return true
@@ -77,8 +77,8 @@ func revision(commit, message string, author, committer buildv1.SourceControlUse
 	}}
 }
 
-// Generic decodes a GenericWebHookEvent in JSON or YAML. A call without an event starts a build,
-// too.
+// Generic decodes a GenericWebHookEvent in JSON or YAML. A call without an event also starts a
+// build.
 func Generic(call Call, git *buildv1.GitBuildSource) (Event, error) {
 	if len(call.Body) == 0 {
 		return Event{}, nil

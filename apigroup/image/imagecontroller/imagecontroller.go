@@ -1,7 +1,7 @@
 // Package imagecontroller contains the controllers of image streams. One imports the images of
-// other registries that tags point at, periodically if a tag requires it. The others update images
-// in workloads with triggers in their annotation. The last one removes records of images whose
-// project is deleted.
+// other registries to which tags refer, periodically if a tag requires it. One for each kind of
+// workload updates images in workloads that have triggers in their annotation. The last one removes
+// records of images whose project is deleted.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, scheduled import and image change
 // triggers; 3.11's annotation image.openshift.io/triggers.
@@ -22,18 +22,18 @@ import (
 
 // Streams is the component that runs the controllers.
 type Streams struct {
-	// Deps has the shared clients and caches.
+	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
 	// Interval is the interval of scheduled imports. 0 disables them.
 	Interval time.Duration
-	// PerMinute limits scheduled imports. 0 means no limit.
+	// PerMinute limits the number of scheduled imports per minute. 0 means no limit.
 	PerMinute int
 }
 
 // Name implements the component interface.
 func (*Streams) Name() string { return "image-streams" }
 
-// Run runs the controllers until ctx ends. It calls ready when the caches are filled.
+// Run runs the controllers until ctx is done. It calls ready when the caches are synced.
 func (s *Streams) Run(ctx context.Context, ready func()) error {
 	recorder, shutdown := controller.Recorder(ctx, s.Deps.Kube, scheme.Scheme, "image-trigger-controller")
 	defer shutdown()

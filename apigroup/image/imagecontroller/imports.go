@@ -20,10 +20,10 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// checkAnnotation is an annotation of streams with the time of the last import.
+// checkAnnotation is the annotation of an image stream that contains the time of the last import.
 const checkAnnotation = "openshift.io/image.dockerRepositoryCheck"
 
-// importController imports the images that tags point at: after a change of the tag, and
+// importController imports the images to which tags refer: after a change of the tag, and
 // periodically if the tag requires it.
 func (s *Streams) importController(client imageclient.ImageV1Interface, streams cache.SharedIndexInformer) controller.Controller {
 	limit, running := s.limiter(), &running{}
@@ -46,29 +46,29 @@ func (s *Streams) importController(client imageclient.ImageV1Interface, streams 
 }
 
 const (
-	// maxTags limits the tags in one import request, which has 20 seconds. All tags of a request
-	// are from one registry, so that an unresponsive registry delays no other imports.
+	// maxTags limits the number of tags in one import request, which may take 20 seconds. All tags of
+	// a request are from one registry, so that an unresponsive registry delays no other imports.
 	maxTags = 50
-	// perIndex is the number of tags that a complete import of an index counts for: about as many
-	// images as published indexes have.
+	// perIndex is the number of tags as which a complete import of an index counts. It is about the
+	// number of images in a published index.
 	perIndex = 10
-	// postponeDelay is the delay of scheduled imports that exceed the rate limit.
+	// postponeDelay is the delay of scheduled imports that would exceed the rate limit.
 	postponeDelay = 10 * time.Second
-	// maxRunning limits concurrent imports of a project. It is less than the API server's limit, so
-	// that users can still import.
+	// maxRunning limits the number of concurrent imports of a project. It is lower than the API
+	// server's limit, so that users can still import.
 	maxRunning = 3
-	// requeueDelay is the delay before a stream is reconciled again that has changed during an
-	// import, or whose project has too many imports. The cache is up to date after that.
+	// requeueDelay is the delay before a stream is reconciled again, if it has changed during an
+	// import or its project has too many imports. The cache is up to date after that.
 	requeueDelay = time.Second
 )
 
-// running counts imports by project, so that no project uses all workers.
+// running counts the running imports of each project, so that no project uses all workers.
 type running struct {
 	mu       sync.Mutex
 	projects map[string]int
 }
 
-// begin counts an import, unless the project has too many.
+// begin counts an import. It returns false if the project has too many.
 func (r *running) begin(project string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,7 +82,7 @@ func (r *running) begin(project string) bool {
 	return true
 }
 
-// end ends the count of an import.
+// end removes an import from the count.
 func (r *running) end(project string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,8 +114,8 @@ func (s *Streams) reconcileImports(ctx context.Context, client imageclient.Image
 	return nil
 }
 
-// importSpecs returns the imports that a stream requires. due includes scheduled tags. A repository
-// is imported alone, because it changes the tags.
+// importSpecs returns the imports that a stream requires. If due is true, they include scheduled
+// tags. A repository is imported alone, because its import changes the tags.
 func importSpecs(stream *imagev1.ImageStream, due bool) (specs []imagev1.ImageStreamImportSpec) {
 	if repository := stream.Spec.DockerImageRepository; repository != "" && stream.Annotations[checkAnnotation] == "" {
 		from := corev1.ObjectReference{Kind: "DockerImage", Name: repository}
@@ -143,7 +143,7 @@ func importSpecs(stream *imagev1.ImageStream, due bool) (specs []imagev1.ImageSt
 	return specs
 }
 
-// tagsOf returns the number of tags that an import counts for.
+// tagsOf returns the number of tags as which the import of an image counts.
 func tagsOf(image imagev1.ImageImportSpec) int {
 	if image.ImportPolicy.ImportMode == imagev1.ImportModePreserveOriginal {
 		return perIndex
@@ -157,8 +157,8 @@ func registryOf(image imagev1.ImageImportSpec) string {
 	return reference.Registry
 }
 
-// due reports whether the scheduled tags of a stream are due, and otherwise the remaining time, or
-// 0 if there are none.
+// due reports whether the scheduled tags of a stream are due. wait is the time until they are next
+// due, or 0 if the stream has no scheduled tags.
 func (s *Streams) due(stream *imagev1.ImageStream, now time.Time) (wait time.Duration, due bool) {
 	any := false
 	for i := range stream.Spec.Tags {
@@ -177,7 +177,7 @@ func (s *Streams) due(stream *imagev1.ImageStream, now time.Time) (wait time.Dur
 	return s.Interval, true
 }
 
-// imports reports whether a tag points at an image to import.
+// imports reports whether a tag refers to an image that must be imported.
 func imports(tag *imagev1.TagReference) bool {
 	return tag.From != nil && tag.From.Kind == "DockerImage" && !tag.Reference
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// importer returns a client that records imports and responds to them with err.
+// importer returns a client that records imports and responds with err.
 func importer(err error) (*imagefake.Clientset, *[]*imagev1.ImageStreamImport) {
 	client, request := imagefake.NewSimpleClientset(), &[]*imagev1.ImageStreamImport{}
 	client.PrependReactor("create", "imagestreamimports", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -29,8 +29,8 @@ func importer(err error) (*imagefake.Clientset, *[]*imagev1.ImageStreamImport) {
 	return client, request
 }
 
-// app returns a stream with tags that are to be imported: as many new ones, and scheduled ones that
-// were imported before.
+// app returns a stream with tags to import: pending new tags, and scheduled tags that were imported
+// before.
 func app(pending, scheduled int) *imagev1.ImageStream {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app", UID: "u", Generation: 3}}
 	for i := range pending + scheduled {
@@ -135,7 +135,7 @@ func TestProjectDoesNotUseAllWorkers(t *testing.T) {
 	r := &running{}
 	for range maxRunning {
 		if !r.begin("shop") {
-			t.Fatal("an import that is allowed does not begin")
+			t.Fatal("an import within the limit is rejected")
 		}
 	}
 	if r.begin("shop") || !r.begin("other") {

@@ -20,16 +20,17 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// records reassigns the records of images that deleted projects created: to a project that uses the
-// image, whose limit they count for then. It deletes records that no image stream uses. The
-// registry deletes the records of its own images.
+// records handles the image records that deleted projects created. It reassigns a record to a
+// project that uses the image; the record then counts for that project's limit. It deletes records
+// that no image stream uses, except those of images in the cluster's registry, which the registry
+// deletes.
 type records struct {
 	streams, images, namespaces cache.SharedIndexInformer
 	kube                        kubernetes.Interface
 	metadata                    metadata.Interface
 }
 
-// byProject is the index of records by the project that created them.
+// byProject is the name of the index of records by the project that created them.
 const byProject = "project"
 
 func newRecords(deps *controller.Deps) (*records, error) {
@@ -84,8 +85,8 @@ func (r *records) reconcile(ctx context.Context, project string) error {
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
-	// The API server limits the bytes of records that this controller rewrites. Deletions have no
-	// limit. Where a change fails, the next attempt continues.
+	// The API server limits the bytes of records that this controller rewrites. It does not limit
+	// deletions, which therefore come first. If a change fails, the next attempt continues.
 	users := r.users(project)
 	slices.SortStableFunc(created, func(a, b any) int { return strings.Compare(users[nameOf(a)], users[nameOf(b)]) })
 	for _, object := range created {
@@ -99,7 +100,8 @@ func (r *records) reconcile(ctx context.Context, project string) error {
 
 func nameOf(head any) string { return head.(*metav1.PartialObjectMetadata).Name }
 
-// users returns a project for each image that a stream outside of a deleted project uses.
+// users returns, for each image that a stream outside the deleted project uses, a project that uses
+// it.
 func (r *records) users(deleted string) map[string]string {
 	users := map[string]string{}
 	for _, object := range r.streams.GetStore().List() {
@@ -116,8 +118,9 @@ func (r *records) users(deleted string) map[string]string {
 	return users
 }
 
-// reassign reassigns a record to a project, or deletes it if the project is empty. A record that
-// has changed is in use again; its change enqueues it.
+// reassign reassigns a record to a project. If project is empty, it deletes the record, unless the
+// image is in the cluster's registry. It ignores a conflict: the change that caused it enqueues the
+// record again.
 func (r *records) reassign(ctx context.Context, head *metav1.PartialObjectMetadata, project string) error {
 	images := r.metadata.Resource(imagev1.GroupVersion.WithResource("images"))
 	var err error

@@ -16,8 +16,9 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/pull"
 )
 
-// allowed returns the triggers whose image streams the pods of an object can pull from. forbidden
-// is a message about the others. Streams of the same project require no right.
+// allowed returns the triggers from whose image streams the pods of an object can pull. forbidden
+// is a message about one of the other triggers, or "". Streams of the same project need no
+// permission.
 func (t *triggerController) allowed(ctx context.Context, object *unstructured.Unstructured, triggers []trigger) (allowed []trigger, forbidden string, err error) {
 	namespace := object.GetNamespace()
 	account := pull.AccountOf(namespace, t.accountIn(object))
@@ -38,8 +39,7 @@ func (t *triggerController) allowed(ctx context.Context, object *unstructured.Un
 	return allowed, forbidden, nil
 }
 
-// accountIn returns a pod specification that has no more than the service account of the object's
-// pods.
+// accountIn returns a pod spec that contains only the service account of the object's pods.
 func (t *triggerController) accountIn(object *unstructured.Unstructured) *corev1.PodSpec {
 	field := func(name string) string {
 		text, _, _ := unstructured.NestedString(object.Object, append(slices.Clone(t.template), "spec", name)...)
@@ -48,8 +48,8 @@ func (t *triggerController) accountIn(object *unstructured.Unstructured) *corev1
 	return &corev1.PodSpec{ServiceAccountName: field("serviceAccountName"), DeprecatedServiceAccount: field("serviceAccount")}
 }
 
-// report reports a missing right in an event and in a condition, and removes an outdated condition.
-// It returns the updated object, or nil if it was deleted.
+// report reports a missing permission in an event and in a condition, and removes an outdated
+// condition. It returns the updated object, or nil if the object was deleted.
 func (t *triggerController) report(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured, forbidden string) (*unstructured.Unstructured, error) {
 	if forbidden != "" {
 		t.events.Event(object, corev1.EventTypeWarning, pull.ForbiddenReason, forbidden)
@@ -73,8 +73,8 @@ func (t *triggerController) report(ctx context.Context, client dynamic.ResourceI
 	return existing, err
 }
 
-// conditions returns conditions with the condition about a missing right, or without it if
-// forbidden is empty.
+// conditions returns the conditions with one about a missing permission. If forbidden is empty, it
+// returns them without it.
 func conditions(before []any, forbidden string) []any {
 	var after []any
 	for _, entry := range before {

@@ -28,7 +28,7 @@ import (
 // Annotation is an annotation of workloads that lists their triggers as JSON.
 const Annotation = "image.openshift.io/triggers"
 
-// trigger is one entry of the annotation: the tag, and the field for its newest image.
+// trigger is one entry of the annotation: a tag, and the field that is set to its newest image.
 type trigger struct {
 	From struct {
 		Kind      string `json:"kind"`
@@ -43,7 +43,8 @@ type trigger struct {
 type workload struct {
 	resource schema.GroupVersionResource
 	template []string // path of its pod template
-	// conditions means that its status has conditions that its own controller does not delete.
+	// conditions means that its status has conditions, and that its own controller does not delete
+	// unknown ones.
 	conditions bool
 }
 
@@ -58,7 +59,7 @@ func workloads() []workload {
 	}
 }
 
-// triggerController updates images in the objects of one kind.
+// triggerController sets the images in objects of one kind as their triggers require.
 type triggerController struct {
 	workload
 	streams cache.SharedIndexInformer
@@ -66,12 +67,13 @@ type triggerController struct {
 	objects dynamic.Interface
 	check   pull.Check
 	events  record.EventRecorder
-	// reports contains the keys of objects with a condition about a missing right, so that the
-	// condition is removed with the triggers.
+	// reports contains the keys of objects with a condition about a missing permission, so that the
+	// condition is removed if the triggers are removed.
 	reports sync.Map
 }
 
-// byStream is the index of objects by the streams that their triggers name, as "namespace/name".
+// byStream is the name of the index of objects by the streams that their triggers name, as
+// "namespace/name".
 const byStream = "streams"
 
 func (t *triggerController) controller() (controller.Controller, error) {
@@ -142,7 +144,7 @@ func (t trigger) stream(namespace string) controller.Key {
 	return controller.Key{Namespace: namespace, Name: name}
 }
 
-// reconcile sets the newest images in one object, in one update.
+// reconcile sets the newest images in an object with one update.
 func (t *triggerController) reconcile(ctx context.Context, key controller.Key) error {
 	object, ok, err := t.heads.GetIndexer().GetByKey(key.String())
 	if err != nil || !ok {
@@ -226,7 +228,7 @@ func newest(stream *imagev1.ImageStream, tag string) string {
 // ...containers[0].image.
 var fieldPath = regexp.MustCompile(`\.(containers|initContainers)\[(?:(\d+)|\?\(@\.name\s*==\s*["']([^"']+)["']\))\]\.image$`)
 
-// set sets the image of the container that a path names, and reports whether it has changed.
+// set sets the image of the container to which path refers, and reports whether it has changed.
 func (t *triggerController) set(object *unstructured.Unstructured, path, image string) bool {
 	parts := fieldPath.FindStringSubmatch(path)
 	if parts == nil {

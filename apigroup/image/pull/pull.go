@@ -1,9 +1,10 @@
 // Package pull checks whether a service account may pull from an image stream.
 //
 // The platform's controllers can read every image stream. Before they resolve a tag for a workload,
-// they check the service account of the workload's pods. Without that check a workload would show
-// its author images of a project that the author cannot read. Who may use the account in a pod may
-// act as the account, so the check never shows more than the author can get.
+// they check the service account of the workload's pods. Without that check, a workload would
+// disclose images of a project that the workload's author cannot read. A user who may use a service
+// account in a pod can act as that account, so the check never discloses more than the author can
+// get.
 package pull
 
 import (
@@ -21,19 +22,19 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 )
 
-// The rights to pull from an image stream and to push to it, as verbs on imagestreams/layers.
+// The verbs on imagestreams/layers that permit pulling from an image stream and pushing to it.
 const (
 	Get    = "get"
 	Update = "update"
 )
 
-// Account returns the user of pods with a service account, with its groups.
+// Account returns the user as which pods with a service account are authorized, with its groups.
 func Account(namespace, name string) user.Info {
 	account := serviceaccount.UserInfo(namespace, name, "")
 	return &user.DefaultInfo{Name: account.GetName(), Groups: append(account.GetGroups(), user.AllAuthenticated)}
 }
 
-// AccountOf returns the service account of pods, "default" if the specification names none.
+// AccountOf returns the service account of a pod. It is "default" if the spec names none.
 func AccountOf(namespace string, pod *corev1.PodSpec) user.Info {
 	name := pod.ServiceAccountName
 	if name == "" {
@@ -45,11 +46,11 @@ func AccountOf(namespace string, pod *corev1.PodSpec) user.Info {
 	return Account(namespace, name)
 }
 
-// Check reports whether a user has a right to an image stream. The verb is Get or Update. The
+// Check reports whether a user has a permission on an image stream. The verb is Get or Update. The
 // result does not depend on whether the stream exists.
 type Check func(ctx context.Context, account user.Info, verb, namespace, stream string) (bool, error)
 
-// Authorized returns a check with the authorizer of the API server.
+// Authorized returns a Check that uses the authorizer of the API server.
 func Authorized(by authorizer.Authorizer) Check {
 	return func(ctx context.Context, account user.Info, verb, namespace, stream string) (bool, error) {
 		decision, _, err := by.Authorize(ctx, authorizer.AttributesRecord{
@@ -63,7 +64,7 @@ func Authorized(by authorizer.Authorizer) Check {
 	}
 }
 
-// Reviewed returns a check with access reviews.
+// Reviewed returns a Check that uses access reviews.
 func Reviewed(by authorizationclient.SubjectAccessReviewsGetter) Check {
 	return func(ctx context.Context, account user.Info, verb, namespace, stream string) (bool, error) {
 		review := &kubeauthorizationv1.SubjectAccessReview{Spec: kubeauthorizationv1.SubjectAccessReviewSpec{
@@ -85,21 +86,22 @@ func failure(err error, account user.Info, verb, namespace, stream string) error
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("check the right of %q to %s imagestreams/layers %q in namespace %q: %w", account.GetName(), verb, stream, namespace, err)
+	return fmt.Errorf("check permission of %q to %s imagestreams/layers %q in namespace %q: %w", account.GetName(), verb, stream, namespace, err)
 }
 
-// RecheckInterval is the interval between access checks of a denied trigger. There is no event for
-// a granted right.
+// RecheckInterval is the interval between access checks of a trigger whose access is denied. No
+// event reports that a permission is granted.
 const RecheckInterval = time.Minute
 
-// Reason and condition type for workloads whose service account cannot pull from an image stream of
-// their triggers.
+// The reason and the condition type for workloads whose service account cannot pull from an image
+// stream of their triggers.
 const (
 	ConditionType   = "ImageTriggersAllowed"
 	ForbiddenReason = "ImageTriggerForbidden"
 )
 
-// Forbidden returns the message for users: the missing right, and how to grant it.
+// Forbidden returns a message for users that names the missing permission and the command that
+// grants it.
 func Forbidden(account user.Info, namespace, stream string) string {
 	return fmt.Sprintf("%s may not pull from image stream %q of project %q: an administrator of that project can grant it with: oc policy add-role-to-user system:image-puller %s -n %s",
 		account.GetName(), stream, namespace, account.GetName(), namespace)

@@ -7,10 +7,10 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Complete returns the record of an image, completed with the content of another record of the same
-// image, and whether it has changed. The result does not depend on the order of the records: a
-// record with a configuration replaces one without, and a verified record replaces a contradicting
-// one.
+// Complete completes the record of an image with the content of another record of the same image,
+// and reports whether it has changed. The result does not depend on the order of the records:
+// content with a configuration replaces content without one, and verified content replaces content
+// that contradicts it.
 func Complete(image, verified *imagev1.Image) (*imagev1.Image, bool) {
 	next := image.DeepCopy()
 	if knowsMore(image, verified) {
@@ -37,7 +37,7 @@ func Complete(image, verified *imagev1.Image) (*imagev1.Image, bool) {
 	return next, !apiequality.Semantic.DeepEqual(image, next)
 }
 
-// knowsMore reports whether a verified record replaces the content of a stored one.
+// knowsMore reports whether the content of a verified record must replace that of a stored record.
 func knowsMore(image, verified *imagev1.Image) bool {
 	before, err := Metadata(image)
 	if err != nil {

@@ -2,19 +2,19 @@ package record
 
 import imagev1 "github.com/openshift/api/image/v1"
 
-// GarbagePath is the path in the cluster's registry that deletes unreferenced content: POST a
-// GarbageRequest, get a Garbage.
+// GarbagePath is the path in the cluster's registry at which clients delete unreferenced content.
+// The body of the POST request is a GarbageRequest, and the response is a Garbage.
 const GarbagePath = "/admin/garbage"
 
-// GarbageRequest selects content to delete. The registry deletes it only if neither an image of the
-// API server nor a remaining manifest refers to it.
+// GarbageRequest selects content to delete. The registry deletes it only if neither an Image object
+// nor a remaining manifest refers to it.
 type GarbageRequest struct {
-	// Images are images that were deleted from the API server, or would be with DryRun.
+	// Images are images that were deleted from the API server or, with DryRun, that would be deleted.
 	Images []GarbageImage `json:"images,omitempty"`
-	// Everything selects all content older than an hour that no image refers to, in addition to
-	// Images.
+	// Everything selects, in addition to Images, all content older than an hour to which no image
+	// refers.
 	Everything bool `json:"everything,omitempty"`
-	// DryRun deletes nothing.
+	// DryRun means that nothing is deleted.
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
@@ -22,19 +22,19 @@ type GarbageRequest struct {
 type GarbageImage struct {
 	// Digest is the image's name.
 	Digest string `json:"digest"`
-	// Repositories can contain the image, as <project>/<stream>.
+	// Repositories are the repositories that can contain the image, as <project>/<stream>.
 	Repositories []string `json:"repositories,omitempty"`
 	// Blobs are its layers, its configuration, and the manifests in an index.
 	Blobs []string `json:"blobs,omitempty"`
 }
 
-// Garbage is the deleted content, or with a dry run the content to delete.
+// Garbage is the content that was deleted or, with DryRun, that would be deleted.
 type Garbage struct {
 	Manifests []GarbageLink `json:"manifests,omitempty"`
 	Layers    []GarbageLink `json:"layers,omitempty"`
-	// Blobs are digests of deleted blobs.
+	// Blobs are the digests of the deleted blobs.
 	Blobs []string `json:"blobs,omitempty"`
-	// Uploads are directories and files of interrupted pushes.
+	// Uploads are the directories and files of interrupted pushes.
 	Uploads []string `json:"uploads,omitempty"`
 	// Bytes is the total size of Blobs and Uploads.
 	Bytes int64 `json:"bytes,omitempty"`

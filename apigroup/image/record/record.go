@@ -7,7 +7,7 @@
 package record
 
 import (
-	// The digests of the content of images can be of this algorithm.
+	// Registers the algorithms sha384 and sha512, which the digests of an image's content can use.
 	_ "crypto/sha512"
 	"encoding/json"
 	"errors"
@@ -28,24 +28,25 @@ import (
 
 // Annotations of images.
 const (
-	// Managed means, with "true", that the cluster's registry has the image.
+	// Managed, with the value "true", means that the cluster's registry has the image.
 	Managed = "openshift.io/image.managed"
-	// ManifestStored means, with "true", that the registry has the manifest, which the record does
-	// not contain.
+	// ManifestStored, with the value "true", means that the registry stores the manifest, and the
+	// record does not contain it.
 	ManifestStored = "image.openshift.io/manifestBlobStored"
 	// LayersOrder is the order of the layers. "ascending" means that the lowest layer is first.
 	LayersOrder = "image.openshift.io/dockerLayersOrder"
-	// ChildrenProven means, with "true", that the client that imported or pushed an index had all
-	// its images, too. Without it, the index shows only the names of its images, because its author
-	// may not be able to read them.
+	// ChildrenProven, with the value "true", means that the client that imported or pushed an index
+	// also had all its images. Without it, only the names of the images are shown, because the author
+	// of the index might not be able to read them.
 	ChildrenProven = "slipway.openshift.io/children-proven"
-	// ReferenceClaimed means, with "true", that the DockerImageReference comes from a user's
+	// ReferenceClaimed, with the value "true", means that the DockerImageReference comes from a user's
 	// mapping and is not verified.
 	ReferenceClaimed = "slipway.openshift.io/reference-claimed"
 )
 
-// ProjectLabel is the label of a record with the project that created it. Views of image streams do
-// not show it, because readers of a shared image may not know that project.
+// ProjectLabel is the label of a record that contains the project that created it. Image stream
+// resources do not show it, because readers of a shared image might not be allowed to learn that
+// project's name.
 const ProjectLabel = "slipway.openshift.io/project"
 
 // metadataVersion is the version of the metadata's format.
@@ -64,10 +65,11 @@ type Content struct {
 	Largest int64
 }
 
-// maxValues limits the JSON values in a manifest and in a configuration. Usual ones have hundreds.
+// maxValues limits the number of JSON values in a manifest, and in a configuration. Typical ones
+// have hundreds.
 const maxValues = 10_000
 
-// check rejects content that needs much more memory than its size.
+// check rejects content that would need much more memory than its size when it is decoded.
 func (c Content) check() error {
 	if err := jsonlimit.Check(c.Manifest, maxValues); err != nil {
 		return fmt.Errorf("read manifest: %w", err)
@@ -78,7 +80,7 @@ func (c Content) check() error {
 	return nil
 }
 
-// Digest returns the name of an image, the SHA-256 digest of its manifest.
+// Digest returns the name of an image, which is the SHA-256 digest of its manifest.
 func Digest(manifest []byte) string { return digest.FromBytes(manifest).String() }
 
 // HasDigest reports whether content has a digest, which can be of any registered algorithm.
@@ -87,7 +89,7 @@ func HasDigest(content []byte, id string) bool {
 	return err == nil && parsed.Algorithm().FromBytes(content) == parsed
 }
 
-// IsIndex reports whether a media type is that of an index.
+// IsIndex reports whether a media type is the type of an index.
 func IsIndex(mediaType string) bool { return types.MediaType(mediaType).IsIndex() }
 
 // ConfigDigest returns the digest of the configuration in an image's manifest.
@@ -110,7 +112,8 @@ func parseManifest(content []byte) (manifest ocispec.Manifest, err error) {
 	return manifest, checkDigests(append(slices.Clone(manifest.Layers), manifest.Config))
 }
 
-// References returns the digests of the layers and the configuration in an image's manifest.
+// References returns the digests of the layers and the configuration in an image's manifest. It
+// returns nil for an invalid manifest.
 func References(manifest []byte) (digests []digest.Digest) {
 	parsed, err := parseManifest(manifest)
 	if err != nil {
@@ -132,8 +135,9 @@ func checkDigests(descriptors []ocispec.Descriptor) error {
 	return nil
 }
 
-// Of returns the record of an image. The caller sets DockerImageReference. Manifests of Docker's
-// schema 1 and invalid manifests are errors, which do not contain text of the content.
+// Of returns the record of an image. The caller sets DockerImageReference. It returns an error for
+// a manifest of Docker's schema 1 and for an invalid manifest. No error contains text of the
+// content.
 func Of(c Content) (*imagev1.Image, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -159,8 +163,9 @@ func Of(c Content) (*imagev1.Image, error) {
 	return nil, fmt.Errorf("image %q has a manifest of an unknown type: push an image or index of OCI or of Docker schema 2", image.Name)
 }
 
-// checkType rejects a manifest that can also be decoded as another type. The type is not part of
-// the digest, but it would change the image. Other checks report invalid manifests.
+// checkType rejects a manifest that can also be decoded as another type. The media type is not part
+// of the digest, so the same digest would name different images. Other checks report invalid
+// manifests.
 func checkType(c Content) error {
 	var fields struct {
 		MediaType string          `json:"mediaType"`
@@ -181,7 +186,8 @@ func checkType(c Content) error {
 	return nil
 }
 
-// TypeOf returns the media type in a manifest. It is optional in OCI manifests.
+// TypeOf returns the media type in a manifest. If the manifest contains none, which OCI allows,
+// TypeOf derives the type from its fields. It returns "" if the manifest is not JSON.
 func TypeOf(manifest []byte) string {
 	var fields struct {
 		MediaType string          `json:"mediaType"`
@@ -260,7 +266,7 @@ func describe(image *imagev1.Image, metadata docker10.DockerImage) error {
 	return nil
 }
 
-// Metadata decodes the metadata in a record. It returns an empty image if there is none.
+// Metadata decodes the metadata in a record. If there is none, it returns empty metadata.
 func Metadata(image *imagev1.Image) (docker10.DockerImage, error) {
 	var metadata docker10.DockerImage
 	if len(image.DockerImageMetadata.Raw) == 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/jsonlimit"
 )
 
-// content returns an image as a registry stores it.
+// content returns the content of an image as a registry stores it.
 func content(t *testing.T, image v1.Image) Content {
 	t.Helper()
 	manifest, err := image.RawManifest()
@@ -151,6 +151,6 @@ func TestReferences(t *testing.T) {
 		}
 	}
 	if _, err := ParseReference("Not A Name"); err == nil {
-		t.Error("a name that is invalid is read")
+		t.Error("an invalid name is accepted")
 	}
 }

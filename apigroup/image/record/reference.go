@@ -6,9 +6,9 @@ import (
 	"github.com/distribution/reference"
 )
 
-// Reference names an image in a registry.
+// Reference is the parsed name of an image in a registry.
 type Reference struct {
-	// Registry is host and port. The default is the default public registry.
+	// Registry is the host and port. If a name contains none, it is Docker's public registry.
 	Registry string
 	// Repository is the path in the registry, for instance "library/busybox".
 	Repository string
@@ -36,5 +36,5 @@ func ParseReference(text string) (Reference, error) {
 // Name returns registry and repository.
 func (r Reference) Name() string { return r.Registry + "/" + r.Repository }
 
-// AtDigest returns the reference of a digest in the same repository.
+// AtDigest returns the reference to a digest in the same repository.
 func (r Reference) AtDigest(digest string) string { return r.Name() + "@" + digest }

@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// IsSchema1 reports whether a manifest is of Docker's schema 1. Registries before 2017 stored it.
+// IsSchema1 reports whether a manifest is of Docker's schema 1, which registries before 2017
+// stored.
 func IsSchema1(manifest []byte) bool {
 	var fields struct {
 		Version int `json:"schemaVersion"`
@@ -14,8 +15,9 @@ func IsSchema1(manifest []byte) bool {
 	return json.Unmarshal(manifest, &fields) == nil && fields.Version == 1
 }
 
-// DigestOf returns the name of the image with a manifest of any schema. The digest of a manifest of
-// schema 1 is that of the text which Docker signed: without signatures, indented by three spaces.
+// DigestOf returns the name of the image that has a manifest, which can be of any schema. The
+// digest of a schema 1 manifest is the digest of the text that Docker signed: without signatures,
+// indented by three spaces.
 func DigestOf(manifest []byte) (string, error) {
 	if err := (Content{Manifest: manifest}).check(); err != nil {
 		return "", err
@@ -30,8 +32,8 @@ func DigestOf(manifest []byte) (string, error) {
 	return Digest(text), nil
 }
 
-// unsigned returns an object without the key signatures, indented by three spaces. The other keys
-// keep their order.
+// unsigned returns a JSON object without the key "signatures", indented by three spaces. The other
+// keys keep their order.
 func unsigned(manifest []byte) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader(manifest))
 	if _, err := decoder.Token(); err != nil {

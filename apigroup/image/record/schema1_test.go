@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// signed is a manifest of schema 1 with a signature, as a tool has indented it. The digest of the
-// text that Docker signed is below.
+// signed is a schema 1 manifest with a signature, indented by a tool. The test contains the digest
+// of the text that Docker signed.
 const signed = `{
   "schemaVersion": 1, "name": "library/a", "tag": "latest",
   "history": [{"v1Compatibility": "{\"a\":\"b \\u0026 c\"}"}],

@@ -1,9 +1,10 @@
-// Package sigstore imports signatures of images from signature stores: servers or directories with
-// signatures for the images of registries. It does not verify the signatures.
+// Package sigstore imports signatures of images from signature stores, which are servers or
+// directories that contain signatures for the images of registries. It does not verify the
+// signatures.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, 12.4.3;
 // containers-registries.d(5) for the files, and the documents of github.com/containers/image for
-// how a store is laid out.
+// the layout of a store.
 package sigstore
 
 import (
@@ -34,29 +35,30 @@ import (
 
 // Importer is the component that adds signatures to images of other registries.
 type Importer struct {
-	// Deps has the shared clients and caches.
+	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
-	// Directory contains the files that define signature stores. It is optional. Without stores,
-	// the importer does nothing.
+	// Directory contains the files that define signature stores. It is optional. Without stores, the
+	// importer does nothing.
 	Directory string
-	// Outbound connects to where a store redirects. The stores themselves are the administrator's
-	// and may be anywhere.
+	// Outbound connects to the servers to which a store redirects. The administrator configures the
+	// stores themselves, which can have any address.
 	Outbound *outbound.Dialer
 }
 
 const (
-	// retryInterval is the interval between checks of an image, and of a directory without stores.
-	retryInterval, lookAround = time.Hour, 10 * time.Second
-	// maxSignatures and maxSize limit the signatures of an image, and the bytes of each.
+	// retryInterval is the interval between checks of an image. storePollInterval is the interval
+	// between checks of a directory that defines no stores.
+	retryInterval, storePollInterval = time.Hour, 10 * time.Second
+	// maxSignatures limits the number of signatures of an image, and maxSize the bytes of each.
 	maxSignatures, maxSize = 16, 1 << 20
-	// fetchTimeout is the timeout for one signature.
+	// fetchTimeout limits the time to fetch one signature.
 	fetchTimeout = 30 * time.Second
 )
 
 // Name implements the component interface.
 func (*Importer) Name() string { return "image-signatures" }
 
-// Run imports signatures until ctx ends. It calls ready immediately.
+// Run imports signatures until ctx is done. It calls ready immediately.
 func (i *Importer) Run(ctx context.Context, ready func()) error {
 	ready()
 	for {
@@ -67,7 +69,7 @@ func (i *Importer) Run(ctx context.Context, ready func()) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(lookAround):
+		case <-time.After(storePollInterval):
 		}
 	}
 	images := i.Deps.MetadataInformers.ForResource(imagev1.GroupVersion.WithResource("images")).Informer()
@@ -85,7 +87,7 @@ func (i *Importer) Run(ctx context.Context, ready func()) error {
 	return manager.Run(ctx, func() {})
 }
 
-// reconcile adds the missing signatures of an image's store to the image.
+// reconcile adds to an image the signatures in its store that it lacks.
 func (i *Importer) reconcile(ctx context.Context, client imageclient.ImageV1Interface, name string) error {
 	image, err := client.Images().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -116,14 +118,15 @@ func (i *Importer) reconcile(ctx context.Context, client imageclient.ImageV1Inte
 	return controller.RequeueAfter(retryInterval)
 }
 
-// identity returns the name of a signature: 32 characters that depend on its content, so that it is
-// imported only once.
+// identity returns the distinguishing part of a signature's name: 32 characters that depend on its
+// content, so that a signature is imported only once.
 func identity(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:16])
 }
 
-// signatures returns the signatures of an image in its store. It skips those that it cannot read.
+// signatures returns the signatures of an image in its store, up to the first one that is missing.
+// If it cannot read a signature, it returns those before it and an error.
 func (i *Importer) signatures(ctx context.Context, stores *Stores, image *imagev1.Image) (all [][]byte, err error) {
 	reference, err := record.ParseReference(image.DockerImageReference)
 	if err != nil || image.Annotations[record.ReferenceClaimed] == "true" {
@@ -149,7 +152,8 @@ func (i *Importer) signatures(ctx context.Context, stores *Stores, image *imagev
 	return all, nil
 }
 
-// fetch reads a signature from a file or a server. A missing signature is fs.ErrNotExist.
+// fetch reads a signature from a file or a server. If the signature does not exist, the error is
+// fs.ErrNotExist.
 func (i *Importer) fetch(ctx context.Context, address string) ([]byte, error) {
 	if name, local := strings.CutPrefix(address, "file://"); local {
 		file, err := os.Open(name)

@@ -13,14 +13,14 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// Stores are the signature stores in a directory with files in the format of registries.d.
+// Stores contains the signature stores that a directory defines, in files in the format of
+// registries.d.
 type Stores struct {
 	general string            // default store; can be empty
 	byName  map[string]string // by registry, or registry and prefix of a repository
 }
 
-// place is a store for reading and writing; this package only reads. The older field name is that
-// of OpenShift 3.
+// place is the location of a store. Sigstore is the name of the field in OpenShift 3.
 type place struct {
 	Lookaside string `json:"lookaside"`
 	Sigstore  string `json:"sigstore"`
@@ -36,8 +36,8 @@ func (p *place) address() string {
 	return p.Sigstore
 }
 
-// Read reads the files of a directory whose names end with .yaml. A missing directory has no
-// stores.
+// Read reads the files in a directory whose names end with .yaml. If the directory does not exist,
+// there are no stores.
 func Read(directory string) (*Stores, error) {
 	files, err := filepath.Glob(filepath.Join(directory, "*.yaml"))
 	if err != nil {
@@ -82,7 +82,8 @@ func Read(directory string) (*Stores, error) {
 	return stores, nil
 }
 
-// valid validates the address of a store. Empty means that there is no store.
+// valid returns an error if the address of a store is invalid. An empty address is valid: it means
+// that there is no store.
 func valid(address string) error {
 	parsed, err := url.Parse(address)
 	if err != nil {
@@ -97,8 +98,8 @@ func valid(address string) error {
 // Empty reports whether there are no stores.
 func (s *Stores) Empty() bool { return s.general == "" && len(s.byName) == 0 }
 
-// Address returns the URL of an image's signatures without the number at the end, or "" if there is
-// no store. The most specific store applies.
+// Address returns the URL of an image's signatures without the number at its end, or "" if there is
+// no store for the image. The most specific store applies.
 func (s *Stores) Address(image record.Reference) string {
 	store := s.of(image)
 	if store == "" {

@@ -29,7 +29,8 @@ const (
 	DescriptionAnnotation = "openshift.io/description"
 )
 
-// Template returns the template: the project, and the role admin in it for the user.
+// Template returns the template: the project, and a binding that grants the user the role admin in
+// it.
 func Template() (*templatev1.Template, error) {
 	project := &projectv1.Project{
 		TypeMeta: metav1.TypeMeta{APIVersion: projectv1.GroupVersion.String(), Kind: "Project"},

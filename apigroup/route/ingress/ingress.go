@@ -24,17 +24,17 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// ClassController is the controller of IngressClasses that the router serves. Ingress objects
-// without a class are served too.
+// ClassController is the controller of the IngressClasses that the router serves. The router also
+// serves Ingress objects without a class.
 const ClassController = "openshift.io/ingress-to-route"
 
 // Controller is the component that creates routes for Ingress objects.
 type Controller struct {
-	// Deps has the shared clients and caches.
+	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
-	// Address is the address of routers that write no host name to the status of routes.
+	// Address is the address of routers that do not write a host name to the status of routes.
 	Address string
-	// Domain is the parent domain of the hosts of rules without a host.
+	// Domain is the parent domain of the hosts that are generated for rules without a host.
 	Domain string
 
 	kube   kubernetes.Interface
@@ -51,7 +51,7 @@ func (*Controller) Name() string { return "ingress" }
 // because any user can set an owner of another namespace.
 const byOwner = "owner"
 
-// Run reconciles Ingress objects until ctx ends. It calls ready when its caches are full.
+// Run reconciles Ingress objects until ctx is done. It calls ready when its caches are synced.
 func (c *Controller) Run(ctx context.Context, ready func()) error {
 	c.kube = c.Deps.Kube
 	var err error
@@ -94,7 +94,8 @@ func (c *Controller) controller() controller.Controller {
 	}
 }
 
-// naming returns the keys of the Ingress objects in an object's namespace that refer to it.
+// naming returns a function that returns the keys of the Ingress objects in an object's namespace
+// that refer to the object.
 func (c *Controller) naming(refers func(*networkingv1.Ingress, string) bool) func(any) []controller.Key {
 	return func(object any) (keys []controller.Key) {
 		meta, ok := object.(metav1.Object)

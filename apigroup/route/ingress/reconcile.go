@@ -27,11 +27,12 @@ const NotServed = "NotServed"
 // NotAdmitted is the reason of events about routes of an Ingress that a router rejects.
 const NotAdmitted = "NotAdmitted"
 
-// notServedInterval is the interval of retries for parts that are not served, for instance because
-// of a quota.
+// notServedInterval is the interval between attempts to serve the parts that were not served, for
+// example because of a quota.
 const notServedInterval = 5 * time.Minute
 
-// reconcile updates the routes of an Ingress. Kubernetes deletes the routes of a deleted Ingress.
+// reconcile updates the routes of an Ingress. The routes of a deleted Ingress are deleted by
+// Kubernetes.
 func (c *Controller) reconcile(ctx context.Context, key controller.Key) error {
 	object, exists, err := c.ingresses.GetStore().GetByKey(key.String())
 	if err != nil || !exists {
@@ -74,7 +75,7 @@ func (c *Controller) reconcile(ctx context.Context, key controller.Key) error {
 	return controller.RequeueAfter(notServedInterval)
 }
 
-// rejected returns the reasons of routers that reject routes.
+// rejected returns the reasons for which routers reject routes.
 func rejected(routes map[string]*routev1.Route) (notes []string) {
 	for _, name := range slices.Sorted(maps.Keys(routes)) {
 		for _, router := range routes[name].Status.Ingress {
@@ -88,7 +89,8 @@ func rejected(routes map[string]*routev1.Route) (notes []string) {
 	return notes
 }
 
-// maxSummary limits the message of an event, in bytes: an Ingress can have thousands of paths.
+// maxSummary limits the message of an event, in bytes, because an Ingress can have thousands of
+// paths.
 const maxSummary = 1000
 
 // summary joins notes up to the limit.
@@ -114,10 +116,12 @@ func (c *Controller) owned(ingress *networkingv1.Ingress) (map[string]*routev1.R
 	return routes, nil
 }
 
-// classAnnotation is the annotation with the class of an Ingress of older versions.
+// classAnnotation is the annotation that contains the class of an Ingress in older versions of
+// Kubernetes.
 const classAnnotation = "kubernetes.io/ingress.class"
 
-// serves reports whether the router serves an Ingress: it has no class, or a class of the router.
+// serves reports whether the router serves an Ingress, because the Ingress has no class or one of
+// the router's classes.
 func (c *Controller) serves(ingress *networkingv1.Ingress) bool {
 	name := ingress.Annotations[classAnnotation]
 	if ingress.Spec.IngressClassName != nil {
@@ -130,8 +134,8 @@ func (c *Controller) serves(ingress *networkingv1.Ingress) bool {
 	return err == nil && exists && class.(*networkingv1.IngressClass).Spec.Controller == ClassController
 }
 
-// sources returns the objects that an Ingress refers to. It stores an error of reading a secret in
-// *readErr.
+// sources returns the functions that get the objects to which an Ingress refers. If a secret cannot
+// be read, they store the error in *readErr.
 func (c *Controller) sources(ctx context.Context, namespace string, readErr *error) sources {
 	return sources{
 		domain: c.Domain,
@@ -155,8 +159,8 @@ func (c *Controller) sources(ctx context.Context, namespace string, readErr *err
 	}
 }
 
-// apply creates, updates and deletes routes. It adds the reasons of routes that the server rejects
-// to the notes, and continues with the others.
+// apply creates, updates and deletes routes. If the server rejects a route, it adds the reason to
+// the notes, and continues with the other routes.
 func (c *Controller) apply(ctx context.Context, ingress *networkingv1.Ingress, existing map[string]*routev1.Route,
 	desired []*routev1.Route, notes []string) ([]string, error) {
 	routes := c.routes.RouteV1().Routes(ingress.Namespace)
@@ -216,7 +220,7 @@ func (c *Controller) replace(ctx context.Context, current, want *routev1.Route) 
 	return err
 }
 
-// checkOwner fails if a route with the desired name does not belong to the Ingress.
+// checkOwner returns an error if a route with the desired name does not belong to the Ingress.
 func (c *Controller) checkOwner(ctx context.Context, ingress *networkingv1.Ingress, want *routev1.Route) error {
 	route, err := c.routes.RouteV1().Routes(want.Namespace).Get(ctx, want.Name, metav1.GetOptions{})
 	if err != nil || metav1.IsControlledBy(route, ingress) {
@@ -226,7 +230,7 @@ func (c *Controller) checkOwner(ctx context.Context, ingress *networkingv1.Ingre
 		errors.New("a route with this name exists and does not belong to the Ingress"))
 }
 
-// differ compares the fields that follow from an Ingress.
+// differ reports whether the fields that are derived from an Ingress differ.
 func differ(existing, want *routev1.Route) bool {
 	a, b := existing.Spec.DeepCopy(), want.Spec.DeepCopy()
 	a.To.Weight, a.WildcardPolicy = nil, ""
@@ -235,7 +239,8 @@ func differ(existing, want *routev1.Route) bool {
 		!equality.Semantic.DeepEqual(existing.Annotations, want.Annotations)
 }
 
-// updateStatus writes the addresses of routers that admit routes of an Ingress to its status.
+// updateStatus writes the addresses of the routers that admit routes of an Ingress to the status of
+// the Ingress.
 func (c *Controller) updateStatus(ctx context.Context, ingress *networkingv1.Ingress, routes map[string]*routev1.Route) error {
 	var addresses []networkingv1.IngressLoadBalancerIngress
 	if !c.serves(ingress) {

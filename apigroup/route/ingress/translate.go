@@ -16,16 +16,16 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// PathType is the annotation of routes with an exact path. Its value is Exact; the router evaluates
-// it.
+// PathType is the annotation of routes with an exact path. Its value is Exact. The router reads
+// this annotation.
 const PathType = "router.slipway.io/path-type"
 
-// sources are the functions by which a translation gets the objects of an Ingress. They return nil
-// for missing objects.
+// sources contains the functions with which a translation gets the objects of an Ingress. They
+// return nil if an object does not exist.
 type sources struct {
 	service func(name string) *corev1.Service
 	secret  func(name string) *corev1.Secret
-	// domain is the parent domain of the hosts of rules without a host.
+	// domain is the parent domain of the hosts that are generated for rules without a host.
 	domain string
 }
 
@@ -38,11 +38,12 @@ type translation struct {
 }
 
 // translate returns the routes of an Ingress, sorted by name. notes contains the parts that are not
-// served, with the reason.
+// served, with the reasons.
 //
-// A rule without a host gets the host of a route with the name of the Ingress. The default backend
-// serves the paths of a host that have no other backend, and this host if there are no rules: an
-// Ingress has no claim to hosts that it does not name.
+// A rule without a host gets the host that would be generated for a route with the name of the
+// Ingress. The default backend serves those paths of a host that have no other backend. If there
+// are no rules, it serves the generated host, because an Ingress cannot claim hosts that it does
+// not name.
 func translate(ingress *networkingv1.Ingress, from sources) (routes []*routev1.Route, notes []string) {
 	t := &translation{sources: from, ingress: ingress}
 	rules := slices.Clone(ingress.Spec.Rules)
@@ -117,7 +118,8 @@ func (t *translation) rule(number int, host string, paths []networkingv1.HTTPIng
 }
 
 // termination returns the TLS configuration of a host. If the Ingress has a TLS entry for the host,
-// TLS ends at the router, and HTTP redirects to HTTPS. An entry without hosts applies to all hosts.
+// TLS ends at the router, and HTTP requests are redirected to HTTPS. An entry without hosts applies
+// to all hosts.
 func (t *translation) termination(host string) (tls *routev1.TLSConfig, reason string) {
 	for _, entry := range t.ingress.Spec.TLS {
 		if len(entry.Hosts) > 0 && !slices.ContainsFunc(entry.Hosts, func(name string) bool { return covers(name, host) }) {
@@ -183,16 +185,17 @@ func portText(port networkingv1.ServiceBackendPort) string {
 	return fmt.Sprint(port.Number)
 }
 
-// forRouters returns the prefixes of annotations that an Ingress passes on to its routes.
+// forRouters returns the prefixes of the annotations that an Ingress passes on to its routes.
 func forRouters() []string {
 	return []string{"haproxy.router.openshift.io/", "router.openshift.io/", "route.openshift.io/"}
 }
 
-// maxPrefix limits the name of the Ingress in the names of its routes, which have at most 63
-// characters.
+// maxPrefix limits the length of the Ingress's name within the names of its routes, which can have
+// at most 63 characters.
 const maxPrefix = 50
 
-// routeOf returns a route. Its name follows from its host and path, so that duplicates collapse.
+// routeOf returns a route. Its name is derived from its host and path, so that duplicates become
+// one route.
 func routeOf(ingress *networkingv1.Ingress, host string, path networkingv1.HTTPIngressPath, spec routev1.RouteSpec) *routev1.Route {
 	key, exact := host+spec.Path, typeOf(path) == networkingv1.PathTypeExact
 	if exact { // a path can occur twice, as exact path and as prefix

@@ -79,8 +79,8 @@ func users(namespace *corev1.Namespace) (securityv1.IDRange, error) {
 	return block, nil
 }
 
-// groups returns the namespace's blocks of group IDs from their annotation. Without it, the block
-// of users is used.
+// groups returns the blocks of group IDs from the namespace's annotation. If the annotation is
+// missing, it returns the block of user IDs.
 func groups(namespace *corev1.Namespace) ([]securityv1.IDRange, error) {
 	value := namespace.Annotations[securityv1.SupplementalGroupsAnnotation]
 	if value == "" {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// descriptionAnnotation is the annotation with the purpose of a constraint.
+// descriptionAnnotation is the annotation that describes the purpose of a constraint.
 const descriptionAnnotation = "kubernetes.io/description"
 
 // BuiltIn returns the constraints of a new cluster, sorted by name, with the users and groups that
@@ -16,8 +16,8 @@ const descriptionAnnotation = "kubernetes.io/description"
 // (openshift-infra).
 //
 // Source: the seven constraints of OpenShift 3.11 Cluster Administration, 15.2, with the values of
-// its two tables, and the constraint that 3.11's monitoring adds. All allow `projected`, which only
-// the second table lists. The strict ones also drop NET_RAW.
+// its two tables, and the constraint that 3.11's monitoring adds. All of them allow `projected`,
+// which only the second table lists. The strict ones also drop NET_RAW.
 func BuiltIn(infrastructure string) []*Constraints {
 	return []*Constraints{
 		anyuid(), hostAccess(), hostMountAnyuid(infrastructure), hostNetwork(),
@@ -33,7 +33,7 @@ func base(name, description string) *Constraints {
 			Name: name, Annotations: map[string]string{descriptionAnnotation: description},
 		},
 		AllowedCapabilities: []corev1.Capability{}, DefaultAddCapabilities: []corev1.Capability{},
-		// OpenShift 3.11 lets programs with file capabilities have raw sockets.
+		// In OpenShift 3.11, programs with file capabilities can have raw sockets.
 		RequiredDropCapabilities: []corev1.Capability{"KILL", "MKNOD", "SYS_CHROOT", "SETUID", "SETGID", "NET_RAW"},
 		Volumes: []securityv1.FSType{
 			securityv1.FSTypeConfigMap, securityv1.FSTypeDownwardAPI, securityv1.FSTypeEmptyDir,

@@ -7,11 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// dropAll means all capabilities in requiredDropCapabilities.
+// dropAll in requiredDropCapabilities means all capabilities.
 const dropAll corev1.Capability = "ALL"
 
-// complete sets the fields that the pod leaves unset and that the constraint has a value for.
-// Fields that the pod sets stay unchanged.
+// complete sets the fields that the pod leaves unset and for which the constraint has a value. It
+// does not change fields that the pod sets.
 func (r *resolved) complete(pod *corev1.Pod) {
 	spec := &pod.Spec
 	context := &corev1.PodSecurityContext{}
@@ -68,15 +68,15 @@ func (r *resolved) completeUser(context *corev1.SecurityContext, pod *corev1.Pod
 	case securityv1.RunAsUserStrategyMustRunAsRange:
 		context.RunAsUser = new(*r.runAsUser.UIDRangeMin)
 	case securityv1.RunAsUserStrategyMustRunAsNonRoot:
-		// The image decides on the user; the node rejects root.
+		// The image determines the user, and the node rejects root.
 		if _, nonRoot := effectiveUser(context, pod); nonRoot == nil {
 			context.RunAsNonRoot = new(true)
 		}
 	}
 }
 
-// completeCapabilities adds the default and the required capabilities, sorted, to those of the
-// container.
+// completeCapabilities adds the default and the required capabilities to those of the container,
+// and sorts them.
 func (r *resolved) completeCapabilities(original *corev1.Capabilities) *corev1.Capabilities {
 	if len(r.DefaultAddCapabilities) == 0 && len(r.RequiredDropCapabilities) == 0 {
 		return original
@@ -96,7 +96,7 @@ func (r *resolved) completeCapabilities(original *corev1.Capabilities) *corev1.C
 	return result
 }
 
-// union adds a capability to a set. A changed set is sorted.
+// union adds a capability to a set. If the set changes, it is sorted.
 func union(set []corev1.Capability, capability corev1.Capability) []corev1.Capability {
 	if slices.Contains(set, capability) {
 		return set

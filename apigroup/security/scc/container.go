@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// container is the part of a container of any kind that constraints check.
+// container is the part of a container, of any kind, that constraints check.
 type container struct {
 	// list and index locate the container: initContainers, containers or ephemeralContainers.
 	list    string

@@ -6,8 +6,8 @@ import (
 	securityv1 "github.com/openshift/api/security/v1"
 )
 
-// Default sets the defaults of a constraint: missing strategies allow everything, lists of users
-// and groups are never null, and the list of volumes agrees with allowHostDirVolumePlugin.
+// Default sets the defaults of a constraint. Missing strategies allow everything, lists of users
+// and groups are never null, and the list of volumes is consistent with allowHostDirVolumePlugin.
 func Default(c *Constraints) {
 	if c.Users == nil {
 		c.Users = []string{}
@@ -27,8 +27,8 @@ func Default(c *Constraints) {
 	defaultVolumes(c)
 }
 
-// defaultVolumes fills the list of volumes with all types if a constraint has none.
-// allowHostDirVolumePlugin, which is older than the list, decides on host directories.
+// defaultVolumes sets the list of volumes to all types if a constraint has no list. Whether the
+// list contains host directories depends on allowHostDirVolumePlugin, which is older than the list.
 func defaultVolumes(c *Constraints) {
 	switch {
 	case c.Volumes == nil && c.AllowHostDirVolumePlugin:

@@ -20,8 +20,8 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestDecisions evaluates the pods in testdata. The first document of a file lists the constraints:
-// names of built-in constraints, and complete ones. The other documents are pods. The golden file
-// contains each pod's decision.
+// the names of built-in constraints, and complete constraints. The other documents are pods. The
+// golden file contains the decision for each pod.
 func TestDecisions(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -87,8 +87,8 @@ func namespace() *corev1.Namespace {
 	}}}
 }
 
-// write prints the decision on a pod: the constraint that allows it, the security contexts, and the
-// objections.
+// write prints the decision for a pod: the constraint that allows it, the security contexts, and
+// the objections.
 func write(t *testing.T, out *bytes.Buffer, name string, decision Decision) {
 	t.Helper()
 	fmt.Fprintf(out, "pod %s\n", name)

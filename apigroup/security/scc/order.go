@@ -7,8 +7,8 @@ import (
 	securityv1 "github.com/openshift/api/security/v1"
 )
 
-// Sort sorts constraints in the order of evaluation: the highest priority first (the default is 0),
-// then the most restrictive, then by name.
+// Sort sorts constraints in the order of evaluation: first by priority, highest first (the default
+// is 0), then by restrictiveness, most restrictive first, and then by name.
 func Sort(constraints []*Constraints) {
 	slices.SortFunc(constraints, func(a, b *Constraints) int {
 		return cmp.Or(
@@ -26,9 +26,10 @@ func priority(c *Constraints) int32 {
 	return *c.Priority
 }
 
-// The weights of what a constraint allows. A larger weight exceeds the sum of all smaller ones:
-// privileged containers, then host ports and networking, host directories, unusual volumes, the
-// user and SELinux label, and finally capabilities.
+// The weights of what a constraint allows: privileged containers, host ports and networking, host
+// directories, unusual volumes, the user and SELinux label, and capabilities. Privileged
+// containers, host ports, host networking and host directories each weigh more than everything
+// after them combined.
 const (
 	laxPrivileged     = 1_000_000
 	laxHostPorts      = 400_000
@@ -48,7 +49,7 @@ const (
 	mostCapabilityLax = 9_999
 )
 
-// laxity returns how much a constraint allows; a low value means restrictive.
+// laxity returns how much a constraint allows. A low value means a restrictive constraint.
 func laxity(c *Constraints) int {
 	sum := volumeLaxity(c) + capabilityLaxity(c)
 	if c.AllowPrivilegedContainer {

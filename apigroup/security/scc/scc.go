@@ -1,9 +1,9 @@
-// Package scc evaluates security context constraints. It is pure: it reads its arguments, changes
-// copies, and uses no client. Admission and the review APIs share it.
+// Package scc evaluates security context constraints. It has no state and uses no client. The
+// admission plugins and the review APIs share it.
 //
 // Decide evaluates constraints in the order of Sort. Each constraint first completes the fields
-// that the pod leaves unset (complete.go) and then checks every field of the result (check.go). The
-// first constraint without objections wins.
+// that the pod leaves unset (complete.go), and then checks every field of the result (check.go).
+// The first constraint without objections wins.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 4.2.5 Security Context Constraints, and
 // 3.11 Cluster Administration, chapter 15.
@@ -23,11 +23,11 @@ type Constraints = securityv1.SecurityContextConstraints
 
 // Decision is the result of the evaluation of a pod.
 type Decision struct {
-	// AllowedBy is the constraint that accepted the pod, nil if none did.
+	// AllowedBy is the constraint that accepted the pod, or nil if none did.
 	AllowedBy *Constraints
-	// Pod is a copy of the pod, completed by AllowedBy, with the annotation openshift.io/scc.
+	// Pod is a copy of the pod that was completed by AllowedBy, with the annotation openshift.io/scc.
 	Pod *corev1.Pod
-	// Objections are the objections of the constraints that were evaluated before, in order.
+	// Objections are those of the constraints that rejected the pod, in the order of evaluation.
 	Objections []Objection
 }
 
@@ -49,7 +49,7 @@ func (o Objection) Error() string {
 	return o.Constraint + ": [" + strings.Join(texts, ", ") + "]"
 }
 
-// Reason returns the objections in one line, "" if there are none.
+// Reason returns the objections in one line, or "" if there are none.
 func (d Decision) Reason() string {
 	texts := make([]string, 0, len(d.Objections))
 	for _, objection := range d.Objections {
@@ -58,14 +58,14 @@ func (d Decision) Reason() string {
 	return strings.Join(texts, "; ")
 }
 
-// Decide evaluates constraints in the given order until one accepts the pod. The path at is the
-// path of the pod's spec in messages. The pod is not changed.
+// Decide evaluates constraints in the given order until one accepts the pod. at is the path of the
+// pod's spec in messages. Decide does not change the pod.
 func Decide(constraints []*Constraints, namespace *corev1.Namespace, pod *corev1.Pod, at *field.Path) Decision {
 	return decide(constraints, namespace, pod, at, func(*corev1.Pod) bool { return true })
 }
 
-// Recheck is Decide for an existing pod. Its spec is immutable, so a constraint that would have to
-// complete it rejects it.
+// Recheck is like Decide, but for an existing pod. The spec of such a pod is immutable, so a
+// constraint that would have to complete it rejects it.
 func Recheck(constraints []*Constraints, namespace *corev1.Namespace, pod *corev1.Pod, at *field.Path) Decision {
 	return decide(constraints, namespace, pod, at, func(completed *corev1.Pod) bool {
 		return equality.Semantic.DeepEqual(pod.Spec, completed.Spec)
@@ -94,7 +94,7 @@ func decide(constraints []*Constraints, namespace *corev1.Namespace, pod *corev1
 	return decision
 }
 
-// try completes a copy of the pod by one constraint and checks the result.
+// try completes a copy of the pod with one constraint and checks the result.
 func try(constraint *Constraints, namespace *corev1.Namespace, pod *corev1.Pod, at *field.Path) (*corev1.Pod, field.ErrorList) {
 	resolved, err := resolve(constraint, namespace)
 	if err != nil {

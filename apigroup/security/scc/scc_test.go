@@ -41,6 +41,12 @@ func TestBuiltInConstraintsAreValid(t *testing.T) {
 		if !slices.Equal(constraints.Volumes, c.Volumes) {
 			t.Errorf("%s: defaults change the volumes to %v", c.Name, constraints.Volumes)
 		}
+		if c.Annotations["kubernetes.io/description"] == "" {
+			t.Errorf("%s has no description", c.Name)
+		}
+		if priority := c.Priority; (c.Name == "anyuid") != (priority != nil && *priority == 10) {
+			t.Errorf("%s has priority %v, want 10 for anyuid alone", c.Name, priority)
+		}
 	}
 }
 
@@ -170,7 +176,7 @@ func TestCheckSeccompAllowsListedProfiles(t *testing.T) {
 		{[]string{runtime}, []string{runtime, docker}, []string{unconfined, local}},
 		{[]string{docker}, []string{runtime, docker}, []string{unconfined, local}},
 		{[]string{unconfined}, []string{runtime, docker, unconfined}, []string{local}},
-		// it may be stricter
+		// because it might be stricter
 		{[]string{local}, []string{local}, []string{runtime, docker, unconfined, "localhost/other.json"}},
 	} {
 		c := restricted()

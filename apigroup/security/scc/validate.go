@@ -153,7 +153,7 @@ func validateCapabilities(c *Constraints) (errs field.ErrorList) {
 	return errs
 }
 
-// sysctlPattern matches the name of a sysctl, which can end in *.
+// sysctlPattern matches the name of a sysctl, optionally with a * at the end.
 var sysctlPattern = regexp.MustCompile(`^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*([a-z0-9]([-_a-z0-9]*[a-z0-9])?|[a-z0-9][-_a-z0-9]*\*|\*)$`)
 
 func validateSysctls(c *Constraints) (errs field.ErrorList) {

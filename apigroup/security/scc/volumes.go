@@ -22,8 +22,8 @@ func (r *resolved) checkVolumes(spec *corev1.PodSpec, at *field.Path) (errs fiel
 	return errs
 }
 
-// allowsVolume reports whether the constraint allows a type of volume. For host directories only
-// allowHostDirVolumePlugin counts.
+// allowsVolume reports whether the constraint allows a type of volume. For host directories, only
+// allowHostDirVolumePlugin is considered.
 func (r *resolved) allowsVolume(kind securityv1.FSType) bool {
 	if kind == securityv1.FSTypeHostPath {
 		return r.AllowHostDirVolumePlugin
@@ -31,16 +31,17 @@ func (r *resolved) allowsVolume(kind securityv1.FSType) bool {
 	return slices.Contains(r.Volumes, securityv1.FSTypeAll) || slices.Contains(r.Volumes, kind)
 }
 
-// allowsDriver reports whether the constraint allows a FlexVolume driver. Without a list it allows
-// all.
+// allowsDriver reports whether the constraint allows a FlexVolume driver. A constraint without a
+// list allows all drivers.
 func (r *resolved) allowsDriver(driver string) bool {
 	return len(r.AllowedFlexVolumes) == 0 || slices.ContainsFunc(r.AllowedFlexVolumes, func(allowed securityv1.AllowedFlexVolume) bool {
 		return allowed.Driver == driver
 	})
 }
 
-// volumeType returns the type of a volume in constraints. The API token of the service account
-// counts as a secret: OpenShift 3 mounted it as a secret, and Kubernetes projects it.
+// volumeType returns the type, in constraints, of a volume. A volume with the service account's API
+// token counts as a secret, because OpenShift 3 mounted the token as a secret and Kubernetes uses a
+// projected volume.
 func volumeType(volume *corev1.Volume) securityv1.FSType {
 	if volume.Projected != nil {
 		if isTokenVolume(volume.Projected) {
@@ -95,8 +96,9 @@ func volumeSources(v *corev1.VolumeSource) []volumeSource {
 	}
 }
 
-// isTokenVolume recognizes the volume that the API server's ServiceAccount plugin adds to every
-// pod: a token for the API server, the cluster's CA and the name of the namespace.
+// isTokenVolume reports whether a volume is the one that the API server's ServiceAccount plugin
+// adds to every pod. It contains a token for the API server, the cluster's CA and the name of the
+// namespace.
 func isTokenVolume(projected *corev1.ProjectedVolumeSource) bool {
 	token := false
 	for _, source := range projected.Sources {

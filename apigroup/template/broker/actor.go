@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// actor is the originator of a request, with clients that have the originator's rights.
+// actor is the originator of a request, with clients that have the originator's permissions.
 type actor struct {
 	user      user.Info
 	kube      kubernetes.Interface
@@ -22,7 +22,7 @@ type actor struct {
 	objects   dynamic.Interface
 }
 
-// actor creates the clients of the originator of a request.
+// actor returns the originator of a request with its clients.
 func (b *broker) actor(r *http.Request) (*actor, error) {
 	u, err := b.originator(r)
 	if err != nil {
@@ -45,8 +45,8 @@ func (b *broker) actor(r *http.Request) (*actor, error) {
 	return a, nil
 }
 
-// may checks a right to TemplateInstances. It also governs the broker's records, to which users
-// have no rights.
+// may checks the permission for a verb on a TemplateInstance. This permission also governs the
+// broker's records, because users have no permissions for them.
 func (b *broker) may(r *http.Request, u user.Info, verb, namespace, name string) error {
 	decision, _, err := b.authorizer.Authorize(r.Context(), authorizer.AttributesRecord{
 		User: u, Verb: verb, APIGroup: templatev1.GroupName, APIVersion: templatev1.GroupVersion.Version,
@@ -56,7 +56,7 @@ func (b *broker) may(r *http.Request, u user.Info, verb, namespace, name string)
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("check the right of %q: %w", u.GetName(), err)
+		return fmt.Errorf("check permission of %q: %w", u.GetName(), err)
 	}
 	return refuse(http.StatusForbidden, "user %q may not %s templateinstances %q in project %q", u.GetName(), verb, name, namespace)
 }

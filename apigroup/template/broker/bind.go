@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// exposing returns the resources of objects that can expose values, by kind. Routes with their old
-// name are created in their group.
+// exposing returns the resources of the objects that can expose values, by kind. Routes that use
+// the old name of their kind are stored in their current group.
 func exposing() map[schema.GroupKind]schema.GroupVersionResource {
 	core := corev1.SchemeGroupVersion
 	return map[schema.GroupKind]schema.GroupVersionResource{
@@ -72,7 +72,7 @@ func (b *broker) bind(r *http.Request) (response, error) {
 	return response{code, binding{exposed}}, nil
 }
 
-// checkBindable fails if an instance does not support the binding.
+// checkBindable returns an error if an instance does not support the binding.
 func checkBindable(instance *templatev1.TemplateInstance, id string, body bindRequest) error {
 	if instance == nil {
 		return refuse(http.StatusBadRequest, "the template instance of instance %q was deleted", id)
@@ -111,7 +111,8 @@ func (a *actor) credentials(ctx context.Context, instance *templatev1.TemplateIn
 	return values, nil
 }
 
-// expose adds the values that an object exposes. Data of a Secret is decoded from base64.
+// expose adds the values that an object exposes to values. It decodes the data of a Secret from
+// base64.
 func expose(values map[string]string, object *unstructured.Unstructured) error {
 	var content any = object.Object
 	if object.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Secret") {

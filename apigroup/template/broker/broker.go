@@ -1,13 +1,15 @@
 // Package broker is the template service broker. It offers templates as services of the Open
-// Service Broker API, creates TemplateInstances on behalf of users whom the platform names, and
-// returns the values that their objects expose.
+// Service Broker API, creates TemplateInstances on behalf of the users that the platform names, and
+// returns the values that the objects of these instances expose.
 //
-// The broker stores its state in the API: for each instance a BrokerTemplateInstance, and in the
-// user's project a TemplateInstance and a Secret with the parameters' values, which have the same
-// name. A request can be repeated, and then continues where the previous one failed.
+// The broker stores its state in the API. Each instance has a BrokerTemplateInstance and, in the
+// user's project, a TemplateInstance and a Secret with the values of the parameters. All three have
+// the same name. If a request fails, the platform can repeat it, and the broker then continues
+// where the previous request failed.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 6.2 Template Service Broker; Open Service
-// Broker API, version 2.13; paths, annotations and checks are those of OpenShift 3.11's broker.
+// Source: OpenShift Container Platform 3.9 Architecture, 6.2 Template Service Broker, and Open
+// Service Broker API, version 2.13. The paths, annotations and checks are those of the broker in
+// OpenShift 3.11.
 package broker
 
 import (
@@ -26,21 +28,22 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Root is the path prefix of the broker. Roles contain it as nonResourceURL, such as
-// system:openshift:templateservicebroker-client.
+// Root is the path prefix of the broker. Roles such as
+// system:openshift:templateservicebroker-client contain it in nonResourceURLs.
 const Root = "/brokers/template.openshift.io/"
 
 // broker serves the requests of platforms.
 type broker struct {
 	namespaces []string
-	// loopback and client have all rights. Actions on behalf of a user use an actor's clients.
+	// loopback and client have all permissions. For actions on behalf of a user, the broker uses the
+	// clients of an actor.
 	loopback   *rest.Config
 	client     templateclient.Interface
 	authorizer authorizer.Authorizer
 }
 
-// New returns the handler of the paths below Root. Callers must be authenticated and authorized. It
-// offers the templates of the namespaces.
+// New returns the handler of the paths below Root, which offers the templates in namespaces. The
+// server must have authenticated and authorized the requests.
 func New(deps apiserver.Deps, namespaces []string) (http.Handler, error) {
 	loopback := apiserver.Unlimited(deps.Loopback)
 	client, err := templateclient.NewForConfig(loopback)
@@ -63,8 +66,8 @@ func New(deps apiserver.Deps, namespaces []string) (http.Handler, error) {
 	return mux, nil
 }
 
-// change updates a record with edit. edit returns false if nothing changes. It is called again
-// after a conflict.
+// change updates a record with edit, which returns false if it changes nothing. After a conflict,
+// edit is called again.
 func (b *broker) change(ctx context.Context, record *templatev1.BrokerTemplateInstance,
 	edit func(*templatev1.BrokerTemplateInstanceSpec) bool) error {
 	records := b.client.TemplateV1().BrokerTemplateInstances()

@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// described maps annotations of templates to names in the catalog's metadata. If two annotations
-// have the same name, the first that is set wins; the second is its spelling in documentation
-// before 3.7.
+// services maps annotations of templates to names in the catalog's metadata. If two annotations
+// have the same name, the first that is set wins. The second is the spelling in the documentation
+// of versions before 3.7.
 var services = []struct{ name, annotation string }{
 	{"displayName", "openshift.io/display-name"},
 	{"longDescription", "openshift.io/long-description"},
@@ -29,7 +29,7 @@ var services = []struct{ name, annotation string }{
 const (
 	bindableAnnotation = "template.openshift.io/bindable"
 	schemaVersion      = "http://json-schema.org/draft-04/schema"
-	// customLabels is the parameter with additional labels for all objects of an instance.
+	// customLabels is the parameter that contains additional labels for all objects of an instance.
 	customLabels = "customLabelParam"
 )
 

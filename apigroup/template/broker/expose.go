@@ -13,24 +13,25 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// The prefixes of annotations that expose a value. The rest of the annotation's name is the name of
-// the credential. The value is a JSONPath template for the object.
+// The prefixes of the annotations that expose a value. The rest of the annotation's name is the
+// name of the credential. The annotation's value is a JSONPath template for the object.
 const (
 	exposePrefix       = "template.openshift.io/expose-"
 	base64ExposePrefix = "template.openshift.io/base64-expose-"
 )
 
-// The API server evaluates the expressions of template authors, so they must be cheap. Expressions
-// that can multiply values are rejected. These limits apply to their number and length, and to the
-// size of all values: a platform stores them in a Secret, which has the same limit.
+// The API server evaluates expressions that template authors write, so they must be cheap.
+// Expressions that can multiply values are rejected. These constants limit the number and length of
+// expressions, and the total size of the values: a platform stores them in a Secret, which has the
+// same limit.
 const (
 	maxCredentials = 100
 	maxExpression  = 1024
 	maxExposed     = 1 << 20
 )
 
-// exposed adds the values that the annotations of an object expose. With base64ExposePrefix the
-// value is encoded in base64 and can be any bytes.
+// exposed adds the values that the annotations of an object expose to values. With
+// base64ExposePrefix, a value can contain any bytes, and is encoded in base64.
 func exposed(values, annotations map[string]string, content any) error {
 	for _, annotation := range slices.Sorted(maps.Keys(annotations)) {
 		name, plain := strings.CutPrefix(annotation, exposePrefix)
@@ -65,8 +66,8 @@ func size(values map[string]string) (bytes int) {
 	return bytes
 }
 
-// evaluate evaluates a JSONPath template to at most limit bytes. Missing values are empty. An
-// expression with more than one value is an error.
+// evaluate evaluates a JSONPath template to at most limit bytes. Missing values are empty. If an
+// expression has more than one value, it returns an error.
 func evaluate(template string, content any, encode bool, limit int) (string, error) {
 	if len(template) > maxExpression {
 		return "", fmt.Errorf("read JSONPath: it has %d characters, the limit is %d", len(template), maxExpression)

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// FuzzRequest proves that a platform's request is rejected or decoded, and that a platform without
-// the right to impersonate cannot name a privileged user.
+// FuzzRequest proves that a platform's request is either rejected or decoded, and that a platform
+// without permission to impersonate cannot name a privileged user.
 func FuzzRequest(f *testing.F) {
 	f.Add("2.13", "application/json", "kubernetes eyJ1c2VybmFtZSI6ImFubiJ9", `{"service_id":"a","parameters":{"A":"b"},"context":{"namespace":"shop"}}`)
 	f.Add("2.13", "application/json", "kubernetes eyJ1c2VybmFtZSI6ImFubiIsImdyb3VwcyI6WyJzeXN0ZW06bWFzdGVycyJdfQ==", "{}")

@@ -40,9 +40,9 @@ func busy(format string, values ...any) error {
 	return &refusal{http.StatusUnprocessableEntity, "ConcurrencyError", fmt.Errorf(format, values...)}
 }
 
-// codeOf returns the status code of an error and, if it has one, its name in the Open Service
-// Broker API. A conflict that persists after retries is due to another request. Objects that the
-// API server does not find or accept are errors of the request.
+// codeOf returns the status code of an error and its name in the Open Service Broker API, if it has
+// one. If a conflict persists after retries, another request causes it. If the API server does not
+// find or accept an object, the request is invalid.
 func codeOf(err error) (code int, kind string) {
 	var rejection *refusal
 	var status apierrors.APIStatus
@@ -59,8 +59,8 @@ func codeOf(err error) (code int, kind string) {
 	return http.StatusInternalServerError, ""
 }
 
-// apiVersion is the supported version of the Open Service Broker API. Nothing that concerns
-// templates has changed since olderVersion, a minor version.
+// apiVersion is the supported version of the Open Service Broker API. olderVersion is the oldest
+// minor version that is accepted. Nothing that concerns templates has changed since then.
 const (
 	apiVersion    = "2.13"
 	versionHeader = "X-Broker-API-Version"
@@ -88,7 +88,7 @@ func serve(w http.ResponseWriter, r *http.Request, handle func(*http.Request) (r
 	_ = json.NewEncoder(w).Encode(resp.body) // an error means that the client disconnected
 }
 
-// acceptable checks the headers of a request.
+// acceptable returns an error if the headers of a request are not acceptable.
 func acceptable(r *http.Request) error {
 	major, minor, _ := strings.Cut(r.Header.Get(versionHeader), ".")
 	if number, err := strconv.Atoi(minor); major != "2" || err != nil || number < olderVersion {
@@ -105,7 +105,7 @@ func acceptable(r *http.Request) error {
 	return nil
 }
 
-// incomplete checks that the platform supports asynchronous operations.
+// incomplete returns an error if the platform does not support asynchronous operations.
 func incomplete(r *http.Request) error {
 	if r.URL.Query().Get("accepts_incomplete") != "true" {
 		return &refusal{http.StatusUnprocessableEntity, "AsyncRequired",
@@ -114,7 +114,7 @@ func incomplete(r *http.Request) error {
 	return nil
 }
 
-// idOf returns the ID of an instance or binding in the path.
+// idOf returns the ID of an instance or binding from the path.
 func idOf(r *http.Request, of string) (string, error) {
 	id := r.PathValue(of)
 	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {

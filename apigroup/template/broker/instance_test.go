@@ -27,7 +27,8 @@ import (
 
 const id = "a7d1bcf4-4ba2-4a2e-b4c6-0d9a3a0f4e11"
 
-// catalogue returns a broker with one template, for a user with all rights, and its clients.
+// catalogue is a broker that offers one template, for a user with all permissions, with its
+// clients.
 type catalogue struct {
 	t         *testing.T
 	broker    http.Handler
@@ -58,7 +59,7 @@ func newCatalogue(t *testing.T) *catalogue {
 	return c
 }
 
-// ask sends a request and expects a status code; it returns the body.
+// ask sends a request, checks the status code, and returns the response's body.
 func (c *catalogue) ask(method, path, body string, code int) string {
 	c.t.Helper()
 	r := httptest.NewRequest(method, Root+"v2/service_instances/"+id+path, strings.NewReader(body))

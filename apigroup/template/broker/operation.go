@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// target is the instance of a request, which can be missing.
+// target is the instance of a request, which might not exist.
 type target struct {
 	id    string
 	actor *actor
@@ -19,7 +19,8 @@ type target struct {
 	record *templatev1.BrokerTemplateInstance
 }
 
-// target returns the instance of a request. The user needs the rights to its TemplateInstance.
+// target returns the instance of a request. The user must be allowed the verbs on its
+// TemplateInstance.
 func (b *broker) target(r *http.Request, verbs ...string) (target, error) {
 	id, err := idOf(r, "instance")
 	if err != nil {
@@ -44,7 +45,7 @@ func (b *broker) target(r *http.Request, verbs ...string) (target, error) {
 	return target{id, actor, record}, nil
 }
 
-// instance returns the TemplateInstance of a record, nil if it was deleted.
+// instance returns the TemplateInstance of a record, or nil if it was deleted.
 func (b *broker) instance(ctx context.Context, record *templatev1.BrokerTemplateInstance) (*templatev1.TemplateInstance, error) {
 	of := record.Spec.TemplateInstance
 	instance, err := b.client.TemplateV1().TemplateInstances(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
@@ -57,8 +58,8 @@ func (b *broker) instance(ctx context.Context, record *templatev1.BrokerTemplate
 	return instance, nil
 }
 
-// deprovision deletes an instance's TemplateInstance and thereby its objects. The record is deleted
-// afterwards.
+// deprovision deletes the TemplateInstance of an instance, and thereby its objects. Afterwards, it
+// deletes the record.
 func (b *broker) deprovision(r *http.Request) (response, error) {
 	if err := incomplete(r); err != nil {
 		return response{}, err
@@ -85,8 +86,8 @@ func (b *broker) deprovision(r *http.Request) (response, error) {
 	return response{http.StatusAccepted, operation{deprovisioning}}, nil
 }
 
-// forget deletes the record of an instance if its TemplateInstance is gone. The Secret with the
-// values is its dependent.
+// forget deletes the record of an instance if its TemplateInstance no longer exists. The Secret
+// with the values is deleted with the record.
 func (b *broker) forget(ctx context.Context, record *templatev1.BrokerTemplateInstance) (done bool, err error) {
 	if instance, err := b.instance(ctx, record); err != nil || instance != nil {
 		return false, err
@@ -128,7 +129,7 @@ func (b *broker) lastProvisioning(r *http.Request) (response, error) {
 	return response{http.StatusOK, progress(instance)}, nil
 }
 
-// progress returns the state of an instance. The instance is nil if it was deleted.
+// progress returns the state of an instance, which is nil if it was deleted.
 func progress(instance *templatev1.TemplateInstance) operationState {
 	if instance == nil {
 		return operationState{failed, "the template instance was deleted"}

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// identityHeader names the originator of a platform's request: `kubernetes` and a user, as JSON in
-// base64.
+// identityHeader is the header that names the originator of a platform's request: `kubernetes`, and
+// a user as base64-encoded JSON.
 const identityHeader = "X-Broker-API-Originating-Identity"
 
 // originator returns the originator of a request: the user that the platform names, or the caller.
@@ -53,16 +53,17 @@ func (b *broker) originator(r *http.Request) (user.Info, error) {
 	return u, b.mayName(r, caller, u)
 }
 
-// reserved is the prefix of users and groups to which the platform grants rights.
+// reserved is the prefix of the users and groups to which the platform grants permissions.
 const reserved = "system:"
 
-// scopesKey is the key of a token's scopes. Setting it only reduces rights.
+// scopesKey is the key of a token's scopes. Setting scopes only reduces permissions.
 const scopesKey = "scopes.authorization.openshift.io"
 
-// mayName checks that a caller may name an originator. The platforms' role suffices for users and
-// for the groups of every user who logs in. Any other group, reserved name and extra value needs
-// the right to impersonate it, as in the API server, so that this role never leads to
-// system:masters or to other privileged groups.
+// mayName returns an error if a caller must not name an originator. The platforms' role is
+// sufficient for users, and for the groups to which every user who logs in belongs. All other
+// groups, reserved names and extra values require permission to impersonate them, as in the API
+// server. Thus, nobody can become a member of system:masters or of another privileged group through
+// this role.
 func (b *broker) mayName(r *http.Request, caller, u user.Info) error {
 	if strings.HasPrefix(u.GetName(), reserved) && u.GetName() != caller.GetName() {
 		if err := b.mayImpersonate(r, caller, "users", "", u.GetName()); err != nil {
@@ -91,7 +92,7 @@ func (b *broker) mayName(r *http.Request, caller, u user.Info) error {
 	return nil
 }
 
-// mayImpersonate checks the same right as the API server for impersonation headers.
+// mayImpersonate checks the permission that the API server also checks for impersonation headers.
 func (b *broker) mayImpersonate(r *http.Request, caller user.Info, resource, subresource, name string) error {
 	attributes := authorizer.AttributesRecord{
 		User: caller, Verb: "impersonate", APIVersion: "v1", Resource: resource, Subresource: subresource, Name: name,
@@ -105,8 +106,8 @@ func (b *broker) mayImpersonate(r *http.Request, caller user.Info, resource, sub
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("check the right of %q: %w", caller.GetName(), err)
+		return fmt.Errorf("check permission of %q: %w", caller.GetName(), err)
 	}
-	return refuse(http.StatusForbidden, "header %s: user %q may not impersonate %s %q; an administrator can grant this right",
+	return refuse(http.StatusForbidden, "header %s: user %q may not impersonate %s %q; an administrator can grant this permission",
 		identityHeader, caller.GetName(), resource, name)
 }

@@ -18,13 +18,14 @@ import (
 
 const (
 	kubernetesPlatform = "kubernetes"
-	// externalID is the annotation with which OpenShift 3 marks the objects of a broker's instance.
+	// externalID is the annotation with which OpenShift 3 marks the objects of an instance that a
+	// broker created.
 	externalID = "openservicebroker.openshift.io/instance-external-id"
 )
 
 // provision creates an instance of a template: first its record, then the values of its parameters,
-// then the TemplateInstance. Repeating the request returns the existing instance. A different
-// request for the same instance is a conflict.
+// and then the TemplateInstance. If the request is repeated, it returns the existing instance. A
+// different request for the same instance is a conflict.
 func (b *broker) provision(r *http.Request) (response, error) {
 	id, err := idOf(r, "instance")
 	if err != nil {
@@ -119,7 +120,8 @@ func (b *broker) template(ctx context.Context, actor *actor, body provisionReque
 	return template, nil
 }
 
-// label adds labels in the form `a=b, c` to a template. Inner blanks become underscores.
+// label adds labels in the form `a=b, c` to a template. It replaces blanks within a label with
+// underscores.
 func label(template *templatev1.Template, list string) {
 	if template.ObjectLabels == nil {
 		template.ObjectLabels = map[string]string{}
@@ -157,7 +159,7 @@ func (b *broker) record(ctx context.Context, namespace, id string) (*templatev1.
 	return existing, nil
 }
 
-// owned returns the metadata of an object that is deleted with the record of its instance.
+// owned returns the metadata of an object that is deleted together with the record of its instance.
 func owned(record *templatev1.BrokerTemplateInstance) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: record.Name, Annotations: map[string]string{externalID: record.Name},
@@ -167,8 +169,8 @@ func owned(record *templatev1.BrokerTemplateInstance) metav1.ObjectMeta {
 	}
 }
 
-// checkOwner rejects an object with the name of an instance that does not belong to it, such as an
-// orphan of an earlier instance.
+// checkOwner rejects an object that has the name of an instance but does not belong to it, such as
+// a leftover from an earlier instance.
 func checkOwner(kind string, object metav1.Object, record *templatev1.BrokerTemplateInstance) error {
 	if slices.ContainsFunc(object.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.UID == record.UID }) {
 		return nil

@@ -1,6 +1,6 @@
 package broker
 
-// The bodies of the Open Service Broker API, as far as templates use them.
+// The request and response bodies of the Open Service Broker API that concern templates.
 
 // service is a template in the catalog. Its ID is the template's UID.
 type service struct {
@@ -24,7 +24,7 @@ type plan struct {
 	Schemas     planSchemas  `json:"schemas"`
 }
 
-// planMetadata is the order of parameters in the form of OpenShift 3's web console.
+// planMetadata contains the order of parameters in the format of OpenShift 3's web console.
 type planMetadata struct {
 	Schemas struct {
 		ServiceInstance struct {
@@ -76,7 +76,7 @@ type bindRequest struct {
 	Parameters map[string]string `json:"parameters"`
 }
 
-// The asynchronous operations. The platform requests their state with last_operation.
+// The asynchronous operations. The platform requests their state from last_operation.
 const (
 	provisioning   = "provisioning"
 	deprovisioning = "deprovisioning"

@@ -1,9 +1,10 @@
-// Package instance is the controller of TemplateInstances. It creates the objects of their
-// templates with the requester's rights, waits for the objects that must become ready, and deletes
-// them with the instance. Its state is stored in the API, so that it continues after a restart.
+// Package instance contains the controller of TemplateInstances. It creates the objects of their
+// templates with the requester's permissions, waits for those that must become ready, and deletes
+// the objects together with the instance. Its state is stored in the API, so that it can continue
+// after a restart.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, templates and the template service broker;
-// the conditions, annotations and checks are those of OpenShift 3.11.
+// Source: OpenShift Container Platform 3.9 Architecture, templates and the template service broker.
+// The conditions, annotations and checks are those of OpenShift 3.11.
 package instance
 
 import (
@@ -31,20 +32,20 @@ import (
 
 // Instances is the component that reconciles TemplateInstances.
 type Instances struct {
-	// Deps has the shared clients and caches.
+	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
-	// Secret is the secret from which generated values are derived, together with the instance's
-	// UID: an interrupted instance gets the same values again.
+	// Secret is the secret from which, together with an instance's UID, generated values are derived.
+	// Thus, an interrupted instance gets the same values again.
 	Secret []byte
 }
 
 // Name returns the component's name.
 func (*Instances) Name() string { return "template-instances" }
 
-// minBackoff is the delay after the first failure, usually a conflict with another writer.
+// minBackoff is the delay after the first error, which is usually a conflict with another writer.
 const minBackoff = 100 * time.Millisecond
 
-// Run reconciles instances until ctx ends. It calls ready when its cache is full.
+// Run reconciles instances until ctx is done. It calls ready when its cache is synced.
 func (i *Instances) Run(ctx context.Context, ready func()) error {
 	kube := i.Deps.Kube
 	client, err := templateclient.NewForConfig(i.Deps.Config)
@@ -107,7 +108,7 @@ func (l *reconciler) reconcile(ctx context.Context, key controller.Key) error {
 	}
 }
 
-// update writes the status and replaces instance by the stored object.
+// update writes the status and replaces instance with the stored object.
 func (l *reconciler) update(ctx context.Context, instance *templatev1.TemplateInstance) error {
 	existing, err := l.client.TemplateV1().TemplateInstances(instance.Namespace).UpdateStatus(ctx, instance, metav1.UpdateOptions{})
 	if err != nil {

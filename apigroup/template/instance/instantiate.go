@@ -37,8 +37,8 @@ func (w item) resource(client dynamic.Interface) dynamic.ResourceInterface {
 	return client.Resource(w.mapping.Resource).Namespace(w.object.GetNamespace())
 }
 
-// instantiate creates all objects of an instance. If the requester lacks the right to any of them,
-// it creates none.
+// instantiate creates all objects of an instance. If the requester lacks permission to create one
+// of them, it creates none.
 func (l *reconciler) instantiate(ctx context.Context, instance *templatev1.TemplateInstance) error {
 	requester := instance.Spec.Requester
 	if requester == nil || requester.Username == "" {
@@ -77,8 +77,8 @@ func (l *reconciler) instantiate(ctx context.Context, instance *templatev1.Templ
 	return l.update(ctx, instance)
 }
 
-// recordObjects writes the objects to the status before their creation, without their UIDs, so that
-// they can be deleted after an interruption.
+// recordObjects writes the objects, without their UIDs, to the status before they are created, so
+// that they can be deleted after an interruption.
 func (l *reconciler) recordObjects(ctx context.Context, instance *templatev1.TemplateInstance, all []item) error {
 	instance.Status.Objects = nil
 	for _, item := range all {
@@ -93,7 +93,7 @@ func reference(object *unstructured.Unstructured) corev1.ObjectReference {
 	}
 }
 
-// process returns the instance's template with the values of its secret, processed.
+// process returns the instance's template, processed with the values of its secret.
 func (l *reconciler) process(ctx context.Context, instance *templatev1.TemplateInstance) (*templatev1.Template, error) {
 	template := instance.Spec.Template.DeepCopy()
 	requester := instance.Spec.Requester
@@ -161,8 +161,8 @@ func (l *reconciler) items(template *templatev1.Template, namespace string) (all
 	return all, nil
 }
 
-// mapping returns the resource of an object's kind. If the kind is unknown, it refreshes discovery,
-// because the kind can be new.
+// mapping returns the resource of an object's kind. If the kind is unknown, it refreshes the
+// discovery information, because the kind might be new.
 func (l *reconciler) mapping(object *unstructured.Unstructured) (*meta.RESTMapping, error) {
 	kind := object.GroupVersionKind()
 	mapping, err := l.mapper.RESTMapping(kind.GroupKind(), kind.Version)
@@ -183,7 +183,7 @@ func (l *reconciler) create(ctx context.Context, client dynamic.Interface, owner
 	existing, getErr := item.resource(l.objects).Get(ctx, item.object.GetName(), metav1.GetOptions{})
 	switch {
 	case apierrors.IsMethodNotSupported(getErr):
-		// The resource cannot be read, such as a project request.
+		// The resource cannot be read: it is, for example, a project request.
 		return nil, classify(err)
 	case getErr != nil:
 		return nil, getErr
@@ -200,7 +200,7 @@ func owns(owner types.UID, object *unstructured.Unstructured) bool {
 	return object.GetUID() != "" && object.GetLabels()[templatev1.TemplateInstanceOwner] == string(owner)
 }
 
-// as returns a connection with the rights of a requester.
+// as returns the configuration of a client with the permissions of a requester.
 func as(config *rest.Config, requester *templatev1.TemplateInstanceRequester) *rest.Config {
 	limited := rest.CopyConfig(config)
 	limited.Impersonate = rest.ImpersonationConfig{

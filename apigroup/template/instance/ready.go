@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// waitForReady is the older of two annotations. It means that an instance is only ready when the
-// annotated object is ready. openshift/api has the newer one.
+// waitForReady is the older of two annotations. It means that an instance is ready only when the
+// annotated object is ready. The newer annotation is defined in openshift/api.
 const waitForReady = "template.openshift.io/wait-for-ready"
 
 // state is the readiness of an object.
@@ -34,14 +34,15 @@ const (
 	failed
 )
 
-// The interval between checks of an instance whose objects are not ready: a share of the time since
-// it started to wait, within bounds.
+// The interval between checks of an instance whose objects are not ready: a fraction of the time
+// for which it has waited, within bounds.
 const (
 	minInterval, maxInterval = time.Second, 30 * time.Second
 	intervalShare            = 20
 )
 
-// readyTimeout limits the time until the objects of an instance are ready, as in OpenShift 3.
+// readyTimeout is the time within which the objects of an instance must become ready, as in
+// OpenShift 3.
 const readyTimeout = time.Hour
 
 // await checks whether the objects of an instance are ready.
@@ -153,8 +154,8 @@ func (l *reconciler) buildConfigState(ctx context.Context, object *unstructured.
 	return buildState(build), nil
 }
 
-// rolloutState returns the state of an object with a rollout and conditions; done is the reason of
-// a complete rollout.
+// rolloutState returns the state of an object that has a rollout and conditions. done is the reason
+// that indicates a complete rollout.
 func rolloutState(object *unstructured.Unstructured, done string) state {
 	if number(object, "status", "observedGeneration") < object.GetGeneration() {
 		return pending
@@ -164,8 +165,8 @@ func rolloutState(object *unstructured.Unstructured, done string) state {
 	return either(available["status"] == "True" && progress["status"] == "True" && progress["reason"] == done, progress["status"] == "False")
 }
 
-// createFailure returns why the pods of an object with a rollout cannot be created, or "". The
-// object is pending: an administrator can raise the quota.
+// createFailure returns the reason why the pods of an object that has a rollout cannot be created,
+// or "". Such an object is pending, because an administrator can raise the quota.
 func createFailure(object *unstructured.Unstructured) string {
 	failing := conditionOf(object, "ReplicaFailure")
 	message, _ := failing["message"].(string)

@@ -29,7 +29,7 @@ func (kinds) Reset() {}
 
 var review = schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "LocalSubjectAccessReview"}
 
-// at returns a reconciler for a server with objects, whose access reviews have no result.
+// at returns a reconciler for a server that has objects, and whose access reviews have no result.
 func at(instance *templatev1.TemplateInstance, objects ...runtime.Object) *reconciler {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range []schema.GroupVersionKind{review, batchv1.SchemeGroupVersion.WithKind("Job"), corev1.SchemeGroupVersion.WithKind("Secret")} {
@@ -42,8 +42,8 @@ func at(instance *templatev1.TemplateInstance, objects ...runtime.Object) *recon
 	return &reconciler{client: templatefake.NewSimpleClientset(instance), objects: server, mapper: kinds{mapper}}
 }
 
-// newInstance returns an instance that has created objects, or has recorded them, and has waited
-// since a time.
+// newInstance returns an instance that has created or recorded objects, and has been waiting since
+// a time.
 func newInstance(since time.Time, of ...corev1.ObjectReference) *templatev1.TemplateInstance {
 	instance := &templatev1.TemplateInstance{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "first", UID: "1", Finalizers: []string{templatev1.TemplateInstanceFinalizer},

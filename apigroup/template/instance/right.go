@@ -19,7 +19,7 @@ func (l *reconciler) mayCreate(ctx context.Context, requester *templatev1.Templa
 	return l.may(ctx, requester, attributes("create", resource.Group, resource.Resource, item.object.GetNamespace(), item.object.GetName()))
 }
 
-// may returns nil if a requester has a right, and a failure otherwise.
+// may returns a failure if a requester lacks a permission.
 func (l *reconciler) may(ctx context.Context, requester *templatev1.TemplateInstanceRequester,
 	attributes kubeauthorizationv1.ResourceAttributes) error {
 	review := &kubeauthorizationv1.SubjectAccessReview{Spec: kubeauthorizationv1.SubjectAccessReviewSpec{
@@ -31,7 +31,7 @@ func (l *reconciler) may(ctx context.Context, requester *templatev1.TemplateInst
 	}
 	result, err := l.kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("check the right of %q: %w", requester.Username, err)
+		return fmt.Errorf("check permission of %q: %w", requester.Username, err)
 	}
 	if !result.Status.Allowed {
 		return final(fmt.Errorf("user %q may not %s %s %q in project %q",

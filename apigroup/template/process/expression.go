@@ -17,13 +17,14 @@ const (
 	symbols = "~!@#$%^&*()-_+={}[]\\|<,>.?/\"';:`"
 )
 
-// maxGenerated limits the characters of one range. maxValue limits the characters of a pattern.
+// maxGenerated limits the number of random characters of one range, and maxValue that of all ranges
+// of a pattern.
 const (
 	maxGenerated = 255
 	maxValue     = 1 << 16
 )
 
-// classes replaces the escape sequences of classes by their characters.
+// classes replaces the escape sequences of classes with their characters.
 var classes = strings.NewReplacer(`\w`, lower+upper+digits+"_", `\d`, digits, `\a`, lower+upper+digits, `\A`, symbols)
 
 var (
@@ -32,10 +33,10 @@ var (
 )
 
 // Expression generates a random value from a pattern such as "user[A-Z0-9]{4}". It replaces each
-// range with a count by that number of random characters of the range, and keeps the rest. \w means
-// letters, digits and the underscore, \d digits, \a letters and digits, \A symbols. Fails if a
-// range runs backwards, if a count is not between 1 and 255, or if the value has more than 65,536
-// characters. The same seed generates the same value.
+// range that has a count with this number of random characters from the range, and keeps the rest.
+// \w means letters, digits and the underscore, \d digits, \a letters and digits, and \A symbols. It
+// returns an error if the bounds of a range are reversed, if a count is not between 1 and 255, or
+// if the sum of the counts exceeds 65,536. The same seed generates the same value.
 func Expression(pattern string, seed [32]byte) (string, error) {
 	source := mathrand.New(mathrand.NewChaCha8(seed))
 	var failure error

@@ -1,7 +1,7 @@
-// Package process fills in the parameters of templates. It is pure: the API server and the client
-// share it.
+// Package process replaces the parameters of templates. It has no side effects, so that the API
+// server and the client can share it.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 3.8 Templates; the syntax of parameters
+// Source: OpenShift Container Platform 3.9 Architecture, 3.8 Templates. The syntax of parameters
 // and generators is that of OpenShift 3.11.
 package process
 
@@ -17,15 +17,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Template generates missing values of parameters and replaces the references to parameters in
-// every object: ${NAME} within a string by the value, and a string that is exactly ${{NAME}} by the
-// value as JSON, so that it can be a number. Objects get the template's labels and lose a literal
-// namespace. Fails if a required parameter has no value, or if the inserted values exceed 16 MiB,
-// where each reference counts.
+// Template generates missing values of parameters, and replaces the references to parameters in
+// every object. It replaces ${NAME} within a string with the value. It replaces a string that
+// consists only of ${{NAME}} with the value as JSON, so that the value can be, for example, a
+// number. Objects get the template's labels and lose a literal namespace. It returns an error if a
+// required parameter has no value, or if the inserted values exceed 16 MiB in total, counting each
+// reference.
 func Template(template *templatev1.Template) field.ErrorList { return Seeded(template, unpredictable) }
 
-// Seeded is Template with generated values that depend only on the seeds of the parameters: the
-// same seeds generate the same values. Seeds are as secret as the values.
+// Seeded is like Template, but the generated values depend only on the seeds of the parameters: the
+// same seeds generate the same values. Seeds must be kept as secret as the values.
 func Seeded(template *templatev1.Template, seed func(parameter string) [32]byte) (errs field.ErrorList) {
 	values := map[string]string{}
 	for i := range template.Parameters {
@@ -78,13 +79,13 @@ func generate(parameter *templatev1.Parameter, seed [32]byte, at *field.Path) (s
 	return value, nil
 }
 
-// maxInserted limits the bytes of values that are inserted into a template: a few short strings
-// could otherwise fill all memory.
+// maxInserted limits the total size, in bytes, of the values that are inserted into a template.
+// Without it, a few short strings could fill all memory.
 const maxInserted = 16 << 20
 
 var errTooLarge = errors.New("references to parameters would enlarge the objects to more than 16 MiB; use smaller values or fewer references")
 
-// filler replaces references by values.
+// filler replaces references with values.
 type filler struct {
 	values map[string]string
 	// remaining is the number of bytes that can still be inserted. If it is negative, the limit was
@@ -120,8 +121,8 @@ func (f *filler) object(object *runtime.RawExtension, labels map[string]string) 
 	return nil
 }
 
-// stripNamespace removes a namespace that does not refer to a parameter: objects are created in the
-// namespace where the template is used.
+// stripNamespace removes a namespace that does not refer to a parameter, because objects are
+// created in the namespace in which the template is used.
 func stripNamespace(object map[string]any) {
 	metadata, _ := object["metadata"].(map[string]any)
 	if namespace, ok := metadata["namespace"].(string); ok && !reference.MatchString(namespace) && !full.MatchString(namespace) {
@@ -149,10 +150,10 @@ var (
 	full      = regexp.MustCompile(`^\$\{\{([a-zA-Z0-9_]+)\}\}$`)
 )
 
-// Replace replaces every reference to a parameter by the same string.
+// Replace replaces every reference to a parameter with the same string.
 func Replace(text, by string) string { return reference.ReplaceAllLiteralString(text, by) }
 
-// fill replaces references in every string of a JSON value, including keys of objects.
+// fill replaces references in every string of a JSON value, including the keys of objects.
 func (f *filler) fill(value any) any {
 	switch typed := value.(type) {
 	case map[string]any:
@@ -190,7 +191,7 @@ func (f *filler) wholeValue(text string) any {
 	return json.RawMessage(value)
 }
 
-// text replaces ${NAME}. A reference to an unknown parameter stays unchanged.
+// text replaces references of the form ${NAME}. A reference to an unknown parameter is kept.
 func (f *filler) text(text string) string {
 	if !strings.Contains(text, "${") {
 		return text

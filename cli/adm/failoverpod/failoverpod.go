@@ -1,6 +1,6 @@
 // Package failoverpod creates the objects of pods that share virtual addresses between hosts, as
-// OpenShift 3's `oc adm ipfailover` does: a deployment configuration, its service account and its
-// rights.
+// OpenShift 3's `oc adm ipfailover` does: a deployment config, its service account and a role
+// binding.
 package failoverpod
 
 import (
@@ -24,9 +24,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/virtualip"
 )
 
-// Request describes the shared addresses.
+// Request describes the shared addresses. AddFlags sets the unexported fields.
 type Request struct {
-	// Name and Namespace are those of the deployment configuration.
+	// Name and Namespace are those of the deployment config.
 	Name, Namespace string
 
 	kind, images, account, selector, device, addresses, chain, check, notify, preemption string
@@ -37,16 +37,16 @@ type Request struct {
 }
 
 const (
-	// defaultImages is the image that every node with keepalived has.
+	// defaultImages is the image that every node with keepalived provides.
 	defaultImages = "localhost/slipway-ipfailover:current"
-	// hostPort is a port on which no process listens. With the offset of the VRRP IDs, it keeps two
-	// pods of one configuration off the same host.
+	// hostPort is a port on which no process listens. The pods of a configuration request host port
+	// hostPort plus --vrrp-id-offset, so that the scheduler never puts two of them on one host.
 	hostPort = 63000
-	// maxID is the highest ID of a group of addresses in VRRP.
+	// maxID is the highest VRRP ID. Each group of addresses uses one ID.
 	maxID = 255
 )
 
-// AddFlags adds the flags of OpenShift 3.11's command.
+// AddFlags adds the flags of OpenShift 3.11's `oc adm ipfailover`.
 func (r *Request) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&r.kind, "type", "keepalived", "Kind of failover. Must be keepalived.")
 	flags.StringVar(&r.images, "images", defaultImages, "Image of the pods. ${component} is replaced by keepalived-ipfailover, ${version} by the version.")
@@ -69,8 +69,8 @@ func (r *Request) AddFlags(flags *pflag.FlagSet) {
 	_ = flags.MarkDeprecated("credentials", "it has no effect: the pods need none")
 }
 
-// Objects returns the objects in the order of their creation. Its error contains all problems of
-// the flags.
+// Objects returns the objects in the order in which to create them. If flags are invalid, its error
+// names all of them.
 func (r *Request) Objects() ([]runtime.Object, error) {
 	nodes, err := r.validate()
 	if err != nil {
@@ -100,7 +100,7 @@ func (r *Request) Objects() ([]runtime.Object, error) {
 
 func (r *Request) labels() map[string]string { return map[string]string{"ipfailover": r.Name} }
 
-// validate checks the flags that the pods do not check, and returns the labels of the nodes.
+// validate checks the flags that the pods do not check themselves, and parses the node selector.
 func (r *Request) validate() (nodes map[string]string, err error) {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
@@ -150,7 +150,8 @@ func (r *Request) validate() (nodes map[string]string, err error) {
 	return nodes, errors.Join(problems...)
 }
 
-// pod returns the pod that shares the addresses of a host. It changes only the host's network.
+// pod returns the spec of a pod that shares the addresses. It changes only the host's
+// network.
 func (r *Request) pod(nodes map[string]string) corev1.PodSpec {
 	port := int32(hostPort + r.offset)
 	return corev1.PodSpec{
@@ -167,7 +168,7 @@ func (r *Request) pod(nodes map[string]string) corev1.PodSpec {
 	}
 }
 
-// environment returns the variables, which are those of OpenShift 3's pods.
+// environment returns the environment variables, named as in OpenShift 3's pods.
 func (r *Request) environment() (variables []corev1.EnvVar) {
 	for _, variable := range [][2]string{
 		{"CONFIG_NAME", r.Name}, {"VIRTUAL_IPS", r.addresses}, {"VIP_GROUPS", strconv.Itoa(r.groups)}, {"NETWORK_INTERFACE", r.device},

@@ -20,17 +20,17 @@ import (
 	"github.com/slipway-platform/slipway/internal/version"
 )
 
-// servingCertificate is the annotation with which a service requests a certificate.
+// servingCertificate is the annotation of a service that requests a serving certificate.
 const servingCertificate = "service.alpha.openshift.io/serving-cert-secret-name"
 
-// Objects returns the objects of the router, in the order of their creation, and notes for the
-// user. Its error contains all problems of the flags.
+// Objects returns the objects of the router, in the order in which to create them, and notes for
+// the user. If flags are invalid, its error names all of them.
 func (r *Request) Objects() (objects []runtime.Object, notes []string, err error) {
 	p, err := r.read()
 	if err != nil {
 		return nil, nil, err
 	}
-	objects = append(p.rights(), p.statistics())
+	objects = append(p.access(), p.statistics())
 	if p.certificate != nil {
 		objects = append(objects, &corev1.Secret{
 			TypeMeta: kind("v1", "Secret"), ObjectMeta: p.meta(p.certificates()), Type: corev1.SecretTypeTLS,
@@ -51,7 +51,7 @@ func (r *Request) Objects() (objects []runtime.Object, notes []string, err error
 	return objects, notes, nil
 }
 
-// collisions reports which ports the router of every node already uses.
+// collisions returns a note if the pods use host ports that the router of every node already uses.
 func (p *plan) collisions() (notes []string) {
 	var shared []string
 	for _, port := range p.ports {
@@ -80,8 +80,8 @@ func (p *plan) meta(name string) metav1.ObjectMeta {
 
 func (p *plan) certificates() string { return p.Name + "-certs" }
 
-// rights returns the service account and its rights.
-func (p *plan) rights() []runtime.Object {
+// access returns the service account and the objects that grant its permissions.
+func (p *plan) access() []runtime.Object {
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: p.Namespace, Name: p.account}}
 	binding := func(name, kindOfRole, role string) *rbacv1.RoleBinding {
 		return &rbacv1.RoleBinding{
@@ -114,7 +114,8 @@ func (p *plan) rights() []runtime.Object {
 	return objects
 }
 
-// statistics returns the secret with values that must not be in the pods' template.
+// statistics returns the secret with the values that must not be in the pod template: passwords and
+// the SSH key.
 func (p *plan) statistics() *corev1.Secret {
 	secret := &corev1.Secret{
 		TypeMeta: kind("v1", "Secret"), ObjectMeta: p.meta(p.Name + "-stats"), Type: corev1.SecretTypeOpaque,
@@ -145,11 +146,11 @@ func (p *plan) service() *corev1.Service {
 	return service
 }
 
-// listen returns the port of health, metrics and statistics.
+// listen returns the port of health checks, metrics and statistics.
 func (p *plan) listen() int { return cmp.Or(p.statsPort, listenPort) }
 
-// config returns the deployment configuration. If pods use ports of their hosts, a new pod can
-// start only after an old one ends.
+// config returns the deployment config. If pods use ports of their hosts, it sets maxSurge to 0,
+// because a new pod can start only after an old one has ended.
 func (p *plan) config() *appsv1.DeploymentConfig {
 	unavailable := intstr.FromString("25%")
 	rolling := &appsv1.RollingDeploymentStrategyParams{MaxUnavailable: &unavailable}

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// Paths in the pods: certificateDir contains the default certificate, clientDir the certificates
-	// that verify clients, secretDir the SSH key for an external load balancer, and logDir the socket
-	// of the log.
+	// Paths in the pods: certificateDir contains the default certificate, clientDir the CA
+	// certificates and the revocation list for client certificates, secretDir the SSH key for an
+	// external load balancer, and logDir the socket of the syslog container.
 	certificateDir = "/etc/pki/tls/private"
 	clientDir      = "/etc/pki/tls/client"
 	secretDir      = "/etc/secret-volume"
 	logDir         = "/var/lib/rsyslog"
-	// drainPeriod is the time for which a terminating pod still serves, until no client opens
-	// connections to it. terminationPeriod limits the whole termination.
+	// A terminating pod continues to serve until no client has opened a connection for drainPeriod.
+	// terminationPeriod (seconds) limits the whole termination.
 	drainPeriod, terminationPeriod = "5s", 60
 )
 
@@ -84,7 +84,7 @@ func (p *plan) pod() corev1.PodSpec {
 // probe returns a probe that requests a path periodically.
 func (p *plan) probe(path string, period int32) *corev1.Probe {
 	host := ""
-	if p.hostNetwork { // other addresses of the host can be closed by a firewall
+	if p.hostNetwork { // a firewall can block the host's other addresses
 		host = "localhost"
 	}
 	return &corev1.Probe{
@@ -95,7 +95,7 @@ func (p *plan) probe(path string, period int32) *corev1.Probe {
 	}
 }
 
-// environment returns the router's variables, by name.
+// environment returns the router's environment variables. Secret values refer to the secret.
 func (p *plan) environment() (variables []corev1.EnvVar) {
 	text := func(n int32) string { return strconv.Itoa(int(n)) }
 	flag := func(on bool) string {

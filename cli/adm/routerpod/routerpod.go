@@ -1,5 +1,5 @@
 // Package routerpod creates the objects of a router that runs in pods, as OpenShift 3's `oc adm
-// router` does: a deployment configuration, its service, service account, rights and secrets.
+// router` does: a deployment config, its service, service account, bindings and secrets.
 package routerpod
 
 import (
@@ -19,12 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Request describes a router.
+// Request describes a router. AddFlags sets the unexported fields.
 type Request struct {
 	// Name and Namespace are those of the router.
 	Name, Namespace string
-	// OwnProject: the router serves only the routes of its project, so it needs no rights in other
-	// projects.
+	// OwnProject restricts the router to the routes of its project, so that it needs no permissions in
+	// other projects.
 	OwnProject bool
 
 	kind, images, account, selector, labels, ports              string
@@ -40,9 +40,9 @@ type Request struct {
 	clientAuthentication, clientFilter, threads, ignoredSecrets string
 }
 
-// AddFlags adds the flags of OpenShift 3.11's command.
+// AddFlags adds the flags of OpenShift 3.11's `oc adm router`, and --own-project.
 func (r *Request) AddFlags(flags *pflag.FlagSet) {
-	flags.BoolVar(&r.OwnProject, "own-project", false, "Serve only the routes of the current project, with rights that the project's administrator can grant.")
+	flags.BoolVar(&r.OwnProject, "own-project", false, "Serve only the routes of the current project, with permissions that the project's administrator can grant.")
 	flags.StringVar(&r.kind, "type", "haproxy-router", "Kind of router. Must be haproxy-router.")
 	flags.StringVar(&r.images, "images", defaultImages, "Image of the pods. ${component} is replaced by haproxy-router, ${version} by the version.")
 	flags.BoolVar(&r.latest, "latest-images", false, "Replace ${version} in --images by latest.")
@@ -86,18 +86,18 @@ func (r *Request) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&r.externalPassword, "external-host-password", "", "Password at the external load balancer.")
 	flags.StringVar(&r.externalKey, "external-host-private-key", "", "File of the SSH key for the external load balancer.")
 	flags.StringVar(&r.ignoredSecrets, "credentials", "", "Accepted for OpenShift 3.")
-	// The flag exists.
+	// It cannot fail: the flag exists.
 	_ = flags.MarkDeprecated("credentials", "it has no effect: the pods use their service account")
 }
 
 const (
-	// defaultImages is the image that every node has.
+	// defaultImages is the image that every node provides.
 	defaultImages = "localhost/slipway-router:current"
-	// listenPort is the default port of health checks.
+	// listenPort is the default port of health checks, metrics and statistics.
 	listenPort = 1936
 )
 
-// port is a port of the pods and of their hosts.
+// port is a port of the pods and the port of their hosts that leads to it.
 type port struct{ container, host int32 }
 
 // plan is a validated request.
@@ -110,7 +110,7 @@ type plan struct {
 	sshKey               []byte
 }
 
-// read validates the flags. Its error contains all problems.
+// read validates the flags. If flags are invalid, its error names all of them.
 func (r *Request) read() (*plan, error) {
 	p := &plan{Request: r}
 	var problems []error
@@ -178,7 +178,7 @@ func (r *Request) read() (*plan, error) {
 	return p, errors.Join(problems...)
 }
 
-// readPorts reads --ports: the ports for HTTP and HTTPS, and others.
+// readPorts parses --ports: the port for HTTP, the port for HTTPS, then any others.
 func (r *Request) readPorts() (ports []port, err error) {
 	inUse := map[int32]bool{int32(r.statsPort): true}
 	for text := range strings.SplitSeq(r.ports, ",") {
@@ -205,9 +205,9 @@ func (r *Request) readPorts() (ports []port, err error) {
 	return ports, nil
 }
 
-// tlsPorts returns the two ports on which HAProxy passes TLS connections to itself. They are the
-// usual ports if HTTPS has its usual port, otherwise the two ports after that of HTTPS, so that
-// they differ between routers of one host.
+// tlsPorts returns the two ports on which HAProxy forwards TLS connections to itself: 10444 and
+// 10443. On the host network, if HTTPS does not use port 443, it returns the next two free ports
+// after the HTTPS port, so that they differ between the routers of one host.
 func (p *plan) tlsPorts() (sni, noSNI int32) {
 	https := p.ports[1].container
 	if !p.hostNetwork || https == 443 {
@@ -229,7 +229,7 @@ func (p *plan) tlsPorts() (sni, noSNI int32) {
 	return free[0], free[1]
 }
 
-// splitPair splits a file into its certificates and its key.
+// splitPair splits a PEM file into its certificates and its other blocks, which contain the key.
 func splitPair(content []byte) (certificates, key []byte, err error) {
 	if _, err := tls.X509KeyPair(content, content); err != nil {
 		return nil, nil, fmt.Errorf("the default cert must contain a private key and its certificate in PEM: %w", err)

@@ -9,17 +9,19 @@ import (
 	"strings"
 )
 
-// Dockerfile contains the properties of a Dockerfile that affect the application.
+// Dockerfile contains the properties of a Dockerfile that determine the objects of an application.
 type Dockerfile struct {
 	// Text is the whole file.
 	Text string
-	// From is the base image of the last stage.
+	// From is the base image of the last stage. If that stage is based on an earlier one, From is the
+	// base image of the earlier stage.
 	From string
-	// Ports are the ports of the last stage, such as 8080/tcp.
+	// Ports are the ports that the last stage exposes, such as 8080/tcp.
 	Ports []string
 }
 
-// ReadDockerfile reads the Dockerfile of a directory. It returns nil if there is none.
+// ReadDockerfile parses the file Dockerfile in a directory. It returns nil and no error if there is
+// none.
 func ReadDockerfile(dir string) (*Dockerfile, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "Dockerfile"))
 	if os.IsNotExist(err) {
@@ -31,7 +33,8 @@ func ReadDockerfile(dir string) (*Dockerfile, error) {
 	return ParseDockerfile(string(text))
 }
 
-// ParseDockerfile reads the instructions FROM, ARG and EXPOSE. A file without FROM is an error.
+// ParseDockerfile evaluates the instructions FROM, ARG and EXPOSE. A Dockerfile without FROM is an
+// error.
 func ParseDockerfile(text string) (*Dockerfile, error) {
 	file, stages, arguments := &Dockerfile{Text: text}, map[string]string{}, map[string]string{}
 	fill := func(word string) string {
@@ -74,7 +77,8 @@ func ParseDockerfile(text string) (*Dockerfile, error) {
 	return file, nil
 }
 
-// argument returns the value of an ARG for NAME or NAME:-default.
+// argument returns the value of the ARG that a reference names. The reference is NAME or
+// NAME:-DEFAULT.
 func argument(arguments map[string]string, name string) string {
 	name, otherwise, _ := strings.Cut(name, ":-")
 	if value := arguments[name]; value != "" {

@@ -16,10 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// openshift is the project whose streams and templates all users can use.
+// openshift is the project whose image streams and templates every user can use.
 const openshift = "openshift"
 
-// Finder finds images and templates in the current project, in the project openshift and in
+// Finder finds images and templates in the current project, in the project openshift, and in
 // registries.
 type Finder struct {
 	Images    imageclient.ImageV1Interface
@@ -41,7 +41,7 @@ type NotFound struct {
 	Available []Match
 }
 
-// Error names what Finder did not find, and what is available.
+// Error contains the name and the image streams and templates that are available.
 func (n *NotFound) Error() string {
 	text := fmt.Sprintf("unable to locate any images in image streams, templates loaded in accessible projects, template files, local docker images with name %q", n.Name)
 	if len(n.Available) > 0 {
@@ -50,7 +50,7 @@ func (n *NotFound) Error() string {
 	return text
 }
 
-// Empty is the error for a tag of an image stream without an image.
+// Empty is the error for a tag of an image stream that has no image yet.
 type Empty struct{ Stream, Tag string }
 
 // Error explains how the tag gets an image.
@@ -59,7 +59,7 @@ func (e *Empty) Error() string {
 		"or builds it from packages, as examples/builders in Slipway's source describes", e.Stream, e.Tag)
 }
 
-// Find finds the source of a component: an image or a template. The other one is nil.
+// Find resolves the From of a component to an image or a template. The other result is nil.
 func (f *Finder) Find(ctx context.Context, component Component) (image *Image, template *templatev1.Template, err error) {
 	name, kind := component.From, component.Kind
 	if kind == AnyKind || kind == StreamKind {
@@ -90,8 +90,8 @@ func (f *Finder) Find(ctx context.Context, component Component) (image *Image, t
 	return nil, nil, f.missed(ctx, component)
 }
 
-// base finds the base image of a Dockerfile. Only the build needs the image, so an image that Find
-// cannot find is accepted, as in OpenShift 3.
+// base finds the base image of a Dockerfile. As in OpenShift 3, it also accepts an image that Find
+// cannot find, because only the build needs the image.
 func (f *Finder) base(ctx context.Context, name string) (*Image, error) {
 	image, _, err := f.Find(ctx, Component{From: name, Source: name})
 	var unknown *NotFound
@@ -109,7 +109,7 @@ func (f *Finder) base(ctx context.Context, name string) (*Image, error) {
 	return image, err
 }
 
-// missing returns an image of which only the name is available.
+// missing returns an Image that contains only a name and a tag.
 func missing(name string) *Image {
 	_, tag := tagged(name)
 	return &Image{Name: name, Reference: name, Tag: tag, Missing: true}
@@ -118,7 +118,7 @@ func missing(name string) *Image {
 // latest is the tag of references without one.
 const latest = "latest"
 
-// tagged splits the tag from a reference. The default is latest.
+// tagged splits a reference into name and tag, and drops a digest. The default tag is latest.
 func tagged(reference string) (name, tag string) {
 	reference, _, _ = strings.Cut(reference, "@")
 	last := strings.LastIndex(reference, "/") + 1
@@ -129,8 +129,8 @@ func tagged(reference string) (name, tag string) {
 	return reference[:last] + name, tag
 }
 
-// projects returns the projects that can contain a name, and the name there. It returns none for an
-// impossible name.
+// projects returns the projects in which to look for an image stream or template, and its name
+// without the project. It returns no projects for a name that only an image in a registry can have.
 func (f *Finder) projects(name string) (projects []string, bare string) {
 	switch namespace, rest, qualified := strings.Cut(name, "/"); {
 	case !qualified:
@@ -142,7 +142,8 @@ func (f *Finder) projects(name string) (projects []string, bare string) {
 	}
 }
 
-// stream finds a tag of an image stream. It returns nil if there is none.
+// stream finds an image by the tag of an image stream. It returns nil if there is no such tag or
+// the tag has no image.
 func (f *Finder) stream(ctx context.Context, name string) (*Image, error) {
 	reference, tag := tagged(name)
 	projects, bare := f.projects(reference)
@@ -169,9 +170,9 @@ func (f *Finder) stream(ctx context.Context, name string) (*Image, error) {
 	return nil, nil
 }
 
-// empty returns an error if the image stream has the tag but no image for it. An image of the same
-// name in a registry is a different one. If tags without an image are allowed, empty returns the
-// future image.
+// empty returns an error if the image stream exists and has no tags, or if its tag has no image
+// yet. Otherwise Find would use an unrelated image of the same name from a registry. With
+// AllowMissingTags, empty returns an Image that is Missing instead of an error.
 func (f *Finder) empty(ctx context.Context, name string) (*Image, error) {
 	reference, tag := tagged(name)
 	projects, bare := f.projects(reference)
@@ -196,8 +197,8 @@ func (f *Finder) empty(ctx context.Context, name string) (*Image, error) {
 	return nil, nil
 }
 
-// absent reports whether an error means that the object does not exist, or that the user has no
-// access to it.
+// absent reports whether an error means that the object does not exist, cannot have this name, or
+// is not accessible to the user.
 func absent(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err)
 }
@@ -217,7 +218,8 @@ func (f *Finder) template(ctx context.Context, name string) (*templatev1.Templat
 	return nil, nil
 }
 
-// registry requests metadata of an image from the server. It imports nothing.
+// registry requests the metadata of an image through the server. It imports nothing. It returns nil
+// if the server cannot read the image.
 func (f *Finder) registry(ctx context.Context, name string) (*Image, error) {
 	response, err := f.Images.ImageStreamImports(f.Namespace).Create(ctx, &imagev1.ImageStreamImport{
 		ObjectMeta: metav1.ObjectMeta{Name: "newapp", Namespace: f.Namespace},
@@ -240,8 +242,8 @@ func (f *Finder) registry(ctx context.Context, name string) (*Image, error) {
 	return image, image.describe(status.Image)
 }
 
-// Builder finds an image that builds a language: an image stream with a tag that supports it, or an
-// image with its name.
+// Builder finds an image that builds a language: a builder tag of an image stream whose annotation
+// supports names the language, or else an image with the language's name.
 func (f *Finder) Builder(ctx context.Context, language string) (*Image, error) {
 	for _, project := range slices.Compact([]string{f.Namespace, openshift}) {
 		list, err := f.Images.ImageStreams(project).List(ctx, metav1.ListOptions{})
@@ -264,7 +266,7 @@ func (f *Finder) Builder(ctx context.Context, language string) (*Image, error) {
 	return image, err
 }
 
-// supports reports whether an annotation such as "ruby:2.5,ruby" contains a language.
+// supports reports whether an annotation such as "ruby:2.5,ruby" names a language.
 func supports(annotation, language string) bool {
 	return slices.ContainsFunc(strings.Split(annotation, ","), func(item string) bool {
 		name, _, _ := strings.Cut(strings.TrimSpace(item), ":")

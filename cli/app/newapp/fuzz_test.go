@@ -6,7 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// FuzzDockerfile checks that no Dockerfile of a repository causes a panic in `oc new-app`.
+// FuzzDockerfile checks that no Dockerfile makes `oc new-app` panic, and that every valid one has a
+// base image.
 func FuzzDockerfile(f *testing.F) {
 	for _, seed := range []string{"FROM a\nEXPOSE 8080/tcp $PORT\n", "ARG A=b\nFROM ${A:-c} AS d\nFROM d", "FROM --platform=x", "FROM ${", "ARG\nEXPOSE", "FROM a \\\n as b"} {
 		f.Add(seed)
@@ -18,7 +19,7 @@ func FuzzDockerfile(f *testing.F) {
 	})
 }
 
-// FuzzName checks that a name of an image or repository results in a valid name of a service.
+// FuzzName checks that Name returns a valid service name or "" for every image and repository.
 func FuzzName(f *testing.F) {
 	for _, seed := range []string{"https://example.com/a/My_App.git#main", "git@example.com:x.git", "registry:5000/a/b:c@sha256:0", "---", "9a", "ä", "a/"} {
 		f.Add(seed)

@@ -16,17 +16,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Image is an image that Finder found.
+// Image is an image that Finder returned.
 type Image struct {
-	// Name is the requested name. Reference is the pull specification.
+	// Name is the requested name. Reference is the pull spec.
 	Name, Reference string
-	// Namespace, Stream and Tag are the tag of an image stream. Namespace and Stream are empty for an
-	// image of a registry. Tag is always set.
+	// Namespace, Stream and Tag identify the tag of an image stream. Namespace and Stream are empty
+	// for an image from a registry. Tag is always set.
 	Namespace, Stream, Tag string
 	// ID and Created are those of the image, if available.
 	ID      string
 	Created time.Time
-	// Ports, such as 8080/tcp, Volumes and User are declared by the image.
+	// The image declares Ports (such as 8080/tcp), Volumes and User.
 	Ports, Volumes []string
 	User           string
 	// Command is the entrypoint and its arguments.
@@ -39,7 +39,7 @@ type Image struct {
 	Insecure bool
 }
 
-// describe copies properties from the metadata of the image.
+// describe copies properties from the metadata of the image to i.
 func (i *Image) describe(image *imagev1.Image) error {
 	i.ID = image.Name
 	metadata := &docker10.DockerImage{}
@@ -55,7 +55,8 @@ func (i *Image) describe(image *imagev1.Image) error {
 	return nil
 }
 
-// Builder reports whether the image builds source.
+// Builder reports whether the image is an S2I builder, according to its labels or its tag's
+// annotation.
 func (i *Image) Builder() bool {
 	for _, label := range []string{"io.openshift.s2i.scripts-url", "io.s2i.scripts-url"} {
 		if i.Labels[label] != "" {
@@ -65,14 +66,14 @@ func (i *Image) Builder() bool {
 	return slices.Contains(strings.Split(i.Annotations["tags"], ","), "builder")
 }
 
-// Hidden reports whether an image stream's author hides a tag from users who search.
+// Hidden reports whether the author of an image stream has hidden a tag from searches.
 func Hidden(stream *imagev1.ImageStream, tag string) bool {
 	return slices.ContainsFunc(stream.Spec.Tags, func(item imagev1.TagReference) bool {
 		return item.Name == tag && slices.Contains(strings.Split(item.Annotations["tags"], ","), "hidden")
 	})
 }
 
-// tag returns a reference to the tag of the stream.
+// tag returns a reference to the image stream tag. It omits the namespace if it equals namespace.
 func (i *Image) tag(namespace string) *corev1.ObjectReference {
 	reference := &corev1.ObjectReference{Kind: "ImageStreamTag", Name: i.Stream + ":" + i.Tag}
 	if i.Namespace != namespace {
@@ -81,7 +82,7 @@ func (i *Image) tag(namespace string) *corev1.ObjectReference {
 	return reference
 }
 
-// short returns a short ID or name for messages.
+// short returns the short ID of the image, and its age if that is available.
 func (i *Image) short() string {
 	id := strings.TrimPrefix(i.ID, "sha256:")
 	id = id[:min(len(id), shortID)]
@@ -93,7 +94,7 @@ func (i *Image) short() string {
 
 const shortID = 7
 
-// ports parses ports such as 8080/tcp and 53/udp. It omits duplicates and invalid ones.
+// ports parses and sorts ports such as 8080/tcp and 53/udp. It omits duplicates and invalid ports.
 func ports(texts []string) (all []corev1.ContainerPort) {
 	for _, text := range texts {
 		number, protocol, _ := strings.Cut(text, "/")

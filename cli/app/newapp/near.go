@@ -14,10 +14,10 @@ import (
 
 // Match is an image stream or a template whose name is similar to an argument.
 type Match struct {
-	// Kind is the flag that selects the object, image-stream or template.
+	// Kind is the flag that selects the object: image-stream or template.
 	Kind          string
 	Project, Name string
-	// Tag is the tag of an image stream that its name alone selects.
+	// Tag is the tag that is used if only the name of the image stream is given.
 	Tag string
 }
 
@@ -32,14 +32,14 @@ func (m Match) String() string {
 	return fmt.Sprintf("* %s in project %q\n  Use --%s=\"%s/%s\" to specify this image or template", title, m.Project, m.Kind, m.Project, m.Name)
 }
 
-// PartialMatch is the error for a name that matches nothing exactly. Its matches have similar
-// names, the most similar first.
+// PartialMatch is the error for a name without an exact match. Matches are sorted by similarity,
+// most similar first, and are never empty.
 type PartialMatch struct {
 	Name    string
 	Matches []Match
 }
 
-// Error names the best match, and how to select each of them.
+// Error contains the best match, and for each match the flag that selects it.
 func (p *PartialMatch) Error() string {
 	texts := make([]string, len(p.Matches))
 	for i, match := range p.Matches {
@@ -52,11 +52,12 @@ func (p *PartialMatch) Error() string {
 
 const (
 	maxMatches = 5
-	// maxListed is the number of names in the list of what is available.
+	// maxListed is the maximum number of available names that an error lists.
 	maxListed = 20
 )
 
-// missed returns the error for a name that Find did not find: PartialMatch if similar names exist.
+// missed returns the error for a name that Find did not find: PartialMatch if there are similar
+// names, otherwise NotFound.
 func (f *Finder) missed(ctx context.Context, component Component) error {
 	if component.Kind == ImageKind {
 		return &NotFound{Name: component.From}
@@ -82,7 +83,8 @@ func (f *Finder) missed(ctx context.Context, component Component) error {
 	return &PartialMatch{Name: component.From, Matches: near[:min(len(near), maxMatches)]}
 }
 
-// similar reports whether a name could be a misspelling or a part of another.
+// similar reports whether name starts with desired or could be desired without a typing error. It
+// is false for equal names and for a desired name of one or two bytes.
 func similar(desired, name string) bool {
 	const shortest, long = 3, 5
 	switch distance := levenshtein.Distance(desired, name, nil); {
@@ -95,8 +97,8 @@ func similar(desired, name string) bool {
 	}
 }
 
-// available returns the image streams and templates that the user can read. It is part of an error
-// message, so it omits what it cannot list.
+// available returns the image streams and templates that the user can list. Errors are ignored,
+// because the result only completes an error message.
 func (f *Finder) available(ctx context.Context, kind Kind) (all []Match) {
 	for _, project := range slices.Compact([]string{f.Namespace, openshift}) {
 		if list, err := f.Images.ImageStreams(project).List(ctx, metav1.ListOptions{}); err == nil && (kind == AnyKind || kind == StreamKind) {
@@ -113,7 +115,7 @@ func (f *Finder) available(ctx context.Context, kind Kind) (all []Match) {
 	return all
 }
 
-// listed returns the names of matches for a message.
+// listed returns the sorted names of at most maxListed matches, for a message.
 func listed(all []Match) string {
 	var names []string
 	for _, match := range all {
@@ -127,7 +129,7 @@ func listed(all []Match) string {
 	return strings.Join(names, ", ")
 }
 
-// defaultTag returns the tag of a stream that latest refers to, or latest.
+// defaultTag resolves the tag latest: it follows references to other tags of the stream.
 func defaultTag(stream *imagev1.ImageStream) string {
 	tag := latest
 	for range stream.Spec.Tags { // no chain of references is longer

@@ -1,8 +1,8 @@
 // Package newapp creates the objects of applications and builds from images, image streams,
 // templates and source, for `oc new-app` and `oc new-build`.
 //
-// Source: OpenShift Container Platform 3.11 Developer Guide, Creating New Applications. The
-// objects, names and messages are those of its client.
+// Source: OpenShift Container Platform 3.11 Developer Guide, Creating New Applications. Objects,
+// names and messages are those of OpenShift 3.11's client.
 package newapp
 
 import (
@@ -28,33 +28,33 @@ const (
 // Request contains the arguments and flags of a command.
 type Request struct {
 	Components []Component
-	// Sources are arguments without a builder. New combines them with builders that are arguments
-	// without a source.
+	// Sources are source arguments without a builder image. If there is only one, New builds it with
+	// the only image without a source that can build it. Several such images are an error.
 	Sources []string
-	// Name is the name of the first pod and its objects. The default is the name of the source or
+	// Name is the name of the first part and its objects. The default is the name of the source or
 	// image.
 	Name string
-	// Strategy is the build strategy. If it is empty, it depends on the source. ContextDir is the
-	// directory within the source.
+	// Strategy is the build strategy. If it is empty, New derives it from the source. ContextDir is
+	// the directory within the source.
 	Strategy, ContextDir string
-	// Environment contains the variables of containers, BuildEnvironment those of builds.
+	// Environment contains environment variables of containers, BuildEnvironment those of builds.
 	Environment, BuildEnvironment []corev1.EnvVar
-	// Labels are the labels of all objects. The default is the label app.
+	// Labels are set on all objects. The default is the label app.
 	Labels map[string]string
 	// AsTest creates test deployments, which have pods only during a deployment.
 	AsTest bool
-	// BuildOnly creates no deployments and services. By is the command, for an annotation of the
-	// objects.
+	// BuildOnly creates no deployments and services. By is the command that creates the objects, for
+	// their annotation.
 	BuildOnly bool
 	By        string
 	// Options apply only to builds.
 	Options BuildOptions
 }
 
-// Part is a container of the application, or only a build.
+// Part is a container of the application, a build, or both.
 type Part struct {
 	Name string
-	// Image is the image that is deployed, or the builder or base image of the build.
+	// Image is the image to deploy, or the builder or base image of the build.
 	Image *Image
 	// Build is nil if the image is deployed unchanged.
 	Build *Build
@@ -65,16 +65,16 @@ type Part struct {
 type Build struct {
 	Source   *Source
 	Strategy string
-	// Binary means that the client sends the files to each build.
+	// Binary means that the client uploads the source of each build.
 	Binary     bool
 	Dockerfile *Dockerfile
-	// Inline is the text of a Dockerfile without other source.
+	// Inline is the text of a Dockerfile that needs no other source.
 	Inline string
 	// Language is the detected language of the source, if New needed it.
 	Language string
 }
 
-// scratch is the empty base image of a Dockerfile, which no registry has.
+// scratch is the empty base image of a Dockerfile. No registry contains it.
 const scratch = "scratch"
 
 // Plan contains the objects to create.
@@ -85,7 +85,7 @@ type Plan struct {
 	Templates []*templatev1.Template
 }
 
-// New resolves a request.
+// New resolves the components of a request. Its error contains the errors of all components.
 func New(ctx context.Context, finder *Finder, request Request) (*Plan, error) {
 	plan := &Plan{Request: request, Namespace: finder.Namespace}
 	if err := plan.Options.findSource(ctx, finder); err != nil {
@@ -112,7 +112,9 @@ func New(ctx context.Context, finder *Finder, request Request) (*Plan, error) {
 	return plan, errors.Join(problems...)
 }
 
-// pair combines sources without a builder with the only builder without a source.
+// pair returns the components. If there is one source without a builder, and exactly one image can
+// build it, the source is added to this image's component. If several images could build it, pair
+// returns an error. Otherwise each source is a component.
 func pair(ctx context.Context, finder *Finder, request Request) ([]Component, error) {
 	components, sources := []Component{}, slices.Clone(request.Sources)
 	for _, component := range request.Components {
@@ -148,10 +150,10 @@ func pair(ctx context.Context, finder *Finder, request Request) ([]Component, er
 	return components, nil
 }
 
-// add resolves one component.
+// add resolves one component, and adds a template or a part to the plan.
 func (p *Plan) add(ctx context.Context, finder *Finder, component Component) (err error) {
 	part := Part{Group: component.Group}
-	if component.From == scratch && p.Options.Inline != "" { // the Dockerfile names it, too
+	if component.From == scratch && p.Options.Inline != "" { // the Dockerfile also names it
 		part.Name, component.From = scratch, ""
 	}
 	if component.From != "" {
@@ -185,7 +187,7 @@ func (p *Plan) add(ctx context.Context, finder *Finder, component Component) (er
 	return nil
 }
 
-// build inspects the source and finds a builder, unless part has one.
+// build inspects the source, and finds a builder or base image if the part needs one.
 func (p *Plan) build(ctx context.Context, finder *Finder, text string, part *Part) (*Build, error) {
 	source, err := Open(ctx, text, p.ContextDir)
 	if err != nil {
@@ -205,7 +207,7 @@ func (p *Plan) build(ctx context.Context, finder *Finder, text string, part *Par
 	return build, build.inspect(ctx, finder, dir, part)
 }
 
-// inspect chooses a strategy for the files of the source.
+// inspect chooses the strategy and the language from the files in dir.
 func (b *Build) inspect(ctx context.Context, finder *Finder, dir string, part *Part) (err error) {
 	if b.Dockerfile, err = ReadDockerfile(dir); err != nil {
 		return err
@@ -237,7 +239,7 @@ func (b *Build) inspect(ctx context.Context, finder *Finder, dir string, part *P
 	return err
 }
 
-// name gives the first part the requested name, and every part a unique one.
+// name gives the first part the requested name, and makes all names unique.
 func (p *Plan) name() {
 	inUse := map[string]bool{}
 	for i := range p.Parts {

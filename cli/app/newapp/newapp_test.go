@@ -24,8 +24,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/apitest"
 )
 
-// cluster returns a finder for the project shop. The project openshift has the builder ruby and a
-// builder for Python without an image. The project shop has a database.
+// cluster returns a finder for the project shop. The project openshift has the builder ruby, and a
+// builder for Python that has no image. The project shop has a database.
 func cluster(t *testing.T) *Finder {
 	t.Helper()
 	if err := imagev1.Install(scheme.Scheme); err != nil { // names of lists on the server
@@ -70,7 +70,8 @@ func cluster(t *testing.T) *Finder {
 	return &Finder{Images: images, Templates: templates, Namespace: "shop"}
 }
 
-// repository creates a Git repository with files, and with an origin unless it is empty.
+// repository creates a Git repository that contains files. Without an origin, it creates only the
+// files.
 func repository(t *testing.T, name, origin string, files map[string]string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)

@@ -17,14 +17,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// generatedBy is the annotation that contains the command that created an object.
+// generatedBy is the annotation that names the command that created an object.
 const generatedBy = "openshift.io/generated-by"
 
-// importedFrom is the annotation of a tag that contains the image for which it was created.
+// importedFrom is the annotation of a tag that names the image for which the tag was created.
 const importedFrom = "openshift.io/imported-from"
 
-// entrypoint is the annotation of pods that contains the command of a container's image, as a JSON
-// array.
+// entrypoint is the format of the pod annotation that contains the command of a container's image,
+// as a JSON array. Its argument is the name of the container.
 const entrypoint = "openshift.io/container.%s.image.entrypoint"
 
 // Objects returns the objects of a plan's parts: image streams first, because other objects refer
@@ -65,8 +65,8 @@ func (p *Plan) Objects() (all []runtime.Object) {
 	return append(all, services...)
 }
 
-// tracked returns the name of the stream for a part's image of a registry. If the build pushes to
-// the same tag of that stream, the stream gets another name.
+// tracked returns the name of the image stream for a part's image from a registry. It has the
+// suffix -base if the build would otherwise push to the tag that it is built from.
 func (p *Plan) tracked(part Part) string {
 	name := Name(part.Image.Name)
 	if part.Build == nil {
@@ -78,7 +78,7 @@ func (p *Plan) tracked(part Part) string {
 	return name
 }
 
-// follow returns a tag that tracks an image of a registry.
+// follow returns a tag that refers to an image in a registry.
 func follow(image *Image) imagev1.TagReference {
 	return imagev1.TagReference{
 		Name: image.Tag, From: &corev1.ObjectReference{Kind: "DockerImage", Name: image.Name},
@@ -86,7 +86,8 @@ func follow(image *Image) imagev1.TagReference {
 	}
 }
 
-// head returns the metadata of an object.
+// head returns the metadata of an object: the request's labels or the label app, and its
+// annotation.
 func (p *Plan) head(name string) metav1.ObjectMeta {
 	labels := maps.Clone(p.Labels)
 	if len(labels) == 0 {
@@ -138,7 +139,7 @@ func (p *Plan) buildConfig(part Part) *buildv1.BuildConfig {
 	return config
 }
 
-// source returns the source of a build.
+// source returns the source of a build for its BuildConfig.
 func (b *Build) source() buildv1.BuildSource {
 	if b.Inline != "" {
 		return buildv1.BuildSource{Type: buildv1.BuildSourceDockerfile, Dockerfile: &b.Inline}
@@ -187,7 +188,7 @@ func (p *Plan) deploymentConfig(pod []Part) *appsv1.DeploymentConfig {
 	}
 }
 
-// service returns a service with all ports of a deployment's pods.
+// service returns a service that has all ports of a deployment config's containers.
 func (p *Plan) service(dc *appsv1.DeploymentConfig) *corev1.Service {
 	service := &corev1.Service{
 		TypeMeta: typed(corev1.SchemeGroupVersion, "Service"), ObjectMeta: p.head(dc.Name), Spec: corev1.ServiceSpec{Selector: dc.Spec.Selector},
@@ -208,7 +209,7 @@ func (p *Plan) service(dc *appsv1.DeploymentConfig) *corev1.Service {
 	return service
 }
 
-// portName returns a name such as 8080-tcp.
+// portName returns the port number and protocol, such as 8080/tcp.
 func portName(port corev1.ContainerPort) string {
 	return fmt.Sprintf("%d/%s", port.ContainerPort, strings.ToLower(string(port.Protocol)))
 }

@@ -10,35 +10,34 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// BuildOptions are flags that apply only to builds.
+// BuildOptions contains the options that apply only to builds.
 type BuildOptions struct {
 	// Inline is the text of a Dockerfile that is built without other source. Binary means that the
-	// client sends the source to each build.
+	// client uploads the source of each build.
 	Inline string
 	Binary bool
-	// To is the output of the build. If it is nil, the output is an image stream with the build's
+	// To is the output of the build. If it is nil, the output is an image stream tag with the build's
 	// name. NoOutput discards the image.
 	To       *corev1.ObjectReference
 	NoOutput bool
-	// ToImage makes the default output an image of a registry instead of a tag.
+	// ToImage makes the default output an image in a registry instead of an image stream tag.
 	ToImage bool
-	// PushSecret is a secret for the registry of the output. SourceSecret is a secret for the
-	// repository.
+	// PushSecret contains credentials for the registry of the output, SourceSecret for the repository.
 	PushSecret, SourceSecret string
 	// Secrets and ConfigMaps are copied into the source.
 	Secrets    []buildv1.SecretBuildSource
 	ConfigMaps []buildv1.ConfigMapBuildSource
-	// Arguments are those of a Dockerfile.
+	// Arguments are the build arguments of a Dockerfile.
 	Arguments []corev1.EnvVar
-	// Files of SourceImage are copied into the source. SourcePaths are the paths in the image and in
-	// the source.
+	// SourceImage is an image from which files are copied into the source. SourcePaths are the paths
+	// in the image and in the source.
 	SourceImage string
 	SourcePaths []buildv1.ImageSourcePath
 
 	images []buildv1.ImageSource // SourceImage, resolved
 }
 
-// findSource finds SourceImage.
+// findSource resolves SourceImage, if it is set.
 func (o *BuildOptions) findSource(ctx context.Context, finder *Finder) error {
 	if o.SourceImage == "" {
 		return nil
@@ -55,8 +54,8 @@ func (o *BuildOptions) findSource(ctx context.Context, finder *Finder) error {
 	return nil
 }
 
-// alone returns a build without a repository or directory: its source is a Dockerfile, or the
-// client sends it.
+// alone returns a build without a repository or directory: its source is Inline, or the client
+// uploads it.
 func (p *Plan) alone(ctx context.Context, finder *Finder, part *Part) (*Build, error) {
 	build := &Build{Source: &Source{}, Strategy: p.Strategy, Binary: p.Options.Binary, Inline: p.Options.Inline}
 	switch {
@@ -89,7 +88,7 @@ func (p *Plan) alone(ctx context.Context, finder *Finder, part *Part) (*Build, e
 	return build, nil
 }
 
-// output returns the output of a part's build, or nil.
+// output returns the output of a part's build, or nil for no output.
 func (p *Plan) output(part Part) *corev1.ObjectReference {
 	switch {
 	case p.Options.NoOutput:
@@ -102,7 +101,8 @@ func (p *Plan) output(part Part) *corev1.ObjectReference {
 	return &corev1.ObjectReference{Kind: "ImageStreamTag", Name: part.Name + ":latest"}
 }
 
-// outputStream returns the image stream of the project to which a part pushes, or "".
+// outputStream returns the image stream in the plan's project to which a part's build pushes, or
+// "".
 func (p *Plan) outputStream(part Part) string {
 	to := p.output(part)
 	if part.Build.Strategy == PipelineStrategy || to == nil || to.Kind != "ImageStreamTag" || to.Namespace != "" && to.Namespace != p.Namespace {
@@ -124,7 +124,7 @@ func (p *Plan) checkOutput(part Part) error {
 	return nil
 }
 
-// apply sets the options in a build configuration.
+// apply sets the options in a build config.
 func (o *BuildOptions) apply(config *buildv1.BuildConfig) {
 	secret := func(name string) *corev1.LocalObjectReference {
 		if name == "" {

@@ -10,9 +10,9 @@ import (
 // Component is one argument: an image, a template or source, or a builder image with the source
 // that it builds.
 type Component struct {
-	// From is the image, image stream or template. It is empty for source whose builder New must find.
+	// From is the image, image stream or template. It is empty for source without a named builder.
 	From string
-	// Kind restricts From, if a flag contains the component. Otherwise it is AnyKind.
+	// Kind restricts what From can be, if From is the value of a flag. Otherwise it is AnyKind.
 	Kind Kind
 	// Source is a Git URL, a local directory, or empty.
 	Source string
@@ -33,8 +33,8 @@ const (
 	FileKind
 )
 
-// Arguments splits the arguments of a command into variables such as KEY=VALUE, and components. In
-// components, image~source is a builder with source, and a+b are containers of one pod.
+// Arguments splits arguments into variables such as KEY=VALUE, and components. The argument
+// image~source is a builder with source; a+b are two containers of one pod.
 func Arguments(args []string) (components []Component, variables []string, err error) {
 	group := 0
 	for _, arg := range args {
@@ -60,7 +60,7 @@ var (
 	remote   = regexp.MustCompile(`^((https?|git|ssh|file)://|[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:)`)
 )
 
-// together splits at the plus signs that are not part of a path or URL.
+// together splits an argument at its plus signs, except those in a path or URL.
 func together(arg string) []string {
 	if IsSource(arg) {
 		return []string{arg}
@@ -77,7 +77,7 @@ func together(arg string) []string {
 	return parts
 }
 
-// source splits at the first ~.
+// source returns the text after the first ~, or "".
 func source(text string) string {
 	_, after, _ := strings.Cut(text, "~")
 	return after
@@ -102,8 +102,8 @@ func parse(text string) (Component, error) {
 	return Component{From: from, Source: of}, nil
 }
 
-// IsSource reports whether an argument is a Git URL or a local directory, optionally with a
-// reference after #.
+// IsSource reports whether an argument is a Git URL or a local directory, optionally followed by #
+// and a Git reference. A directory must be "." or ".." or contain a slash.
 func IsSource(text string) bool {
 	if remote.MatchString(text) {
 		return true
@@ -116,13 +116,14 @@ func IsSource(text string) bool {
 // HasSource reports whether an argument contains source: it is source, or a builder with source.
 func HasSource(text string) bool { return IsSource(text) || IsSource(source(text)) }
 
-// secureCopy matches repositories that Git reaches by SSH, such as git@example.com:app.git.
+// secureCopy matches the URL of a repository that Git reaches by SSH, such as
+// git@example.com:app.git.
 var secureCopy = regexp.MustCompile(`^[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:[^@]*$`)
 
 var unfit = regexp.MustCompile(`[^a-z0-9-]+`)
 
-// Name returns a valid name of an object for an image or a repository. It is short enough for
-// services.
+// Name derives an object name from an image or repository. The name is also valid for a service. It
+// is "" if no character can be used.
 func Name(from string) string {
 	from, _, _ = strings.Cut(from, "#")
 	from = strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(from, "/"), ".git"), "/")
@@ -137,5 +138,6 @@ func Name(from string) string {
 	return strings.TrimRight(name[:min(len(name), maxName)], "-")
 }
 
-// maxName leaves space for the suffixes of deployments and their pods in a label of 63 characters.
+// maxName is the maximum length of a name. It leaves space for the suffixes of deployments and pods
+// in a label, which has at most 63 characters.
 const maxName = 58

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Describe prints each part and the objects that will be created for it, in the words of OpenShift
-// 3's client.
+// Describe prints each part and the objects to create for it, in the words of OpenShift 3's client.
 func (p *Plan) Describe(out io.Writer) {
 	for _, part := range p.Parts {
 		p.describeImage(out, part)

@@ -13,7 +13,7 @@ import (
 
 // Source is a directory with the source of an application, or a Git repository that contains one.
 type Source struct {
-	// URL and Ref are the source of builds. URL is empty if the client sends a directory.
+	// URL and Ref are the Git source of builds. URL is empty if the client uploads a directory.
 	URL, Ref string
 	// ContextDir is the directory within the repository.
 	ContextDir string
@@ -23,8 +23,8 @@ type Source struct {
 	dir, clone string
 }
 
-// Open finds the source of an argument. Only Files clones a repository. context is the directory
-// within the source, or "".
+// Open interprets an argument: a Git URL or local directory, optionally followed by # and a Git
+// reference. It clones nothing. context is the directory within the source, or "".
 func Open(ctx context.Context, text, context string) (*Source, error) {
 	location, ref, _ := strings.Cut(text, "#")
 	if strings.HasPrefix(ref, "-") || strings.HasPrefix(location, "-") {
@@ -44,7 +44,7 @@ func Open(ctx context.Context, text, context string) (*Source, error) {
 	s.dir, s.Name, s.URL = dir, dir, ""
 	origin, err := git(ctx, dir, "remote", "get-url", "origin")
 	if err != nil {
-		return s, nil // not a repository, or without an origin: the client sends the files
+		return s, nil // not a repository, or no origin: the client uploads the files
 	}
 	s.URL, s.Name = withoutPassword(origin), origin
 	if below, err := git(ctx, dir, "rev-parse", "--show-prefix"); err == nil && s.ContextDir == "" {
@@ -58,7 +58,8 @@ func Open(ctx context.Context, text, context string) (*Source, error) {
 	return s, nil
 }
 
-// withoutPassword removes the user and password from a URL. They belong in a secret.
+// withoutPassword removes the user and password from a URL, unless its scheme is ssh. Passwords
+// belong in a secret.
 func withoutPassword(url string) string {
 	scheme, rest, ok := strings.Cut(url, "://")
 	host, path, _ := strings.Cut(rest, "/")
@@ -75,13 +76,14 @@ type CloneError struct {
 	err error
 }
 
-// Error names the repository and the reason.
+// Error contains the URL of the repository and the reason.
 func (c *CloneError) Error() string { return fmt.Sprintf("clone %q: %v", c.URL, c.err) }
 
 // Unwrap returns the reason.
 func (c *CloneError) Unwrap() error { return c.err }
 
-// Files returns the directory with the files of the source. It clones a repository.
+// Files returns the directory that contains the source. The first call for a remote repository
+// clones it; Close removes the clone.
 func (s *Source) Files(ctx context.Context) (string, error) {
 	if s.dir != "" {
 		return s.dir, nil
@@ -106,7 +108,7 @@ func (s *Source) Files(ctx context.Context) (string, error) {
 	return s.dir, nil
 }
 
-// Close removes the clone.
+// Close removes the clone, if there is one.
 func (s *Source) Close() error {
 	if s.clone == "" {
 		return nil
@@ -114,7 +116,7 @@ func (s *Source) Close() error {
 	return os.RemoveAll(s.clone)
 }
 
-// git runs git in a directory, without prompts for passwords.
+// git runs git in a directory, without password prompts. It returns the trimmed standard output.
 func git(ctx context.Context, dir string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, "git", args...)
 	command.Dir = dir
@@ -130,7 +132,8 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	return strings.TrimSpace(string(output)), err
 }
 
-// languages contains the files that identify a language, in the order of the search.
+// languages contains the files that identify a language, in the order in which Language checks
+// them.
 var languages = []struct {
 	name  string
 	files []string
@@ -159,7 +162,7 @@ func Language(dir string) string {
 	return ""
 }
 
-// quoted escapes a path for use in a pattern.
+// quoted escapes a path for use in a glob pattern.
 func quoted(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }

@@ -1,7 +1,7 @@
-// Package groupsync reads groups of users from an LDAP directory, as a sync configuration of
-// OpenShift 3 (kind LDAPSyncConfig) describes them. It supports RFC 2307, where groups list their
-// members, Active Directory, where users list their groups, and augmented Active Directory, where
-// the groups also have entries with names.
+// Package groupsync reads groups of users from an LDAP directory, as an LDAPSyncConfig of OpenShift
+// 3 describes. It supports RFC 2307, in which groups list their members, Active Directory, in which
+// users list their groups, and augmented Active Directory, in which the groups also have entries
+// with names.
 package groupsync
 
 import (
@@ -21,7 +21,7 @@ import (
 // ErrNoGroup reports that the directory does not contain a group.
 var ErrNoGroup = errors.New("the directory has no such group")
 
-// Group is a group of the directory.
+// Group is a group in the directory.
 type Group struct {
 	// UID identifies the group in the directory. Name is its name in the cluster. Users are the names
 	// of its members in the cluster.
@@ -29,16 +29,16 @@ type Group struct {
 	Users     []string
 }
 
-// Source finds groups.
+// Source reads groups.
 type Source interface {
 	// UIDs returns the UIDs of all groups.
 	UIDs() ([]string, error)
-	// Group returns one group, or ErrNoGroup.
+	// Group returns one group. The error is ErrNoGroup if the directory does not contain it.
 	Group(uid string) (Group, error)
 }
 
-// Read reads and validates a sync configuration. Relative paths in it are relative to its
-// directory.
+// Read reads and validates a sync configuration. It resolves paths in the file relative to the
+// file's directory.
 func Read(file string) (*legacyv1.LDAPSyncConfig, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -68,13 +68,13 @@ func Read(file string) (*legacyv1.LDAPSyncConfig, error) {
 // Directory is a connection to a directory.
 type Directory struct {
 	Source
-	// Host is the directory's host name or address. Address contains also the port.
+	// Host is the directory's host name or IP address. Address is HOST:PORT.
 	Host, Address string
 
 	conn *ldap.Conn
 }
 
-// Open connects to the directory of a configuration. The caller closes it.
+// Open connects to the directory that a sync configuration names. The caller must call Close.
 func Open(ctx context.Context, config *legacyv1.LDAPSyncConfig, server ldap.Server) (*Directory, error) {
 	scheme, address, u, err := ldap.ParseAddress(config.URL)
 	if err != nil {
@@ -93,15 +93,15 @@ func Open(ctx context.Context, config *legacyv1.LDAPSyncConfig, server ldap.Serv
 	return &Directory{Source: source, Host: u.Hostname(), Address: address, conn: conn}, nil
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (d *Directory) Close() error { return d.conn.Close() }
 
-// query returns a query of a configuration.
+// query converts a query of a sync configuration.
 func query(q legacyv1.LDAPQuery) ldap.Query {
 	return ldap.Query{BaseDN: q.BaseDN, Scope: q.Scope, DerefAliases: q.DerefAliases, Filter: q.Filter, TimeLimit: q.TimeLimit, PageSize: q.PageSize}
 }
 
-// sourceOf returns the source of a configuration and validates its queries.
+// sourceOf returns the source for the schema of a sync configuration. It validates the queries.
 func sourceOf(conn *ldap.Conn, config *legacyv1.LDAPSyncConfig) (Source, error) {
 	var problems []error
 	check := func(name string, q ldap.Query) {
@@ -138,7 +138,7 @@ func sourceOf(conn *ldap.Conn, config *legacyv1.LDAPSyncConfig) (Source, error) 
 	return source, errors.Join(problems...)
 }
 
-// sorted returns the distinct strings in order.
+// sorted sorts a list in place and removes duplicates.
 func sorted(list []string) []string {
 	slices.Sort(list)
 	return slices.Compact(list)

@@ -58,7 +58,7 @@ const (
 	groups = "{baseDN: 'ou=groups,dc=example,dc=com', scope: sub, filter: '(objectClass=groupOfNames)'}"
 )
 
-// open opens the directory of a test by a schema in YAML.
+// open opens server's directory. schema is the schema of the sync configuration, in YAML.
 func open(t *testing.T, server *ldaptest.Server, schema string) *Directory {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "sync.yaml")

@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/ldap"
 )
 
-// findOne returns the entry whose attribute has a value: for `dn` by its name, otherwise by a
-// search. It returns nil if there is none.
+// findOne returns the entry whose attribute has a value. If attribute is dn, value is the name of
+// the entry. It returns nil if there is no such entry, and an error if there are several.
 func findOne(conn *ldap.Conn, q ldap.Query, attribute, value string, attributes []string) (*goldap.Entry, error) {
 	if attribute == "dn" {
 		q = q.Entry(value)
@@ -33,8 +33,8 @@ func findOne(conn *ldap.Conn, q ldap.Query, attribute, value string, attributes 
 type rfc2307 struct {
 	conn  *ldap.Conn
 	c     *legacyv1.RFC2307Config
-	names map[string]string // by a group's UID
-	users map[string]string // users that were already read, by UID
+	names map[string]string // names in the cluster by group UID
+	users map[string]string // names of the users read so far, by UID
 }
 
 // UIDs returns the UIDs of all groups.
@@ -65,7 +65,7 @@ func (r *rfc2307) entry(uid string) (*goldap.Entry, error) {
 	return entry, err
 }
 
-// name returns the name of a group in the cluster.
+// name returns the name of a group in the cluster, by the group's UID.
 func (r *rfc2307) name(uid string) (string, error) {
 	entry, err := r.entry(uid)
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *rfc2307) nameOf(uid string, entry *goldap.Entry) (string, error) {
 	return "", fmt.Errorf("group %q has none of the name attributes %v", uid, r.c.GroupNameAttributes)
 }
 
-// Group returns a group and its members.
+// Group returns a group with the names of its members.
 func (r *rfc2307) Group(uid string) (Group, error) {
 	entry, err := r.entry(uid)
 	if err != nil {
@@ -109,7 +109,8 @@ func (r *rfc2307) Group(uid string) (Group, error) {
 	return group, nil
 }
 
-// user returns the name of a member. It is empty for a missing member if that is tolerated.
+// user returns the name of a member. It is empty if the member is missing and the configuration
+// tolerates this.
 func (r *rfc2307) user(uid string) (string, error) {
 	if name, ok := r.users[uid]; ok {
 		return name, nil
@@ -148,7 +149,7 @@ type activeDirectory struct {
 	name       func(uid string) (string, error)
 }
 
-// UIDs returns the groups of all users.
+// UIDs returns the UIDs of the groups that users list.
 func (a *activeDirectory) UIDs() ([]string, error) {
 	entries, err := a.conn.Search(a.users, a.membership, 0)
 	if err != nil {
@@ -163,7 +164,7 @@ func (a *activeDirectory) UIDs() ([]string, error) {
 	return sorted(uids), nil
 }
 
-// Group returns a group with its users. It returns ErrNoGroup if there are none.
+// Group returns a group with its users. The error is ErrNoGroup if no user lists the group.
 func (a *activeDirectory) Group(uid string) (group Group, err error) {
 	group.UID = uid
 	for _, attribute := range a.membership {

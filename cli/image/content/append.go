@@ -104,7 +104,7 @@ func (a *appendCommand) run(ctx context.Context, files []string) error {
 	return a.push(registries, to, image)
 }
 
-// createdAt parses --created-at.
+// createdAt parses --created-at. Its default is now.
 func (a *appendCommand) createdAt(now time.Time) (time.Time, error) {
 	if a.created == "" {
 		return now.UTC(), nil
@@ -119,7 +119,7 @@ func (a *appendCommand) createdAt(now time.Time) (time.Time, error) {
 	return at.UTC(), nil
 }
 
-// base returns the base image.
+// base returns the base image: --from, or an empty image for linux/amd64.
 func (a *appendCommand) base(registries *registries) (v1.Image, error) {
 	if a.from != "" {
 		desc, _, err := registries.get(a.from)
@@ -137,7 +137,8 @@ func (a *appendCommand) base(registries *registries) (v1.Image, error) {
 	return mutate.ConfigFile(empty.Image, config)
 }
 
-// addLayers adds archives to an image. Each is read once for its digest and once when it is pushed.
+// addLayers adds archives to an image as layers. Each file is read twice: for its digest, and when
+// it is pushed.
 func addLayers(image v1.Image, files []string, created time.Time) (v1.Image, error) {
 	kind := types.DockerLayer
 	if media, err := image.MediaType(); err != nil {
@@ -158,7 +159,8 @@ func addLayers(image v1.Image, files []string, created time.Time) (v1.Image, err
 	return image, nil
 }
 
-// configure changes the configuration of an image.
+// configure sets the creation time of an image and merges --image and --meta into its
+// configuration.
 func (a *appendCommand) configure(image v1.Image, created time.Time) (v1.Image, error) {
 	config, err := image.ConfigFile()
 	if err != nil {

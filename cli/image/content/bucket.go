@@ -22,12 +22,12 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// s3Scheme is the prefix of a destination in S3: s3://HOST/REGION/BUCKET/REPOSITORY:TAG.
+// s3Scheme is the prefix of destinations in S3: s3://HOST/REGION/BUCKET/REPOSITORY:TAG.
 const s3Scheme = "s3://"
 
-// bucket is an S3 bucket as the destination of images. Its objects have the paths of a registry's
-// API (v2/REPOSITORY/manifests/TAG), so that clients with HTTP access can pull from the bucket
-// without a registry.
+// bucket is an S3 bucket to which images are copied. The objects in it have the paths of the
+// registry API (v2/REPOSITORY/manifests/TAG), so that clients that can read the bucket by HTTP can
+// pull images from it without a registry.
 //
 // Source: `oc image mirror` of OpenShift Container Platform 3.11, "s3://".
 type bucket struct {
@@ -50,8 +50,8 @@ type buckets struct {
 	buckets  map[string]*bucket
 }
 
-// of returns the bucket of a destination whose repository is REGION/BUCKET/REPOSITORY. The first
-// upload connects to it.
+// of returns the bucket of a destination, whose repository is REGION/BUCKET/REPOSITORY. The bucket
+// connects to S3 at the first upload.
 func (b *buckets) of(to name.Reference) *bucket {
 	region, rest, _ := strings.Cut(to.Context().RepositoryStr(), "/")
 	bucketName, _, _ := strings.Cut(rest, "/")
@@ -67,14 +67,14 @@ func (b *buckets) of(to name.Reference) *bucket {
 	return in
 }
 
-// connect creates the client of an S3 server, with the same credentials as the AWS tools.
+// connect creates a client for an S3 server, with the credentials that the AWS tools use.
 func connect(host, region string, client registryclient.Client) (*minio.Client, error) {
 	existing := credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}})
 	if value, err := existing.GetWithContext(nil); err != nil || value.AccessKeyID == "" {
 		return nil, fmt.Errorf("no credentials for %q: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write them to ~/.aws/credentials", host)
 	}
 	carrier, secure := client.Carrier(), true
-	if client.Insecure { // HTTP if HTTPS fails
+	if client.Insecure { // use HTTP if HTTPS fails
 		answer, err := (&http.Client{Transport: carrier}).Head("https://" + host + "/")
 		if secure = err == nil; secure {
 			answer.Body.Close()
@@ -83,15 +83,15 @@ func connect(host, region string, client registryclient.Client) (*minio.Client, 
 	return minio.New(host, &minio.Options{Creds: existing, Secure: secure, Region: region, Transport: carrier})
 }
 
-// push copies an image or a manifest list with everything that belongs to it. The manifest comes
-// last, so that every manifest in the bucket is complete.
+// push copies an image or a manifest list, and everything that it refers to. It writes each
+// manifest after its parts, so that every manifest in the bucket is complete.
 func (b *bucket) push(ctx context.Context, to name.Reference, artifact remote.Taggable) error {
 	repository := strings.SplitN(to.Context().RepositoryStr(), "/", 3)[2]
 	tag := ""
 	if ref, ok := to.(name.Tag); ok {
 		tag = ref.TagStr()
 	}
-	// Clients recognize a registry by these headers.
+	// Clients recognize a registry by this path.
 	if err := b.putObject(ctx, "v2/", "application/json", nil); err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (b *bucket) pushManifest(ctx context.Context, repository, tag string, artif
 	return nil
 }
 
-// parts copies the blobs of an image, or the manifests of a manifest list.
+// parts returns functions that each copy one blob of an image or one manifest of a manifest list.
 func (b *bucket) parts(ctx context.Context, repository string, artifact remote.Taggable) (parts []func() error, err error) {
 	switch index := artifact.(type) {
 	case v1.ImageIndex:
@@ -160,7 +160,7 @@ func (b *bucket) parts(ctx context.Context, repository string, artifact remote.T
 	return parts, nil
 }
 
-// childOf returns an entry of a manifest list.
+// childOf returns the image or manifest list that an entry of a manifest list refers to.
 func childOf(index v1.ImageIndex, entry v1.Descriptor) (remote.Taggable, error) {
 	switch {
 	case entry.MediaType.IsIndex():
@@ -171,8 +171,8 @@ func childOf(index v1.ImageIndex, entry v1.Descriptor) (remote.Taggable, error) 
 	return nil, fmt.Errorf("the manifest list has %s, a %q: only images and lists can be copied to S3", entry.Digest, entry.MediaType)
 }
 
-// putObject writes a small object. It does not sign the content: without TLS, the signature of an
-// empty body has an unknown length, which few servers accept.
+// putObject writes a small object. It does not sign the content: without TLS, the client would send
+// the signature of an empty body with an unknown length, which few servers accept.
 func (b *bucket) putObject(ctx context.Context, key, mediaType string, content []byte) error {
 	return b.use(func(client *minio.Client) error {
 		options := minio.PutObjectOptions{ContentType: mediaType, DisableContentSha256: true}
@@ -184,7 +184,7 @@ func (b *bucket) putObject(ctx context.Context, key, mediaType string, content [
 	})
 }
 
-// use calls do with the client when a slot is free.
+// use waits for a free slot and calls do with the client.
 func (b *bucket) use(do func(*minio.Client) error) error {
 	client, err := b.client()
 	if err != nil {
@@ -195,7 +195,8 @@ func (b *bucket) use(do func(*minio.Client) error) error {
 	return do(client)
 }
 
-// pushBlob copies a layer or a configuration, unless the bucket has it or S3 can copy it.
+// pushBlob copies a layer or a configuration, unless the bucket has it or S3 can copy it from
+// elsewhere. It omits layers that must not be distributed.
 func (b *bucket) pushBlob(ctx context.Context, repository string, blob v1.Layer) error {
 	mediaType, err := blob.MediaType()
 	if err != nil || !mediaType.IsDistributable() {
@@ -230,7 +231,7 @@ func (b *bucket) has(ctx context.Context, client *minio.Client, key string) bool
 	return err == nil
 }
 
-// take makes S3 copy a blob that is in another repository or in one of the source buckets.
+// take makes S3 copy a blob from another repository or a source bucket, and reports whether it did.
 func (b *bucket) take(ctx context.Context, client *minio.Client, digest v1.Hash, key string) bool {
 	var places []string
 	if entry, ok := b.blobs.Load(digest); ok && !b.alone && !b.force {

@@ -15,10 +15,10 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 )
 
-// s3 is an S3 server with a bucket `images`.
+// s3 is an S3 server with a bucket named images.
 type s3 struct {
 	endpoint string
-	public   string       // the bucket, as readers see it
+	public   string       // address from which clients read the bucket
 	uploads  atomic.Int32 // number of blobs
 	copies   atomic.Int32
 }
@@ -54,8 +54,8 @@ func serveS3(t *testing.T) *s3 {
 	return result
 }
 
-// pull returns the digest of an image or a manifest list, and checks that the bucket contains all
-// of it.
+// pull returns the digest of an image or manifest list. It checks that the bucket contains
+// everything that the manifest refers to.
 func (s *s3) pull(t *testing.T, reference string) string {
 	t.Helper()
 	parsed, err := name.ParseReference(s.public + "/" + reference)
@@ -88,7 +88,7 @@ func TestImagesAreMirroredToS3(t *testing.T) {
 	to := s.endpoint + "/us-east-1/images"
 	name := push(t, host+"/team/app:v1", image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "one"})))
 	amd, arm := image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "amd"})), image(t, "linux/arm64", tarLayer(t, entry{name: "a", content: "arm"}))
-	list := push(t, host+"/team/list:v1", several(t, map[string]v1.Image{"linux/amd64": amd, "linux/arm64": arm}))
+	list := push(t, host+"/team/list:v1", newIndex(t, map[string]v1.Image{"linux/amd64": amd, "linux/arm64": arm}))
 	out, _, err := oc(t, "mirror", "--insecure", host+"/team/app:v1="+to+"/team/app:v1", host+"/team/list:v1="+to+"/list:stable", host+"/team/app:v1="+to+"/team/quiet")
 	if err != nil {
 		t.Fatal(err)

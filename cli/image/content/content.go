@@ -1,7 +1,7 @@
-// Package content contains the commands of `oc image` that use registries directly and need no
-// cluster: info, mirror, append and extract.
+// Package content contains the `oc image` commands info, mirror, append and extract. They connect
+// to registries directly and need no cluster.
 //
-// Source: the client of OpenShift Container Platform 3.11 for flags and output. Layers are streamed
+// Source: OpenShift Container Platform 3.11's client, for flags and output. Layers are streamed
 // from registry to registry, or to files.
 package content
 
@@ -40,7 +40,8 @@ type access struct {
 	credentials string
 	insecure    bool
 	jobs        int
-	// force sends what a registry already has. alone mounts no layers from other repositories.
+	// force uploads content that the registry already has. alone never mounts layers from other
+	// repositories.
 	force, alone bool
 }
 
@@ -52,15 +53,15 @@ func (a *access) addFlags(flags *pflag.FlagSet) {
 
 func (a *access) client() registryclient.Client { return registryclient.Client{Insecure: a.insecure} }
 
-// registries reads and writes images of registries.
+// registries reads images from registries and writes images to them.
 type registries struct {
 	names   []name.Option
 	options []remote.Option
-	// progress reports progress.
+	// progress reports uploads.
 	progress *progress
 }
 
-// open validates the flags and returns a client that reports its progress on out.
+// open validates the flags and returns a client that reports uploads to out.
 func (a *access) open(ctx context.Context, out io.Writer) (*registries, error) {
 	if a.jobs < 1 {
 		return nil, fmt.Errorf("--max-per-registry %d: must be at least 1", a.jobs)
@@ -81,7 +82,7 @@ func (a *access) open(ctx context.Context, out io.Writer) (*registries, error) {
 	}}, nil
 }
 
-// get reads the manifest of a reference.
+// get reads the manifest that a reference names.
 func (r *registries) get(reference string) (*remote.Descriptor, name.Reference, error) {
 	parsed, err := name.ParseReference(reference, r.names...)
 	if err != nil {
@@ -94,7 +95,7 @@ func (r *registries) get(reference string) (*remote.Descriptor, name.Reference, 
 	return desc, parsed, nil
 }
 
-// explain adds a remedy to an error of a registry.
+// explain adds a remedy to an error of a registry, and the failed operation: verb and subject.
 func explain(verb, subject string, err error) error {
 	switch registryclient.Status(err) {
 	case http.StatusUnauthorized, http.StatusForbidden:
@@ -105,14 +106,15 @@ func explain(verb, subject string, err error) error {
 	return fmt.Errorf("%s %q: %w", verb, subject, err)
 }
 
-// forceTransport is a transport for registries. With force, it responds that the registry does not
-// have a blob or manifest. With alone or force, it removes the request to mount a layer.
+// forceTransport is a transport for registries. With force, it responds to every HEAD request that
+// the blob or manifest does not exist. With alone or force, it turns requests to mount a layer into
+// uploads.
 type forceTransport struct {
 	http.RoundTripper
 	force, alone bool
 }
 
-// RoundTrip sends a request, or responds to it.
+// RoundTrip sends the request, or responds to it as described above.
 func (i *forceTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if i.force && request.Method == http.MethodHead {
 		return &http.Response{

@@ -31,7 +31,7 @@ func serve(t *testing.T) string {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// oc runs `oc image` with arguments.
+// oc runs `oc image` with arguments. For mirror, the file stdin is the standard input.
 func oc(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
@@ -53,7 +53,7 @@ func oc(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	return out.String(), errOut.String(), err
 }
 
-// lines writes lines into a file in the working directory, for standard input.
+// lines returns the lines of the file stdin in the working directory.
 func lines(t *testing.T) []string {
 	t.Helper()
 	content, err := os.ReadFile("stdin")
@@ -63,7 +63,8 @@ func lines(t *testing.T) []string {
 	return strings.Split(string(content), "\n")
 }
 
-// entry is an entry of a layer. A name that ends with / is a directory.
+// entry is an entry of a layer. If kind is 0, a name that ends with / is a directory, otherwise a
+// file.
 type entry struct {
 	name, content string
 	kind          byte
@@ -71,7 +72,7 @@ type entry struct {
 	mode          int64
 }
 
-// tarLayer writes entries unchanged, even invalid ones.
+// tarLayer returns a layer with these entries. It does not validate them.
 func tarLayer(t *testing.T, entries ...entry) []byte {
 	t.Helper()
 	var buffer bytes.Buffer
@@ -100,7 +101,7 @@ func tarLayer(t *testing.T, entries ...entry) []byte {
 	return buffer.Bytes()
 }
 
-// image returns an image with layers, for a platform such as linux/amd64.
+// image returns an image with these layers, for a platform such as linux/amd64.
 func image(t *testing.T, platform string, layers ...[]byte) v1.Image {
 	t.Helper()
 	image := empty.Image
@@ -129,8 +130,8 @@ func image(t *testing.T, platform string, layers ...[]byte) v1.Image {
 	return image
 }
 
-// several returns an index of images by platform.
-func several(t *testing.T, images map[string]v1.Image) v1.ImageIndex {
+// newIndex returns an OCI image index with one image for each platform.
+func newIndex(t *testing.T, images map[string]v1.Image) v1.ImageIndex {
 	t.Helper()
 	index := v1.ImageIndex(empty.Index)
 	for platform, image := range images {
@@ -143,7 +144,7 @@ func several(t *testing.T, images map[string]v1.Image) v1.ImageIndex {
 	return index
 }
 
-// push stores an image or an index and returns its digest.
+// push pushes an image or an index and returns its digest.
 func push(t *testing.T, reference string, artifact interface {
 	remote.Taggable
 	Digest() (v1.Hash, error)
@@ -163,7 +164,7 @@ func push(t *testing.T, reference string, artifact interface {
 	return digest.String()
 }
 
-// digestOf returns the digest of a reference in its registry, or "".
+// digestOf returns the digest that a registry has for a reference, or "".
 func digestOf(t *testing.T, reference string) string {
 	t.Helper()
 	parsed, err := name.ParseReference(reference)
@@ -177,7 +178,7 @@ func digestOf(t *testing.T, reference string) string {
 	return desc.Digest.String()
 }
 
-// write writes a file into the directory.
+// write writes a file in directory and returns its path.
 func write(t *testing.T, directory, file string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(directory, file)
@@ -187,7 +188,7 @@ func write(t *testing.T, directory, file string, content []byte) string {
 	return path
 }
 
-// fails checks that a command fails with a text.
+// fails checks that a command fails with an error that contains want.
 func fails(t *testing.T, want string, args ...string) {
 	t.Helper()
 	if out, _, err := oc(t, args...); err == nil || !strings.Contains(err.Error(), want) {
@@ -224,7 +225,7 @@ func TestInfoPrintsImage(t *testing.T) {
 func TestInfoOfManifestListNeedsFilter(t *testing.T) {
 	host := serve(t)
 	arm := image(t, "linux/arm64", tarLayer(t, entry{name: "a", content: "arm"}))
-	push(t, host+"/app:v1", several(t, map[string]v1.Image{
+	push(t, host+"/app:v1", newIndex(t, map[string]v1.Image{
 		"linux/amd64": image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "amd"})), "linux/arm64": arm,
 	}))
 	digest, err := arm.Digest()

@@ -100,19 +100,20 @@ func (e *extract) run(ctx context.Context, arg string) error {
 	return e.unpack(layers, wants)
 }
 
-// want is a path of an image and its destination.
+// want is a path in the image and its destination.
 type want struct {
-	// source is a path in the image without a leading /. It can be a pattern. all selects everything
-	// below it, but not the path itself.
+	// source is a path in the image without a leading /, or a pattern. all selects everything below
+	// source, but not source itself.
 	source string
 	all    bool
-	// directory is the destination. single means that the source must be an existing file.
+	// directory is the destination. single means that source must be an existing file. matched means
+	// that the image contains source.
 	directory string
 	single    bool
 	matched   bool
 }
 
-// wants parses --path and --file, and checks the directories.
+// wants parses --path and --file, and checks the destination directories.
 func (e *extract) wants() (all []*want, err error) {
 	paths := e.paths
 	if len(paths) == 0 && len(e.files) == 0 {
@@ -140,8 +141,8 @@ func (e *extract) wants() (all []*want, err error) {
 	return all, nil
 }
 
-// inside returns a path of an archive or an image without a leading / or .. elements. "." is the
-// top.
+// inside returns the path of an entry without a leading / and without .. elements. It returns "."
+// for the root.
 func inside(name string) string {
 	if name = path.Clean("/" + filepath.ToSlash(name))[1:]; name == "" {
 		return "."
@@ -162,7 +163,8 @@ func (e *extract) usable(directory string) error {
 	return nil
 }
 
-// target returns the destination of an entry of the image, if the entry is wanted.
+// target returns the path of an image's entry within directory, and false if w does not select the
+// entry.
 func (w *want) target(entry string) (string, bool) {
 	source := w.source
 	if source == "." {
@@ -183,8 +185,8 @@ func (w *want) target(entry string) (string, bool) {
 	return rest, rest != "" && (!w.single || len(parts) == below+1)
 }
 
-// layerChoice selects layers by digest or by a half-open range. Negative numbers count from the
-// end.
+// layerChoice selects layers by digest, or by a half-open range of indexes. Negative indexes count
+// from the end.
 type layerChoice struct {
 	digest   string
 	from, to int
@@ -192,7 +194,7 @@ type layerChoice struct {
 	open     bool
 }
 
-// splitLayers splits IMAGE[LAYERS].
+// splitLayers splits IMAGE[LAYERS]. Without brackets, choice selects all layers.
 func splitLayers(arg string) (reference string, choice layerChoice, err error) {
 	reference, rest, ok := strings.Cut(arg, "[")
 	if !ok {

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/archive/archivetest"
 )
 
-// tree returns the content of a directory: the content of files, the targets of links, and "/" for
-// directories.
+// tree returns the content of a directory by relative path: the content of files, the targets of
+// links, and "/" for directories.
 func tree(t *testing.T, directory string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -38,7 +38,7 @@ func tree(t *testing.T, directory string) map[string]string {
 	return files
 }
 
-// has checks the exact content of a directory.
+// has checks that a directory has exactly the content want.
 func has(t *testing.T, directory string, want map[string]string) {
 	t.Helper()
 	got := tree(t, directory)
@@ -132,7 +132,7 @@ func TestExtractWritesNothingOutsideDirectories(t *testing.T) {
 		t.Errorf("a dry run prints %q, %v", out, err)
 	}
 
-	// Targets of links in the directory are not written to either.
+	// Links that already exist in the directory are not followed either.
 	if err := os.Symlink(outside, filepath.Join(dir, "b2")); err != nil {
 		t.Fatal(err)
 	}

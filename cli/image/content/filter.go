@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// filter selects images of an index by their platform, such as linux/arm64/v8.
+// filter selects the images of an index whose platform, such as linux/arm64/v8, matches a pattern.
 type filter struct {
 	text  string
 	match *regexp.Regexp
@@ -32,7 +32,8 @@ func (f *filter) complete() (err error) {
 	return nil
 }
 
-// includes reports whether an entry of an index is selected. Without a filter, every entry is.
+// includes reports whether a filter selects an entry of an index. Without a pattern, it selects
+// all.
 func (f *filter) includes(entry v1.Descriptor) bool {
 	if f.match == nil {
 		return true
@@ -40,7 +41,7 @@ func (f *filter) includes(entry v1.Descriptor) bool {
 	return entry.Platform != nil && f.match.MatchString(platform(entry))
 }
 
-// platform returns the OS/ARCHITECTURE[/VARIANT] of an entry.
+// platform returns the platform of an entry as OS/ARCHITECTURE[/VARIANT].
 func platform(entry v1.Descriptor) string {
 	if entry.Platform == nil {
 		return "unknown"
@@ -49,7 +50,7 @@ func platform(entry v1.Descriptor) string {
 	return text
 }
 
-// among returns the selected entries of an index, and all entries.
+// among returns the index, its selected entries, and all of its entries.
 func (f *filter) among(desc *remote.Descriptor) (index v1.ImageIndex, manifests, all []v1.Descriptor, err error) {
 	if index, err = desc.ImageIndex(); err != nil {
 		return nil, nil, nil, err
@@ -66,13 +67,13 @@ func (f *filter) among(desc *remote.Descriptor) (index v1.ImageIndex, manifests,
 	return index, manifests, manifest.Manifests, nil
 }
 
-// errSeveral reports that a manifest list is not one image.
+// errSeveral means that a manifest list does not resolve to one image.
 type errSeveral struct {
 	reason  string
 	entries []v1.Descriptor
 }
 
-// Error lists the images.
+// Error lists the images with their platforms and digests.
 func (e errSeveral) Error() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "the image is a manifest list and %s - use --filter-by-os to select from:\n\n", e.reason)
@@ -85,9 +86,9 @@ func (e errSeveral) Error() string {
 	return text.String()
 }
 
-// single returns the single image of a manifest or of the selected entries of a manifest list. With
-// own and without a filter, it selects the image for Linux on this machine's architecture. It fails
-// if the manifest is neither an image nor a manifest list.
+// single returns the image of a manifest, or the only selected image of a manifest list. If isOwn
+// is true, it returns the first selected image; without a pattern, it selects those for Linux on
+// this machine's architecture.
 func (f *filter) single(desc *remote.Descriptor, isOwn bool) (v1.Image, error) {
 	if !desc.MediaType.IsIndex() {
 		if !desc.MediaType.IsImage() {

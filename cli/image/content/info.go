@@ -49,7 +49,7 @@ func newInfo(streams genericiooptions.IOStreams) *cobra.Command {
 	return command
 }
 
-// description is the format of --output=json.
+// description is the output of --output=json.
 type description struct {
 	Name       string          `json:"name"`
 	Digest     v1.Hash         `json:"digest"`
@@ -116,7 +116,7 @@ func (i *info) describe(registries *registries, reference string) (*description,
 	return details, nil
 }
 
-// print prints an image as columns of names and values.
+// print prints the description as two columns, names and values.
 func (d *description) print(out io.Writer, now time.Time) error {
 	table := tabwriter.NewWriter(out, 0, 4, 1, ' ', 0)
 	line := func(name string, value any) {
@@ -158,7 +158,7 @@ func (d *description) print(out io.Writer, now time.Time) error {
 	return table.Flush()
 }
 
-// printMany prints values, one on each line. It omits empty ones.
+// printMany prints values, each on its own line, the first one after name.
 func printMany(line func(name string, value any), name string, values []string) {
 	for n, value := range values {
 		switch {

@@ -14,11 +14,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// mapping is an image and its destination. A destination without a tag gets the image only by its
-// digest.
+// mapping is an image and its destination. If the destination has no tag, the image can be pulled
+// from it only by digest.
 type mapping struct{ source, destination string }
 
-// parseMappings parses arguments: SOURCE DESTINATION..., or SOURCE=DESTINATION...
+// parseMappings parses SOURCE DESTINATION... or SOURCE=DESTINATION...
 func parseMappings(args []string) (all []mapping, err error) {
 	if len(args) == 0 {
 		return nil, nil
@@ -47,14 +47,15 @@ func parseMappings(args []string) (all []mapping, err error) {
 	return all, nil
 }
 
-// namesBucket reports whether a destination is HOST/REGION/BUCKET/REPOSITORY. A host contains a dot
-// or a port, as in names of images. Otherwise, it is part of a repository in the default registry.
+// namesBucket reports whether a destination is HOST/REGION/BUCKET/REPOSITORY. As in image names, a
+// host contains a dot or a port. Without one, the first part belongs to a repository of the default
+// registry.
 func namesBucket(destination string) bool {
 	parts := strings.SplitN(destination, "/", 4)
 	return len(parts) == 4 && strings.ContainsAny(parts[0], ".:") && !slices.Contains(parts, "")
 }
 
-// check rejects invalid references.
+// check returns an error for invalid references.
 func (m mapping) check() error {
 	destination, inS3 := strings.CutPrefix(m.destination, s3Scheme)
 	if inS3 && !namesBucket(destination) {
@@ -85,8 +86,8 @@ func hasTag(reference string) bool {
 	return strings.ContainsAny(path.Base(reference), ":@")
 }
 
-// readMappings reads a file with one source and its destinations on each line. "-" is standard
-// input. Lines that start with # are comments.
+// readMappings parses a file with mappings on each line. "-" is standard input. Text after # is a
+// comment.
 func readMappings(file string, in io.Reader) (all []mapping, err error) {
 	if file != "-" {
 		f, err := os.Open(file)
@@ -112,8 +113,8 @@ func readMappings(file string, in io.Reader) (all []mapping, err error) {
 	return all, errors.Join(problems...)
 }
 
-// expand replaces a source whose tag contains * by the matching tags of its repository. Each
-// destination has the same tag.
+// expand replaces each mapping whose source tag contains * with mappings of all matching tags in
+// the repository. Each destination gets the tag of its source.
 func (r *registries) expand(all []mapping) (expanded []mapping, err error) {
 	for _, m := range all {
 		at := strings.LastIndex(m.source, ":")

@@ -118,7 +118,7 @@ func (m *mirror) mappings(args []string) ([]mapping, error) {
 	return all, err
 }
 
-// copy copies everything. If one image fails, it continues with the others.
+// copy executes the plan. If an image fails, it continues with the others, and returns all errors.
 func (m *mirror) copy(ctx context.Context, registries *registries, all plan) error {
 	progress := registries.progress
 	defer progress.end()
@@ -150,7 +150,7 @@ func (c *copyTask) send(ctx context.Context, pusher *remote.Pusher) error {
 	return pusher.Push(ctx, c.to, c.artifact)
 }
 
-// place returns the destination for messages: without the digest if there is a tag.
+// place returns the destination for messages. It omits the digest if that is the whole reference.
 func (c *copyTask) place() string {
 	content := c.to.Name()
 	if c.to.Identifier() == c.digest.String() {

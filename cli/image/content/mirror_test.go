@@ -67,7 +67,7 @@ func TestMappingsAreReadFromFiles(t *testing.T) {
 func TestMirrorFiltersManifestLists(t *testing.T) {
 	host := serve(t)
 	amd, arm := image(t, "linux/amd64", tarLayer(t, entry{name: "a", content: "amd"})), image(t, "linux/arm64", tarLayer(t, entry{name: "a", content: "arm"}))
-	full := push(t, host+"/app:v1", several(t, map[string]v1.Image{"linux/amd64": amd, "linux/arm64": arm, "linux/s390x": image(t, "linux/s390x")}))
+	full := push(t, host+"/app:v1", newIndex(t, map[string]v1.Image{"linux/amd64": amd, "linux/arm64": arm, "linux/s390x": image(t, "linux/s390x")}))
 	if _, _, err := oc(t, "mirror", host+"/app:v1", host+"/whole:v1"); err != nil {
 		t.Fatal(err)
 	}

@@ -16,21 +16,21 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// copyTask is the copy of one manifest, with its blobs, to a repository.
+// copyTask copies one manifest and its blobs to a repository.
 type copyTask struct {
 	from     name.Reference
 	to       name.Reference
 	digest   v1.Hash
 	artifact remote.Taggable
 	blobs    []v1.Descriptor
-	// bucket is set if to is in S3. The repository of to is then REGION/BUCKET/REPOSITORY.
+	// bucket is set if to is in S3. The repository in to is then REGION/BUCKET/REPOSITORY.
 	bucket *bucket
 }
 
-// plan contains the copies, sorted by destination.
+// plan contains the images to copy, sorted by destination.
 type plan []copyTask
 
-// plan reads the manifests of the sources. Its error contains all problems.
+// plan reads the manifests of the sources. Its error contains the errors of all of them.
 func (m *mirror) plan(registries *registries, all []mapping) (copies plan, err error) {
 	var problems []error
 	for _, mapping := range all {
@@ -52,8 +52,8 @@ func (m *mirror) plan(registries *registries, all []mapping) (copies plan, err e
 	return copies, errors.Join(problems...)
 }
 
-// prepare reads one manifest. A manifest list is copied unchanged, unless a filter selects some or
-// one of its images.
+// prepare reads one manifest. It copies a manifest list unchanged, unless a filter selects only
+// some of its images.
 func (m *mirror) prepare(registries *registries, item mapping) (*copyTask, error) {
 	desc, from, err := registries.get(item.source)
 	if err != nil {
@@ -104,7 +104,7 @@ func (m *mirror) choose(desc *remote.Descriptor) (remote.Taggable, error) {
 	}), nil
 }
 
-// blobsOf returns the configuration and the layers of an image, or of all images of an index.
+// blobsOf returns the configuration and layers of an image, or of all images in an index.
 func blobsOf(artifact remote.Taggable) (all []v1.Descriptor, err error) {
 	if index, ok := artifact.(v1.ImageIndex); ok {
 		manifest, err := index.IndexManifest()
@@ -143,7 +143,7 @@ func blobsOf(artifact remote.Taggable) (all []v1.Descriptor, err error) {
 	return append(all, manifest.Config), nil
 }
 
-// print prints the plan: registries, their repositories, and the blobs and manifests for them.
+// print prints the registries, their repositories, and the blobs and manifests to copy.
 func (p plan) print(out io.Writer) {
 	registry, repository := "", ""
 	seen := map[string]bool{}

@@ -13,11 +13,11 @@ import (
 	"golang.org/x/term"
 )
 
-// drawInterval is the time between updates of the line on a terminal.
-const drawEvery = 200 * time.Millisecond
+// drawInterval is the minimum time between updates of the line on a terminal.
+const drawInterval = 200 * time.Millisecond
 
-// progress reports what is sent to registries: on a terminal with one line that changes, elsewhere
-// with a line for each complete layer.
+// progress reports uploads to registries: on a terminal as one line that it updates, elsewhere as
+// one line for each uploaded layer.
 type progress struct {
 	out      io.Writer
 	terminal bool
@@ -32,13 +32,13 @@ func newProgress(out io.Writer) *progress {
 	return &progress{out: out, terminal: ok && term.IsTerminal(int(file.Fd()))}
 }
 
-// progressTransport is a transport that reports layers to progress.
+// progressTransport is a transport that reports uploaded blobs to progress.
 type progressTransport struct {
 	http.RoundTripper
 	progress *progress
 }
 
-// RoundTrip sends a request.
+// RoundTrip sends a request and counts the bytes that it uploads.
 func (w progressTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	repository, _, upload := strings.Cut(strings.TrimPrefix(request.URL.Path, "/v2/"), "/blobs/uploads/")
 	if upload && request.Body != nil && (request.Method == http.MethodPatch || request.Method == http.MethodPut) {
@@ -68,7 +68,7 @@ func (p *progress) add(n int) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	p.size += int64(n)
-	if p.terminal && time.Since(p.lastDraw) > drawEvery {
+	if p.terminal && time.Since(p.lastDraw) > drawInterval {
 		p.lastDraw = time.Now()
 		fmt.Fprintf(p.out, "\r\x1b[Kuploading: %s sent", units.HumanSize(float64(p.size)))
 	}
@@ -80,7 +80,7 @@ func (p *progress) arrived(repository, digest string) {
 	}
 }
 
-// line prints a complete line.
+// line erases the progress line and prints text as a line that stays.
 func (p *progress) line(out io.Writer, text string) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -88,7 +88,7 @@ func (p *progress) line(out io.Writer, text string) {
 	fmt.Fprintln(out, text)
 }
 
-// end removes the line that changes.
+// end erases the progress line.
 func (p *progress) end() {
 	p.lock.Lock()
 	defer p.lock.Unlock()

@@ -17,26 +17,27 @@ import (
 	"github.com/slipway-platform/slipway/internal/archive"
 )
 
-// File names with which a layer removes content of the layers below: a file, or the content of a
-// directory.
+// File names with which a layer removes a file of lower layers (whiteout), or the content of a
+// directory (opaque).
 const (
 	whiteout = ".wh."
 	opaque   = ".wh..wh..opq"
 )
 
-// unpacker unpacks an image, from the last layer to the first. Earlier layers do not touch what a
-// later layer wrote or removed, so that existing files on the disk are never removed.
+// unpacker unpacks the layers of an image from the last to the first. Entries of lower layers do
+// not replace what a later layer wrote or removed. It thus never needs to remove files from the
+// disk.
 type unpacker struct {
 	*extract
 	wants []*want
 	roots map[string]*os.Root
-	// paths contains paths of the image that later layers have decided. hidden contains directories
-	// whose content in earlier layers is removed.
+	// paths contains the paths that later layers have written or removed. hidden contains the
+	// directories whose content in lower layers is removed.
 	paths, hidden map[string]bool
-	// links contains hard links of the current layer, by their targets.
+	// links contains the names of hard links in the current layer, by target.
 	links map[string][]string
 	// modes contains the modes of directories. They are set at the end, because a mode can forbid
-	// writes.
+	// writing.
 	modes []directoryMode
 }
 
@@ -46,7 +47,7 @@ type directoryMode struct {
 	mode fs.FileMode
 }
 
-// unpack writes the wanted entries of layers. Later layers have precedence.
+// unpack writes the entries that wants select. Later layers have precedence.
 func (e *extract) unpack(layers []v1.Layer, wants []*want) (err error) {
 	u := &unpacker{extract: e, wants: wants, roots: map[string]*os.Root{}, paths: map[string]bool{}, hidden: map[string]bool{}}
 	defer func() {
@@ -83,7 +84,7 @@ func (e *extract) unpack(layers []v1.Layer, wants []*want) (err error) {
 	return nil
 }
 
-// complete reports whether only single files are wanted, and all are written.
+// complete reports whether wants contains only single files and all of them are written.
 func (u *unpacker) complete() bool {
 	return !slices.ContainsFunc(u.wants, func(w *want) bool { return !w.single || !w.matched })
 }
@@ -132,7 +133,8 @@ func (u *unpacker) layer(layer v1.Layer) error {
 	return err
 }
 
-// each calls do for the entries of a layer. It reads the layer to its end and verifies its digest.
+// each calls do for each entry of a layer. It reads the layer to its end, which verifies the
+// digest.
 func each(layer v1.Layer, do func(name string, header *tar.Header, content io.Reader) error) error {
 	digest, err := layer.Digest()
 	if err != nil {
@@ -155,7 +157,8 @@ func each(layer v1.Layer, do func(name string, header *tar.Header, content io.Re
 	return nil
 }
 
-// isCovered reports whether a later layer, or an earlier entry of this one, has decided a path.
+// isCovered reports whether a later layer, or an earlier entry of this layer, has written or
+// removed a path.
 func (u *unpacker) isCovered(name string) bool {
 	if u.paths[name] {
 		return true
@@ -168,7 +171,7 @@ func (u *unpacker) isCovered(name string) bool {
 	return false
 }
 
-// entry writes an entry to its destinations.
+// entry writes an entry to its destinations. Hard links are only recorded in links.
 func (u *unpacker) entry(name string, header *tar.Header, content io.Reader) error {
 	places := u.places(name)
 	for _, p := range places {
@@ -190,7 +193,8 @@ func (u *unpacker) entry(name string, header *tar.Header, content io.Reader) err
 	case tar.TypeReg:
 		return u.files([]string{name}, header, content)
 	case tar.TypeLink:
-		// Its content might not be wanted, or be replaced by a later layer, so it is read again.
+		// The target might not be selected, or a later layer might replace it, so its content is read
+		// again.
 		target := inside(header.Linkname)
 		u.links[target] = append(u.links[target], name)
 		return nil

@@ -11,20 +11,20 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 )
 
-// kind is the type in the signed text.
+// kind is the required type of the signed text.
 const kind = "atomic container signature"
 
-// maxClaims is the maximum size of the signed text, in bytes.
+// maxClaims is the maximum size of a signed text in bytes.
 const maxClaims = 1 << 20
 
-// claims is the content of a signature, and its signer.
+// claims is the content of a signature and the key that signed it.
 type claims struct {
 	digest, identity, creator string
 	at                        time.Time
-	signer                    string // ID of the key, 16 hexadecimal digits
+	signer                    string // ID of the signing key, 16 hexadecimal digits
 }
 
-// signedText is the JSON of a signature.
+// signedText is the signed JSON document.
 type signedText struct {
 	Critical struct {
 		Type  string `json:"type"`
@@ -38,8 +38,8 @@ type signedText struct {
 	Optional map[string]any `json:"optional"`
 }
 
-// open verifies that one of the keys made a signature, and parses the signature. It fails if the
-// key or the signature has expired, or if the signature is encrypted.
+// open verifies that one of the keys signed content, and parses it. It fails if the key or the
+// signature has expired, or if the message is encrypted.
 func open(content []byte, keys openpgp.EntityList) (*claims, error) {
 	message, err := openpgp.ReadMessage(bytes.NewReader(content), keys, nil, nil)
 	if err != nil {
@@ -69,8 +69,8 @@ func open(content []byte, keys openpgp.EntityList) (*claims, error) {
 	return read, nil
 }
 
-// parse parses the text of a signature. It rejects unknown fields, because they can change the
-// meaning, except optional ones.
+// parse parses the signed text. It rejects unknown fields outside of optional, because they could
+// change the meaning of the signature.
 func parse(text []byte) (*claims, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
@@ -96,7 +96,7 @@ func parse(text []byte) (*claims, error) {
 	return read, nil
 }
 
-// check compares the claims with the expected image and identity.
+// check returns an error unless the signature is for this image and identity.
 func (c *claims) check(image, identity string) error {
 	if c.digest != image {
 		return fmt.Errorf("the signature is for the image %q", c.digest)

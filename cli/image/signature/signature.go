@@ -1,5 +1,5 @@
-// Package signature contains `oc adm verify-image-signature`. It verifies the signatures of images,
-// which are OpenPGP messages, with public keys, and records the results in the images.
+// Package signature contains `oc adm verify-image-signature`. It verifies image signatures, which
+// are OpenPGP messages, with public keys, and records the results in the Image objects.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 12. The signed text is
 // an "atomic container signature".
@@ -29,7 +29,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// Conditions of signatures: Trusted, and ForImage.
+// Types of conditions of a signature.
 const (
 	trustedCondition  = "Trusted"
 	forImageCondition = "ForImage"
@@ -112,7 +112,7 @@ func (v *verifying) connect(ctx context.Context, factory util.Factory) error {
 	return nil
 }
 
-// keys reads the public keys.
+// keys reads the public keys from --public-key or GnuPG's key ring.
 func (v *verifying) keys() (openpgp.EntityList, error) {
 	file := v.keyFile
 	if file == "" {
@@ -181,7 +181,8 @@ func (v *verifying) run(ctx context.Context, name string, now time.Time) error {
 	return nil
 }
 
-// judge records the result of the verification in a signature.
+// judge records the result of the verification in a signature. problem is nil if the signature is
+// valid.
 func (v *verifying) judge(signature *imagev1.ImageSignature, existing *claims, problem error, now time.Time) {
 	clearResult(signature)
 	condition := imagev1.SignatureCondition{
@@ -205,14 +206,14 @@ func (v *verifying) judge(signature *imagev1.ImageSignature, existing *claims, p
 	}
 }
 
-// clearResult removes the result of the verification from a signature.
+// clearResult removes the result of an earlier verification from a signature.
 func clearResult(signature *imagev1.ImageSignature) {
 	signature.Conditions, signature.SignedClaims, signature.ImageIdentity = nil, nil, ""
 	signature.IssuedBy, signature.IssuedTo, signature.Created = nil, nil, nil
 }
 
-// store writes results into the image, by the names of signatures. It skips a signature whose
-// content has changed.
+// store writes the results, which are keyed by signature name, into the image. It skips a signature
+// whose content has changed in the meantime.
 func (v *verifying) store(ctx context.Context, name string, results map[string]imagev1.ImageSignature) error {
 	return v.change(ctx, name, func(signature *imagev1.ImageSignature) {
 		if result, ok := results[signature.Name]; ok && bytes.Equal(result.Content, signature.Content) {
@@ -229,7 +230,8 @@ func (v *verifying) forget(ctx context.Context, name string) error {
 	return nil
 }
 
-// change changes each signature of an image.
+// change calls a function for each signature of an image and updates the image. It retries after
+// conflicts.
 func (v *verifying) change(ctx context.Context, name string, change func(*imagev1.ImageSignature)) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		image, err := v.images.Get(ctx, name, metav1.GetOptions{})

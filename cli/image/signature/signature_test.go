@@ -21,7 +21,7 @@ const (
 	identity = "registry.example.com/shop/app:v1"
 )
 
-// signer is the owner of a GnuPG key.
+// signer is a GnuPG home directory with a private key.
 type signer struct {
 	t    *testing.T
 	home string
@@ -29,13 +29,13 @@ type signer struct {
 
 func newSigner(t *testing.T) signer {
 	t.Helper()
-	home, err := os.MkdirTemp("", "gpg") // short, since the path of a socket is limited
+	home, err := os.MkdirTemp("", "gpg") // short, because the length of socket paths is limited
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := signer{t, home}
 	t.Cleanup(func() {
-		// The directory is removed either way.
+		// Errors do not matter: the directory is removed anyway.
 		_ = exec.Command("gpgconf", "--homedir", home, "--kill", "all").Run()
 		_ = os.RemoveAll(home)
 	})
@@ -56,7 +56,7 @@ func (s signer) gpg(in string, args ...string) []byte {
 	return out
 }
 
-// key writes the public key to a file.
+// key exports the public key to a file and returns its path.
 func (s signer) key(armor ...string) string {
 	s.t.Helper()
 	file := filepath.Join(s.t.TempDir(), "key")
@@ -71,7 +71,7 @@ func text(digest, identity string) string {
 		"optional": {"creator": "test", "timestamp": 1539129600}}`, digest, identity)
 }
 
-// imageWith are signatures of the image with names a, b and so on.
+// imageWith returns the image with these signatures. Their names end with a, b and so on.
 func imageWith(contents ...[]byte) *imagev1.Image {
 	result := &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: image}}
 	for i, content := range contents {
@@ -81,7 +81,7 @@ func imageWith(contents ...[]byte) *imagev1.Image {
 	return result
 }
 
-// verify runs the command for an image; v contains the flags.
+// verify runs the command for the image. v contains the flags.
 func verify(t *testing.T, v *verifying, client *imagefake.Clientset) (stdout, stderr string, err error) {
 	t.Helper()
 	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
@@ -145,6 +145,23 @@ func TestGnuPGSignaturesAreVerifiedAndSaved(t *testing.T) {
 	}
 	if got := strings.Join(trusted(), " "); got != "Unknown Unknown Unknown" {
 		t.Errorf("after --remove-all: %s", got)
+	}
+}
+
+func TestKeysAreInGnuPGHomeByDefault(t *testing.T) {
+	s := newSigner(t)
+	home := t.TempDir()
+	if err := os.Rename(s.key(), filepath.Join(home, "pubring.gpg")); err != nil {
+		t.Fatal(err)
+	}
+	client := imagefake.NewSimpleClientset(imageWith(s.gpg(text(image, identity), "--sign")))
+	t.Setenv("GNUPGHOME", home)
+	if out, _, err := verify(t, &verifying{identity: identity}, client); err != nil || !strings.Contains(out, "identity is now confirmed") {
+		t.Errorf("with GNUPGHOME: %v, %s", err, out)
+	}
+	t.Setenv("GNUPGHOME", t.TempDir())
+	if _, _, err := verify(t, &verifying{identity: identity}, client); err == nil || !strings.Contains(err.Error(), "pubring.gpg") {
+		t.Errorf("without a key ring: %v", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package objectstest
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -8,11 +9,15 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// fatal is the panic of a command that ends with an error.
+// fatal is the value with which a failing command panics.
 type fatal string
 
-// Execute runs a command with arguments. It returns the standard output and the standard error, and
-// the message with which the command ends if it fails. Tests that call it cannot run in parallel.
+// Fatal makes a command that Execute runs fail with a message. It is a function for
+// util.BehaviorOnFatal.
+func Fatal(message string, _ int) { panic(fatal(message)) }
+
+// Execute runs a command with arguments. It returns the standard output, the standard error output,
+// and the message of a failure. Tests that call it cannot run in parallel.
 func Execute(t testing.TB, create func(genericiooptions.IOStreams) *cobra.Command, args ...string) (out, errOut, failure string) {
 	t.Helper()
 	streams, _, stdout, stderr := genericiooptions.NewTestIOStreams()
@@ -21,15 +26,33 @@ func Execute(t testing.TB, create func(genericiooptions.IOStreams) *cobra.Comman
 	command.SetOut(stdout)
 	command.SetErr(stderr)
 	command.SilenceErrors, command.SilenceUsage = true, true
-	util.BehaviorOnFatal(func(message string, _ int) { panic(fatal(message)) })
+	util.BehaviorOnFatal(Fatal)
 	defer util.DefaultBehaviorOnFatal()
 	defer func() {
-		if message, ok := recover().(fatal); ok {
-			out, errOut, failure = stdout.String(), stderr.String(), string(message)
+		switch value := recover().(type) {
+		case nil:
+		case fatal:
+			out, errOut, failure = stdout.String(), stderr.String(), string(value)
+		default:
+			panic(value)
 		}
 	}()
 	if err := command.ExecuteContext(t.Context()); err != nil {
 		failure = err.Error()
 	}
 	return stdout.String(), stderr.String(), failure
+}
+
+// Check runs a command and compares what it prints with want, or, if failure is not empty, the
+// message with which it ends with that part. It returns the standard error.
+func Check(t testing.TB, create func(genericiooptions.IOStreams) *cobra.Command, want, failure string, args ...string) (errOut string) {
+	t.Helper()
+	out, errOut, message := Execute(t, create, args...)
+	switch {
+	case failure == "" && message != "" || !strings.Contains(message, failure):
+		t.Fatalf("the command failed with %q, want %q", message, failure)
+	case failure == "" && out != want:
+		t.Errorf("got\n%s\nwant\n%s", out, want)
+	}
+	return errOut
 }

@@ -1,4 +1,4 @@
-// Package objectstest provides a fake cluster that contains the objects of a file, and compares
+// Package objectstest provides fake clusters that contain the objects in a file, and compares
 // output with golden files.
 package objectstest
 
@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Load reads the objects of a file of YAML documents, in their order.
+// Load reads the objects in a file of YAML documents, in order.
 func Load(t testing.TB, file string) (all []*unstructured.Unstructured) {
 	t.Helper()
 	content, err := os.ReadFile(file)
@@ -44,8 +44,8 @@ func Load(t testing.TB, file string) (all []*unstructured.Unstructured) {
 	}
 }
 
-// Client serves objects, and empty lists of further kinds, which are given as apiVersion and kind,
-// such as {"v1", "Pod"}.
+// Client returns a fake client for a cluster with these objects. kinds contains the API version and
+// kind of all further kinds that can be listed, such as {"v1", "Pod"}.
 func Client(all []*unstructured.Unstructured, kinds ...[2]string) dynamic.Interface {
 	lists := map[schema.GroupVersionResource]string{}
 	for _, kind := range kinds {
@@ -61,7 +61,8 @@ func Client(all []*unstructured.Unstructured, kinds ...[2]string) dynamic.Interf
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Golden compares a text with a file. With the test flag -update it rewrites the file first.
+// Golden compares got with the content of a file. With the test flag -update, it writes the file
+// first.
 func Golden(t testing.TB, file, got string) {
 	t.Helper()
 	if *update {

@@ -16,9 +16,9 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// Server is an API server with fixed responses.
+// Server is a fake API server with fixed responses.
 type Server struct {
-	// URL is its address, and Kubeconfig a kubeconfig for it whose current project is `shop`.
+	// URL is the server's address. Kubeconfig is a kubeconfig for it, with the current project `shop`.
 	URL, Kubeconfig string
 
 	mu       sync.Mutex
@@ -26,8 +26,8 @@ type Server struct {
 }
 
 // NewServer starts a server. responses contains objects by method and path, such as
-// "GET /api/v1/namespaces/shop". The server responds to a write without a response with the object
-// that it receives, and to every other request with the status 404.
+// "GET /api/v1/namespaces/shop". Without a response, the server returns the object in a POST or PUT
+// request, and status 404 for any other request.
 func NewServer(t testing.TB, responses map[string]any) *Server {
 	t.Helper()
 	s := &Server{}
@@ -63,7 +63,7 @@ func NewServer(t testing.TB, responses map[string]any) *Server {
 	return s
 }
 
-// Factory returns the clients of the server.
+// Factory returns a factory for clients of the server.
 func (s *Server) Factory(t testing.TB) util.Factory {
 	flags := genericclioptions.NewConfigFlags(true)
 	cache := t.TempDir()
@@ -71,7 +71,7 @@ func (s *Server) Factory(t testing.TB) util.Factory {
 	return util.NewFactory(flags)
 }
 
-// Writes returns the requests that change something: method, path and body.
+// Writes returns all requests except GET requests, as method, path and body.
 func (s *Server) Writes() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// certificatesCommand manages the certificates of this host.
+// certificatesCommand returns the command that manages the certificates of this host.
 func certificatesCommand(opts *options) *cobra.Command {
 	rotate := &cobra.Command{
 		Use:   "rotate",
@@ -18,7 +18,7 @@ Authorities, the key that signs tokens of service accounts, and certificates tha
 valid until they expire: they are not revoked.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			h, err := opts.load()
+			h, err := opts.loadMaster()
 			if err != nil {
 				return err
 			}

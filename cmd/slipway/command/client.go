@@ -13,13 +13,13 @@ import (
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
-// errNotRunning reports that no supervisor runs for a data directory.
+// errNotRunning means that no supervisor runs for the data directory.
 var errNotRunning = errors.New("slipway is not running; start it with: slipway up")
 
-// errNotRoot reports that the user has no access to the platform of the host.
+// errNotRoot means that the user may not connect to the supervisor of this host.
 var errNotRoot = errors.New("only root has access to the platform of this host; run the command with sudo")
 
-// supervisorStatus returns the status of the host; errNotRunning if it does not run.
+// supervisorStatus returns the status of the host, or errNotRunning or errNotRoot.
 func supervisorStatus(ctx context.Context, h *platform.Host) (supervisor.Status, error) {
 	status, err := supervisor.NewClient(h.Socket()).Status(ctx)
 	if errors.Is(err, fs.ErrPermission) {
@@ -31,8 +31,8 @@ func supervisorStatus(ctx context.Context, h *platform.Host) (supervisor.Status,
 	return status, err
 }
 
-// clusterConfig returns the connection to a cluster: with a kubeconfig, or with the service account
-// of the pod if file is "".
+// clusterConfig returns the client configuration for a cluster: that in a kubeconfig, or if file is
+// empty, that of the pod's service account.
 func clusterConfig(file string) (*rest.Config, error) {
 	if file == "" {
 		config, err := rest.InClusterConfig()

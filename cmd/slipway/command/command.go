@@ -1,7 +1,8 @@
-// Package command contains the verbs of the slipway command line, one file for each.
+// Package command contains the verbs of the slipway command line, each in a file.
 package command
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,17 +15,26 @@ import (
 	"github.com/slipway-platform/slipway/platform"
 )
 
-// options are the flags of all verbs.
+// options are the flags that all verbs have.
 type options struct {
 	dataDir string
 	file    string
 }
 
-// load reads the configuration of the host.
+// load reads the configuration of this host.
 func (o *options) load() (*platform.Host, error) { return platform.Load(o.dataDir, o.file) }
 
-// loadInvalid is load for verbs that only read: they also work if the configuration became invalid
-// while the host runs. It prints the errors of the configuration to out.
+// loadMaster is load for verbs that need a control plane on this host.
+func (o *options) loadMaster() (*platform.Host, error) {
+	h, err := o.load()
+	if err == nil && h.Joined() {
+		return nil, errors.New("this host is only a node; run the command on a master")
+	}
+	return h, err
+}
+
+// loadInvalid is load for verbs that only read. It accepts a configuration that became invalid
+// while the host runs, and prints the errors in it to out.
 func (o *options) loadInvalid(out io.Writer) (*platform.Host, error) {
 	c, err := config.LoadAnyway(o.dataDir, o.file)
 	if c == nil {
@@ -39,7 +49,7 @@ func (o *options) loadInvalid(out io.Writer) (*platform.Host, error) {
 	return platform.New(c, o.file)
 }
 
-// New returns the command line. It adds clients as verbs: `oc` and `kubectl`.
+// New returns the command line. clients are added as verbs: `oc` and `kubectl`.
 func New(clients ...*cobra.Command) *cobra.Command {
 	dataDir := os.Getenv("SLIPWAY_DATA_DIR")
 	if dataDir == "" {
@@ -53,7 +63,7 @@ func New(clients ...*cobra.Command) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	// Kubernetes registers a global flag of this name. This flag takes precedence.
+	// Kubernetes registers a global flag with this name. This flag has precedence.
 	root.Flags().Bool("version", false, "print the version")
 	root.AddGroup(
 		&cobra.Group{ID: "host", Title: "This host:"},
@@ -81,8 +91,12 @@ func verbs(opts *options) []*cobra.Command {
 		downCommand(opts),
 		installCommand(opts),
 		uninstallCommand(opts),
+		tokenCommand(opts),
+		etcdCommand(opts),
+		leaveCommand(opts),
 		statusCommand(opts),
 		componentsCommand(opts),
+		pathsCommand(opts),
 		logsCommand(opts),
 		versionCommand(),
 		configCommand(opts),
@@ -91,6 +105,7 @@ func verbs(opts *options) []*cobra.Command {
 		csiCommand(opts),
 		routerCommand(),
 		ipfailoverCommand(),
+		NewDescheduler(),
 		registryCommand(),
 		htpasswdCommand(opts),
 		encryptionCommand(opts),

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/slipway-platform/slipway/platform"
 	"github.com/slipway-platform/slipway/supervisor"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
@@ -28,7 +27,7 @@ func componentsCommand(opts *options) *cobra.Command {
 			}
 			status, err := supervisorStatus(cmd.Context(), h)
 			if errors.Is(err, errNotRunning) {
-				status = supervisor.Status{Processes: platform.Processes()}
+				status = supervisor.Status{Processes: h.Processes()}
 			} else if err != nil {
 				return err
 			}
@@ -49,7 +48,7 @@ func printComponents(out io.Writer, processes []supervisor.ProcessStatus) error 
 	return table.Flush()
 }
 
-// startDuration returns the time that a ready component needed to start.
+// startDuration returns how long a component took to become ready, or "" if it is not ready.
 func startDuration(c supervisor.ComponentStatus) string {
 	if c.State != component.Ready {
 		return ""

@@ -33,7 +33,7 @@ func csiCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// csiFlags are the flags of the controller and the node side of a driver.
+// csiFlags are the flags that `slipway csi controller` and `slipway csi node` share.
 type csiFlags struct {
 	addresses  []string
 	timeout    time.Duration
@@ -48,7 +48,8 @@ func (f *csiFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster; the default is the pod's service account")
 }
 
-// httpComponents returns the server of metrics and health, if --http-endpoint is set.
+// httpComponents returns the server for metrics and health if --http-endpoint is set, and a
+// function that closes its connections to the drivers.
 func (f *csiFlags) httpComponents(collector *metrics.Metrics) (components []component.Component, closeAll func(), err error) {
 	if f.httpServer == "" {
 		return nil, func() {}, nil
@@ -82,7 +83,7 @@ func (f *csiFlags) httpComponents(collector *metrics.Metrics) (components []comp
 	return []component.Component{&httpServer{listener, mux}}, closeAll, nil
 }
 
-// httpServer serves metrics and health.
+// httpServer is the component that serves metrics and health.
 type httpServer struct {
 	listener net.Listener
 	handler  http.Handler

@@ -28,7 +28,7 @@ func TestCSIManifestIsPrinted(t *testing.T) {
 		}
 	}
 	if strings.Contains(out, "volumesnapshot") {
-		t.Error("the manifest has rights to snapshots")
+		t.Error("the manifest has permissions for snapshots")
 	}
 }
 

@@ -22,7 +22,7 @@ func csiManifestCommand(opts *options) *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "manifest --driver NAME --image IMAGE",
-		Short: "Print the objects that deploy a driver: controllers with leader election, the driver on each node, rights",
+		Short: "Print the objects that deploy a driver: controllers with leader election, the driver on each node, permissions",
 		Example: "  slipway csi manifest --driver disk.csi.example.org --image example.org/disk:1 | oc apply -f -\n" +
 			"  slipway csi manifest --driver nfs.csi.example.org --image example.org/nfs:1 --without attach,resize,snapshot,secrets",
 		Args: cobra.NoArgs,
@@ -62,7 +62,7 @@ func csiManifestCommand(opts *options) *cobra.Command {
 	set.StringVar(&c.Kubelet, "kubelet-dir", "", "kubelet's directory on the nodes; the default is that of the platform on this host, else "+usualKubeletDir)
 	set.Int32Var(&c.Replicas, "replicas", 2, "number of controllers, of which one is the leader")
 	set.StringToStringVar(&c.NodeSelector, "node-selector", nil, "labels of the nodes for the controllers, such as infrastructure nodes")
-	set.StringSliceVar(&without, "without", nil, "unused features, whose rights are omitted: attach, provision, resize, snapshot, secrets")
+	set.StringSliceVar(&without, "without", nil, "unused features, whose permissions are omitted: attach, provision, resize, snapshot, secrets")
 	set.StringVar(&c.SecretsNamespace, "secrets-namespace", "", "the only namespace whose secrets are read; the default is all")
 	object.addFields(set)
 	return command

@@ -10,14 +10,14 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// deployCommand is for the commands of Custom strategies. Other deployer pods run the program
-// slipway-deployer.
+// deployCommand runs a deployment for the command of a Custom strategy. Other deployer pods run the
+// program slipway-deployer.
 func deployCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "deploy",
 		Short: "Run a deployment of a DeploymentConfig, in its deployer pod",
 		Long: "Run the deployment of the environment variables (" + rollout.NameVariable + ", " + rollout.NamespaceVariable + ") with\n" +
-			"the rights of the pod's service account. The command of a Custom strategy can call it.",
+			"the permissions of the pod's service account. The command of a Custom strategy can call it.",
 		Args:   cobra.NoArgs,
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {

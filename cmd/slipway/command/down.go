@@ -25,10 +25,10 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/logfile"
 )
 
-// podStopTimeout limits the end of a pod.
+// podStopTimeout limits the time in which a pod stops before it is killed.
 const podStopTimeout = 10 * time.Second
 
-// stopTimeout limits the time in which the supervisor stops its processes before `down` kills them.
+// stopTimeout limits the time to wait until the supervisor has stopped its processes.
 const stopTimeout = time.Minute
 
 func downCommand(opts *options) *cobra.Command {
@@ -37,7 +37,7 @@ func downCommand(opts *options) *cobra.Command {
 		Use:   "down",
 		Short: "Stop everything including pods, and remove everything on this host except the data",
 		Long: "Stop the cluster and its pods and remove all its processes, mounts, network devices, firewall tables and\n" +
-			"control groups. Objects and volumes' data stay for the next `slipway up`. With --purge, the command also\n" +
+			"cgroups. Objects and volumes' data stay for the next `slipway up`. With --purge, the command also\n" +
 			"removes the data directory and the files of `slipway up --link` and `slipway install`. You can repeat the command, and use it after a crash.",
 		GroupID: "host",
 		Args:    cobra.NoArgs,
@@ -51,7 +51,8 @@ func downCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// down stops the host. It takes all steps, also after an error, and returns all errors.
+// down stops the host and removes what it leaves. After an error, it continues with the next step.
+// It returns all errors.
 func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 	if _, err := os.Stat(opts.dataDir); errors.Is(err, os.ErrNotExist) {
 		fmt.Fprintf(out, "There is nothing at %s.\n", opts.dataDir)
@@ -61,7 +62,7 @@ func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	h := teardownHost{host}
+	h := teardownHost{host, out}
 	start := time.Now()
 	steps := []struct {
 		result string
@@ -74,11 +75,11 @@ func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 		}},
 		{"network removed", h.removeNetwork},
 		{"mounts removed", func(context.Context) error {
-			return errors.Join(
-				teardown.Mounts(h.Node.VolumeDirectory, h.Node.Slipway.ContainerdDirectory, h.RunDir()),
-				local.Release(h.Node.Slipway.LocalStorage.Directory))
+			detached, err := teardown.Mounts(h.Node.VolumeDirectory, h.Node.Slipway.ContainerdDirectory, h.RunDir())
+			h.warn(detached)
+			return errors.Join(err, local.Release(h.Node.Slipway.LocalStorage.Directory))
 		}},
-		{"control groups removed", func(context.Context) error { return teardown.Cgroups(h.Node.Slipway.CgroupRoot) }},
+		{"cgroups removed", func(context.Context) error { return teardown.Cgroups(h.Node.Slipway.CgroupRoot) }},
 		{"state of this boot removed", h.removeState},
 	}
 	var errs []error
@@ -103,11 +104,14 @@ func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 	return nil
 }
 
-// teardownHost removes what a host leaves on the machine.
-type teardownHost struct{ *platform.Host }
+// teardownHost removes what a host leaves on the machine. It writes warnings to out.
+type teardownHost struct {
+	*platform.Host
+	out io.Writer
+}
 
-// stopSupervisor requests the supervisor to stop and waits until it has released the lock. A
-// service of systemd ends first, so that systemd does not restart it.
+// stopSupervisor requests that the supervisor stops, and waits until it has released its lock. It
+// first stops the systemd service, so that systemd does not restart the supervisor.
 func (h teardownHost) stopSupervisor(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
@@ -138,8 +142,8 @@ func (h teardownHost) stopSupervisor(ctx context.Context) error {
 	}
 }
 
-// releasePods stops the pods, which needs a containerd, and then unmounts and detaches FlexVolumes.
-// A host on which no container was started needs neither.
+// releasePods stops the pods, for which it runs containerd, and then unmounts and detaches
+// FlexVolumes. It does nothing if no container has ever run on this host.
 func (h teardownHost) releasePods(ctx context.Context) error {
 	if _, err := os.Stat(h.ContainerdState()); errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -150,10 +154,18 @@ func (h teardownHost) releasePods(ctx context.Context) error {
 	release := flexvolume.Release{
 		KubeletRoot: h.Node.VolumeDirectory, PluginDir: h.Node.VolumePluginDir(), KeepDir: h.DriverCopies(platform.Node),
 	}
-	return errors.Join(podsErr, release.All(ctx))
+	warnings, err := release.All(ctx)
+	h.warn(warnings)
+	return errors.Join(podsErr, err)
 }
 
-// withContainerd runs a containerd while do runs.
+func (h teardownHost) warn(warnings []string) {
+	for _, warning := range warnings {
+		fmt.Fprintln(h.out, "warning:", warning)
+	}
+}
+
+// withContainerd starts containerd, calls do, and stops containerd.
 func (h teardownHost) withContainerd(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -188,19 +200,19 @@ func (h teardownHost) withContainerd(ctx context.Context, do func(context.Contex
 func (h teardownHost) removeNetwork(ctx context.Context) error {
 	return agent.Cleanup(ctx, agent.CleanupConfig{
 		Bridge:   h.Node.Slipway.Bridge,
-		Devices:  []string{h.Node.Slipway.DNSDevice, platform.OfflineDevice},
+		Devices:  []string{h.Node.Slipway.DNSDevice, h.Node.Slipway.VXLANDevice, platform.OfflineDevice},
 		NFTTable: h.Node.Slipway.NFTTable,
 		Tables:   []string{h.IdleTable(), h.PolicyTable()},
 		NetnsDir: filepath.Join(h.ContainerdState(), "netns"),
 	})
 }
 
-// removeState removes state that is valid for this boot only.
+// removeState removes the state that is valid only until the next reboot.
 func (h teardownHost) removeState(context.Context) error {
 	return errors.Join(os.RemoveAll(containerd.Runtime{State: h.ContainerdState()}.ShimSocketDir()), os.RemoveAll(h.RunDir()))
 }
 
-// purge removes all data of this host, also outside of the data directory.
+// purge removes all data of this host, including data outside the data directory.
 func (h teardownHost) purge() error {
 	var errs []error
 	for _, dir := range []string{

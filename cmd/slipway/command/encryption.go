@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -8,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/pki"
 )
 
-// encryptionCommand manages the keys that encrypt secrets.
+// encryptionCommand returns the command that manages the keys that encrypt secrets.
 func encryptionCommand(opts *options) *cobra.Command {
 	rotate := &cobra.Command{
 		Use:   "rotate",
@@ -25,9 +26,12 @@ With several API servers, copy the file to all of them before the first one read
 then make it the first.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			h, err := opts.load()
+			h, err := opts.loadMaster()
 			if err != nil {
 				return err
+			}
+			if h.SeveralMasters() {
+				return errors.New("the cluster has several masters: the command would change the file of this one only; edit pki/encryption.yaml on all masters instead, as `slipway encryption rotate --help` describes")
 			}
 			if err := pki.RotateEncryption(h.PKIDir()); err != nil {
 				return err

@@ -20,12 +20,12 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// flexvolumeHost runs `slipway flexvolume` for a host without a supervisor.
+// flexvolumeHost runs `slipway flexvolume` for a host without a running supervisor.
 type flexvolumeHost struct{ dir, plugins, kubelet, config string }
 
 func newFlexvolumeHost(t *testing.T) flexvolumeHost {
 	t.Helper()
-	// Not t.TempDir: the path of the host's socket must be short.
+	// Not t.TempDir, because the path of the host's socket must be short.
 	dir, err := os.MkdirTemp("", "flexvolume-")
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func (h flexvolumeHost) run(args ...string) (string, error) {
 	return out.String(), err
 }
 
-// file writes a driver with the same response to all calls.
+// file writes a driver that responds to every call with response, and returns its path.
 func (h flexvolumeHost) file(t *testing.T, response string) string {
 	t.Helper()
 	path := filepath.Join(h.dir, "loop")
@@ -234,7 +234,7 @@ func TestFailedCallReturnsError(t *testing.T) {
 
 func TestCheckFailsFromVerdictOfFlag(t *testing.T) {
 	h := newFlexvolumeHost(t)
-	// The driver does not report that it lacks an operation, which is a risk.
+	// The driver does not report an unsupported operation, which the check rates as a risk.
 	risky := h.file(t, `{"status":"Success","capabilities":{"attach":false}}`)
 	for _, test := range []struct {
 		failOn string

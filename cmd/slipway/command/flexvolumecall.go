@@ -13,11 +13,11 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// errCallFailed makes `slipway flexvolume call` end with 1 after it has printed the result.
+// errCallFailed makes `slipway flexvolume call` exit with 1 after it has printed the result.
 var errCallFailed = errors.New("the call did not succeed")
 
 // jsonArgument returns the index of the JSON object in the arguments of an operation, and the
-// number of arguments.
+// number of arguments. ok is false if the operation has no such argument.
 func jsonArgument(op flexvolume.Operation) (index, count int, ok bool) {
 	switch op {
 	case flexvolume.OpGetVolumeName:
@@ -36,7 +36,7 @@ func jsonArgument(op flexvolume.Operation) (index, count int, ok bool) {
 	return 0, 0, false
 }
 
-// volumeFlags are the flags from which a missing JSON object is created.
+// volumeFlags describe the volume for a JSON object that the user omits.
 type volumeFlags struct {
 	name, fsType string
 	readOnly     bool
@@ -93,7 +93,7 @@ func flexvolumeCallCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// complete adds the JSON object to the arguments if it is missing.
+// complete adds the JSON object to the arguments if only that is missing.
 func (v volumeFlags) complete(op flexvolume.Operation, args []string) ([]string, error) {
 	index, count, ok := jsonArgument(op)
 	if !ok || len(args) != count-1 {
@@ -111,7 +111,7 @@ func (v volumeFlags) complete(op flexvolume.Operation, args []string) ([]string,
 	return slices.Insert(slices.Clone(args), index, input), nil
 }
 
-// printOutcome prints all results of a call.
+// printOutcome prints a call, its output, and how Slipway interprets it.
 func printOutcome(out io.Writer, installed flexvolume.Installation, outcome flexvolume.TrialResult) {
 	fmt.Fprintf(out, "driver    %s, version %.12s\n", installed.Driver, installed.Version)
 	fmt.Fprintf(out, "command   %s", installed.Path)
@@ -125,7 +125,7 @@ func printOutcome(out io.Writer, installed flexvolume.Installation, outcome flex
 	fmt.Fprintf(out, "taken as  %s\n", takenAs(outcome))
 }
 
-// takenAs returns how the engine interprets a call.
+// takenAs returns how Slipway interprets the result of a call.
 func takenAs(outcome flexvolume.TrialResult) string {
 	switch {
 	case errors.Is(outcome.Err, flexvolume.ErrNotSupported):
@@ -149,7 +149,7 @@ func takenAs(outcome flexvolume.TrialResult) string {
 	return text
 }
 
-// shellQuote quotes an argument for a shell.
+// shellQuote quotes an argument for a shell if necessary.
 func shellQuote(arg string) string {
 	if arg != "" && !strings.ContainsFunc(arg, func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./~:=,@%+", r)
@@ -159,7 +159,7 @@ func shellQuote(arg string) string {
 	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }
 
-// indent aligns further lines of a driver's output with the first one.
+// indent aligns the second and later lines of a driver's output with the first.
 func indent(text string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n          ")
 }

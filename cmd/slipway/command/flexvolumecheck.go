@@ -1,8 +1,10 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -18,16 +20,26 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume/conformance"
 )
 
-// errNotConformant makes `slipway flexvolume check` end with 1 after it has printed its report.
+// errNotConformant makes `slipway flexvolume check` exit with 1 after it has printed the report.
 var errNotConformant = errors.New("the driver did not pass the check")
 
+// flexvolumeCheck contains the state of `slipway flexvolume check`.
+type flexvolumeCheck struct {
+	conformance.Config
+	size, junit, failOn string
+	options             []string
+	secrets             map[string]string
+}
+
+// failures returns, for each value of --fail-on, the verdicts that make the exit status 1.
+func failures() map[string][]conformance.Verdict {
+	return map[string][]conformance.Verdict{
+		"wrong": {conformance.Wrong}, "risk": {conformance.Wrong, conformance.Risk}, "never": nil,
+	}
+}
+
 func flexvolumeCheckCommand(opts *options) *cobra.Command {
-	var (
-		check               conformance.Config
-		size, junit, failOn string
-		options             []string
-		secrets             map[string]string
-	)
+	check := &flexvolumeCheck{}
 	command := &cobra.Command{
 		Use:   "check DRIVER|FILE",
 		Short: "Check whether a driver works, and what it risks",
@@ -49,71 +61,84 @@ func flexvolumeCheckCommand(opts *options) *cobra.Command {
 			"  slipway flexvolume check example.com/loop --only sequence,killed --junit report.xml --fail-on risk",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			fails, ok := map[string][]conformance.Verdict{
-				"wrong": {conformance.Wrong}, "risk": {conformance.Wrong, conformance.Risk}, "never": nil,
-			}[failOn]
-			if !ok {
-				return fmt.Errorf("read --fail-on %q: use wrong, risk or never", failOn)
-			}
-			if err := addOptions(&check, options); err != nil {
+			if err := check.complete(opts, args[0]); err != nil {
 				return err
 			}
-			if err := opts.checkTarget(&check, args[0]); err != nil {
-				return err
-			}
-			quantity, err := resource.ParseQuantity(size)
-			if err != nil || quantity.Value() <= 0 {
-				return fmt.Errorf("read size %q: it must be a size such as 100Mi", size)
-			}
-			check.Size, check.Secrets = quantity.Value(), map[string][]byte{}
-			for key, value := range secrets {
-				check.Secrets[key] = []byte(value)
-			}
-			if term.IsTerminal(int(os.Stderr.Fd())) {
-				check.Done = func(result conformance.Result) { fmt.Fprintf(os.Stderr, "\r\x1b[K%s ...", result.Check) }
-				defer fmt.Fprint(os.Stderr, "\r\x1b[K")
-			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
-			defer stop()
-			report, err := conformance.Run(ctx, check)
-			if err != nil {
-				return err
-			}
-			if junit != "" {
-				if err := writeJUnit(report, junit); err != nil {
-					return err
-				}
-			}
-			if check.Done != nil {
-				fmt.Fprint(os.Stderr, "\r\x1b[K")
-			}
-			if err := report.Print(cmd.OutOrStdout()); err != nil {
-				return err
-			}
-			if slices.Contains(fails, report.Verdict()) {
-				return errNotConformant
-			}
-			return nil
+			return check.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
 	flags := command.Flags()
 	flags.StringVar(&check.Driver, "driver", "", "name of a driver that is given as a file: vendor/name (default: check.example.com/<file name>)")
 	flags.StringToStringVar(&check.Options, "options", nil, "options of every volume: key=value,...")
-	flags.StringArrayVar(&options, "option", nil, "one option of every volume: key=value; the value may contain commas; repeatable")
-	flags.StringVar(&failOn, "fail-on", "wrong", "verdict from which the exit status is 1: wrong, risk or never")
-	flags.StringToStringVar(&secrets, "secrets", nil, "keys and values of the volumes' secret: key=value,...")
+	flags.StringArrayVar(&check.options, "option", nil, "one option of every volume: key=value; the value may contain commas; repeatable")
+	flags.StringVar(&check.failOn, "fail-on", "wrong", "verdict from which the exit status is 1: wrong, risk or never")
+	flags.StringToStringVar(&check.secrets, "secrets", nil, "keys and values of the volumes' secret: key=value,...")
 	flags.StringVar(&check.FSType, "fs-type", "", "file system of the volumes")
 	flags.StringVar(&check.Node, "node", "", "name of this machine, as the driver knows it (default: its host name)")
-	flags.StringVar(&size, "size", "100Mi", "size of the volumes; volumes are expanded to twice the size if the driver supports it")
+	flags.StringVar(&check.size, "size", "100Mi", "size of the volumes; volumes are expanded to twice the size if the driver supports it")
 	flags.DurationVar(&check.Timeout, "timeout", 0, "deadline of each call (default 1m)")
 	flags.IntVar(&check.Kills, "kills", 0, "number of times each operation is killed (default 10)")
 	flags.Uint64Var(&check.Seed, "seed", 0, "random seed of the moments at which calls are killed (default: random)")
 	flags.StringSliceVar(&check.Only, "only", nil, "run only these groups of checks")
-	flags.StringVar(&junit, "junit", "", "also write the report to this file, in JUnit's format")
+	flags.StringVar(&check.junit, "junit", "", "also write the report to this file, in JUnit's format")
 	return command
 }
 
-// addOptions adds options of the form key=value.
+// complete validates the flags and sets the driver to check. target is the name of a driver or a
+// file.
+func (c *flexvolumeCheck) complete(opts *options, target string) error {
+	if _, ok := failures()[c.failOn]; !ok {
+		return fmt.Errorf("read --fail-on %q: use wrong, risk or never", c.failOn)
+	}
+	if err := addOptions(&c.Config, c.options); err != nil {
+		return err
+	}
+	if err := opts.checkTarget(&c.Config, target); err != nil {
+		return err
+	}
+	quantity, err := resource.ParseQuantity(c.size)
+	if err != nil || quantity.Value() <= 0 {
+		return fmt.Errorf("read size %q: it must be a size such as 100Mi", c.size)
+	}
+	c.Size, c.Secrets = quantity.Value(), map[string][]byte{}
+	for key, value := range c.secrets {
+		c.Secrets[key] = []byte(value)
+	}
+	return nil
+}
+
+// run checks the driver and prints the report.
+func (c *flexvolumeCheck) run(ctx context.Context, out io.Writer) error {
+	report, err := c.check(ctx)
+	if err != nil {
+		return err
+	}
+	if c.junit != "" {
+		if err := writeJUnit(report, c.junit); err != nil {
+			return err
+		}
+	}
+	if err := report.Print(out); err != nil {
+		return err
+	}
+	if slices.Contains(failures()[c.failOn], report.Verdict()) {
+		return errNotConformant
+	}
+	return nil
+}
+
+// check runs the checks. On a terminal, it shows the most recent one.
+func (c *flexvolumeCheck) check(ctx context.Context) (conformance.Report, error) {
+	if term.IsTerminal(int(os.Stderr.Fd())) {
+		c.Done = func(result conformance.Result) { fmt.Fprintf(os.Stderr, "\r\x1b[K%s ...", result.Check) }
+		defer fmt.Fprint(os.Stderr, "\r\x1b[K")
+	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	return conformance.Run(ctx, c.Config)
+}
+
+// addOptions adds the volume options in --option, which have the form key=value.
 func addOptions(check *conformance.Config, options []string) error {
 	for _, option := range options {
 		key, value, ok := strings.Cut(option, "=")
@@ -128,8 +153,8 @@ func addOptions(check *conformance.Config, options []string) error {
 	return nil
 }
 
-// checkTarget sets the driver to check. A target is a file if it exists or begins with a dot or
-// slash. Otherwise, it is the name of an installed driver.
+// checkTarget sets the driver to check. target is a file if it exists or begins with a dot or a
+// slash, and otherwise the name of an installed driver.
 func (o *options) checkTarget(check *conformance.Config, target string) error {
 	info, err := os.Stat(target)
 	if err == nil && info.Mode().IsRegular() || strings.HasPrefix(target, "/") || strings.HasPrefix(target, ".") {

@@ -52,11 +52,11 @@ func flexvolumeInstallCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// initTimeout limits the initialization of a driver by a running host.
+// initTimeout limits how long awaitDriver waits.
 const initTimeout = 15 * time.Second
 
-// awaitDriver waits until both processes of a running host that call drivers have initialized this
-// version: each then has a last-good copy of it.
+// awaitDriver waits until the control plane and the node of a running host have initialized this
+// version of a driver. Each then has a last-good copy of it.
 func awaitDriver(ctx context.Context, out io.Writer, h *platform.Host, installed flexvolume.Installation) error {
 	status, err := supervisorStatus(ctx, h)
 	if errors.Is(err, errNotRunning) {

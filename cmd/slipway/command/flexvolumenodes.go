@@ -14,13 +14,13 @@ import (
 	"github.com/slipway-platform/slipway/platform"
 )
 
-// nodeDriver is a driver that a node has reported.
+// nodeDriver is a driver and the node that reports it.
 type nodeDriver struct {
 	Node string `json:"node"`
 	volumeplugin.ReportedDriver
 }
 
-// listNodeDrivers returns the drivers that the nodes of the cluster have reported.
+// listNodeDrivers returns the drivers that the cluster's nodes report in their annotations.
 func listNodeDrivers(ctx context.Context, h *platform.Host) ([]nodeDriver, error) {
 	config, err := h.AdminClient()
 	if err != nil {
@@ -40,7 +40,7 @@ func listNodeDrivers(ctx context.Context, h *platform.Host) ([]nodeDriver, error
 	for _, node := range nodes.Items {
 		content := node.Annotations[volumeplugin.DriversAnnotation]
 		if content == "" {
-			continue // the node never had a driver
+			continue // the node has never had a driver
 		}
 		var drivers []volumeplugin.ReportedDriver
 		if err := json.Unmarshal([]byte(content), &drivers); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// runForeground runs components in this process until SIGTERM or SIGINT.
+// runForeground runs components in this process until it receives SIGTERM or SIGINT.
 func runForeground(ctx context.Context, components ...component.Component) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer stop()

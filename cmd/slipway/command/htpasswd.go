@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/htpasswd"
 )
 
-// htpasswdCommand manages the file of an HTPasswd identity provider.
+// htpasswdCommand returns the command that manages the file of an HTPasswd identity provider.
 func htpasswdCommand(opts *options) *cobra.Command {
 	var file string
 	command := &cobra.Command{
@@ -63,12 +63,12 @@ A change applies from the next login on. It ends no session and no token: for th
 	return command
 }
 
-// htpasswdFile returns the file of the flag, or of the only provider.
+// htpasswdFile returns the file in --file, or that of the only HTPasswd provider.
 func htpasswdFile(opts *options, flag string) (string, error) {
 	if flag != "" {
 		return flag, nil
 	}
-	h, err := opts.load()
+	h, err := opts.loadMaster()
 	if err != nil {
 		return "", err
 	}
@@ -82,7 +82,7 @@ func htpasswdFile(opts *options, flag string) (string, error) {
 	}
 }
 
-// readPassword prompts for a password on a terminal, or reads a line.
+// readPassword prompts for a password if in is a terminal. Otherwise, it reads a line.
 func readPassword(in io.Reader, out io.Writer, user string) (string, error) {
 	if file, ok := in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		fmt.Fprintf(out, "New password of %s: ", user)

@@ -50,6 +50,9 @@ func buildCommand(opts *options) *cobra.Command {
 				return err
 			}
 			recipe.Context = args[0]
+			recipe.Waiting = func(name string) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "waiting for image %s, which the node loads after its start\n", name)
+			}
 			if recipe.File == "" {
 				recipe.File = filepath.Join(args[0], "Dockerfile")
 			}
@@ -87,7 +90,8 @@ func loadImages(cmd *cobra.Command, opts *options, files []string) error {
 	return nil
 }
 
-// loadProgress shows the progress of reading an archive on a terminal.
+// loadProgress returns a function that shows how much of an archive is read. It returns nil if
+// standard error is not a terminal.
 func loadProgress(file string, start time.Time) image.Progress {
 	if !term.IsTerminal(int(os.Stderr.Fd())) {
 		return nil

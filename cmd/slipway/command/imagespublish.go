@@ -19,10 +19,10 @@ import (
 	"github.com/slipway-platform/slipway/platform"
 )
 
-// publisher is the service account that pushes into a project, as builds do.
+// publisher is the service account that pushes images into a project. Builds use it, too.
 const publisher = "builder"
 
-// publishTokenSeconds is the lifetime of its token, long enough for a large image.
+// publishTokenSeconds is the lifetime of its token in seconds, enough to push a large image.
 const publishTokenSeconds = 3600
 
 func publishCommand(opts *options) *cobra.Command {
@@ -34,7 +34,7 @@ func publishCommand(opts *options) *cobra.Command {
 		Example: "  slipway images load ruby.tar\n  slipway images publish localhost/ruby:latest openshift/ruby:3.4",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := opts.load()
+			h, err := opts.loadMaster()
 			if err != nil {
 				return err
 			}
@@ -49,8 +49,8 @@ func publishCommand(opts *options) *cobra.Command {
 	}
 }
 
-// publish pushes an image to a tag of a stream, such as shop/base:latest, and returns its reference
-// and digest there.
+// publish pushes an image to an image stream tag, such as shop/base:latest. It returns the image's
+// reference in the registry and its digest.
 func publish(ctx context.Context, h *platform.Host, name, to string) (published, digest string, err error) {
 	project, ref, _ := strings.Cut(to, "/")
 	stream, tag, hasTag := strings.Cut(ref, ":")
@@ -82,7 +82,7 @@ func publish(ctx context.Context, h *platform.Host, name, to string) (published,
 	return to, id.String(), err
 }
 
-// publisherToken returns a token of the service account that can push into a project.
+// publisherToken returns a token of the project's publisher.
 func publisherToken(ctx context.Context, admin *rest.Config, project string) (string, error) {
 	client, err := kubernetes.NewForConfig(admin)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/network/vrrp"
 )
 
-// ipfailoverCommand returns the program of the pods of `oc adm ipfailover`: it executes keepalived.
+// ipfailoverCommand returns the program in the pods of `oc adm ipfailover`. It executes keepalived.
 func ipfailoverCommand() *cobra.Command {
 	var dir string
 	command := &cobra.Command{

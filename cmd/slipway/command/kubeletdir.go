@@ -7,11 +7,11 @@ import (
 	"os"
 )
 
-// usualKubeletDir is kubelet's directory in other distributions.
+// usualKubeletDir is the kubelet's directory in other distributions, and in pods.
 const usualKubeletDir = "/var/lib/kubelet"
 
-// kubeletDir returns the kubelet's directory of the platform on this host, or the usual directory
-// if the host has no such platform, as in a pod.
+// kubeletDir returns the kubelet's directory in the configuration of this host. If it does not
+// exist, as in a pod, kubeletDir returns the usual directory.
 func (o *options) kubeletDir() (string, error) {
 	h, err := o.load()
 	if err != nil {

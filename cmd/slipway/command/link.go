@@ -15,25 +15,25 @@ import (
 )
 
 const (
-	// linkDir is the directory for links to programs: part of every PATH, and for the administrator.
+	// linkDir is the directory for the links. It is in every PATH, and only root can write to it.
 	linkDir = "/usr/local/bin"
-	// linkRecord is the file in the data directory with the links that were created, one on a line.
-	// It exists after the question was answered, so that it is asked once.
+	// linkRecord is a file in the data directory that lists the created links, one on each line. It
+	// exists once the administrator has answered, so that the question is asked only once.
 	linkRecord = "links"
 )
 
-// linker links the programs into a directory of the PATH.
+// linker creates symbolic links to the programs in a directory that is in PATH.
 type linker struct {
-	// dataDir contains the record. dir contains the links.
+	// dataDir contains linkRecord. dir contains the links.
 	dataDir, dir string
-	// programs are the targets of the links by name.
+	// programs contains the targets of the links by name.
 	programs map[string]string
 	in       io.Reader
 	out      io.Writer
 }
 
-// newLinker returns the linker of the running program. The client is in the same directory. Under
-// the client's name, the program itself is a client, too.
+// newLinker returns a linker for the running program and the client oc, which is in the same
+// directory or else the program itself.
 func newLinker(dataDir string, in io.Reader, out io.Writer) (linker, error) {
 	executable, err := os.Executable()
 	if err != nil {
@@ -46,7 +46,7 @@ func newLinker(dataDir string, in io.Reader, out io.Writer) (linker, error) {
 	return linker{dataDir: dataDir, dir: linkDir, programs: map[string]string{"slipway": executable, "oc": client}, in: in, out: out}, nil
 }
 
-// offerLinks offers links to the programs if a person is at the terminal.
+// offerLinks offers to create the links if stdin and out are terminals.
 func offerLinks(dataDir string, out *os.File) error {
 	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(out.Fd())) {
 		return nil
@@ -58,7 +58,7 @@ func offerLinks(dataDir string, out *os.File) error {
 	return l.offer()
 }
 
-// offer asks once, and creates the links if the answer is yes. It never replaces another program.
+// offer asks once whether to create the missing links. It never replaces a file.
 func (l linker) offer() error {
 	record := filepath.Join(l.dataDir, linkRecord)
 	if _, err := os.Stat(record); err == nil {
@@ -76,7 +76,7 @@ func (l linker) offer() error {
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
 		return os.WriteFile(record, nil, 0o600)
 	}
-	// The record precedes the links, so that a killed process leaves no link behind.
+	// Write the record before the links, so that all links are recorded if this process is killed.
 	var links []string
 	for _, name := range missing {
 		links = append(links, filepath.Join(l.dir, name))
@@ -92,7 +92,8 @@ func (l linker) offer() error {
 	return nil
 }
 
-// missing returns the names that are no programs in the PATH yet.
+// missing returns the names of the programs that are neither in PATH nor in the directory for
+// links.
 func (l linker) missing() (names []string) {
 	for _, name := range []string{"slipway", "oc"} {
 		_, err := os.Lstat(filepath.Join(l.dir, name))
@@ -103,7 +104,7 @@ func (l linker) missing() (names []string) {
 	return names
 }
 
-// removeLinks removes the links that a data directory records, unless they were replaced.
+// removeLinks removes the recorded links, except those that were replaced.
 func removeLinks(dataDir string) error {
 	content, err := os.ReadFile(filepath.Join(dataDir, linkRecord))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -116,7 +117,7 @@ func removeLinks(dataDir string) error {
 	for path := range strings.FieldsSeq(string(content)) {
 		target, err := os.Readlink(path)
 		if program := filepath.Base(target); err != nil || program != "slipway" && program != "oc" {
-			continue // it was removed, or is another program
+			continue // the link was removed or replaced
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, fmt.Errorf("remove link: %w", err))

@@ -55,7 +55,7 @@ func TestLinksReplaceNoOtherProgram(t *testing.T) {
 	if err := l.offer(); err != nil || !strings.Contains(out.String(), "Link slipway into") {
 		t.Fatalf("%q, %v", out.String(), err)
 	}
-	// An administrator replaces the link by the program itself.
+	// An administrator replaces the link with the program itself.
 	if err := os.Remove(filepath.Join(dir, "slipway")); err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/redact"
 )
 
-// setLogOutput sets the output of this process's logs, also of those of upstream libraries, which
-// use klog. It redacts every line. The caller must call it before any other goroutine logs.
+// setLogOutput sets the output of this process's logs, including klog, which upstream libraries
+// use. It redacts every line. Call it before any other goroutine logs.
 func setLogOutput(out io.Writer) {
 	out = redact.Writer(out)
 	log.SetOutput(out)

@@ -17,37 +17,45 @@ func logsCommand(opts *options) *cobra.Command {
 		follow bool
 		tail   int
 		since  time.Duration
+
+		pattern, level string
 	)
 	command := &cobra.Command{
 		Use:   "logs [COMPONENT|PROCESS]",
 		Short: "Print the log of a process, or of all processes",
 		Long: "Print the log of a process, or of the process that a component runs in. Components of one process share its log.\n" +
 			"Without an argument, print the logs of all processes in the order of their times, each line with its process.\n\n" +
-			"Prints the last 100 lines of each log. With --since, prints all lines since then. --tail -1 prints the complete log.",
+			"Prints the last 100 lines of each log. With --since, prints all lines since then. --tail -1 prints the complete log.\n" +
+			"--grep and --level select lines, of which --tail counts the last ones.",
 		Example: "  slipway logs kubelet -f\n" +
-			"  slipway logs --since 10m",
+			"  slipway logs --since 10m --level warning\n" +
+			"  slipway logs kubelet --grep 'volume.*web' --tail -1",
 		GroupID: "look",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			filter, err := logfile.NewFilter(pattern, level)
+			if err != nil {
+				return err
+			}
 			h, err := opts.load()
 			if err != nil {
 				return err
 			}
 			paths := map[string]string{platform.Supervisor: h.LogFile(platform.Supervisor)}
-			for _, process := range platform.Processes() {
+			for _, process := range h.Processes() {
 				paths[process.Name] = h.LogFile(process.Name)
 			}
 			if len(args) == 1 {
-				name, err := processOf(args[0])
+				name, err := processOf(h, args[0])
 				if err != nil {
 					return err
 				}
 				paths = map[string]string{name: paths[name]}
 				if name != args[0] {
-					fmt.Fprintf(cmd.ErrOrStderr(), "%s runs in the process %s. This is the log of the whole process, whose lines don't name their component.\n", args[0], name)
+					fmt.Fprintf(cmd.ErrOrStderr(), "%s runs in the process %s. This is the log of the whole process, whose lines don't name their component; --grep and --level select lines.\n", args[0], name)
 				}
 			}
-			selection := logfile.Selection{Tail: tail}
+			selection := logfile.Selection{Tail: tail, Filter: filter}
 			if since != 0 {
 				selection.Since = time.Now().Add(-since)
 				if !cmd.Flags().Changed("tail") {
@@ -61,16 +69,18 @@ func logsCommand(opts *options) *cobra.Command {
 	flags.BoolVarP(&follow, "follow", "f", false, "print new lines as they are written")
 	flags.IntVarP(&tail, "tail", "n", 100, "number of last lines of each log; -1 prints all")
 	flags.DurationVar(&since, "since", 0, "print lines that are not older than this, such as 30s, 10m or 2h")
+	flags.StringVar(&pattern, "grep", "", "print only lines that match this regular expression, in upper or lower case")
+	flags.StringVar(&level, "level", "", "print only lines of this level or a higher one: info, warning or error")
 	return command
 }
 
-// processOf returns the process of a component, or of a process.
-func processOf(name string) (string, error) {
+// processOf returns the process to which the component name belongs. name can also be a process.
+func processOf(h *platform.Host, name string) (string, error) {
 	if name == platform.Supervisor {
 		return name, nil
 	}
 	names := []string{platform.Supervisor}
-	for _, process := range platform.Processes() {
+	for _, process := range h.Processes() {
 		names = append(names, process.Name)
 		if process.Name == name {
 			return name, nil

@@ -10,8 +10,13 @@ import (
 )
 
 // printNextSteps prints examples for a running cluster. It prints the developer's password only to
-// a terminal. Other outputs end up in logs, which more users can read than the password file.
+// a terminal, because logs of the output can be readable for users who cannot read the password
+// file.
 func printNextSteps(out io.Writer, h *platform.Host, terminal bool) {
+	if h.Joined() {
+		fmt.Fprintf(out, "This host is the node %s. On a master, try:\n  slipway oc get nodes\n", h.Node.NodeName)
+		return
+	}
 	fmt.Fprintf(out, `Try:
   %[1]s status
   %[1]s oc get nodes

@@ -8,11 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/slipway-platform/slipway/admission/unenforced"
 	"github.com/slipway-platform/slipway/platform"
 )
 
-// nodeStatus is one node in the API.
+// nodeStatus is the status of a node, as its Node object reports it.
 type nodeStatus struct {
 	Name    string `json:"name"`
 	Ready   bool   `json:"ready"`
@@ -26,30 +25,34 @@ type nodeStatus struct {
 // apiTimeout limits the requests of `slipway status` to the API server.
 const apiTimeout = 3 * time.Second
 
-// clusterStatus returns the nodes and notes for the administrator. It returns nothing if the API
-// server does not respond: the status of the components says why.
-func clusterStatus(ctx context.Context, h *platform.Host) ([]nodeStatus, []string) {
+// clusterStatus returns the status of the nodes. It returns nothing if the API server does not
+// respond, because the status of the components then shows the reason.
+func clusterStatus(ctx context.Context, h *platform.Host) []nodeStatus {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	config, err := h.AdminClient()
+	config, err := h.StatusClient()
 	if err != nil {
-		return nil, nil
+		return nil
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, nil
+		return nil
 	}
-	return nodes(ctx, client), unenforced.Notes(ctx, config)
+	if h.Joined() { // a node's credentials give access only to this node
+		return nodes(ctx, client, "metadata.name="+h.Node.NodeName, "spec.nodeName="+h.Node.NodeName)
+	}
+	return nodes(ctx, client, "", "")
 }
 
-// nodes returns the nodes in the API.
-func nodes(ctx context.Context, client kubernetes.Interface) []nodeStatus {
-	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+// nodes returns the nodes that match selector, and counts the pods that match podSelector. Both are
+// field selectors.
+func nodes(ctx context.Context, client kubernetes.Interface, selector, podSelector string) []nodeStatus {
+	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{FieldSelector: selector})
 	if err != nil {
 		return nil
 	}
 	podCount := map[string]int{}
-	if pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{}); err == nil {
+	if pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: podSelector}); err == nil {
 		for _, pod := range pods.Items {
 			podCount[pod.Spec.NodeName]++
 		}
@@ -72,7 +75,7 @@ func nodes(ctx context.Context, client kubernetes.Interface) []nodeStatus {
 	return nodes
 }
 
-// refusals returns the reasons why the scheduler places no pods on a node.
+// refusals returns the reasons why the scheduler does not place pods on a node.
 func refusals(node corev1.Node) []string {
 	remedies := map[corev1.NodeConditionType]string{
 		corev1.NodeDiskPressure: "its disk is nearly full; free some of it, or lower eviction-hard (imagefs.available, nodefs.available) " +

@@ -13,30 +13,30 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// progress shows the start of the components: on a terminal as a table that is redrawn in place,
-// otherwise as one line for each component that becomes ready or fails.
+// progress shows how the components start: on a terminal as a table that it redraws in place,
+// otherwise as a line for each component that becomes ready or fails.
 type progress struct {
 	out      io.Writer
 	terminal bool
 	start    time.Time
-	lines    int               // of the table on the terminal
-	printed  map[string]string // the last line of each component
+	lines    int               // number of lines of the table on the terminal
+	printed  map[string]string // last line printed, by component
 }
 
 func newProgress(out *os.File, start time.Time) *progress {
 	return &progress{out: out, terminal: term.IsTerminal(int(out.Fd())), start: start, printed: map[string]string{}}
 }
 
-// elapsed is the time since the start, to a tenth of a second.
+// elapsed formats the time since the start in seconds, with one decimal.
 func (p *progress) elapsed() string { return fmt.Sprintf("%5.1fs", time.Since(p.start).Seconds()) }
 
-// printf prints a line above the table.
+// printf prints a line above the table, which the next call of show draws again.
 func (p *progress) printf(format string, values ...any) {
 	p.erase()
 	fmt.Fprintf(p.out, "%s  %s\n", p.elapsed(), fmt.Sprintf(format, values...))
 }
 
-// show displays a status.
+// show prints a status.
 func (p *progress) show(status supervisor.Status) {
 	if p.terminal {
 		p.redraw(status)
@@ -48,6 +48,8 @@ func (p *progress) show(status supervisor.Status) {
 			switch c.State {
 			case component.Ready:
 				line = fmt.Sprintf("%-16s ready after %.1fs", c.Name, c.StartSeconds)
+			case component.Standby:
+				line = fmt.Sprintf("%-16s on standby: another master runs it", c.Name)
 			case component.Failed:
 				line = fmt.Sprintf("%-16s failed: %s", c.Name, c.Error)
 			default:
@@ -79,6 +81,8 @@ func (p *progress) redraw(status supervisor.Status) {
 				mark, detail = "▸", fmt.Sprintf("starts  %5.1fs", time.Since(c.Since).Seconds())
 			case component.Ready:
 				mark, detail = "✓", fmt.Sprintf("ready   %5.1fs", c.StartSeconds)
+			case component.Standby:
+				mark, detail = "✓", "on standby"
 			case component.Failed:
 				mark, detail = "✗", "failed  "+c.Error
 			case component.Stopped:

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// registryCommand serves the registry without a cluster.
+// registryCommand returns the command that serves the registry without a cluster.
 func registryCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "registry CONFIGURATION",
@@ -43,10 +43,10 @@ notifies systemd when it serves.`,
 	}
 }
 
-// notifying notifies systemd when a component is ready.
+// notifying is a component that notifies systemd when it is ready.
 type notifying struct{ component.Component }
 
-// Run notifies systemd when the component is ready.
+// Run runs the component and notifies systemd when it is ready.
 func (n *notifying) Run(ctx context.Context, ready func()) error {
 	return n.Component.Run(ctx, func() {
 		_, _ = daemon.SdNotify(false, daemon.SdNotifyReady)

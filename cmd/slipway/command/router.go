@@ -57,7 +57,7 @@ func routerCommand() *cobra.Command {
 	return command
 }
 
-// environment returns the environment variables by name.
+// environment returns the environment variables of this process.
 func environment() map[string]string {
 	variables := map[string]string{}
 	for _, variable := range os.Environ() {
@@ -67,7 +67,7 @@ func environment() map[string]string {
 	return variables
 }
 
-// routerLogCommand returns the program of the container syslog in a router's pods.
+// routerLogCommand returns the program of the container syslog in the pods of a router.
 func routerLogCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "syslog SOCKET",

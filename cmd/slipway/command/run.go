@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
-// checkedFlag is the flag with which `slipway up` reports that it did the preflight check.
+// checkedFlag is the flag with which `slipway up` skips the preflight check, which it has already
+// done.
 const checkedFlag = "checked"
 
 func runCommand(opts *options) *cobra.Command {
@@ -31,7 +32,7 @@ func runCommand(opts *options) *cobra.Command {
 		},
 	}
 	command.Flags().BoolVar(&checked, checkedFlag, false, "the machine has already been checked")
-	_ = command.Flags().MarkHidden(checkedFlag) // the flag exists
+	_ = command.Flags().MarkHidden(checkedFlag) // cannot fail: the flag exists
 	return command
 }
 

@@ -13,19 +13,18 @@ import (
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
-// errNotReady makes `slipway status` end with 1 after it has printed the status.
+// errNotReady makes `slipway status` exit with 1 after it has printed the status.
 var errNotReady = errors.New("not everything is ready")
 
-// hostStatus is what `slipway status -o json` prints.
+// hostStatus is the output of `slipway status -o json`.
 type hostStatus struct {
 	supervisor.Status
 	Nodes []nodeStatus `json:"nodes,omitempty"`
-	// Notes are messages about objects of the cluster.
-	Notes []string `json:"notes,omitempty"`
 }
 
 func statusCommand(opts *options) *cobra.Command {
 	var output string
+	var cluster bool
 	command := &cobra.Command{
 		Use:     "status",
 		Short:   "Print the health of each component and node",
@@ -37,11 +36,14 @@ func statusCommand(opts *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if cluster {
+				return printCluster(cmd, h, output)
+			}
 			var status hostStatus
 			if status.Status, err = supervisorStatus(cmd.Context(), h); err != nil {
 				return err
 			}
-			status.Nodes, status.Notes = clusterStatus(cmd.Context(), h)
+			status.Nodes = clusterStatus(cmd.Context(), h)
 			switch output {
 			case "json":
 				encoder := json.NewEncoder(cmd.OutOrStdout())
@@ -58,6 +60,7 @@ func statusCommand(opts *options) *cobra.Command {
 			return err
 		},
 	}
+	command.Flags().BoolVar(&cluster, "cluster", false, "on a master: print all hosts of the cluster, the members of etcd and the leaders")
 	command.Flags().StringVarP(&output, "output", "o", "", "output format: json")
 	return command
 }
@@ -84,7 +87,7 @@ func printStatus(out io.Writer, status hostStatus) error {
 	return nil
 }
 
-// printRemarks prints what an administrator might have to act on.
+// printRemarks prints problems on which an administrator might have to act.
 func printRemarks(out io.Writer, status hostStatus) {
 	for _, process := range status.Processes {
 		if process.LastError != "" {
@@ -106,12 +109,9 @@ func printRemarks(out io.Writer, status hostStatus) {
 			fmt.Fprintf(out, "\nnode %s accepts no more pods: %s\n", node.Name, reason)
 		}
 	}
-	for _, note := range status.Notes {
-		fmt.Fprintf(out, "\n%s\n", note)
-	}
 }
 
-// age returns the time since t, in seconds.
+// age returns the time since t, rounded to seconds, or "" if t is zero.
 func age(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -20,26 +20,35 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/logfile"
 )
 
-// startTimeout limits a start. The first start on a slow disk takes half a minute.
+// startTimeout limits a start. On a slow disk, the first start takes half a minute.
 const startTimeout = 5 * time.Minute
 
-// maxRestarts is the number of restarts of a process after which a start has failed.
+// maxRestarts is the number of restarts of a process at which the start counts as failed.
 const maxRestarts = 3
 
 func upCommand(opts *options) *cobra.Command {
 	link := false
+	join := joinFlags{}
 	command := &cobra.Command{
-		Use:     "up",
-		Short:   "Start the cluster on this host, in the background, and wait until it is ready",
+		Use:   "up",
+		Short: "Start the cluster on this host, in the background, and wait until it is ready",
+		Long: "Start the cluster on this host, in the background, and wait until it is ready. With --join, the host first joins the cluster of\n" +
+			"a master as a node; later starts need no flag.",
+		Example: "  slipway up\n" +
+			"  slipway up --join https://master.example.com:8443 --token sw1...",
 		GroupID: "host",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := join.run(cmd.Context(), opts, os.Stderr); err != nil {
+				return err
+			}
 			if err := up(cmd.Context(), opts, os.Stderr); err != nil || !link {
 				return err
 			}
 			return offerLinks(opts.dataDir, os.Stderr)
 		},
 	}
+	join.add(command.Flags())
 	command.Flags().BoolVar(&link, "link", false, "on a terminal, offer once to link slipway and oc into "+linkDir)
 	return command
 }
@@ -73,8 +82,8 @@ func up(ctx context.Context, opts *options, out *os.File) error {
 	return watch(ctx, h, progress, done)
 }
 
-// startSupervisor starts the service of this data directory if systemd has one, and otherwise a
-// process. The channel is closed when it ends.
+// startSupervisor starts the systemd service of this data directory, or a process if there is no
+// service. The channel is closed when the process ends; it is nil for the service.
 func startSupervisor(ctx context.Context, h *platform.Host, opts *options) (<-chan struct{}, error) {
 	machine := installation.Host()
 	if installed, err := machine.Installed(h.DataDir); err != nil || !installed {
@@ -87,7 +96,7 @@ func startSupervisor(ctx context.Context, h *platform.Host, opts *options) (<-ch
 }
 
 // spawn starts `slipway run` in a new session, so that it outlives this terminal. The channel is
-// closed when it ends.
+// closed when the process ends.
 func spawn(h *platform.Host, opts *options) (<-chan struct{}, error) {
 	executable, err := os.Executable()
 	if err != nil {
@@ -119,7 +128,7 @@ func spawn(h *platform.Host, opts *options) (<-chan struct{}, error) {
 }
 
 // watch shows the progress until everything is ready or the start has failed. After a failure, it
-// stops the supervisor and prints the last lines of the log.
+// prints the last lines of the log. It stops the supervisor unless that has exited.
 func watch(ctx context.Context, h *platform.Host, progress *progress, done <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -139,7 +148,7 @@ func watch(ctx context.Context, h *platform.Host, progress *progress, done <-cha
 		}
 		current, err := client.Status(ctx)
 		if err != nil {
-			continue // it does not listen yet, or has exited, which closes done
+			continue // the supervisor does not listen yet, or has exited, which closes done
 		}
 		status = current
 		progress.show(status)
@@ -160,7 +169,7 @@ func watch(ctx context.Context, h *platform.Host, progress *progress, done <-cha
 	}
 }
 
-// slowest returns a component that is not ready, and its process.
+// slowest returns a component that is starting or has failed, and its process.
 func slowest(status supervisor.Status) (name, process string) {
 	for _, p := range status.Processes {
 		for _, c := range p.Components {
@@ -172,7 +181,7 @@ func slowest(status supervisor.Status) (name, process string) {
 	return "the supervisor", platform.Supervisor
 }
 
-// startFailure prints the end of a log and returns the error of the start.
+// startFailure prints the last lines of a log and returns the error of the start.
 func startFailure(out io.Writer, reason, log string) error {
 	fmt.Fprintf(out, "\nlast lines of %s:\n", log)
 	for _, line := range logfile.LastLines(log, 12) {

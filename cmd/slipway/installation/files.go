@@ -15,26 +15,26 @@ import (
 	"github.com/slipway-platform/slipway/internal/version"
 )
 
-// unit is the service of systemd. COMMAND stands for its command line.
+// unit is the systemd unit of the service. COMMAND is a placeholder for its command line.
 //
 //go:embed slipway.service
 var unit string
 
-// Directories of manual pages and completions, below the root of the file system.
+// Directories for manual pages and completions, relative to Machine.Root.
 const (
 	manDir  = "usr/local/share/man/man1"
 	bashDir = "etc/bash_completion.d"
 	zshDir  = "usr/local/share/zsh/site-functions"
 )
 
-// files returns the files of a request.
+// files returns the files that a request installs.
 func (m Machine) files(request Request) (files []file, err error) {
 	command, err := request.commandLine()
 	if err != nil {
 		return nil, err
 	}
 	files = append(files, file{path: unitPath, content: []byte(strings.Replace(unit, "COMMAND", command, 1)), mode: 0o644})
-	if request.Program != m.path(programPath) { // otherwise an administrator put it there
+	if request.Program != m.path(programPath) { // otherwise an administrator has installed it there
 		content, err := os.ReadFile(request.Program)
 		if err != nil {
 			return nil, fmt.Errorf("read own program: %w", err)
@@ -52,7 +52,7 @@ func (m Machine) files(request Request) (files []file, err error) {
 	return files, nil
 }
 
-// commandLine returns the command of the service, quoted for systemd.
+// commandLine returns the command line of the service, quoted for systemd.
 func (r Request) commandLine() (string, error) {
 	words := []string{"/" + programPath, "run", "--data-dir", r.DataDir}
 	if r.Config != "" {
@@ -70,7 +70,7 @@ func (r Request) commandLine() (string, error) {
 }
 
 // texts returns the manual pages of a program, one for each command, and its completions for the
-// shells that have a directory for them.
+// shells that are installed.
 func (m Machine) texts(name string, tree *cobra.Command) (files []file, err error) {
 	files, err = pages(tree)
 	if err != nil {
@@ -95,8 +95,8 @@ func (m Machine) texts(name string, tree *cobra.Command) (files []file, err erro
 	return files, nil
 }
 
-// pages returns the manual pages of a command and of the commands below it. The page of `oc create
-// route` is oc-create-route.
+// pages returns the manual pages of a command and its subcommands. The page of `oc create route` is
+// oc-create-route.
 func pages(command *cobra.Command) (files []file, err error) {
 	command.DisableAutoGenTag = true // it contains the date
 	name := strings.ReplaceAll(command.CommandPath(), " ", "-")

@@ -1,5 +1,5 @@
-// Package installation installs Slipway on a machine as a service of systemd, with its manual pages
-// and shell completions, and removes them.
+// Package installation installs Slipway as a systemd service, with its manual pages and shell
+// completions, and removes them.
 package installation
 
 import (
@@ -19,11 +19,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// Service is the name of the service.
+// Service is the name of the systemd service.
 const Service = "slipway"
 
-// Paths below the root of the file system. recordPath is outside of the data directory, which an
-// administrator can remove first.
+// Paths relative to Machine.Root. recordPath is outside the data directory, because an
+// administrator can remove that directory first.
 const (
 	recordPath  = "usr/local/share/slipway/installation.json"
 	programPath = "usr/local/bin/slipway"
@@ -32,15 +32,15 @@ const (
 	systemdPath = "run/systemd/system"
 )
 
-// Machine is the machine on which Slipway is installed.
+// Machine is a machine on which Slipway is installed.
 type Machine struct {
-	// Root is the root of the file system.
+	// Root is the root directory of the machine's file system.
 	Root string
-	// Systemctl runs systemctl with arguments.
+	// Systemctl runs systemctl.
 	Systemctl func(ctx context.Context, args ...string) error
 }
 
-// Host returns the machine of this process.
+// Host returns the machine on which this process runs.
 func Host() Machine {
 	return Machine{Root: "/", Systemctl: func(ctx context.Context, args ...string) error {
 		output, err := exec.CommandContext(ctx, "systemctl", args...).CombinedOutput()
@@ -51,24 +51,24 @@ func Host() Machine {
 	}}
 }
 
-// Request is what to install.
+// Request describes what to install.
 type Request struct {
-	// Program is the path of the program, which is copied.
+	// Program is the path of the program to copy.
 	Program string
-	// DataDir is the data directory, and Config the configuration file or empty. Both are absolute.
+	// DataDir is the data directory. Config is the configuration file, or "". Both paths are absolute.
 	DataDir, Config string
-	// Commands are the trees of commands for manual pages and completions, by program.
+	// Commands contains the commands that get manual pages and completions, by program.
 	Commands map[string]*cobra.Command
 }
 
-// record contains what was installed. It precedes the files, so that a killed process leaves
-// nothing that Remove does not find.
+// record lists what was installed. It is written before the files, so that Remove also finds the
+// files of an installation that was killed.
 type record struct {
 	DataDir string   `json:"dataDir"`
 	Files   []string `json:"files"`
 }
 
-// file is a file to install. Without content, it is a link to target.
+// file is a file to install. If target is set, it is a symbolic link to target.
 type file struct {
 	path    string
 	content []byte
@@ -76,7 +76,7 @@ type file struct {
 	target  string
 }
 
-// Installed reports whether the service of a data directory is installed.
+// Installed reports whether the service is installed for a data directory.
 func (m Machine) Installed(dataDir string) (bool, error) {
 	path, err := filepath.Abs(dataDir)
 	if err != nil {
@@ -86,8 +86,8 @@ func (m Machine) Installed(dataDir string) (bool, error) {
 	return r != nil && filepath.Clean(r.DataDir) == path, err
 }
 
-// Install installs the request, starts the service with the machine from now on, and returns the
-// files. It does not start the service now. It replaces only files that it installed before.
+// Install installs the files, and enables the service without starting it. It returns the paths of
+// the files. It replaces only files that an earlier installation created.
 func (m Machine) Install(ctx context.Context, request Request) ([]string, error) {
 	if _, err := os.Stat(m.path(systemdPath)); err != nil {
 		return nil, errors.New("systemd does not run on this machine: start Slipway with slipway up, or run `slipway run` as a service of your own")
@@ -128,8 +128,8 @@ func (m Machine) Install(ctx context.Context, request Request) ([]string, error)
 	return next.Files, errors.Join(m.Systemctl(ctx, "daemon-reload"), m.Systemctl(ctx, "enable", Service))
 }
 
-// checkFree rejects a path with a file of somebody else. A link to the program itself is one that
-// `slipway up --link` created.
+// checkFree returns an error if path exists. A link to the program or oc is replaced, because
+// `slipway up --link` creates such links.
 func (m Machine) checkFree(path, program string) error {
 	if _, err := os.Lstat(m.path(path)); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -140,8 +140,8 @@ func (m Machine) checkFree(path, program string) error {
 	return fmt.Errorf("/%s exists, and slipway install did not create it: remove it first", path)
 }
 
-// Remove stops and removes the service of a data directory and all installed files. It reports
-// whether there was one.
+// Remove stops and removes the service of a data directory, and removes all installed files. It
+// reports whether the service was installed.
 func (m Machine) Remove(ctx context.Context, dataDir string) (bool, error) {
 	if installed, err := m.Installed(dataDir); err != nil || !installed {
 		return false, err
@@ -168,7 +168,7 @@ func (m Machine) Remove(ctx context.Context, dataDir string) (bool, error) {
 
 func (m Machine) path(path string) string { return filepath.Join(m.Root, path) }
 
-// read returns the record, or nil if nothing is installed.
+// read returns the record, or nil and no error if nothing is installed.
 func (m Machine) read() (*record, error) {
 	content, err := os.ReadFile(m.path(recordPath))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -195,7 +195,7 @@ func (m Machine) write(r record) error {
 	return atomicfile.Write(m.path(recordPath), append(content, '\n'), 0o644)
 }
 
-// put writes a file, or creates a link. It replaces a previous one.
+// put writes a file or creates a link. It replaces an existing one.
 func (m Machine) put(f file) error {
 	path := m.path(f.path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// machine is a machine with a file system of its own. It records the calls of systemctl.
+// machine is a Machine with a temporary root directory. It records the calls of systemctl.
 type machine struct {
 	Machine
 	calls []string
@@ -36,7 +36,7 @@ func newMachine(t *testing.T) *machine {
 	return m
 }
 
-// all returns the paths of all files of the machine.
+// all returns the paths of all files on the machine.
 func (m *machine) all(t *testing.T) (paths []string) {
 	t.Helper()
 	err := filepath.WalkDir(m.Root, func(path string, entry fs.DirEntry, err error) error {
@@ -65,7 +65,7 @@ func newRequest(t *testing.T, dataDir string) Request {
 func TestInstallationIsRemovedCompletely(t *testing.T) {
 	m := newMachine(t)
 	request := newRequest(t, "/var/lib/slip way")
-	// A previous `slipway up --link` linked the program.
+	// An earlier `slipway up --link` linked the program.
 	if err := os.Symlink(request.Program, m.path(programPath)); err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestFailureOfSystemctlKeepsRecord(t *testing.T) {
 	}
 }
 
-// TestUnitIsValid has systemd verify the unit if it is installed.
+// TestUnitIsValid checks the unit with systemd-analyze, if that is installed.
 func TestUnitIsValid(t *testing.T) {
 	program, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -176,7 +176,7 @@ func TestUnitIsValid(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// Problems of other units of the machine are in the output, too.
+	// The output also contains problems of other units on this machine.
 	if out, err := exec.Command(program, "verify", "--man=no", path).CombinedOutput(); err != nil || strings.Contains(string(out), Service+".service") {
 		t.Errorf("systemd-analyze verify: %v: %s", err, out)
 	}

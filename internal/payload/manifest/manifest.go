@@ -1,7 +1,8 @@
 // Package manifest describes the native programs that are embedded in the slipway binary.
 // hack/payload writes the manifest next to the compressed programs, and internal/payload reads it.
 //
-// The manifest makes a start cheap: it contains the versions, sizes and checksums of the programs.
+// The manifest contains the version, size and checksum of each program, so that a start can check
+// unpacked programs by size, mode and modification time, without reading or decompressing them.
 package manifest
 
 import (
@@ -26,15 +27,17 @@ const (
 	Pause      = "pause"
 	Deployer   = "slipway-deployer"
 	Builder    = "slipway-builder"
+
+	EgressRouter = "slipway-egress-router"
 )
 
 // Names returns the programs of a complete payload in the order of unpacking.
 func Names() []string {
-	return []string{Containerd, Shim, Runc, CNI, Pause, Deployer, Builder}
+	return []string{Containerd, Shim, Runc, CNI, Pause, Deployer, Builder, EgressRouter}
 }
 
 // inImages reports whether a program is only part of an image. Hosts do not start it.
-func inImages(name string) bool { return name == Deployer || name == Builder }
+func inImages(name string) bool { return name == Deployer || name == Builder || name == EgressRouter }
 
 // Started returns the manifest of the programs that a host starts.
 func (m Manifest) Started() Manifest {

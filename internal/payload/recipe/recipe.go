@@ -14,8 +14,8 @@ type Recipe struct {
 	Package string
 	// Tags are the build tags.
 	Tags []string
-	// CGO means that the program has C code. It is linked statically with the host's C compiler and
-	// libraries.
+	// CGO means that the program uses cgo. It is built with the build machine's C compiler and linked
+	// statically against that machine's C libraries.
 	CGO bool
 }
 
@@ -40,5 +40,6 @@ func All() []Recipe {
 		{Name: manifest.Pause, Package: "./cmd/pause"},
 		{Name: manifest.Deployer, Package: "./cmd/slipway-deployer"},
 		{Name: manifest.Builder, Package: "./cmd/slipway-builder"},
+		{Name: manifest.EgressRouter, Package: "./cmd/slipway-egress-router"},
 	}
 }

@@ -34,7 +34,7 @@ func New(t testing.TB) (containerd.Runtime, payload.Programs) {
 		}
 	})
 	programs, err := payload.Unpack(filepath.Join(dir, "bin"))
-	if errors.Is(err, payload.ErrNone) {
+	if errors.Is(err, payload.ErrNotEmbedded) {
 		t.Fatalf("%v: run make build first", err)
 	}
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package basicauth implements BasicAuthPasswordIdentityProvider: a remote server checks user name
-// and password with HTTP basic authentication.
+// Package basicauth implements BasicAuthPasswordIdentityProvider: a remote server checks the user
+// name and password with HTTP basic authentication.
 //
-// The server responds with 401 to wrong credentials, and otherwise with 200 and a JSON object:
+// The server responds to wrong credentials with 401, and otherwise with 200 and a JSON object:
 // `sub` is the user's unique name; `name`, `email` and `preferred_username` are optional. Source:
 // OpenShift 3.11, Configuring Authentication, "Basic Authentication (Remote)".
 package basicauth
@@ -39,7 +39,7 @@ type answer struct {
 // AuthenticatePassword checks the password with the server.
 func (p *Provider) AuthenticatePassword(ctx context.Context,
 	user, password string) (*idp.Identity, error) {
-	// A colon in the name would shift the boundary to the password.
+	// The server would read a colon in the name as the start of the password.
 	if user == "" || password == "" || strings.ContainsAny(user, ":\x00\r\n") {
 		return nil, idp.ErrRefused
 	}

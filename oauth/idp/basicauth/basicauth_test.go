@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/conformance"
 )
 
-// server responds as OpenShift 3's document defines it.
+// server responds as OpenShift 3's documentation specifies. answer responds to valid credentials.
 func server(t *testing.T, answer func(w http.ResponseWriter)) *Provider {
 	t.Helper()
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

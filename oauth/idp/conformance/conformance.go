@@ -17,7 +17,7 @@ import (
 type Password struct {
 	// Provider is the provider under test.
 	Provider idp.Password
-	// User and Secret are valid credentials. Want is their identity.
+	// User and Secret are valid credentials of the identity Want.
 	User, Secret string
 	Want         idp.Identity
 	// AcceptsAnyone means that the provider accepts every name with every password.
@@ -31,7 +31,7 @@ func (c Password) Test(t *testing.T) {
 	t.Run("the right password names the identity", func(t *testing.T) {
 		c.accepted(t, c.User, c.Secret)
 	})
-	t.Run("logins beside each other do not mix", c.concurrent)
+	t.Run("concurrent logins return their own identities", c.concurrent)
 	t.Run("an empty password is refused", func(t *testing.T) { c.expectRejected(t, c.User, "") })
 	t.Run("an empty name is refused", func(t *testing.T) { c.expectRejected(t, "", c.Secret) })
 	if !c.AcceptsAnyone {
@@ -40,7 +40,7 @@ func (c Password) Test(t *testing.T) {
 		t.Run("a name that means something elsewhere is refused", c.hostile)
 	}
 	if c.Unreachable != nil {
-		t.Run("a provider that cannot tell does not say no, nor the password", c.unreachable)
+		t.Run("an unreachable provider returns an error without the password", c.unreachable)
 	}
 }
 
@@ -77,7 +77,7 @@ func (c Password) concurrent(t *testing.T) {
 	group.Wait()
 }
 
-// hostile tries names that are wildcards, operators or paths in a language of some provider.
+// hostile tries names that contain wildcards, operators or paths in the language of some provider.
 func (c Password) hostile(t *testing.T) {
 	for _, name := range []string{
 		"*", c.User + "*", c.User + ")(uid=*", "*)(|(uid=*", c.User + "\x00", "\x00", "\\2a", "(&)", "cn=admin,dc=example,dc=org",
@@ -95,10 +95,10 @@ func (c Password) unreachable(t *testing.T) {
 	const password = "a-password-that-no-error-may-hold"
 	got, err := c.Unreachable.AuthenticatePassword(t.Context(), c.User, password)
 	if got != nil || err == nil || errors.Is(err, idp.ErrRefused) {
-		t.Fatalf("identity %v, error %v, want an error that is no refusal", got, err)
+		t.Fatalf("identity %v, error %v, want an error other than a refusal", got, err)
 	}
 	if strings.Contains(err.Error(), password) {
-		t.Error("the error holds the password")
+		t.Error("the error contains the password")
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -30,8 +30,8 @@ const callback = "https://master.example.com:8443/oauth2callback/test"
 // Test runs the tests.
 func (c Redirect) Test(t *testing.T) {
 	t.Run("a login names the identity", c.login)
-	t.Run("a code counts once", c.runOnce)
-	t.Run("who says no is refused", func(t *testing.T) {
+	t.Run("a code is valid only once", c.runOnce)
+	t.Run("a denied login is refused", func(t *testing.T) {
 		got, err := c.Provider.AuthenticateCallback(t.Context(), callback, url.Values{"error": {"access_denied"}, "state": {"s"}})
 		if got != nil || !errors.Is(err, idp.ErrRefused) {
 			t.Errorf("identity %v, error %v", got, err)
@@ -51,13 +51,14 @@ func (c Redirect) Test(t *testing.T) {
 	}
 }
 
-// visit follows the browser's way to the server and back.
+// visit follows the redirects to the server and back to callback, and returns the query of
+// callback.
 func (c Redirect) visit(t *testing.T) url.Values {
 	t.Helper()
 	const state = "a state/with?other&characters"
 	start := c.Provider.StartURL(callback, state)
 	if strings.Contains(start, c.Secret) {
-		t.Error("the address for the browser holds the client secret")
+		t.Error("the URL for the browser contains the client secret")
 	}
 	browser := *c.Client
 	browser.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -68,7 +69,7 @@ func (c Redirect) visit(t *testing.T) url.Values {
 	defer answer.Body.Close()
 	back, err := answer.Location()
 	if err != nil {
-		t.Fatalf("the server answers %s without a redirect", answer.Status)
+		t.Fatalf("the server responds with %s instead of a redirect", answer.Status)
 	}
 	if !strings.HasPrefix(back.String(), callback+"?") || back.Query().Get("state") != state {
 		t.Errorf("the server redirects to %s", back)

@@ -1,6 +1,6 @@
-// Package external implements the common part of identity providers with OAuth 2: the browser is
-// redirected to a server and returns with a code, which is exchanged for a token. With the token,
-// the provider reads the user.
+// Package external implements the common part of identity providers with OAuth 2. The browser is
+// redirected to a server and returns with a code, which is exchanged for a token. The provider
+// reads the user with the token.
 package external
 
 import (
@@ -20,18 +20,19 @@ import (
 
 // Provider is one server.
 type Provider struct {
-	// ClientID and ClientSecret are the registration at the server.
+	// ClientID and ClientSecret are the credentials of the client that is registered at the server.
 	ClientID, ClientSecret string
-	// AuthorizeURL and TokenURL are the server's endpoints. Scopes are requested, and Parameters
-	// are added to the query of AuthorizeURL.
+	// AuthorizeURL and TokenURL are the server's endpoints. Scopes are the requested scopes.
+	// Parameters are added to the query of AuthorizeURL.
 	AuthorizeURL, TokenURL string
 	Scopes                 []string
 	Parameters             map[string]string
-	// Nonce sends a nonce, which depends on the state. OpenID Connect adds it to ID tokens.
+	// Nonce means that StartURL sends a nonce derived from the state. OpenID Connect servers add it to
+	// ID tokens.
 	Nonce bool
 	// Client sends requests to the server.
 	Client *http.Client
-	// Identify returns the user of the token. api sends requests with the token.
+	// Identify returns the user to whom the token belongs. api sends requests with the token.
 	Identify func(ctx context.Context, api *API, token *oauth2.Token) (*idp.Identity, error)
 }
 
@@ -44,7 +45,7 @@ func (p *Provider) config(callback string) *oauth2.Config {
 	}
 }
 
-// StartURL returns the address of the server's login page, with the parameters to return.
+// StartURL returns the URL of the server's login page. Its query contains callback and state.
 func (p *Provider) StartURL(callback, state string) string {
 	var options []oauth2.AuthCodeOption
 	for name, value := range p.Parameters {
@@ -63,8 +64,8 @@ func nonce(state string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// AuthenticateCallback exchanges the code in a query and returns the user. A query with an error is
-// a refusal.
+// AuthenticateCallback exchanges the code in a query for a token and returns the user. It returns
+// idp.ErrRefused if the query has the error access_denied.
 func (p *Provider) AuthenticateCallback(ctx context.Context, callback string,
 	query url.Values) (*idp.Identity, error) {
 	switch {
@@ -89,8 +90,8 @@ func (p *Provider) AuthenticateCallback(ctx context.Context, callback string,
 	return identity, nil
 }
 
-// explain returns an error of the exchange without the request or the response, which can contain
-// secrets.
+// explain returns an error of the code exchange without the request and the response, which can
+// contain secrets.
 func explain(err error) error {
 	var rejection *oauth2.RetrieveError
 	if errors.As(err, &rejection) && rejection.Response != nil {
@@ -112,8 +113,8 @@ type API struct {
 	token  string
 }
 
-// Get decodes the JSON at an address into result and returns the headers. Any status other than 200
-// is an error.
+// Get decodes the JSON response of a URL into result and returns the headers. Any status other than
+// 200 is an error.
 func (a *API) Get(ctx context.Context, address string, result any) (http.Header, error) {
 	request, err := http.NewRequest(http.MethodGet, address, nil)
 	if err != nil {

@@ -100,10 +100,10 @@ func containsFold(list []string, value string) bool {
 	return slices.ContainsFunc(list, func(name string) bool { return strings.EqualFold(name, value) })
 }
 
-// maxPages limits the pages of a list.
+// maxPages limits the number of pages that are read of a list.
 const maxPages = 20
 
-// nextPage matches the next page in a Link header.
+// nextPage matches the link to the next page in a Link header.
 var nextPage = regexp.MustCompile(`<([^>]+)>; rel="next"`)
 
 // list reads all pages of a list.
@@ -124,7 +124,8 @@ func list[T any](ctx context.Context, with *external.API, address string) (all [
 	return all, nil
 }
 
-// sameHost prevents sending the token to another host.
+// sameHost reports whether two URLs have the same host and a uses TLS. list must not send the token
+// to another host.
 func sameHost(a, b string) bool {
 	hostOf := func(address string) string {
 		host, _, _ := strings.Cut(strings.TrimPrefix(address, "https://"), "/")

@@ -12,10 +12,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// ErrUnknownUser reports a user who is not in the file.
+// ErrUnknownUser means that a user is not in the file.
 var ErrUnknownUser = errors.New("the file does not contain the user")
 
-// List names the users of a file in their order. A file that does not exist has none.
+// List returns the users of a file in the order of its lines. If the file does not exist, the list
+// is empty.
 func List(path string) ([]string, error) {
 	table, err := read(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -28,8 +29,8 @@ func List(path string) ([]string, error) {
 	return users, nil
 }
 
-// Set sets the password of a user. It adds a missing user and creates a missing file. The password
-// is stored as a bcrypt hash.
+// Set sets the password of a user. It adds the user and creates the file if they are missing. The
+// password is stored as a bcrypt hash.
 func Set(path, user, password string) error {
 	if err := checkUser(user); err != nil {
 		return err
@@ -51,7 +52,8 @@ func Set(path, user, password string) error {
 	})
 }
 
-// Delete removes a user from a file. It returns ErrUnknownUser if the user is missing.
+// Delete removes a user from a file. It returns ErrUnknownUser if the file does not contain the
+// user.
 func Delete(path, user string) error {
 	return edit(path, func(entries []entry) ([]entry, error) {
 		remaining := slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.user == user })
@@ -62,7 +64,7 @@ func Delete(path, user string) error {
 	})
 }
 
-// edit replaces a file atomically.
+// edit applies change to the entries of a file and replaces the file atomically.
 func edit(path string, change func([]entry) ([]entry, error)) error {
 	table, err := read(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -86,6 +88,6 @@ func checkUser(user string) error {
 	return nil
 }
 
-// maxUser limits the length of a user name in bytes: an object's name has at most 253, including
+// maxUser limits the length of a user name in bytes: an Identity's name has at most 253, including
 // the provider's name.
 const maxUser = 200

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// EnsureFirstUser creates a file of users with one user, whose random password it writes to
-// passwordFile. If the file of users exists, it does nothing. If passwordFile exists, the user gets
+// EnsureFirstUser creates an htpasswd file with one user, whose random password it writes to
+// passwordFile. It does nothing if the htpasswd file exists. If passwordFile exists, the user gets
 // the password in it.
 func EnsureFirstUser(file, user, passwordFile string) error {
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {

@@ -1,5 +1,5 @@
 // Package htpasswd implements HTPasswdPasswordIdentityProvider: users and password hashes in a file
-// of Apache's htpasswd program, with bcrypt, MD5 (apr1) and SHA.
+// in the format of Apache's htpasswd program, with bcrypt, MD5 (apr1) and SHA.
 package htpasswd
 
 import (
@@ -20,23 +20,23 @@ type Provider struct {
 	// File is the path of the file.
 	File string
 
-	// turns limits concurrent comparisons, so that guesses cannot use all CPUs.
+	// turns limits the number of concurrent comparisons, so that guesses cannot use all CPUs.
 	turns chan struct{}
-	// cache keeps the content of the file; nil reads it at each login.
+	// cache caches the content of the file. If it is nil, each login reads the file.
 	cache *cache
-	// compare is bcrypt's comparison; nil selects the library's.
+	// compare replaces bcrypt's comparison in tests. If it is nil, bcrypt is used.
 	compare func(hash, password []byte) error
 }
 
-// New returns a provider that uses at most half of the CPUs.
+// New returns a provider that checks passwords on at most half of the CPUs, rounded up.
 func New(file string) Provider {
 	return Provider{File: file, cache: &cache{}, turns: make(chan struct{}, (runtime.NumCPU()+1)/2)}
 }
 
 var _ idp.Password = Provider{}
 
-// AuthenticatePassword checks a password. It rejects users with an unknown hash format like unknown
-// users.
+// AuthenticatePassword checks a password. It rejects a user with an unknown hash format in the same
+// way as an unknown user.
 func (p Provider) AuthenticatePassword(ctx context.Context,
 	user, password string) (*idp.Identity, error) {
 	if checkUser(user) != nil || password == "" {
@@ -67,8 +67,8 @@ func (p Provider) read() (table, error) {
 	return p.cache.read(p.File)
 }
 
-// matches compares the password of a user with the file's. It always runs one bcrypt comparison, so
-// that the time does not disclose which users are in the file.
+// matches compares a user's password with the hash in the file. It always runs one bcrypt
+// comparison, so that the duration does not reveal which users are in the file.
 func (p Provider) matches(t table, user, password string) bool {
 	hash := t.hash(user)
 	compare := p.compare
@@ -104,7 +104,8 @@ func matchesBy(parse htpasswd.PasswdParser, hash, password string) bool {
 	return err == nil && encoded != nil && encoded.MatchesPassword(password)
 }
 
-// Check reports a missing file before the first login.
+// Check returns an error if the file cannot be read, so that a missing file is reported before the
+// first login.
 func (p Provider) Check() error {
 	_, err := read(p.File)
 	if err != nil {

@@ -22,7 +22,7 @@ type entry struct{ user, hash string }
 
 // table is the content of a file.
 type table struct {
-	// entries are in the order of the file. Of a user with several lines the first counts, as in
+	// entries are in the order of the file. If a user has several lines, the first applies, as in
 	// Apache.
 	entries []entry
 	indexes map[string]int // in entries, by user
@@ -51,7 +51,8 @@ func read(path string) (table, error) {
 	return t, nil
 }
 
-// load reads the bytes of a file. It doesn't wait for the writer of a pipe.
+// load reads the content of a file. It rejects files that are not regular, because reading a pipe
+// can block.
 func load(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -94,8 +95,8 @@ func parse(content []byte) (table, error) {
 	return t, nil
 }
 
-// cache keeps the table of a file until the file changes. A login costs the same however long the
-// file is.
+// cache caches the table of a file until the file changes, so that the cost of a login does not
+// depend on the length of the file.
 type cache struct {
 	mu       sync.Mutex
 	table    table
@@ -103,7 +104,8 @@ type cache struct {
 	loadTime time.Time
 }
 
-// minFileAge is the age from which on a change of a file also changes its modification time.
+// minFileAge is the age that a file must have when it is read so that a later change has another
+// modification time.
 const minFileAge = time.Second
 
 // read returns the table of a file.

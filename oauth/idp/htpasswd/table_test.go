@@ -27,7 +27,7 @@ func TestFileIsReadAgainOnlyAfterAChange(t *testing.T) {
 	if !loadTime().Equal(first) {
 		t.Error("the file is read twice")
 	}
-	// The same size, in the same file, at once.
+	// A change shortly afterwards, with the same size and in the same file.
 	if err := os.WriteFile(path, []byte("alice:{SHA}two\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

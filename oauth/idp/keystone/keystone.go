@@ -19,8 +19,8 @@ import (
 type Provider struct {
 	// URL is Keystone's address without the version. Domain is the name of the users' domain.
 	URL, Domain string
-	// UseID selects the user's ID as the unique name, so that a later user of the same name is a
-	// different one. Otherwise the unique name is the user name. This is useKeystoneIdentity.
+	// UseID is useKeystoneIdentity: the unique name is the user's ID, so that a later user of the same
+	// name is a different one. Otherwise the unique name is the user name.
 	UseID bool
 	// Client sends requests to Keystone.
 	Client *http.Client

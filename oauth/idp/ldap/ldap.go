@@ -1,5 +1,5 @@
 // Package ldap implements LDAPPasswordIdentityProvider: it searches a directory for the user name,
-// and then checks the password by a bind as that user.
+// and then checks the password with a bind as that user.
 package ldap
 
 import (
@@ -20,8 +20,8 @@ type Provider struct {
 	// Query selects users. UserAttribute is the attribute of the user name.
 	Query         ldap.Query
 	UserAttribute string
-	// ID names the attributes of the unique name, of which the first that an entry has applies. The
-	// other fields work in the same way. `dn` is the entry's name.
+	// ID lists the attributes that can contain the unique name. The first one that an entry has is
+	// used. The other fields work in the same way. `dn` means the entry's distinguished name.
 	ID, PreferredUserName, Name, Email []string
 }
 
@@ -41,8 +41,8 @@ func New(url, bindDN, bindPassword string) (*Provider, error) {
 // maxName limits user names in bytes.
 const maxName = 512
 
-// AuthenticatePassword searches the user and binds with the password. An ambiguous name is an
-// error.
+// AuthenticatePassword searches for the user and binds with the password. It returns an error if
+// several entries match the name.
 func (p *Provider) AuthenticatePassword(ctx context.Context,
 	user, password string) (*idp.Identity, error) {
 	// A bind without a password always succeeds (RFC 4513, section 5.1.2).

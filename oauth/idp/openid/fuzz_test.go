@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// FuzzIDToken proves that a token of an identity provider counts for this client and its time
-// alone.
+// FuzzIDToken proves that an ID token is accepted only if it is for this client, names a user and
+// has not expired.
 func FuzzIDToken(f *testing.F) {
 	for _, seed := range []string{
 		`{"aud":"client","sub":"ann","exp":2000000000}`, `{"aud":["other","client"],"azp":"other","sub":"ann","exp":2e9}`, `{"aud":"client","sub":1,"exp":1e300}`,
@@ -22,7 +22,7 @@ func FuzzIDToken(f *testing.F) {
 			return
 		}
 		if subject, _ := claims["sub"].(string); subject == "" {
-			t.Errorf("%s names nobody", payload)
+			t.Errorf("%s names no user", payload)
 		}
 		if expires, ok := claims["exp"].(float64); !ok || expires < 1_899_000_000 {
 			t.Errorf("%s has expired", payload)

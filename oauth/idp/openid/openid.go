@@ -30,8 +30,8 @@ type Settings struct {
 	// AuthorizeURL.
 	Scopes     []string
 	Parameters map[string]string
-	// ID names the claims of the unique name, of which the first that a token has applies. The
-	// other fields work in the same way.
+	// ID lists the claims that can contain the unique name. The first one that a token has is used.
+	// The other fields work in the same way.
 	ID, PreferredUserName, Name, Email []string
 	// Check, if set, rejects users by their claims.
 	Check func(claims map[string]any) error
@@ -90,8 +90,8 @@ func (s Settings) identify(ctx context.Context, api *external.API, token *oauth2
 	}, nil
 }
 
-// more adds the claims of the user information endpoint, which must be about the same user (section
-// 5.3.2).
+// more adds the claims of the user information endpoint, which must be for the same user as the ID
+// token (section 5.3.2).
 func (s Settings) more(ctx context.Context, api *external.API, claims map[string]any) error {
 	var info map[string]any
 	if _, err := api.Get(ctx, s.UserInfoURL, &info); err != nil {
@@ -104,10 +104,10 @@ func (s Settings) more(ctx context.Context, api *external.API, claims map[string
 	return nil
 }
 
-// skew is the tolerance for differences between clocks.
+// skew is the tolerated difference between clocks.
 const skew = time.Minute
 
-// check rejects an ID token that is for another client or has expired.
+// check rejects an ID token that is for another client, has expired or has no subject.
 func check(claims map[string]any, client string, now time.Time) error {
 	audience, _ := claims["aud"].([]any)
 	if claims["aud"] != client && !slices.Contains(audience, any(client)) {

@@ -28,7 +28,8 @@ type Keys struct {
 	URL string
 }
 
-// verifier checks ID tokens of one server. It caches the server's discovery document.
+// verifier verifies the ID tokens of one OpenID provider. It caches the token verifier once the
+// issuer is known.
 type verifier struct {
 	settings Settings
 
@@ -46,12 +47,13 @@ type description struct {
 	Algorithms []string `json:"id_token_signing_alg_values_supported"`
 }
 
-// errUndescribed reports an issuer without a discovery document.
+// errUndescribed means that an issuer has no valid discovery document.
 var errUndescribed = errors.New("the issuer of the ID token has no discovery document")
 
-// verify checks issuer, signature, audience and time of an ID token, and returns its claims. If the
-// issuer is neither configured nor derivable, the TLS connection to the token endpoint
-// authenticates the token; see OpenID Connect Core 1.0, section 3.1.3.7, point 6.
+// verify checks the issuer, signature, audience and time of an ID token, and returns its claims. If
+// the issuer is neither configured nor derivable, it only decodes the token: the TLS connection to
+// the token endpoint authenticates the token; see OpenID Connect Core 1.0, section 3.1.3.7, point
+// 6.
 func (v *verifier) verify(ctx context.Context, token string) (map[string]any, error) {
 	claims, err := decode(token)
 	if err != nil {
@@ -73,8 +75,9 @@ func (v *verifier) verify(ctx context.Context, token string) (map[string]any, er
 	return claims, nil
 }
 
-// of returns the verifier for the server's issuer, or nil if the issuer is neither configured nor
-// derivable.
+// of returns the verifier for the server's issuer. If no issuer is configured and the claims name
+// no plausible one, it returns nil without an error. If the issuer has no valid discovery document,
+// the error is errUndescribed.
 func (v *verifier) of(ctx context.Context, claims map[string]any) (*oidc.IDTokenVerifier, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -95,7 +98,7 @@ func (v *verifier) of(ctx context.Context, claims map[string]any) (*oidc.IDToken
 		}
 		keys, algorithms = provider.KeysURL, provider.Algorithms
 	}
-	// The key set outlives this request: a token with a new key triggers another read.
+	// The key set outlives this request: it reads the keys again for a token with an unknown key.
 	set := oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), v.settings.Client), keys)
 	v.issuer = oidc.NewVerifier(issuer, set, &oidc.Config{
 		ClientID: v.settings.ClientID, SupportedSigningAlgs: asymmetric(algorithms), Now: func() time.Time { return time.Now().Add(-skew) },
@@ -103,7 +106,7 @@ func (v *verifier) of(ctx context.Context, claims map[string]any) (*oidc.IDToken
 	return v.issuer, nil
 }
 
-// plausible reports whether an issuer uses TLS and is on a configured host.
+// plausible reports whether an issuer uses TLS and is on the host of a configured endpoint.
 func (v *verifier) plausible(issuer string) bool {
 	at, err := url.Parse(issuer)
 	if err != nil || at.Scheme != "https" || at.User != nil || at.RawQuery != "" || at.Fragment != "" {
@@ -117,7 +120,8 @@ func (v *verifier) plausible(issuer string) bool {
 	return false
 }
 
-// describe reads an issuer's discovery document. Errors: errUndescribed.
+// describe reads an issuer's discovery document. It returns errUndescribed if there is none, or if
+// it is invalid or, for a derived issuer, names another token endpoint.
 func (v *verifier) describe(ctx context.Context, issuer string) (*description, error) {
 	request, err := http.NewRequest(http.MethodGet, strings.TrimSuffix(issuer, "/")+"/.well-known/openid-configuration", nil)
 	if err != nil {
@@ -141,8 +145,8 @@ func (v *verifier) describe(ctx context.Context, issuer string) (*description, e
 	return d, nil
 }
 
-// asymmetric returns the algorithms with public keys. The default is RS256, which every server must
-// support.
+// asymmetric returns those of the algorithms that use public keys. If there are none, it returns
+// RS256, which every server must support.
 func asymmetric(names []string) []string {
 	algorithms := []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA}
 	remaining := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(algorithms, name) })
@@ -152,7 +156,7 @@ func asymmetric(names []string) []string {
 	return remaining
 }
 
-// decode decodes the claims of an ID token.
+// decode decodes the claims of an ID token. It does not verify the signature.
 func decode(token string) (map[string]any, error) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

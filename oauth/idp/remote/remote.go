@@ -1,5 +1,5 @@
-// Package remote provides HTTP clients for identity providers, with configured authorities, a
-// timeout and a limited response size.
+// Package remote provides HTTP clients for identity providers, with configured certificate
+// authorities, a timeout and a limited response size.
 package remote
 
 import (
@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// timeout limits a request. A user waits for the response.
+// timeout limits the duration of a request, because a user waits for the response.
 const timeout = 15 * time.Second
 
-// maxAnswer limits a response in bytes.
+// maxAnswer limits the body of a response, in bytes.
 const maxAnswer = 1 << 20
 
-// TLS configures the trusted authorities and the client certificate of a provider. The zero value
-// uses the machine's authorities and no certificate.
+// TLS configures the trusted certificate authorities and the client certificate of a provider. The
+// zero value means the machine's authorities and no certificate.
 type TLS struct {
 	CAFile            string
 	CertFile, KeyFile string
@@ -41,7 +41,8 @@ func Client(settings TLS) (*http.Client, error) {
 	}, nil
 }
 
-// limited limits responses to maxAnswer bytes.
+// limited limits the body of responses to one byte more than maxAnswer, so that JSON can detect a
+// longer one.
 type limited struct{ http.RoundTripper }
 
 // RoundTrip sends a request.
@@ -73,7 +74,7 @@ func Config(settings TLS) (*tls.Config, error) {
 	return config, nil
 }
 
-// Authorities reads a file of certificates. A file without certificates is an error.
+// Authorities reads a PEM file of certificates. A file without certificates is an error.
 func Authorities(file string) (*x509.CertPool, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -86,8 +87,8 @@ func Authorities(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// JSON sends a request and decodes the JSON response into result. For a status other than 200 and
-// 201, it ignores the body. The error only reports connection problems. No error contains the
+// JSON sends a request and decodes the JSON response into result, unless result is nil. For a
+// status other than 200 and 201, it ignores the body and returns no error. No error contains the
 // request or the response.
 func JSON(ctx context.Context, client *http.Client, request *http.Request,
 	result any) (*http.Response, error) {

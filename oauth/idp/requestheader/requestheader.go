@@ -1,8 +1,8 @@
 // Package requestheader implements RequestHeaderIdentityProvider: a proxy in front of the server
 // authenticates users and sets headers.
 //
-// Because every client can set headers, the proxy must have a client certificate of a configured
-// authority. Source: OpenShift 3.9 Architecture, 4.1.4.4.
+// Because every client can set headers, the proxy must have a client certificate that a configured
+// authority issued. Source: OpenShift 3.9 Architecture, 4.1.4.4.
 package requestheader
 
 import (
@@ -24,15 +24,16 @@ type Provider struct {
 	Authorities *x509.CertPool
 	// CommonNames are the allowed common names of the certificate. If empty, all are allowed.
 	CommonNames []string
-	// Headers contain the user name; the first that a request has applies. The other fields name
-	// the headers of the preferred user name, the full name and the email address.
+	// Headers lists the headers that can contain the user name. The first one that a request has is
+	// used. The other fields list the headers of the preferred user name, the full name and the email
+	// address.
 	Headers, PreferredUserNameHeaders, NameHeaders, EmailHeaders []string
 }
 
 var _ idp.Request = (*Provider)(nil)
 
-// AuthenticateRequest returns the identity in the headers of a request with the proxy's
-// certificate.
+// AuthenticateRequest returns the identity in the headers of a request. It returns idp.ErrRefused
+// unless the request has the proxy's certificate.
 func (p *Provider) AuthenticateRequest(r *http.Request) (*idp.Identity, error) {
 	name := first(r.Header, p.Headers)
 	if name == "" || !p.fromProxy(r) {
@@ -46,7 +47,7 @@ func (p *Provider) AuthenticateRequest(r *http.Request) (*idp.Identity, error) {
 	}, nil
 }
 
-// fromProxy verifies the client certificate of a request.
+// fromProxy reports whether a request has a valid client certificate of the proxy.
 func (p *Provider) fromProxy(r *http.Request) bool {
 	if p.Authorities == nil || r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return false

@@ -65,6 +65,6 @@ func TestProxyURLsAreExpanded(t *testing.T) {
 		t.Error(got)
 	}
 	if (&Provider{}).LoginURL(present) != "" {
-		t.Error("a proxy without an address has one")
+		t.Error("a proxy without a configured URL returns one")
 	}
 }

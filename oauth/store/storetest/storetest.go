@@ -1,5 +1,5 @@
-// Package storetest is a fake of package store. It keeps API objects in memory, and returns the
-// errors of the API for missing, existing and changed objects.
+// Package storetest provides a fake of package store. It stores API objects in memory, and returns
+// the errors of the API for missing, existing and changed objects.
 package storetest
 
 import (
@@ -19,11 +19,11 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
-// Objects are objects in memory.
+// Objects stores objects in memory.
 type Objects[T runtime.Object] struct {
-	// Resource is the resource in errors.
+	// Resource is the resource that errors name.
 	Resource schema.GroupResource
-	// Field returns the value of a field for Where.
+	// Field returns the value of a field. Where requires it.
 	Field func(object T, field string) string
 	// Fail, if set, is called before each change. Its error is returned.
 	Fail func(verb, name string) error
@@ -40,7 +40,7 @@ func New[T runtime.Object](resource schema.GroupResource, objects ...T) *Objects
 	o := &Objects[T]{Resource: resource, objects: map[string]T{}}
 	for _, object := range objects {
 		if _, err := o.Create(context.Background(), object); err != nil {
-			panic(err) // two objects of one name in a test
+			panic(err) // a test passed two objects with the same name
 		}
 	}
 	return o
@@ -70,7 +70,7 @@ func (o *Objects[T]) Get(_ context.Context, name string) (T, error) {
 // Cached reads an object.
 func (o *Objects[T]) Cached(ctx context.Context, name string) (T, error) { return o.Get(ctx, name) }
 
-// Where returns the objects with a value of a field.
+// Where returns the objects whose field has a value.
 func (o *Objects[T]) Where(_ context.Context, field, value string) ([]T, error) {
 	return slices.DeleteFunc(o.All(), func(object T) bool { return o.Field(object, field) != value }), nil
 }
@@ -91,7 +91,7 @@ func (o *Objects[T]) Create(_ context.Context, object T) (T, error) {
 	})
 }
 
-// Update replaces an object with the same version.
+// Update replaces an object. If its resource version has changed, it returns a conflict.
 func (o *Objects[T]) Update(_ context.Context, object T) (T, error) {
 	return o.write("update", object, func(accessor metav1.Object, old T, exists bool) error {
 		if !exists {

@@ -129,8 +129,8 @@ func (p *protection) clearDetached(pv *corev1.PersistentVolume) {
 	p.update(pv, func(v *protectedVolume) { v.detachedSince = time.Time{} })
 }
 
-// update changes the entry of a PersistentVolume. An entry of a deleted PersistentVolume with the
-// same name is dropped, and an entry that says nothing is not stored.
+// update changes the entry of a PersistentVolume. It drops the entry of a deleted PersistentVolume
+// with the same name, and stores no entry without a value.
 func (p *protection) update(pv *corev1.PersistentVolume, change func(*protectedVolume)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

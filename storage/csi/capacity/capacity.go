@@ -29,8 +29,9 @@ import (
 type Options struct {
 	// Namespace is the namespace of the objects. If empty, capacity is not tracked.
 	Namespace string
-	// Interval is how often the capacity is queried. The default is one minute. After changes of
-	// volumes or nodes, it is queried again at most once per Debounce, by default 5 seconds.
+	// Interval is how often the capacity is queried. The default is one minute. A change to volumes,
+	// nodes or a StorageClass causes another query. Debounce is the minimum time between two queries
+	// for a StorageClass. The default is 5 seconds.
 	Interval, Debounce time.Duration
 }
 

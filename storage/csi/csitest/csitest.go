@@ -35,8 +35,8 @@ type Bench struct {
 	Storage *fake.Driver
 	Driver  *driver.Driver
 	Kube    kubernetes.Interface // a user's client, which a Killer does not affect
-	Handle  string               // of the volume
-	Killer  *Killer              // kills the processes that Start starts; nil never does
+	Handle  string               // of the volume in the driver
+	Killer  *Killer              // kills the processes that Start starts; nil kills none
 
 	t   testing.TB
 	api *apitest.Server
@@ -61,7 +61,7 @@ func NewBench(t testing.TB, options fake.Options) *Bench {
 	answer, err := b.Storage.CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "data", VolumeCapabilities: []*csi.VolumeCapability{{}}})
 	b.must(err)
 	b.Handle = answer.GetVolume().GetVolumeId()
-	b.waitBound()
+	b.createBound()
 	return b
 }
 
@@ -72,8 +72,8 @@ func (b *Bench) must(err error) {
 	}
 }
 
-// waitBound creates the claim and its PersistentVolume.
-func (b *Bench) waitBound() {
+// createBound creates the claim and its PersistentVolume.
+func (b *Bench) createBound() {
 	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 	claim, err := b.Kube.CoreV1().PersistentVolumeClaims(Namespace).Create(b.t.Context(), &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "data"},

@@ -15,8 +15,8 @@ import (
 
 var errKilled = errors.New("the test has killed this process")
 
-// Killer kills a process at one of its calls: from then on, its requests and calls have no effect,
-// until Revive. A nil Killer never does.
+// Killer simulates the crash of a process at a driver call or a write to the API server: until
+// Revive, its later calls and requests fail without effect. A nil Killer does nothing.
 type Killer struct {
 	// After kills the process just after the effect of the call instead of just before it.
 	After bool
@@ -51,7 +51,8 @@ func (k *Killer) Where() string {
 	return k.at
 }
 
-// Revive restarts the process. It will not be killed again.
+// Revive disarms the Killer. Requests and calls have effects again, as those of a restarted
+// process.
 func (k *Killer) Revive() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

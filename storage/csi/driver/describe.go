@@ -135,8 +135,8 @@ func sortUnique[T cmp.Ordered](values []T) []T {
 	return slices.Compact(values)
 }
 
-// WaitChanged waits until the driver has restarted with another description, such as after an
-// upgrade, or until ctx ends.
+// WaitChanged waits until the driver, after a new connection, reports a description that differs
+// from previous, for example because it was upgraded, or until ctx is done.
 func (d *Driver) WaitChanged(ctx context.Context, previous *Description) {
 	for {
 		state := d.connection.GetState()

@@ -54,8 +54,8 @@ func (p *provisioner) delete(ctx context.Context, pv *corev1.PersistentVolume) e
 	if attachments := p.attachments(pv); len(attachments) > 0 {
 		return p.recordDeleteFailure(ctx, pv, fmt.Errorf("delete volume: it is still attached to node %q", attachments[0].Spec.NodeName))
 	}
-	// Read the current PersistentVolume: the cache is behind, and an administrator might have bound
-	// the volume again.
+	// Read the current PersistentVolume: the cache might be behind, and an administrator might have
+	// bound the volume again.
 	current, err := p.Client.CoreV1().PersistentVolumes().Get(ctx, pv.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil

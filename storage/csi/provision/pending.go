@@ -38,8 +38,8 @@ func (p *provisioner) patchClaim(ctx context.Context, claim *corev1.PersistentVo
 }
 
 // markPending adds the pending finalizer and returns the patched claim. The cache might be behind,
-// and a volume for a claim that is gone or has changed would never be deleted: the result is nil if
-// the claim is gone, and a requeue if it has changed.
+// and a volume for a claim that is gone or has changed would never be deleted. markPending
+// therefore returns nil if the claim is gone, and a requeue error if it has changed.
 func (p *provisioner) markPending(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	patched, err := p.patchClaim(ctx, claim, object{"finalizers": []string{pendingFinalizer}, "resourceVersion": claim.ResourceVersion})
 	if apierrors.IsNotFound(err) {
@@ -51,8 +51,8 @@ func (p *provisioner) markPending(ctx context.Context, claim *corev1.PersistentV
 	return patched, err
 }
 
-// clearPending removes the pending finalizer, because no volume lacks a PersistentVolume. The same
-// request can change annotations.
+// clearPending removes the pending finalizer. Call it only if it is certain that no volume lacks a
+// PersistentVolume. The same request can change annotations.
 func (p *provisioner) clearPending(ctx context.Context, claim *corev1.PersistentVolumeClaim, annotations object) error {
 	metadata := object{"$deleteFromPrimitiveList/finalizers": []string{pendingFinalizer}}
 	if annotations != nil {

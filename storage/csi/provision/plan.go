@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/parameters"
 )
 
-// plan is the request to the driver for a claim, and the data for the PersistentVolume that is not
-// in the response.
+// plan is the request to the driver for a claim, and the data for the PersistentVolume that the
+// driver's response does not contain.
 type plan struct {
 	claim          *corev1.PersistentVolumeClaim
 	class          *storagev1.StorageClass
@@ -25,7 +25,8 @@ type plan struct {
 	deletionSecret *corev1.SecretReference
 	attributes     string                        // name of the VolumeAttributesClass, or empty
 	cloneSource    *corev1.PersistentVolumeClaim // claim of the source volume, or nil
-	// The class and the PersistentVolume are of the in-tree plugin that the driver replaces.
+	// inTree means that the class and the PersistentVolume belong to the in-tree plugin that the
+	// driver replaces.
 	inTree bool
 }
 

@@ -136,8 +136,8 @@ func (i driverInfo) equal(other driverInfo) bool {
 	return i.name == other.name && proto.Equal(i.node, other.node)
 }
 
-// queryDriver queries the driver's name and node info. If the name is invalid, the next call is at
-// the next attempt.
+// queryDriver queries the driver's name and node info. If the name is invalid, it returns an error
+// and does not query the node info.
 func (r *Registrar) queryDriver(ctx context.Context) (driverInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -155,8 +155,9 @@ func (r *Registrar) queryDriver(ctx context.Context) (driverInfo, error) {
 	return driverInfo{name: info.GetName(), node: node}, nil
 }
 
-// announce offers the driver to kubelet until something changes, which is not an error, or until
-// kubelet rejects it. accepted means that kubelet has accepted the driver.
+// announce offers the driver to kubelet. It returns nil when the driver or its socket has changed
+// or ctx ends, and an error if kubelet does not query or rejects the driver. accepted means that
+// kubelet had accepted the driver.
 func (r *Registrar) announce(ctx context.Context, info driverInfo, attempt int) (accepted bool, err error) {
 	if err := removeStale(r.Dir, info.name); err != nil {
 		return false, err
@@ -204,7 +205,7 @@ func (r *Registrar) monitor(ctx context.Context, info driverInfo, socket *regist
 }
 
 // changed reports whether the driver's name or node info has changed. A driver that does not
-// respond might be restarting: its volumes are in use, and kubelet will use the same socket.
+// respond counts as unchanged: it might be restarting, and kubelet can use the same socket again.
 func (r *Registrar) changed(ctx context.Context, previous driverInfo) bool {
 	current, err := r.queryDriver(ctx)
 	return err == nil && current.node != nil && !current.equal(previous)

@@ -76,7 +76,7 @@ func changed(old, new any) bool {
 		isNodeState(stateOf(before)) && stateOf(before) != stateOf(after)
 }
 
-// isNodeState reports whether kubelet has the next step.
+// isNodeState reports whether kubelet performs the next step of the resize.
 func isNodeState(state corev1.ClaimResourceStatus) bool {
 	switch state {
 	case corev1.PersistentVolumeClaimNodeResizePending, corev1.PersistentVolumeClaimNodeResizeInProgress, corev1.PersistentVolumeClaimNodeResizeInfeasible:
@@ -85,7 +85,7 @@ func isNodeState(state corev1.ClaimResourceStatus) bool {
 	return false
 }
 
-// detachedKeys returns the claim of a volume that is detached.
+// detachedKeys returns the claim whose volume a VolumeAttachment of the driver attaches.
 func (r *resizer) detachedKeys(object any) []controller.Key {
 	attachment, ok := object.(*storagev1.VolumeAttachment)
 	if !ok || attachment.Spec.Attacher != r.Description.Name || attachment.Spec.Source.PersistentVolumeName == nil {

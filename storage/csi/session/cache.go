@@ -56,7 +56,8 @@ func AttachmentVolume(object any) []string {
 	return []string{*va.Spec.Source.PersistentVolumeName}
 }
 
-// VolumeKeys returns the PersistentVolume of a VolumeAttachment of the driver as a key.
+// VolumeKeys returns the key of the PersistentVolume that a VolumeAttachment of the driver
+// attaches.
 func (s *Session) VolumeKeys(object any) (keys []controller.Key) {
 	va, ok := object.(*storagev1.VolumeAttachment)
 	if !ok || va.Spec.Attacher != s.Description.Name {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// isOwn reports whether this controller is responsible for a snapshot. An error means that no
-// controller can determine this; it is for the snapshot's status.
+// isOwn reports whether this controller is responsible for a snapshot. If no controller can
+// determine this, isOwn returns an error for the snapshot's status.
 func (r *snapshotter) isOwn(ctx context.Context, s *snapshotv1.VolumeSnapshot) (bool, error) {
 	content, err := r.contents.Get(contentName(s))
 	if apierrors.IsNotFound(err) && s.Spec.Source.VolumeSnapshotContentName != nil {

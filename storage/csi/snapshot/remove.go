@@ -17,8 +17,9 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 )
 
-// remove deletes a snapshot, with its content and the snapshot in the storage if the deletion
-// policy says so.
+// remove removes the finalizers of a snapshot that is being deleted, unless a claim is being
+// restored from it. If the deletion policy of its content is Delete, it first deletes the content
+// and the snapshot in the storage.
 func (r *snapshotter) remove(ctx context.Context, s *snapshotv1.VolumeSnapshot) error {
 	if claim := r.restoringClaim(s); claim != "" {
 		r.recordEvent(s, corev1.EventTypeNormal, "SnapshotInUse", "The snapshot is deleted when PersistentVolumeClaim %q has been restored from it.", claim)

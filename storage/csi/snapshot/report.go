@@ -54,7 +54,7 @@ func (r *snapshotter) report(ctx context.Context, s *snapshotv1.VolumeSnapshot, 
 	return cause
 }
 
-// reportContent does the same for a content.
+// reportContent is report for a content.
 func (r *snapshotter) reportContent(ctx context.Context, c *snapshotv1.VolumeSnapshotContent, cause error) error {
 	message := cause.Error()
 	if !isUserError(cause) || c.Status != nil && c.Status.Error != nil && ptr.Deref(c.Status.Error.Message, "") == message {

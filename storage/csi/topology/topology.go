@@ -19,7 +19,7 @@ import (
 // Segment maps topology keys to values.
 type Segment map[string]string
 
-// Node is a node with the driver.
+// Node is a node on which the driver is registered.
 type Node struct {
 	Name   string
 	Labels map[string]string
@@ -128,7 +128,8 @@ func (in Input) aggregate() []Segment {
 	return unique(segments)
 }
 
-// segment returns the node's segment. The result is false if a label is missing.
+// segment returns the node's values for the topology keys, and false if one of these labels is
+// missing.
 func (n Node) segment(keys []string) (Segment, bool) {
 	segment := Segment{}
 	for _, key := range keys {
@@ -146,7 +147,7 @@ func sameKeys(a, b []string) bool {
 	return slices.Equal(normalize(a), normalize(b))
 }
 
-// covers reports whether other is in the segment s, which can be equal or larger.
+// covers reports whether other is equal to segment s or within it.
 func (s Segment) covers(other Segment) bool {
 	for key, value := range s {
 		if got, ok := other[key]; !ok || got != value {
@@ -205,8 +206,9 @@ func flatten(terms []corev1.TopologySelectorTerm) (segments []Segment) {
 	return segments
 }
 
-// spread returns the segment for a claim of a StatefulSet, <template>-<set>-<ordinal>. Successive
-// ordinals get successive segments, and all templates of one pod get the same segment.
+// spread returns the index of the segment for a claim named <template>-<set>-<ordinal>, as for a
+// StatefulSet, and false for other names. Successive ordinals get successive segments, and all
+// templates of one pod get the same segment.
 func spread(claim string, segments int) (int, bool) {
 	set, ordinal, ok := cutLast(claim)
 	if !ok || ordinal == "" {

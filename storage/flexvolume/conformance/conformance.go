@@ -6,7 +6,8 @@
 //
 // `slipway flexvolume check` prints the report. A Go test of a driver can run the same checks:
 //
-//	report, err := conformance.Run(ctx, conformance.Config{Driver: "example.com/mine", File: "./mine"})
+//	config := conformance.Config{Driver: "example.com/mine", File: "./mine"}
+//	report, err := conformance.Run(ctx, config)
 //	if err != nil || report.Count(conformance.Wrong) > 0 {
 //		report.Print(os.Stderr)
 //		t.Fatal(err)
@@ -213,7 +214,7 @@ func (c *Config) settings() flexvolume.Settings {
 
 // call calls the driver and records the call.
 func (c *checker) call(ctx context.Context, trial flexvolume.Trial) flexvolume.TrialResult {
-	trial.Env = c.sandbox.env()
+	trial.Env, trial.Dir = c.sandbox.env(), c.sandbox.workingDir()
 	outcome := c.driver.Try(ctx, trial)
 	c.mu.Lock()
 	defer c.mu.Unlock()

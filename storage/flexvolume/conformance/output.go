@@ -74,8 +74,8 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:maxBytes], "") + "…"
 }
 
-// Limits for calls. Kubelet and the controller wait for operations under fastCallLimit and do
-// little else meanwhile.
+// Limits for the duration of a call. fastCallLimit applies to operations that block kubelet or the
+// controller.
 const (
 	fastCallLimit = 2 * time.Second
 	callLimit     = 20 * time.Second

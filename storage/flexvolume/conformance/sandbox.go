@@ -31,7 +31,7 @@ func newSandbox() (*sandbox, error) {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	sandbox := &sandbox{dir: dir, devices: loopDevices()}
-	for _, sub := range []string{sandbox.kubelet(), sandbox.data(), sandbox.injected(), sandbox.pluginDir()} {
+	for _, sub := range []string{sandbox.kubelet(), sandbox.data(), sandbox.injected(), sandbox.pluginDir(), sandbox.workingDir()} {
 		if err == nil {
 			err = os.MkdirAll(sub, 0o755)
 		}
@@ -43,11 +43,13 @@ func newSandbox() (*sandbox, error) {
 }
 
 // kubelet is kubelet's root directory. data is the value of {dir}. injected receives the files of a
-// driver that executes option values.
-func (b *sandbox) kubelet() string   { return filepath.Join(b.dir, "kubelet") }
-func (b *sandbox) data() string      { return filepath.Join(b.dir, "data") }
-func (b *sandbox) injected() string  { return filepath.Join(b.dir, "injected") }
-func (b *sandbox) pluginDir() string { return filepath.Join(b.dir, "exec") }
+// driver that executes option values. workingDir receives the files that such a driver creates with
+// relative names.
+func (b *sandbox) kubelet() string    { return filepath.Join(b.dir, "kubelet") }
+func (b *sandbox) data() string       { return filepath.Join(b.dir, "data") }
+func (b *sandbox) injected() string   { return filepath.Join(b.dir, "injected") }
+func (b *sandbox) pluginDir() string  { return filepath.Join(b.dir, "exec") }
+func (b *sandbox) workingDir() string { return filepath.Join(b.dir, "work") }
 
 // id identifies this check.
 func (b *sandbox) id() string { return strings.TrimPrefix(filepath.Base(b.dir), "flexvolume-check-") }

@@ -48,8 +48,8 @@ type Driver struct {
 	// VolumeName returns the name of the volume in its storage, which is unique and the same on
 	// every node. Detach gets it with "~" instead of "/".
 	VolumeName func(o Options) (string, error)
-	// Attach attaches the volume to a node. It runs on another host and knows only the node's name.
-	// It returns the device on the node, or "" if it is not known.
+	// Attach attaches the volume to a node. It can run on another host, so it gets only the node's
+	// name. It returns the device on the node, or "" if it is not known.
 	Attach func(o Options, node string) (device string, err error)
 	// WaitForAttach runs on the node. It waits for the device and returns it. device is the result
 	// of Attach.
@@ -65,7 +65,7 @@ type Driver struct {
 	// UnmountDevice undoes MountDevice.
 	UnmountDevice func(dir string) error
 
-	// Mount mounts the volume at dir, which exists, for one pod. Only here, the options contain the
+	// Mount mounts the volume at dir, which exists, for one pod. Only the options of Mount contain the
 	// pod, its secret and its group.
 	Mount func(dir string, o Options) error
 	// Unmount undoes Mount. It is also called if nothing is mounted.

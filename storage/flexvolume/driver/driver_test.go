@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume/driver"
 )
 
-// The test executable is the driver: it runs as the driver after whose name it is installed.
+// The test executable is also the driver: it runs as the driver under whose name it is installed.
 func TestMain(m *testing.M) {
 	switch filepath.Base(os.Args[0]) {
 	case "directory":

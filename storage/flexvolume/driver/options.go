@@ -28,7 +28,7 @@ type Options struct {
 	Secrets map[string]Secret
 }
 
-// ParseOptions parses the JSON object of a call.
+// ParseOptions parses the JSON options argument of a FlexVolume call.
 func ParseOptions(text string) (Options, error) {
 	var fields map[string]string
 	if err := json.Unmarshal([]byte(text), &fields); err != nil {

@@ -40,7 +40,7 @@ type Options struct {
 // section is the place of the report in a document.
 var section = markdown.Section{Begin: "<!-- csi:begin -->", End: "<!-- csi:end -->"}
 
-// throughput are the rates of one side.
+// throughput contains the rates of one side.
 type throughput struct {
 	provision, attach, detach float64 // volumes per second; 0 means not measured
 	// API requests to attach and detach one volume, without events.

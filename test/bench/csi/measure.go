@@ -16,8 +16,9 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// rates lets the program attach and detach volumes: volumes that it has provisioned, and will
-// delete, or manually created ones. Then the program is idle.
+// rates measures how fast the program attaches and detaches volumes. With provisions, it also
+// provisions and deletes them; otherwise, they are created manually. usage is that of the program
+// after it has been idle.
 func (p program) rates(ctx context.Context, provisions bool, idle time.Duration) (r throughput, usage host.Usage, err error) {
 	c, err := p.start(ctx, 1, 0)
 	if err != nil {
@@ -83,7 +84,7 @@ func (c *cluster) attachAndDetach(ctx context.Context, volumes []string, r *thro
 	return err
 }
 
-// memory is the memory of a program that serves drivers with many volumes.
+// memory returns the usage of a program that serves drivers with manyVolumes volumes and is idle.
 func (p program) memory(ctx context.Context, drivers int) (host.Usage, error) {
 	c, err := p.start(ctx, drivers, manyVolumes)
 	if err != nil {

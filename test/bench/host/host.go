@@ -109,7 +109,7 @@ func (h *Host) Path(names ...string) string {
 }
 
 // Remove ends and removes everything that remains of the side. The error names what the side's stop
-// has left behind.
+// function has not removed.
 func (h *Host) Remove(ctx context.Context) error {
 	var remaining []string
 	processes, err := h.Processes()
@@ -123,11 +123,12 @@ func (h *Host) Remove(ctx context.Context) error {
 	for _, m := range mounts {
 		remaining = append(remaining, "mount "+m.Mountpoint)
 	}
-	problems = append(problems, teardown.Mounts(h.Dir))
+	_, err = teardown.Mounts(h.Dir)
+	problems = append(problems, err)
 	groups, err := filepath.Glob("/sys/fs/cgroup/*" + h.CgroupRoot)
 	problems = append(problems, err)
 	for _, group := range groups {
-		remaining = append(remaining, "control group "+group)
+		remaining = append(remaining, "cgroup "+group)
 	}
 	problems = append(problems, teardown.Cgroups(h.CgroupRoot), h.network.Close(), os.RemoveAll(h.Dir))
 	if len(remaining) > 0 {

@@ -13,13 +13,13 @@ import (
 // Process is a running process of a side.
 type Process struct {
 	PID, Parent int
-	// name is its program, or the name of a slipway process.
+	// Name is the name of the program, or the name of a slipway process.
 	Name string
 }
 
 // Usage contains the resources that a process uses. Memory is in bytes.
 type Usage struct {
-	// Name is the name of process.
+	// Name is that of the Process.
 	Name string
 	// PSS is the proportional set size: the memory of the process, with equal shares of shared memory.
 	PSS int64
@@ -143,7 +143,7 @@ func parseStat(line string) (stat, error) {
 	return s, nil
 }
 
-// Usage returns the usage of each process of the side.
+// Usage returns the resource usage of each process that Processes returns.
 func (h *Host) Usage() ([]Usage, error) {
 	processes, err := h.Processes()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // ReadyTimeout is the timeout for a program or cluster to become ready.
 const ReadyTimeout = 3 * time.Minute
 
-// Pause waits. Fails if ctx ends before.
+// Pause waits for a duration. It fails if ctx ends first.
 func Pause(ctx context.Context, duration time.Duration) error {
 	select {
 	case <-time.After(duration):
@@ -24,7 +24,7 @@ func Pause(ctx context.Context, duration time.Duration) error {
 	}
 }
 
-// Each calls a function for the numbers below count, several at the same time. It joins the errors.
+// Each calls do for the numbers below count, several at the same time. It joins the errors.
 func Each(ctx context.Context, count int, do func(i int) error) error {
 	errs := make([]error, count)
 	workqueue.ParallelizeUntil(ctx, 16, count, func(i int) { errs[i] = do(i) })

@@ -19,8 +19,8 @@ type requestLoad struct {
 	failed int
 }
 
-// loadResult contains the measurements of one kind of requests, with the router and with HAProxy
-// alone, in each round.
+// loadResult contains the measurements of one kind of requests in each round: with the router, and
+// with HAProxy alone.
 type loadResult struct {
 	name            string
 	slipway, static []requestLoad

@@ -20,8 +20,8 @@ func Median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// Percentile returns the smallest value that at least percent of all values do not exceed (nearest
-// rank); NaN without values.
+// Percentile returns the nearest-rank percentile: the smallest value that at least this percentage
+// of all values do not exceed. It returns NaN if there are no values.
 func Percentile(values []float64, percent int) float64 {
 	if len(values) == 0 {
 		return math.NaN()

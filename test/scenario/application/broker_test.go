@@ -36,7 +36,7 @@ func newPlatform(t *testing.T, c *kit.Cluster) *platform {
 	return &platform{t, client, c.Config.Host + "/brokers/template.openshift.io/v2/", strings.TrimSpace(token)}
 }
 
-// ask sends a request, for a user if one is named, and decodes the response into out unless it is
+// ask sends a request, for a user if one is named, and decodes the response to into unless it is
 // nil.
 func (p *platform) ask(user, method, path, body string, into any) (code int, text string) {
 	p.t.Helper()

@@ -55,7 +55,7 @@ func TestTemplatesAreProcessedAndCreatedByCommand(t *testing.T) {
 }
 
 // instance returns a TemplateInstance of the objects; further contains additional fields of its
-// specification.
+// spec.
 func instance(name, further, objects string) string {
 	return fmt.Sprintf(`{apiVersion: template.openshift.io/v1, kind: TemplateInstance, metadata: {name: %s}, spec: {%s template: {metadata: {name: t},
 		parameters: [{name: NAME, value: %[1]s}, {name: KEY, generate: expression, from: "[a-f0-9]{16}"}], objects: [%[3]s]}}}`, name, further, objects)

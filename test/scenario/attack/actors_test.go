@@ -14,28 +14,28 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// actor is an identity that a row of the matrix is about.
+// actor is a user or service account of the matrix.
 type actor struct {
 	name string
-	// base is the actor whose rights this one has too. Its section of the table holds the
-	// difference.
+	// base is the actor whose permissions this actor has too. In the table, this actor's section
+	// contains only the additional ones.
 	base string
 	rest.ImpersonationConfig
-	// own is the project where the actor has a role, and foreign another tenant's.
+	// own is the project in which the actor has a role. foreign is the project of another tenant.
 	own, foreign string
 }
 
-// Groups that the API server gives by the kind of login.
+// Groups to which the API server adds users, depending on how they log in.
 const (
 	authenticated = "system:authenticated"
 	oauthGroup    = "system:authenticated:oauth"
 	accountGroup  = "system:serviceaccounts"
 )
 
-// roleOf are the actors who have a role in their own project, each with the role.
+// roleOf contains the role of each actor who has one in their own project.
 var roleOf = map[string]string{"viewer": "view", "editor": "edit", "admin": "admin"}
 
-// actorsOf returns all actors for a pair of projects, a base before those who refer to it.
+// actorsOf returns all actors for a pair of projects. A base precedes the actors that refer to it.
 func actorsOf(project, foreign, node string) []actor {
 	person := []string{authenticated, oauthGroup}
 	account := []string{authenticated, accountGroup, accountGroup + ":" + project}
@@ -67,8 +67,8 @@ func actorsOf(project, foreign, node string) []actor {
 	return actors
 }
 
-// rightOf are rights of the service accounts whose roles the platform binds after it has created a
-// project.
+// rightOf contains a permission of each service account whose role the platform binds only after it
+// has created a project.
 var rightOf = map[string]cell{
 	"builder":  {scope: "own", verb: "get", group: "build.openshift.io", resource: "builds"},
 	"deployer": {scope: "own", verb: "get", resource: "pods"},
@@ -100,7 +100,7 @@ func grant(t *testing.T, c *kit.Cluster, actors []actor) {
 	}
 }
 
-// review asks the API server whether an actor has a right.
+// review asks the API server whether an actor has a permission.
 func (a actor) review(ctx context.Context, c *kit.Cluster, right cell) (bool, error) {
 	review := &kubeauthorizationv1.SubjectAccessReview{Spec: kubeauthorizationv1.SubjectAccessReviewSpec{User: a.UserName, Groups: a.Groups}}
 	if right.scope == "path" {

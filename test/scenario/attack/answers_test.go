@@ -140,7 +140,7 @@ func TestUserCannotReviewRightsOfAnother(t *testing.T) {
 			"{apiVersion: authorization.openshift.io/v1, kind: SubjectAccessReview, user: alice, verb: get, resource: pods, namespace: " + m.foreign + "}",
 			"{apiVersion: authorization.openshift.io/v1, kind: SubjectAccessReview, groups: ['system:masters'], verb: get, resource: pods, namespace: " + m.foreign + "}",
 		} {
-			user.MayNot("POST", "/apis/authorization.openshift.io/v1/subjectaccessreviews", review, "may only review their own rights")
+			user.MayNot("POST", "/apis/authorization.openshift.io/v1/subjectaccessreviews", review, "may only review their own permissions")
 		}
 	}
 }

@@ -242,7 +242,7 @@ func probe(t *testing.T, c *kit.Cluster) *prober {
 	return p
 }
 
-// quits waits for the next probe, or fails if no probe completes.
+// quits waits for the interval between probes. It reports whether the probes must end.
 func (p *prober) quits() bool {
 	select {
 	case <-p.quit:

@@ -76,12 +76,12 @@ func mapping(t *testing.T, stream, digest, reference string, change func(*imagev
 	return string(body)
 }
 
-// proof puts the manifest and configuration of an image into a record.
+// proof adds the manifest and the configuration of an image to a record.
 func (b builtImage) proof(image *imagev1.Image) {
 	image.DockerImageManifest, image.DockerImageManifestMediaType, image.DockerImageConfig = b.manifest, string(types.OCIManifestSchema1), b.config
 }
 
-// shows fails the test if a user sees a text in any view of mallory's image stream "copy".
+// hidden fails the test if mallory sees one of the texts in a view of her image stream "copy".
 func (s *stage) hidden(t *testing.T, digest string, texts ...string) {
 	t.Helper()
 	for _, view := range []string{"imagestreams/copy", "imagestreams/copy/layers", "imagestreamtags/copy:latest", "imagetags/copy:latest", "imagestreamimages/copy@" + digest,
@@ -95,8 +95,8 @@ func (s *stage) hidden(t *testing.T, digest string, texts ...string) {
 	}
 }
 
-// pull sends a request to the registry with the token of a service account and returns status and
-// body.
+// pull sends a request to the registry with the token of a service account. It returns the status
+// and the body.
 func (s *stage) pull(t *testing.T, account, project, method, path string) (int, string) {
 	t.Helper()
 	token := strings.TrimSpace(s.OC("create", "token", account, "-n", project))

@@ -96,7 +96,7 @@ func newMatrix(t *testing.T) *matrix {
 	return m
 }
 
-// rightsOf sends all reviews for an actor.
+// ask sends all reviews for an actor and returns the actor's permissions.
 func (m *matrix) ask(t *testing.T, a actor) rights {
 	t.Helper()
 	scopes := m.scopes[a.name]
@@ -135,7 +135,7 @@ func (m *matrix) ask(t *testing.T, a actor) rights {
 	return got
 }
 
-// expected returns the rights of an actor in the table.
+// expected returns the permissions of an actor in the table.
 func (m *matrix) expected(t *testing.T, table table, a actor) rights {
 	t.Helper()
 	expected := rights{}
@@ -164,7 +164,7 @@ func difference(a, b rights) rights {
 	return rest
 }
 
-// report fails the test for each right that differs from the table.
+// report fails the test for each permission that differs from the table.
 func report(t *testing.T, a actor, got, expected rights) {
 	t.Helper()
 	const maximum = 40

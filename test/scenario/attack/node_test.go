@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// nodePart is a user whose certificate is stored on the node.
+// nodePart returns a user with the certificate of a kubeconfig that is stored on the node.
 func nodePart(t *testing.T, c *kit.Cluster, kubeconfig string) *kit.User {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
@@ -38,7 +38,7 @@ func TestNodeCannotTakeOverCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	may := map[string]string{ // Each user has the rights that it needs.
+	may := map[string]string{ // The permissions that each user needs.
 		"kube-proxy.kubeconfig":      "/apis/discovery.k8s.io/v1/endpointslices",
 		"node.kubeconfig":            "/api/v1/services",
 		"slipway-dns.kubeconfig":     "/api/v1/namespaces",
@@ -161,8 +161,8 @@ func TestDriverThatTenantCouldReplaceDoesNotRun(t *testing.T) {
 	}
 }
 
-// TestRouterServesWithoutPrivileges checks the HAProxy process that parses requests of
-// strangers.
+// TestRouterServesWithoutPrivileges checks the HAProxy process that parses requests of anonymous
+// clients.
 func TestRouterServesWithoutPrivileges(t *testing.T) {
 	c := kit.Shared(t)
 	processes, err := c.Processes()

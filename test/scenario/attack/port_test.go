@@ -31,8 +31,8 @@ type port struct {
 	answers map[string]string
 }
 
-// ports returns all on which a host listens with the default configuration, and the port of
-// dnsConfig. A port that is not here fails the test.
+// ports returns all ports on which a host listens with the default configuration, and the port of
+// dnsConfig. The test fails for any other port.
 func ports() []port {
 	return []port{
 		{"*", 8443, "API and OAuth server", map[string]string{"https:///api/v1/secrets": "403", "https:///metrics": "403", "https:///debug/pprof/": "403", "https:///livez": "200 ok"}},
@@ -51,8 +51,9 @@ func ports() []port {
 	}
 }
 
-// anyPorts are those whose number the kernel chooses: containerd's for commands in containers,
-// whose URLs hold a secret, and that of connections to idle services, which closes all others.
+// anyPorts returns the ports whose numbers the kernel chooses: containerd's port for commands in
+// containers, whose URLs contain a secret, and the port for connections to idle services, which
+// closes all other connections.
 func anyPorts(number int) (port, bool) {
 	return port{"", number, "a port that the kernel chose", map[string]string{"http:///": "4 or closed", "http:///exec/guess": "4 or closed"}}, number >= 32768
 }
@@ -94,10 +95,10 @@ func TestPodReachesNoLoopbackPortOfHost(t *testing.T) {
 	evil.WaitPodRunning("scanner")
 	for _, p := range ports() {
 		if p.number == 53 {
-			continue // pods ask it
+			continue // pods send DNS queries to it
 		}
 		_, err := evil.TryOC("exec", "scanner", "--", "sh", "-c", fmt.Sprintf("timeout 3 nc %s %d </dev/null", s.Address, p.number))
-		// whatever else becomes of a connection that was made
+		// Only a refused connection counts; other errors occur after a connection.
 		refused := err != nil && strings.Contains(err.Error(), "refused")
 		if refused == (p.address == "*") {
 			t.Errorf("port %d (%s): a pod is refused: %t (%v)", p.number, p.use, refused, err)
@@ -105,7 +106,7 @@ func TestPodReachesNoLoopbackPortOfHost(t *testing.T) {
 	}
 }
 
-// listeners are the addresses at which something of the host's network namespace accepts TCP
+// listeners returns the addresses in the host's network namespace at which processes accept TCP
 // connections.
 func (s *stage) listeners(t *testing.T) (addrPorts []netip.AddrPort) {
 	t.Helper()
@@ -137,7 +138,7 @@ func (s *stage) listeners(t *testing.T) (addrPorts []netip.AddrPort) {
 	return addrPorts
 }
 
-// socketAddress reads an address as the kernel prints it: words in the byte order of the machine,
+// socketAddress parses an address as the kernel prints it: words in the byte order of the machine,
 // and a port.
 func socketAddress(text string) (netip.AddrPort, error) {
 	host, number, _ := strings.Cut(text, ":")

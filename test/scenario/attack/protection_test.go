@@ -33,7 +33,7 @@ func TestPlatformKeepsPartOfMachine(t *testing.T) {
 	for _, process := range s.Status().Processes {
 		groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", process.PID))
 		if err != nil || !strings.Contains(string(groups), ":"+s.CgroupRoot+"/platform/"+process.Name+"\n") {
-			t.Errorf("%s is in the control groups\n%s%v", process.Name, groups, err)
+			t.Errorf("%s is in the cgroups\n%s%v", process.Name, groups, err)
 		}
 	}
 	object, err := s.Client.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
@@ -93,5 +93,5 @@ func podGroup(ctx context.Context, c *kit.Cluster, name, controller string) (str
 			return groups[0], nil
 		}
 	}
-	return "", errors.New("the pod has no control group")
+	return "", errors.New("the pod has no cgroup")
 }

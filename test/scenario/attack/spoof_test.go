@@ -91,10 +91,10 @@ func TestPodCannotTakeAddressOfAnother(t *testing.T) {
 	evil.Exec("spoofer", "frame", "tell", victim.String(), "honest")
 	output, err := io.ReadAll(lines)
 	if err != nil || !strings.Contains(string(output), "honest") || strings.Contains(string(output), "forged") {
-		t.Errorf("the victim sees, %v:\n%s", err, output)
+		t.Errorf("the victim received (%v):\n%s", err, output)
 	}
 	if table := shop.Exec("victim", "cat", "/proc/net/arp"); !strings.Contains(table, mac(gateway).String()) {
-		t.Errorf("the victim's gateway is elsewhere:\n%s", table)
+		t.Errorf("the victim's ARP table does not contain the gateway's address:\n%s", table)
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// cell is one right: a verb on a resource or path in a scope. Resources are named as in RBAC, such
-// as pods/exec; name[x] is the single object with the name x.
+// cell is one permission: a verb on a resource or path in a scope. Resources are named as in RBAC,
+// such as pods/exec; name[x] is the single object with the name x.
 type cell struct{ scope, verb, group, resource string }
 
 func (c cell) String() string {
@@ -21,7 +21,7 @@ func (c cell) String() string {
 
 type rights map[cell]bool
 
-// table is the file with the expected rights. Its first lines describe the format.
+// table is the file with the expected permissions. Its first lines describe the format.
 type table struct {
 	// comments are the lines that begin with #, by section. Comments above the first section have the
 	// key "".
@@ -50,7 +50,7 @@ func readTable(file string) (table, error) {
 	return t, nil
 }
 
-// section is a part of the table in its written form.
+// section is one section of the table, as lines.
 type section struct {
 	name, base string
 	lines      []string
@@ -121,8 +121,8 @@ func groupName(group string) string {
 	return group
 }
 
-// lines formats rights with one line for all resources of a scope, set of verbs and group. Each
-// line begins with prefix.
+// lines formats permissions with one line for all resources of a scope, set of verbs and group.
+// Each line begins with prefix.
 func (r rights) lines(prefix string) (lines []string) {
 	type place struct{ scope, group, resource string }
 	verbs := map[place][]string{}
@@ -157,7 +157,7 @@ func wrap(front string, words []string) (lines []string) {
 	return append(lines, line)
 }
 
-// readRights is the inverse of lines. Rights of lines that begin with - are in without.
+// readRights is the inverse of lines. Permissions of lines that begin with - are in without.
 func readRights(lines []string) (with, without rights, err error) {
 	with, without = rights{}, rights{}
 	for _, line := range lines {

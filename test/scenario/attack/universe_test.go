@@ -13,24 +13,25 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// kind is a resource, a subresource, or a right that roles name without a resource of the API.
+// kind is a resource, a subresource, or a name in the rules of roles that is not a resource of the
+// API.
 type kind struct {
 	group, resource string
-	// path is the server's path of the resource, such as /apis/apps/v1. It is empty for a right
-	// without a resource.
+	// path is the server's path of the resource, such as /apis/apps/v1. It is empty for a name that is
+	// not a resource.
 	path       string
 	namespaced bool
 	verbs      []string
 }
 
-// universe contains every right that the matrix covers.
+// universe contains every permission that the matrix covers.
 type universe struct {
 	kinds []kind
 	paths []string
 }
 
-// extra are rights that the platform's handlers and upstream's admission check, and that the server
-// does not list.
+// extra contains permissions that the platform's handlers and upstream's admission check, and that
+// the server does not list.
 var extra = []kind{
 	{group: "route.openshift.io", resource: "routers/metrics", verbs: []string{"get"}},
 	{group: "route.openshift.io", resource: "routes/custom-host", namespaced: true, verbs: []string{"create", "update"}},
@@ -94,8 +95,8 @@ func discoverAll(t *testing.T, c *kit.Cluster) universe {
 	return u
 }
 
-// isNamespace reports whether a resource is a namespace or a subresource of one. A right to it is a
-// right in that namespace.
+// isNamespace reports whether a resource is a namespace or a subresource of one. Permission to
+// access it is a permission in that namespace.
 func isNamespace(resource string) bool {
 	base, _, _ := strings.Cut(resource, "/")
 	return base == "namespaces" || base == "projects"
@@ -139,7 +140,7 @@ func (u *universe) addRule(rule rbacv1.PolicyRule) {
 	}
 }
 
-// cells returns every right of an actor in these scopes and in scope cluster.
+// cells returns every possible permission of an actor in these scopes and in scope cluster.
 func (u universe) cells(scopes []string) (all []cell) {
 	for _, k := range u.kinds {
 		for _, verb := range k.verbs {
@@ -186,7 +187,7 @@ func (u universe) lines() []string {
 // collapsed are paths whose children share one line.
 var collapsed = []string{"/.well-known/", "/api/", "/apis/", "/openapi/v3/", "/healthz/", "/livez/", "/readyz/", "/metrics/", "/debug/"}
 
-// collapse replaces all children of a path by one entry, PATH/*, if their rights are equal.
+// collapse replaces all children of a path by one entry, PATH/*, if their permissions are equal.
 func (u universe) collapse(r rights) rights {
 	short := rights{}
 	for right := range r {
@@ -208,8 +209,8 @@ func (u universe) collapse(r rights) rights {
 	return short
 }
 
-// expand is the inverse of contract: a right in scope cluster also counts in every project, and a
-// right to a resource also counts for each of its objects.
+// expand is the inverse of contract: a permission in scope cluster also counts in every project,
+// and a permission for a resource also counts for each of its objects.
 func (u universe) expand(r rights, scopes []string) rights {
 	long := rights{}
 	for right := range r {

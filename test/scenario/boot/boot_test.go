@@ -86,6 +86,33 @@ func TestComponentsArePrintedWithTheirStates(t *testing.T) {
 	}
 }
 
+// TestPathsOfOpenShiftExistOnHost checks the counterparts of all paths in the documents.
+func TestPathsOfOpenShiftExistOnHost(t *testing.T) {
+	c := kit.Shared(t)
+	paths := map[string]string{}
+	for line := range strings.Lines(c.MustSlipway("paths")) {
+		if fields := strings.Fields(line); strings.HasPrefix(fields[0], "/") {
+			paths[fields[0]] = fields[1]
+		}
+	}
+	for former, path := range paths {
+		if path == "-" {
+			continue
+		}
+		if _, err := os.Stat(path); err != nil {
+			t.Errorf("counterpart of %s: %v", former, err)
+		}
+	}
+	for former, want := range map[string]string{
+		"/etc/origin/master/master-config.yaml": c.MasterFile(), "/etc/origin/node/node-config.yaml": c.NodeFile(),
+		"/var/lib/etcd": c.Path("etcd"), "/etc/origin/master/ca.serial.txt": "-", "/var/lib/dockershim": "-",
+	} {
+		if paths[former] != want {
+			t.Errorf("%s is %q on the host, want %q", former, paths[former], want)
+		}
+	}
+}
+
 func TestUpReportsRunningCluster(t *testing.T) {
 	c := kit.Shared(t)
 	before := c.Status()
@@ -175,17 +202,32 @@ func TestProjectsOfOpenShiftExist(t *testing.T) {
 	c.OC("get", "namespaces", "openshift", "openshift-infra", "openshift-node")
 }
 
-// TestRunNotifiesSystemd runs the supervisor in the foreground, as the unit file does.
-func TestRunNotifiesSystemd(t *testing.T) {
+// TestOpenShiftStartNotifiesSystemd runs the supervisor in the foreground, as the unit file does.
+// It uses OpenShift 3's name of `slipway run`, whose flags the first start writes to the
+// configuration.
+func TestOpenShiftStartNotifiesSystemd(t *testing.T) {
 	c := kit.New(t, kit.Options{})
+	if err := os.Remove(c.MasterFile()); err != nil {
+		t.Fatal(err)
+	}
 	path := filepath.Join(t.TempDir(), "notify")
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer socket.Close()
-	command := c.StartSlipway([]string{"NOTIFY_SOCKET=" + path}, "run")
+	command := c.StartSlipwayAs("openshift", []string{"NOTIFY_SOCKET=" + path}, "start",
+		"--public-master=openshift.example.com", `--cors-allowed-origins=(?i)//console\.example\.com(:|\z)`)
 	waitMessage(t, socket, "READY=1")
+	view := c.MustSlipway("config", "view")
+	for _, want := range []string{"masterPublicURL: https://openshift.example.com:8443", `(?i)//console\.example\.com(:|\z)`} {
+		if !strings.Contains(view, want) {
+			t.Errorf("config view has no %q:\n%s", want, view)
+		}
+	}
+	if metadata := c.MustSlipway("oc", "get", "--raw", "/.well-known/oauth-authorization-server"); !strings.Contains(metadata, "https://openshift.example.com:8443/oauth/authorize") {
+		t.Errorf("the public address is not in %s", metadata)
+	}
 	if status := c.Status(); !status.Ready {
 		t.Errorf("systemd was told that it is ready while status says: %+v", status)
 	}
@@ -194,7 +236,7 @@ func TestRunNotifiesSystemd(t *testing.T) {
 	}
 	waitMessage(t, socket, "STOPPING=1")
 	if err := command.Wait(); err != nil {
-		t.Errorf("slipway run after SIGTERM: %v", err)
+		t.Errorf("openshift start after SIGTERM: %v", err)
 	}
 }
 

@@ -121,7 +121,7 @@ func busybox(t *testing.T) []byte {
 }
 
 // configure creates a build configuration for the custom builder; spec contains additional fields
-// of its specification.
+// of its spec.
 func (p *project) configure(name, mode, spec string) {
 	p.t.Helper()
 	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: %s}, spec: {
@@ -184,7 +184,7 @@ func TestBuildRunsInPodAndRecordsResult(t *testing.T) {
 
 	// A second build, like the first, is the third of its configuration after one that fails.
 	if out, err := p.TryOC("start-build", "app", "--wait", "--env=MODE=fail"); err == nil {
-		t.Errorf("a build that fails is waited for without an error: %s", out)
+		t.Errorf("waiting for a build that fails returned no error: %s", out)
 	}
 	if got := p.OC("get", "build/app-2", "-o", "jsonpath={.status.phase} {.status.reason} {.status.logSnippet}"); !strings.HasPrefix(got, "Failed GenericBuildFailed building ") ||
 		!strings.HasSuffix(got, "\nthere is no compiler") {

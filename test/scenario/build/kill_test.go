@@ -99,7 +99,7 @@ func TestKilledBuilderLeavesNothing(t *testing.T) {
 	}
 	p.waitOutput("build/app-1", "{.status.phase} {.status.reason} {.status.message}",
 		"Failed GenericBuildFailed The build was killed by signal 9 (exit code 137). Start it again.")
-	p.WaitFor("mounts and control groups of the pod to be removed", func(context.Context) error {
+	p.WaitFor("mounts and cgroups of the pod to be removed", func(context.Context) error {
 		if processes := processesOf(t, string(pod.UID)); len(processes) > 0 {
 			return fmt.Errorf("there are %q", processes)
 		}

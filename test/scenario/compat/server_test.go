@@ -181,8 +181,10 @@ func TestProfilesRequireRight(t *testing.T) {
 		t.Errorf("the administrator gets %q", got)
 	}
 	token := "--token=" + strings.TrimSpace(c.OC("create", "token", "default"))
-	if out, err := c.TryOC("get", "--raw", "/debug/pprof/", token); err == nil || !strings.Contains(err.Error(), "orbidden") {
-		t.Errorf("an account gets %q, %v", out, err)
+	for _, path := range []string{"/debug/pprof/", "/metrics"} {
+		if out, err := c.TryOC("get", "--raw", path, token); err == nil || !strings.Contains(err.Error(), "orbidden") {
+			t.Errorf("an account gets %d bytes of %s, %v", len(out), path, err)
+		}
 	}
 	c.OC("adm", "policy", "add-cluster-role-to-user", "cluster-debugger", "-z", "default")
 	t.Cleanup(func() { c.OC("adm", "policy", "remove-cluster-role-from-user", "cluster-debugger", "-z", "default") })
@@ -190,4 +192,7 @@ func TestProfilesRequireRight(t *testing.T) {
 		_, err := c.TryOC("get", "--raw", "/debug/pprof/", token)
 		return err
 	})
+	if got := c.OC("get", "--raw", "/metrics", token); !strings.Contains(got, "apiserver_request_total") {
+		t.Errorf("metrics of the API server are %d bytes without apiserver_request_total", len(got))
+	}
 }

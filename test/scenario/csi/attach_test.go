@@ -69,7 +69,8 @@ func TestPodWaitsForAttachment(t *testing.T) {
 	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 && i.storage.Attachments() == 0 })
 }
 
-// A failed node keeps its pods and volumes until an administrator marks it out of service.
+// TestVolumesAreDetachedFromOutOfServiceNode: a failed node keeps its pods and volumes until an
+// administrator marks it out of service.
 func TestVolumesAreDetachedFromOutOfServiceNode(t *testing.T) {
 	i := install(t, fake.Options{Nodes: []string{"machine-9"}})
 	const lostNode = "lost.example.com"
@@ -93,8 +94,8 @@ func TestVolumesAreDetachedFromOutOfServiceNode(t *testing.T) {
 	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 })
 }
 
-// An upgrade stops the controller, upgrades the nodes, and starts the controller with several
-// instances, one of which leads.
+// TestUpgradeAndLossOfLeader stops the controller, upgrades the nodes, and starts several instances
+// of the controller, one of which leads.
 func TestUpgradeAndLossOfLeader(t *testing.T) {
 	i := install(t, fake.Options{})
 	stop(t, i.controller)

@@ -25,7 +25,7 @@ func TestAutoscalerFollowsLoad(t *testing.T) {
 	if len(usage) < 3 || !strings.HasPrefix(usage[0], "busy-1-") || !strings.HasSuffix(usage[1], "m") || usage[1] == "0m" {
 		t.Errorf("top of pods prints %v", usage)
 	}
-	if header, _, _ := strings.Cut(c.OC("adm", "top", "nodes"), "\n"); strings.Join(strings.Fields(header), " ") != "NAME CPU(cores) CPU(%) MEMORY(bytes) MEMORY(%)" {
+	if header, _, _ := strings.Cut(c.OC("adm", "top", "nodes"), "\n"); strings.Join(strings.Fields(header), " ") != "NAME CPU(cores) CPU% MEMORY(bytes) MEMORY%" {
 		t.Errorf("top of nodes prints %q", header)
 	}
 	if got, err := c.TryOC("adm", "top", "node", "--selector=no-such-label"); err == nil {

@@ -63,6 +63,12 @@ func TestRolloutStartsManually(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(configuration("hand", "replicas: 1", version("one")))
 	waitPhase(c, "hand-1", "Complete")
+	if got := c.OC("rollout", "latest", "dc/hand", "--dry-run"); got != "deploymentconfig.apps.openshift.io/hand rolled out (dry run)\n" {
+		t.Errorf("a dry run prints %q", got)
+	}
+	if got := c.OC("get", "dc", "hand", "-o", "jsonpath={.status.latestVersion}"); got != "1" {
+		t.Errorf("after a dry run the latest version is %s", got)
+	}
 	if got := c.OC("rollout", "latest", "dc/hand"); got != "deploymentconfig.apps.openshift.io/hand rolled out\n" {
 		t.Errorf("printed %q", got)
 	}

@@ -4,8 +4,9 @@
 // A block of the language `console` contains commands, each after `$ `, followed by their output.
 // In the output, `...` matches any text within a line; alone on a line, it matches any number of
 // lines. A command must succeed unless the page shows its whole output, such as an error. A command
-// that ends in a backslash continues on the next line. The data directory of the test replaces the
-// default one.
+// that ends in a backslash continues on the next line. The prompt `node$ ` is that of a second
+// machine, and `master$ ` means the same as `$ `. The data directory, the address of the master and
+// the last token of `slipway token create` replace those of the page.
 package docs
 
 import (
@@ -22,11 +23,12 @@ import (
 // pages are the pages that the test runs: the README, then the tutorials in reading order.
 var pages = []string{
 	"README.md", "docs/tutorials/install.md", "docs/tutorials/first-application.md", "docs/tutorials/build-from-source.md",
-	"docs/tutorials/flexvolume.md", "docs/tutorials/uninstall.md",
+	"docs/tutorials/flexvolume.md", "docs/tutorials/second-host.md", "docs/tutorials/uninstall.md",
 }
 
 func TestTutorialsPrintDocumentedOutput(t *testing.T) {
-	cluster := kit.New(t, kit.Options{})
+	cluster := kit.New(t, kit.Options{Segment: true})
+	node := cluster.NewHost("second", kit.Options{})
 	for _, page := range pages {
 		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) {
 			text, err := os.ReadFile(cluster.RepositoryFile(page))
@@ -37,11 +39,23 @@ func TestTutorialsPrintDocumentedOutput(t *testing.T) {
 			if len(steps) == 0 {
 				t.Fatal("the page has no command")
 			}
-			shell := cluster.Shell(t, cluster.RepositoryFile())
+			shells := map[string]*kit.Shell{}
+			token := ""
 			for _, step := range steps {
-				output, code, err := shell.Run(step.command)
+				machine := cluster
+				if step.host == "node" {
+					machine = node
+				}
+				if shells[step.host] == nil {
+					shells[step.host] = machine.Shell(t, cluster.RepositoryFile())
+				}
+				command := strings.NewReplacer("https://192.0.2.10:8443", cluster.APIURL(), "sw1.TOKEN", token).Replace(step.command)
+				output, code, err := shells[step.host].Run(command)
 				if err != nil {
 					t.Fatal(err)
+				}
+				if step.command == "slipway token create" {
+					token = strings.TrimSpace(output)
 				}
 				if !step.matches(output) || code != 0 && !step.isComplete() {
 					t.Fatalf("$ %s\nexit code %d\n--- printed:\n%s--- the page says:\n%s", step.command, code, output, strings.Join(step.output, "\n"))
@@ -65,23 +79,27 @@ func TestEveryTutorialIsRun(t *testing.T) {
 
 // step is a command of a page.
 type step struct {
+	host    string // "node" for the second machine, otherwise empty
 	command string
 	output  []string // lines; nil if the page doesn't show them
 }
+
+// prompt matches the start of a command, and contains the machine.
+var prompt = regexp.MustCompile(`^(?:master|(node))?\$ `)
 
 // read returns the commands of a page.
 func read(page string) (steps []step) {
 	within, continued := false, false
 	for line := range strings.Lines(page) {
 		line = strings.TrimRight(line, "\n")
-		command, isCommand := strings.CutPrefix(line, "$ ")
+		start := prompt.FindStringSubmatch(line)
 		switch last := len(steps) - 1; {
 		case strings.HasPrefix(line, "```"):
 			within, continued = line == "```console", false
 		case !within:
-		case isCommand:
-			steps = append(steps, step{command: command})
-			continued = strings.HasSuffix(command, "\\")
+		case start != nil:
+			steps = append(steps, step{host: start[1], command: line[len(start[0]):]})
+			continued = strings.HasSuffix(line, "\\")
 		case continued:
 			steps[last].command += "\n" + line
 			continued = strings.HasSuffix(line, "\\")

@@ -6,6 +6,7 @@ package down
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -73,9 +74,51 @@ func TestDownCleansUpAfterKilledSupervisor(t *testing.T) {
 
 func TestPurgeRemovesData(t *testing.T) {
 	c := kit.Start(t, kit.Options{})
-	c.MustSlipway("down", "--purge")
+	runStuckVolume(t, c)
+	result := c.Slipway("down", "--purge")
+	if result.Code != 0 {
+		t.Fatalf("down --purge: exit code %d\n%s", result.Code, result.Stderr)
+	}
+	for _, want := range []string{`"example.com/stuck"`, "the disk is stuck", "was unmounted without the driver"} {
+		if !strings.Contains(result.Stderr, want) {
+			t.Errorf("down --purge does not print %s:\n%s", want, result.Stderr)
+		}
+	}
 	if entries, err := os.ReadDir(c.DataDir); !os.IsNotExist(err) && len(entries) > 0 {
 		t.Errorf("the data directory has %v", entries)
 	}
 	c.MustSlipway("down", "--purge") // An absent cluster is not an error.
+}
+
+// stuckDriver is a driver that stages a tmpfs and never unmounts it.
+const stuckDriver = `#!/bin/sh
+case $1 in
+init) echo '{"status": "Success", "capabilities": {"attach": true}}' ;;
+attach | waitforattach) echo '{"status": "Success", "device": "/dev/stuck"}' ;;
+isattached) echo '{"status": "Success", "attached": true}' ;;
+detach) echo '{"status": "Success"}' ;;
+mountdevice) mkdir -p "$2" && mount -t tmpfs stuck "$2" && echo '{"status": "Success"}' ;;
+unmountdevice) echo '{"status": "Failure", "message": "the disk is stuck"}'; exit 1 ;;
+*) echo '{"status": "Not supported"}'; exit 1 ;;
+esac
+`
+
+// runStuckVolume runs a pod with a volume of stuckDriver.
+func runStuckVolume(t *testing.T, c *kit.Cluster) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "stuck")
+	if err := os.WriteFile(file, []byte(stuckDriver), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c.MustSlipway("flexvolume", "install", file, "--driver", "example.com/stuck")
+	c.Apply(`
+apiVersion: v1
+kind: Pod
+metadata: {name: stuck}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers: [{name: main, image: ` + kit.ToolsImage + `, command: [sleep, infinity], volumeMounts: [{name: data, mountPath: /data}]}]
+  volumes: [{name: data, flexVolume: {driver: example.com/stuck}}]
+`)
+	c.WaitPodRunning("stuck")
 }

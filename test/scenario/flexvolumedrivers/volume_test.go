@@ -167,7 +167,7 @@ func (d *driver) remove(names ...string) {
 // className is the StorageClass of manually created volumes whose claims can grow.
 const className = "by-hand"
 
-// shared returns the cluster of the package, with the class.
+// withClass creates the class in a cluster and returns the cluster.
 func withClass(c *kit.Cluster) *kit.Cluster {
 	class := &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{Name: className}, Provisioner: "kubernetes.io/no-provisioner", AllowVolumeExpansion: ptr.To(true),

@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"strings"
 	"testing"
 
@@ -23,6 +24,13 @@ func resolve(c *kit.Cluster, network string, kind uint16, name string) string {
 		text += " " + strings.TrimPrefix(answer.Answer[0].String(), answer.Answer[0].Header().String())
 	}
 	return text
+}
+
+// hash returns 3.11's label of an address.
+func hash(address string) string {
+	sum := fnv.New32a()
+	sum.Write([]byte(address))
+	return fmt.Sprintf("%x", sum.Sum32())
 }
 
 func TestMasterAnswersDNSQueriesAsIn311(t *testing.T) {
@@ -48,7 +56,9 @@ subsets: [{addresses: [{ip: 198.18.255.7}], ports: [{name: http, port: 8080}]}]
 		{dns.TypeA, base + ".cluster.local.", "NOERROR " + address},
 		{dns.TypeA, base + ".endpoints.cluster.local.", "NOERROR 198.18.255.7"},
 		{dns.TypeA, "_endpoints." + base + ".svc.cluster.local.", "NOERROR 198.18.255.7"},
-		{dns.TypeSRV, "_http._tcp." + base + ".svc.cluster.local.", "NOERROR 0 100 80 " + base + ".svc.cluster.local."},
+		{dns.TypeSRV, "_http._tcp." + base + ".svc.cluster.local.", "NOERROR 10 100 80 " + hash(address) + "." + base + ".svc.cluster.local."},
+		{dns.TypeSRV, base + ".svc.cluster.local.", "NOERROR 10 100 0 " + hash(address) + "." + base + ".svc.cluster.local."},
+		{dns.TypeA, hash(address) + "." + base + ".svc.cluster.local.", "NOERROR " + address},
 		{dns.TypeSRV, "_http._tcp." + base + ".endpoints.cluster.local.", "NOERROR 0 100 8080 198-18-255-7." + base + ".endpoints.cluster.local."},
 		{dns.TypeA, "openshift.default.svc.cluster.local.", "NOERROR 172.30.0.1"},
 		{dns.TypeA, "nothing." + c.Namespace + ".svc.cluster.local.", "NXDOMAIN"},

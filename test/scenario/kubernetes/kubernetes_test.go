@@ -1,10 +1,9 @@
-// Package kubernetes proves that what stock Kubernetes promises holds on a cluster of ours, for
-// those promises that an administrator of OpenShift 3 counts on: placement, priority, quota, roles,
-// workloads, services and volumes.
+// Package kubernetes proves that Slipway keeps the promises of Kubernetes on which administrators
+// of OpenShift 3 rely: placement, priority, quota, roles, workloads, services and volumes.
 //
-// A cluster here has one machine. Where a promise is about several, a test adds nodes: objects
-// without a machine, which the scheduler and the controllers take for any other node, and on which
-// a pod is placed but never runs.
+// A cluster here has one machine. Tests that need several nodes add Node objects without a machine.
+// The scheduler and the controllers treat them like other nodes: pods are placed on them, but never
+// run.
 package kubernetes
 
 import (
@@ -24,15 +23,30 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// master lets services choose external addresses of a network that no machine has, and opens the
-// DNS server of the master as OpenShift 3.11's installer does.
+// master lets services choose external addresses of a network that no machine has, opens the DNS
+// server of the master as OpenShift 3.11's installer does, and lets projects add tolerations to
+// their pods. The file of the descheduler exists only in its test.
 const master = `
-kubernetesMasterConfig: {schedulerConfigFile: scheduler.json}
+slipway: {descheduler: {policyConfigFile: descheduler.yaml, interval: 1s}}
+kubernetesMasterConfig:
+  schedulerConfigFile: scheduler.json
+  apiServerArguments: {feature-gates: ["BlockVolume=true,APIResponseCompression=false"]}
+  controllerArguments: {feature-gates: ["BlockVolume=true"]}
 networkConfig: {externalIPNetworkCIDRs: [198.18.255.0/24]}
 dnsConfig: {bindAddress: "0.0.0.0:8053", bindNetwork: tcp4}
+admissionConfig: {pluginConfig: {PodTolerationRestriction: {configuration: {apiVersion: v1, kind: DefaultAdmissionConfig, disable: false}}}}
 `
 
-func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Master: master}) }
+// node has static pods, the feature gates of OpenShift 3.11's sample, and limits that differ from
+// the defaults.
+const node = `
+kubeletArguments: {feature-gates: ["RotateKubeletClientCertificate=true,RotateKubeletServerCertificate=false"]}
+podManifestConfig: {path: pods, fileCheckIntervalSeconds: 1}
+authConfig: {authenticationCacheTTL: 4m, authorizationCacheTTL: 3m}
+masterClientConnectionOverrides: {contentType: application/json, qps: 60, burst: 120}
+`
+
+func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Master: master, Node: node}) }
 
 // sleeper returns a container that runs until it is terminated. fields are additional fields, such
 // as `ports: [...]`.
@@ -59,8 +73,8 @@ spec:
 `, name, strings.Join(fields, "\n  "))
 }
 
-// create creates the object of a manifest with `oc create -f`; the error has what the API server
-// says.
+// create creates the object of a manifest with `oc create -f`. The error contains the message of
+// the API server.
 func create(t *testing.T, c *kit.Cluster, manifest string) error {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "manifest.yaml")
@@ -71,8 +85,8 @@ func create(t *testing.T, c *kit.Cluster, manifest string) error {
 	return err
 }
 
-// expectRejected fails the test unless the API server rejects a manifest with an error that has
-// each text.
+// expectRejected fails the test unless the API server rejects a manifest with an error that
+// contains each text.
 func expectRejected(t *testing.T, c *kit.Cluster, manifest string, texts ...string) {
 	t.Helper()
 	err := create(t, c, manifest)
@@ -83,7 +97,7 @@ func expectRejected(t *testing.T, c *kit.Cluster, manifest string, texts ...stri
 	}
 }
 
-// makePod makes a pod of a manifest.
+// makePod creates a pod from a manifest.
 func makePod(t *testing.T, c *kit.Cluster, manifest string) {
 	t.Helper()
 	var object corev1.Pod
@@ -105,9 +119,9 @@ func machine(c *kit.Cluster) string {
 	return ""
 }
 
-// addNode adds a node without a machine, which is ready for four CPUs and 8 GiB of pods, and
-// removes it when the test ends. After about 40 seconds without a word from it, it is taken for
-// lost.
+// addNode adds a node without a machine, which has four CPUs and 8 GiB for pods and is ready, and
+// removes it when the test ends. About 40 seconds without a heartbeat later, the node controller
+// marks it as not ready.
 func addNode(t *testing.T, c *kit.Cluster, name string, labels map[string]string) {
 	t.Helper()
 	labels = maps.Clone(labels)

@@ -9,11 +9,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-platform/slipway/test/kit"
 )
@@ -42,7 +44,10 @@ func TestNodesAreListedAndDescribed(t *testing.T) {
 		"LastHeartbeatTime", "LastTransitionTime", "Reason", "Message", "Addresses:", "InternalIP:", "Hostname:", "Capacity:", "Allocatable:", "System Info:",
 		"Non-terminated Pods:", "CPU Requests", "CPU Limits", "Memory Requests", "Memory Limits", "shown", "10m (0%)", "Allocated resources:",
 		"(Total limits may be over 100 percent, i.e., overcommitted.)", "Events:",
+		"OutOfDisk", "kubelet has sufficient disk space available", "Kube-Proxy Version:", "ExternalID:",
 	)
+	repeatEvent(t, c, "other")
+	expect(t, c.OC("describe", "node", "other"), "Kubelet has sufficient memory", "(x5 over 6d)")
 	expect(t, c.OC("label", "-h"), "oc label")
 	c.OC("delete", "node", "other", "--wait=true")
 	if _, err := c.TryOC("get", "node", "other"); err == nil || !strings.Contains(err.Error(), "not found") {
@@ -51,6 +56,28 @@ func TestNodesAreListedAndDescribed(t *testing.T) {
 	if _, err := c.Client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err) // for the cleanup
 	}
+}
+
+// repeatEvent records that the kubelet of a node has emitted an event five times in six days.
+func repeatEvent(t *testing.T, c *kit.Cluster, node string) {
+	t.Helper()
+	now := time.Now()
+	events := c.Client.CoreV1().Events(metav1.NamespaceDefault)
+	event, err := events.Create(t.Context(), &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{GenerateName: node + "."},
+		InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: node, UID: types.UID(node)},
+		Reason:         "NodeHasSufficientMemory", Message: "Kubelet has sufficient memory", Type: corev1.EventTypeNormal,
+		Source: corev1.EventSource{Component: "kubelet", Host: node}, Count: 5,
+		FirstTimestamp: metav1.NewTime(now.Add(-6 * 24 * time.Hour)), LastTimestamp: metav1.NewTime(now),
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := events.Delete(context.Background(), event.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestNodeReportsItsProperties(t *testing.T) {
@@ -66,7 +93,7 @@ func TestNodeReportsItsProperties(t *testing.T) {
 	}
 	for kind, want := range map[corev1.NodeConditionType]string{
 		corev1.NodeMemoryPressure: "False KubeletHasSufficientMemory", corev1.NodeDiskPressure: "False KubeletHasNoDiskPressure",
-		corev1.NodePIDPressure: "False KubeletHasSufficientPID", corev1.NodeReady: "True KubeletReady",
+		corev1.NodePIDPressure: "False KubeletHasSufficientPID", corev1.NodeReady: "True KubeletReady", "OutOfDisk": "False KubeletHasSufficientDisk",
 	} {
 		if conditions[kind] != want {
 			t.Errorf("condition %s is %q, want %q", kind, conditions[kind], want)
@@ -222,7 +249,7 @@ spec:
 func TestDisruptionBudgetBlocksEviction(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(`
-apiVersion: policy/v1
+apiVersion: policy/v1beta1 # as in the guide
 kind: PodDisruptionBudget
 metadata: {name: budget}
 spec:
@@ -233,6 +260,7 @@ spec:
 	c.OC("wait", "pdb", "budget", "--for", "jsonpath={.status.currentHealthy}=1", "--timeout", "1m")
 	output := c.OC("get", "poddisruptionbudget", "--all-namespaces")
 	expect(t, output, "NAMESPACE", "NAME", "MIN AVAILABLE", "budget", "100%")
+	expect(t, c.OC("describe", "poddisruptionbudget", "budget"), "Min available:", "Selector:", "set=guarded")
 	evict := func() error {
 		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: guarded, Namespace: c.Namespace}}
 		return c.Client.PolicyV1().Evictions(c.Namespace).Evict(t.Context(), eviction)

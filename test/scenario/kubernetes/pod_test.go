@@ -80,7 +80,7 @@ func TestContainersOfPodShareNetworkAndVolumes(t *testing.T) {
 	}
 	// Each container has separate processes and files.
 	if processes := c.OC("exec", "pair", "-c", "writer", "--", "ps"); strings.Contains(processes, "httpd") {
-		t.Errorf("the other container's process is seen:\n%s", processes)
+		t.Errorf("the other container's process is visible:\n%s", processes)
 	}
 	c.OC("exec", "pair", "-c", "writer", "--", "touch", "/own")
 	if _, err := c.TryOC("exec", "pair", "-c", "server", "--", "ls", "/own"); err == nil {
@@ -135,6 +135,10 @@ func TestPodDefaultsAreSet(t *testing.T) {
 	makePod(t, c, strings.Replace(pod("x", sleeper("env: [{name: COLOR, value: blue}]", "ports: [{name: web, containerPort: 8080}]",
 		"resources: {limits: {cpu: 100m, memory: 32Mi}}", "securityContext: {runAsUser: 1000}"), "serviceAccountName: robot"), "name: x,", "generateName: made-,", 1))
 	makePod(t, c, pod("plain", sleeper()))
+	makePod(t, c, pod("former", sleeper(), "serviceAccount: robot")) // the key of 3.11's samples
+	if got := c.Pod("former").Spec.ServiceAccountName; got != "robot" {
+		t.Errorf("a pod with serviceAccount uses the account %q", got)
+	}
 	result := c.OnlyPod("app=x")
 	if !strings.HasPrefix(result.Name, "made-") || len(result.Name) != len("made-")+5 {
 		t.Errorf("name %q", result.Name)

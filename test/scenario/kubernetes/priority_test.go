@@ -11,8 +11,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
+// classes has the API version of the guide in its first manifest.
 const classes = `
-apiVersion: scheduling.k8s.io/v1
+apiVersion: scheduling.k8s.io/v1beta1
 kind: PriorityClass
 metadata: {name: scenario-high}
 value: 1000
@@ -52,6 +53,37 @@ func TestPriorityClassSetsPriority(t *testing.T) {
 	c.Apply("{apiVersion: v1, kind: ResourceQuota, metadata: {name: critical}, spec: {hard: {pods: 1}, scopeSelector: {matchExpressions: [" +
 		"{scopeName: PriorityClass, operator: In, values: [system-node-critical]}]}}}")
 	c.WaitFor("the quota that allows the class", func(context.Context) error { return create(t, c, critical) })
+}
+
+// TestPreemptionPrefersVictimsWithoutBudget also shows that a pod does not preempt the pods that it
+// must be near to.
+func TestPreemptionPrefersVictimsWithoutBudget(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(classes)
+	t.Cleanup(func() { c.OC("delete", "priorityclass", "scenario-high", "scenario-low") })
+	const nodeSelector, low, high = "nodeSelector: {kubernetes.io/hostname: contested}", "priorityClassName: scenario-low", "priorityClassName: scenario-high"
+	half := sleeper("resources: {requests: {cpu: 2}}")
+	c.Apply(`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: guarded}, spec: {minAvailable: 1, selector: {matchLabels: {app: guarded}}}}`)
+	c.OC("wait", "pdb", "guarded", "--for", "jsonpath={.status.observedGeneration}=1", "--timeout", "1m")
+	addNode(t, c, "contested", nil)
+	makePod(t, c, pod("guarded", half, nodeSelector, low))
+	wantPlace(t, c, "guarded", "contested")
+	makePod(t, c, pod("cache", half, nodeSelector, low))
+	wantPlace(t, c, "cache", "contested")
+
+	affinity := "affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [" + near("cache, guarded", corev1.LabelHostname) + "]}}"
+	makePod(t, c, pod("near", sleeper("resources: {requests: {cpu: 4}}"), nodeSelector, high, affinity))
+	wantPlace(t, c, "near", "")
+	for _, name := range []string{"guarded", "cache"} {
+		if c.Pod(name).DeletionTimestamp != nil {
+			t.Errorf("pod %s was evicted for a pod that must be near to it", name)
+		}
+	}
+	makePod(t, c, pod("urgent", half, nodeSelector, high))
+	waitLeaving(c, "cache")
+	if c.Pod("guarded").DeletionTimestamp != nil {
+		t.Error("a pod with a disruption budget was evicted, though there is another victim")
+	}
 }
 
 func TestPodsOfHigherPriorityPreemptOthers(t *testing.T) {

@@ -40,6 +40,15 @@ func waitUsed(c *kit.Cluster, quota string, uses ...string) {
 
 func TestQuotaLimitsProject(t *testing.T) {
 	c := kit.Shared(t)
+	// Each service account has two secrets. The CA certificates are in ConfigMaps. Kubernetes can miss
+	// objects that are created at the same moment as the quota.
+	c.WaitFor("6 secrets and 2 ConfigMaps of the project", func(context.Context) error {
+		list, err := c.TryOC("get", "secrets,configmaps", "-o", "name")
+		if err == nil && (strings.Count(list, "secret/") != 6 || strings.Count(list, "configmap/") != 2) {
+			err = fmt.Errorf("it has %s", list)
+		}
+		return err
+	})
 	c.Apply(`
 apiVersion: v1
 kind: ResourceQuota
@@ -49,7 +58,6 @@ spec:
     requests.storage: 3Gi, gold.storageclass.storage.k8s.io/requests.storage: 1Gi, gold.storageclass.storage.k8s.io/persistentvolumeclaims: 1,
     bronze.storageclass.storage.k8s.io/persistentvolumeclaims: 0}
 `)
-	// Each service account has two secrets. The CA certificates are in ConfigMaps.
 	waitUsed(c, "objects", "configmaps=2", "pods=0", "secrets=6")
 	c.Apply(`
 apiVersion: v1

@@ -246,3 +246,21 @@ func TestOtherSchedulerBindsItsPods(t *testing.T) {
 	makePod(t, c, pod("named", sleeper(), "nodeName: "+machine(c)))
 	c.WaitPodRunning("named")
 }
+
+// TestLabelsOfGuideSelectNodes uses the labels of the administration guide as it does.
+func TestLabelsOfGuideSelectNodes(t *testing.T) {
+	c := kit.Shared(t)
+	addNode(t, c, "gpu", map[string]string{"openshift.com/gpu-accelerator": "true", "failure-domain.beta.kubernetes.io/zone": "z1"})
+	addNode(t, c, "log", map[string]string{"logging-infra-fluentd": "true", "failure-domain.beta.kubernetes.io/zone": "z2"})
+	makePod(t, c, pod("training", sleeper(), `nodeSelector: {openshift.com/gpu-accelerator: "true"}`))
+	wantPlace(t, c, "training", "gpu")
+	const zone = "failure-domain.beta.kubernetes.io/zone"
+	affinity := func(kind string) string {
+		return "affinity: {" + kind + ": {requiredDuringSchedulingIgnoredDuringExecution: [" + near("training", zone) + "]}}"
+	}
+	const logs = `nodeSelector: {logging-infra-fluentd: "true"}`
+	makePod(t, c, pod("fluentd", sleeper(), logs, affinity("podAntiAffinity")))
+	wantPlace(t, c, "fluentd", "log")
+	makePod(t, c, pod("same-zone", sleeper(), logs, affinity("podAffinity")))
+	wantPlace(t, c, "same-zone", "")
+}

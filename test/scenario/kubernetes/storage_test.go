@@ -47,7 +47,7 @@ func removeVolumes(t *testing.T, c *kit.Cluster, names ...string) {
 func TestClaimsAreBoundToSmallestMatchingVolume(t *testing.T) {
 	c := kit.Shared(t)
 	class, other := "storageClassName: scenario", "storageClassName: scenario-other"
-	removeVolumes(t, c, "large", "medium", "small", "many", "foreign")
+	removeVolumes(t, c, "large", "medium", "small", "many", "foreign", "annotated")
 	c.Apply(volume("large", "10Gi", accessModes, class, hostPath) + volume("medium", "5Gi", accessModes, class, hostPath) + volume("small", "1Gi", accessModes, class, hostPath) +
 		volume("many", "2Gi", "accessModes: [ReadWriteOnce, ReadOnlyMany, ReadWriteMany]", class, hostPath) + volume("foreign", "3Gi", accessModes, other, hostPath))
 	c.OC("wait", "pv", "large", "--for", "jsonpath={.status.phase}=Available", "--timeout", "1m")
@@ -75,6 +75,13 @@ func TestClaimsAreBoundToSmallestMatchingVolume(t *testing.T) {
 	if got := c.OC("get", "pv", "medium", "-o", "jsonpath={.spec.claimRef.namespace}/{.spec.claimRef.name}"); got != c.Namespace+"/three" {
 		t.Errorf("medium is of %q", got)
 	}
+	c.Apply(volume("annotated", "1Gi", accessModes, "storageClassName: scenario-annotated", hostPath) + `---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: annotated, annotations: {volume.beta.kubernetes.io/storage-class: scenario-annotated}}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+`)
+	waitVolume(c, "annotated", "annotated")
 	// A released volume keeps its data and is not bound to other claims.
 	c.OC("delete", "pvc", "three")
 	c.OC("wait", "pv", "medium", "--for", "jsonpath={.status.phase}=Released", "--timeout", "1m")
@@ -189,6 +196,12 @@ func TestClaimsWithoutClassGetDefault(t *testing.T) {
 		c.Apply(claim("plain", "1Gi", accessModes))
 		if got := c.OC("get", "pvc", "plain", "-o", "jsonpath={.spec.storageClassName}"); got != "scenario-default" {
 			return fmt.Errorf("class %q", got)
+		}
+		return nil
+	})
+	c.WaitFor("name of the provisioner", func(context.Context) error {
+		if got := c.OC("get", "pvc", "plain", "-o", `jsonpath={.metadata.annotations.volume\.beta\.kubernetes\.io/storage-provisioner}`); got != "example.com/none" {
+			return fmt.Errorf("it is %q", got)
 		}
 		return nil
 	})

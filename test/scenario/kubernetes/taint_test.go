@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -82,7 +83,9 @@ func TestNoExecuteEvictsIntolerantPods(t *testing.T) {
 	makePod(t, c, pod("bare", sleeper(), nodeSelector))
 	makePod(t, c, pod("tolerant", sleeper(), nodeSelector, tolerates(taint+"}")))
 	makePod(t, c, pod("patient", sleeper(), nodeSelector, tolerates(taint+", tolerationSeconds: 2}")))
-	makePod(t, c, pod("lucky", sleeper(), nodeSelector, tolerates(taint+", tolerationSeconds: 3600}")))
+	// The node is not ready when it has no heartbeat for some time.
+	const unready = "{key: node.kubernetes.io/not-ready, operator: Exists}, {key: node.kubernetes.io/unreachable, operator: Exists}"
+	makePod(t, c, pod("lucky", sleeper(), nodeSelector, tolerates(taint+", tolerationSeconds: 3600}", unready)))
 	c.Apply(replicas("managed", sleeper(), nodeSelector))
 	for _, name := range []string{"bare", "tolerant", "patient", "lucky"} {
 		wantPlace(t, c, name, "leaving")
@@ -120,6 +123,34 @@ func TestNoExecuteEvictsIntolerantPods(t *testing.T) {
 	if err != nil || len(bare.Items) > 0 {
 		t.Errorf("a bare pod was recreated: %d, %v", len(bare.Items), err)
 	}
+	c.OC("taint", "nodes", "leaving", "maintenance-")
+	waitEvent(c, c.Namespace, "lucky", "TaintManagerEviction", "Cancelling deletion of Pod")
+}
+
+// TestProjectAddsTolerationsToPods dedicates a node to the users of a project, with the taint of
+// the guide. The admission plugin is PodTolerationRestriction.
+func TestProjectAddsTolerationsToPods(t *testing.T) {
+	c := kit.Shared(t)
+	addNode(t, c, "dedicated", map[string]string{"dedicated": "groupName"})
+	c.OC("adm", "taint", "nodes", "dedicated", "dedicated=groupName:NoSchedule")
+	const nodeSelector = "nodeSelector: {dedicated: groupName}"
+	makePod(t, c, pod("stranger", sleeper(), nodeSelector))
+	wantPlace(t, c, "stranger", "")
+	c.OC("annotate", "namespace", c.Namespace,
+		`scheduler.alpha.kubernetes.io/defaultTolerations=[{"key":"dedicated","operator":"Equal","value":"groupName","effect":"NoSchedule"}]`,
+		`scheduler.alpha.kubernetes.io/tolerationsWhitelist=[{"operator":"Exists","effect":"NoSchedule"},{"operator":"Exists","effect":"NoExecute"}]`)
+	c.WaitFor("tolerations of a new pod", func(context.Context) error {
+		c.OC("delete", "pod", "member", "--ignore-not-found", "--force", "--grace-period=0")
+		makePod(t, c, pod("member", sleeper(), nodeSelector))
+		for _, toleration := range c.Pod("member").Spec.Tolerations {
+			if toleration.Key == "dedicated" && toleration.Value == "groupName" {
+				return nil
+			}
+		}
+		return fmt.Errorf("it has %v", c.Pod("member").Spec.Tolerations)
+	})
+	wantPlace(t, c, "member", "dedicated")
+	expectRejected(t, c, pod("other", sleeper(), tolerates("{key: disk, operator: Exists, effect: PreferNoSchedule}")), "pod tolerations", "whitelist")
 }
 
 func TestNoPodIsScheduledToUnhealthyNode(t *testing.T) {
@@ -207,19 +238,19 @@ func TestNodesGetDistinctSubnets(t *testing.T) {
 	c := kit.Shared(t)
 	addNode(t, c, "first", nil)
 	addNode(t, c, "second", nil)
-	owner := map[string]string{}
+	owner, network := map[netip.Prefix]string{}, netip.MustParsePrefix("10.128.0.0/14")
 	for _, name := range []string{machine(c), "first", "second"} {
 		c.WaitFor("subnet of "+name, func(ctx context.Context) error {
 			node, err := c.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
 				return err
 			}
-			subnet := node.Spec.PodCIDR
-			if subnet == "" {
-				return fmt.Errorf("it has none")
+			subnet, err := netip.ParsePrefix(node.Spec.PodCIDR)
+			if err != nil {
+				return err
 			}
-			if other := owner[subnet]; other != "" || !strings.HasPrefix(subnet, "10.128.") || !strings.HasSuffix(subnet, "/23") {
-				t.Errorf("node %s has %s, want a /23 of 10.128.0.0/14 that is not that of %q", name, subnet, other)
+			if other := owner[subnet]; other != "" || !network.Contains(subnet.Addr()) || subnet.Bits() != 23 {
+				t.Errorf("node %s has %s, want a /23 of %s that is not that of %q", name, subnet, network, other)
 			}
 			owner[subnet] = name
 			return nil

@@ -36,7 +36,7 @@ func pod(name string, volumes ...string) string {
 	return podWith(name, "volumeMounts: ["+strings.Join(mounts, ", ")+"]", "volumes: ["+strings.Join(sources, ", ")+"]")
 }
 
-// podWith returns such a pod with fields of its container and its spec.
+// podWith is pod with fields of the container and of the spec instead of volumes.
 func podWith(name, container, spec string) string {
 	return fmt.Sprintf(`---
 apiVersion: v1

@@ -33,7 +33,7 @@ type fixture struct {
 	proxy string
 	// audit is a line of the configuration that audits everything.
 	audit string
-	// strangers issued the proxy's certificate. master is configured with it as an authority.
+	// strangers is the CA of the proxy's certificate. The configuration of the master names its file.
 	strangers *certtest.Authority
 }
 

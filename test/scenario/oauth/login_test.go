@@ -23,8 +23,8 @@ func (s *server) client() *client {
 	return &client{s, filepath.Join(s.t.TempDir(), "kubeconfig")}
 }
 
-// try runs oc. For a stranger, SLIPWAY_DATA_DIR, which locates the administrator's kubeconfig, is
-// an empty directory.
+// try runs oc with additional environment variables. A user without access to the administrator's
+// kubeconfig sets SLIPWAY_DATA_DIR, which locates it, to a directory that does not exist.
 func (c *client) try(environment []string, args ...string) kit.Result {
 	c.s.t.Helper()
 	return c.s.SlipwayWith(append([]string{"KUBECONFIG=" + c.file}, environment...), append([]string{"oc"}, args...)...)

@@ -1,6 +1,6 @@
 // Package oauth proves on a real cluster that users and programs get tokens from the OAuth server,
-// which have the user's rights, as OpenShift 3.9's architecture guide describes it (4.1.4), and
-// that attackers get none.
+// which have the user's permissions, as OpenShift 3.9's architecture guide describes it (4.1.4),
+// and that attackers get none.
 package oauth
 
 import (

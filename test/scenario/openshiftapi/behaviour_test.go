@@ -34,7 +34,7 @@ func TestClientsFindAndExplainEveryResource(t *testing.T) {
 	for _, r := range resources {
 		names = append(names, strings.Fields(r.names)...)
 		document, err := c.Client.CoreV1().RESTClient().Get().AbsPath("/openapi/v3/apis/" + r.version().String()).DoRaw(t.Context())
-		if err != nil || !bytes.Contains(document, []byte(`"kind":"`+r.kind+`","version":"v1"`)) {
+		if err != nil || !bytes.Contains(document, []byte(`"kind":"`+r.kind+`","version":"`+r.version().Version+`"`)) {
 			t.Errorf("%s is not described: %v", r.kind, err)
 		}
 	}

@@ -58,9 +58,24 @@ var resources = []resource{
 		body: "netname: NAME\nnetid: 20", columns: "NetID Egress IPs"},
 	{group: "network", plural: "egressnetworkpolicies", kind: "EgressNetworkPolicy", names: "egressnetworkpolicy",
 		body: "spec: {egress: [{type: Deny, to: {cidrSelector: 0.0.0.0/0}}]}", columns: ""},
+	{group: "servicecatalog.k8s.io", plural: "clusterserviceclasses", kind: "ClusterServiceClass", clusterwide: true, names: "clusterserviceclass",
+		body:    "spec: {clusterServiceBrokerName: none, externalName: db, externalID: db, description: A database, externalMetadata: {a: b}}",
+		columns: "External-Name Broker Age"},
+	{group: "servicecatalog.k8s.io", plural: "clusterserviceplans", kind: "ClusterServicePlan", clusterwide: true, names: "clusterserviceplan",
+		body:    "spec: {clusterServiceBrokerName: none, clusterServiceClassRef: {name: db}, externalName: small, externalID: small, description: A plan}",
+		columns: "External-Name Broker Class Age"},
+	{group: "servicecatalog.k8s.io", plural: "serviceclasses", kind: "ServiceClass", names: "serviceclass",
+		body:    "spec: {serviceBrokerName: none, externalName: db, externalID: db, description: A database, tags: [sql]}",
+		columns: "External-Name Broker Age"},
+	{group: "servicecatalog.k8s.io", plural: "serviceplans", kind: "ServicePlan", names: "serviceplan",
+		body:    "spec: {serviceBrokerName: none, serviceClassRef: {name: db}, externalName: small, externalID: small, description: A plan, free: true}",
+		columns: "External-Name Broker Class Age"},
 }
 
 func (r resource) version() schema.GroupVersion {
+	if r.group == "servicecatalog.k8s.io" {
+		return schema.GroupVersion{Group: r.group, Version: "v1beta1"}
+	}
 	return schema.GroupVersion{Group: r.group + ".openshift.io", Version: "v1"}
 }
 

@@ -43,12 +43,12 @@ func TestEveryResourceHasEveryVerb(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := client.Get(t.Context(), b.GetName(), metav1.GetOptions{}); err != nil {
-				t.Errorf("a collection without the label took %s along: %v", b.GetName(), err)
+				t.Errorf("deletecollection deleted %s, which does not have the label: %v", b.GetName(), err)
 			}
 			if err := client.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=" + b.GetName()}); err != nil {
 				t.Fatal(err)
 			}
-			// Finalizers first.
+			// Objects are deleted only after their finalizers are removed.
 			c.WaitFor("the end of "+b.GetName()+" with its collection", func(ctx context.Context) error {
 				_, err := client.Get(ctx, b.GetName(), metav1.GetOptions{})
 				if apierrors.IsNotFound(err) {
@@ -143,10 +143,10 @@ func checkApply(t *testing.T, client dynamic.ResourceInterface, object *unstruct
 		t.Fatalf("labels of two managers are %v, %v", both.GetLabels(), err)
 	}
 	if _, err := apply("two", "made", "twice", false); !apierrors.IsConflict(err) {
-		t.Fatalf("taking another manager's label: %v", err)
+		t.Fatalf("applying another manager's label: %v", err)
 	}
 	if forced, err := apply("two", "made", "twice", true); err != nil || forced.GetLabels()["made"] != "twice" {
-		t.Fatalf("taking it by force: %v", err)
+		t.Fatalf("applying it by force: %v", err)
 	}
 }
 
@@ -218,10 +218,10 @@ func checkFinalizer(t *testing.T, client dynamic.ResourceInterface, name string)
 	}
 	object, err := client.Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil || object.GetDeletionTimestamp() == nil {
-		t.Fatalf("held object: %v, %v", object, err)
+		t.Fatalf("an object with a finalizer after its deletion: %v, %v", object, err)
 	}
 	patch(`{"metadata": {"finalizers": null}}`)
 	if _, err := client.Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Fatalf("object that was let go: %v", err)
+		t.Fatalf("the object after removal of its finalizer: %v", err)
 	}
 }

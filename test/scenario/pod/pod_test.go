@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestMain(m *testing.M) { kit.Main(m) }
+func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Node: nameservers, Segment: true}) }
 
 // server returns a pod that serves its name over HTTP on port 8080 and logs every request.
 func server(name string) string {

@@ -38,7 +38,7 @@ spec:
   ports: [{port: 80, targetPort: 8080}]
 `, kit.ToolsImage)
 
-// life is what must not change while a pod goes on running.
+// life contains the properties of a pod that a restart of its container would change.
 type life struct {
 	container string
 	restarts  int32
@@ -86,8 +86,8 @@ func TestProcessesRestartUnderRunningPods(t *testing.T) {
 	}
 }
 
-// reachesPod proves that requests that reach the node while it restarts wait for it: each is sent
-// once.
+// reachesPod proves that a request sent while the node process restarts waits instead of failing.
+// It sends each request once, without retries.
 func reachesPod(t *testing.T, c *kit.Cluster) {
 	var group sync.WaitGroup
 	for _, args := range [][]string{

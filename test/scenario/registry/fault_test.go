@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pruner creates an account with the right to prune, and returns a function that prunes.
+// pruner creates an account with permission to prune, and returns a function that prunes.
 func (p *project) pruner() (prune func(title string, more ...string) string) {
 	p.t.Helper()
 	try := p.tryPruner()
@@ -33,7 +33,7 @@ func (p *project) pruner() (prune func(title string, more ...string) string) {
 	}
 }
 
-// tryPruner is pruner with errors.
+// tryPruner is pruner, but its function returns errors instead of ending the test.
 func (p *project) tryPruner() (prune func(title string, more ...string) (string, error)) {
 	p.t.Helper()
 	token := p.account("pruner", "")

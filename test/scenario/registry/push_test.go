@@ -82,7 +82,7 @@ func TestOtherProjectsCannotPullOrPush(t *testing.T) {
 		"pull": func(token string) error { _, err := p.pull("app:v1", token); return err },
 		"push": func(token string) error { return p.push(dir, "app:v2", token) },
 	} {
-		if err := try(stranger); err == nil || !strings.Contains(err.Error(), "no right to") && !strings.Contains(err.Error(), "403") {
+		if err := try(stranger); err == nil || !strings.Contains(err.Error(), "no permission to") && !strings.Contains(err.Error(), "403") {
 			t.Errorf("%s by a stranger: %v", name, err)
 		}
 		if err := try("made-up"); err == nil {

@@ -39,7 +39,7 @@ func ask(c *kit.Cluster, address, path string, with func(*http.Request)) (status
 
 func toHost(host string) func(*http.Request) { return func(r *http.Request) { r.Host = host } }
 
-// whoScrapes is a service account with the right to read the metrics of the router gold.
+// whoScrapes is a service account that may read the metrics of the router gold.
 const whoScrapes = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole

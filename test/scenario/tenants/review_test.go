@@ -36,7 +36,7 @@ func TestReviewsListRights(t *testing.T) {
 	admin := c.Administrator()
 	has(t, askReview(t, admin, "SubjectAccessReview", api+"subjectaccessreviews", "verb: list, resource: nodes, user: gus"), `"allowed":false`)
 	has(t, askReview(t, admin, "SubjectAccessReview", api+"subjectaccessreviews", "verb: list, resource: pods, user: gus, namespace: gus-shop"), `"allowed":true`)
-	gus.MayNot("POST", api+"subjectaccessreviews", "{apiVersion: authorization.openshift.io/v1, kind: SubjectAccessReview, verb: list, resource: nodes, user: hal}", "may only review their own rights")
+	gus.MayNot("POST", api+"subjectaccessreviews", "{apiVersion: authorization.openshift.io/v1, kind: SubjectAccessReview, verb: list, resource: nodes, user: hal}", "may only review their own permissions")
 
 	// Which users may perform an action?
 	has(t, askReview(t, gus, "LocalResourceAccessReview", local+"localresourceaccessreviews", "verb: delete, resource: pods"), `"gus"`, `"system:masters"`)

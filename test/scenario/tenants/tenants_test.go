@@ -1,6 +1,6 @@
-// Package tenants proves on a real cluster, with its own configuration, the rights of users of many
-// projects: they request projects with the administrator's template and limits, see only their own,
-// share quotas, and cannot exceed their rights.
+// Package tenants proves on a real cluster, with a separate configuration, the permissions of users
+// of many projects: they request projects with the administrator's template and limits, see only
+// their own, share quotas, and cannot exceed their permissions.
 package tenants
 
 import (
@@ -107,7 +107,7 @@ func tenants(t *testing.T) *kit.Cluster {
 // requests is the path of project requests.
 const requests = "/apis/project.openshift.io/v1/projectrequests"
 
-// request returns a request for a project.
+// request returns a ProjectRequest in JSON.
 func request(name string) string {
 	return fmt.Sprintf(`{"apiVersion":"project.openshift.io/v1","kind":"ProjectRequest","metadata":{"name":%q},"displayName":"A shop","description":"Sells things"}`, name)
 }

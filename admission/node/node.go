@@ -1,0 +1,67 @@
+// Package node adds to Node objects a condition that clients of OpenShift 3 read and Kubernetes has
+// dropped: OutOfDisk. It follows the condition DiskPressure, which keeps pods away.
+//
+// Source: OpenShift 3.11 Cluster Administration, 2.1 and 16.2.2.
+package node
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// Name is the name of the admission plugin in messages.
+const Name = "slipway.io/OutOfDisk"
+
+// OutOfDisk is the condition that a node has no space for further pods.
+const OutOfDisk corev1.NodeConditionType = "OutOfDisk"
+
+// Feature returns the plugin.
+func Feature() apiserver.Feature {
+	return apiserver.Feature{Admission: []apiserver.Admission{{
+		Name: Name, New: func(io.Reader) (admission.Interface, error) {
+			return plugin{admission.NewHandler(admission.Create, admission.Update)}, nil
+		},
+	}}}
+}
+
+// plugin is the admission plugin.
+type plugin struct{ *admission.Handler }
+
+var _ admission.MutationInterface = plugin{}
+
+// Admit sets the condition in requests that write the status of a node: its registration, and
+// updates of its status.
+func (plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetResource().GroupResource() != corev1.Resource("nodes") || a.GetOperation() == admission.Update && a.GetSubresource() != "status" {
+		return nil
+	}
+	if node, ok := a.GetObject().(*corev1.Node); ok {
+		node.Status.Conditions = withOutOfDisk(node.Status.Conditions)
+	}
+	return nil
+}
+
+// withOutOfDisk returns conditions with OutOfDisk as the first one, where 3.11 has it. Conditions
+// without DiskPressure stay as they are.
+func withOutOfDisk(conditions []corev1.NodeCondition) []corev1.NodeCondition {
+	index := slices.IndexFunc(conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeDiskPressure })
+	if index < 0 {
+		return conditions
+	}
+	outOfDisk := conditions[index]
+	outOfDisk.Type = OutOfDisk
+	switch outOfDisk.Status {
+	case corev1.ConditionFalse:
+		outOfDisk.Reason, outOfDisk.Message = "KubeletHasSufficientDisk", "kubelet has sufficient disk space available"
+	case corev1.ConditionTrue:
+		outOfDisk.Reason, outOfDisk.Message = "KubeletOutOfDisk", "out of disk space"
+	}
+	others := slices.DeleteFunc(slices.Clone(conditions), func(c corev1.NodeCondition) bool { return c.Type == OutOfDisk })
+	return slices.Insert(others, 0, outOfDisk)
+}

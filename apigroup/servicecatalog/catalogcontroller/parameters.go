@@ -1,0 +1,123 @@
+package catalogcontroller
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
+)
+
+// parameters are the parameters of a request.
+type parameters struct {
+	// values are all parameters, with secret ones.
+	values map[string]any
+	// public are the parameters for the status, in which secret values are replaced.
+	public *runtime.RawExtension
+	// checksum identifies the values. It is keyed, so that it does not help to guess secrets.
+	checksum string
+}
+
+// redacted replaces the values of secret parameters in a status.
+const redacted = "<redacted>"
+
+// parameters reads the parameters of an instance or binding. defaults are values for parameters
+// that the user does not set.
+func (r *reconciler) parameters(ctx context.Context, namespace string, inline *runtime.RawExtension,
+	from []v1beta1.ParametersFromSource, defaults map[string]any) (parameters, error) {
+	values, public := maps.Clone(defaults), maps.Clone(defaults)
+	if values == nil {
+		values, public = map[string]any{}, map[string]any{}
+	}
+	fail := func(format string, values ...any) (parameters, error) {
+		return parameters{}, waiting("ErrorWithParameters", "Error building parameters: "+format, values...)
+	}
+	sources := map[string]string{}
+	own, err := object(inline)
+	if err != nil {
+		return fail("spec.parameters is not an object")
+	}
+	for name, value := range own {
+		values[name], public[name], sources[name] = value, value, "spec.parameters"
+	}
+	for _, source := range from {
+		if source.SecretKeyRef == nil {
+			continue
+		}
+		reference := source.SecretKeyRef
+		secret, err := r.kube.CoreV1().Secrets(namespace).Get(ctx, reference.Name, metav1.GetOptions{})
+		if err != nil {
+			return fail("%s", err)
+		}
+		text, ok := secret.Data[reference.Key]
+		if !ok {
+			return fail("secret %q has no key %q", reference.Name, reference.Key)
+		}
+		var secretValues map[string]any
+		if err := yaml.Unmarshal(text, &secretValues); err != nil { // the error can contain the secret
+			return fail("the value of key %q in secret %q is not a JSON or YAML object", reference.Key, reference.Name)
+		}
+		at := fmt.Sprintf("secret %q", reference.Name)
+		for name, value := range secretValues {
+			if other, exists := sources[name]; exists {
+				return fail("parameter %q is in %s and in %s", name, other, at)
+			}
+			values[name], public[name], sources[name] = value, redacted, at
+		}
+	}
+	return r.seal(values, public)
+}
+
+func (r *reconciler) seal(values, public map[string]any) (parameters, error) {
+	if len(values) == 0 {
+		return parameters{}, nil
+	}
+	text, err := json.Marshal(values)
+	if err != nil {
+		return parameters{}, fmt.Errorf("encode parameters: %w", err)
+	}
+	shown, err := json.Marshal(public)
+	if err != nil {
+		return parameters{}, fmt.Errorf("encode parameters: %w", err)
+	}
+	mac := hmac.New(sha256.New, r.secret)
+	mac.Write(text)
+	return parameters{values, &runtime.RawExtension{Raw: shown}, hex.EncodeToString(mac.Sum(nil))}, nil
+}
+
+// object decodes an object. It returns nil if raw is empty.
+func object(raw *runtime.RawExtension) (values map[string]any, err error) {
+	if raw == nil || len(raw.Raw) == 0 {
+		return nil, nil
+	}
+	err = json.Unmarshal(raw.Raw, &values)
+	return values, err
+}
+
+// defaultParameters merges the defaults of the class and of the plan.
+func defaultParameters(o *offer) (values map[string]any, merged *runtime.RawExtension, err error) {
+	for _, raw := range []*runtime.RawExtension{o.class.DefaultProvisionParameters, o.plan.DefaultProvisionParameters} {
+		more, err := object(raw)
+		if err != nil {
+			return nil, nil, waiting("ErrorWithParameters", "Error building parameters: the defaults of %s are not an object", o)
+		}
+		if values == nil {
+			values = more
+			continue
+		}
+		maps.Copy(values, more)
+	}
+	if len(values) == 0 {
+		return nil, nil, nil
+	}
+	text, err := json.Marshal(values)
+	return values, &runtime.RawExtension{Raw: text}, err
+}

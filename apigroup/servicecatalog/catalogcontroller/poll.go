@@ -1,0 +1,108 @@
+package catalogcontroller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/apigroup/servicecatalog/osb"
+	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
+	"github.com/slipway-platform/slipway/controller"
+)
+
+// pollInstance polls the current asynchronous operation of an instance.
+func (r *reconciler) pollInstance(ctx context.Context, instance *v1beta1.ServiceInstance) error {
+	status := &instance.Status
+	deletes := status.OrphanMitigationInProgress || status.CurrentOperation == v1beta1.OperationDeprovision
+	kind := instanceKind
+	if deletes {
+		kind = instanceDeleteKind
+	}
+	offer, err := r.resolve(ctx, instance)
+	if err != nil {
+		return r.waitForObject(ctx, instance, err)
+	}
+	state, err := r.lastOperation(ctx, offer, instance)
+	var response *osb.Error
+	if errors.As(err, &response) && response.Gone() && deletes {
+		return r.finishDeletion(ctx, instance)
+	}
+	if result, ok := r.interrupted(ctx, err); ok {
+		return result
+	}
+	if r.expired(status.OperationStartTime) && (err != nil || state.State == osb.InProgress) {
+		state, err = &osb.State{State: osb.Failed, Description: "The operation did not end in time"}, nil
+	}
+	switch {
+	case err != nil:
+		// The state is unknown, so the operation is polled again.
+		message := fmt.Sprintf("Error polling last operation: %s", classify(err).message)
+		return r.pollAgain(ctx, instance, kind, "ErrorPollingLastOperation", message, osb.State{RetryAfter: retryDelay(err)})
+	case state.State == osb.InProgress:
+		reason, message := progress(instance)
+		if state.Description != "" {
+			message += " (" + state.Description + ")"
+		}
+		return r.pollAgain(ctx, instance, kind, reason, message, *state)
+	case deletes && state.State == osb.Succeeded:
+		return r.finishDeletion(ctx, instance)
+	case deletes:
+		return r.failDeletion(ctx, instance, offer, errors.New(orElse(state.Description, "the operation failed")))
+	case state.State == osb.Succeeded && status.CurrentOperation == v1beta1.OperationUpdate:
+		return r.finish(ctx, instance, "InstanceUpdatedSuccessfully", "The instance was updated successfully")
+	case state.State == osb.Succeeded:
+		return r.finish(ctx, instance, "ProvisionedSuccessfully", "The instance was provisioned successfully")
+	}
+	// The broker must delete what a failed provision has left.
+	p := &problem{terminal: true, ambiguous: true}
+	refused, message := "ProvisionCallFailed", "Error provisioning: "+orElse(state.Description, "the operation failed")
+	if status.CurrentOperation == v1beta1.OperationUpdate {
+		refused, message = "UpdateInstanceCallFailed", "Error updating: "+orElse(state.Description, "the operation failed")
+	}
+	return r.failed(ctx, instance, p, refused, refused, message, 0)
+}
+
+func orElse(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// progress returns the reason and the message of the current operation.
+func progress(instance *v1beta1.ServiceInstance) (reason, message string) {
+	switch {
+	case instance.Status.OrphanMitigationInProgress, instance.Status.CurrentOperation == v1beta1.OperationDeprovision:
+		return "Deprovisioning", "The instance is being deprovisioned asynchronously"
+	case instance.Status.CurrentOperation == v1beta1.OperationUpdate:
+		return "UpdatingInstance", "The instance is being updated asynchronously"
+	}
+	return "Provisioning", "The instance is being provisioned asynchronously"
+}
+
+func (r *reconciler) lastOperation(ctx context.Context, offer *offer, instance *v1beta1.ServiceInstance) (*osb.State, error) {
+	client, closeIdle, err := r.connection(ctx, offer.broker)
+	if err != nil {
+		return nil, err
+	}
+	defer closeIdle()
+	target := offer.target(instance)
+	target.PlanID = recordedPlan(instance.Status.InProgressProperties, target.PlanID)
+	return client.LastOperation(ctx, target)
+}
+
+// pollAgain shows the state of an operation and schedules the next poll.
+func (r *reconciler) pollAgain(ctx context.Context, instance *v1beta1.ServiceInstance, kind, reason, message string, state osb.State) error {
+	delay := r.schedule.poll(kind, instance, instance.Status.OperationStartTime, state.RetryAfter)
+	ready := apimeta.FindStatusCondition(instance.Status.Conditions, v1beta1.ConditionReady)
+	if ready == nil || ready.Message != message || ready.Reason != reason {
+		setCondition(&instance.Status.Conditions, v1beta1.ConditionReady, metav1.ConditionFalse, reason, message)
+		if err := r.writeInstance(ctx, instance); err != nil {
+			return err
+		}
+	}
+	return controller.RequeueAfter(delay)
+}

@@ -1,0 +1,67 @@
+package catalogcontroller
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+
+	"github.com/slipway-platform/slipway/apigroup/servicecatalog/osb"
+	"github.com/slipway-platform/slipway/internal/outbound"
+)
+
+// problem is a failed step of an operation.
+type problem struct {
+	// reason and message are those of the condition. If reason is empty, the caller chooses it.
+	reason, message string
+	// terminal means that a repetition cannot succeed before the spec changes.
+	terminal bool
+	// definite means that the broker has created nothing. ambiguous means that it might have created
+	// something that must be deleted. If neither is set, the broker might have created it and the
+	// request can be repeated.
+	definite, ambiguous bool
+	cause               error
+}
+
+func (p *problem) Error() string { return p.message }
+
+func (p *problem) Unwrap() error { return p.cause }
+
+// classify returns the problem of an error from a call of a broker.
+func classify(err error) *problem {
+	var known *problem
+	if errors.As(err, &known) {
+		return known
+	}
+	p := &problem{message: err.Error(), cause: err}
+	var response *osb.Error
+	var refused *outbound.Refused
+	var operation *net.OpError
+	switch {
+	case errors.As(err, &response):
+		p.terminal, p.definite, p.ambiguous = judge(response)
+	case errors.As(err, &refused):
+		p.definite = true
+	case errors.As(err, &operation) && operation.Op == "dial":
+		p.definite = true
+	case errors.Is(err, context.Canceled): // the process ends
+	default:
+		p.ambiguous = true
+	}
+	return p
+}
+
+// judge returns what a response of a broker means for a request that creates something.
+func judge(response *osb.Error) (terminal, definite, ambiguous bool) {
+	switch code := response.StatusCode; {
+	case code == http.StatusBadRequest:
+		return true, true, false
+	case code == http.StatusConflict: // the ID exists with other attributes
+		return true, false, false
+	case response.Code == osb.ConcurrencyError:
+		return false, false, false
+	case response.Ambiguous(), code == http.StatusRequestTimeout:
+		return false, false, true
+	}
+	return false, true, false
+}

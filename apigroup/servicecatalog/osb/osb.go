@@ -1,0 +1,178 @@
+// Package osb is a client of the Open Service Broker API, version 2.17. Brokers of older 2.x
+// versions work too, because later versions only add optional fields.
+//
+// A broker is not trusted: responses have a maximum size, requests have a timeout, and redirects
+// are not followed.
+//
+// Source: Open Service Broker API, version 2.17, https://www.openservicebrokerapi.org.
+package osb
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Version is the version that the client sends.
+const Version = "2.17"
+
+// Headers of requests.
+const (
+	versionHeader   = "X-Broker-API-Version"
+	identityHeader  = "X-Broker-API-Originating-Identity"
+	requestIDHeader = "X-Broker-API-Request-Identity"
+)
+
+// Catalog is the list of services of a broker.
+type Catalog struct {
+	Services []Service `json:"services"`
+}
+
+// Service is a service of a broker.
+type Service struct {
+	ID                  string          `json:"id"`
+	Name                string          `json:"name"`
+	Description         string          `json:"description"`
+	Tags                []string        `json:"tags"`
+	Requires            []string        `json:"requires"`
+	Bindable            bool            `json:"bindable"`
+	BindingsRetrievable bool            `json:"bindings_retrievable"`
+	PlanUpdateable      bool            `json:"plan_updateable"` // the API's spelling
+	Metadata            json.RawMessage `json:"metadata"`
+	Plans               []Plan          `json:"plans"`
+}
+
+// Plan is a plan of a service.
+type Plan struct {
+	ID                     string          `json:"id"`
+	Name                   string          `json:"name"`
+	Description            string          `json:"description"`
+	Metadata               json.RawMessage `json:"metadata"`
+	Free                   *bool           `json:"free"` // the default is true
+	Bindable               *bool           `json:"bindable"`
+	Schemas                Schemas         `json:"schemas"`
+	MaximumPollingDuration int64           `json:"maximum_polling_duration"` // seconds
+	MaintenanceInfo        *Maintenance    `json:"maintenance_info"`
+}
+
+// Schemas are the JSON schemas of parameters.
+type Schemas struct {
+	ServiceInstance struct {
+		Create Schema `json:"create"`
+		Update Schema `json:"update"`
+	} `json:"service_instance"`
+	ServiceBinding struct {
+		Create Schema `json:"create"`
+	} `json:"service_binding"`
+}
+
+// Schema contains the JSON schema of the parameters of a request.
+type Schema struct {
+	Parameters json.RawMessage `json:"parameters"`
+}
+
+// Maintenance is the version of what a plan provisions.
+type Maintenance struct {
+	Version     string `json:"version"`
+	Description string `json:"description,omitempty"`
+}
+
+// Provision is a request for a new instance.
+type Provision struct {
+	ServiceID        string         `json:"service_id"`
+	PlanID           string         `json:"plan_id"`
+	Context          map[string]any `json:"context,omitempty"`
+	OrganizationGUID string         `json:"organization_guid"` // required until version 2.12
+	SpaceGUID        string         `json:"space_guid"`
+	Parameters       map[string]any `json:"parameters,omitempty"`
+}
+
+// Update is a request to change an instance.
+type Update struct {
+	ServiceID      string         `json:"service_id"`
+	PlanID         string         `json:"plan_id,omitempty"`
+	Context        map[string]any `json:"context,omitempty"`
+	Parameters     map[string]any `json:"parameters,omitempty"`
+	PreviousValues struct {
+		PlanID string `json:"plan_id,omitempty"`
+	} `json:"previous_values"`
+}
+
+// Bind is a request for a new binding.
+type Bind struct {
+	ServiceID  string         `json:"service_id"`
+	PlanID     string         `json:"plan_id"`
+	Context    map[string]any `json:"context,omitempty"`
+	Parameters map[string]any `json:"parameters,omitempty"`
+	AppGUID    string         `json:"app_guid,omitempty"`
+	Resource   struct {
+		AppGUID string `json:"app_guid,omitempty"`
+	} `json:"bind_resource"`
+}
+
+// Result is the response to a request that changes an instance or a binding.
+type Result struct {
+	// Async means that the broker continues to work, and that the operation must be polled.
+	Async bool `json:"-"`
+	// Operation identifies the operation in polls, if the broker returns it.
+	Operation    string `json:"operation"`
+	DashboardURL string `json:"dashboard_url"`
+	// Credentials are those of a binding.
+	Credentials map[string]any `json:"credentials"`
+}
+
+// State is the state of an operation.
+type State struct {
+	State       string `json:"state"`
+	Description string `json:"description"`
+	// RetryAfter is the minimum delay before the next poll, or 0.
+	RetryAfter time.Duration `json:"-"`
+}
+
+// States of an operation.
+const (
+	InProgress = "in progress"
+	Succeeded  = "succeeded"
+	Failed     = "failed"
+)
+
+// Error is a response of a broker that is not a success.
+type Error struct {
+	StatusCode int
+	// Code is the name of the error, such as ConcurrencyError, if the broker returns it.
+	Code        string
+	Description string
+	// RetryAfter is the minimum delay before the next attempt, or 0.
+	RetryAfter time.Duration
+}
+
+// Names of errors.
+const (
+	AsyncRequired            = "AsyncRequired"
+	ConcurrencyError         = "ConcurrencyError"
+	MaintenanceInfoConflict  = "MaintenanceInfoConflict"
+	unexpectedSuccessMessage = "the body of the response is not that of a success"
+)
+
+// Error describes the response.
+func (e *Error) Error() string {
+	text := fmt.Sprintf("Status: %d; ErrorMessage: %s; Description: %s", e.StatusCode, orNone(e.Code), orNone(e.Description))
+	return text
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "<nil>"
+	}
+	return text
+}
+
+// Gone reports whether the broker does not have the instance or binding.
+func (e *Error) Gone() bool { return e.StatusCode == http.StatusGone }
+
+// Ambiguous reports whether the broker might have created something, so that it must be asked to
+// delete it: a success with an invalid body, or a failure of the server.
+func (e *Error) Ambiguous() bool {
+	return e.StatusCode > http.StatusOK && e.StatusCode < 300 || e.StatusCode >= 500
+}

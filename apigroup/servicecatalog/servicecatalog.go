@@ -1,0 +1,86 @@
+// Package servicecatalog serves the API group servicecatalog.k8s.io: the brokers of the Open
+// Service Broker API, the classes and plans that they offer, and the instances and bindings of
+// users.
+//
+// Source: OpenShift Container Platform 3.9 Architecture, chapter 6; the fields, defaults and checks
+// are those of the service catalog's release 0.3.
+package servicecatalog
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// Names of the admission plugins.
+const (
+	DefaultServicePlan         = "DefaultServicePlan"
+	ServicePlanChangeValidator = "ServicePlanChangeValidator"
+	BrokerAuthSarCheck         = "BrokerAuthSarCheck"
+)
+
+// Feature returns the API group and its admission plugins.
+func Feature() apiserver.Feature {
+	catalog := &catalog{}
+	return apiserver.Feature{
+		// The plugins read classes and plans when they serve requests.
+		Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
+			catalog.stores = deps.Stores
+			return apiserver.Hooks{}, nil
+		},
+		Admission: []apiserver.Admission{
+			{Name: DefaultServicePlan, New: func(io.Reader) (admission.Interface, error) { return newDefaultPlan(catalog), nil }},
+			{Name: ServicePlanChangeValidator, New: func(io.Reader) (admission.Interface, error) { return newPlanChange(catalog), nil }},
+			{Name: BrokerAuthSarCheck, New: func(io.Reader) (admission.Interface, error) { return newBrokerAuth(), nil }},
+		},
+		Groups: []apiserver.Group{{
+			GroupVersion: v1beta1.GroupVersion(),
+			Install:      v1beta1.Install,
+			Definitions:  v1beta1.GetOpenAPIDefinitions,
+			Resources: []apiserver.Served{
+				clusterBrokers(), brokers(), clusterClasses(), classes(), clusterPlans(), plans(), instances(), bindings(),
+			},
+		}},
+	}
+}
+
+// addFinalizer keeps the object until the catalog controller has done its work.
+func addFinalizer(object metav1.Object) {
+	if !slices.Contains(object.GetFinalizers(), v1beta1.Finalizer) {
+		object.SetFinalizers(append(object.GetFinalizers(), v1beta1.Finalizer))
+	}
+}
+
+// requester returns the user of a request.
+func requester(ctx context.Context) *authenticationv1.UserInfo {
+	user, ok := request.UserFrom(ctx)
+	if !ok {
+		return nil
+	}
+	info := &authenticationv1.UserInfo{Username: user.GetName(), UID: user.GetUID(), Groups: slices.Clone(user.GetGroups())}
+	for key, values := range user.GetExtra() {
+		if info.Extra == nil {
+			info.Extra = map[string]authenticationv1.ExtraValue{}
+		}
+		info.Extra[key] = slices.Clone(values)
+	}
+	return info
+}
+
+// immutable returns an error if a field changes.
+func immutable(value, old any, at *field.Path) field.ErrorList {
+	if apiequality.Semantic.DeepEqual(value, old) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, value, "field is immutable")}
+}

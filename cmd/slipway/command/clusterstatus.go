@@ -1,0 +1,239 @@
+package command
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/platform"
+)
+
+// maxClockDifference is the difference of clocks from which a host is not healthy.
+const maxClockDifference = time.Minute
+
+// clusterState is what `slipway status --cluster -o json` prints.
+type clusterState struct {
+	Hosts   []hostState   `json:"hosts"`
+	Members []etcdState   `json:"etcd"`
+	Leaders []leaderState `json:"leaders"`
+}
+
+// hostState is one host of the cluster.
+type hostState struct {
+	Name    string `json:"name"`
+	Role    string `json:"role"`
+	Ready   bool   `json:"ready"`
+	Address string `json:"address"`
+	Version string `json:"version"`
+	// CertificateEnd is the end of the certificate of the host's server: of the API server of a
+	// master, or of the kubelet.
+	CertificateEnd *time.Time `json:"certificateEnd,omitempty"`
+	// ClockDifference is the difference of its clock from that of this host.
+	ClockDifference string `json:"clockDifference,omitempty"`
+	Problem         string `json:"problem,omitempty"`
+}
+
+// etcdState is one member of etcd.
+type etcdState struct {
+	Name    string `json:"name"`
+	Role    string `json:"role"`
+	Leader  bool   `json:"leader"`
+	Behind  uint64 `json:"behind"`
+	Size    int64  `json:"size"`
+	Version string `json:"version"`
+	Problem string `json:"problem,omitempty"`
+}
+
+// leaderState is the master that runs a group of components.
+type leaderState struct {
+	Group  string `json:"group"`
+	Master string `json:"master"`
+}
+
+// printCluster prints the state of all hosts. It ends with errNotReady if something has a problem.
+func printCluster(cmd *cobra.Command, h *platform.Host, output string) error {
+	if h.Joined() {
+		return errors.New("--cluster works on masters; this host is only a node")
+	}
+	config, err := h.AdminClient()
+	if err != nil {
+		return fmt.Errorf("%w; start the cluster with: slipway up", err)
+	}
+	state, err := readCluster(cmd.Context(), h, config)
+	if err != nil {
+		return err
+	}
+	switch output {
+	case "json":
+		encoder := json.NewEncoder(cmd.OutOrStdout())
+		encoder.SetIndent("", "  ")
+		err = encoder.Encode(state)
+	case "":
+		err = state.print(cmd.OutOrStdout())
+	default:
+		return fmt.Errorf("output format %q is unknown; use json, or no -o", output)
+	}
+	if err == nil && !state.healthy() {
+		return errNotReady
+	}
+	return err
+}
+
+func readCluster(ctx context.Context, h *platform.Host, config *rest.Config) (*clusterState, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	limited, cancel := context.WithTimeout(ctx, etcdTimeout)
+	defer cancel()
+	nodes, err := client.CoreV1().Nodes().List(limited, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	members, err := etcdStates(ctx, h.EtcdMembers())
+	if err != nil {
+		return nil, err
+	}
+	state := &clusterState{Hosts: make([]hostState, len(nodes.Items))}
+	masters := map[string]bool{h.Node.NodeName: true}
+	last := lastIndex(members)
+	for _, m := range members {
+		masters[m.Name] = true
+		member := etcdState{Name: m.Name, Role: m.role(), Problem: m.problem()}
+		if member.Problem == "" {
+			member.Leader, member.Behind, member.Size, member.Version = m.Leader == m.ID, last-m.Index, m.Size, m.Version
+		}
+		state.Members = append(state.Members, member)
+	}
+	var probes sync.WaitGroup
+	_, port := h.Master.APIAddress()
+	for i := range nodes.Items {
+		probes.Go(func() { state.Hosts[i] = probeHost(ctx, &nodes.Items[i], masters[nodes.Items[i].Name], port) })
+	}
+	probes.Wait()
+	leases, err := client.CoordinationV1().Leases(metav1.NamespaceSystem).List(limited, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list leaders: %w", err)
+	}
+	for _, lease := range leases.Items {
+		if holder := lease.Spec.HolderIdentity; slices.Contains(platform.Groups(), lease.Name) && holder != nil {
+			state.Leaders = append(state.Leaders, leaderState{lease.Name, *holder})
+		}
+	}
+	return state, nil
+}
+
+// probeHost connects to the API server of a master, or to the kubelet of a node.
+func probeHost(ctx context.Context, node *corev1.Node, master bool, port int) hostState {
+	state := hostState{Name: node.Name, Role: "node", Version: node.Status.NodeInfo.KubeletVersion}
+	for _, address := range node.Status.Addresses {
+		if address.Type == corev1.NodeInternalIP {
+			state.Address = address.Address
+		}
+	}
+	path := "/healthz"
+	if master {
+		state.Role, path = "master", "/readyz"
+	} else {
+		port = int(node.Status.DaemonEndpoints.KubeletEndpoint.Port)
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			state.Ready, state.Problem = condition.Status == corev1.ConditionTrue, condition.Message
+		}
+	}
+	if state.Ready {
+		state.Problem = ""
+	}
+	if err := state.probe(ctx, "https://"+net.JoinHostPort(state.Address, strconv.Itoa(port))+path, master); err != nil {
+		state.Problem = err.Error()
+	}
+	return state
+}
+
+// probe reads the certificate and the clock of a server. Nothing secret is sent, so that the
+// certificate need not be valid.
+func (s *hostState) probe(ctx context.Context, url string, mustServe bool) error {
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
+	client := http.Client{Transport: transport, Timeout: apiTimeout}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	end := response.TLS.PeerCertificates[0].NotAfter
+	s.CertificateEnd = &end
+	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
+		// The header has whole seconds.
+		difference := date.Sub(start).Round(time.Second)
+		s.ClockDifference = difference.String()
+		if difference.Abs() > maxClockDifference {
+			return fmt.Errorf("its clock differs by %s; set it", difference)
+		}
+	}
+	switch {
+	case time.Now().After(end):
+		return fmt.Errorf("its certificate expired on %s", end.Format(time.RFC3339))
+	case mustServe && response.StatusCode != http.StatusOK:
+		return fmt.Errorf("its API server is not ready: HTTP status %d", response.StatusCode)
+	}
+	return nil
+}
+
+// healthy reports whether nothing has a problem.
+func (c *clusterState) healthy() bool {
+	return !slices.ContainsFunc(c.Hosts, func(h hostState) bool { return !h.Ready || h.Problem != "" }) &&
+		!slices.ContainsFunc(c.Members, func(m etcdState) bool { return m.Problem != "" })
+}
+
+func (c *clusterState) print(out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "HOST\tROLE\tREADY\tADDRESS\tKUBERNETES\tCERTIFICATE ENDS\tCLOCK\t")
+	for _, h := range c.Hosts {
+		end := ""
+		if h.CertificateEnd != nil {
+			end = h.CertificateEnd.Format(time.DateOnly)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%t\t%s\t%s\t%s\t%s\t%s\n", h.Name, h.Role, h.Ready, h.Address, h.Version, end, h.ClockDifference, h.Problem)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	table = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\nETCD MEMBER\tROLE\tLEADER\tBEHIND\tBYTES\tVERSION\t")
+	for _, m := range c.Members {
+		fmt.Fprintf(table, "%s\t%s\t%t\t%d\t%d\t%s\t%s\n", m.Name, m.Role, m.Leader, m.Behind, m.Size, m.Version, m.Problem)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	table = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	if len(c.Leaders) > 0 {
+		fmt.Fprintln(table, "\nCOMPONENTS\tRUN ON")
+	}
+	for _, l := range c.Leaders {
+		fmt.Fprintf(table, "%s\t%s\n", l.Group, l.Master)
+	}
+	return table.Flush()
+}

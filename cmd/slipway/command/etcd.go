@@ -1,0 +1,231 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-platform/slipway/internal/etcdmember"
+)
+
+// etcdTimeout limits a request of `slipway etcd` to a member.
+const etcdTimeout = 5 * time.Second
+
+// etcdCommand shows and maintains the members of etcd.
+func etcdCommand(opts *options) *cobra.Command {
+	command := &cobra.Command{Use: "etcd", Short: "Inspect and maintain etcd, which stores all objects", GroupID: "host"}
+	command.AddCommand(
+		&cobra.Command{
+			Use: "members", Short: "List the members", Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error { return listMembers(cmd, opts) },
+		},
+		&cobra.Command{
+			Use: "health", Short: "Print the state of each member; ends with 1 if one is not healthy", Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error { return checkMembers(cmd, opts) },
+		},
+		&cobra.Command{
+			Use: "remove NAME", Short: "Remove the member of a master that is lost and has no node any more", Args: cobra.ExactArgs(1),
+			Long: "Remove the member of a master that is lost and has no node any more. For a master with a node, use `slipway leave` on it, or\n" +
+				"`oc delete node` if it is lost: they also void its certificates.",
+			RunE: func(cmd *cobra.Command, args []string) error { return removeMember(cmd, opts, args[0]) },
+		},
+		&cobra.Command{
+			Use: "defrag", Short: "Give the free space in the database files back to the disk, one member after the other", Args: cobra.NoArgs,
+			Long: "Give the free space in the database files back to the disk, one member after the other. A member serves nothing meanwhile.",
+			RunE: func(cmd *cobra.Command, _ []string) error { return defragment(cmd, opts) },
+		},
+		snapshotCommand(opts),
+	)
+	return command
+}
+
+// memberState is a member with its state, or the error of the request for it.
+type memberState struct {
+	etcdmember.Member
+	etcdmember.Status
+	err error
+}
+
+// role returns "voter" or "learner".
+func (m memberState) role() string {
+	if m.Learner {
+		return "learner"
+	}
+	return "voter"
+}
+
+// etcdStates returns all members with their states.
+func etcdStates(ctx context.Context, client etcdmember.Client) ([]memberState, error) {
+	listing, cancel := context.WithTimeout(ctx, etcdTimeout)
+	defer cancel()
+	members, err := client.List(listing)
+	if err != nil {
+		return nil, err
+	}
+	var states []memberState
+	for _, member := range members {
+		state := memberState{Member: member, err: errors.New("it has not started yet")}
+		if member.ClientURL != "" {
+			asking, cancel := context.WithTimeout(ctx, etcdTimeout)
+			state.Status, state.err = client.Status(asking, member.ClientURL)
+			cancel()
+		}
+		states = append(states, state)
+	}
+	return states, nil
+}
+
+// etcdClient returns the client of the cluster of this master.
+func etcdClient(opts *options) (etcdmember.Client, error) {
+	h, err := opts.loadMaster()
+	if err != nil {
+		return etcdmember.Client{}, err
+	}
+	return h.EtcdMembers(), nil
+}
+
+func listMembers(cmd *cobra.Command, opts *options) error {
+	client, err := etcdClient(opts)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), etcdTimeout)
+	defer cancel()
+	members, err := client.List(ctx)
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ID\tNAME\tROLE\tPEERS\tCLIENTS")
+	for _, m := range members {
+		fmt.Fprintf(table, "%x\t%s\t%s\t%s\t%s\n", m.ID, m.Name, memberState{Member: m}.role(), m.PeerURL, m.ClientURL)
+	}
+	return table.Flush()
+}
+
+// removeMember removes the member with a name or an ID.
+func removeMember(cmd *cobra.Command, opts *options, name string) error {
+	client, err := etcdClient(opts)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), etcdTimeout)
+	defer cancel()
+	members, err := client.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		if m.Name != name && fmt.Sprintf("%x", m.ID) != name {
+			continue
+		}
+		if err := client.Remove(ctx, m.ID); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "Removed %s.\n", name)
+		return nil
+	}
+	return fmt.Errorf("etcd has no member %q; see `slipway etcd members`", name)
+}
+
+// errUnhealthy makes `slipway etcd health` end with 1 after it has printed the members.
+var errUnhealthy = errors.New("not every member of etcd is healthy")
+
+func checkMembers(cmd *cobra.Command, opts *options) error {
+	client, err := etcdClient(opts)
+	if err != nil {
+		return err
+	}
+	states, err := etcdStates(cmd.Context(), client)
+	if err != nil {
+		return err
+	}
+	healthy := true
+	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tROLE\tHEALTHY\tLEADER\tBEHIND\tSIZE\tIN USE\tVERSION")
+	last := lastIndex(states)
+	for _, m := range states {
+		problem := m.problem()
+		healthy = healthy && problem == ""
+		if problem != "" {
+			fmt.Fprintf(table, "%s\t%s\tno: %s\t\t\t\t\t\n", m.Name, m.role(), problem)
+			continue
+		}
+		fmt.Fprintf(table, "%s\t%s\tyes\t%t\t%d\t%d\t%d\t%s\n",
+			m.Name, m.role(), m.Leader == m.ID, last-m.Index, m.Size, m.InUse, m.Version)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if !healthy {
+		return errUnhealthy
+	}
+	return nil
+}
+
+// problem returns why a member is not healthy, or "".
+func (m memberState) problem() string {
+	switch {
+	case m.err != nil:
+		return m.err.Error()
+	case len(m.Errors) > 0:
+		return m.Errors[0]
+	case m.Leader == 0:
+		return "it knows no leader"
+	}
+	return ""
+}
+
+// lastIndex returns the index of the member that has applied most.
+func lastIndex(states []memberState) (last uint64) {
+	for _, m := range states {
+		last = max(last, m.Index)
+	}
+	return last
+}
+
+// defragmentTimeout limits the work on one member.
+const defragmentTimeout = 2 * time.Minute
+
+func defragment(cmd *cobra.Command, opts *options) error {
+	client, err := etcdClient(opts)
+	if err != nil {
+		return err
+	}
+	states, err := etcdStates(cmd.Context(), client)
+	if err != nil {
+		return err
+	}
+	for _, m := range states {
+		if m.err != nil {
+			return fmt.Errorf("defragment member %q: %w", m.Name, m.err)
+		}
+		if err := defragmentMember(cmd.Context(), client, m.ClientURL); err != nil {
+			return fmt.Errorf("defragment member %q: %w", m.Name, err)
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), etcdTimeout)
+		after, err := client.Status(ctx, m.ClientURL)
+		cancel()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %d bytes before, %d bytes now\n", m.Name, m.Size, after.Size)
+	}
+	return nil
+}
+
+func defragmentMember(ctx context.Context, client etcdmember.Client, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, defragmentTimeout)
+	defer cancel()
+	member, err := client.Member(url)
+	if err != nil {
+		return err
+	}
+	defer member.Close()
+	_, err = member.Defragment(ctx, url)
+	return err
+}

@@ -1,0 +1,162 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/controller/hosts"
+	"github.com/slipway-platform/slipway/internal/etcdmember"
+	"github.com/slipway-platform/slipway/platform"
+)
+
+func leaveCommand(opts *options) *cobra.Command {
+	var force bool
+	var timeout time.Duration
+	command := &cobra.Command{
+		Use:   "leave",
+		Short: "Remove this host from the cluster that it joined",
+		Long: "Remove this host from the cluster that it joined: the master evicts its pods, deletes its node and rejects its certificates.\n" +
+			"A master that leaves is no member of etcd any more. Its disk has had the private keys of the cluster.\n" +
+			"Then the command removes everything on this host, like `slipway down --purge`. With --force, it does not wait for the master.",
+		GroupID: "host",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			h, err := opts.load()
+			if err != nil {
+				return err
+			}
+			if !h.Joined() && !h.SeveralMasters() {
+				return errors.New("this host has not joined a cluster; to remove its own one, use `slipway down --purge`")
+			}
+			if !force {
+				config, err := leaveClient(ctx, h)
+				if err != nil {
+					return err
+				}
+				if err := leave(ctx, h, config, timeout, os.Stderr); err != nil {
+					return err
+				}
+			}
+			return down(ctx, opts, true, os.Stderr)
+		},
+	}
+	command.Flags().BoolVar(&force, "force", false, "remove everything on this host even if no master responds; then run `oc delete node` on a master")
+	command.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "time for the pods of this host to move")
+	return command
+}
+
+// leaveClient returns the connection with which this host leaves. A master uses that of another
+// one, because its own API server ends when its etcd member is removed.
+func leaveClient(ctx context.Context, h *platform.Host) (*rest.Config, error) {
+	config, err := h.StatusClient()
+	if err != nil || h.Joined() {
+		return config, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	defer cancel()
+	members, err := h.EtcdMembers().List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	votes := slices.ContainsFunc(members, func(m etcdmember.Member) bool { return !m.Learner && m.Name != h.Node.NodeName })
+	if !votes {
+		return nil, errors.New("this host is the only master with a vote in etcd: let further masters join first, see `slipway etcd members`; to remove the whole cluster, use `slipway down --purge`")
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	servers, err := apiServers(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	for _, server := range servers {
+		if own, err := url.Parse(config.Host); err == nil && server != own.Host {
+			other := rest.CopyConfig(config)
+			other.Host = "https://" + server
+			return other, nil
+		}
+	}
+	return nil, errors.New("no other master serves the API: start another one first")
+}
+
+// apiServers returns the host:port addresses of the API servers.
+func apiServers(ctx context.Context, client kubernetes.Interface) (servers []string, err error) {
+	slices, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{
+		LabelSelector: discoveryv1.LabelServiceName + "=kubernetes",
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list API servers: %w", err)
+	}
+	for _, slice := range slices.Items {
+		for _, endpoint := range slice.Endpoints {
+			for _, port := range slice.Ports {
+				servers = append(servers, net.JoinHostPort(endpoint.Addresses[0], strconv.Itoa(int(*port.Port))))
+			}
+		}
+	}
+	return servers, nil
+}
+
+// leave requests that the master removes the node, and waits until the node no longer exists.
+func leave(ctx context.Context, h *platform.Host, config *rest.Config, timeout time.Duration, out io.Writer) error {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connect as the node of this host: %w", err)
+	}
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	requested := false
+	lastErr := error(nil)
+	err = wait.PollUntilContextCancel(ctx, time.Second/2, true, func(ctx context.Context) (bool, error) {
+		gone := false
+		gone, lastErr = requestRemoval(ctx, client, h.Node.NodeName, &requested)
+		return gone, nil
+	})
+	if err != nil {
+		if lastErr == nil {
+			lastErr = errors.New("pods remain, see `oc get pods -A -o wide` on a master; a pod disruption budget can prevent their eviction")
+		}
+		return fmt.Errorf("leave the cluster: the node exists after %s: %w; repeat the command, or use --force", timeout, lastErr)
+	}
+	fmt.Fprintf(out, "%5.1fs  node removed from the cluster\n", time.Since(start).Seconds())
+	return nil
+}
+
+// requestRemoval annotates the node, unless *requested is true, and reports whether the node no
+// longer exists. The API server can also respond to a removed host that it is unauthorized.
+func requestRemoval(ctx context.Context, client kubernetes.Interface, name string, requested *bool) (gone bool, err error) {
+	if !*requested {
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, hosts.LeaveAnnotation)
+		_, err = client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+		*requested = err == nil
+	} else {
+		_, err = client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	}
+	if apierrors.IsNotFound(err) || apierrors.IsUnauthorized(err) {
+		return true, nil
+	}
+	return false, err
+}

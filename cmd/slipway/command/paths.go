@@ -1,0 +1,30 @@
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+)
+
+func pathsCommand(opts *options) *cobra.Command {
+	return &cobra.Command{
+		Use:     "paths",
+		Short:   "Print where this host has what OpenShift 3's documents name by a path",
+		GroupID: "look",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			h, err := opts.loadInvalid(cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(table, "OPENSHIFT 3\tTHIS HOST\tCONTENT")
+			for _, path := range h.FormerPaths() {
+				fmt.Fprintf(table, "%s\t%s\t%s\n", path.Former, cmp.Or(path.Path, "-"), path.Content)
+			}
+			return table.Flush()
+		},
+	}
+}

@@ -1,0 +1,158 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/slipway-platform/slipway/controller/hosts"
+	"github.com/slipway-platform/slipway/internal/nodegroup"
+	"github.com/slipway-platform/slipway/pki/join"
+)
+
+// tokenCommand returns the command that manages the tokens with which hosts join.
+func tokenCommand(opts *options) *cobra.Command {
+	command := &cobra.Command{Use: "token", Short: "Manage the tokens with which other hosts join this cluster", GroupID: "host"}
+	command.AddCommand(
+		createTokenCommand(opts),
+		&cobra.Command{
+			Use: "list", Short: "List the tokens", Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error { return listTokens(cmd, opts) },
+		},
+		&cobra.Command{
+			Use: "revoke ID...", Short: "Revoke tokens; hosts that joined with them stay", Args: cobra.MinimumNArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				tokens, _, err := openTokens(opts)
+				if err != nil {
+					return err
+				}
+				var errs []error
+				for _, id := range args {
+					errs = append(errs, tokens.Revoke(cmd.Context(), id))
+				}
+				return errors.Join(errs...)
+			},
+		},
+	)
+	return command
+}
+
+func createTokenCommand(opts *options) *cobra.Command {
+	info := hosts.TokenInfo{}
+	var ttl time.Duration
+	command := &cobra.Command{
+		Use:   "create",
+		Short: "Create a token and print it",
+		Long: "Create a token and print it. The cluster stores only its hash, so the token cannot be printed again. It contains the hash of\n" +
+			"the cluster's certificate authority, so that a host sends it to no other server.",
+		Example: "  slipway token create\n" +
+			"  slipway token create --uses 5 --ttl 1h --group infra\n" +
+			"  slipway token create --role master --ttl 1h",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case !slices.Contains(join.Roles(), info.Role):
+				return fmt.Errorf("--role %q: use %s", info.Role, strings.Join(join.Roles(), " or "))
+			case info.Role == join.RoleMaster && info.Uses != 1:
+				return errors.New("a token for a master is for one host; omit --uses")
+			case ttl <= 0:
+				return fmt.Errorf("--ttl %s: use a duration such as 24h", ttl)
+			case info.Uses < 1:
+				return fmt.Errorf("--uses %d: use 1 or more", info.Uses)
+			}
+			tokens, authority, err := openTokens(opts)
+			if err != nil {
+				return err
+			}
+			if err := checkGroup(cmd.Context(), tokens.Client, info.Group); err != nil {
+				return err
+			}
+			token, err := join.New(authority)
+			if err != nil {
+				return err
+			}
+			info.Expiry = time.Now().Add(ttl)
+			if err := tokens.Create(cmd.Context(), token, info); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), token)
+			return nil
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&info.Role, "role", join.RoleNode, "role of the hosts that join: node or master")
+	flags.StringVar(&info.Group, "group", "", "node group of the hosts, such as compute or node-config-compute; see ConfigMaps of project openshift-node")
+	flags.DurationVar(&ttl, "ttl", 24*time.Hour, "time until the token expires")
+	flags.IntVar(&info.Uses, "uses", 1, "number of hosts that can join")
+	return command
+}
+
+// checkGroup returns an error if there is no node group with a name.
+func checkGroup(ctx context.Context, client kubernetes.Interface, group string) error {
+	if group == "" {
+		return nil
+	}
+	name := nodegroup.ConfigMapOf(group)
+	if messages := validation.IsDNS1123Label(name); len(messages) > 0 {
+		return fmt.Errorf("--group %q: %s", group, messages[0])
+	}
+	list, err := client.CoreV1().ConfigMaps(nodegroup.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list node groups: %w", err)
+	}
+	var names []string
+	for _, configMap := range list.Items {
+		if configMap.Name == name {
+			return nil
+		}
+		if strings.HasPrefix(configMap.Name, nodegroup.Prefix) {
+			names = append(names, configMap.Name)
+		}
+	}
+	return fmt.Errorf("--group %q: the project %s has no ConfigMap %s; use one of %s, or create it", group, nodegroup.Namespace, name, strings.Join(names, ", "))
+}
+
+func listTokens(cmd *cobra.Command, opts *options) error {
+	tokens, _, err := openTokens(opts)
+	if err != nil {
+		return err
+	}
+	list, err := tokens.List(cmd.Context())
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ID\tROLE\tGROUP\tEXPIRES\tUSES\tSTATE\tNODES")
+	for _, t := range list {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d/%d\t%s\t%s\n",
+			t.ID, t.Role, t.Group, t.Expiry.Local().Format(time.DateTime), len(t.Nodes), t.Uses, t.State(), strings.Join(t.Nodes, ","))
+	}
+	return table.Flush()
+}
+
+// openTokens returns access to the join tokens of this master's cluster, and the cluster's CA
+// certificate in PEM.
+func openTokens(opts *options) (hosts.Tokens, []byte, error) {
+	h, err := opts.loadMaster()
+	if err != nil {
+		return hosts.Tokens{}, nil, err
+	}
+	config, err := h.AdminClient()
+	if err != nil {
+		return hosts.Tokens{}, nil, fmt.Errorf("%w; start the cluster with: slipway up", err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return hosts.Tokens{}, nil, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	return hosts.Tokens{Client: client}, config.CAData, nil
+}

@@ -1,0 +1,238 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-platform/slipway/internal/nodegroup"
+)
+
+// GroupFile is a node-config.yaml that contains the configuration of a node group.
+type GroupFile struct {
+	// Content is the new file.
+	Content []byte
+	// Applied is the part of the group's configuration that Content contains, in JSON. The next call
+	// of MergeGroup needs it.
+	Applied []byte
+	// Changed are the keys of the NodeConfig that change, without the labels of the node, which the
+	// control plane sets.
+	Changed []string
+	// Next is the configuration of the host with the new file.
+	Next *Config
+}
+
+// groupHead begins a file with the configuration of a group.
+const groupHead = `# The ConfigMap of the node's group in the project openshift-node sets some of these keys.
+# Change them there. Changes of other keys in this file take effect at the next start.
+`
+
+// MergeGroup adds the configuration of a node group to the node-config.yaml of the host. Keys that
+// an earlier configuration added and that group omits are removed. applied is GroupFile.Applied of
+// the earlier configuration, or nil.
+//
+// A group can only set the keys of groupKeys. Others must have the value of the host, or OpenShift
+// 3's default, for which the host has its own value. Otherwise a user who can write the ConfigMap
+// would get the host: paths of keys, programs and manifests of pods are among them.
+func (c *Config) MergeGroup(applied, group []byte) (*GroupFile, error) {
+	if _, err := DecodeGroup(group); err != nil {
+		return nil, err
+	}
+	path := NodeFile(c.DataDir)
+	if c.node.file != path {
+		return nil, fmt.Errorf("the NodeConfig of this host is in %s; move it to %s, so that its node group can change it", c.node.file, path)
+	}
+	current, err := readJSON(path)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := groupSettings(group, current)
+	if err != nil {
+		return nil, err
+	}
+	content, err := mergeFile(current, applied, settings)
+	if err != nil {
+		return nil, err
+	}
+	file := &GroupFile{Content: content, Applied: settings}
+	if file.Next, err = c.loadNode(content); err != nil {
+		return nil, err
+	}
+	keys, err := Changes(c, file.Next)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range keys {
+		if key != nodeKind+": kubeletArguments.node-labels" {
+			file.Changed = append(file.Changed, key)
+		}
+	}
+	return file, nil
+}
+
+// DecodeGroup reads the configuration of a node group. It reports what is wrong on every host.
+func DecodeGroup(content []byte) (*NodeConfig, error) {
+	roots, err := parse(content)
+	if err != nil {
+		return nil, Problems{syntaxProblem(nodegroup.Key, err)}
+	}
+	if len(roots) != 1 {
+		return nil, fmt.Errorf("%s must contain one document: a NodeConfig", nodegroup.Key)
+	}
+	if _, problem := kindOf(nodegroup.Key, roots[0], []string{nodeKind}); problem != nil {
+		return nil, Problems{*problem}
+	}
+	config := &NodeConfig{}
+	if _, problems := decode(nodegroup.Key, roots[0], config, nil); len(problems) > 0 {
+		return nil, problems.sorted()
+	}
+	_, err = nodegroup.ParseLabels(config.KubeletArguments["node-labels"])
+	return config, err
+}
+
+// mergeFile returns the YAML of a configuration in which the settings of a group replace those that
+// the group had applied.
+func mergeFile(current map[string]any, applied, settings []byte) ([]byte, error) {
+	before, err := json.Marshal(current)
+	if err != nil {
+		return nil, fmt.Errorf("merge configuration of node group: %w", err)
+	}
+	if applied == nil {
+		applied = []byte("{}")
+	}
+	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(applied, settings, before)
+	if err != nil {
+		return nil, fmt.Errorf("merge configuration of node group: %w", err)
+	}
+	after, err := jsonpatch.MergePatch(before, patch)
+	if err != nil {
+		return nil, fmt.Errorf("merge configuration of node group: %w", err)
+	}
+	text, err := yaml.JSONToYAML(after)
+	if err != nil {
+		return nil, fmt.Errorf("merge configuration of node group: %w", err)
+	}
+	return append([]byte(groupHead), text...), nil
+}
+
+// loadNode returns the configuration of the host with another node-config.yaml.
+func (c *Config) loadNode(content []byte) (*Config, error) {
+	// In the same directory, because paths are relative to it.
+	candidate := filepath.Join(filepath.Dir(NodeFile(c.DataDir)), ".node-config.yaml")
+	if err := writeFile(candidate, content); err != nil {
+		return nil, fmt.Errorf("check configuration of node group: %w", err)
+	}
+	defer os.Remove(candidate)
+	next, err := Load(c.DataDir, candidate)
+	if problems, ok := errors.AsType[Problems](err); ok {
+		for i := range problems {
+			problems[i].Line = 0 // of the temporary file
+			if problems[i].File == candidate {
+				problems[i].File = nodegroup.Key
+			}
+		}
+		return nil, problems
+	}
+	return next, err
+}
+
+func readJSON(path string) (map[string]any, error) {
+	values := map[string]any{"apiVersion": "v1", "kind": nodeKind}
+	content, err := os.ReadFile(path)
+	if err == nil {
+		err = yaml.Unmarshal(content, &values)
+	}
+	if err != nil && !os.IsNotExist(err) {
+		return nil, fmt.Errorf("read node configuration %q: %w", path, err)
+	}
+	return values, nil
+}
+
+// groupSettings returns what a group changes in the NodeConfig of a host, in JSON.
+func groupSettings(group []byte, current map[string]any) ([]byte, error) {
+	var values map[string]any
+	if err := yaml.Unmarshal(group, &values); err != nil {
+		return nil, fmt.Errorf("read configuration of node group: %w", err)
+	}
+	filter := &groupFilter{}
+	settings := filter.values("", values, current)
+	if len(filter.problems) > 0 {
+		return nil, filter.problems.sorted()
+	}
+	return json.Marshal(settings)
+}
+
+// manifestPath is the argument with the directory of static pods, which can do everything on the
+// host. A group can only set OpenShift 3's directory, to which only root has access.
+const (
+	manifestPath      = "kubeletArguments.pod-manifest-path"
+	manifestDirectory = "/etc/origin/node/pods"
+)
+
+// groupFilter selects the settings that a group can change.
+type groupFilter struct{ problems Problems }
+
+func (f *groupFilter) values(path string, values, current map[string]any) map[string]any {
+	settings := map[string]any{}
+	for name, value := range values {
+		key := name
+		if path != "" {
+			key = path + "." + name
+		}
+		nested, isMap := value.(map[string]any)
+		switch {
+		case value == nil:
+		case slices.Contains(groupKeys(), key) || key == manifestPath && reflect.DeepEqual(value, []any{manifestDirectory}):
+			settings[name] = value
+		case isMap:
+			below, _ := current[name].(map[string]any)
+			if nested := f.values(key, nested, below); len(nested) > 0 {
+				settings[name] = nested
+			}
+		case reflect.DeepEqual(value, current[name]) || isDefault(key, value):
+		default:
+			f.problems = append(f.problems, Problem{
+				File: nodegroup.Key, Key: key, Text: "can only be set in node-config.yaml on the host itself; remove it from the ConfigMap",
+			})
+		}
+	}
+	return settings
+}
+
+// isDefault reports whether a value is one that OpenShift 3.11 writes to the ConfigMaps of node
+// groups, for a key for which each host has a value of its own.
+func isDefault(key string, value any) bool {
+	if list, ok := value.([]any); ok && len(list) == 1 {
+		value = list[0]
+	}
+	text := fmt.Sprint(value)
+	if key == "networkConfig.networkPluginName" {
+		return strings.HasPrefix(text, "redhat/openshift-ovs-")
+	}
+	want, ok := map[string]string{
+		"dnsBindAddress":                                   "127.0.0.1:53",
+		"dnsDomain":                                        "cluster.local",
+		"dnsIP":                                            "0.0.0.0",
+		"dnsRecursiveResolvConf":                           "/etc/origin/node/resolv.conf",
+		"masterKubeConfig":                                 "node.kubeconfig",
+		"servingInfo.bindAddress":                          "0.0.0.0:10250",
+		"servingInfo.bindNetwork":                          "tcp4",
+		"servingInfo.clientCA":                             "client-ca.crt",
+		"volumeDirectory":                                  "/var/lib/origin/openshift.local.volumes",
+		"kubeletArguments.bootstrap-kubeconfig":            "/etc/origin/node/bootstrap.kubeconfig",
+		"kubeletArguments.cert-dir":                        "/etc/origin/node/certificates",
+		"kubeletArguments.feature-gates":                   "RotateKubeletClientCertificate=true,RotateKubeletServerCertificate=true",
+		"kubeletArguments.rotate-certificates":             "true",
+		"kubeletArguments.enable-controller-attach-detach": "true",
+	}[key]
+	return ok && text == want
+}

@@ -1,0 +1,80 @@
+package descheduler
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/slipway-platform/slipway/controller"
+)
+
+// Component applies a policy in intervals.
+type Component struct {
+	Deps *controller.Deps
+	// PolicyFile is the path of the policy. Each pass reads it, so that changes apply to the next one.
+	PolicyFile string
+	// Interval is the time before the first pass and between two passes.
+	Interval time.Duration
+	// DryRun only logs what the policy would evict.
+	DryRun bool
+
+	note func(text string)
+}
+
+// Name returns the component's name.
+func (c *Component) Name() string { return "descheduler" }
+
+// Notes sets the function that reports why the last pass failed.
+func (c *Component) Notes(note func(text string)) { c.note = note }
+
+// Run deschedules until ctx ends. A failure is noted and logged, and the next pass
+// can succeed.
+func (c *Component) Run(ctx context.Context, ready func()) error {
+	recorder, shutdown := controller.Recorder(ctx, c.Deps.Kube, scheme.Scheme, c.Name())
+	defer shutdown()
+	ready()
+	report := func(eviction Eviction) {
+		pod := eviction.Pod.Namespace + "/" + eviction.Pod.Name
+		slog.InfoContext(ctx, "selected pod for eviction", "component", c.Name(), "pod", pod, "node", eviction.Pod.Spec.NodeName,
+			"strategy", eviction.Strategy, "reason", eviction.Failure, "dryRun", c.DryRun)
+		if eviction.Failure == "" && !c.DryRun {
+			recorder.Eventf(eviction.Pod, corev1.EventTypeNormal, "Descheduled", "Evicted from node %s by strategy %s of the descheduler",
+				eviction.Pod.Spec.NodeName, eviction.Strategy)
+		}
+	}
+	last := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(c.Interval):
+		}
+		err := c.pass(ctx, report)
+		if ctx.Err() != nil {
+			return nil
+		}
+		text := ""
+		if err != nil && !errors.Is(err, ErrFewNodes) {
+			text = err.Error()
+		}
+		if text != last {
+			c.note(text)
+		}
+		if text != last && text != "" {
+			slog.WarnContext(ctx, "cannot deschedule pods", "component", c.Name(), "error", err)
+		}
+		last = text
+	}
+}
+
+func (c *Component) pass(ctx context.Context, report func(Eviction)) error {
+	policy, err := ReadPolicy(c.PolicyFile)
+	if err != nil {
+		return err
+	}
+	return (&Descheduler{Client: c.Deps.Kube, Policy: policy, DryRun: c.DryRun, Report: report}).Deschedule(ctx)
+}

@@ -1,0 +1,176 @@
+package hosts
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	certificatelisters "k8s.io/client-go/listers/certificates/v1"
+
+	"github.com/slipway-platform/slipway/controller"
+	"github.com/slipway-platform/slipway/pki"
+	"github.com/slipway-platform/slipway/pki/join"
+)
+
+// approver approves the signing requests of joined hosts. It leaves all others to administrators
+// and to Kubernetes' own approver.
+type approver struct {
+	client   kubernetes.Interface
+	requests certificatelisters.CertificateSigningRequestLister
+	tokens   Tokens
+	register register
+}
+
+// reconcile approves a signing request if it is one of a joined host.
+func (a *approver) reconcile(ctx context.Context, key controller.Key) error {
+	request, err := a.requests.Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(request.Status.Certificate) > 0 || len(request.Status.Conditions) > 0 {
+		return nil
+	}
+	certificate := parse(request.Spec.Request)
+	if certificate == nil {
+		return nil
+	}
+	reason, err := a.reason(ctx, request, certificate)
+	if err != nil || reason == "" {
+		return err
+	}
+	request = request.DeepCopy()
+	request.Status.Conditions = append(request.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "SlipwayHost", Message: reason,
+	})
+	_, err = a.client.CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, request.Name, request, metav1.UpdateOptions{})
+	if err != nil {
+		return fmt.Errorf("approve signing request %q: %w", request.Name, err)
+	}
+	slog.Info("approved signing request of a host", "request", request.Name, "user", request.Spec.Username)
+	return nil
+}
+
+func parse(data []byte) *x509.CertificateRequest {
+	block, _ := pem.Decode(data)
+	if block == nil {
+		return nil
+	}
+	certificate, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil || certificate.CheckSignature() != nil {
+		return nil
+	}
+	return certificate
+}
+
+// reason returns why a request is approved, or "".
+func (a *approver) reason(ctx context.Context, request *certificatesv1.CertificateSigningRequest, certificate *x509.CertificateRequest) (string, error) {
+	if id, ok := strings.CutPrefix(request.Spec.Username, join.UserPrefix); ok {
+		return a.firstCertificate(ctx, id, request, certificate)
+	}
+	node, ok := strings.CutPrefix(request.Spec.Username, userOfNode)
+	if !ok || !slices.Contains(request.Spec.Groups, groupOfNodes) {
+		return "", nil
+	}
+	hosts, err := a.register.read(ctx)
+	if err != nil {
+		return "", err
+	}
+	host, joined := hosts[node]
+	if !joined || host.removed() {
+		return "", nil
+	}
+	switch request.Spec.SignerName {
+	case certificatesv1.KubeletServingSignerName:
+		return servingCertificate(node, host.Address, certificate), nil
+	case certificatesv1.KubeAPIServerClientSignerName:
+		if isComponent(node, request, certificate) {
+			return "the certificate is for a component of the requesting node", nil
+		}
+	}
+	return "", nil
+}
+
+// firstCertificate approves the certificate of the node that claimed a token, once.
+func (a *approver) firstCertificate(ctx context.Context, id string, request *certificatesv1.CertificateSigningRequest, certificate *x509.CertificateRequest) (string, error) {
+	node, ok := strings.CutPrefix(certificate.Subject.CommonName, userOfNode)
+	if !ok || request.Spec.SignerName != certificatesv1.KubeAPIServerClientKubeletSignerName ||
+		!slices.Contains(request.Spec.Groups, join.Group) || hasNames(certificate) {
+		return "", nil
+	}
+	// The node can exist since the host joined with another token.
+	_, err := a.client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	if err == nil || !apierrors.IsNotFound(err) {
+		return "", err
+	}
+	hosts, err := a.register.read(ctx)
+	if err != nil {
+		return "", err
+	}
+	approved, err := a.tokens.approve(ctx, id, node, request.Name, hosts[node].removed())
+	if err != nil || !approved {
+		return "", err
+	}
+	isLast := false // another host can have claimed the name with another token
+	err = a.register.change(ctx, node, func(h *Host) {
+		if isLast = h.Token == id; isLast {
+			h.Joined = now()
+		}
+	})
+	if err != nil || !isLast {
+		return "", err
+	}
+	return "the node joins with the token " + id, nil
+}
+
+// servingCertificate approves the kubelet's certificate for the name and the address with which its
+// host joined. NodeRestriction has checked the common name.
+func servingCertificate(node, address string, certificate *x509.CertificateRequest) (reason string) {
+	if len(certificate.URIs) > 0 || len(certificate.EmailAddresses) > 0 {
+		return ""
+	}
+	if slices.ContainsFunc(certificate.DNSNames, func(name string) bool { return name != node }) {
+		return ""
+	}
+	joined := net.ParseIP(address)
+	if slices.ContainsFunc(certificate.IPAddresses, func(ip net.IP) bool { return !ip.Equal(joined) }) {
+		return ""
+	}
+	return "the certificate is for the name and the address with which the node joined"
+}
+
+// isComponent reports whether a certificate is one that the components of a node need. Its subject
+// has the user of a component, and the node as the organizational unit, so that the API server can
+// reject it later.
+func isComponent(node string, request *certificatesv1.CertificateSigningRequest, certificate *x509.CertificateRequest) bool {
+	subject := certificate.Subject
+	if hasNames(certificate) || !slices.Equal(subject.OrganizationalUnit, []string{userOfNode + node}) {
+		return false
+	}
+	if !slices.Contains(request.Spec.Usages, certificatesv1.UsageClientAuth) {
+		return false
+	}
+	for _, client := range pki.NodeClients() {
+		if client.User == subject.CommonName && slices.Equal(client.Groups, subject.Organization) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasNames reports whether a certificate has names that only servers need.
+func hasNames(c *x509.CertificateRequest) bool {
+	return len(c.DNSNames)+len(c.IPAddresses)+len(c.URIs)+len(c.EmailAddresses) > 0
+}

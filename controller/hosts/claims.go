@@ -1,0 +1,210 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/internal/nodegroup"
+)
+
+// PluginName is the name of the admission plugin in the configuration.
+const PluginName = "slipway.io/JoinedNode"
+
+// claims is an admission plugin that checks what the kubelets of joined hosts report. Kubernetes'
+// NodeRestriction limits a kubelet to its own Node and pods, but lets it write in them what other
+// components trust: subnets and addresses, to which other hosts send packets, finalizers, which
+// delay the removal of the host, and the node group, which gives the host labels.
+type claims struct {
+	*admission.Handler
+	Options
+	client kubernetes.Interface
+	nodes  corelisters.NodeLister
+}
+
+var (
+	_ admission.ValidationInterface                = &claims{}
+	_ initializer.WantsExternalKubeClientSet       = &claims{}
+	_ initializer.WantsExternalKubeInformerFactory = &claims{}
+)
+
+func (o Options) admission() apiserver.Admission {
+	return apiserver.Admission{Name: PluginName, New: func(io.Reader) (admission.Interface, error) { return newClaims(o), nil }}
+}
+
+func newClaims(o Options) *claims {
+	return &claims{Handler: admission.NewHandler(admission.Create, admission.Update), Options: o}
+}
+
+// SetExternalKubeClientSet stores the client that reads nodes that the cache does not have yet.
+func (p *claims) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
+
+// SetExternalKubeInformerFactory stores the lister of nodes.
+func (p *claims) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
+	nodes := factory.Core().V1().Nodes()
+	p.nodes = nodes.Lister()
+	p.SetReadyFunc(nodes.Informer().HasSynced)
+}
+
+// ValidateInitialization fails without a client and a lister.
+func (p *claims) ValidateInitialization() error {
+	if p.client == nil || p.nodes == nil {
+		return fmt.Errorf("initialize admission plugin %s: no client", PluginName)
+	}
+	return nil
+}
+
+// Validate rejects requests of the kubelets of other hosts that claim what is not theirs.
+func (p *claims) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	name, ok := strings.CutPrefix(a.GetUserInfo().GetName(), userOfNode)
+	if !ok || name == p.OwnNode || !slices.Contains(a.GetUserInfo().GetGroups(), groupOfNodes) {
+		return nil
+	}
+	var err error
+	switch a.GetResource().GroupResource() {
+	case corev1.Resource("nodes"):
+		err = p.checkNode(a)
+	case corev1.Resource("pods"):
+		err = p.checkPod(ctx, name, a)
+	}
+	if err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	return nil
+}
+
+// checkNode checks the Node of a host. The first version of a Node is compared with an empty one.
+func (p *claims) checkNode(a admission.Attributes) error {
+	node, ok := a.GetObject().(*corev1.Node)
+	if !ok {
+		return fmt.Errorf("unexpected type %T", a.GetObject())
+	}
+	old, exists := a.GetOldObject().(*corev1.Node)
+	if !exists {
+		old = &corev1.Node{Spec: corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable}}
+	}
+	switch {
+	case node.Spec.PodCIDR != old.Spec.PodCIDR || !slices.Equal(node.Spec.PodCIDRs, old.Spec.PodCIDRs):
+		return errors.New("spec.podCIDRs: only the control plane assigns the subnet of a node")
+	case node.Spec.Unschedulable != old.Spec.Unschedulable:
+		return errors.New("spec.unschedulable: a node cannot change it; use `oc adm cordon` or `oc adm uncordon`")
+	case !slices.Equal(node.Finalizers, old.Finalizers):
+		return errors.New("metadata.finalizers: a node cannot change them")
+	}
+	for _, key := range []string{nodegroup.GroupAnnotation, nodegroup.DesiredAnnotation, nodegroup.LabelsAnnotation} {
+		if node.Annotations[key] != old.Annotations[key] {
+			return fmt.Errorf("metadata.annotations: a node cannot change %s", key)
+		}
+	}
+	for _, address := range node.Status.Addresses {
+		if slices.Contains(old.Status.Addresses, address) {
+			continue
+		}
+		if err := p.checkAddress(node.Name, address.Address); err != nil {
+			return fmt.Errorf("status.addresses: %w", err)
+		}
+	}
+	return nil
+}
+
+// checkAddress rejects a name or an address of the platform or of another node.
+func (p *claims) checkAddress(node, text string) error {
+	if slices.Contains(p.Reserved, text) {
+		return fmt.Errorf("%s belongs to the control plane", text)
+	}
+	if address, err := netip.ParseAddr(text); err == nil {
+		address = address.Unmap()
+		if !address.IsGlobalUnicast() || slices.Contains(p.Reserved, address.String()) ||
+			slices.ContainsFunc(p.Networks, func(network netip.Prefix) bool { return network.Contains(address) }) {
+			return fmt.Errorf("a host cannot have the address %s", text)
+		}
+	}
+	others, err := p.nodes.List(labels.Everything())
+	if err != nil {
+		return err
+	}
+	for _, other := range others {
+		if other.Name != node && slices.ContainsFunc(other.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Address == text }) {
+			return fmt.Errorf("%s belongs to the node %s", text, other.Name)
+		}
+	}
+	return nil
+}
+
+// checkPod checks the mirror pods that a kubelet creates for its static pods, and the addresses in
+// the status of pods. Services, routes and network policies use the labels and addresses of pods.
+func (p *claims) checkPod(ctx context.Context, node string, a admission.Attributes) error {
+	pod, ok := a.GetObject().(*corev1.Pod)
+	if !ok {
+		return nil // a subresource, such as an eviction
+	}
+	old, exists := a.GetOldObject().(*corev1.Pod)
+	if !exists {
+		if pod.Namespace != metav1.NamespaceSystem {
+			return fmt.Errorf("metadata.namespace: the static pods of joined hosts can only be in namespace %s", metav1.NamespaceSystem)
+		}
+		old = &corev1.Pod{}
+	}
+	if equality.Semantic.DeepEqual(podAddresses(old), podAddresses(pod)) {
+		return nil
+	}
+	existing, err := p.nodes.Get(node)
+	if err == nil && hasAddresses(existing, pod) {
+		return nil
+	}
+	// The cache can be older than the subnet of a new node.
+	existing, err = p.client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if !hasAddresses(existing, pod) {
+		return fmt.Errorf("status.podIPs: %s are not addresses of node %s", strings.Join(podAddresses(pod), ", "), node)
+	}
+	return nil
+}
+
+func podAddresses(pod *corev1.Pod) (addresses []string) {
+	if pod.Status.PodIP != "" {
+		addresses = append(addresses, pod.Status.PodIP)
+	}
+	for _, ip := range pod.Status.PodIPs {
+		addresses = append(addresses, ip.IP)
+	}
+	return addresses
+}
+
+// hasAddresses reports whether a pod can have its addresses on a node: those of the node's subnet,
+// or, in the network of the host, those of the host.
+func hasAddresses(node *corev1.Node, pod *corev1.Pod) bool {
+	for _, text := range podAddresses(pod) {
+		if pod.Spec.HostNetwork {
+			if !slices.ContainsFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Address == text }) {
+				return false
+			}
+			continue
+		}
+		address, err := netip.ParseAddr(text)
+		if err != nil || !slices.ContainsFunc(node.Spec.PodCIDRs, func(cidr string) bool {
+			subnet, err := netip.ParsePrefix(cidr)
+			return err == nil && subnet.Contains(address)
+		}) {
+			return false
+		}
+	}
+	return true
+}

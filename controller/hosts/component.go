@@ -1,0 +1,84 @@
+package hosts
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/slipway-platform/slipway/controller"
+)
+
+// tokenRetention is the time after which an expired token is deleted. Until then, a host gets the
+// reason why it cannot join.
+const tokenRetention = 24 * time.Hour
+
+// Controllers is the component that approves the signing requests of hosts, removes hosts, and
+// deletes expired tokens.
+type Controllers struct {
+	// Deps has the shared clients and caches.
+	Deps *controller.Deps
+	// RemoveMember removes a master from the members of etcd, by the name of its node.
+	RemoveMember func(ctx context.Context, node string) error
+}
+
+// Name returns the component's name.
+func (*Controllers) Name() string { return "hosts" }
+
+// Run runs the controllers until ctx ends.
+func (c *Controllers) Run(ctx context.Context, ready func()) error {
+	client := c.Deps.Kube
+	requests := c.Deps.Informers.Certificates().V1().CertificateSigningRequests()
+	nodes := c.Deps.Informers.Core().V1().Nodes()
+	tokens := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace),
+		informers.WithTweakListOptions(func(options *metav1.ListOptions) {
+			options.FieldSelector = fields.OneTermEqualSelector("type", string(corev1.SecretTypeBootstrapToken)).String()
+		}))
+	secrets := tokens.Core().V1().Secrets().Informer()
+	a := &approver{client: client, requests: requests.Lister(), tokens: Tokens{client}, register: register{client}}
+	r := &remover{client: client, nodes: nodes.Lister(), register: register{client}, removeMember: c.RemoveMember}
+	manager := controller.Manager{
+		{Name: "host certificates", Workers: 4, Watches: []controller.Watch{{Informer: requests.Informer()}}, Reconcile: a.reconcile},
+		{Name: "hosts", Workers: 2, Watches: []controller.Watch{{Informer: nodes.Informer(), Changed: relevant}}, Reconcile: r.reconcile, MinBackoff: drainInterval / 4},
+		{Name: "join tokens", Workers: 1, Watches: []controller.Watch{{Informer: secrets}}, Reconcile: func(ctx context.Context, key controller.Key) error {
+			return expire(ctx, secrets, Tokens{client}, key)
+		}},
+	}
+	c.Deps.Start()
+	defer controller.Start(ctx, tokens)()
+	return manager.Run(ctx, ready)
+}
+
+// relevant reports whether a change of a Node can require a step. Nodes change every few seconds.
+func relevant(old, new any) bool {
+	before, after := old.(*corev1.Node), new.(*corev1.Node)
+	return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+		len(before.Finalizers) != len(after.Finalizers) ||
+		before.Annotations[LeaveAnnotation] != after.Annotations[LeaveAnnotation] ||
+		before.Spec.Unschedulable != after.Spec.Unschedulable
+}
+
+// expire deletes a token that expired long ago.
+func expire(ctx context.Context, secrets cache.SharedIndexInformer, tokens Tokens, key controller.Key) error {
+	object, exists, err := secrets.GetStore().GetByKey(key.String())
+	if err != nil || !exists {
+		return err
+	}
+	secret := object.(*corev1.Secret)
+	if len(secret.Data[hashKey]) == 0 {
+		return nil
+	}
+	if remaining := time.Until(infoOf(secret).Expiry.Add(tokenRetention)); remaining > 0 {
+		return controller.RequeueAfter(remaining)
+	}
+	err = tokens.Client.CoreV1().Secrets(namespace).Delete(ctx, secret.Name, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

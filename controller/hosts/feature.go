@@ -1,0 +1,283 @@
+package hosts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/internal/version"
+	"github.com/slipway-platform/slipway/pki/join"
+)
+
+// Options are the settings of the feature.
+type Options struct {
+	// Authority returns the cluster's certificate authority in PEM.
+	Authority func() ([]byte, error)
+	// Response returns what hosts get that join.
+	Response func() (join.Response, error)
+	// DNSDomain is the cluster's DNS domain.
+	DNSDomain string
+	// Reserved are names and addresses of the control plane, which no host can have: the certificate
+	// of its kubelet would be valid for them.
+	Reserved []string
+	// Networks are the networks of pods and services, which contain no host.
+	Networks []netip.Prefix
+	// OwnNode is the name of this host's node. Its certificates come from the host itself.
+	OwnNode string
+	// Addresses, if set, gets the addresses of the hosts from the API server.
+	Addresses *Addresses
+	// Master admits a host as a master, and returns what it gets. A repetition for the same host
+	// returns the same. The error can be ErrPreparing or a Refusal.
+	Master func(context.Context, join.Request) (*join.Master, error)
+}
+
+// ErrPreparing means that a master is not ready for the request yet, and the host repeats it.
+var ErrPreparing = errors.New("the master prepares for further masters; repeat the command if this host does not go on")
+
+// Feature serves the path at which hosts join, accepts join tokens as bearer tokens, rejects the
+// certificates of removed hosts, and checks what joined hosts report.
+func Feature(o Options) apiserver.Feature {
+	return apiserver.Feature{Admission: []apiserver.Admission{o.admission()}, Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
+		if o.Addresses != nil {
+			o.Addresses.set(deps.Informers.Core().V1().Nodes().Lister())
+		}
+		tokens := Tokens{deps.Kube}
+		guard := &guard{register: register{deps.Kube}, ownNode: o.OwnNode}
+		return apiserver.Hooks{
+			Authenticators: []authenticator.Request{bearer{tokens}},
+			Filters:        []func(http.Handler) http.Handler{guard.filter},
+			Handlers: []apiserver.Handler{
+				{Path: join.Path, Public: true, Handler: &door{o, deps.Kube, tokens}},
+			},
+		}, nil
+	}}
+}
+
+// bearer authenticates requests with a join token.
+type bearer struct{ tokens Tokens }
+
+// AuthenticateRequest implements authenticator.Request. It ignores other credentials.
+func (b bearer) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
+	text, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok || !strings.HasPrefix(text, join.Prefix) {
+		return nil, false, nil
+	}
+	token, err := join.Parse(text)
+	if err != nil {
+		return nil, false, err
+	}
+	secret, err := b.tokens.check(r.Context(), token)
+	if err != nil {
+		return nil, false, err
+	}
+	if infoOf(secret).Role != join.RoleNode {
+		return nil, false, nil // a master issues its certificates itself
+	}
+	return &authenticator.Response{User: &user.DefaultInfo{
+		Name: join.UserPrefix + token.ID, Groups: []string{"system:bootstrappers", join.Group},
+	}}, true, nil
+}
+
+// door serves join.Path.
+type door struct {
+	Options
+	client kubernetes.Interface
+	tokens Tokens
+}
+
+// ServeHTTP implements http.Handler.
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		authority, err := d.Authority()
+		if err != nil {
+			http.Error(w, "the master cannot read its certificate authority", http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/x-pem-file")
+		_, _ = w.Write(authority) // the client might have gone
+	case http.MethodPost:
+		response, err := d.join(r)
+		if refusal, ok := errors.AsType[Refusal](err); ok {
+			http.Error(w, refusal.Error(), http.StatusForbidden)
+			return
+		}
+		if errors.Is(err, ErrPreparing) {
+			w.Header().Set("Retry-After", "1")
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(response) // the client might have gone
+	default:
+		http.Error(w, "use GET or POST", http.StatusMethodNotAllowed)
+	}
+}
+
+// Refusal is an error that a repetition of the request cannot resolve.
+type Refusal struct{ error }
+
+// Refuse returns a Refusal.
+func Refuse(format string, values ...any) Refusal { return Refusal{fmt.Errorf(format, values...)} }
+
+// join checks a request and records the host.
+func (d *door) join(r *http.Request) (*join.Response, error) {
+	var request join.Request
+	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+		return nil, Refusal{errors.New("the request is not valid; use the same version of slipway on all hosts")}
+	}
+	token, err := join.Parse(request.Token)
+	if err != nil {
+		return nil, Refusal{fmt.Errorf("the token cannot be read: %w", err)}
+	}
+	ctx := r.Context()
+	secret, err := d.tokens.check(ctx, token)
+	if errors.Is(err, ErrUnknown) || errors.Is(err, ErrExpired) {
+		return nil, Refusal{err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	role := infoOf(secret).Role
+	if request.Role != "" && role != request.Role {
+		return nil, Refusal{fmt.Errorf("the token is for the role %s, but the host joins as %s; create another one with `slipway token create --role %s` on a master", role, request.Role, request.Role)}
+	}
+	request.Role = role
+	if err := d.checkHost(ctx, request); err != nil {
+		return nil, err
+	}
+	hosts, err := register{d.client}.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	host := hosts[request.NodeName]
+	if host.Token != token.ID && host.isJoining() {
+		return nil, refuseName(request.NodeName)
+	}
+	if err := d.tokens.claim(ctx, token, request, host.removed()); errors.Is(err, ErrUsedUp) {
+		return nil, Refusal{err}
+	} else if err != nil {
+		return nil, err
+	}
+	if err := d.record(ctx, token, request, infoOf(secret).Group); err != nil {
+		return nil, err
+	}
+	response, err := d.Response()
+	if err != nil {
+		return nil, err
+	}
+	response.Role = role
+	if role == join.RoleMaster {
+		response.Master, err = d.admit(ctx, token, request)
+	}
+	return &response, err
+}
+
+// record records the host, unless another token has given the name to a host in the meantime.
+func (d *door) record(ctx context.Context, token join.Token, request join.Request, group string) error {
+	taken := false
+	err := register{d.client}.change(ctx, request.NodeName, func(h *Host) {
+		if taken = h.Token != token.ID && h.isJoining(); taken {
+			return
+		}
+		h.Address, h.Group, h.Role, h.Token = request.Address, group, request.Role, token.ID
+		if request.Role == join.RoleMaster { // it gets no certificate whose approval records the time
+			h.Joined = now()
+		}
+	})
+	if err == nil && taken {
+		return refuseName(request.NodeName)
+	}
+	return err
+}
+
+func refuseName(node string) Refusal {
+	return Refuse("another host joins as %s at the moment; set another nodeName in node-config.yaml of this host, or try again in %s if it was this one", node, joinPeriod)
+}
+
+// admit returns what a new master gets, encrypted for it.
+func (d *door) admit(ctx context.Context, token join.Token, request join.Request) ([]byte, error) {
+	if own := version.Slipway(); request.Version != own {
+		return nil, Refuse("the masters run slipway %s, but the host runs %s; install the same version", own, request.Version)
+	}
+	peer, err := url.Parse(request.PeerURL)
+	if err != nil || peer.Scheme != "https" || peer.Hostname() != request.Address || peer.Port() == "" {
+		return nil, Refuse("the address %s of the host's etcd is not https://%s:PORT; set etcdConfig.peerAddress in master-config.yaml", request.PeerURL, request.Address)
+	}
+	master, err := d.Master(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	message, err := json.Marshal(master)
+	if err != nil {
+		return nil, fmt.Errorf("encode response for a master: %w", err)
+	}
+	sealed, err := token.Seal(request.Key, message)
+	if err != nil {
+		return nil, Refusal{err}
+	}
+	return sealed, nil
+}
+
+// checkHost reports whether the host can be a node of the cluster.
+func (d *door) checkHost(ctx context.Context, request join.Request) error {
+	if messages := validation.IsDNS1123Subdomain(request.NodeName); len(messages) > 0 {
+		return Refusal{fmt.Errorf("the host's name %q cannot be the name of a node: %s; set nodeName in node-config.yaml", request.NodeName, messages[0])}
+	}
+	if request.DNSDomain != d.DNSDomain {
+		return Refusal{fmt.Errorf("the cluster's DNS domain is %s, but the host's is %s; set dnsDomain: %s in node-config.yaml", d.DNSDomain, request.DNSDomain, d.DNSDomain)}
+	}
+	if err := d.checkReserved(request); err != nil {
+		return err
+	}
+	_, err := d.client.CoreV1().Nodes().Get(ctx, request.NodeName, metav1.GetOptions{})
+	if err == nil {
+		return Refusal{fmt.Errorf("the cluster has a node %s already; set another nodeName in node-config.yaml of the new host, or remove the former host with: oc delete node %s", request.NodeName, request.NodeName)}
+	}
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	nodes, err := d.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes.Items {
+		for _, address := range node.Status.Addresses {
+			if address.Address == request.Address {
+				return Refusal{fmt.Errorf("node %s has the address %s already; set nodeIP in node-config.yaml of the new host to an address of its own", node.Name, request.Address)}
+			}
+		}
+	}
+	return nil
+}
+
+// checkReserved reports a name or an address of the platform.
+func (d *door) checkReserved(request join.Request) error {
+	name := request.NodeName
+	if name == d.OwnNode || slices.Contains(d.Reserved, name) || strings.HasSuffix(name, ".svc") || strings.HasSuffix(name, "."+d.DNSDomain) {
+		return Refusal{fmt.Errorf("the name %s belongs to the cluster itself; set another nodeName in node-config.yaml of the new host", name)}
+	}
+	address, err := netip.ParseAddr(request.Address)
+	reserved := err != nil || !address.Is4() || !address.IsGlobalUnicast() || slices.Contains(d.Reserved, request.Address) ||
+		slices.ContainsFunc(d.Networks, func(network netip.Prefix) bool { return network.Contains(address) })
+	if reserved {
+		return Refusal{fmt.Errorf("a host cannot have the address %s; set nodeIP in node-config.yaml of the new host to an IPv4 address of its own", request.Address)}
+	}
+	return nil
+}

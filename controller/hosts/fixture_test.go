@@ -1,0 +1,95 @@
+package hosts
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/slipway-platform/slipway/pki/join"
+)
+
+func newKey(t testing.TB) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// newCertificate returns a self-signed certificate.
+func newCertificate(t testing.TB, subject pkix.Name, notBefore time.Time) *x509.Certificate {
+	t.Helper()
+	key := newKey(t)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: subject, NotBefore: notBefore}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cert
+}
+
+func encodeCertificate(cert *x509.Certificate) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})
+}
+
+// fixture is a cluster with a node "master" and stored tokens.
+type fixture struct {
+	client    kubernetes.Interface
+	tokens    Tokens
+	register  register
+	authority []byte
+}
+
+func newFixture(t *testing.T) fixture {
+	t.Helper()
+	client := fake.NewClientset(&corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "master"},
+		Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}}},
+	})
+	return fixture{client, Tokens{client}, register{client}, encodeCertificate(newCertificate(t, pkix.Name{CommonName: "signer"}, time.Now()))}
+}
+
+// createToken stores a token for one node that is valid for a duration.
+func (f fixture) createToken(t *testing.T, valid time.Duration) join.Token {
+	t.Helper()
+	token, err := join.New(f.authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := TokenInfo{Role: join.RoleNode, Group: "infra", Uses: 1, Expiry: time.Now().Add(valid)}
+	if err := f.tokens.Create(context.Background(), token, info); err != nil {
+		t.Fatal(err)
+	}
+	// The fake client does not move stringData to data, as the API server does.
+	secrets := f.client.CoreV1().Secrets(namespace)
+	secret, err := secrets.Get(t.Context(), secretName(token.ID), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret.Data = map[string][]byte{}
+	for key, value := range secret.StringData {
+		secret.Data[key] = []byte(value)
+	}
+	secret.StringData = nil
+	if _, err := secrets.Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return token
+}

@@ -1,0 +1,88 @@
+package hosts
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestCertificatesOfRemovedHostsAreVoid(t *testing.T) {
+	f := newFixture(t)
+	hour := func(count time.Duration) metav1.Time {
+		return metav1.Time{Time: time.Now().Add(count * time.Hour).Truncate(time.Second)}
+	}
+	removed := hour(-3)
+	for name, joined := range map[string]metav1.Time{"removed": hour(-4), "second": hour(-2), "master": {}} {
+		if err := f.register.change(t.Context(), name, func(h *Host) { h.Joined, h.Removed = joined, &removed }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.register.change(t.Context(), "third", func(h *Host) { h.Joined = removed }); err != nil {
+		t.Fatal(err)
+	}
+	node := func(name string) pkix.Name { return pkix.Name{CommonName: "system:node:" + name} }
+	component := func(name string) pkix.Name {
+		return pkix.Name{CommonName: "system:kube-proxy", OrganizationalUnit: []string{"system:node:" + name}}
+	}
+	before, between, after := removed.Add(-time.Minute), removed.Add(time.Minute), time.Now()
+	for name, tt := range map[string]struct {
+		subject pkix.Name
+		issued  time.Time
+		want    int
+	}{
+		"removed node, before":                 {node("removed"), before, http.StatusUnauthorized},
+		"removed node, issued after":           {node("removed"), between, http.StatusUnauthorized},
+		"component of removed node":            {component("removed"), after, http.StatusUnauthorized},
+		"node that joined again, before":       {node("second"), before, http.StatusUnauthorized},
+		"node that joined again, between":      {node("second"), between, http.StatusUnauthorized},
+		"node that joined again, after":        {node("second"), after, http.StatusOK},
+		"component that joined again, between": {component("second"), between, http.StatusUnauthorized},
+		"component that joined again, after":   {component("second"), after, http.StatusOK},
+		"node that joined again, at that time": {node("second"), hour(-2).Time, http.StatusOK},
+		"node of this host":                    {node("master"), before, http.StatusOK},
+		"host without removal":                 {node("third"), before, http.StatusOK},
+		"host without entry":                   {node("fourth"), before, http.StatusOK},
+		"other user":                           {pkix.Name{CommonName: "removed"}, before, http.StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := (&guard{register: f.register, ownNode: "master"}).request(t, tt.subject, tt.issued); got != tt.want {
+				t.Errorf("got %d, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+// request sends a request with a certificate through the guard, and returns the status.
+func (g *guard) request(t *testing.T, subject pkix.Name, issued time.Time) int {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api", nil)
+	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{newCertificate(t, subject, issued.Add(-backdating))}}
+	recorder := httptest.NewRecorder()
+	g.filter(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(recorder, r)
+	return recorder.Code
+}
+
+func TestHostThatJoinsAgainIsAcceptedAtOnce(t *testing.T) {
+	f := newFixture(t)
+	removed := metav1.Time{Time: time.Now().Add(-time.Hour).Truncate(time.Second)}
+	if err := f.register.change(t.Context(), "second", func(h *Host) { h.Removed = &removed }); err != nil {
+		t.Fatal(err)
+	}
+	g := &guard{register: f.register, ownNode: "master"}
+	subject := pkix.Name{CommonName: "system:node:second"}
+	if got := g.request(t, subject, time.Now()); got != http.StatusUnauthorized {
+		t.Errorf("a removed host gets %d", got)
+	}
+	if err := f.register.change(t.Context(), "second", func(h *Host) { h.Joined = now() }); err != nil {
+		t.Fatal(err)
+	}
+	if got := g.request(t, subject, time.Now()); got != http.StatusOK {
+		t.Errorf("after the join, it gets %d", got)
+	}
+}

@@ -1,0 +1,239 @@
+package hosts
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"github.com/slipway-platform/slipway/controller"
+	"github.com/slipway-platform/slipway/internal/nodegroup"
+	"github.com/slipway-platform/slipway/pki/join"
+)
+
+// LeaveAnnotation on a Node means that its host leaves the cluster. `slipway leave` sets it.
+const LeaveAnnotation = "slipway.openshift.io/leave"
+
+// finalizer delays the deletion of a Node until its pods have ended and its certificates are void.
+const finalizer = "slipway.openshift.io/host"
+
+const (
+	// drainInterval is the interval of attempts to evict pods.
+	drainInterval = time.Second
+	// drainTimeout limits the drain of a Node that an administrator deletes.
+	drainTimeout = time.Minute
+	// voidDelay is the time until all API servers reject the certificates of a removed host: times
+	// are whole seconds, and a request can be in progress.
+	voidDelay = 4 * refreshInterval
+)
+
+// remover drains the nodes of hosts that leave, and voids their certificates.
+type remover struct {
+	client   kubernetes.Interface
+	nodes    corelisters.NodeLister
+	register register
+	// removeMember removes a master from the members of etcd.
+	removeMember func(ctx context.Context, node string) error
+}
+
+// reconcile does the next step for the node of a joined host.
+func (r *remover) reconcile(ctx context.Context, key controller.Key) error {
+	hosts, err := r.register.read(ctx)
+	if err != nil {
+		return err
+	}
+	host, joined := hosts[key.Name]
+	if !joined {
+		return nil
+	}
+	node, err := r.nodes.Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		// The key of a Node that does not exist comes from its deletion, here before adopt.
+		if host.removed() {
+			return nil
+		}
+		return r.void(ctx, key.Name)
+	}
+	if err != nil {
+		return err
+	}
+	hasFinalizer := slices.Contains(node.Finalizers, finalizer)
+	switch {
+	case node.DeletionTimestamp == nil && host.removed():
+		// A request of the host to create its Node again was in progress during the removal.
+		return r.delete(ctx, node)
+	case node.DeletionTimestamp == nil && !hasFinalizer:
+		return r.adopt(ctx, node, host)
+	case node.DeletionTimestamp == nil && node.Annotations[LeaveAnnotation] != "":
+		return r.leave(ctx, node)
+	case node.DeletionTimestamp != nil && hasFinalizer:
+		return r.finalize(ctx, node, host)
+	}
+	return nil
+}
+
+// adopt adds the finalizer and the node group to a new Node.
+func (r *remover) adopt(ctx context.Context, node *corev1.Node, host Host) error {
+	metadata := map[string]any{"finalizers": []string{finalizer}} // added to others
+	if host.Group != "" {
+		metadata["annotations"] = map[string]string{nodegroup.GroupAnnotation: nodegroup.ConfigMapOf(host.Group)}
+	}
+	return r.patch(ctx, node.Name, map[string]any{"metadata": metadata})
+}
+
+// leave drains a node and deletes it when it has no pods.
+func (r *remover) leave(ctx context.Context, node *corev1.Node) error {
+	empty, err := r.drain(ctx, node)
+	if err != nil {
+		return err
+	}
+	if !empty {
+		return controller.RequeueAfter(drainInterval)
+	}
+	return r.delete(ctx, node)
+}
+
+func (r *remover) delete(ctx context.Context, node *corev1.Node) error {
+	err := r.client.CoreV1().Nodes().Delete(ctx, node.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(node.UID))})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete node %q: %w", node.Name, err)
+	}
+	return nil
+}
+
+// finalize drains a deleted Node while its kubelet can still end pods, voids the certificates of
+// the host, and lets the Node go when all API servers reject them. Otherwise, the kubelet could
+// create the Node again.
+func (r *remover) finalize(ctx context.Context, node *corev1.Node, host Host) error {
+	isVoid := host.Removed != nil && !host.Removed.Before(node.DeletionTimestamp)
+	if isVoid {
+		if remaining := time.Until(host.Removed.Add(voidDelay)); remaining > 0 {
+			return controller.RequeueAfter(remaining)
+		}
+		if err := r.cancelRequests(ctx, node.Name); err != nil {
+			return err
+		}
+		if host.Role == join.RoleMaster {
+			if err := r.removeMember(ctx, node.Name); err != nil {
+				return err
+			}
+		}
+		return r.patch(ctx, node.Name, map[string]any{"metadata": map[string]any{
+			"$deleteFromPrimitiveList/finalizers": []string{finalizer},
+		}})
+	}
+	if isReady(node) && time.Since(node.DeletionTimestamp.Time) < drainTimeout {
+		empty, err := r.drain(ctx, node)
+		if err != nil {
+			return err
+		}
+		if !empty {
+			return controller.RequeueAfter(drainInterval)
+		}
+	}
+	if err := r.void(ctx, node.Name); err != nil {
+		return err
+	}
+	return controller.RequeueAfter(voidDelay)
+}
+
+// void records the removal of a host, so that the API server rejects its certificates.
+func (r *remover) void(ctx context.Context, name string) error {
+	return r.register.change(ctx, name, func(h *Host) {
+		removed := now()
+		if !h.Joined.Before(&removed) { // in the same second
+			removed = metav1.Time{Time: h.Joined.Add(time.Second)}
+		}
+		h.Removed = &removed
+	})
+}
+
+// cancelRequests deletes the signing requests of a removed host that have no certificate.
+// Otherwise, a request that waits until the host joins again could give the former host a valid
+// certificate.
+func (r *remover) cancelRequests(ctx context.Context, name string) error {
+	requests := r.client.CertificatesV1().CertificateSigningRequests()
+	list, err := requests.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list signing requests: %w", err)
+	}
+	for _, request := range list.Items {
+		if request.Spec.Username != userOfNode+name || len(request.Status.Certificate) > 0 {
+			continue
+		}
+		err := requests.Delete(ctx, request.Name, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("delete signing request %q: %w", request.Name, err)
+		}
+	}
+	return nil
+}
+
+// drain cordons a node and evicts its pods. It reports whether none is left that an eviction ends.
+func (r *remover) drain(ctx context.Context, node *corev1.Node) (empty bool, err error) {
+	if !node.Spec.Unschedulable {
+		if err := r.patch(ctx, node.Name, map[string]any{"spec": map[string]any{"unschedulable": true}}); err != nil {
+			return false, err
+		}
+	}
+	pods, err := r.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node.Name).String(),
+	})
+	if err != nil {
+		return false, fmt.Errorf("list pods of node %q: %w", node.Name, err)
+	}
+	empty = true
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if stays(pod) {
+			continue
+		}
+		empty = false
+		if pod.DeletionTimestamp != nil {
+			continue
+		}
+		err := r.client.CoreV1().Pods(pod.Namespace).EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}})
+		// A disruption budget rejects an eviction with 429 until other pods are ready.
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsTooManyRequests(err) {
+			return false, fmt.Errorf("evict pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		}
+	}
+	return empty, nil
+}
+
+// stays reports whether a pod ends with its host: those of daemon sets, static pods, and pods that
+// have ended.
+func stays(pod *corev1.Pod) bool {
+	_, static := pod.Annotations[corev1.MirrorPodAnnotationKey]
+	owner := metav1.GetControllerOf(pod)
+	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	return static || ended || owner != nil && owner.Kind == "DaemonSet"
+}
+
+func isReady(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+func (r *remover) patch(ctx context.Context, node string, change map[string]any) error {
+	data, err := json.Marshal(change)
+	if err != nil {
+		return fmt.Errorf("encode change of node %q: %w", node, err)
+	}
+	_, err = r.client.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, data, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("change node %q: %w", node, err)
+	}
+	return nil
+}

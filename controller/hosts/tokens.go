@@ -1,0 +1,225 @@
+package hosts
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/slipway-platform/slipway/pki/join"
+)
+
+// Keys of a token's secret. The first four are those of upstream's bootstrap tokens. Upstream's key
+// token-secret is absent, because it contains the secret itself.
+const (
+	idKey     = "token-id"
+	expiryKey = "expiration"
+	usageKey  = "usage-bootstrap-authentication"
+	groupsKey = "auth-extra-groups"
+
+	hashKey  = "token-hash"
+	roleKey  = "slipway-role"
+	groupKey = "slipway-group"
+	usesKey  = "slipway-uses"
+	// nodesKey contains a JSON object: the names of the nodes that use the token, with the name of
+	// the signing request of each that is approved, or with the hash of the key of a master.
+	nodesKey = "slipway-nodes"
+)
+
+// Errors of tokens. Each is a sentence for the administrator of the host that wants to join.
+var (
+	ErrUnknown = errors.New("the token does not exist: it was revoked, or it expired long ago; create another one with `slipway token create` on a master")
+	ErrExpired = errors.New("the token has expired; create another one with `slipway token create` on a master")
+	ErrUsedUp  = errors.New("the token is used up: a host has joined with it, or has begun to; create another one with `slipway token create` on a master")
+)
+
+// TokenInfo describes a token without its secret.
+type TokenInfo struct {
+	ID, Role, Group string
+	Expiry          time.Time
+	// Uses is the number of hosts that can join. Nodes are those that have used the token.
+	Uses  int
+	Nodes []string
+}
+
+// State returns "valid", "expired" or "used up".
+func (i TokenInfo) State() string {
+	switch {
+	case time.Now().After(i.Expiry):
+		return "expired"
+	case len(i.Nodes) >= i.Uses:
+		return "used up"
+	}
+	return "valid"
+}
+
+// Tokens stores tokens in secrets of the type of upstream's bootstrap tokens.
+type Tokens struct {
+	Client kubernetes.Interface
+}
+
+// Create stores a token. Only the hash of its secret is stored.
+func (t Tokens) Create(ctx context.Context, token join.Token, info TokenInfo) error {
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: secretName(token.ID)},
+		Type:       corev1.SecretTypeBootstrapToken,
+		StringData: map[string]string{
+			idKey: token.ID, expiryKey: info.Expiry.UTC().Format(time.RFC3339), usageKey: "true", groupsKey: join.Group,
+			hashKey: token.SecretHash(), roleKey: info.Role, groupKey: info.Group, usesKey: strconv.Itoa(info.Uses),
+		},
+	}
+	if _, err := t.Client.CoreV1().Secrets(namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("store token %q: %w", token.ID, err)
+	}
+	return nil
+}
+
+// List returns all tokens, sorted by expiry.
+func (t Tokens) List(ctx context.Context) ([]TokenInfo, error) {
+	secrets, err := t.Client.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: "type=" + string(corev1.SecretTypeBootstrapToken),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list tokens: %w", err)
+	}
+	var infos []TokenInfo
+	for i := range secrets.Items {
+		if len(secrets.Items[i].Data[hashKey]) > 0 {
+			infos = append(infos, infoOf(&secrets.Items[i]))
+		}
+	}
+	slices.SortFunc(infos, func(a, b TokenInfo) int { return a.Expiry.Compare(b.Expiry) })
+	return infos, nil
+}
+
+// Revoke deletes a token. Hosts that have joined with it stay.
+func (t Tokens) Revoke(ctx context.Context, id string) error {
+	err := t.Client.CoreV1().Secrets(namespace).Delete(ctx, secretName(id), metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("revoke token %q: it does not exist; see `slipway token list`", id)
+	}
+	if err != nil {
+		return fmt.Errorf("revoke token %q: %w", id, err)
+	}
+	return nil
+}
+
+// check returns the secret of a token that is valid, or one of the errors of tokens.
+func (t Tokens) check(ctx context.Context, token join.Token) (*corev1.Secret, error) {
+	secret, err := t.Client.CoreV1().Secrets(namespace).Get(ctx, secretName(token.ID), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, ErrUnknown
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read token: %w", err)
+	}
+	if secret.Type != corev1.SecretTypeBootstrapToken || !token.Matches(secret.Data[hashKey]) {
+		return nil, ErrUnknown
+	}
+	if time.Now().After(infoOf(secret).Expiry) {
+		return nil, ErrExpired
+	}
+	return secret, nil
+}
+
+// claim records that a node uses a token. A node can repeat it until its host has been removed. A
+// master also needs the same key again: another host with the token would get the private keys.
+func (t Tokens) claim(ctx context.Context, token join.Token, request join.Request, removed bool) error {
+	return t.update(ctx, token.ID, func(secret *corev1.Secret) error {
+		nodes, info := nodesOf(secret), infoOf(secret)
+		claim := ""
+		if info.Role == join.RoleMaster {
+			sum := sha256.Sum256(request.Key)
+			claim = hex.EncodeToString(sum[:])
+		}
+		previous, exists := nodes[request.NodeName]
+		switch {
+		case exists && info.Role == join.RoleMaster && previous == claim && !removed:
+			return nil
+		case exists && info.Role == join.RoleNode && (previous == "" || !removed):
+			return nil
+		case exists || len(nodes) >= info.Uses:
+			return ErrUsedUp
+		}
+		nodes[request.NodeName] = claim
+		return setNodes(secret, nodes)
+	})
+}
+
+// approve records that the signing request of a node is approved. It returns false if the node has
+// not claimed the token, or has another signing request: a token gives a node one certificate. The
+// same request can be repeated until the host has been removed.
+func (t Tokens) approve(ctx context.Context, id, node, request string, removed bool) (approved bool, err error) {
+	err = t.update(ctx, id, func(secret *corev1.Secret) error {
+		nodes := nodesOf(secret)
+		previous, claimed := nodes[node]
+		approved = claimed && (previous == "" || previous == request && !removed) && infoOf(secret).Role == join.RoleNode
+		if !approved || previous == request {
+			return nil
+		}
+		nodes[node] = request
+		return setNodes(secret, nodes)
+	})
+	if apierrors.IsNotFound(err) {
+		return false, nil // revoked
+	}
+	return approved, err
+}
+
+func (t Tokens) update(ctx context.Context, id string, change func(*corev1.Secret) error) error {
+	secrets := t.Client.CoreV1().Secrets(namespace)
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		secret, err := secrets.Get(ctx, secretName(id), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		before := string(secret.Data[nodesKey])
+		if err := change(secret); err != nil || string(secret.Data[nodesKey]) == before {
+			return err
+		}
+		_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{})
+		return err
+	})
+}
+
+func secretName(id string) string { return "bootstrap-token-" + id }
+
+func infoOf(secret *corev1.Secret) TokenInfo {
+	info := TokenInfo{
+		ID: string(secret.Data[idKey]), Role: string(secret.Data[roleKey]), Group: string(secret.Data[groupKey]),
+	}
+	// An invalid time is zero, and the token has expired.
+	info.Expiry, _ = time.Parse(time.RFC3339, string(secret.Data[expiryKey]))
+	info.Uses, _ = strconv.Atoi(string(secret.Data[usesKey]))
+	for node := range nodesOf(secret) {
+		info.Nodes = append(info.Nodes, node)
+	}
+	slices.Sort(info.Nodes)
+	return info
+}
+
+func nodesOf(secret *corev1.Secret) map[string]string {
+	nodes := map[string]string{}
+	_ = json.Unmarshal(secret.Data[nodesKey], &nodes) // absent, or written by setNodes
+	return nodes
+}
+
+func setNodes(secret *corev1.Secret, nodes map[string]string) error {
+	data, err := json.Marshal(nodes)
+	if err != nil {
+		return fmt.Errorf("encode nodes of token: %w", err)
+	}
+	secret.Data[nodesKey] = data
+	return nil
+}

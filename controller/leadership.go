@@ -1,0 +1,116 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Timing of the elections between masters. A master takes over at most nine seconds after the
+// leader was killed: when the lease has expired, and the next attempt is due.
+const (
+	leadershipDuration = 7 * time.Second
+	leadershipRetry    = time.Second
+)
+
+// Leadership is the component with which several masters agree which of them runs a group of
+// components, with one Lease a group. Its gates admit the components of a group. A process that
+// loses the leadership of a group ends, because not all components can stop and start again.
+type Leadership struct {
+	// Client reads and writes the Leases. Other requests must not delay its own ones.
+	Client kubernetes.Interface
+	// Identity is the name of this master. It is the same after a restart, so that the next process
+	// leads at once.
+	Identity string
+
+	groups []*Group
+}
+
+// Group is a group of components that run on one master.
+type Group struct {
+	lease         string
+	lead, standby chan struct{}
+}
+
+// Group returns a group that has a Lease in the namespace kube-system.
+func (l *Leadership) Group(lease string) *Group {
+	for _, g := range l.groups {
+		if g.lease == lease {
+			return g
+		}
+	}
+	g := &Group{lease: lease, lead: make(chan struct{}), standby: make(chan struct{})}
+	l.groups = append(l.groups, g)
+	return g
+}
+
+// Wait waits until this process leads the group. It calls standby if another one does.
+func (g *Group) Wait(ctx context.Context, standby func()) error {
+	select {
+	case <-g.lead:
+		return nil
+	case <-g.standby:
+		standby()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-g.lead:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Name returns the component's name.
+func (*Leadership) Name() string { return "leadership" }
+
+// ErrLeadershipLost ends a process that led a group.
+var ErrLeadershipLost = errors.New("this master has lost a lease, because the API server or etcd did not respond in time; another master continues its work")
+
+// Run takes part in the elections until ctx ends. The components of the groups start after it and
+// stop before it, so that the next leader never overlaps with this one.
+func (l *Leadership) Run(ctx context.Context, ready func()) error {
+	ready()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var elections sync.WaitGroup
+	for _, g := range l.groups {
+		elections.Go(func() {
+			if err := l.elect(ctx, g); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	elections.Wait()
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+func (l *Leadership) elect(ctx context.Context, g *Group) error {
+	standBy := sync.OnceFunc(func() { close(g.standby) })
+	election := &Election{
+		Client: l.Client, Namespace: metav1.NamespaceSystem, Lease: g.lease, Identity: l.Identity,
+		Duration: leadershipDuration, Retry: leadershipRetry,
+		Observe: func(leader string) {
+			if leader != "" && leader != l.Identity {
+				standBy()
+			}
+		},
+		Lead: func(leading context.Context) error {
+			close(g.lead)
+			<-leading.Done()
+			if ctx.Err() == nil {
+				return ErrLeadershipLost
+			}
+			return nil
+		},
+	}
+	return election.Run(ctx, func() {})
+}

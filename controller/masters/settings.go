@@ -1,0 +1,144 @@
+package masters
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
+)
+
+// settingsName is the ConfigMap in kube-system with hashes of the settings of each master, by node.
+const settingsName = "slipway-masters"
+
+// settingsInterval is the interval of comparisons with other masters.
+const settingsInterval = 15 * time.Second
+
+// Settings is the component that compares the settings of the masters. It reports differences in
+// the status of the host, since masters with different settings answer the same request
+// differently.
+type Settings struct {
+	Client kubernetes.Interface
+	// Node is the name of this master's node.
+	Node string
+	// Values are hashes of its settings by key.
+	Values map[string]string
+	// Differences returns the keys whose values differ.
+	Differences func(a, b map[string]string) []string
+
+	note func(string)
+}
+
+// Name returns the component's name.
+func (*Settings) Name() string { return "shared-settings" }
+
+// Notes sets the function that reports differences.
+func (s *Settings) Notes(note func(string)) { s.note = note }
+
+// Run compares settings until ctx ends.
+func (s *Settings) Run(ctx context.Context, ready func()) error {
+	ready()
+	last := ""
+	ticker := time.NewTicker(settingsInterval)
+	defer ticker.Stop()
+	for {
+		text, err := s.compare(ctx)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			slog.Warn("the settings of the masters are not compared", "error", err)
+		case err == nil && text != last:
+			last = text
+			s.note(text)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// compare publishes the settings of this master. It returns the differences to others as text.
+func (s *Settings) compare(ctx context.Context) (string, error) {
+	data, err := s.publish(ctx)
+	if err != nil {
+		return "", err
+	}
+	var texts []string
+	for _, node := range slices.Sorted(maps.Keys(data)) {
+		var others map[string]string
+		if err := json.Unmarshal([]byte(data[node]), &others); err != nil {
+			continue // of another version
+		}
+		if keys := s.Differences(s.Values, others); len(keys) > 0 {
+			texts = append(texts, fmt.Sprintf("master-config.yaml differs from that of master %s: %s; make them equal and start both again", node, strings.Join(keys, ", ")))
+		}
+	}
+	return strings.Join(texts, "\n"), nil
+}
+
+// publish stores the settings of this master and returns those of all.
+func (s *Settings) publish(ctx context.Context) (map[string]string, error) {
+	own, err := json.Marshal(s.Values)
+	if err != nil {
+		return nil, fmt.Errorf("encode settings: %w", err)
+	}
+	maps := s.Client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
+	var data map[string]string
+	err = retry.OnError(retry.DefaultBackoff, isConflict, func() error {
+		object, err := maps.Get(ctx, settingsName, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			object = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: settingsName}}
+			object.Data = map[string]string{s.Node: string(own)}
+			data = object.Data
+			_, err = maps.Create(ctx, object, metav1.CreateOptions{})
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		data = object.Data
+		if data[s.Node] == string(own) {
+			return nil
+		}
+		if object.Data == nil {
+			object.Data = map[string]string{}
+		}
+		object.Data[s.Node] = string(own)
+		_, err = maps.Update(ctx, object, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("publish settings: %w", err)
+	}
+	return data, nil
+}
+
+// Forget removes the settings of a master that is removed.
+func Forget(ctx context.Context, client kubernetes.Interface, node string) error {
+	maps := client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
+	err := retry.OnError(retry.DefaultBackoff, isConflict, func() error {
+		object, err := maps.Get(ctx, settingsName, metav1.GetOptions{})
+		if err != nil || object.Data[node] == "" {
+			return err
+		}
+		delete(object.Data, node)
+		_, err = maps.Update(ctx, object, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("remove settings of master %q: %w", node, err)
+	}
+	return nil
+}
+
+func isConflict(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }

@@ -1,0 +1,130 @@
+// Package network keeps the objects of the pod network (network.openshift.io): the ClusterNetwork
+// "default", which has the settings of the configuration, a HostSubnet for each node, and a
+// NetNamespace with a network ID for each project. It also allocates the subnets of nodes, which
+// are the spec.podCIDR of Nodes.
+//
+// Administrators change the network of a project with an annotation of its NetNamespace, which
+// `oc adm pod-network` sets. The nodes enforce the result (see package network/policy).
+//
+// Source: OpenShift Container Platform 3.11 Cluster Administration, Managing Networking; OpenShift
+// Container Platform 3.9 Architecture, OpenShift SDN. The order of subnets and IDs is that of
+// OpenShift 3.11.
+package network
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	networkv1 "github.com/openshift/api/network/v1"
+	networkclient "github.com/openshift/client-go/network/clientset/versioned"
+	networkinformers "github.com/openshift/client-go/network/informers/externalversions"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/controller"
+	"github.com/slipway-platform/slipway/internal/networkplugin"
+)
+
+// Controllers is the component that keeps the objects of the pod network. Only one instance of a
+// cluster may run at a time.
+type Controllers struct {
+	// Deps has the shared clients and caches.
+	Deps *controller.Deps
+	// Client changes the objects of the pod network.
+	Client networkclient.Interface
+	// Network is the content of the ClusterNetwork "default". Its first entry is the network of pods.
+	Network networkv1.ClusterNetwork
+}
+
+// Name returns the component's name.
+func (*Controllers) Name() string { return "pod-network" }
+
+// Run keeps the objects until ctx ends.
+func (c *Controllers) Run(ctx context.Context, ready func()) error {
+	subnets, err := newSubnetOrder(c.Network.ClusterNetworks[0])
+	if err != nil {
+		return err
+	}
+	factory := networkinformers.NewSharedInformerFactory(c.Client, 0)
+	objects := factory.Network().V1()
+	nodes, namespaces := c.Deps.Informers.Core().V1().Nodes(), c.Deps.Informers.Core().V1().Namespaces()
+	hosts := &hostSubnets{
+		kube: c.Deps.Kube, client: c.Client.NetworkV1().HostSubnets(), nodes: nodes.Lister(), order: subnets,
+	}
+	ids := &netIDs{
+		client: c.Client.NetworkV1().NetNamespaces(), cached: objects.NetNamespaces().Lister(),
+		kube: c.Deps.Kube.CoreV1().Namespaces(), namespaces: namespaces.Lister(),
+		multitenant: c.Network.PluginName == networkplugin.Multitenant,
+	}
+	manager := controller.Manager{
+		{Name: "cluster network", Workers: 1, Reconcile: c.reconcileNetwork, Watches: []controller.Watch{
+			{Informer: objects.ClusterNetworks().Informer()},
+			// Every cluster has this namespace, so its event creates an object that does not exist.
+			{Informer: namespaces.Informer(), Keys: onlyDefault},
+		}},
+		// One worker each, because allocations have no lock.
+		{Name: "host subnets", Workers: 1, Reconcile: hosts.reconcile, Watches: []controller.Watch{
+			{Informer: nodes.Informer(), Changed: nodeChanged}, {Informer: objects.HostSubnets().Informer()},
+		}},
+		{Name: "network IDs", Workers: 1, Reconcile: ids.reconcile, Watches: []controller.Watch{
+			{Informer: namespaces.Informer(), Changed: func(any, any) bool { return false }}, {Informer: objects.NetNamespaces().Informer()},
+		}},
+	}
+	c.Deps.Start()
+	defer controller.Start(ctx, factory)()
+	return manager.Run(ctx, ready)
+}
+
+// onlyDefault returns the key of the ClusterNetwork "default" for the namespace "default".
+func onlyDefault(object any) []controller.Key {
+	if namespace, ok := object.(*corev1.Namespace); ok && namespace.Name == metav1.NamespaceDefault {
+		return []controller.Key{{Name: networkv1.ClusterNetworkDefault}}
+	}
+	return nil
+}
+
+// nodeChanged reports whether a change of a Node can require a change of its HostSubnet. Nodes
+// change every few seconds.
+func nodeChanged(old, new any) bool {
+	before, after := old.(*corev1.Node), new.(*corev1.Node)
+	return before.Spec.PodCIDR != after.Spec.PodCIDR || before.UID != after.UID || addressOf(before) != addressOf(after)
+}
+
+// reconcileNetwork creates or updates the ClusterNetwork "default".
+func (c *Controllers) reconcileNetwork(ctx context.Context, key controller.Key) error {
+	if key.Name != networkv1.ClusterNetworkDefault {
+		return nil
+	}
+	client := c.Client.NetworkV1().ClusterNetworks()
+	existing, err := client.Get(ctx, key.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		desired := c.Network.DeepCopy()
+		desired.Name = key.Name
+		_, err = client.Create(ctx, desired, metav1.CreateOptions{})
+		return wrap(err, "create ClusterNetwork %q", key.Name)
+	}
+	if err != nil {
+		return wrap(err, "get ClusterNetwork %q", key.Name)
+	}
+	desired := existing.DeepCopy()
+	desired.Network, desired.HostSubnetLength = c.Network.Network, c.Network.HostSubnetLength
+	desired.ServiceNetwork, desired.PluginName = c.Network.ServiceNetwork, c.Network.PluginName
+	desired.ClusterNetworks = slices.Clone(c.Network.ClusterNetworks)
+	desired.VXLANPort = c.Network.VXLANPort
+	if equality.Semantic.DeepEqual(existing, desired) {
+		return nil
+	}
+	_, err = client.Update(ctx, desired, metav1.UpdateOptions{})
+	return wrap(err, "update ClusterNetwork %q", key.Name)
+}
+
+// wrap adds what was attempted to an error, if there is one.
+func wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf(format+": %w", append(args, err)...)
+}

@@ -1,0 +1,251 @@
+package network
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/netip"
+
+	networkv1 "github.com/openshift/api/network/v1"
+	networktyped "github.com/openshift/client-go/network/clientset/versioned/typed/network/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"github.com/slipway-platform/slipway/controller"
+)
+
+// hostSubnets allocates the subnets of nodes, and keeps a HostSubnet for each node.
+//
+// A HostSubnet with the annotation NodeUIDAnnotation belongs to a Node and is deleted with it. An
+// administrator creates others for hosts that are not nodes. They keep their subnet, or request one
+// with the annotation AssignHostSubnetAnnotation.
+type hostSubnets struct {
+	kube   kubernetes.Interface
+	client networktyped.HostSubnetInterface
+	nodes  corelisters.NodeLister
+	order  subnetOrder
+}
+
+// reconcile makes the subnet of a node and its HostSubnet agree.
+func (h *hostSubnets) reconcile(ctx context.Context, key controller.Key) error {
+	subnet, err := h.client.Get(ctx, key.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		subnet, err = nil, nil
+	}
+	if err != nil {
+		return wrap(err, "get HostSubnet %q", key.Name)
+	}
+	node, err := h.nodes.Get(key.Name)
+	switch {
+	case apierrors.IsNotFound(err) && subnet == nil:
+		return nil
+	case apierrors.IsNotFound(err):
+		return h.reconcileOther(ctx, subnet)
+	case err != nil:
+		return err
+	}
+	if node.Spec.PodCIDR == "" {
+		if node, err = h.allocate(ctx, node.Name); err != nil {
+			return err
+		}
+	}
+	return h.describe(ctx, node, subnet)
+}
+
+// allocate assigns a subnet to a node that has none. It returns the current Node.
+func (h *hostSubnets) allocate(ctx context.Context, name string) (*corev1.Node, error) {
+	// The cache can be older than a previous allocation.
+	nodes, err := h.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	var used []string
+	for _, node := range nodes.Items {
+		if node.Name == name && node.Spec.PodCIDR != "" {
+			return &node, nil
+		}
+		used = append(used, append(node.Spec.PodCIDRs, node.Spec.PodCIDR)...)
+	}
+	others, err := h.others(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cidr, err := h.order.free(append(used, others...))
+	if err != nil {
+		return nil, fmt.Errorf("allocate subnet for node %q: %w", name, err)
+	}
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"podCIDR": cidr.String(), "podCIDRs": []string{cidr.String()}}})
+	if err != nil {
+		return nil, fmt.Errorf("write patch: %w", err)
+	}
+	node, err := h.kube.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	return node, wrap(err, "set subnet of node %q to %s", name, cidr)
+}
+
+// others returns the subnets of hosts that are not nodes.
+func (h *hostSubnets) others(ctx context.Context) (cidrs []string, err error) {
+	subnets, err := h.client.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list HostSubnets: %w", err)
+	}
+	for _, subnet := range subnets.Items {
+		if !belongsToNode(&subnet) {
+			cidrs = append(cidrs, subnet.Subnet)
+		}
+	}
+	return cidrs, nil
+}
+
+// describe creates or updates the HostSubnet of a node.
+func (h *hostSubnets) describe(ctx context.Context, node *corev1.Node, existing *networkv1.HostSubnet) error {
+	address := addressOf(node)
+	if address == "" {
+		return nil // the kubelet reports it later
+	}
+	desired := &networkv1.HostSubnet{Host: node.Name, HostIP: address, Subnet: node.Spec.PodCIDR}
+	desired.Name, desired.Annotations = node.Name, map[string]string{networkv1.NodeUIDAnnotation: string(node.UID)}
+	if existing != nil && existing.Subnet != desired.Subnet {
+		// The subnet of a HostSubnet is immutable.
+		if err := h.remove(ctx, existing); err != nil {
+			return err
+		}
+		desired.EgressIPs, desired.EgressCIDRs = existing.EgressIPs, existing.EgressCIDRs
+		existing = nil
+	}
+	if existing == nil {
+		_, err := h.client.Create(ctx, desired, metav1.CreateOptions{})
+		return wrap(err, "create HostSubnet %q", node.Name)
+	}
+	if existing.HostIP == address && existing.Annotations[networkv1.NodeUIDAnnotation] == string(node.UID) {
+		return nil
+	}
+	changed := existing.DeepCopy()
+	changed.HostIP = address
+	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, networkv1.NodeUIDAnnotation, string(node.UID))
+	_, err := h.client.Update(ctx, changed, metav1.UpdateOptions{})
+	return wrap(err, "update HostSubnet %q", node.Name)
+}
+
+// reconcileOther deletes the HostSubnet of a deleted node, or assigns a subnet to a host that is
+// not a node.
+func (h *hostSubnets) reconcileOther(ctx context.Context, subnet *networkv1.HostSubnet) error {
+	if belongsToNode(subnet) {
+		return h.remove(ctx, subnet)
+	}
+	if _, requested := subnet.Annotations[networkv1.AssignHostSubnetAnnotation]; !requested || subnet.Subnet != "" {
+		return nil
+	}
+	nodes, err := h.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list nodes: %w", err)
+	}
+	used, err := h.others(ctx)
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes.Items {
+		used = append(used, append(node.Spec.PodCIDRs, node.Spec.PodCIDR)...)
+	}
+	cidr, err := h.order.free(used)
+	if err != nil {
+		return fmt.Errorf("allocate subnet for host %q: %w", subnet.Name, err)
+	}
+	changed := subnet.DeepCopy()
+	changed.Subnet = cidr.String()
+	delete(changed.Annotations, networkv1.AssignHostSubnetAnnotation)
+	_, err = h.client.Update(ctx, changed, metav1.UpdateOptions{})
+	return wrap(err, "update HostSubnet %q", subnet.Name)
+}
+
+// remove deletes a HostSubnet unless it has been replaced.
+func (h *hostSubnets) remove(ctx context.Context, subnet *networkv1.HostSubnet) error {
+	err := h.client.Delete(ctx, subnet.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(subnet.UID))})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return wrap(err, "delete HostSubnet %q", subnet.Name)
+}
+
+func belongsToNode(subnet *networkv1.HostSubnet) bool {
+	return subnet.Annotations[networkv1.NodeUIDAnnotation] != ""
+}
+
+// addressOf returns the IPv4 address of a node, or "" if the kubelet has not reported it.
+func addressOf(node *corev1.Node) string {
+	for _, status := range node.Status.Addresses {
+		if address, err := netip.ParseAddr(status.Address); err == nil && address.Is4() && status.Type == corev1.NodeInternalIP {
+			return status.Address
+		}
+	}
+	return ""
+}
+
+// subnetOrder is the order in which the subnets of a network are allocated.
+type subnetOrder struct {
+	network  netip.Prefix
+	hostBits int
+}
+
+func newSubnetOrder(entry networkv1.ClusterNetworkEntry) (subnetOrder, error) {
+	network, err := netip.ParsePrefix(entry.CIDR)
+	if err != nil {
+		return subnetOrder{}, fmt.Errorf("parse network of pods %q: %w", entry.CIDR, err)
+	}
+	return subnetOrder{network.Masked(), int(entry.HostSubnetLength)}, nil
+}
+
+// free returns the first subnet that overlaps none of the given ones. It ignores invalid ones.
+func (o subnetOrder) free(used []string) (netip.Prefix, error) {
+	taken := map[netip.Prefix]bool{}
+	var irregular []netip.Prefix // of another size
+	for _, text := range used {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			continue
+		}
+		if taken[prefix.Masked()] = true; prefix.Bits() != 32-o.hostBits {
+			irregular = append(irregular, prefix)
+		}
+	}
+	for candidate := range o.subnets() {
+		free := !taken[candidate]
+		for _, prefix := range irregular {
+			free = free && !prefix.Overlaps(candidate)
+		}
+		if free {
+			return candidate, nil
+		}
+	}
+	return netip.Prefix{}, fmt.Errorf("all subnets of %s with %d bits are in use; remove nodes", o.network, o.hostBits)
+}
+
+// subnets returns all subnets in OpenShift 3's order.
+//
+// If the number of a subnet is in two octets of the address, the subnets whose part of the lower
+// octet is zero come first: 10.1.0.0/26, 10.1.1.0/26 to 10.1.255.0/26, and then 10.1.0.64/26. So an
+// octet shows which pods are on the same host for as long as possible.
+func (o subnetOrder) subnets() iter.Seq[netip.Prefix] {
+	subnetBits := 32 - o.network.Bits() - o.hostBits
+	base := binary.BigEndian.Uint32(o.network.Addr().AsSlice())
+	// lowBits is the length of the part in the lower octet.
+	lowBits := 8 - o.hostBits%8
+	if o.hostBits%8 == 0 || (o.hostBits-1)/8 == (o.hostBits+subnetBits-1)/8 {
+		lowBits = 0
+	}
+	return func(yield func(netip.Prefix) bool) {
+		for number := range uint32(1) << subnetBits {
+			high, low := number&(1<<(subnetBits-lowBits)-1), number>>(subnetBits-lowBits)
+			address := [4]byte{}
+			binary.BigEndian.PutUint32(address[:], base|(high<<lowBits|low)<<o.hostBits)
+			if !yield(netip.PrefixFrom(netip.AddrFrom4(address), 32-o.hostBits)) {
+				return
+			}
+		}
+	}
+}

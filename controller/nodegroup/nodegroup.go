@@ -1,0 +1,220 @@
+// Package nodegroup gives the nodes of a node group the labels and the configuration of the group's
+// ConfigMap (see package internal/nodegroup).
+//
+// The nodes of a group get a new configuration one after the other. The next one gets it when the
+// node before has restarted with it. If a node refuses it, the others keep the former one.
+package nodegroup
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"github.com/slipway-platform/slipway/controller"
+	"github.com/slipway-platform/slipway/internal/nodegroup"
+)
+
+// lostTimeout is the time after which the others no longer wait for a node that is not ready.
+const lostTimeout = 10 * time.Minute
+
+// Controllers is the component that gives nodes the configuration of their groups.
+type Controllers struct {
+	// Deps has the shared clients and caches.
+	Deps *controller.Deps
+}
+
+// Name returns the component's name.
+func (*Controllers) Name() string { return "node-groups" }
+
+// Run runs the controller until ctx ends.
+func (c *Controllers) Run(ctx context.Context, ready func()) error {
+	nodes := c.Deps.Informers.Core().V1().Nodes()
+	factory := informers.NewSharedInformerFactoryWithOptions(c.Deps.Kube, 0, informers.WithNamespace(nodegroup.Namespace))
+	configMaps := factory.Core().V1().ConfigMaps()
+	r := &rollout{client: c.Deps.Kube, nodes: nodes.Lister(), configMaps: configMaps.Lister()}
+	manager := controller.Manager{{
+		Name: "node groups", Workers: 2, Reconcile: r.reconcile,
+		Watches: []controller.Watch{
+			{Informer: configMaps.Informer()},
+			{Informer: nodes.Informer(), Keys: groupOf, Changed: relevant},
+		},
+	}}
+	c.Deps.Start()
+	defer controller.Start(ctx, factory)()
+	return manager.Run(ctx, ready)
+}
+
+// groupOf returns the key of the ConfigMap of a node's group.
+func groupOf(object any) []controller.Key {
+	node, ok := object.(*corev1.Node)
+	if !ok || node.Annotations[nodegroup.GroupAnnotation] == "" {
+		return nil
+	}
+	return []controller.Key{{Namespace: nodegroup.Namespace, Name: node.Annotations[nodegroup.GroupAnnotation]}}
+}
+
+// relevant reports whether a change of a Node can require a step. Nodes change every few seconds.
+func relevant(old, new any) bool {
+	before, after := old.(*corev1.Node), new.(*corev1.Node)
+	for _, key := range []string{
+		nodegroup.GroupAnnotation, nodegroup.DesiredAnnotation, nodegroup.LabelsAnnotation, nodegroup.HashAnnotation, nodegroup.RefusedAnnotation,
+	} {
+		if before.Annotations[key] != after.Annotations[key] {
+			return true
+		}
+	}
+	return ready(before) != ready(after) || !labels.Equals(before.Labels, after.Labels)
+}
+
+// rollout reconciles the nodes of one group.
+type rollout struct {
+	client     kubernetes.Interface
+	nodes      corelisters.NodeLister
+	configMaps corelisters.ConfigMapLister
+}
+
+// reconcile does the next step for a group. Nodes keep the configuration of a ConfigMap that is
+// deleted.
+func (r *rollout) reconcile(ctx context.Context, key controller.Key) error {
+	if !strings.HasPrefix(key.Name, nodegroup.Prefix) {
+		return nil
+	}
+	object, err := r.configMaps.ConfigMaps(key.Namespace).Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	content, exists := object.Data[nodegroup.Key]
+	if !exists {
+		return fmt.Errorf("ConfigMap %s/%s has no key %s", object.Namespace, object.Name, nodegroup.Key)
+	}
+	desired, err := nodegroup.Labels(content)
+	if err != nil {
+		return err
+	}
+	nodes, err := r.members(key.Name)
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		if err := r.label(ctx, node, desired); err != nil {
+			return err
+		}
+	}
+	return r.next(ctx, nodes, nodegroup.Desired(object.Name, content), nodegroup.Hash(content))
+}
+
+// members returns the nodes of a group, sorted by name.
+func (r *rollout) members(group string) ([]*corev1.Node, error) {
+	all, err := r.nodes.List(labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	nodes := slices.DeleteFunc(slices.Clone(all), func(node *corev1.Node) bool {
+		return node.Annotations[nodegroup.GroupAnnotation] != group || node.DeletionTimestamp != nil
+	})
+	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
+	return nodes, nil
+}
+
+// next names the configuration for the next node, if it is its turn.
+func (r *rollout) next(ctx context.Context, nodes []*corev1.Node, desired, hash string) error {
+	var candidate *corev1.Node
+	wait := false
+	for _, node := range nodes {
+		named := node.Annotations[nodegroup.DesiredAnnotation] == desired
+		switch {
+		case node.Annotations[nodegroup.HashAnnotation] == hash:
+			if !named { // after a refusal, the ConfigMap has its former content again
+				return r.annotate(ctx, node, desired)
+			}
+		case node.Annotations[nodegroup.RefusedAnnotation] == hash:
+			return nil
+		case named && !lost(node):
+			wait = true
+		case !named && candidate == nil && ready(node):
+			candidate = node
+		}
+	}
+	switch {
+	case wait:
+		return controller.RequeueAfter(lostTimeout)
+	case candidate == nil:
+		return nil
+	}
+	slog.Info("node gets the configuration of its group", "node", candidate.Name, "configuration", desired)
+	return r.annotate(ctx, candidate, desired)
+}
+
+func (r *rollout) annotate(ctx context.Context, node *corev1.Node, desired string) error {
+	return r.patch(ctx, node.Name, map[string]any{"annotations": map[string]string{nodegroup.DesiredAnnotation: desired}})
+}
+
+// label gives a node the labels of its group, and removes those that the group no longer has.
+func (r *rollout) label(ctx context.Context, node *corev1.Node, desired map[string]string) error {
+	changes := map[string]any{}
+	for _, key := range strings.Split(node.Annotations[nodegroup.LabelsAnnotation], ",") {
+		if _, exists := node.Labels[key]; exists {
+			if _, keep := desired[key]; !keep {
+				changes[key] = nil
+			}
+		}
+	}
+	for key, value := range desired {
+		if existing, exists := node.Labels[key]; !exists || existing != value {
+			changes[key] = value
+		}
+	}
+	keys := nodegroup.Keys(desired)
+	if len(changes) == 0 && node.Annotations[nodegroup.LabelsAnnotation] == keys {
+		return nil
+	}
+	return r.patch(ctx, node.Name, map[string]any{"labels": changes, "annotations": map[string]string{nodegroup.LabelsAnnotation: keys}})
+}
+
+func (r *rollout) patch(ctx context.Context, node string, metadata map[string]any) error {
+	data, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return fmt.Errorf("encode change of node %q: %w", node, err)
+	}
+	_, err = r.client.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, data, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("change node %q: %w", node, err)
+	}
+	return nil
+}
+
+func readyCondition(node *corev1.Node) *corev1.NodeCondition {
+	for i, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return &node.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func ready(node *corev1.Node) bool {
+	condition := readyCondition(node)
+	return condition != nil && condition.Status == corev1.ConditionTrue
+}
+
+// lost reports whether a node has not been ready for a long time.
+func lost(node *corev1.Node) bool {
+	condition := readyCondition(node)
+	return condition != nil && condition.Status != corev1.ConditionTrue && time.Since(condition.LastTransitionTime.Time) > lostTimeout
+}

@@ -1,0 +1,221 @@
+// Package etcdmember manages the members of an etcd cluster.
+package etcdmember
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+)
+
+// Client manages members. It connects for each call: calls are rare.
+type Client struct {
+	// Socket is the path of a Unix socket of etcd.
+	Socket string
+	// CertFile, KeyFile and CAFile are the credentials for connections to single members over TLS.
+	CertFile, KeyFile, CAFile string
+}
+
+// Member is a member of the cluster.
+type Member struct {
+	ID uint64
+	// Name is empty until the member has started for the first time.
+	Name string
+	// PeerURL and ClientURL are its addresses. ClientURL is empty until it has started.
+	PeerURL, ClientURL string
+	// Learner means that it gets all data and has no vote.
+	Learner bool
+}
+
+// Status is the state of one member, by its own account.
+type Status struct {
+	Version string
+	// Leader is the ID of the member that it takes for the leader, or 0.
+	Leader uint64
+	// Index is the index of the last log entry that it has applied.
+	Index uint64
+	// Size and InUse are the size of its database file in bytes, and of the part with content.
+	Size, InUse int64
+	// Alarms and other errors.
+	Errors []string
+}
+
+// dialTimeout limits a connection.
+const dialTimeout = 3 * time.Second
+
+// Errors that callers distinguish.
+var (
+	// ErrNotReady means that a learner has not caught up with the leader.
+	ErrNotReady = errors.New("the learner has not caught up")
+	// ErrNotFound means that the cluster has no such member.
+	ErrNotFound = errors.New("the cluster has no such member")
+)
+
+// local returns a connection to the socket.
+func (c Client) local() (*clientv3.Client, error) {
+	return connect(clientv3.Config{Endpoints: []string{"unix://" + c.Socket}})
+}
+
+// Member returns a connection to one member. The caller closes it.
+func (c Client) Member(url string) (*clientv3.Client, error) {
+	settings, err := c.TLS()
+	if err != nil {
+		return nil, err
+	}
+	return connect(clientv3.Config{Endpoints: []string{url}, TLS: settings})
+}
+
+func connect(config clientv3.Config) (*clientv3.Client, error) {
+	config.DialTimeout, config.Logger = dialTimeout, zap.NewNop()
+	client, err := clientv3.New(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to etcd: %w", err)
+	}
+	return client, nil
+}
+
+// TLS returns the settings of connections to members.
+func (c Client) TLS() (*tls.Config, error) {
+	certificate, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("read client certificate of etcd: %w", err)
+	}
+	authority, err := os.ReadFile(c.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("read certificate authority of etcd: %w", err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority)
+	return &tls.Config{
+		Certificates: []tls.Certificate{certificate}, RootCAs: roots, MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"h2"},
+	}, nil
+}
+
+// List returns the members, sorted by name and address.
+func (c Client) List(ctx context.Context) ([]Member, error) {
+	client, err := c.local()
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	response, err := client.MemberList(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list members of etcd: %w", err)
+	}
+	return members(response.Members), nil
+}
+
+func members(list []*etcdserverpb.Member) []Member {
+	var result []Member
+	for _, m := range list {
+		member := Member{ID: m.ID, Name: m.Name, Learner: m.IsLearner}
+		if len(m.PeerURLs) > 0 {
+			member.PeerURL = m.PeerURLs[0]
+		}
+		if len(m.ClientURLs) > 0 {
+			member.ClientURL = m.ClientURLs[0]
+		}
+		result = append(result, member)
+	}
+	slices.SortFunc(result, func(a, b Member) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.PeerURL, b.PeerURL))
+	})
+	return result
+}
+
+// AddLearner adds a learner and returns all members.
+func (c Client) AddLearner(ctx context.Context, peerURL string) ([]Member, error) {
+	client, err := c.local()
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	response, err := client.MemberAddAsLearner(ctx, []string{peerURL})
+	if err != nil {
+		return nil, fmt.Errorf("add member %s to etcd: %w", peerURL, err)
+	}
+	return members(response.Members), nil
+}
+
+// Promote makes a learner a voter. The error is ErrNotReady if it has not caught up.
+func (c Client) Promote(ctx context.Context, id uint64) error {
+	client, err := c.local()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	_, err = client.MemberPromote(ctx, id)
+	if errors.Is(err, rpctypes.ErrMemberLearnerNotReady) {
+		return ErrNotReady
+	}
+	if err != nil {
+		return fmt.Errorf("promote member %x of etcd: %w", id, err)
+	}
+	return nil
+}
+
+// Remove removes a member.
+func (c Client) Remove(ctx context.Context, id uint64) error {
+	client, err := c.local()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	_, err = client.MemberRemove(ctx, id)
+	if errors.Is(err, rpctypes.ErrMemberNotFound) {
+		return ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("remove member %x of etcd: %w", id, err)
+	}
+	return nil
+}
+
+// Status asks a member for its state.
+func (c Client) Status(ctx context.Context, url string) (Status, error) {
+	client, err := c.Member(url)
+	if err != nil {
+		return Status{}, err
+	}
+	defer client.Close()
+	response, err := client.Status(ctx, url)
+	if err != nil {
+		return Status{}, fmt.Errorf("read state of etcd member %s: %w", url, err)
+	}
+	return Status{
+		Version: response.Version, Leader: response.Leader, Index: response.RaftAppliedIndex,
+		Size: response.DbSize, InUse: response.DbSizeInUse, Errors: response.Errors,
+	}, nil
+}
+
+// Snapshot writes a copy of the database, followed by its SHA-256 hash.
+func (c Client) Snapshot(ctx context.Context, timeout time.Duration, out io.Writer) error {
+	client, err := c.local()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	stream, err := client.Snapshot(ctx)
+	if err != nil {
+		return fmt.Errorf("copy database of etcd: %w", err)
+	}
+	defer stream.Close()
+	if _, err := io.Copy(out, stream); err != nil {
+		return fmt.Errorf("copy database of etcd: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,21 @@
+package networkplugin
+
+import "testing"
+
+// FuzzChange checks that each annotation that is accepted has one meaning, also when it is written
+// again.
+func FuzzChange(f *testing.F) {
+	for _, text := range []string{"join:shop", "isolate", "global:", "join:a:b", ""} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		change, err := ParseChange(text)
+		if err != nil {
+			return
+		}
+		again, err := ParseChange(change.String())
+		if err != nil || again != change || (change.Action == Join) != (change.Project != "") {
+			t.Errorf("%q: got %+v, then %+v, %v", text, change, again, err)
+		}
+	})
+}

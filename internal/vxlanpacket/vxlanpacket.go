@@ -1,0 +1,130 @@
+// Package vxlanpacket writes and reads VXLAN packets (RFC 7348) for tests, which forge and capture
+// them.
+package vxlanpacket
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+)
+
+// Packet is a packet in VXLAN.
+type Packet struct {
+	VNI      uint32
+	MAC      net.HardwareAddr // of the destination
+	Source   netip.Addr
+	Target   netip.Addr
+	Protocol uint16 // EtherType; the default is IPv4
+	Port     uint16 // UDP port of the destination
+	Payload  string // of UDP
+}
+
+const (
+	vxlanSize, etherSize, ipv4Size, udpSize = 8, 14, 20, 8
+
+	validVNI = 0x08
+)
+
+// Encode returns the payload of the UDP packet between hosts. The packet inside is a UDP packet
+// without a checksum.
+func (p Packet) Encode() []byte {
+	data := []byte{validVNI, 0, 0, 0}
+	data = binary.BigEndian.AppendUint32(data, p.VNI<<8)
+	data = append(data, p.MAC...)
+	data = append(data, 0x02, 0, 0, 0, 0, 1)
+	protocol := p.Protocol
+	if protocol == 0 {
+		protocol = unix.ETH_P_IP
+	}
+	data = binary.BigEndian.AppendUint16(data, protocol)
+	ip := []byte{0x45, 0, 0, 0, 0, 0, 0, 0, 64, unix.IPPROTO_UDP, 0, 0}
+	binary.BigEndian.PutUint16(ip[2:], uint16(ipv4Size+udpSize+len(p.Payload)))
+	ip = append(append(ip, p.Source.AsSlice()...), p.Target.AsSlice()...)
+	binary.BigEndian.PutUint16(ip[10:], checksum(ip))
+	data = append(data, ip...)
+	data = binary.BigEndian.AppendUint16(data, 9)
+	data = binary.BigEndian.AppendUint16(data, p.Port)
+	data = binary.BigEndian.AppendUint16(data, uint16(udpSize+len(p.Payload)))
+	data = append(data, 0, 0)
+	return append(data, p.Payload...)
+}
+
+// checksum returns the checksum of an IPv4 header (RFC 1071).
+func checksum(header []byte) uint16 {
+	var sum uint32
+	for i := 0; i < len(header); i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(header[i:]))
+	}
+	for sum > 0xffff {
+		sum = sum&0xffff + sum>>16
+	}
+	return ^uint16(sum)
+}
+
+// Parse reads a captured frame with VXLAN at a UDP port. ok is false for other frames. Payload is
+// what follows the inner IPv4 header, whatever its protocol.
+func Parse(frame []byte, port uint16) (packet Packet, ok bool) {
+	const inner = etherSize + ipv4Size + udpSize + vxlanSize
+	if len(frame) < inner+etherSize+ipv4Size || frame[etherSize] != 0x45 || frame[etherSize+9] != unix.IPPROTO_UDP ||
+		binary.BigEndian.Uint16(frame[etherSize+ipv4Size+2:]) != port {
+		return Packet{}, false
+	}
+	ip := frame[inner+etherSize:]
+	return Packet{
+		VNI:      binary.BigEndian.Uint32(frame[inner-4:]) >> 8,
+		MAC:      net.HardwareAddr(frame[inner : inner+6]),
+		Protocol: binary.BigEndian.Uint16(frame[inner+12:]),
+		Source:   netip.AddrFrom4([4]byte(ip[12:16])), Target: netip.AddrFrom4([4]byte(ip[16:20])),
+		Payload: string(ip[ipv4Size:]),
+	}, true
+}
+
+// Capture receives the frames of a device of the calling thread's network namespace.
+type Capture struct {
+	fd int
+}
+
+// NewCapture starts to receive. Frames wait in the kernel until Next.
+func NewCapture(device string) (*Capture, error) {
+	link, err := net.InterfaceByName(device)
+	if err != nil {
+		return nil, fmt.Errorf("find device %q: %w", device, err)
+	}
+	protocol := binary.BigEndian.Uint16(binary.NativeEndian.AppendUint16(nil, unix.ETH_P_ALL))
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, int(protocol))
+	if err != nil {
+		return nil, fmt.Errorf("create packet socket: %w", err)
+	}
+	err = errors.Join(
+		unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: protocol, Ifindex: link.Index}),
+		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 10}),
+	)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("capture frames of device %q: %w", device, err), unix.Close(fd))
+	}
+	return &Capture{fd}, nil
+}
+
+// Next returns the next VXLAN packet for which match is true. It returns an error if no frame
+// arrives for ten seconds.
+func (c *Capture) Next(port uint16, match func(Packet) bool) (Packet, error) {
+	for frame := make([]byte, 1<<16); ; {
+		size, _, err := unix.Recvfrom(c.fd, frame, 0)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return Packet{}, fmt.Errorf("receive frame: %w", err)
+		}
+		if packet, ok := Parse(frame[:size], port); ok && match(packet) {
+			return packet, nil
+		}
+	}
+}
+
+// Close stops the capture.
+func (c *Capture) Close() error { return unix.Close(c.fd) }

@@ -1,0 +1,85 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/etcdserver/api/membership"
+)
+
+// membersTimeout limits a request for the members of the cluster.
+const membersTimeout = 5 * time.Second
+
+// initialCluster returns all members, for the first start of a member that joins. Between the join
+// and the start, other members can have joined or gone, and etcd starts only with the current ones.
+func (e *Etcd) initialCluster(ctx context.Context) (string, error) {
+	if _, err := os.Stat(filepath.Join(e.Dir, "member", "wal")); err == nil || e.Peers.Cluster == "" {
+		return e.Peers.Cluster, nil // etcd has its own record
+	}
+	own := "https://" + e.PeerAddress
+	var errs []error
+	for _, entry := range strings.Split(e.Peers.Cluster, ",") {
+		_, url, _ := strings.Cut(entry, "=")
+		if url == own {
+			continue
+		}
+		members, err := e.requestMembers(ctx, url)
+		if err == nil {
+			return joinMembers(members, e.Peers.Name, own)
+		}
+		errs = append(errs, err)
+	}
+	return "", fmt.Errorf("ask the other masters for the members of etcd: %w", errors.Join(errs...))
+}
+
+// requestMembers asks a member for all members.
+func (e *Etcd) requestMembers(ctx context.Context, url string) ([]membership.Member, error) {
+	settings, err := e.Peers.Client.TLS()
+	if err != nil {
+		return nil, err
+	}
+	client := http.Client{Timeout: membersTimeout, Transport: &http.Transport{TLSClientConfig: settings, DisableKeepAlives: true}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/members", nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	var members []membership.Member
+	if err := json.NewDecoder(response.Body).Decode(&members); err != nil {
+		return nil, fmt.Errorf("read members from %s: %w", url, err)
+	}
+	return members, nil
+}
+
+// joinMembers lists members as NAME=URL, with the own member, which has no name yet.
+func joinMembers(members []membership.Member, name, own string) (string, error) {
+	var list []string
+	isMember := false
+	for _, m := range members {
+		for _, url := range m.PeerURLs {
+			memberName := m.Name
+			if url == own {
+				memberName, isMember = name, true
+			}
+			if memberName == "" {
+				memberName = m.ID.String()
+			}
+			list = append(list, memberName+"="+url)
+		}
+	}
+	if !isMember {
+		return "", errors.New("the other masters have removed this one, because it did not start in time: run `slipway down --purge` and let it join again")
+	}
+	return strings.Join(list, ","), nil
+}

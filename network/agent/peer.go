@@ -1,0 +1,177 @@
+package agent
+
+import (
+	"log/slog"
+	"maps"
+	"net/netip"
+	"strconv"
+
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
+	networkv1 "github.com/openshift/api/network/v1"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/slipway-platform/slipway/network/cni"
+	"github.com/slipway-platform/slipway/network/vxlan"
+)
+
+// cluster has the objects that describe the hosts of the cluster.
+type cluster struct {
+	nodes   cache.Store
+	objects *networkObjects
+}
+
+// peer is another host: the subnet of its pods, and its address.
+type peer struct {
+	subnet netip.Prefix
+	vxlan.Peer
+}
+
+// peerOf returns the host of a node. It is empty for the own node, and for a node without a subnet
+// of the pod network or without an address.
+func (a *Agent) peerOf(object any) peer {
+	node, ok := object.(*corev1.Node)
+	if !ok || node.Name == a.NodeName {
+		return peer{}
+	}
+	subnet, ok := subnetOf(node)
+	if !ok || !a.isPart(subnet) {
+		return peer{}
+	}
+	if address := addressOf(node); address.IsValid() && !subnet.Contains(address) {
+		return peer{subnet, vxlan.Peer{Address: address}}
+	}
+	return peer{}
+}
+
+// externalPeerOf returns the host of a HostSubnet that does not belong to a node.
+func (a *Agent) externalPeerOf(host *networkv1.HostSubnet) peer {
+	subnet, err := netip.ParsePrefix(host.Subnet)
+	address, addressErr := netip.ParseAddr(host.HostIP)
+	if err != nil || addressErr != nil || !address.Is4() || !a.isPart(subnet) || a.ClusterCIDR.Contains(address) {
+		return peer{}
+	}
+	result := peer{subnet.Masked(), vxlan.Peer{Address: address, External: true}}
+	if text, fixed := host.Annotations[networkv1.FixedVNIDHostAnnotation]; fixed {
+		vni, err := strconv.ParseUint(text, 10, 24)
+		if err != nil {
+			slog.Warn("ignored HostSubnet with an invalid network ID", "object", host.Name, "error", err)
+			return peer{}
+		}
+		result.FixedVNI, result.VNI = true, uint32(vni)
+	}
+	return result
+}
+
+// isPart reports whether a subnet is a part of the pod network.
+func (a *Agent) isPart(subnet netip.Prefix) bool {
+	return a.ClusterCIDR.Contains(subnet.Addr()) && subnet.Bits() > a.ClusterCIDR.Bits()
+}
+
+// addressOf returns the IPv4 address of a node. It is invalid if the kubelet has not reported one.
+func addressOf(node *corev1.Node) netip.Addr {
+	for _, status := range node.Status.Addresses {
+		address, err := netip.ParseAddr(status.Address)
+		if status.Type == corev1.NodeInternalIP && err == nil && address.Is4() {
+			return address
+		}
+	}
+	return netip.Addr{}
+}
+
+// peers returns the other hosts by their subnets. A host whose subnet overlaps that of this host is
+// missing.
+func (a *Agent) peers(own netip.Prefix, cluster *cluster) map[netip.Prefix]vxlan.Peer {
+	peers := map[netip.Prefix]vxlan.Peer{}
+	if a.usesVXLAN() {
+		for _, host := range cluster.objects.externalHosts() {
+			if p := a.externalPeerOf(host); p.subnet.IsValid() && !p.subnet.Overlaps(own) {
+				peers[p.subnet] = p.Peer
+			}
+		}
+	}
+	for _, node := range cluster.nodes.List() {
+		if p := a.peerOf(node); p.subnet.IsValid() && !p.subnet.Overlaps(own) {
+			peers[p.subnet] = p.Peer
+		}
+	}
+	return peers
+}
+
+// connectHosts makes the VXLAN device and the routes match the hosts of the cluster.
+func (a *Agent) connectHosts(own netip.Prefix, cluster *cluster) error {
+	peers := a.peers(own, cluster)
+	device, err := a.ensureTunnel(own, peers, cluster)
+	if err != nil {
+		slog.Error("cannot reach pods of hosts that need VXLAN", "error", err)
+	}
+	routes := map[netip.Prefix]netlink.Route{}
+	for subnet, peer := range peers {
+		if route, exists := a.route(subnet, peer, device); exists {
+			routes[subnet] = route
+		}
+	}
+	return ensureRoutes(routes)
+}
+
+// route returns the route to a host. It does not exist if the host is not reachable, or claims an
+// address of this host. device is the VXLAN device, or nil.
+func (a *Agent) route(subnet netip.Prefix, peer vxlan.Peer, device netlink.Link) (route netlink.Route, exists bool) {
+	paths, err := netlink.RouteGet(peer.Address.AsSlice())
+	isDirect := err == nil && len(paths) > 0 && paths[0].Gw == nil
+	switch {
+	case err != nil || len(paths) == 0 || paths[0].Type != unix.RTN_UNICAST:
+		slog.Warn("pods of another host are not reachable: there is no route to its address", "address", peer.Address, "podCIDR", subnet, "error", err)
+	case isDirect && !peer.External && (!a.usesVXLAN() || a.Transport == TransportAuto):
+		return netlink.Route{Gw: peer.Address.AsSlice(), LinkIndex: paths[0].LinkIndex}, true
+	case device == nil:
+		slog.Warn("pods of another host are not reachable: it is not on a network segment of this host, and VXLAN is not in use", "address", peer.Address, "podCIDR", subnet)
+	case peer.External:
+		return netlink.Route{LinkIndex: device.Attrs().Index, Scope: netlink.SCOPE_LINK}, true
+	default:
+		return netlink.Route{Gw: cni.Gateway(subnet).AsSlice(), LinkIndex: device.Attrs().Index, Flags: int(netlink.FLAG_ONLINK)}, true
+	}
+	return netlink.Route{}, false
+}
+
+// usesVXLAN reports whether packets to other hosts can be in VXLAN.
+func (a *Agent) usesVXLAN() bool { return a.Tunnel != nil && a.Transport != TransportHostGateway }
+
+// vxlanPort returns the port of the VXLAN device, or 0 if there is none.
+func (a *Agent) vxlanPort(cluster *cluster) int {
+	if !a.usesVXLAN() {
+		return 0
+	}
+	return cluster.objects.vxlanPort()
+}
+
+// ensureTunnel creates or repairs the VXLAN device and returns it. Without other hosts, or while
+// the settings of the cluster are not known, there is none.
+func (a *Agent) ensureTunnel(own netip.Prefix, peers map[netip.Prefix]vxlan.Peer, cluster *cluster) (netlink.Link, error) {
+	if a.Tunnel == nil {
+		return nil, nil
+	}
+	if !a.usesVXLAN() || len(peers) == 0 {
+		return nil, a.Tunnel.Remove(a.VXLANDevice)
+	}
+	if !cluster.objects.synced() {
+		return findDevice(a.VXLANDevice)
+	}
+	mtu, err := a.pathMTU()
+	if err != nil {
+		return nil, err
+	}
+	if a.MTU != 0 {
+		mtu = min(mtu, a.MTU)
+	}
+	device := vxlan.Device{Name: a.VXLANDevice, Port: a.vxlanPort(cluster), MTU: mtu, Subnet: own}
+	if node, exists, err := cluster.nodes.GetByKey(a.NodeName); err == nil && exists {
+		device.Address = addressOf(node.(*corev1.Node))
+	}
+	if err := a.Tunnel.Ensure(device, maps.Clone(peers)); err != nil {
+		return nil, err
+	}
+	return netlinksafe.LinkByName(a.VXLANDevice)
+}

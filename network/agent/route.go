@@ -1,0 +1,79 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// routeProtocol marks the routes to the pods of other hosts, so that the agent recognizes its own.
+// The number has no name in the kernel.
+const routeProtocol netlink.RouteProtocol = 83
+
+// ensureRoutes makes the routes to the pods of other hosts match the desired ones.
+func ensureRoutes(desired map[netip.Prefix]netlink.Route) error {
+	existing, err := ownRoutes()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for subnet, route := range existing {
+		if _, exists := desired[subnet]; exists {
+			continue
+		}
+		if err := netlink.RouteDel(&route); err != nil && !errors.Is(err, unix.ESRCH) {
+			errs = append(errs, fmt.Errorf("remove route to pods %s: %w", subnet, err))
+		}
+	}
+	for subnet, route := range desired {
+		if present, exists := existing[subnet]; exists && present.Gw.Equal(route.Gw) && present.LinkIndex == route.LinkIndex {
+			continue
+		}
+		route.Dst = &net.IPNet{IP: subnet.Addr().AsSlice(), Mask: net.CIDRMask(subnet.Bits(), 32)}
+		route.Protocol = routeProtocol
+		if err := netlink.RouteReplace(&route); err != nil {
+			errs = append(errs, fmt.Errorf("set route to pods %s: %w", subnet, err))
+			continue
+		}
+		slog.Info("set route to the pods of another host", "podCIDR", subnet, "address", route.Gw)
+	}
+	return errors.Join(errs...)
+}
+
+// ownRoutes returns the routes that the agent has set, by destination.
+func ownRoutes() (map[netip.Prefix]netlink.Route, error) {
+	list, err := netlinksafe.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Protocol: routeProtocol}, netlink.RT_FILTER_PROTOCOL)
+	if err != nil {
+		return nil, fmt.Errorf("list routes to other hosts: %w", err)
+	}
+	routes := map[netip.Prefix]netlink.Route{}
+	for _, route := range list {
+		if route.Dst == nil {
+			continue
+		}
+		address, ok := netip.AddrFromSlice(route.Dst.IP)
+		bits, _ := route.Dst.Mask.Size()
+		if ok {
+			routes[netip.PrefixFrom(address.Unmap(), bits)] = route
+		}
+	}
+	return routes, nil
+}
+
+// removeRoutes removes the routes to the pods of other hosts.
+func removeRoutes() error {
+	routes, err := ownRoutes()
+	errs := []error{err}
+	for subnet, route := range routes {
+		if err := netlink.RouteDel(&route); err != nil && !errors.Is(err, unix.ESRCH) {
+			errs = append(errs, fmt.Errorf("remove route to pods %s: %w", subnet, err))
+		}
+	}
+	return errors.Join(errs...)
+}

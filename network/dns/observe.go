@@ -1,0 +1,80 @@
+package dns
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/coredns/coredns/plugin"
+	"github.com/miekg/dns"
+)
+
+// Observer gets the IPv4 addresses of a response and their TTL before the client does. If it fails,
+// the client gets a temporary failure (SERVFAIL) and can try again.
+type Observer func(ctx context.Context, name string, addresses []netip.Addr, ttl time.Duration) error
+
+// observed passes responses to an Observer.
+type observed struct {
+	observe Observer
+	next    plugin.Handler
+}
+
+func (h observed) Name() string { return "observe" }
+
+func (h observed) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
+	return h.next.ServeDNS(ctx, &observedWriter{ResponseWriter: w, ctx: ctx, query: r, observe: h.observe}, r)
+}
+
+type observedWriter struct {
+	dns.ResponseWriter
+	ctx     context.Context //nolint:containedctx // of the query, for which the writer is created
+	query   *dns.Msg
+	observe Observer
+}
+
+func (w *observedWriter) WriteMsg(m *dns.Msg) error {
+	name := w.query.Question[0].Name
+	addresses, ttl := addressesOf(name, m)
+	if len(addresses) > 0 {
+		if err := w.observe(w.ctx, name, addresses, ttl); err != nil {
+			slog.Warn("cannot use DNS response", "query", name, "error", err)
+			m = new(dns.Msg).SetRcode(w.query, dns.RcodeServerFailure)
+		}
+	}
+	return w.ResponseWriter.WriteMsg(m)
+}
+
+// addressesOf returns the IPv4 addresses of a name in a response, and their TTL. Only CNAME records
+// that start at the name lead to addresses: a server can add records of other names, for which it
+// is not responsible.
+func addressesOf(name string, m *dns.Msg) (addresses []netip.Addr, ttl time.Duration) {
+	targets := map[string]bool{strings.ToLower(name): true}
+	for range m.Answer { // at most as many steps as records, in whatever order
+		before := len(targets)
+		for _, record := range m.Answer {
+			if alias, ok := record.(*dns.CNAME); ok && targets[strings.ToLower(alias.Hdr.Name)] {
+				targets[strings.ToLower(alias.Target)] = true
+			}
+		}
+		if len(targets) == before {
+			break
+		}
+	}
+	for _, record := range m.Answer {
+		header := record.Header()
+		if !targets[strings.ToLower(header.Name)] {
+			continue
+		}
+		if a, ok := record.(*dns.A); ok {
+			if address, ok := netip.AddrFromSlice(a.A.To4()); ok {
+				addresses = append(addresses, address)
+			}
+		}
+		if duration := time.Duration(header.Ttl) * time.Second; ttl == 0 || duration < ttl {
+			ttl = duration
+		}
+	}
+	return addresses, ttl
+}

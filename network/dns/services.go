@@ -1,0 +1,118 @@
+package dns
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	"github.com/coredns/coredns/plugin"
+	"github.com/coredns/coredns/plugin/etcd/msg"
+	"github.com/coredns/coredns/plugin/kubernetes/object"
+	"github.com/coredns/coredns/request"
+)
+
+// Each SRV record of OpenShift 3 has this priority and weight. The weight in a response is the
+// share of the record in 100.
+const srvPriority, srvWeight = 10, 10
+
+// services serves SRV records of services in the form of OpenShift 3:
+//
+//	<service>.<namespace>.svc.<domain>                        each address, with the port 0
+//	<host>.<service>.<namespace>.svc.<domain>                 the same, one endpoint of a headless service
+//	_<port>._<protocol>.<service>.<namespace>.svc.<domain>    each address with this port
+//
+// The target of a record is the address's host name or hash, below the service.
+type services struct{ *cluster }
+
+// IsNameError implements plugin.ServiceBackend.
+func (s services) IsNameError(err error) bool { return endpoints(s).IsNameError(err) }
+
+// Services implements plugin.ServiceBackend.
+func (s services) Services(_ context.Context, state request.Request, _ bool, _ plugin.Options) ([]msg.Service, error) {
+	labels, _ := s.labelsOf(state.Name())
+	front, name, namespace := labels[:len(labels)-3], labels[len(labels)-3], labels[len(labels)-2]
+	service := s.service(name, namespace)
+	if service == nil {
+		return nil, errNoEndpoint
+	}
+	f, ok := parseFilter(front)
+	if !ok {
+		return nil, errNoEndpoint
+	}
+	var records []msg.Service
+	if service.Headless() {
+		records = s.endpointRecords(service, f)
+	} else {
+		records = s.addressRecords(service, f)
+	}
+	if len(records) == 0 && len(front) > 0 {
+		return nil, errNoEndpoint
+	}
+	return records, nil
+}
+
+// addressRecords returns the records of a service with addresses of its own.
+func (s services) addressRecords(service *object.Service, f filter) (records []msg.Service) {
+	for _, ip := range service.ClusterIPs {
+		if f.port == "" {
+			records = append(records, s.record(service, ip, addressHash(ip), 0))
+			continue
+		}
+		for _, port := range service.Ports {
+			if f.matches(f.host, object.EndpointPort{Name: portName(port.Name, port.Port), Protocol: string(port.Protocol)}) {
+				records = append(records, s.record(service, ip, addressHash(ip), int(port.Port)))
+			}
+		}
+	}
+	return records
+}
+
+// endpointRecords returns the records of a headless service.
+func (s services) endpointRecords(service *object.Service, f filter) (records []msg.Service) {
+	for _, slice := range s.APIConn.EpIndex(object.EndpointsKey(service.Name, service.Namespace)) {
+		for _, subset := range slice.Subsets {
+			for _, address := range subset.Addresses {
+				host := address.Hostname
+				if host == "" {
+					host = addressHash(address.IP)
+				}
+				if f.port == "" {
+					if f.host == "" || strings.EqualFold(f.host, host) || strings.EqualFold(f.host, hostLabel(address)) {
+						records = append(records, s.record(service, address.IP, host, 0))
+					}
+					continue
+				}
+				for _, port := range subset.Ports {
+					port.Name = portName(port.Name, port.Port)
+					if f.matches(host, port) {
+						records = append(records, s.record(service, address.IP, host, int(port.Port)))
+					}
+				}
+			}
+		}
+	}
+	return records
+}
+
+func (s services) record(service *object.Service, ip, host string, port int) msg.Service {
+	return msg.Service{
+		Host: ip, Port: port, Priority: srvPriority, Weight: srvWeight, TTL: s.MinTTL(request.Request{}),
+		Key: msg.Path(host+"."+service.Name+"."+service.Namespace+".svc."+s.domain, "c"),
+	}
+}
+
+// portName returns the name of a port, or its number if it has none.
+func portName(name string, port int32) string {
+	if name != "" {
+		return name
+	}
+	return fmt.Sprint(port)
+}
+
+// addressHash returns OpenShift 3's label of an address without a host name.
+func addressHash(ip string) string {
+	hash := fnv.New32a()
+	hash.Write([]byte(ip))
+	return fmt.Sprintf("%x", hash.Sum32())
+}

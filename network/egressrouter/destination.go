@@ -1,0 +1,108 @@
+package egressrouter
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+)
+
+// Destination is where the pod redirects connections to its address in the cluster. A connection
+// that matches nothing is the pod's own.
+type Destination struct {
+	Redirects []Redirect
+	// Fallback gets the connections to all other ports, at the same port. It is invalid for none.
+	Fallback netip.Addr
+}
+
+// Redirect redirects the connections to one port.
+type Redirect struct {
+	Protocol string // tcp or udp
+	Port     uint16
+	To       netip.AddrPort
+}
+
+// ParseDestination reads EGRESS_DESTINATION. Each line is one of
+//
+//	<port> <tcp|udp> <IP address>
+//	<port> <tcp|udp> <IP address> <remote port>
+//	<IP address>
+//
+// The latter must be the last line. Blank lines and lines that begin with # are ignored.
+func ParseDestination(text string) (Destination, error) {
+	var d Destination
+	var errs []error
+	list := lines(text)
+	if len(list) == 0 {
+		return d, fmt.Errorf("%s is empty, must be an IPv4 address or lines such as %q", destinationVariable, "80 tcp 203.0.113.25")
+	}
+	type listener struct {
+		protocol string
+		port     uint16
+	}
+	seen := map[listener]bool{}
+	for i, fields := range list {
+		fail := func(format string, args ...any) {
+			errs = append(errs, lineError(destinationVariable, fields, format, args...))
+		}
+		if len(fields) == 1 {
+			address, err := netip.ParseAddr(fields[0])
+			switch {
+			case err != nil || !isHost(address):
+				fail("must be <port> <tcp|udp> <IPv4 address> [<remote port>], or one IPv4 address")
+			case i != len(list)-1:
+				fail("the address for all other ports must be the last line")
+			default:
+				d.Fallback = address
+			}
+			continue
+		}
+		redirect, err := parseRedirect(fields)
+		if err != nil {
+			fail("%v", err)
+			continue
+		}
+		if key := (listener{redirect.Protocol, redirect.Port}); seen[key] {
+			fail("port %d/%s has two destinations", redirect.Port, redirect.Protocol)
+		} else {
+			seen[key] = true
+		}
+		d.Redirects = append(d.Redirects, redirect)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return Destination{}, err
+	}
+	return d, nil
+}
+
+func parseRedirect(fields []string) (Redirect, error) {
+	if len(fields) != 3 && len(fields) != 4 {
+		return Redirect{}, errors.New("must be <port> <tcp|udp> <IPv4 address> [<remote port>], or one IPv4 address")
+	}
+	port, err := parsePort(fields[0])
+	if err != nil {
+		return Redirect{}, err
+	}
+	if fields[1] != "tcp" && fields[1] != "udp" {
+		return Redirect{}, fmt.Errorf("protocol %q must be tcp or udp", fields[1])
+	}
+	address, err := netip.ParseAddr(fields[2])
+	if err != nil || !isHost(address) {
+		return Redirect{}, fmt.Errorf("%q is not the IPv4 address of a server", fields[2])
+	}
+	remote := port
+	if len(fields) == 4 {
+		if remote, err = parsePort(fields[3]); err != nil {
+			return Redirect{}, err
+		}
+	}
+	return Redirect{Protocol: fields[1], Port: port, To: netip.AddrPortFrom(address, remote)}, nil
+}
+
+func parsePort(text string) (uint16, error) {
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || port == 0 {
+		return 0, fmt.Errorf("port %q must be a number from 1 to 65535", text)
+	}
+	return uint16(port), nil
+}

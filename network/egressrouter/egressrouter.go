@@ -1,0 +1,107 @@
+// Package egressrouter is the program of egress router pods: pods that send the traffic of other
+// pods to servers outside of the cluster from a source address of their own. Its settings are
+// environment variables.
+//
+// The router container is privileged. It gives the pod's macvlan device the address EGRESS_SOURCE
+// and the default route EGRESS_GATEWAY. EGRESS_ROUTER_MODE decides what it does then:
+//
+//	legacy, the default   redirects connections to EGRESS_DESTINATION, and waits for its end
+//	init                  redirects connections to EGRESS_DESTINATION, and ends
+//	http-proxy, dns-proxy ends, so that the pod's next container starts
+//
+// The other containers are unprivileged: an HTTP proxy that limits its clients to the servers of
+// EGRESS_HTTP_PROXY_DESTINATION, and a TCP proxy to the servers of EGRESS_DNS_PROXY_DESTINATION,
+// whose names it resolves for each connection.
+//
+// Nothing outside of the cluster can open a connection through the macvlan device. The response to
+// a connection leaves the pod where the connection came in, whatever the client's address is.
+//
+// Source: OpenShift Container Platform 3.11 Cluster Administration, Using an Egress Router to Allow
+// External Resources to Recognize Pod Traffic.
+package egressrouter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// The commands of the program. Without a command, it is the router container.
+const (
+	HTTPProxyCommand = "http-proxy"
+	DNSProxyCommand  = "dns-proxy"
+)
+
+// httpProxyAddress is where clients expect the HTTP proxy.
+const httpProxyAddress = ":8080"
+
+// terminationFile is the file whose content Kubernetes shows as the reason why a container ended.
+const terminationFile = "/dev/termination-log"
+
+// Main runs the command that the arguments name until a signal ends it. It ends the process with
+// status 1 if a setting is invalid.
+func Main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := Run(ctx, os.Args[1:], os.Getenv, os.Stdout); err != nil {
+		text := "error: " + strings.ReplaceAll(err.Error(), "\n", "; ")
+		fmt.Fprintln(os.Stderr, text)
+		if file, err := os.OpenFile(terminationFile, os.O_WRONLY|os.O_TRUNC, 0); err == nil {
+			fmt.Fprintln(file, text)
+			file.Close()
+		}
+		os.Exit(1)
+	}
+}
+
+// Run runs a command with the settings of the environment until ctx ends. It logs to out.
+func Run(ctx context.Context, args []string, variable func(string) string, out io.Writer) error {
+	if len(args) == 0 {
+		return route(ctx, variable)
+	}
+	if len(args) > 1 {
+		return fmt.Errorf("unexpected arguments %q", args[1:])
+	}
+	switch args[0] {
+	case HTTPProxyCommand:
+		access, err := ParseAccess(variable(httpDestinationVariable))
+		if err != nil {
+			return err
+		}
+		return proxyHTTP(ctx, httpProxyAddress, access, slog.New(slog.NewTextHandler(out, nil)))
+	case DNSProxyCommand:
+		targets, err := ParseTargets(variable(dnsDestinationVariable))
+		if err != nil {
+			return err
+		}
+		if variable(dnsDebugVariable) == "" {
+			out = io.Discard
+		}
+		return proxyTCP(ctx, targets, slog.New(slog.NewTextHandler(out, nil)))
+	}
+	return fmt.Errorf("unknown command %q: use %s, %s or none", args[0], HTTPProxyCommand, DNSProxyCommand)
+}
+
+// route is the router container.
+func route(ctx context.Context, variable func(string) string) error {
+	settings, err := ParseSettings(variable)
+	if err != nil {
+		return err
+	}
+	if err := settings.apply(); err != nil {
+		if errors.Is(err, os.ErrPermission) {
+			err = fmt.Errorf("%w: the container must be privileged", err)
+		}
+		return err
+	}
+	if settings.Mode == legacyMode {
+		<-ctx.Done()
+	}
+	return nil
+}

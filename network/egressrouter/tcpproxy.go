@@ -1,0 +1,102 @@
+package egressrouter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+)
+
+// proxyTCP connects the clients of each target's port with the target until ctx ends.
+func proxyTCP(ctx context.Context, targets []Target, log *slog.Logger) error {
+	var listeners []net.Listener
+	closeAll := func() {
+		for _, listener := range listeners {
+			listener.Close()
+		}
+	}
+	defer closeAll()
+	for _, target := range targets {
+		listener, err := net.Listen("tcp4", fmt.Sprintf(":%d", target.Port))
+		if err != nil {
+			return fmt.Errorf("serve DNS proxy: %w", err)
+		}
+		log.InfoContext(ctx, "DNS proxy is ready", "address", listener.Addr(), "target", target.address())
+		listeners = append(listeners, listener)
+	}
+	return serveTCP(ctx, listeners, targets, log)
+}
+
+func serveTCP(ctx context.Context, listeners []net.Listener, targets []Target, log *slog.Logger) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() {
+		for _, listener := range listeners {
+			listener.Close()
+		}
+	})
+	defer stop()
+	var tasks sync.WaitGroup
+	errs := make([]error, len(listeners))
+	for i, listener := range listeners {
+		tasks.Go(func() {
+			defer cancel() // one failure ends all
+			errs[i] = forward(ctx, listener, targets[i], log)
+		})
+	}
+	tasks.Wait()
+	return errors.Join(errs...)
+}
+
+// forward serves one port.
+func forward(ctx context.Context, listener net.Listener, target Target, log *slog.Logger) error {
+	var clients sync.WaitGroup
+	defer clients.Wait()
+	for {
+		client, err := listener.Accept()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("serve DNS proxy: %w", err)
+		}
+		clients.Go(func() {
+			defer client.Close()
+			stop := context.AfterFunc(ctx, func() { client.Close() })
+			defer stop()
+			log := log.With("client", client.RemoteAddr(), "target", target.address())
+			// The dialer resolves a name, and tries its addresses.
+			server, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp4", target.address())
+			if err != nil {
+				log.WarnContext(ctx, "cannot connect client", "error", err)
+				return
+			}
+			defer server.Close()
+			log.InfoContext(ctx, "connected client", "address", server.RemoteAddr())
+			join(client, server)
+			log.InfoContext(ctx, "connection ended", "address", server.RemoteAddr())
+		})
+	}
+}
+
+// join copies data between two connections until both directions have ended, or one has failed.
+func join(a, b net.Conn) {
+	var directions sync.WaitGroup
+	copyTo := func(to, from net.Conn) {
+		if _, err := io.Copy(to, from); err != nil {
+			a.Close()
+			b.Close()
+			return
+		}
+		half, ok := to.(interface{ CloseWrite() error })
+		if !ok || half.CloseWrite() != nil {
+			to.Close()
+		}
+	}
+	directions.Go(func() { copyTo(a, b) })
+	directions.Go(func() { copyTo(b, a) })
+	directions.Wait()
+}

@@ -1,0 +1,176 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	networkv1 "github.com/openshift/api/network/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// firewall is the effect of the EgressNetworkPolicies of a project.
+type firewall struct {
+	policies []*networkv1.EgressNetworkPolicy
+	effect   effect
+	problem  string // says why the rules of the policies do not apply, unless they do
+}
+
+// effect is what the EgressNetworkPolicies of a project do.
+type effect int
+
+const (
+	applyRules effect = iota
+	denyAll           // drops all external traffic
+	allowAll
+)
+
+// firewallsByProject returns the firewalls of all projects with policies.
+//
+// As in OpenShift 3.11, a policy without rules counts as none. A project with two policies, or
+// that shares its network with other projects, is closed, because no rules would be right for it.
+// A global project has no firewall.
+func (s snapshot) firewallsByProject() map[string]firewall {
+	result := map[string]firewall{}
+	for _, policy := range s.firewalls {
+		if len(policy.Spec.Egress) > 0 {
+			f := result[policy.Namespace]
+			f.policies = append(f.policies, policy)
+			result[policy.Namespace] = f
+		}
+	}
+	for project, f := range result {
+		slices.SortFunc(f.policies, func(a, b *networkv1.EgressNetworkPolicy) int { return strings.Compare(a.Name, b.Name) })
+		switch joined := s.joined(project); {
+		case s.isGlobal(project):
+			f.effect = allowAll
+			f.problem = fmt.Sprintf("project %q is global, so its EgressNetworkPolicies have no effect; delete them", project)
+		case len(joined) > 0:
+			f.effect = denyAll
+			f.problem = fmt.Sprintf("project %q shares its network with %s, so all its external traffic is dropped; "+
+				"isolate the projects or delete the EgressNetworkPolicy", project, strings.Join(joined, ", "))
+		case len(f.policies) > 1:
+			f.effect = denyAll
+			f.problem = fmt.Sprintf("project %q has %d EgressNetworkPolicies, so all its external traffic is dropped; "+
+				"delete all but one", project, len(f.policies))
+		}
+		result[project] = f
+	}
+	return result
+}
+
+// firewallNames returns the DNS names in the firewalls that are enforced.
+func (s snapshot) firewallNames() map[string]bool {
+	names := map[string]bool{}
+	for _, f := range s.firewallsByProject() {
+		for _, rule := range f.policies[0].Spec.Egress {
+			if f.effect == applyRules && rule.To.DNSName != "" {
+				names[canonicalName(rule.To.DNSName)] = true
+			}
+		}
+	}
+	return names
+}
+
+// isGlobal reports whether a project is in the network of all projects.
+func (s snapshot) isGlobal(project string) bool {
+	id, hasID := s.netIDs[project]
+	return project == metav1.NamespaceDefault || hasID && id == 0
+}
+
+// joined returns the other projects in the network of a project.
+func (s snapshot) joined(project string) (others []string) {
+	id, hasID := s.netIDs[project]
+	for other, otherID := range s.netIDs {
+		if hasID && other != project && otherID == id {
+			others = append(others, other)
+		}
+	}
+	slices.Sort(others)
+	return others
+}
+
+// addFirewalls adds a chain for each project with a firewall that has pods on this node.
+func (c *compiler) addFirewalls() {
+	c.result.sets[platformSet] = set{kind: "ipv4_addr", elements: elementsOf(c.platform)}
+	for project, f := range c.firewallsByProject() {
+		if f.effect == allowAll {
+			continue
+		}
+		name := external.String() + "-" + hash(project)
+		for _, p := range c.inNamespace[project] {
+			if !p.local {
+				continue
+			}
+			c.result.pods[external][p.address] = name
+			if _, exists := c.result.chains[name]; !exists {
+				c.result.chains[name] = c.firewallChain(f)
+			}
+		}
+	}
+}
+
+func (c *compiler) firewallChain(f firewall) chain {
+	policy := f.policies[0]
+	result := chain{comment: policy.Namespace + "/" + policy.Name, rules: []string{denyRule}}
+	if f.effect == applyRules {
+		result.rules = c.firewallRules(policy.Spec.Egress)
+	}
+	return result
+}
+
+const denyRule = "counter drop"
+
+// firewallRules returns rules of nftables with the effect of the rules of a firewall, of which the
+// first that matches decides. Within a run of rules of one type, their order has no effect, so one
+// rule with a set has the effect of all networks of a run.
+func (c *compiler) firewallRules(egress []networkv1.EgressNetworkPolicyRule) (rules []string) {
+	for len(egress) > 0 {
+		kind := egress[0].Type
+		end := slices.IndexFunc(egress, func(r networkv1.EgressNetworkPolicyRule) bool { return r.Type != kind })
+		if end < 0 {
+			end = len(egress)
+		}
+		rules = append(rules, c.firewallRun(kind, egress[:end])...)
+		egress = egress[end:]
+	}
+	return rules
+}
+
+// firewallRun returns the rules of nftables for rules of one type.
+func (c *compiler) firewallRun(kind networkv1.EgressNetworkPolicyRuleType, run []networkv1.EgressNetworkPolicyRule) (rules []string) {
+	verdict, onlyUnicast := denyRule, ""
+	if kind == networkv1.EgressNetworkPolicyRuleAllow {
+		// The owner of a name must not open the addresses of the link, such as those of a cloud's
+		// metadata service.
+		verdict, onlyUnicast = "accept", " ip daddr != 169.254.0.0/16"
+	}
+	var networks []netip.Prefix
+	for _, rule := range run {
+		if rule.To.DNSName == "" {
+			networks = append(networks, prefixes(cmp.Or(correctedCIDRs[rule.To.CIDRSelector], rule.To.CIDRSelector))...)
+			continue
+		}
+		name := canonicalName(rule.To.DNSName)
+		c.result.sets[nameSet(name)] = set{kind: "ipv4_addr", comment: name, elements: elementsOf(c.names[name])}
+		rules = append(rules, fmt.Sprintf("ip daddr @%s%s %s", nameSet(name), onlyUnicast, verdict))
+	}
+	switch networks = widest(networks); {
+	case len(networks) == 0:
+		return rules
+	case networks[0].Bits() == 0:
+		return []string{verdict}
+	}
+	return append(rules, fmt.Sprintf("ip daddr %s %s", literal(networks), verdict))
+}
+
+// correctedCIDRs contains networks that OpenShift 3.11 takes for others.
+var correctedCIDRs = map[string]string{"0.0.0.0/32": "0.0.0.0/0"}
+
+// canonicalName returns the form of a DNS name of a firewall in which names are compared.
+func canonicalName(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
+
+// nameSet returns the nftables set with the addresses of a DNS name.
+func nameSet(name string) string { return "name-" + hash(name) }

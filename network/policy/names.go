@@ -1,0 +1,203 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/miekg/dns"
+)
+
+const (
+	// keepPeriod is the least time that a name keeps an address after the last DNS response with it,
+	// for connections that are open. Source: OpenShift 3.11 Cluster Administration, 7.3.3.1.
+	keepPeriod = 30 * time.Minute
+	// maxAddresses limits the addresses of a name. The one whose last response is the oldest leaves.
+	maxAddresses = 4096
+	// observeTimeout limits how long a DNS response waits for the kernel.
+	observeTimeout = 5 * time.Second
+)
+
+// Names contains the addresses of the DNS names in egress firewalls: exact names such as
+// "www.example.com", and wildcards such as "*.example.com" for all names below a domain. An
+// Enforcer and the DNS server of its node share one. The addresses expire here and not in the
+// kernel. So a rule that denies a name still does while the node's process is down.
+type Names struct {
+	now      func() time.Time
+	requests chan chan<- error // asks the Enforcer to write the sets
+	changes  chan struct{}     // has a value after a change of the names
+
+	mutex sync.Mutex
+	names map[string]map[netip.Addr]*answer
+}
+
+// answer is an address of a name.
+type answer struct {
+	expiry time.Time
+	// inKernel means that the kernel has the address.
+	inKernel bool
+}
+
+// NewNames returns an empty Names.
+func NewNames() *Names {
+	return &Names{
+		now: time.Now, requests: make(chan chan<- error), changes: make(chan struct{}, 1),
+		names: map[string]map[netip.Addr]*answer{},
+	}
+}
+
+// Observe records the addresses of a DNS response before a client gets the response. It returns
+// when the rules of the kernel have them, so no client meets a rule without. It returns immediately
+// for names that no firewall contains.
+func (n *Names) Observe(ctx context.Context, name string, addresses []netip.Addr, ttl time.Duration) error {
+	if !n.record(name, addresses, ttl) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
+	defer cancel()
+	done := make(chan error, 1)
+	select {
+	case n.requests <- done:
+	case <-ctx.Done():
+		return fmt.Errorf("enforce addresses of %q: %w", name, errors.Join(errStopped, ctx.Err()))
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("enforce addresses of %q: %w", name, errors.Join(errStopped, ctx.Err()))
+	}
+}
+
+// record records the addresses of a response. It reports whether the kernel lacks any of them.
+func (n *Names) record(name string, addresses []netip.Addr, ttl time.Duration) (incomplete bool) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	expiry := n.now().Add(max(ttl, keepPeriod))
+	for _, name := range n.match(name) {
+		answers := n.names[name]
+		for _, address := range addresses {
+			if answers[address] == nil {
+				evictOldest(answers)
+				answers[address] = &answer{}
+			}
+			answers[address].expiry = expiry
+			incomplete = incomplete || !answers[address].inKernel
+		}
+	}
+	return incomplete
+}
+
+func evictOldest(answers map[netip.Addr]*answer) {
+	if len(answers) < maxAddresses {
+		return
+	}
+	var oldest netip.Addr
+	for address, a := range answers {
+		if !oldest.IsValid() || a.expiry.Before(answers[oldest].expiry) {
+			oldest = address
+		}
+	}
+	delete(answers, oldest)
+}
+
+// match returns the names of firewalls that contain a name of a DNS query. It compares labels, not
+// text: a label can contain a dot.
+func (n *Names) match(query string) (names []string) {
+	query = dns.CanonicalName(query)
+	if name := canonicalName(query); n.names[name] != nil && !isWildcard(name) {
+		names = append(names, name)
+	}
+	for start, end := dns.NextLabel(query, 0); !end; start, end = dns.NextLabel(query, start) {
+		if wildcard := "*." + canonicalName(query[start:]); n.names[wildcard] != nil {
+			names = append(names, wildcard)
+		}
+	}
+	return names
+}
+
+func isWildcard(name string) bool { return strings.HasPrefix(name, "*.") }
+
+// set replaces the names. Names that remain keep their addresses.
+func (n *Names) set(names map[string]bool) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	for name := range n.names {
+		if !names[name] {
+			delete(n.names, name)
+		}
+	}
+	changed := false
+	for name := range names {
+		if n.names[name] == nil {
+			n.names[name] = map[netip.Addr]*answer{}
+			changed = true
+		}
+	}
+	if changed {
+		select {
+		case n.changes <- struct{}{}:
+		default: // a value is already pending
+		}
+	}
+}
+
+// restore adds addresses that the kernel has from a previous process.
+func (n *Names) restore(name string, addresses []netip.Addr) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	for _, address := range addresses {
+		if n.names[name] != nil && n.names[name][address] == nil {
+			n.names[name][address] = &answer{expiry: n.now().Add(keepPeriod)}
+		}
+	}
+}
+
+// exact returns the names that are not wildcards.
+func (n *Names) exact() (names []string) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	for name := range n.names {
+		if !isWildcard(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// addresses returns the addresses of all names. It removes those that have expired.
+func (n *Names) addresses() map[string][]netip.Addr {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	result, now := map[string][]netip.Addr{}, n.now()
+	for name, answers := range n.names {
+		result[name] = nil
+		for address, a := range answers {
+			if a.expiry.Before(now) {
+				delete(answers, address)
+				continue
+			}
+			result[name] = append(result[name], address)
+		}
+	}
+	return result
+}
+
+// confirm records that the kernel has addresses.
+func (n *Names) confirm(names map[string][]netip.Addr) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	for name, addresses := range names {
+		for _, address := range addresses {
+			if a := n.names[name][address]; a != nil {
+				a.inKernel = true
+			}
+		}
+	}
+}

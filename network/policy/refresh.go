@@ -1,0 +1,96 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/miekg/dns"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// defaultTTL applies to responses without a TTL, as in OpenShift 3.11.
+	defaultTTL = 30 * time.Second
+	// minTTL limits how often a name is resolved.
+	minTTL = 5 * time.Second
+	// resolveBackoff is the delay after a failure to resolve a name.
+	resolveBackoff = 2 * time.Second
+	// resolveTimeout limits one query.
+	resolveTimeout = 5 * time.Second
+	// maxQueries limits the queries at the same time.
+	maxQueries = 16
+)
+
+// refresh resolves each name when it is new, and again when the TTL of its response ends, until ctx
+// ends. The DNS server of the node calls Observe for the responses. Names below a wildcard are
+// unknown until a pod resolves them.
+func (n *Names) refresh(ctx context.Context, resolve func(ctx context.Context, name string) (time.Duration, error)) {
+	due := map[string]time.Time{}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-n.changes:
+		case <-timer.C:
+		}
+		due = resolveDue(ctx, n.exact(), due, resolve)
+		next := keepPeriod
+		for _, at := range due {
+			next = min(next, time.Until(at))
+		}
+		timer.Reset(next)
+	}
+}
+
+// resolveDue resolves the names whose time has come. It returns the next times of all names.
+func resolveDue(ctx context.Context, names []string, due map[string]time.Time, resolve func(context.Context, string) (time.Duration, error)) map[string]time.Time {
+	var group errgroup.Group
+	group.SetLimit(maxQueries)
+	var mutex sync.Mutex
+	next := map[string]time.Time{}
+	for _, name := range names {
+		if at := due[name]; time.Until(at) > 0 {
+			next[name] = at
+			continue
+		}
+		group.Go(func() error {
+			ttl, err := resolve(ctx, name)
+			if err != nil {
+				ttl = resolveBackoff // the name's server or the node's DNS server is not ready
+			}
+			mutex.Lock()
+			defer mutex.Unlock()
+			next[name] = time.Now().Add(ttl)
+			return nil
+		})
+	}
+	_ = group.Wait() // always nil
+	return next
+}
+
+// resolver returns a function that sends a query for a name to a DNS server. It returns the time
+// after which the response can change.
+func resolver(server string) func(ctx context.Context, name string) (time.Duration, error) {
+	client := dns.Client{Timeout: resolveTimeout}
+	return func(ctx context.Context, name string) (time.Duration, error) {
+		resp, _, err := client.ExchangeContext(ctx, new(dns.Msg).SetQuestion(dns.Fqdn(name), dns.TypeA), server)
+		if err != nil {
+			return 0, fmt.Errorf("resolve %q: %w", name, err)
+		}
+		if resp.Rcode != dns.RcodeSuccess && resp.Rcode != dns.RcodeNameError {
+			return 0, fmt.Errorf("resolve %q: the response is %s", name, dns.RcodeToString[resp.Rcode])
+		}
+		ttl := keepPeriod
+		for _, record := range resp.Answer {
+			ttl = min(ttl, time.Duration(record.Header().Ttl)*time.Second)
+		}
+		if len(resp.Answer) == 0 || ttl == 0 {
+			return defaultTTL, nil
+		}
+		return max(ttl, minTTL), nil
+	}
+}

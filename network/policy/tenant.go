@@ -1,0 +1,167 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/knftables"
+
+	"github.com/slipway-platform/slipway/internal/networkplugin"
+	"github.com/slipway-platform/slipway/network/cni"
+	"github.com/slipway-platform/slipway/network/vxlan"
+)
+
+// Sets of multitenant mode.
+const (
+	// localSet contains the pods of this node.
+	localSet = "network-pods"
+	// hostSet contains the addresses that hosts have in the pod network, and the subnets of hosts that
+	// are not nodes.
+	hostSet = "network-hosts"
+)
+
+// networkSet returns the name of the set of all pods of the cluster in a network.
+func networkSet(id uint32) string { return fmt.Sprintf("network-%d", id) }
+
+// networkChain returns the name of the chain of this node's pods in a network.
+func networkChain(d direction, id uint32) string { return fmt.Sprintf("%s-%d", d, id) }
+
+// addNetworks isolates the pods of different networks in multitenant mode.
+//
+// A packet between two pods passes if both have the same network ID, or one of them has ID 0. The
+// nodes of both pods check it: each knows its own pods' networks without delay, and those of others
+// from the API. A packet passes at the moment of a change only if both agree. A pod without a known
+// network exchanges packets with pods of the global network only.
+//
+// The packet is looked up twice, whatever the number of projects and pods: the chain of the own
+// pod's network in a map, and the address of the other pod in the set of that network.
+func (c *compiler) addNetworks() {
+	if c.plugin != networkplugin.Multitenant {
+		return
+	}
+	c.result.multitenant = true
+	c.result.sets[localSet] = set{kind: "ipv4_addr", elements: map[string]bool{}}
+	c.result.sets[hostSet] = set{kind: "ipv4_addr", interval: true, elements: map[string]bool{}}
+	for _, host := range widest(c.hosts) {
+		c.result.sets[hostSet].elements[host.String()] = true
+	}
+	c.network(networkplugin.GlobalID)
+	for _, p := range c.pods {
+		if p.local {
+			c.result.sets[localSet].elements[p.address.String()] = true
+		}
+		if id, known := c.netID(p.namespace); known && p.local {
+			c.network(id)
+			for _, d := range []direction{source, target} {
+				c.result.pods[d][p.address] = networkChain(d, id)
+			}
+		}
+	}
+	for _, p := range c.pods {
+		id, known := c.netID(p.namespace)
+		if pods, used := c.result.sets[networkSet(id)]; known && used {
+			pods.elements[p.address.String()] = true
+		}
+	}
+}
+
+// netID returns the network ID of a project. known is false until the control plane has assigned
+// one.
+func (s snapshot) netID(project string) (id uint32, known bool) {
+	id, known = s.netIDs[project]
+	return id, known
+}
+
+// network adds the set and the chains of a network.
+func (c *compiler) network(id uint32) {
+	name := networkSet(id)
+	if _, exists := c.result.sets[name]; exists {
+		return
+	}
+	c.result.sets[name] = set{kind: "ipv4_addr", comment: fmt.Sprintf("pods with network ID %d", id), elements: map[string]bool{}}
+	for _, d := range []direction{source, target} {
+		rules := []string{"accept"}
+		if id != networkplugin.GlobalID {
+			rules = []string{
+				d.peer() + " @" + name + " accept", d.peer() + " @" + networkSet(networkplugin.GlobalID) + " accept", "counter drop",
+			}
+		}
+		c.result.chains[networkChain(d, id)] = chain{rules: rules}
+	}
+}
+
+// tenantChains returns the chains at the hooks of multitenant mode.
+//
+// Packets of hosts and of other machines are not restricted, as in OpenShift 3.11: the router,
+// probes and node ports reach all pods. In VXLAN, nodes send with their addresses in the pod
+// network. A host that is not a node has a subnet there. Package vxlan checks the network IDs of
+// its packets.
+//
+// A packet with a source in the pod network must arrive from
+// the device that leads to this pod, so that other machines cannot send with the addresses of the
+// pods of this node.
+func tenantChains(n Networks) []baseChain {
+	return []baseChain{
+		{"origin", knftables.PreroutingHook, "-301", []string{
+			"ip saddr @" + localSet + " fib saddr . iif oif missing counter drop",
+		}},
+		{"network", knftables.ForwardHook, "-4", []string{
+			"ip saddr != " + n.Pods.String() + " accept", "ip daddr != " + n.Pods.String() + " accept",
+			"ip saddr @" + hostSet + " accept", "ip daddr @" + hostSet + " accept",
+			source.own() + " vmap @" + source.podMap(), target.own() + " vmap @" + target.podMap(), "counter drop",
+		}},
+	}
+}
+
+// separates reports whether multitenant mode drops packets from a pod to an address, which can be
+// that of another pod.
+func (t *table) separates(ctx context.Context, from, to netip.Addr) (bool, error) {
+	if !t.networks.Pods.Contains(from) || !t.networks.Pods.Contains(to) {
+		return false, nil
+	}
+	pods, err := t.nft.ListElements(ctx, "map", source.podMap())
+	if knftables.IsNotFound(err) {
+		return false, nil // another mode
+	}
+	if err != nil {
+		return false, fmt.Errorf("list networks of pods: %w", err)
+	}
+	at := slices.IndexFunc(pods, func(e *knftables.Element) bool { return e.Key[0] == from.String() })
+	if at < 0 {
+		return true, nil
+	}
+	id := strings.TrimPrefix(pods[at].Value[0], "goto "+source.String()+"-")
+	if id == fmt.Sprint(networkplugin.GlobalID) {
+		return false, nil
+	}
+	for _, name := range []string{"network-" + id, networkSet(networkplugin.GlobalID)} {
+		peers, err := t.addresses(ctx, name)
+		if err != nil {
+			return false, err
+		}
+		if slices.Contains(peers, to) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// networks returns the function that returns the network IDs of the node's pods.
+func (e *Enforcer) networks(o *objects) func() (vxlan.Networks, error) {
+	return func() (vxlan.Networks, error) {
+		local, err := cni.ListPods(e.LeaseDir)
+		if err != nil {
+			return vxlan.Networks{}, err
+		}
+		networks := vxlan.Networks{Plugin: o.plugin(), Pods: map[netip.Addr]uint32{}}
+		for _, pod := range local {
+			if id, known := o.netID(pod.Namespace); known {
+				networks.Pods[pod.Address] = id
+			}
+		}
+		return networks, nil
+	}
+}

@@ -1,0 +1,114 @@
+package shaping
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// Prefixes of the names of pods' devices and of their queues. The rest of both names is the same.
+const podPrefix, queuePrefix = "pod", "ifb"
+
+func queueName(device string) string { return queuePrefix + strings.TrimPrefix(device, podPrefix) }
+
+// ensureQueue returns the device in whose queue the packets of a pod wait.
+func ensureQueue(pod netlink.Link) (netlink.Link, error) {
+	attributes := netlink.NewLinkAttrs()
+	attributes.Name, attributes.MTU = queueName(pod.Attrs().Name), pod.Attrs().MTU
+	if err := netlink.LinkAdd(&netlink.Ifb{LinkAttrs: attributes}); err != nil && !errors.Is(err, unix.EEXIST) {
+		return nil, fmt.Errorf("create device %q: %w; the kernel needs the module ifb", attributes.Name, err)
+	}
+	queue, err := netlinksafe.LinkByName(attributes.Name)
+	if err != nil {
+		return nil, fmt.Errorf("find device %q: %w", attributes.Name, err)
+	}
+	if queue.Type() != "ifb" {
+		return nil, fmt.Errorf("create device %q: the name is in use by a device of type %q", attributes.Name, queue.Type())
+	}
+	if err := netlink.LinkSetUp(queue); err != nil {
+		return nil, fmt.Errorf("set device %q up: %w", attributes.Name, err)
+	}
+	return queue, nil
+}
+
+// Read returns the limits that are in force at a pod's device.
+func Read(device string) (Limits, error) {
+	link, err := netlinksafe.LinkByName(device)
+	if err != nil {
+		return Limits{}, fmt.Errorf("read bandwidth: find device %q: %w", device, err)
+	}
+	ingress, err := rate(link)
+	if err != nil {
+		return Limits{}, fmt.Errorf("read bandwidth of device %q: %w", device, err)
+	}
+	queue, err := findQueue(device)
+	if err != nil || queue == nil {
+		return Limits{Ingress: ingress}, err
+	}
+	egress, err := rate(queue)
+	if err != nil {
+		return Limits{}, fmt.Errorf("read bandwidth of device %q: %w", device, err)
+	}
+	isRedirected, err := redirects(link, queue)
+	if err != nil {
+		return Limits{}, fmt.Errorf("read bandwidth of device %q: %w", device, err)
+	}
+	if !isRedirected {
+		egress = 0
+	}
+	return Limits{ingress, egress}, nil
+}
+
+// findQueue returns the queue of a pod's device, nil if it has none.
+func findQueue(device string) (netlink.Link, error) {
+	queue, err := netlinksafe.LinkByName(queueName(device))
+	if errors.As(err, &netlink.LinkNotFoundError{}) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find device %q: %w", queueName(device), err)
+	}
+	return queue, nil
+}
+
+// Remove removes the queue of a pod's device, which can be gone. The rest of the limits is removed
+// with the device.
+func Remove(device string) error {
+	queue, err := findQueue(device)
+	if err != nil || queue == nil {
+		return err
+	}
+	return remove(queue)
+}
+
+func remove(queue netlink.Link) error {
+	if err := netlink.LinkDel(queue); err != nil && !errors.Is(err, unix.ENODEV) {
+		return fmt.Errorf("remove device %q: %w", queue.Attrs().Name, err)
+	}
+	return nil
+}
+
+// RemoveOrphans removes the queues of devices that are gone.
+func RemoveOrphans() error {
+	links, err := netlinksafe.LinkList()
+	if err != nil {
+		return fmt.Errorf("list devices: %w", err)
+	}
+	exists := map[string]bool{}
+	for _, link := range links {
+		exists[link.Attrs().Name] = true
+	}
+	var errs []error
+	for _, link := range links {
+		id, isQueue := strings.CutPrefix(link.Attrs().Name, queuePrefix)
+		// Devices of other programs, such as ifb0, have shorter names.
+		if isQueue && len(id) == unix.IFNAMSIZ-1-len(queuePrefix) && link.Type() == "ifb" && !exists[podPrefix+id] {
+			errs = append(errs, remove(link))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,202 @@
+package vxlan
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"github.com/cilium/ebpf"
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-platform/slipway/network/cni"
+)
+
+// gateway returns the address that a node has in the subnet of its pods.
+func gateway(subnet netip.Prefix) netip.Addr { return cni.Gateway(subnet) }
+
+// ensure creates or repairs the device. It is up only when it has the programs: without them, it
+// would accept packets from everybody.
+func (d Device) ensure(p *programs, peers map[netip.Prefix]Peer) error {
+	link, err := d.create()
+	if err != nil {
+		return err
+	}
+	for parent, program := range map[uint32]*ebpf.Program{netlink.HANDLE_MIN_EGRESS: p.egress, netlink.HANDLE_MIN_INGRESS: p.ingress} {
+		if err := attach(link, parent, program); err != nil {
+			return err
+		}
+	}
+	if link.Attrs().MTU != d.MTU {
+		if err := netlink.LinkSetMTU(link, d.MTU); err != nil {
+			return fmt.Errorf("set MTU of device %q to %d: %w", d.Name, d.MTU, err)
+		}
+	}
+	if err := d.setAddress(link); err != nil {
+		return err
+	}
+	if err := d.setSysctls(); err != nil {
+		return err
+	}
+	if err := netlink.LinkSetUp(link); err != nil {
+		return fmt.Errorf("set device %q up: %w", d.Name, err)
+	}
+	return setNeighbors(link, peers)
+}
+
+// create returns the device. It replaces one with other settings.
+func (d Device) create() (netlink.Link, error) {
+	link, err := find(d.Name)
+	if err != nil {
+		return nil, err
+	}
+	mac := cni.HardwareAddress(gateway(d.Subnet))
+	if link != nil {
+		vxlan, ok := link.(*netlink.Vxlan)
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("create device %q: the name is in use by a device of type %q", d.Name, link.Type())
+		case vxlan.FlowBased && vxlan.Port == d.Port && bytes.Equal(vxlan.HardwareAddr, mac):
+			return link, nil
+		}
+		if err := netlink.LinkDel(link); err != nil {
+			return nil, fmt.Errorf("remove device %q: %w", d.Name, err)
+		}
+	}
+	attributes := netlink.NewLinkAttrs()
+	attributes.Name, attributes.MTU, attributes.HardwareAddr = d.Name, d.MTU, mac
+	if err := netlink.LinkAdd(&netlink.Vxlan{LinkAttrs: attributes, FlowBased: true, Port: d.Port}); err != nil {
+		if errors.Is(err, unix.EADDRINUSE) || errors.Is(err, unix.EEXIST) {
+			return nil, fmt.Errorf("create device %q: UDP port %d is in use, set networkConfig.vxlanPort in master-config.yaml: %w", d.Name, d.Port, err)
+		}
+		return nil, fmt.Errorf("create device %q: %w", d.Name, err)
+	}
+	if link, err = netlinksafe.LinkByName(d.Name); err != nil {
+		return nil, fmt.Errorf("find device %q: %w", d.Name, err)
+	}
+	return link, nil
+}
+
+// attach makes a program the only one at a tc hook of the device. It replaces the program of a
+// previous process in one step.
+func attach(link netlink.Link, parent uint32, program *ebpf.Program) error {
+	index := link.Attrs().Index
+	qdisc := &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}
+	if err := netlink.QdiscAdd(qdisc); err != nil && !errors.Is(err, unix.EEXIST) {
+		return fmt.Errorf("add tc hooks to device %q: %w", link.Attrs().Name, err)
+	}
+	filter := &netlink.BpfFilter{
+		FilterAttrs: netlink.FilterAttrs{LinkIndex: index, Parent: parent, Handle: 1, Protocol: unix.ETH_P_ALL, Priority: 1},
+		Fd:          program.FD(), Name: "slipway", DirectAction: true,
+	}
+	if err := netlink.FilterReplace(filter); err != nil {
+		return fmt.Errorf("add program to device %q: %w", link.Attrs().Name, err)
+	}
+	return nil
+}
+
+// setAddress gives the device the address of the node in the pod network, from which the node sends
+// to pods of other hosts.
+func (d Device) setAddress(link netlink.Link) error {
+	desired := &netlink.Addr{IPNet: &net.IPNet{IP: gateway(d.Subnet).AsSlice(), Mask: net.CIDRMask(32, 32)}}
+	present, err := netlinksafe.AddrList(link, netlink.FAMILY_V4)
+	if err != nil {
+		return fmt.Errorf("list addresses of device %q: %w", d.Name, err)
+	}
+	for _, address := range present {
+		if address.Equal(*desired) {
+			return nil
+		}
+	}
+	if err := netlink.AddrAdd(link, desired); err != nil {
+		return fmt.Errorf("set address of device %q: %w", d.Name, err)
+	}
+	return nil
+}
+
+// setSysctls makes the device forward packets, and answer other hosts' ARP requests for the pods of
+// this node. It disables IPv6.
+func (d Device) setSysctls() error {
+	for name, value := range map[string]string{
+		"ipv4/conf/" + d.Name + "/forwarding":   "1",
+		"ipv4/conf/" + d.Name + "/proxy_arp":    "1",
+		"ipv4/neigh/" + d.Name + "/proxy_delay": "0",
+		"ipv6/conf/" + d.Name + "/disable_ipv6": "1",
+	} {
+		path := filepath.Join("/proc/sys/net", name)
+		if present, err := os.ReadFile(path); err == nil && string(bytes.TrimSpace(present)) == value {
+			continue
+		} else if os.IsNotExist(err) { // the kernel has no IPv6
+			continue
+		}
+		if err := os.WriteFile(path, []byte(value), 0o644); err != nil {
+			return fmt.Errorf("set sysctl: %w", err)
+		}
+	}
+	return nil
+}
+
+// setNeighbors sets the MAC addresses of other nodes, which derive theirs as this node does. Hosts
+// that are not nodes answer ARP requests.
+func setNeighbors(link netlink.Link, peers map[netip.Prefix]Peer) error {
+	present, err := netlink.NeighList(link.Attrs().Index, unix.AF_INET)
+	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+		return fmt.Errorf("list neighbors of device %q: %w", link.Attrs().Name, err)
+	}
+	desired := map[netip.Addr]bool{}
+	for subnet, peer := range peers {
+		if !peer.External {
+			desired[gateway(subnet)] = true
+		}
+	}
+	var errs []error
+	for _, neighbor := range present {
+		address, ok := netip.AddrFromSlice(neighbor.IP)
+		if !ok || neighbor.State != netlink.NUD_PERMANENT {
+			continue
+		}
+		if address = address.Unmap(); desired[address] && bytes.Equal(neighbor.HardwareAddr, cni.HardwareAddress(address)) {
+			delete(desired, address)
+		} else if err := netlink.NeighDel(&neighbor); err != nil && !errors.Is(err, unix.ENOENT) {
+			errs = append(errs, fmt.Errorf("delete neighbor %s: %w", address, err))
+		}
+	}
+	for address := range desired {
+		neighbor := &netlink.Neigh{
+			LinkIndex: link.Attrs().Index, Family: unix.AF_INET, State: netlink.NUD_PERMANENT,
+			IP: address.AsSlice(), HardwareAddr: cni.HardwareAddress(address),
+		}
+		if err := netlink.NeighSet(neighbor); err != nil {
+			errs = append(errs, fmt.Errorf("set neighbor %s: %w", address, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func removeDevice(name string) error {
+	link, err := find(name)
+	if err != nil || link == nil {
+		return err
+	}
+	if err := netlink.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
+		return fmt.Errorf("remove device %q: %w", name, err)
+	}
+	return nil
+}
+
+// find returns nil if the device does not exist.
+func find(name string) (netlink.Link, error) {
+	link, err := netlinksafe.LinkByName(name)
+	if errors.As(err, &netlink.LinkNotFoundError{}) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find device %q: %w", name, err)
+	}
+	return link, nil
+}

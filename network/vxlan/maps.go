@@ -1,0 +1,186 @@
+package vxlan
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/rlimit"
+)
+
+// Flags in the settings.
+const (
+	flagTag     = 1 << iota // packets have the network ID of the sender, or else 0
+	flagIsolate             // the network IDs of packet and destination must fit
+)
+
+// Fields of the settings and of a peer, of 4 bytes each. Addresses that the programs compare with
+// those of packets have the byte order of the network, and others that of the host.
+const (
+	settingsSubnet, settingsMask, settingsGateway, settingsAddress, settingsFlags = 0, 4, 8, 12, 16
+
+	settingsSize = 20
+
+	peerAddress, peerFlags, peerVNI = 0, 4, 8
+
+	peerSize = 12
+)
+
+// maxEntries limits the pods of a node, and the other hosts. The maps use memory for their entries
+// only.
+const maxEntries = 1 << 16
+
+// kernelMaps are the maps of the programs.
+type kernelMaps struct {
+	settings, peers, pods *ebpf.Map
+}
+
+// programs are the two programs, and what their maps contain.
+type programs struct {
+	kernelMaps
+	egress, ingress *ebpf.Program
+	peersOf         map[netip.Prefix]Peer
+	podsOf          map[netip.Addr]uint32
+}
+
+// load creates the maps and loads the programs.
+func load() (*programs, error) {
+	// Kernels before 5.11 count maps as locked memory.
+	if err := rlimit.RemoveMemlock(); err != nil {
+		return nil, fmt.Errorf("remove limit of locked memory: %w", err)
+	}
+	p := &programs{peersOf: map[netip.Prefix]Peer{}, podsOf: map[netip.Addr]uint32{}}
+	if err := errors.Join(p.createMaps(), p.loadPrograms()); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *programs) createMaps() error {
+	const dynamic = 1 // BPF_F_NO_PREALLOC
+	var errs []error
+	for _, m := range []struct {
+		target **ebpf.Map
+		spec   ebpf.MapSpec
+	}{
+		{&p.settings, ebpf.MapSpec{Name: "settings", Type: ebpf.Array, KeySize: 4, ValueSize: settingsSize, MaxEntries: 1}},
+		{&p.peers, ebpf.MapSpec{Name: "peers", Type: ebpf.LPMTrie, KeySize: 8, ValueSize: peerSize, MaxEntries: maxEntries, Flags: dynamic}},
+		{&p.pods, ebpf.MapSpec{Name: "pods", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: maxEntries, Flags: dynamic}},
+	} {
+		created, err := ebpf.NewMap(&m.spec)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("create eBPF map %q: %w", m.spec.Name, err))
+			continue
+		}
+		*m.target = created
+	}
+	return errors.Join(errs...)
+}
+
+func (p *programs) loadPrograms() error {
+	if p.settings == nil || p.peers == nil || p.pods == nil {
+		return nil // createMaps has failed
+	}
+	var errs []error
+	for _, program := range []struct {
+		target **ebpf.Program
+		spec   ebpf.ProgramSpec
+	}{
+		{&p.egress, ebpf.ProgramSpec{Name: "vxlan_egress", Instructions: egressProgram(&p.kernelMaps)}},
+		{&p.ingress, ebpf.ProgramSpec{Name: "vxlan_ingress", Instructions: ingressProgram(&p.kernelMaps)}},
+	} {
+		program.spec.Type, program.spec.License = ebpf.SchedCLS, "Apache-2.0"
+		loaded, err := ebpf.NewProgram(&program.spec)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("load eBPF program %q: %w", program.spec.Name, err))
+			continue
+		}
+		*program.target = loaded
+	}
+	return errors.Join(errs...)
+}
+
+// close closes the files of programs and maps. A device that has the programs keeps them.
+func (p *programs) close() {
+	for _, m := range []*ebpf.Map{p.settings, p.peers, p.pods} {
+		if m != nil {
+			_ = m.Close()
+		}
+	}
+	for _, program := range []*ebpf.Program{p.egress, p.ingress} {
+		if program != nil {
+			_ = program.Close()
+		}
+	}
+}
+
+func (p *programs) setSettings(d Device, flags uint32) error {
+	value := make([]byte, settingsSize)
+	mask := netip.PrefixFrom(netip.AddrFrom4([4]byte{255, 255, 255, 255}), d.Subnet.Bits()).Masked()
+	copy(value[settingsSubnet:], d.Subnet.Masked().Addr().AsSlice())
+	copy(value[settingsMask:], mask.Addr().AsSlice())
+	copy(value[settingsGateway:], gateway(d.Subnet).AsSlice())
+	binary.NativeEndian.PutUint32(value[settingsAddress:], number(d.Address))
+	binary.NativeEndian.PutUint32(value[settingsFlags:], flags)
+	if err := p.settings.Put(uint32(0), value); err != nil {
+		return fmt.Errorf("write eBPF map of settings: %w", err)
+	}
+	return nil
+}
+
+func (p *programs) setPeers(peers map[netip.Prefix]Peer) error {
+	return set(p.peers, p.peersOf, peers, func(subnet netip.Prefix) any {
+		key := make([]byte, 8)
+		binary.NativeEndian.PutUint32(key, uint32(subnet.Bits()))
+		copy(key[4:], subnet.Masked().Addr().AsSlice())
+		return key
+	}, func(peer Peer) any {
+		value := make([]byte, peerSize)
+		binary.NativeEndian.PutUint32(value[peerAddress:], number(peer.Address))
+		if peer.FixedVNI {
+			binary.NativeEndian.PutUint32(value[peerFlags:], 1)
+			binary.NativeEndian.PutUint32(value[peerVNI:], peer.VNI)
+		}
+		return value
+	})
+}
+
+func (p *programs) setPods(pods map[netip.Addr]uint32) error {
+	return set(p.pods, p.podsOf, pods,
+		func(address netip.Addr) any { return address.AsSlice() }, func(id uint32) any { return id })
+}
+
+// set makes a kernel map contain the entries of desired. present is what the map contains.
+func set[K, V comparable](kernel *ebpf.Map, present, desired map[K]V, encodeKey func(K) any, encodeValue func(V) any) error {
+	for key := range maps.Clone(present) {
+		if _, exists := desired[key]; exists {
+			continue
+		}
+		if err := kernel.Delete(encodeKey(key)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			return fmt.Errorf("delete %v of eBPF map: %w", key, err)
+		}
+		delete(present, key)
+	}
+	for key, value := range desired {
+		if existing, exists := present[key]; exists && existing == value {
+			continue
+		}
+		if err := kernel.Put(encodeKey(key), encodeValue(value)); err != nil {
+			return fmt.Errorf("add %v to eBPF map: %w", key, err)
+		}
+		present[key] = value
+	}
+	return nil
+}
+
+// number returns an IPv4 address in the byte order of the host, or 0.
+func number(address netip.Addr) uint32 {
+	if !address.Is4() {
+		return 0
+	}
+	return binary.BigEndian.Uint32(address.AsSlice())
+}

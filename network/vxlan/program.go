@@ -1,0 +1,214 @@
+package vxlan
+
+import (
+	"encoding/binary"
+
+	"github.com/cilium/ebpf/asm"
+	"golang.org/x/sys/unix"
+)
+
+// Verdicts of programs at tc hooks.
+const (
+	verdictPass = 0 // TC_ACT_OK
+	verdictDrop = 2 // TC_ACT_SHOT
+)
+
+// Offsets of addresses from the start of a frame, and of skb->protocol.
+const (
+	ipv4Source, ipv4Target = 26, 30
+	arpSource, arpTarget   = 28, 38
+	skbProtocol            = 16
+)
+
+// protocol returns the value of skb->protocol, which has the byte order of the network.
+func protocol(etherType uint16) int32 {
+	return int32(binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, etherType)))
+}
+
+// Fields of the stack, from its top. Addresses have the byte order of the network.
+const (
+	stackSource    = -4
+	stackTarget    = -8
+	stackIndex     = -12 // key of the settings
+	stackPrefix    = -24 // key of the peers: length and address
+	stackTunnelKey = -72 // struct bpf_tunnel_key
+)
+
+// Fields and sizes of struct bpf_tunnel_key. Its addresses have the byte order of the host.
+const (
+	keyVNI, keyRemote, keyLocal = 0, 4, 28
+	keySize                     = 44
+	keySizeWithoutLocal         = 28 // before Linux 6.0
+)
+
+// withoutChecksum is BPF_F_ZERO_CSUM_TX. Some devices and kernels compute wrong UDP checksums.
+const withoutChecksum = 1 << 1
+
+// egressProgram returns the program for packets that the node sends. It sets the host of the
+// destination and the network ID of the sender.
+func egressProgram(m *kernelMaps) asm.Instructions {
+	return join(
+		addresses(),
+		settings(m),
+		peerOf(m, stackTarget),
+		asm.Instructions{
+			asm.Mov.Reg(asm.R9, asm.R0), // the peer
+			asm.Mov.Imm(asm.R7, 0),      // the network ID
+			asm.LoadMem(asm.R1, asm.R9, peerFlags, asm.Word),
+			asm.JEq.Imm(asm.R1, 0, "by sender"),
+			asm.LoadMem(asm.R7, asm.R9, peerVNI, asm.Word),
+			asm.Ja.Label("send"),
+			asm.LoadMem(asm.R1, asm.R8, settingsFlags, asm.Word).WithSymbol("by sender"),
+			asm.And.Imm(asm.R1, flagTag),
+			asm.JEq.Imm(asm.R1, 0, "send"),
+		},
+		podOf(m, stackSource),
+		asm.Instructions{
+			asm.JEq.Imm(asm.R0, 0, "not a pod"),
+			asm.LoadMem(asm.R7, asm.R0, 0, asm.Word),
+			asm.Ja.Label("send"),
+			// The node has ID 0. The network of a new pod might not be known yet.
+			asm.LoadMem(asm.R1, asm.RFP, stackSource, asm.Word).WithSymbol("not a pod"),
+			asm.LoadMem(asm.R2, asm.R8, settingsGateway, asm.Word),
+			asm.JNE.Reg(asm.R1, asm.R2, "drop"),
+		},
+		send(),
+		ending(),
+	)
+}
+
+// send sets the tunnel key from the peer in R9 and the network ID in R7. Kernels before 6.0 do not
+// accept the address of the sender. They choose it by the route.
+func send() asm.Instructions {
+	list := asm.Instructions{asm.Mov.Imm(asm.R1, 0).WithSymbol("send")}
+	for offset := int16(0); offset < keySize; offset += 4 {
+		list = append(list, asm.StoreMem(asm.RFP, stackTunnelKey+offset, asm.R1, asm.Word))
+	}
+	list = append(list,
+		asm.StoreMem(asm.RFP, stackTunnelKey+keyVNI, asm.R7, asm.Word),
+		asm.LoadMem(asm.R1, asm.R9, peerAddress, asm.Word),
+		asm.StoreMem(asm.RFP, stackTunnelKey+keyRemote, asm.R1, asm.Word),
+		asm.LoadMem(asm.R1, asm.R8, settingsAddress, asm.Word),
+		asm.StoreMem(asm.RFP, stackTunnelKey+keyLocal, asm.R1, asm.Word),
+	)
+	for _, size := range []int32{keySize, keySizeWithoutLocal} {
+		list = append(list, join(
+			asm.Instructions{asm.Mov.Reg(asm.R1, asm.R6)},
+			stackPointer(asm.R2, stackTunnelKey),
+			asm.Instructions{
+				asm.Mov.Imm(asm.R3, size), asm.Mov.Imm(asm.R4, withoutChecksum), asm.FnSkbSetTunnelKey.Call(),
+				asm.JEq.Imm(asm.R0, 0, "pass"),
+			},
+		)...)
+	}
+	return append(list, asm.Ja.Label("drop"))
+}
+
+// ingressProgram returns the program for packets that arrive from other hosts.
+func ingressProgram(m *kernelMaps) asm.Instructions {
+	return join(
+		addresses(),
+		settings(m),
+		asm.Instructions{asm.Mov.Reg(asm.R1, asm.R6)},
+		stackPointer(asm.R2, stackTunnelKey),
+		asm.Instructions{
+			asm.Mov.Imm(asm.R3, keySizeWithoutLocal), asm.Mov.Imm(asm.R4, 0), asm.FnSkbGetTunnelKey.Call(),
+			asm.JNE.Imm(asm.R0, 0, "drop"), // also IPv6
+		},
+		// The host has the subnet of the sender.
+		peerOf(m, stackSource),
+		asm.Instructions{
+			asm.LoadMem(asm.R1, asm.R0, peerAddress, asm.Word),
+			asm.LoadMem(asm.R2, asm.RFP, stackTunnelKey+keyRemote, asm.Word),
+			asm.JNE.Reg(asm.R1, asm.R2, "drop"),
+			// This node has the subnet of the destination.
+			asm.LoadMem(asm.R1, asm.RFP, stackTarget, asm.Word),
+			asm.LoadMem(asm.R2, asm.R8, settingsMask, asm.Word),
+			asm.And.Reg(asm.R1, asm.R2),
+			asm.LoadMem(asm.R2, asm.R8, settingsSubnet, asm.Word),
+			asm.JNE.Reg(asm.R1, asm.R2, "drop"),
+			// The network IDs fit.
+			asm.JEq.Imm(asm.R7, protocol(unix.ETH_P_ARP), "pass"),
+			asm.LoadMem(asm.R1, asm.R8, settingsFlags, asm.Word),
+			asm.And.Imm(asm.R1, flagIsolate),
+			asm.JEq.Imm(asm.R1, 0, "pass"),
+			asm.LoadMem(asm.R7, asm.RFP, stackTunnelKey+keyVNI, asm.Word),
+			asm.JEq.Imm(asm.R7, 0, "pass"),
+			asm.LoadMem(asm.R1, asm.RFP, stackTarget, asm.Word),
+			asm.LoadMem(asm.R2, asm.R8, settingsGateway, asm.Word),
+			asm.JEq.Reg(asm.R1, asm.R2, "pass"),
+		},
+		podOf(m, stackTarget),
+		asm.Instructions{
+			asm.JEq.Imm(asm.R0, 0, "drop"),
+			asm.LoadMem(asm.R1, asm.R0, 0, asm.Word),
+			asm.JEq.Imm(asm.R1, 0, "pass"),
+			asm.JEq.Reg(asm.R1, asm.R7, "pass"),
+			asm.Ja.Label("drop"),
+		},
+		ending(),
+	)
+}
+
+// addresses stores the addresses of an IPv4 or ARP packet, and drops others. R6 is the packet, and
+// R7 is its protocol.
+func addresses() asm.Instructions {
+	list := asm.Instructions{
+		asm.Mov.Reg(asm.R6, asm.R1),
+		asm.LoadMem(asm.R7, asm.R6, skbProtocol, asm.Word),
+		asm.Mov.Imm(asm.R8, ipv4Source), asm.Mov.Imm(asm.R9, ipv4Target),
+		asm.JEq.Imm(asm.R7, protocol(unix.ETH_P_IP), "load"),
+		asm.JNE.Imm(asm.R7, protocol(unix.ETH_P_ARP), "drop"),
+		asm.Mov.Imm(asm.R8, arpSource), asm.Mov.Imm(asm.R9, arpTarget),
+		asm.Mov.Reg(asm.R1, asm.R6).WithSymbol("load"), asm.Mov.Reg(asm.R2, asm.R8),
+	}
+	call := asm.Instructions{asm.Mov.Imm(asm.R4, 4), asm.FnSkbLoadBytes.Call(), asm.JNE.Imm(asm.R0, 0, "drop")}
+	return join(list, stackPointer(asm.R3, stackSource), call,
+		asm.Instructions{asm.Mov.Reg(asm.R1, asm.R6), asm.Mov.Reg(asm.R2, asm.R9)}, stackPointer(asm.R3, stackTarget), call)
+}
+
+// settings makes R8 the settings.
+func settings(m *kernelMaps) asm.Instructions {
+	return join(
+		asm.Instructions{asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, stackIndex, asm.R1, asm.Word)},
+		lookup(m.settings.FD(), stackIndex),
+		asm.Instructions{asm.JEq.Imm(asm.R0, 0, "drop"), asm.Mov.Reg(asm.R8, asm.R0)},
+	)
+}
+
+// peerOf makes R0 the host that has the subnet of an address, or drops the packet.
+func peerOf(m *kernelMaps, address int16) asm.Instructions {
+	return join(
+		asm.Instructions{
+			asm.Mov.Imm(asm.R1, 32), asm.StoreMem(asm.RFP, stackPrefix, asm.R1, asm.Word),
+			asm.LoadMem(asm.R1, asm.RFP, address, asm.Word), asm.StoreMem(asm.RFP, stackPrefix+4, asm.R1, asm.Word),
+		},
+		lookup(m.peers.FD(), stackPrefix),
+		asm.Instructions{asm.JEq.Imm(asm.R0, 0, "drop")},
+	)
+}
+
+// podOf makes R0 the network ID of a pod of this node, or 0.
+func podOf(m *kernelMaps, address int16) asm.Instructions { return lookup(m.pods.FD(), address) }
+
+func lookup(fd int, key int16) asm.Instructions {
+	return join(asm.Instructions{asm.LoadMapPtr(asm.R1, fd)}, stackPointer(asm.R2, key), asm.Instructions{asm.FnMapLookupElem.Call()})
+}
+
+func stackPointer(register asm.Register, offset int16) asm.Instructions {
+	return asm.Instructions{asm.Mov.Reg(register, asm.RFP), asm.Add.Imm(register, int32(offset))}
+}
+
+func ending() asm.Instructions {
+	return asm.Instructions{
+		asm.Mov.Imm(asm.R0, verdictDrop).WithSymbol("drop"), asm.Return(),
+		asm.Mov.Imm(asm.R0, verdictPass).WithSymbol("pass"), asm.Return(),
+	}
+}
+
+func join(parts ...asm.Instructions) (list asm.Instructions) {
+	for _, part := range parts {
+		list = append(list, part...)
+	}
+	return list
+}

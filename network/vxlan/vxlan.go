@@ -1,0 +1,158 @@
+// Package vxlan connects the pods of hosts that do not share a network segment. A Tunnel is the
+// VXLAN device of a node with its programs.
+//
+//	pod ── bridge ── route to the subnet of a host ── device ── UDP to that host
+//	                                                    │
+//	                                     program: host of the subnet,
+//	                                     network ID of the pod's project
+//
+// The network ID of a packet (VNI) is that of the sender's project, as in OpenShift 3.11: 0 for
+// global projects and for nodes. A receiver accepts a packet only if
+//
+//   - the packet comes from the host that has the subnet of the sender,
+//   - the destination is in the subnet of this node, and
+//   - in multitenant mode, the network ID of packet or destination is 0, or both are equal.
+//
+// The device has no network ID of its own (metadata mode). Two eBPF programs at its tc hooks set
+// and check the IDs. Their maps contain the subnets of other hosts and the network IDs of this
+// node's pods, so the cost of a packet depends neither on the number of hosts nor of pods. If this
+// process ends, the kernel keeps device, programs and maps.
+//
+// Source: OpenShift Container Platform 3.9 Architecture, OpenShift SDN; RFC 7348. The order of the
+// checks is that of the flows of OpenShift 3.11.
+package vxlan
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"sync"
+
+	"github.com/slipway-platform/slipway/internal/networkplugin"
+)
+
+// Port is the UDP port of VXLAN if the ClusterNetwork names none.
+const Port = 4789
+
+// Overhead is the number of bytes that VXLAN over IPv4 adds to a packet.
+const Overhead = 50
+
+// Device are the settings of the device.
+type Device struct {
+	Name string
+	Port int
+	MTU  int
+	// Subnet are the addresses of this node's pods. The device has the first one.
+	Subnet netip.Prefix
+	// Address is the address of this node, from which it sends.
+	Address netip.Addr
+}
+
+// Peer is another host.
+type Peer struct {
+	// Address is the address of the host.
+	Address netip.Addr
+	// External means that the host is not a node. It answers ARP requests for its addresses.
+	External bool
+	// FixedVNI means that packets to the host have the ID VNI, whatever project sends them.
+	FixedVNI bool
+	VNI      uint32
+}
+
+// Networks are the network IDs of projects on a node.
+type Networks struct {
+	// Plugin is the network plug-in of the cluster.
+	Plugin string
+	// Pods are the network IDs of the node's pods. A pod without a known one is missing.
+	Pods map[netip.Addr]uint32
+}
+
+// Tunnel is the VXLAN device of a node. Its methods can be called concurrently.
+type Tunnel struct {
+	mu       sync.Mutex
+	source   func() (Networks, error)
+	programs *programs // nil without a device
+	device   Device
+	peers    map[netip.Prefix]Peer
+}
+
+// Follow sets the function that returns the current networks.
+func (t *Tunnel) Follow(source func() (Networks, error)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.source = source
+}
+
+// Active reports whether the node has the device.
+func (t *Tunnel) Active() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.programs != nil
+}
+
+// Refresh makes the programs use the current networks. It does nothing without a device.
+func (t *Tunnel) Refresh() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.programs == nil {
+		return nil
+	}
+	return t.refresh(t.programs)
+}
+
+// Ensure creates or repairs the device, which connects to the given hosts.
+func (t *Tunnel) Ensure(device Device, peers map[netip.Prefix]Peer) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	current := t.programs
+	if current == nil {
+		var err error
+		if current, err = load(); err != nil {
+			return fmt.Errorf("set up VXLAN: %w", err)
+		}
+	}
+	t.device, t.peers = device, maps.Clone(peers)
+	if err := errors.Join(current.setPeers(t.peers), t.refresh(current)); err != nil {
+		if t.programs == nil {
+			current.close()
+		}
+		return fmt.Errorf("set up VXLAN: %w", err)
+	}
+	// A restarted process replaces the programs of the previous one when its own are complete.
+	t.programs = current
+	if err := device.ensure(current, t.peers); err != nil {
+		return fmt.Errorf("set up VXLAN: %w", err)
+	}
+	return nil
+}
+
+// Remove removes the device with the given name, if it exists.
+func (t *Tunnel) Remove(name string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.programs != nil {
+		t.programs.close()
+		t.programs = nil
+	}
+	return removeDevice(name)
+}
+
+// refresh writes the current networks to the maps of programs.
+func (t *Tunnel) refresh(p *programs) error {
+	if t.source == nil {
+		return errors.New("the networks of projects are not known yet")
+	}
+	networks, err := t.source()
+	if err != nil {
+		return fmt.Errorf("read networks of projects: %w", err)
+	}
+	var flags uint32
+	if networks.Plugin != networkplugin.Subnet {
+		flags |= flagTag
+	}
+	if networks.Plugin == networkplugin.Multitenant {
+		flags |= flagIsolate
+	}
+	return errors.Join(p.setPods(networks.Pods), p.setSettings(t.device, flags))
+}

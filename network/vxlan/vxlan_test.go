@@ -1,0 +1,417 @@
+package vxlan
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slipway-platform/slipway/internal/networkplugin"
+	"github.com/slipway-platform/slipway/internal/vxlanpacket"
+	"github.com/slipway-platform/slipway/network/cni"
+	"github.com/slipway-platform/slipway/network/internal/hosttest"
+)
+
+func TestMain(m *testing.M) { hosttest.Main(m) }
+
+// device is the name of the VXLAN device.
+const device = "vxlan_sys_4789"
+
+// host is a node whose pods are addresses of a bridge. A router is between all hosts.
+type host struct {
+	hosttest.Namespace
+	t        *testing.T
+	address  netip.Addr
+	subnet   netip.Prefix
+	tunnel   *Tunnel
+	networks Networks
+	peers    map[netip.Prefix]Peer
+	port     int
+}
+
+// newHost creates a host on a network segment of its own. Its pods are web, with network ID 12, and
+// till, with 13, and admin, which is global.
+func newHost(t *testing.T, name string, number int) *host {
+	t.Helper()
+	h := &host{
+		Namespace: hosttest.NewNamespace(t, name), t: t,
+		address: netip.AddrFrom4([4]byte{192, 0, byte(number), 2}),
+		subnet:  netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 128, byte(number), 0}), 24),
+		tunnel:  &Tunnel{}, peers: map[netip.Prefix]Peer{}, port: Port,
+	}
+	h.Connect(t, fmt.Sprintf("192.0.%d.1/24", number), h.address.String()+"/24")
+	h.networks = Networks{networkplugin.Multitenant, map[netip.Addr]uint32{h.pod("web"): 12, h.pod("till"): 13, h.pod("admin"): 0}}
+	h.run("ip", "link", "set", "lo", "up")
+	h.run("ip", "link", "add", "pods", "type", "bridge")
+	for _, address := range []netip.Addr{gateway(h.subnet), h.pod("web"), h.pod("till"), h.pod("admin"), h.pod("new")} {
+		h.run("ip", "address", "add", address.String()+"/24", "dev", "pods")
+	}
+	h.run("ip", "link", "set", "pods", "up")
+	h.follow()
+	return h
+}
+
+// follow makes the tunnel follow the networks.
+func (h *host) follow() { h.tunnel.Follow(func() (Networks, error) { return h.networks, nil }) }
+
+// pod returns the address of a pod. The network of the pod "new" is not known.
+func (h *host) pod(name string) netip.Addr {
+	octets := h.subnet.Addr().As4()
+	octets[3] = map[string]byte{"node": 1, "web": 2, "till": 3, "admin": 4, "new": 5}[name]
+	return netip.AddrFrom4(octets)
+}
+
+func (h *host) run(command ...string) string {
+	h.t.Helper()
+	var output []byte
+	h.Do(h.t, func() (err error) {
+		output, err = exec.Command(command[0], command[1:]...).CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%v: %w: %s", command, err, output)
+		}
+		return err
+	})
+	return string(output)
+}
+
+// ensure creates or repairs the device of the host.
+func (h *host) ensure() {
+	h.t.Helper()
+	h.Do(h.t, func() error {
+		return h.tunnel.Ensure(Device{Name: device, Port: h.port, MTU: 1450, Subnet: h.subnet, Address: h.address}, h.peers)
+	})
+	for subnet, peer := range h.peers {
+		if peer.External {
+			h.run("ip", "route", "replace", subnet.String(), "dev", device)
+		} else {
+			h.run("ip", "route", "replace", subnet.String(), "via", gateway(subnet).String(), "dev", device, "onlink")
+		}
+	}
+}
+
+func (h *host) refresh() {
+	h.t.Helper()
+	h.Do(h.t, h.tunnel.Refresh)
+}
+
+// newHosts returns two hosts that know each other.
+func newHosts(t *testing.T) (one, two *host) {
+	t.Helper()
+	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	one, two = newHost(t, "one", 1), newHost(t, "two", 2)
+	one.peers[two.subnet], two.peers[one.subnet] = Peer{Address: two.address}, Peer{Address: one.address}
+	one.ensure()
+	two.ensure()
+	return one, two
+}
+
+// listener receives datagrams at port 80 of all pods of a host.
+type listener struct {
+	net.PacketConn
+	t *testing.T
+}
+
+func (h *host) listen() listener {
+	h.t.Helper()
+	var conn net.PacketConn
+	h.Do(h.t, func() (err error) {
+		conn, err = net.ListenPacket("udp4", ":80")
+		return err
+	})
+	h.t.Cleanup(func() { conn.Close() })
+	return listener{conn, h.t}
+}
+
+// next returns the next datagram.
+func (l listener) next() string {
+	l.t.Helper()
+	buffer := make([]byte, 64)
+	_ = l.SetReadDeadline(time.Now().Add(10 * time.Second))
+	size, _, err := l.ReadFrom(buffer)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return string(buffer[:size])
+}
+
+// send sends a datagram from a pod or the node to an address of another host.
+func (h *host) send(from string, to netip.Addr, text string) {
+	h.t.Helper()
+	h.Do(h.t, func() error {
+		dialer := net.Dialer{LocalAddr: &net.UDPAddr{IP: h.pod(from).AsSlice()}}
+		conn, err := dialer.Dial("udp4", netip.AddrPortFrom(to, 80).String())
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		_, err = conn.Write([]byte(text))
+		return err
+	})
+}
+
+// capture receives the frames between the router and a host.
+type capture struct {
+	*vxlanpacket.Capture
+	t *testing.T
+}
+
+func newCapture(t *testing.T, h *host) capture {
+	t.Helper()
+	c, err := vxlanpacket.NewCapture("to-" + h.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return capture{c, t}
+}
+
+// vni returns the network ID of the VXLAN packet that contains a text.
+func (c capture) vni(text string) uint32 {
+	c.t.Helper()
+	packet, err := c.Next(Port, func(p vxlanpacket.Packet) bool { return strings.Contains(p.Payload, text) })
+	if err != nil {
+		c.t.Fatalf("capture of %q: %v", text, err)
+	}
+	return packet.VNI
+}
+
+func TestPacketsHaveTheNetworkIDOfTheSender(t *testing.T) {
+	one, two := newHosts(t)
+	listener, wire := two.listen(), newCapture(t, two)
+	for i, tt := range []struct {
+		plugin, from, to string
+		want             uint32
+	}{
+		{networkplugin.Multitenant, "web", "web", 12},
+		{networkplugin.Multitenant, "till", "till", 13},
+		{networkplugin.Multitenant, "till", "admin", 13},
+		{networkplugin.Multitenant, "admin", "web", 0},
+		{networkplugin.Multitenant, "node", "till", 0},
+		{networkplugin.NetworkPolicy, "web", "till", 12},
+		{networkplugin.Subnet, "web", "till", 0},
+	} {
+		one.networks.Plugin, two.networks.Plugin = tt.plugin, tt.plugin
+		one.refresh()
+		two.refresh()
+		text := fmt.Sprintf("packet %d", i)
+		one.send(tt.from, two.pod(tt.to), text)
+		if got := wire.vni(text); got != tt.want {
+			t.Errorf("%s: network ID from %s to %s is %d, want %d", tt.plugin, tt.from, tt.to, got, tt.want)
+		}
+		if got := listener.next(); got != text {
+			t.Errorf("%s: from %s to %s: %q arrived, want %q", tt.plugin, tt.from, tt.to, got, text)
+		}
+	}
+}
+
+func TestNetworksChangeForRunningPods(t *testing.T) {
+	one, two := newHosts(t)
+	listener, wire := two.listen(), newCapture(t, two)
+	for _, tt := range []struct {
+		name    string
+		sender  map[netip.Addr]uint32
+		from    string
+		arrives bool
+	}{
+		{"a pod without a network", map[netip.Addr]uint32{}, "new", false},
+		{"its network is known", map[netip.Addr]uint32{one.pod("new"): 12}, "new", true},
+		{"its project is isolated", map[netip.Addr]uint32{one.pod("new"): 99}, "new", false},
+		{"its project is global", map[netip.Addr]uint32{one.pod("new"): 0}, "new", true},
+		{"the pod ends", map[netip.Addr]uint32{}, "new", false},
+	} {
+		one.networks.Pods = tt.sender
+		one.refresh()
+		one.send(tt.from, two.pod("web"), tt.name)
+		one.send("node", two.pod("web"), "end")
+		got := listener.next()
+		if tt.arrives && got == tt.name {
+			got = listener.next()
+		} else if tt.arrives {
+			t.Errorf("%s: the packet does not arrive", tt.name)
+		}
+		if got != "end" {
+			t.Errorf("%s: %q arrives", tt.name, got)
+		}
+		wire.vni("end")
+	}
+}
+
+// forgery is a VXLAN packet that a program writes.
+type forgery struct {
+	from     *host // whose address the UDP packet has
+	vni      uint32
+	source   netip.Addr
+	target   netip.Addr
+	protocol uint16
+}
+
+func (f forgery) send(t *testing.T, to *host, text string) {
+	t.Helper()
+	f.from.Do(t, func() error {
+		conn, err := net.Dial("udp4", netip.AddrPortFrom(to.address, Port).String())
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		packet := vxlanpacket.Packet{
+			VNI: f.vni, MAC: cni.HardwareAddress(gateway(to.subnet)), Source: f.source, Target: f.target, Protocol: f.protocol, Port: 80, Payload: text,
+		}
+		_, err = conn.Write(packet.Encode())
+		return err
+	})
+}
+
+func TestForgedPacketsAreDropped(t *testing.T) {
+	one, two := newHosts(t)
+	foreign := newHost(t, "foreign", 3)
+	listener := two.listen()
+	web, till, admin := one.pod("web"), one.pod("till"), one.pod("admin")
+	const ipv4 = 0x0800
+	for _, tt := range []struct {
+		name    string
+		plugin  string
+		packet  forgery
+		arrives bool
+	}{
+		{"the same network", networkplugin.Multitenant, forgery{one, 12, web, two.pod("web"), ipv4}, true},
+		{"from the global network", networkplugin.Multitenant, forgery{one, 0, admin, two.pod("web"), ipv4}, true},
+		{"to the global network", networkplugin.Multitenant, forgery{one, 12, web, two.pod("admin"), ipv4}, true},
+		{"to the node", networkplugin.Multitenant, forgery{one, 12, web, two.pod("node"), ipv4}, true},
+		{"another network", networkplugin.Multitenant, forgery{one, 13, till, two.pod("web"), ipv4}, false},
+		{"a pod without a network", networkplugin.Multitenant, forgery{one, 12, web, two.pod("new"), ipv4}, false},
+		{"another network in another mode", networkplugin.NetworkPolicy, forgery{one, 13, till, two.pod("web"), ipv4}, true},
+		{"another network in flat mode", networkplugin.Subnet, forgery{one, 13, till, two.pod("web"), ipv4}, true},
+		{"a foreign host", networkplugin.Subnet, forgery{foreign, 0, web, two.pod("web"), ipv4}, false},
+		{"a foreign host with its own address", networkplugin.Subnet, forgery{foreign, 0, foreign.address, two.pod("web"), ipv4}, false},
+		{"an address outside of the host's subnet", networkplugin.Subnet, forgery{one, 0, netip.MustParseAddr("10.128.9.2"), two.pod("web"), ipv4}, false},
+		{"an address of the receiver's subnet", networkplugin.Subnet, forgery{one, 0, two.pod("till"), two.pod("web"), ipv4}, false},
+		{"the address of the host", networkplugin.Subnet, forgery{one, 0, one.address, two.pod("web"), ipv4}, false},
+		{"to an address of the receiver outside of the pod network", networkplugin.Subnet, forgery{one, 0, web, two.address, ipv4}, false},
+		{"another protocol", networkplugin.Subnet, forgery{one, 0, web, two.pod("web"), 0x86dd}, false},
+	} {
+		two.networks.Plugin = tt.plugin
+		two.refresh()
+		tt.packet.send(t, two, tt.name)
+		forgery{one, 0, one.pod("admin"), two.pod("admin"), ipv4}.send(t, two, "end")
+		got := listener.next()
+		if tt.arrives && got == tt.name {
+			got = listener.next()
+		} else if tt.arrives {
+			t.Errorf("%s: the packet does not arrive", tt.name)
+		}
+		if got != "end" {
+			t.Errorf("%s: %q arrives", tt.name, got)
+		}
+	}
+}
+
+// TestHostThatIsNoNodeExchangesPackets connects a host with the kernel's own VXLAN device, as an
+// appliance has it.
+func TestHostThatIsNoNodeExchangesPackets(t *testing.T) {
+	one, _ := newHosts(t)
+	appliance := newHost(t, "appliance", 3)
+	appliance.run("ip", "link", "add", device, "type", "vxlan", "id", "0", "dstport", fmt.Sprint(Port), "remote", one.address.String(), "local", appliance.address.String())
+	appliance.run("ip", "address", "add", gateway(appliance.subnet).String()+"/32", "dev", device)
+	appliance.run("ip", "link", "set", device, "mtu", "1450", "up")
+	appliance.run("ip", "route", "add", one.subnet.String(), "dev", device, "src", gateway(appliance.subnet).String())
+	one.peers[appliance.subnet] = Peer{Address: appliance.address, External: true, FixedVNI: true}
+	one.ensure()
+
+	listener, wire := appliance.listen(), newCapture(t, appliance)
+	one.send("web", appliance.pod("node"), "to the appliance")
+	if got := wire.vni("to the appliance"); got != 0 {
+		t.Errorf("network ID of a packet to a host with a fixed one: %d", got)
+	}
+	if got := listener.next(); got != "to the appliance" {
+		t.Errorf("the appliance gets %q", got)
+	}
+	pods := one.listen()
+	appliance.send("node", one.pod("web"), "from the appliance")
+	if got := pods.next(); got != "from the appliance" {
+		t.Errorf("the pod gets %q", got)
+	}
+	one.peers[appliance.subnet] = Peer{Address: appliance.address, External: true}
+	one.ensure()
+	one.send("till", appliance.pod("node"), "to another network")
+	if got := wire.vni("to another network"); got != 13 {
+		t.Errorf("network ID of a packet to a host without a fixed one: %d", got)
+	}
+}
+
+func TestRestartedProcessContinues(t *testing.T) {
+	one, two := newHosts(t)
+	listener := two.listen()
+	index := strings.Split(two.run("ip", "-o", "link", "show", device), ":")[0]
+	one.send("web", two.pod("web"), "before")
+	if got := listener.next(); got != "before" {
+		t.Errorf("%q arrived", got)
+	}
+	// The process ends: its files close, and the kernel keeps the rest.
+	two.tunnel.programs.close()
+	one.send("web", two.pod("web"), "without a process")
+	if got := listener.next(); got != "without a process" {
+		t.Errorf("%q arrived", got)
+	}
+	two.tunnel = &Tunnel{}
+	two.follow()
+	two.ensure()
+	one.send("web", two.pod("web"), "after")
+	if got := listener.next(); got != "after" {
+		t.Errorf("%q arrived", got)
+	}
+	if got := strings.Split(two.run("ip", "-o", "link", "show", device), ":")[0]; got != index {
+		t.Errorf("the restart replaced device %s with %s", index, got)
+	}
+	two.networks.Pods[two.pod("web")] = 99
+	two.refresh()
+	one.send("web", two.pod("web"), "isolated")
+	one.send("admin", two.pod("web"), "end")
+	if got := listener.next(); got != "end" {
+		t.Errorf("%q arrived at an isolated pod", got)
+	}
+
+	two.port, one.port = 4790, 4790
+	one.ensure()
+	two.ensure()
+	one.send("admin", two.pod("web"), "other port")
+	if got := listener.next(); got != "other port" {
+		t.Errorf("%q arrived at another port", got)
+	}
+	for range 2 {
+		two.Do(t, func() error { return two.tunnel.Remove(device) })
+	}
+	if links := two.run("ip", "link"); strings.Contains(links, device) {
+		t.Errorf("the device remains:\n%s", links)
+	}
+}
+
+// TestTunnelWithoutNetworksAcceptsNothing proves that a device is not up before its programs know
+// the networks.
+func TestTunnelWithoutNetworksAcceptsNothing(t *testing.T) {
+	one := newHost(t, "one", 1)
+	one.tunnel.Follow(func() (Networks, error) { return Networks{}, errors.New("no leases") })
+	err := one.Try(func() error {
+		return one.tunnel.Ensure(Device{Name: device, Port: Port, MTU: 1450, Subnet: one.subnet, Address: one.address}, nil)
+	})
+	if err == nil || !strings.Contains(err.Error(), "no leases") {
+		t.Errorf("error: %v", err)
+	}
+	if links := one.run("ip", "link"); strings.Contains(links, device) {
+		t.Errorf("the device exists:\n%s", links)
+	}
+	one.run("ip", "link", "add", device, "type", "bridge")
+	one.follow()
+	err = one.Try(func() error {
+		return one.tunnel.Ensure(Device{Name: device, Port: Port, MTU: 1450, Subnet: one.subnet, Address: one.address}, nil)
+	})
+	if err == nil || !strings.Contains(err.Error(), `in use by a device of type "bridge"`) {
+		t.Errorf("error: %v", err)
+	}
+}

@@ -1,0 +1,254 @@
+// Package balancer forwards connections of a node's components to an API server that serves.
+//
+// The kubeconfigs of a node name a local address. The balancer listens there, checks each API
+// server every second, and forwards a connection to the first one that serves. When an API server
+// stops serving, its connections are closed, so that the clients connect again, to another one. The
+// list of API servers is that of the service `kubernetes`. A file stores it for the next start.
+package balancer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// checkInterval is the time between two checks of an API server.
+	checkInterval = time.Second
+	// checkTimeout limits a check, and a connection to an API server.
+	checkTimeout = 3 * time.Second
+)
+
+// Balancer is the component that forwards connections to API servers.
+type Balancer struct {
+	// Address is the host:port that the balancer listens on.
+	Address string
+	// Servers are the host:port addresses of the API servers at the start.
+	Servers []string
+	// HTTP sends the checks. It trusts the cluster's certificate authority.
+	HTTP *http.Client
+	// Watch calls its argument with each new list of API servers until ctx ends.
+	Watch func(ctx context.Context, changed func([]string))
+	// Save stores a new list for the next start.
+	Save func([]string) error
+
+	mu       sync.Mutex
+	backends []*backend
+}
+
+// backend is an API server.
+type backend struct {
+	address     string
+	serves      bool
+	connections map[net.Conn]bool
+}
+
+// Name returns the component's name.
+func (b *Balancer) Name() string { return "balancer" }
+
+// Run forwards connections until ctx ends. It calls ready when it listens.
+func (b *Balancer) Run(ctx context.Context, ready func()) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", b.Address)
+	if err != nil {
+		return fmt.Errorf("listen for components of the node: %w", err)
+	}
+	b.set(b.Servers)
+	b.check(ctx)
+	var tasks sync.WaitGroup
+	tasks.Go(func() { b.checkAll(ctx) })
+	if b.Watch != nil {
+		tasks.Go(func() { b.Watch(ctx, b.update) })
+	}
+	tasks.Go(func() {
+		<-ctx.Done()
+		listener.Close()
+		b.set(nil)
+	})
+	ready()
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			break
+		}
+		tasks.Go(func() { b.forward(ctx, conn) })
+	}
+	tasks.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return errors.New("the listener for components of the node ended")
+}
+
+// update replaces the list of API servers. It ignores an empty list, which is never correct.
+func (b *Balancer) update(servers []string) {
+	if len(servers) == 0 || slices.Equal(servers, b.servers()) {
+		return
+	}
+	slog.Info("the API servers have changed", "addresses", servers)
+	b.set(servers)
+	if b.Save == nil {
+		return
+	}
+	if err := b.Save(servers); err != nil {
+		slog.Warn("the list of API servers is not stored", "error", err)
+	}
+}
+
+func (b *Balancer) servers() (addresses []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, backend := range b.backends {
+		addresses = append(addresses, backend.address)
+	}
+	return addresses
+}
+
+// set keeps the backends of servers, adds new ones, and closes the connections of all others.
+func (b *Balancer) set(servers []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var next []*backend
+	for _, address := range servers {
+		i := slices.IndexFunc(b.backends, func(existing *backend) bool { return existing.address == address })
+		if i < 0 {
+			next = append(next, &backend{address: address, connections: map[net.Conn]bool{}})
+			continue
+		}
+		next = append(next, b.backends[i])
+	}
+	for _, existing := range b.backends {
+		if !slices.Contains(next, existing) {
+			existing.close()
+		}
+	}
+	b.backends = next
+}
+
+func (s *backend) close() {
+	for conn := range s.connections {
+		conn.Close()
+	}
+}
+
+func (b *Balancer) checkAll(ctx context.Context) {
+	ticker := time.NewTicker(checkInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			b.check(ctx)
+		}
+	}
+}
+
+// check checks all API servers at the same time.
+func (b *Balancer) check(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	var checks sync.WaitGroup
+	for _, address := range b.servers() {
+		checks.Go(func() { b.record(address, b.probe(ctx, address)) })
+	}
+	checks.Wait()
+}
+
+func (b *Balancer) probe(ctx context.Context, address string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	response, err := b.HTTP.Do(request)
+	if err != nil {
+		return false
+	}
+	_, _ = io.Copy(io.Discard, response.Body) // so that the connection can be used again
+	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
+}
+
+// record stores the result of a check. Connections to the only API server stay open: closing them
+// would not help, and requests that it still serves would fail.
+func (b *Balancer) record(address string, serves bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, backend := range b.backends {
+		if backend.address != address || backend.serves == serves {
+			continue
+		}
+		backend.serves = serves
+		slog.Info("an API server has changed its state", "address", address, "serves", serves)
+		if !serves && len(b.backends) > 1 {
+			backend.close()
+		}
+	}
+}
+
+// order returns the API servers in the order of attempts: those that serve come first.
+func (b *Balancer) order() []*backend {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var serving, others []*backend
+	for _, backend := range b.backends {
+		if backend.serves {
+			serving = append(serving, backend)
+		} else {
+			others = append(others, backend)
+		}
+	}
+	return append(serving, others...)
+}
+
+// forward copies between a client and the first API server that accepts a connection.
+func (b *Balancer) forward(ctx context.Context, client net.Conn) {
+	defer client.Close()
+	for _, backend := range b.order() {
+		server, err := (&net.Dialer{Timeout: checkTimeout}).DialContext(ctx, "tcp", backend.address)
+		if err != nil {
+			continue
+		}
+		defer server.Close()
+		if !b.open(backend, client, server) {
+			return
+		}
+		defer b.forget(backend, client, server)
+		var copies sync.WaitGroup
+		for _, pair := range [][2]net.Conn{{client, server}, {server, client}} {
+			copies.Go(func() {
+				_, _ = io.Copy(pair[0], pair[1]) // when one direction ends, both end
+				client.Close()
+				server.Close()
+			})
+		}
+		copies.Wait()
+		return
+	}
+}
+
+// open records the connections of a backend. It returns false if the backend was removed.
+func (b *Balancer) open(s *backend, connections ...net.Conn) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !slices.Contains(b.backends, s) {
+		return false
+	}
+	for _, conn := range connections {
+		s.connections[conn] = true
+	}
+	return true
+}
+
+func (b *Balancer) forget(s *backend, connections ...net.Conn) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, conn := range connections {
+		delete(s.connections, conn)
+	}
+}

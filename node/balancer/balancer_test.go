@@ -1,0 +1,132 @@
+package balancer
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/slipway-platform/slipway/internal/componenttest"
+	"github.com/slipway-platform/slipway/internal/eventually"
+)
+
+// server is an API server that returns its name.
+type server struct {
+	*httptest.Server
+	broken atomic.Bool // fails its checks
+}
+
+func newServer(t *testing.T, name string) *server {
+	t.Helper()
+	s := &server{}
+	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/readyz" && s.broken.Load() {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		_, _ = io.WriteString(w, name)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *server) address() string { return s.Listener.Addr().String() }
+
+func insecure() *http.Client {
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+}
+
+// start runs a balancer and returns a client that keeps its connections, with the balancer's URL.
+func start(t *testing.T, b *Balancer) (client *http.Client, url string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Address, b.HTTP = listener.Addr().String(), insecure()
+	listener.Close()
+	componenttest.Run(t, b.Run)
+	return insecure(), "https://" + b.Address + "/"
+}
+
+// name returns the name of the server that responds, or "".
+func name(client *http.Client, url string) string {
+	response, err := client.Get(url)
+	if err != nil {
+		return ""
+	}
+	defer response.Body.Close()
+	data, _ := io.ReadAll(response.Body)
+	return string(data)
+}
+
+func TestConnectionsMoveToAServerThatServes(t *testing.T) {
+	first, second := newServer(t, "first"), newServer(t, "second")
+	client, url := start(t, &Balancer{Servers: []string{first.address(), second.address()}})
+	if got := name(client, url); got != "first" {
+		t.Fatalf("got %q", got)
+	}
+	first.broken.Store(true) // the client keeps its connection
+	eventually.Equal(t, "the server that serves", func() string { return name(client, url) }, "second")
+	first.broken.Store(false)
+	second.Close()
+	eventually.Equal(t, "the server that serves again", func() string { return name(client, url) }, "first")
+}
+
+func TestTheOnlyServerKeepsItsConnections(t *testing.T) {
+	only := newServer(t, "only")
+	var b Balancer
+	b.Servers = []string{only.address()}
+	client, url := start(t, &b)
+	only.broken.Store(true)
+	eventually.True(t, "the check fails", func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return !b.backends[0].serves
+	})
+	if got := name(client, url); got != "only" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestNewServersAreStored(t *testing.T) {
+	first, second := newServer(t, "first"), newServer(t, "second")
+	var mu sync.Mutex
+	var stored []string
+	b := &Balancer{Servers: []string{first.address()}, Save: func(servers []string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		stored = append(stored, strings.Join(servers, " "))
+		return nil
+	}}
+	client, url := start(t, b)
+	b.update(nil) // an empty list is never correct
+	b.update([]string{second.address()})
+	b.update([]string{second.address()})
+	eventually.Equal(t, "the new server responds", func() string { return name(client, url) }, "second")
+	mu.Lock()
+	defer mu.Unlock()
+	if want := []string{second.address()}; !slices.Equal(stored, want) {
+		t.Errorf("stored %q, want %q", stored, want)
+	}
+}
+
+func TestAddressesOfEndpoints(t *testing.T) {
+	port := int32(8443)
+	slice := &discoveryv1.EndpointSlice{
+		Ports:     []discoveryv1.EndpointPort{{Port: &port}, {}},
+		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.2"}}, {Addresses: []string{"192.0.2.1"}}},
+	}
+	want := []string{"192.0.2.1:8443", "192.0.2.2:8443"}
+	if got := addresses([]any{slice, slice}); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

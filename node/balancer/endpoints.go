@@ -1,0 +1,57 @@
+package balancer
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+)
+
+// WatchService returns a function for Balancer.Watch that follows the endpoints of the service
+// `kubernetes`, in which each API server registers itself.
+func WatchService(client kubernetes.Interface) func(context.Context, func([]string)) {
+	return func(ctx context.Context, changed func([]string)) {
+		factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
+			informers.WithNamespace(metav1.NamespaceDefault),
+			informers.WithTweakListOptions(func(options *metav1.ListOptions) {
+				options.LabelSelector = discoveryv1.LabelServiceName + "=kubernetes"
+			}))
+		informer := factory.Discovery().V1().EndpointSlices().Informer()
+		notify := func(any) { changed(addresses(informer.GetStore().List())) }
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: notify, DeleteFunc: notify, UpdateFunc: func(_, object any) { notify(object) },
+		})
+		if err != nil {
+			panic(fmt.Sprintf("watch API servers: %v", err)) // a new informer accepts handlers
+		}
+		factory.StartWithContext(ctx)
+		<-ctx.Done()
+		factory.Shutdown()
+	}
+}
+
+// addresses returns the sorted host:port addresses of endpoint slices.
+func addresses(objects []any) (list []string) {
+	for _, object := range objects {
+		slice := object.(*discoveryv1.EndpointSlice)
+		for _, port := range slice.Ports {
+			if port.Port == nil {
+				continue
+			}
+			for _, endpoint := range slice.Endpoints {
+				for _, address := range endpoint.Addresses {
+					list = append(list, net.JoinHostPort(address, strconv.Itoa(int(*port.Port))))
+				}
+			}
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}

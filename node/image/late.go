@@ -1,0 +1,41 @@
+package image
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	client "github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/errdefs"
+)
+
+// lateTimeout limits the wait for an image that the node loads after its start. Loading all of them
+// takes seconds.
+const lateTimeout = 2 * time.Minute
+
+// isLoadedLate reports whether Loader loads the image only after the node has started, so that the
+// image can be missing for a while. The image of the router and that of shared addresses are
+// missing on hosts without their programs.
+func isLoadedLate(name string) bool {
+	return slices.Contains([]string{SelfName, DeployerName, BuilderName}, name)
+}
+
+// awaitImage waits until the store has an image. It calls waiting, unless it is nil, before it
+// waits.
+func awaitImage(ctx context.Context, c *client.Client, name string, waiting func(name string)) (record images.Image, err error) {
+	if waiting != nil {
+		waiting(name)
+	}
+	limited, cancel := context.WithTimeout(ctx, lateTimeout)
+	defer cancel()
+	ended := poll(limited, func() bool {
+		record, err = c.ImageService().Get(limited, name)
+		return !errdefs.IsNotFound(err)
+	})
+	if ended != nil && ctx.Err() == nil {
+		err = fmt.Errorf("the node has not loaded it within %s; `slipway logs node` says why", lateTimeout)
+	}
+	return record, err
+}

@@ -1,0 +1,274 @@
+// Package nodeconfig gives a node the configuration of its node group. It does what the pods of the
+// DaemonSet `sync` do in OpenShift 3.
+//
+//	annotation of the Node    →  ConfigMap  →  node-config.yaml  →  the process restarts
+//	names the configuration                                         ↓
+//	Node: hash, or the reason of a refusal          ←               ready, or taken back
+//
+// The control plane (package controller/nodegroup) names the configuration for one node at a time.
+// Pods continue to run during a restart of the process.
+package nodeconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/slipway-platform/slipway/internal/atomicfile"
+	"github.com/slipway-platform/slipway/internal/nodegroup"
+)
+
+const (
+	// readyTimeout is the time after which a configuration is taken back with which the process is
+	// not ready.
+	readyTimeout = 3 * time.Minute
+	// maxStarts is the number of starts of the process with a configuration that does not become
+	// ready.
+	maxStarts = 3
+	// retryInterval is the interval of attempts after an error.
+	retryInterval = time.Second
+)
+
+// ErrRestart means that the process must restart with another node-config.yaml.
+var ErrRestart = errors.New("the node restarts with the changed configuration of its node group")
+
+// Change is the result of adding the configuration of a group to that of the node.
+type Change struct {
+	// File is the new node-config.yaml.
+	File []byte
+	// Applied is the part of File that comes from the group; see Sync.Merge.
+	Applied []byte
+	// Restart means that the process must restart.
+	Restart bool
+}
+
+// Sync is the component that gives the node the configuration of its group.
+type Sync struct {
+	// Client can read the ConfigMaps of node groups, and change the Node.
+	Client kubernetes.Interface
+	// Node is the name of the Node.
+	Node string
+	// File is the path of node-config.yaml, and Record that of the component's own record.
+	File, Record string
+	// Merge adds the configuration of a group to File. applied is Change.Applied of the last call
+	// that took effect. The error says why the node refuses the configuration.
+	Merge func(applied, group []byte) (*Change, error)
+	// Ready is closed when all components of the process are ready.
+	Ready <-chan struct{}
+
+	timeout time.Duration // readyTimeout, shorter in tests
+	record  *record
+	failure string // the last error in the log
+}
+
+// Name returns the component's name.
+func (*Sync) Name() string { return "node-config" }
+
+// Run follows the configuration that the Node names until ctx ends, or returns ErrRestart.
+func (s *Sync) Run(ctx context.Context, ready func()) error {
+	var err error
+	if s.record, err = readRecord(s.Record); err != nil {
+		return err
+	}
+	restart, err := s.begin()
+	if err != nil || restart {
+		return errors.Join(err, restartError(restart))
+	}
+	ready()
+	if restart, err := s.finish(ctx); err != nil || restart {
+		return errors.Join(err, restartError(restart))
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return s.follow(ctx)
+}
+
+func restartError(restart bool) error {
+	if restart {
+		return ErrRestart
+	}
+	return nil
+}
+
+// begin counts a start with a new configuration. It takes the configuration back after too many
+// starts.
+func (s *Sync) begin() (restart bool, err error) {
+	current := s.record.Attempt
+	if current == nil {
+		return false, nil
+	}
+	if sumOf(s.File) != current.File {
+		// The host crashed before the file was written, or an administrator has changed it.
+		s.record.Attempt = nil
+		return false, s.record.write(s.Record)
+	}
+	if current.Starts++; current.Starts > maxStarts {
+		return true, s.revert(fmt.Sprintf("the process of the node ended %d times before it was ready; `slipway logs node` on the host says why", maxStarts))
+	}
+	return false, s.record.write(s.Record)
+}
+
+// finish waits until the process is ready with a new configuration. It takes the configuration back
+// after a timeout.
+func (s *Sync) finish(ctx context.Context) (restart bool, err error) {
+	current := s.record.Attempt
+	if current == nil {
+		return false, nil
+	}
+	if s.timeout == 0 {
+		s.timeout = readyTimeout
+	}
+	timer := time.NewTimer(s.timeout)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false, nil
+	case <-s.Ready:
+		*s.record = record{Hash: current.Hash, Applied: current.Applied}
+		return false, s.record.write(s.Record)
+	case <-timer.C:
+		return true, s.revert(fmt.Sprintf("the node was not ready after %s; `slipway logs node` on the host says why", s.timeout))
+	}
+}
+
+// revert restores the previous file. The record follows, so that a crash in between repeats it.
+func (s *Sync) revert(reason string) error {
+	current := s.record.Attempt
+	if err := atomicfile.Write(s.File, current.Previous, 0o600); err != nil {
+		return err
+	}
+	slog.Error("the configuration of the node group is taken back", "hash", current.Hash, "error", reason)
+	s.record.Attempt, s.record.Refused, s.record.Reason, s.record.Reverted = nil, current.Hash, reason, true
+	return s.record.write(s.Record)
+}
+
+// follow applies configurations until ctx ends or the process must restart.
+func (s *Sync) follow(ctx context.Context) error {
+	factory := informers.NewSharedInformerFactoryWithOptions(s.Client, 0, informers.WithTweakListOptions(func(options *metav1.ListOptions) {
+		options.FieldSelector = fields.OneTermEqualSelector("metadata.name", s.Node).String()
+	}))
+	nodes := factory.Core().V1().Nodes()
+	changes := make(chan struct{}, 1)
+	notify := func(any) {
+		select {
+		case changes <- struct{}{}:
+		default:
+		}
+	}
+	_, err := nodes.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: notify, UpdateFunc: func(old, new any) {
+			if relevant(old.(*corev1.Node), new.(*corev1.Node)) {
+				notify(new)
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("watch node %q: %w", s.Node, err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	factory.Start(ctx.Done())
+	defer factory.Shutdown()
+	defer cancel()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changes:
+		}
+		node, err := nodes.Lister().Get(s.Node)
+		if err != nil {
+			continue // it was deleted just now
+		}
+		err = s.reconcile(ctx, node)
+		if errors.Is(err, ErrRestart) {
+			return err
+		}
+		if err != nil && ctx.Err() == nil {
+			s.log(err)
+			time.AfterFunc(retryInterval, func() { notify(nil) })
+		}
+	}
+}
+
+// log reports an error that the last attempt did not have.
+func (s *Sync) log(err error) {
+	if text := err.Error(); text != s.failure {
+		s.failure = text
+		slog.Warn("cannot follow the configuration of the node group", "error", err)
+	}
+}
+
+func relevant(old, new *corev1.Node) bool {
+	for _, key := range []string{nodegroup.DesiredAnnotation, nodegroup.HashAnnotation, nodegroup.RefusedAnnotation} {
+		if old.Annotations[key] != new.Annotations[key] {
+			return true
+		}
+	}
+	return false
+}
+
+// reconcile reports the state of the configuration, and applies the one that the Node names.
+func (s *Sync) reconcile(ctx context.Context, node *corev1.Node) error {
+	name, hash, ok := nodegroup.ParseDesired(node.Annotations[nodegroup.DesiredAnnotation])
+	if ok && hash != s.record.Hash && hash != s.record.Refused {
+		if err := s.apply(ctx, name, hash); err != nil {
+			return err
+		}
+	}
+	if ok && hash == s.record.Hash && s.record.Refused != "" {
+		// The ConfigMap has its former content again.
+		s.record.Refused, s.record.Reason, s.record.Reverted = "", "", false
+		if err := s.record.write(s.Record); err != nil {
+			return err
+		}
+	}
+	return s.report(ctx, node)
+}
+
+// apply writes the configuration of a ConfigMap with a hash. It returns nil if the ConfigMap has
+// changed: the control plane then names the next version.
+func (s *Sync) apply(ctx context.Context, name, hash string) error {
+	object, err := s.Client.CoreV1().ConfigMaps(nodegroup.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read configuration of node group: %w", err)
+	}
+	content := object.Data[nodegroup.Key]
+	if nodegroup.Hash(content) != hash {
+		return nil
+	}
+	change, err := s.Merge(s.record.Applied, []byte(content))
+	if err != nil {
+		s.record.Refused, s.record.Reason, s.record.Reverted = hash, err.Error(), false
+		return s.record.write(s.Record)
+	}
+	if !change.Restart {
+		if err := atomicfile.Write(s.File, change.File, 0o600); err != nil {
+			return err
+		}
+		*s.record = record{Hash: hash, Applied: change.Applied}
+		return s.record.write(s.Record)
+	}
+	previous, err := os.ReadFile(s.File)
+	if err != nil {
+		return fmt.Errorf("read node configuration: %w", err)
+	}
+	s.record.Attempt = &attempt{Hash: hash, Applied: change.Applied, File: sum(change.File), Previous: previous}
+	if err := s.record.write(s.Record); err != nil {
+		return err
+	}
+	if err := atomicfile.Write(s.File, change.File, 0o600); err != nil {
+		return err
+	}
+	return ErrRestart
+}

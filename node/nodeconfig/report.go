@@ -1,0 +1,98 @@
+package nodeconfig
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-platform/slipway/internal/nodegroup"
+)
+
+// Reasons of the condition and of events.
+const (
+	reasonApplied  = "NodeConfigApplied"
+	reasonRefused  = "NodeConfigRefused"
+	reasonReverted = "NodeConfigReverted"
+)
+
+// maxMessageBytes limits the message of the condition and of events.
+const maxMessageBytes = 1000
+
+// report writes the state of the configuration to the Node: annotations, the condition, and an
+// event for a change. The annotations come last, because they end the attempt of the control plane.
+func (s *Sync) report(ctx context.Context, node *corev1.Node) error {
+	if s.record.Hash == "" && s.record.Refused == "" {
+		return nil // the node has no group
+	}
+	if node.Annotations[nodegroup.HashAnnotation] == s.record.Hash && node.Annotations[nodegroup.RefusedAnnotation] == s.record.Refused {
+		return nil
+	}
+	condition := corev1.NodeCondition{
+		Type: nodegroup.ConditionType, Status: corev1.ConditionFalse, Reason: reasonApplied,
+		Message: "the configuration " + s.record.Hash + " of the node group is in effect",
+	}
+	if s.record.Refused != "" {
+		condition.Status, condition.Reason = corev1.ConditionTrue, reasonRefused
+		if s.record.Reverted {
+			condition.Reason = reasonReverted
+		}
+		condition.Message = s.record.Reason
+	}
+	condition.Message = strings.ToValidUTF8(condition.Message[:min(len(condition.Message), maxMessageBytes)], "")
+	condition.LastTransitionTime, condition.LastHeartbeatTime = metav1.Now(), metav1.Now()
+	if err := s.patch(ctx, "status", map[string]any{"status": map[string]any{"conditions": []corev1.NodeCondition{condition}}}); err != nil {
+		return err
+	}
+	s.event(ctx, node, condition)
+	annotations := map[string]any{nodegroup.HashAnnotation: orNull(s.record.Hash), nodegroup.RefusedAnnotation: orNull(s.record.Refused)}
+	return s.patch(ctx, "", map[string]any{"metadata": map[string]any{"annotations": annotations}})
+}
+
+func orNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+func (s *Sync) patch(ctx context.Context, subresource string, change map[string]any) error {
+	data, err := json.Marshal(change)
+	if err != nil {
+		return fmt.Errorf("encode change of node %q: %w", s.Node, err)
+	}
+	var subresources []string
+	if subresource != "" {
+		subresources = append(subresources, subresource)
+	}
+	_, err = s.Client.CoreV1().Nodes().Patch(ctx, s.Node, types.StrategicMergePatchType, data, metav1.PatchOptions{}, subresources...)
+	if err != nil {
+		return fmt.Errorf("change node %q: %w", s.Node, err)
+	}
+	return nil
+}
+
+// event creates an event of the Node. Its loss is only logged: the condition has the same content.
+func (s *Sync) event(ctx context.Context, node *corev1.Node, condition corev1.NodeCondition) {
+	kind := corev1.EventTypeNormal
+	if condition.Status == corev1.ConditionTrue {
+		kind = corev1.EventTypeWarning
+	}
+	now := metav1.Now()
+	_, err := s.Client.CoreV1().Events(metav1.NamespaceDefault).Create(ctx, &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: s.Node + ".", Namespace: metav1.NamespaceDefault},
+		// As kubelet's events: `oc describe node` selects them by the name as the UID.
+		InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: node.Name, UID: types.UID(node.Name)},
+		Type:           kind, Reason: condition.Reason, Message: condition.Message,
+		Source:         corev1.EventSource{Component: "node-config", Host: s.Node},
+		FirstTimestamp: now, LastTimestamp: now, Count: 1,
+	}, metav1.CreateOptions{})
+	if err != nil {
+		slog.Warn("cannot create event of the node", "reason", condition.Reason, "error", err)
+	}
+}

@@ -1,0 +1,134 @@
+package join
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Client talks to a master on behalf of a host that joins.
+type Client struct {
+	// URL is the address of the API server, such as https://192.0.2.10:8443.
+	URL   string
+	Token Token
+}
+
+const (
+	// requestTimeout limits a request to the master.
+	requestTimeout = 20 * time.Second
+	// maxResponse limits the length of a response, in bytes.
+	maxResponse = 8 << 20
+	// maxClockDifference is the difference of clocks with which certificates still work.
+	maxClockDifference = 4 * time.Minute
+)
+
+// Errors of requests that callers distinguish: ErrRetry means that the master accepts the same
+// request later, ErrRefused that it never does.
+var (
+	ErrRetry   = errors.New("the master is not ready for the host yet")
+	ErrRefused = errors.New("the master refuses the host")
+)
+
+// Authority returns the cluster's certificate authority, in PEM. The token proves that it is the
+// right one.
+func (c Client) Authority(ctx context.Context) ([]byte, error) {
+	// The authority is not known yet. Nothing secret is sent.
+	data, err := c.send(ctx, &tls.Config{InsecureSkipVerify: true}, http.MethodGet, nil)
+	if err != nil {
+		return nil, err
+	}
+	authority, ok := c.Token.Trusted(data)
+	if !ok {
+		return nil, fmt.Errorf("the server at %s does not belong to the cluster of the token; check the address, and whether something intercepts the connection", c.URL)
+	}
+	return authority, nil
+}
+
+// Join requests that a host joins. The error contains the master's reason.
+func (c Client) Join(ctx context.Context, authority []byte, request Request) (*Response, error) {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(authority) {
+		return nil, errors.New("read certificate authority: it is not a PEM certificate")
+	}
+	body, err := json.Marshal(request)
+	if err != nil {
+		return nil, fmt.Errorf("encode request to join: %w", err)
+	}
+	data, err := c.send(ctx, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, http.MethodPost, body)
+	if err != nil {
+		return nil, err
+	}
+	response := &Response{}
+	if err := json.Unmarshal(data, response); err != nil {
+		return nil, fmt.Errorf("read response of %s: %w; use the same version of slipway on all hosts", c.URL, err)
+	}
+	return response, nil
+}
+
+func (c Client) send(ctx context.Context, settings *tls.Config, method string, body []byte) ([]byte, error) {
+	transport := &http.Transport{TLSClientConfig: settings, DisableKeepAlives: true}
+	client := http.Client{Transport: transport, Timeout: requestTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // the next server would get the token
+	}}
+	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.URL, "/")+Path, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("%q is not the address of a master; use https://HOST:8443", c.URL)
+	}
+	response, err := client.Do(request)
+	if invalid := (x509.CertificateInvalidError{}); errors.As(err, &invalid) && invalid.Reason == x509.Expired {
+		return nil, fmt.Errorf("the certificate of %s is not valid at this machine's time, %s; set the clock of the machine", c.URL, time.Now().Format(time.RFC3339))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the master does not respond: %w; check the address, and that the firewall of the master allows the port", err)
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
+	if err != nil {
+		return nil, fmt.Errorf("read response of %s: %w", c.URL, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		err := refusal(c.URL, response.StatusCode, data)
+		if response.Header.Get("Retry-After") != "" {
+			err = fmt.Errorf("%w: %w", ErrRetry, err)
+		}
+		return nil, err
+	}
+	return data, checkClock(response.Header.Get("Date"))
+}
+
+// refusal returns the reason of a master that rejects a request.
+func refusal(url string, code int, data []byte) error {
+	switch code {
+	case http.StatusForbidden:
+		return refused(strings.TrimSpace(string(data)))
+	case http.StatusServiceUnavailable, http.StatusInternalServerError:
+		return errors.New(strings.TrimSpace(string(data)))
+	}
+	return fmt.Errorf("%s is not the address of a master of slipway: it returned HTTP status %d", url, code)
+}
+
+// refused is the sentence of a master. It is ErrRefused.
+type refused string
+
+func (r refused) Error() string        { return string(r) }
+func (r refused) Is(target error) bool { return target == ErrRefused }
+
+// checkClock reports a clock that differs from the master's.
+func checkClock(date string) error {
+	master, err := http.ParseTime(date)
+	if err != nil {
+		return nil // the server sends no time
+	}
+	if difference := time.Since(master); difference.Abs() > maxClockDifference {
+		return fmt.Errorf("the clock of this machine differs from the master's by %s; set it, since certificates depend on the time", difference.Abs().Round(time.Second))
+	}
+	return nil
+}

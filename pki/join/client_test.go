@@ -1,0 +1,128 @@
+package join
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+// master is a server at join.Path. It presents a certificate that its own authority issued.
+type master struct {
+	*httptest.Server
+	authority []byte
+	// shown is what a host gets as the authority.
+	shown []byte
+	// requests counts the requests to join.
+	requests int
+	// redirect is where requests to join are sent, or "".
+	redirect string
+}
+
+func newMaster(t *testing.T) *master {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &master{authority: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
+	m.shown = m.authority
+	m.Server = httptest.NewUnstartedServer(http.HandlerFunc(m.handle))
+	m.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+	m.StartTLS()
+	t.Cleanup(m.Close)
+	return m
+}
+
+func (m *master) handle(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method == http.MethodGet:
+		_, _ = w.Write(m.shown)
+	case m.redirect != "":
+		http.Redirect(w, r, m.redirect, http.StatusTemporaryRedirect)
+	default:
+		m.requests++
+		_ = json.NewEncoder(w).Encode(Response{Registry: "registry"})
+	}
+}
+
+// join lets a host join the cluster of the token through a server.
+func (m *master) join(t *testing.T, url string, token Token) error {
+	t.Helper()
+	c := Client{URL: url, Token: token}
+	authority, err := c.Authority(t.Context())
+	if err != nil {
+		return err
+	}
+	if string(authority) != string(m.authority) {
+		t.Errorf("the host trusts\n%s", authority)
+	}
+	_, err = c.Join(t.Context(), authority, Request{Token: token.String()})
+	return err
+}
+
+func TestHostJoinsTheClusterOfItsToken(t *testing.T) {
+	m := newMaster(t)
+	token, err := New(m.authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.join(t, m.URL, token); err != nil || m.requests != 1 {
+		t.Errorf("%d requests, %v", m.requests, err)
+	}
+}
+
+// TestHostTrustsOnlyTheAuthorityOfItsToken intercepts the connection of a host that joins.
+func TestHostTrustsOnlyTheAuthorityOfItsToken(t *testing.T) {
+	m, attacker := newMaster(t), newMaster(t)
+	token, err := New(m.authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(m.authority)
+	renamed := pem.EncodeToMemory(&pem.Block{Type: "TRUSTED CERTIFICATE", Bytes: block.Bytes})
+	for name, shown := range map[string][]byte{
+		"its own authority":                    attacker.authority,
+		"a second authority":                   []byte(string(m.authority) + string(attacker.authority)),
+		"an authority after another PEM block": []byte(string(renamed) + string(attacker.authority)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			attacker.shown = shown
+			if err := m.join(t, attacker.URL, token); err == nil || attacker.requests > 0 {
+				t.Errorf("%d requests with the token, %v", attacker.requests, err)
+			}
+		})
+	}
+}
+
+func TestTokenIsNotSentToTheTargetOfARedirect(t *testing.T) {
+	m := newMaster(t)
+	token, err := New(m.authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests := 0
+	target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests++ }))
+	t.Cleanup(target.Close)
+	m.redirect = target.URL
+	if err := m.join(t, m.URL, token); err == nil || requests > 0 {
+		t.Errorf("%d requests, %v", requests, err)
+	}
+}

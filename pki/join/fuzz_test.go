@@ -1,0 +1,64 @@
+package join
+
+import (
+	"bytes"
+	"encoding/pem"
+	"testing"
+)
+
+// FuzzToken checks that each token that is accepted is the text of itself.
+func FuzzToken(f *testing.F) {
+	f.Add(Token{Authority: string(bytes.Repeat([]byte{'a'}, 64)), ID: "abcdef", Secret: string(bytes.Repeat([]byte{'0'}, 40))}.String())
+	f.Add("sw1.a.b.c")
+	f.Add("")
+	f.Fuzz(func(t *testing.T, text string) {
+		token, err := Parse(text)
+		if err != nil {
+			return
+		}
+		again, err := Parse(token.String())
+		if err != nil || again != token {
+			t.Errorf("%q: got %q, %v", text, again, err)
+		}
+	})
+}
+
+// FuzzResponse checks what a host reads of a server that it does not trust yet: no certificate but
+// that of the token is trusted, and nothing is decrypted that only one side has encrypted.
+func FuzzResponse(f *testing.F) {
+	token := Token{Authority: string(bytes.Repeat([]byte{'a'}, 64)), ID: "abcdef", Secret: string(bytes.Repeat([]byte{'0'}, 40))}
+	key, err := NewSealKey()
+	if err != nil {
+		f.Fatal(err)
+	}
+	other := token
+	other.Secret = string(bytes.Repeat([]byte{'1'}, 40))
+	sealed, err := other.Seal(key.PublicKey().Bytes(), []byte("message"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(sealed)
+	f.Add(make([]byte, 32)) // a public key of low order
+	f.Add(pem.EncodeToMemory(&pem.Block{Type: certificateType, Bytes: []byte{0x30, 0}}))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if authority, ok := token.Trusted(data); ok {
+			t.Errorf("trusted %q", authority)
+		}
+		if message, err := token.Open(key, data); err == nil {
+			t.Errorf("opened %q", message)
+		}
+	})
+}
+
+// FuzzSeal checks that a message is encrypted for keys of other hosts only, whatever they send.
+func FuzzSeal(f *testing.F) {
+	f.Add(make([]byte, 32))
+	f.Add([]byte("key"))
+	f.Fuzz(func(t *testing.T, public []byte) {
+		token := Token{Authority: "a", ID: "b", Secret: "c"}
+		sealed, err := token.Seal(public, []byte("a private key"))
+		if err == nil && (len(public) != 32 || bytes.Contains(sealed, []byte("a private key"))) {
+			t.Errorf("%x: sealed as %q", public, sealed)
+		}
+	})
+}

@@ -1,0 +1,86 @@
+package join
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/ecdh"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+)
+
+// sealPurpose separates the keys of sealed messages from other uses of a token.
+const sealPurpose = "slipway join as master 1"
+
+// errSealed means that a message was not sealed for this host and token.
+var errSealed = errors.New("the master's response is not for this host and token; something changed it on its way")
+
+// NewSealKey returns a private key for one join. Its public key is Request.Key.
+func NewSealKey() (*ecdh.PrivateKey, error) {
+	key, err := ecdh.X25519().GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("generate key for the join: %w", err)
+	}
+	return key, nil
+}
+
+// Seal encrypts a message for the holder of a token who has the private key of a public key.
+// Neither the token alone nor a recorded connection suffices to read it.
+func (t Token) Seal(public, message []byte) ([]byte, error) {
+	receiver, err := ecdh.X25519().NewPublicKey(public)
+	if err != nil {
+		return nil, errors.New("the request contains no valid key; use the same version of slipway on all hosts")
+	}
+	own, err := NewSealKey()
+	if err != nil {
+		return nil, err
+	}
+	box, err := t.box(own, receiver, own.PublicKey(), receiver)
+	if err != nil {
+		return nil, err
+	}
+	// Each message has a key of its own, so that the nonce is constant.
+	return box.Seal(own.PublicKey().Bytes(), make([]byte, box.NonceSize()), message, nil), nil
+}
+
+// Open decrypts a message that Seal encrypted.
+func (t Token) Open(key *ecdh.PrivateKey, sealed []byte) ([]byte, error) {
+	length := len(key.PublicKey().Bytes())
+	if len(sealed) < length {
+		return nil, errSealed
+	}
+	sender, err := ecdh.X25519().NewPublicKey(sealed[:length])
+	if err != nil {
+		return nil, errSealed
+	}
+	box, err := t.box(key, sender, sender, key.PublicKey())
+	if err != nil {
+		return nil, errSealed
+	}
+	message, err := box.Open(nil, make([]byte, box.NonceSize()), sealed[length:], nil)
+	if err != nil {
+		return nil, errSealed
+	}
+	return message, nil
+}
+
+// box returns the cipher of a message. Its key depends on the token and on both key pairs.
+func (t Token) box(own *ecdh.PrivateKey, other, sender, receiver *ecdh.PublicKey) (cipher.AEAD, error) {
+	secret, err := own.ECDH(other)
+	if err != nil {
+		return nil, fmt.Errorf("agree on a key for the join: %w", err)
+	}
+	secret = append(secret, t.String()...)
+	salt := append(sender.Bytes(), receiver.Bytes()...)
+	key, err := hkdf.Key(sha256.New, secret, salt, sealPurpose, 32)
+	if err != nil {
+		return nil, fmt.Errorf("derive key for the join: %w", err)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fmt.Errorf("create cipher for the join: %w", err)
+	}
+	return cipher.NewGCM(block)
+}

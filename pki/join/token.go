@@ -1,0 +1,124 @@
+package join
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Prefix begins each token. It distinguishes tokens from other bearer tokens.
+const Prefix = "sw1."
+
+// idAlphabet has 32 characters, so that each byte of a random ID selects one without a bias.
+const idAlphabet = "abcdefghijklmnopqrstuvwxyz234567"
+
+// idLength is the length of upstream's token IDs.
+const idLength = 6
+
+// secretBytes is the length of a secret. A secret of this length cannot be guessed, so that a fast
+// hash protects it.
+const secretBytes = 20
+
+// Token lets a host join a cluster. Its text is `sw1.<authority>.<ID>.<secret>`.
+type Token struct {
+	// Authority is the SHA-256 hash, in hexadecimal digits, of the public key of the cluster's
+	// certificate authority. A host checks it before it sends the secret.
+	Authority string
+	// ID is the public name of the token.
+	ID string
+	// Secret proves that the host has the token. The cluster stores only its hash.
+	Secret string
+}
+
+// New returns a new token for the cluster with a certificate authority, in PEM.
+func New(authority []byte) (Token, error) {
+	hash, err := HashAuthority(authority)
+	if err != nil {
+		return Token{}, err
+	}
+	random := make([]byte, idLength+secretBytes)
+	_, _ = rand.Read(random) // never fails
+	id := make([]byte, idLength)
+	for i := range id {
+		id[i] = idAlphabet[random[i]%32]
+	}
+	return Token{Authority: hash, ID: string(id), Secret: hex.EncodeToString(random[idLength:])}, nil
+}
+
+// String returns the text of the token, with its secret.
+func (t Token) String() string {
+	return Prefix + strings.Join([]string{t.Authority, t.ID, t.Secret}, ".")
+}
+
+var format = regexp.MustCompile(`^sw1\.([0-9a-f]{64})\.([a-z2-7]{6})\.([0-9a-f]{40})$`)
+
+// ErrFormat means that a text is not a token.
+var ErrFormat = errors.New("it is not a complete token; copy the output of `slipway token create`")
+
+// Parse reads the text of a token. The error never contains the text.
+func Parse(text string) (Token, error) {
+	parts := format.FindStringSubmatch(strings.TrimSpace(text))
+	if parts == nil {
+		return Token{}, ErrFormat
+	}
+	return Token{Authority: parts[1], ID: parts[2], Secret: parts[3]}, nil
+}
+
+// SecretHash returns what the cluster stores of the secret.
+func (t Token) SecretHash() string {
+	sum := sha256.Sum256([]byte(t.ID + "." + t.Secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// Matches reports whether hash is the hash of the token's secret.
+func (t Token) Matches(hash []byte) bool {
+	return subtle.ConstantTimeCompare([]byte(t.SecretHash()), hash) == 1
+}
+
+// Trusted returns the certificate authority in PEM data if the token pins it, in PEM without the
+// rest of the data. The rest can come from anyone, and a reader of several certificates would trust
+// it.
+func (t Token) Trusted(data []byte) (authority []byte, ok bool) {
+	cert, err := parseAuthority(data)
+	if err != nil || hashKey(cert) != t.Authority {
+		return nil, false
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: certificateType, Bytes: cert.Raw}), true
+}
+
+// HashAuthority returns the SHA-256 hash of the public key of a certificate in PEM.
+func HashAuthority(authority []byte) (string, error) {
+	cert, err := parseAuthority(authority)
+	if err != nil {
+		return "", err
+	}
+	return hashKey(cert), nil
+}
+
+func hashKey(cert *x509.Certificate) string {
+	sum := sha256.Sum256(cert.RawSubjectPublicKeyInfo)
+	return hex.EncodeToString(sum[:])
+}
+
+// certificateType is the type of the PEM blocks of certificates.
+const certificateType = "CERTIFICATE"
+
+// parseAuthority returns the first certificate in PEM data.
+func parseAuthority(data []byte) (*x509.Certificate, error) {
+	block, _ := pem.Decode(data)
+	if block == nil || block.Type != certificateType {
+		return nil, errors.New("read certificate authority: it is not a PEM certificate")
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("read certificate authority: %w", err)
+	}
+	return cert, nil
+}

@@ -1,0 +1,109 @@
+package pki
+
+import (
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/slipway-platform/slipway/internal/atomicfile"
+)
+
+// Member describes the credentials of a host that joined a cluster. It has no private key of an
+// authority: the cluster issues its certificates, and client-go's certificate stores keep each with
+// its key in one file.
+type Member struct {
+	// Dir is the absolute path of the directory of all files.
+	Dir string
+	// URL is the address of the API server in the kubeconfigs.
+	URL string
+	// NodeName is the name of the Node object.
+	NodeName string
+}
+
+// KubeletStore is the name of the kubelet's store of client certificates.
+const KubeletStore = "kubelet-client"
+
+// Files returns the paths of the credentials.
+func (m Member) Files() Files { return filesOf(Spec{Dir: m.Dir}) }
+
+// KubeletDir is the directory of the kubelet's certificates.
+func (m Member) KubeletDir() string { return filepath.Join(m.Dir, "kubelet") }
+
+// StoreDir is the directory of the certificates of the other clients of the node.
+func (m Member) StoreDir() string { return filepath.Join(m.Dir, "node") }
+
+// Current returns the file with the current certificate and key of a store.
+func Current(dir, store string) string { return filepath.Join(dir, store+"-current.pem") }
+
+// Subject returns the subject of the certificate of a client of the node. The organizational unit
+// names the node, so that the certificate becomes void when the node is removed.
+func (m Member) Subject(c NodeClient) pkix.Name {
+	return pkix.Name{
+		CommonName: c.User, Organization: c.Groups, OrganizationalUnit: []string{"system:node:" + m.NodeName},
+	}
+}
+
+// WriteAuthorities writes the certificate authorities, in PEM, that the host trusts.
+func (m Member) WriteAuthorities(cluster, services []byte) error {
+	for _, dir := range []string{m.StoreDir(), m.KubeletDir()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("create directory of certificates: %w", err)
+		}
+	}
+	f := m.Files()
+	if err := atomicfile.Write(f.NodeCA, cluster, public); err != nil {
+		return err
+	}
+	return atomicfile.Write(f.ServiceCA, services, public)
+}
+
+// WriteKubeconfigs writes the kubeconfigs of the node. They refer to the stores of certificates.
+func (m Member) WriteKubeconfigs() error {
+	f := m.Files()
+	if err := m.write(f.NodeKubeconfig, "system:node:"+m.NodeName, Current(m.KubeletDir(), KubeletStore)); err != nil {
+		return err
+	}
+	for _, c := range NodeClients() {
+		if err := m.write(c.Kubeconfig(f), c.User, Current(m.StoreDir(), c.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m Member) write(path, user, store string) error {
+	config, err := kubeconfig(m.URL, user,
+		&clientcmdapi.Cluster{CertificateAuthority: m.Files().NodeCA},
+		&clientcmdapi.AuthInfo{ClientCertificate: store, ClientKey: store})
+	if err != nil {
+		return err
+	}
+	content, err := clientcmd.Write(*config)
+	if err != nil {
+		return fmt.Errorf("encode kubeconfig %q: %w", path, err)
+	}
+	return atomicfile.Write(path, content, secret)
+}
+
+// Check reports credentials that are missing.
+func (m Member) Check() error {
+	f := m.Files()
+	paths := []string{f.NodeCA, f.ServiceCA, f.NodeKubeconfig, Current(m.KubeletDir(), KubeletStore)}
+	for _, c := range NodeClients() {
+		paths = append(paths, c.Kubeconfig(f), Current(m.StoreDir(), c.Name))
+	}
+	for _, path := range paths {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("find credentials of the host: %q is missing; restore it from a backup, or run `slipway leave` and join again", path)
+		} else if err != nil {
+			return fmt.Errorf("find credentials of the host: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package platform
+
+import (
+	"cmp"
+	"path/filepath"
+
+	"github.com/slipway-platform/slipway/config"
+)
+
+// FormerPath is a path in OpenShift 3's documents, with its counterpart on this host.
+type FormerPath struct {
+	// Former is the path in the documents.
+	Former string
+	// Path is its counterpart, or "" if there is none.
+	Path string
+	// Content describes the file, or says why there is none.
+	Content string
+}
+
+// FormerPaths returns the paths of OpenShift 3's documents that this host has a counterpart of, or
+// that it has no use for. Paths inside of containers are as in OpenShift 3. A host without a
+// control plane has none of the paths of masters.
+func (h *Host) FormerPaths() []FormerPath {
+	node := h.formerNodePaths()
+	if h.Joined() {
+		return node
+	}
+	return append(h.formerMasterPaths(), node...)
+}
+
+func (h *Host) formerMasterPaths() []FormerPath {
+	pki := func(name string) string { return filepath.Join(h.PKIDir(), name) }
+	file := cmp.Or(h.file, config.MasterFile(h.DataDir))
+	return []FormerPath{
+		{"/etc/origin/master/master-config.yaml", file, "configuration of the control plane"},
+		{"/etc/origin/master/scheduler.json", h.Master.KubernetesMasterConfig.SchedulerConfigFile, "policy of the scheduler: schedulerConfigFile"},
+		{"/etc/origin/master/master.env", "", "arguments are in master-config.yaml"},
+		{"/etc/origin/master/ca.crt", pki("ca.crt"), "certificate authority of the cluster"},
+		{"/etc/origin/master/ca.serial.txt", "", "serial numbers are random"},
+		{"/etc/origin/master/admin.kubeconfig", h.AdminKubeconfig(), "credentials of system:admin, with certificate and key"},
+		{"/etc/origin/node/pods/controller.yaml", "", "the control plane is a process: slipway components"},
+		{"/etc/origin/node/pods/etcd.yaml", "", "etcd is a component of the control plane"},
+		{"/etc/etcd/etcd.conf", file, "etcdConfig of the configuration of the control plane"},
+		{"/etc/etcd/ca.crt", pki("master.etcd-ca.crt"), "certificate authority of etcd"},
+		{"/etc/etcd/peer.crt", pki("etcd.server.crt"), "certificate of etcd for clients and members"},
+		{"/etc/etcd/peer.key", pki("etcd.server.key"), "its key"},
+		{"/etc/etcd/ca/openssl.cnf", "", "Slipway issues the certificates"},
+		{"/etc/etcd/generated_certs", "", "Slipway issues the certificates"},
+		{"/var/lib/etcd", h.Master.EtcdDirectory(), "data of etcd"},
+	}
+}
+
+func (h *Host) formerNodePaths() []FormerPath {
+	manifests, _ := h.Node.ManifestDir()
+	return []FormerPath{
+		{"/etc/origin/node/node-config.yaml", cmp.Or(h.file, config.NodeFile(h.DataDir)), "configuration of the node"},
+		{"/etc/origin/node/pods", manifests, "static pods: podManifestConfig"},
+		{"/etc/origin/node/certificates", filepath.Join(h.PKIDir(), "node"), "certificates and kubeconfigs of the node"},
+		{"/var/lib/origin/openshift.local.volumes", h.Node.VolumeDirectory, "pods, and logs of their containers"},
+		{"/var/lib/docker", h.Node.Slipway.ContainerdDirectory, "containers and images"},
+		{"/var/lib/dockershim", "", "containerd keeps the state of pods"},
+		{"/var/run/dockershim.sock", h.ContainerdSocket(), "socket of the container runtime"},
+		{"/var/lib/haproxy/conf", filepath.Join(h.RouterDir(), "conf"), "configuration of the router of the node"},
+		{"/usr/libexec/kubernetes/kubelet-plugins/volume/exec", h.Node.VolumePluginDir(), "FlexVolume drivers"},
+	}
+}

@@ -1,0 +1,90 @@
+package platform
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-platform/slipway/controller/hosts"
+	"github.com/slipway-platform/slipway/pki/join"
+	"github.com/slipway-platform/slipway/supervisor/component"
+)
+
+// hosts returns the controllers of hosts that join this one.
+func (h *Host) hosts() (component.Component, error) {
+	return &hosts.Controllers{Deps: h.deps, RemoveMember: h.removeMember}, nil
+}
+
+// hostOptions returns the settings with which hosts join this one.
+func (h *Host) hostOptions() hosts.Options {
+	pods, _ := h.Master.ClusterNetwork()
+	return hosts.Options{
+		Reserved:  h.pkiSpec().ServerHosts(),
+		Networks:  []netip.Prefix{pods, h.Master.ServiceNetwork()},
+		Authority: func() ([]byte, error) { return os.ReadFile(h.credentials.CA.Cert) },
+		Response:  h.joinResponse,
+		DNSDomain: h.Node.DNSDomain,
+		OwnNode:   h.Node.NodeName,
+		Addresses: h.hostAddresses,
+		Master:    h.admitMaster,
+	}
+}
+
+// joinResponse returns what a host needs to know of the cluster.
+func (h *Host) joinResponse() (join.Response, error) {
+	settings, err := h.nodeSettings()
+	if err != nil {
+		return join.Response{}, err
+	}
+	services, err := os.ReadFile(h.credentials.ServiceCA)
+	if err != nil {
+		return join.Response{}, fmt.Errorf("read authority of services: %w", err)
+	}
+	_, port := h.Master.APIAddress()
+	response := join.Response{
+		Settings: settings, ServiceCA: string(services),
+		Masters: []string{net.JoinHostPort(h.address.String(), strconv.Itoa(port))},
+	}
+	if !h.Master.Slipway.Registry.Disabled {
+		response.Registry, _, err = h.registryServer()
+	}
+	return response, err
+}
+
+// nodeSettings returns a MasterConfig with the settings that the components of a node read.
+func (h *Host) nodeSettings() (string, error) {
+	c := h.Master
+	network := map[string]any{
+		"clusterNetworks": c.NetworkConfig.ClusterNetworks, "serviceNetworkCIDR": c.NetworkConfig.ServiceNetworkCIDR,
+		"ingressIPNetworkCIDR": c.NetworkConfig.IngressIPNetworkCIDR,
+	}
+	images := map[string]any{
+		"internalRegistryHostname": c.ImagePolicyConfig.InternalRegistryHostname,
+		"externalRegistryHostname": c.ImagePolicyConfig.ExternalRegistryHostname,
+	}
+	if allowed := c.ImagePolicyConfig.AllowedRegistriesForImport; allowed != nil {
+		images["allowedRegistriesForImport"] = *allowed
+	}
+	settings, err := yaml.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "MasterConfig",
+		"servingInfo":       map[string]any{"bindAddress": c.ServingInfo.BindAddress},
+		"networkConfig":     network,
+		"routingConfig":     map[string]any{"subdomain": c.RoutingConfig.Subdomain},
+		"imagePolicyConfig": images,
+		"slipway": map[string]any{
+			"registry": map[string]any{"disabled": c.Slipway.Registry.Disabled, "bindAddress": c.Slipway.Registry.BindAddress},
+			"outbound": map[string]any{
+				"allowedNetworks": append([]string{}, c.Slipway.Outbound.AllowedNetworks...), // never null
+				"allowedHosts":    append([]string{}, c.Slipway.Outbound.AllowedHosts...),
+			},
+		},
+	})
+	if err != nil {
+		return "", fmt.Errorf("encode settings for nodes: %w", err)
+	}
+	return "# Settings of the cluster, which this host got when it joined.\n" + string(settings), nil
+}

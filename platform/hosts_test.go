@@ -1,0 +1,103 @@
+package platform
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slipway-platform/slipway/config"
+)
+
+func TestSettingsForNodesAreAConfiguration(t *testing.T) {
+	master := loadHost(t, `
+servingInfo: {bindAddress: "0.0.0.0:9443"}
+networkConfig: {clusterNetworks: [{cidr: 10.32.0.0/14, hostSubnetLength: 8}], serviceNetworkCIDR: 172.20.0.0/16}
+routingConfig: {subdomain: apps.example.com}
+imagePolicyConfig: {internalRegistryHostname: "registry.example:5000", allowedRegistriesForImport: [{domainName: example.com}]}
+slipway: {outbound: {allowedHosts: [mirror.example.com]}, registry: {bindAddress: "0.0.0.0:5001"}}`)
+	settings, err := master.nodeSettings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := config.WriteSettings(dir, settings); err != nil {
+		t.Fatal(err)
+	}
+	node, err := Load(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type view struct {
+		Port                        int
+		Pods, Services, Ingress     string
+		Subdomain, Images, Registry string
+		Hosts                       []string
+	}
+	viewOf := func(h *Host) view {
+		pods, _ := h.Master.ClusterNetwork()
+		_, port := h.Master.APIAddress()
+		return view{
+			port, pods.String(), h.Master.ServiceNetwork().String(), h.Master.IngressNetwork().String(),
+			h.Master.RoutingConfig.Subdomain, h.RegistryNames().Internal, h.Master.Slipway.Registry.BindAddress, h.configuredRegistries(),
+		}
+	}
+	if diff := cmp.Diff(viewOf(master), viewOf(node)); diff != "" {
+		t.Errorf("settings of the node (-master +node):\n%s", diff)
+	}
+}
+
+func TestNamesOfTheControlPlaneAreReserved(t *testing.T) {
+	h := loadHost(t, "")
+	h.address = netip.MustParseAddr("192.0.2.1")
+	options := h.hostOptions()
+	for _, name := range []string{"localhost", "127.0.0.1", "kubernetes", "172.30.0.1", "openshift.default.svc", "docker-registry.default.svc", h.Node.NodeName} {
+		if !slices.Contains(options.Reserved, name) {
+			t.Errorf("%s is not reserved", name)
+		}
+	}
+	if len(options.Networks) != 2 || !options.Networks[0].Contains(netip.MustParseAddr("10.128.0.1")) {
+		t.Errorf("networks are %v", options.Networks)
+	}
+}
+
+func TestMembershipDecidesTheProcesses(t *testing.T) {
+	dir := t.TempDir()
+	names := func() string {
+		h, err := Load(dir, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, process := range h.Processes() {
+			names = append(names, process.Name)
+		}
+		return strings.Join(names, " ")
+	}
+	if got := names(); got != "control-plane containerd node" {
+		t.Errorf("a host runs %s", got)
+	}
+	h, err := Load(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(h.membershipFile()), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.writeMembership(Membership{Masters: []string{"192.0.2.1:8443"}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(); got != "containerd node" {
+		t.Errorf("a joined host runs %s", got)
+	}
+	if err := os.WriteFile(h.membershipFile(), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(dir, ""); err == nil || !strings.Contains(err.Error(), "restore the file") {
+		t.Errorf("a damaged record: %v", err)
+	}
+}

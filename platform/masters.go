@@ -1,0 +1,325 @@
+package platform
+
+import (
+	"context"
+	"crypto/ecdh"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/slipway-platform/slipway/config"
+	"github.com/slipway-platform/slipway/controller/hosts"
+	"github.com/slipway-platform/slipway/controller/masters"
+	"github.com/slipway-platform/slipway/internal/atomicfile"
+	"github.com/slipway-platform/slipway/internal/etcdmember"
+	"github.com/slipway-platform/slipway/pki"
+	"github.com/slipway-platform/slipway/pki/join"
+	"github.com/slipway-platform/slipway/supervisor/component"
+)
+
+// Cluster is the record of a host that is one of several masters, in the file master/cluster.json
+// of the data directory. A host without it is the only master, or no master.
+type Cluster struct {
+	// Etcd lists the members of etcd for the first start of this one; "" on the first master.
+	Etcd string `json:"etcd,omitempty"`
+	// Registry is the host:port address of the image registry of another master; "" on the first
+	// master, which runs it.
+	Registry string `json:"registry,omitempty"`
+	// Complete means that the host has all files of a master. It is false during a join.
+	Complete bool `json:"complete"`
+}
+
+// errIncomplete means that a join was interrupted. Without the check, the host would begin a
+// cluster of its own with the keys of the other one.
+var errIncomplete = errors.New("the join of this host as a master was interrupted: repeat `slipway up --join`, or remove everything with `slipway down --purge`")
+
+// maxSharedFile is the size in bytes of the largest file of the configuration that masters share.
+const maxSharedFile = 256 << 10
+
+func (h *Host) clusterFile() string { return h.path("master", "cluster.json") }
+
+// SeveralMasters reports whether this host is one of several masters.
+func (h *Host) SeveralMasters() bool { return h.cluster != nil }
+
+// readCluster reads the record; nil if there is none. A user without access to the record has no
+// access to the host either.
+func (h *Host) readCluster() (*Cluster, error) {
+	data, err := os.ReadFile(h.clusterFile())
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read record of the masters: %w", err)
+	}
+	c := &Cluster{}
+	if err := json.Unmarshal(data, c); err != nil {
+		return nil, fmt.Errorf("read record of the masters %q: %w; restore the file", h.clusterFile(), err)
+	}
+	return c, nil
+}
+
+func (h *Host) writeCluster(c Cluster) error {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("encode record of the masters: %w", err)
+	}
+	return atomicfile.Write(h.clusterFile(), data, 0o600)
+}
+
+// usesRemoteRegistry reports whether another master runs the registry for this one.
+func (h *Host) usesRemoteRegistry() bool { return h.cluster != nil && h.cluster.Registry != "" }
+
+// reachable returns an address that other masters can reach: a loopback or unspecified address
+// becomes that of the machine.
+func (h *Host) reachable(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return address // validation rejects it
+	}
+	ip, err := netip.ParseAddr(host)
+	if host == "localhost" || err == nil && (ip.IsLoopback() || ip.IsUnspecified()) {
+		return net.JoinHostPort(h.address.String(), port)
+	}
+	return address
+}
+
+// peerURL returns the address of this host's etcd for other members.
+func (h *Host) peerURL() string { return "https://" + h.reachable(h.Master.EtcdPeerAddress()) }
+
+// EtcdMembers returns the client that manages the members of etcd.
+func (h *Host) EtcdMembers() etcdmember.Client {
+	files := pki.FilesIn(h.PKIDir())
+	return etcdmember.Client{
+		Socket: h.etcdSocket(), CertFile: files.EtcdClient.Cert, KeyFile: files.EtcdClient.Key, CAFile: files.EtcdCA.Cert,
+	}
+}
+
+// elections returns the component that elects the master that runs the controllers. On the only
+// master it waits until another one joins. Then the control plane starts again as one of several.
+func (h *Host) elections() (component.Component, error) {
+	if h.leadership != nil {
+		return h.leadership, nil
+	}
+	return single{h.expanded}, nil
+}
+
+// single is the component of elections of the only master.
+type single struct{ expanded <-chan struct{} }
+
+func (single) Name() string { return "leadership" }
+
+func (s single) Run(ctx context.Context, ready func()) error {
+	ready()
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-s.expanded:
+		return errors.New("a second master joins: the control plane starts again as one of several")
+	}
+}
+
+// etcdMembers returns the component that promotes and expels members of etcd.
+func (h *Host) etcdMembers() (component.Component, error) {
+	if h.cluster == nil {
+		return component.Disabled("etcd-members"), nil
+	}
+	return &masters.Membership{Members: h.EtcdMembers()}, nil
+}
+
+// sharedSettings returns the component that compares the settings of the masters.
+func (h *Host) sharedSettings() (component.Component, error) {
+	if h.cluster == nil {
+		return component.Disabled("shared-settings"), nil
+	}
+	values, err := h.SharedSettings()
+	if err != nil {
+		return nil, err
+	}
+	return &masters.Settings{Client: h.deps.Kube, Node: h.Node.NodeName, Values: values, Differences: config.Differences}, nil
+}
+
+// admitMaster adds a host as a learner to etcd, and returns what it needs as a master.
+func (h *Host) admitMaster(ctx context.Context, request join.Request) (*join.Master, error) {
+	if h.file != "" {
+		return nil, hosts.Refuse("the master was started with --config %s; move its MasterConfig to %s, so that others can have it, too", h.file, config.MasterFile(h.DataDir))
+	}
+	if h.cluster == nil {
+		return nil, h.becomeOneOfSeveral(ctx)
+	}
+	client := h.EtcdMembers()
+	members, err := client.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(members, func(m etcdmember.Member) bool { return m.PeerURL == request.PeerURL || m.Name == request.NodeName })
+	if i >= 0 && members[i].Name != "" {
+		return nil, hosts.Refuse("etcd has a member %s at %s already; remove the former host with: oc delete node %s", members[i].Name, members[i].PeerURL, members[i].Name)
+	}
+	if i < 0 {
+		if members, err = client.AddLearner(ctx, request.PeerURL); err != nil {
+			return nil, err
+		}
+		slog.Info("added a member to etcd", "node", request.NodeName, "address", request.PeerURL)
+	}
+	files, err := h.sharedFiles()
+	if err != nil {
+		return nil, err
+	}
+	return &join.Master{Etcd: initialCluster(members, request), Files: files}, nil
+}
+
+// initialCluster lists members as NAME=URL. The new one has no name yet.
+func initialCluster(members []etcdmember.Member, request join.Request) string {
+	var list []string
+	for _, m := range members {
+		name := m.Name
+		if m.PeerURL == request.PeerURL {
+			name = request.NodeName
+		}
+		if name == "" {
+			name = fmt.Sprintf("%x", m.ID) // it has not started yet either
+		}
+		list = append(list, name+"="+m.PeerURL)
+	}
+	return strings.Join(list, ",")
+}
+
+// becomeOneOfSeveral records that the cluster gets several masters, and ends the control plane,
+// which then starts again. The error is ErrPreparing.
+func (h *Host) becomeOneOfSeveral(ctx context.Context) error {
+	if err := hosts.RecordMaster(ctx, h.deps.Kube, h.Node.NodeName, h.address.String()); err != nil {
+		return err
+	}
+	if err := h.writeCluster(Cluster{Complete: true}); err != nil {
+		return err
+	}
+	h.expand()
+	return hosts.ErrPreparing
+}
+
+// sharedFiles returns the private keys that masters share, and the files of their configuration.
+func (h *Host) sharedFiles() (map[string][]byte, error) {
+	paths := pki.SharedFiles(h.PKIDir())
+	paths = append(paths, h.DeveloperPassword())
+	if oauth := h.Master.OAuthConfig; oauth != nil && oauth.SessionConfig != nil {
+		paths = append(paths, oauth.SessionConfig.SessionSecretsFile)
+	}
+	paths = append(paths, h.HTPasswdFiles()...)
+	entries, err := os.ReadDir(filepath.Dir(h.clusterFile()))
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	for _, entry := range entries {
+		path := filepath.Join(filepath.Dir(h.clusterFile()), entry.Name())
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() && info.Size() <= maxSharedFile && path != h.clusterFile() {
+			paths = append(paths, path)
+		}
+	}
+	files := map[string][]byte{}
+	for _, path := range paths {
+		relative, err := filepath.Rel(h.DataDir, path)
+		if err != nil || !filepath.IsLocal(relative) {
+			continue // the administrator provides files outside of the data directory
+		}
+		content, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read file that masters share: %w", err)
+		}
+		files[relative] = content
+	}
+	return files, nil
+}
+
+// joinMasters makes this host a master.
+func (h *Host) joinMasters(token join.Token, key *ecdh.PrivateKey, response *join.Response) error {
+	message, err := token.Open(key, response.Master)
+	if err != nil {
+		return err
+	}
+	var master join.Master
+	if err := json.Unmarshal(message, &master); err != nil {
+		return fmt.Errorf("read response of the master: %w; use the same version of slipway on all hosts", err)
+	}
+	if err := h.checkContradictions(master.Files); err != nil {
+		return err
+	}
+	record := Cluster{Etcd: master.Etcd, Registry: response.Registry}
+	if err := h.writeCluster(record); err != nil {
+		return err
+	}
+	for name, content := range master.Files {
+		if !filepath.IsLocal(name) {
+			return fmt.Errorf("read response of the master: %q is not a file of the data directory", name)
+		}
+		path := h.path(name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return fmt.Errorf("create directory of a master: %w", err)
+		}
+		if err := atomicfile.Write(path, content, 0o600); err != nil {
+			return err
+		}
+	}
+	record.Complete = true
+	return h.writeCluster(record)
+}
+
+// checkContradictions reports settings of this host's master-config.yaml that differ from those of
+// the cluster.
+func (h *Host) checkContradictions(files map[string][]byte) error {
+	dir, err := os.MkdirTemp("", "slipway-")
+	if err != nil {
+		return fmt.Errorf("compare settings: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join("master", "master-config.yaml")
+	if err := os.Mkdir(filepath.Join(dir, "master"), 0o700); err != nil {
+		return fmt.Errorf("compare settings: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name), files[name], 0o600); err != nil {
+		return fmt.Errorf("compare settings: %w", err)
+	}
+	// Files that the settings refer to are not in the directory.
+	theirs, err := config.LoadAnyway(dir, "")
+	if theirs == nil {
+		return err
+	}
+	settings, err := theirs.SharedSettings()
+	if err != nil {
+		return err
+	}
+	keys, err := h.Contradictions(settings)
+	if err != nil || len(keys) == 0 {
+		return err
+	}
+	return fmt.Errorf("master-config.yaml of this host differs from that of the cluster: %s; remove these keys, or make them equal", strings.Join(keys, ", "))
+}
+
+// removeMember removes a master from the members of etcd.
+func (h *Host) removeMember(ctx context.Context, node string) error {
+	client := h.EtcdMembers()
+	members, err := client.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		if m.Name != node {
+			continue
+		}
+		if err := client.Remove(ctx, m.ID); err != nil && !errors.Is(err, etcdmember.ErrNotFound) {
+			return err
+		}
+		slog.Info("removed a member of etcd", "node", node)
+	}
+	return masters.Forget(ctx, h.deps.Kube, node)
+}

@@ -1,0 +1,49 @@
+package platform
+
+import (
+	"github.com/slipway-platform/slipway/config"
+	"github.com/slipway-platform/slipway/controller/nodegroup"
+	"github.com/slipway-platform/slipway/node/nodeconfig"
+	"github.com/slipway-platform/slipway/supervisor/component"
+)
+
+// nodeGroups returns the controller that gives nodes the configuration of their groups.
+func (h *Host) nodeGroups() (component.Component, error) {
+	return &nodegroup.Controllers{Deps: h.deps}, nil
+}
+
+// checkGroup checks the configuration of a node group.
+func checkGroup(content []byte) error {
+	_, err := config.DecodeGroup(content)
+	return err
+}
+
+// nodeConfig returns the component that writes the configuration of the node's group to
+// node-config.yaml.
+func (h *Host) nodeConfig() (component.Component, error) {
+	client, err := clientFor(h.credentials.NodeKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return &nodeconfig.Sync{
+		Client: client, Node: h.Node.NodeName,
+		File: config.NodeFile(h.DataDir), Record: h.path("node", "node-group.json"),
+		Merge: h.mergeGroup, Ready: h.allReady,
+	}, nil
+}
+
+// mergeGroup adds the configuration of a node group to that of this host, and checks the result.
+func (h *Host) mergeGroup(applied, group []byte) (*nodeconfig.Change, error) {
+	file, err := h.MergeGroup(applied, group)
+	if err != nil {
+		return nil, err
+	}
+	kubelet, err := h.newKubelet(file.Next.Node)
+	if err != nil {
+		return nil, err
+	}
+	if err := kubelet.Check(); err != nil {
+		return nil, err
+	}
+	return &nodeconfig.Change{File: file.Content, Applied: file.Applied, Restart: len(file.Changed) > 0}, nil
+}

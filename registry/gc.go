@@ -1,0 +1,95 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// The intervals of the checks for a full disk and for abandoned uploads.
+const (
+	diskInterval   = 10 * time.Second
+	uploadInterval = 10 * time.Minute
+)
+
+// collectGarbage periodically removes abandoned uploads and the content of deleted projects until
+// ctx is done. When it changes, it passes to note the reason why pushes are refused, or "".
+func (s *server) collectGarbage(ctx context.Context, note func(string)) {
+	ticker := time.NewTicker(diskInterval)
+	defer ticker.Stop()
+	var lastUploads time.Time
+	var lastNote string
+	projects := true // projects can have been deleted before the start
+	for {
+		if text := s.diskNote(); text != lastNote {
+			note(text)
+			lastNote = text
+		}
+		if store := s.inUse(); store != nil {
+			if projects {
+				err := s.removeDeleted(ctx, store)
+				if err != nil && ctx.Err() == nil {
+					slog.Warn("cannot remove content of deleted projects", "error", err)
+				}
+				projects = err != nil || !s.namespaces.synced()
+			}
+			if time.Since(lastUploads) > uploadInterval {
+				lastUploads, projects = time.Now(), true // an upload may have ended after its project
+				if err := s.removeAbandoned(ctx, store); err != nil && ctx.Err() == nil {
+					slog.Warn("cannot remove abandoned uploads", "error", err)
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		case <-s.namespaces.deleted:
+			projects = true
+		}
+	}
+}
+
+// inUse returns the store if it contains content or was used, and nil otherwise, so that an unused
+// registry stays closed.
+func (s *server) inUse() *store {
+	if s.guard != nil && s.guard.dir != "" {
+		if _, err := os.Stat(filepath.Join(s.guard.dir, rootDir)); err != nil {
+			return nil
+		}
+	} else if !s.store.isOpen() {
+		return nil
+	}
+	store, err := s.store.get()
+	if err != nil {
+		return nil
+	}
+	return store
+}
+
+// diskNote returns the reason why the registry rejects pushes, or "".
+func (s *server) diskNote() string {
+	if s.guard == nil || s.guard.dir == "" {
+		return ""
+	}
+	var full *refusal
+	if errors.As(checkSpace(s.guard.dir, s.guard.reserve), &full) {
+		return "pushes are rejected: " + full.message
+	}
+	return ""
+}
+
+// removeAbandoned removes abandoned uploads and expired promises.
+func (s *server) removeAbandoned(ctx context.Context, store *store) error {
+	if store.readOnly {
+		return nil
+	}
+	search := collection{store: store, now: time.Now(), uploads: s.uploads}
+	err := search.abandoned(ctx)
+	s.uploads.forget(time.Now().Add(-2 * abandonAge))
+	s.promises.forget(func(_ string, result time.Time) bool { return time.Since(result) > uploadAge })
+	return err
+}

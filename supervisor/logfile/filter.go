@@ -1,0 +1,71 @@
+package logfile
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// levels are the levels of lines, in ascending order.
+var levels = []string{"info", "warning", "error"}
+
+// Filter selects lines by their text and level. The zero value selects all.
+type Filter struct {
+	// Pattern matches the selected lines; nil matches all.
+	Pattern *regexp.Regexp
+	// Level is the lowest level: info, warning or error. Empty selects all lines.
+	Level string
+}
+
+// NewFilter returns a filter for a regular expression, without regard to case, and a level. Both
+// can be empty.
+func NewFilter(pattern, level string) (filter Filter, err error) {
+	if pattern != "" {
+		if filter.Pattern, err = regexp.Compile("(?i)" + pattern); err != nil {
+			return filter, fmt.Errorf("read regular expression %q: %w", pattern, err)
+		}
+	}
+	if level != "" && !slices.Contains(levels, level) {
+		return filter, fmt.Errorf("unknown level %q; choose one of: %s", level, strings.Join(levels, ", "))
+	}
+	filter.Level = level
+	return filter, nil
+}
+
+func (f Filter) isZero() bool { return f.Pattern == nil && f.Level == "" }
+
+// matcher returns a function that reports, for each line of a log in order, whether the filter
+// selects it. A line without a time belongs to the line before it and has its level.
+func (f Filter) matcher() func(line string) bool {
+	current := 0
+	return func(line string) bool {
+		if _, ok := timeOf(line, time.Now()); ok {
+			current = levelOf(line)
+		}
+		return current >= slices.Index(levels, f.Level) && (f.Pattern == nil || f.Pattern.MatchString(line))
+	}
+}
+
+// levelOf returns the index of the level of a line with a time, in the formats of timeOf. The lines
+// of containerd contain level=LEVEL, those of the supervisor have the level after the time.
+func levelOf(line string) int {
+	switch {
+	case strings.HasPrefix(line, "time="):
+		_, level, _ := strings.Cut(line, " level=")
+		level, _, _ = strings.Cut(level, " ")
+		if slices.Contains([]string{"error", "fatal", "panic"}, level) {
+			return 2
+		}
+		return max(0, slices.Index(levels, level))
+	case strings.ContainsRune("EF", rune(line[0])):
+		return 2
+	case line[0] == 'W':
+		return 1
+	}
+	if words := strings.Fields(line); len(words) > 2 && line[0] >= '0' && line[0] <= '9' {
+		return max(0, slices.Index([]string{"INFO", "WARN", "ERROR"}, words[2]))
+	}
+	return 0
+}

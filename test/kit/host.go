@@ -1,0 +1,167 @@
+package kit
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Host is a further host of a cluster, with a machine and a data directory of its own. Its verbs
+// for objects, such as Apply, act on the cluster.
+type Host = Cluster
+
+// Join starts a host that joins the cluster as a node, and removes it at the end of the test. The
+// cluster needs Options.Segment.
+func (c *Cluster) Join(name string, options Options) *Host {
+	c.t.Helper()
+	host := c.NewHost(name, options)
+	host.JoinWith(c.APIURL(), c.Token())
+	return host
+}
+
+// JoinMaster starts a host that joins the cluster as a master, and removes it at the end of the
+// test. Its verbs for objects use its own API server. The cluster needs Options.Segment.
+func (c *Cluster) JoinMaster(name string, options Options) *Host {
+	c.t.Helper()
+	host := c.NewHost(name, options)
+	host.JoinWith(c.APIURL(), strings.TrimSpace(c.MustSlipway("token", "create", "--role", "master")))
+	host.master = nil
+	host.Connect()
+	return host
+}
+
+// NewHost creates a machine on the cluster's network segment, or on one of its own with
+// Options.Segment, and the configuration of its node. It starts nothing.
+func (c *Cluster) NewHost(name string, options Options) *Host {
+	c.t.Helper()
+	host, err := c.newHost(name, options)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	host.t = c.t
+	c.t.Cleanup(func() {
+		if host.t.Failed() {
+			host.diagnose(host.t)
+		}
+		for _, problem := range append(host.leave(), host.end()...) {
+			host.t.Error(problem)
+		}
+	})
+	return host
+}
+
+// leave removes the node of a host that has joined, so that another host can have its name.
+func (c *Cluster) leave() []error {
+	if _, err := os.Stat(c.Path("node", "membership.json")); err != nil || keepsClusters() {
+		return nil
+	}
+	result, err := c.slipway("leave")
+	if err == nil && result.Code != 0 {
+		err = fmt.Errorf("slipway leave: exit code %d\n%s%s", result.Code, result.Stdout, result.Stderr)
+	}
+	if err != nil {
+		return []error{err}
+	}
+	return nil
+}
+
+func (c *Cluster) newHost(name string, options Options) (*Host, error) {
+	if c.segment == nil {
+		return nil, errors.New("a cluster with further hosts needs Options.Segment")
+	}
+	node, err := merge(fmt.Sprintf("nodeName: %s", name), options.Node)
+	if err != nil {
+		return nil, fmt.Errorf("merge configuration: %w", err)
+	}
+	options.Node = string(node)
+	where := c.segment
+	if options.Segment {
+		where = nil
+	}
+	host, err := prepareIn(options, where)
+	if err != nil {
+		return nil, err
+	}
+	host.Config, host.Client, host.Namespace, host.master = c.Config, c.Client, c.Namespace, c
+	return host, nil
+}
+
+// JoinWith runs `slipway up --join` and fails the test unless the host joins.
+func (c *Cluster) JoinWith(url, token string) {
+	c.t.Helper()
+	c.runs = true
+	c.MustSlipway("up", "--join", url, "--token", token)
+}
+
+// Token creates a join token for one host.
+func (c *Cluster) Token() string {
+	c.t.Helper()
+	return strings.TrimSpace(c.MustSlipway("token", "create"))
+}
+
+// APIURL returns the address of the API server on the cluster's network segment.
+func (c *Cluster) APIURL() string {
+	return (&url.URL{Scheme: "https", Host: net.JoinHostPort(c.Address.String(), "8443")}).String()
+}
+
+// sharedHost is a further host of the shared cluster. The first test that needs it starts it.
+type sharedHost struct {
+	once sync.Once
+	host *Host
+	err  error
+}
+
+// SharedHost returns a second host of the shared cluster, which the tests of a package share. Its
+// node is named "second".
+func SharedHost(t testing.TB) (cluster *Cluster, host *Host) {
+	t.Helper()
+	cluster = Shared(t)
+	return cluster, cluster.shareHost(&shared.second, "second", false)
+}
+
+// SharedDistantHost returns a further host of the shared cluster, which is on another network
+// segment. Its node is named "distant".
+func (c *Cluster) SharedDistantHost() *Host {
+	c.t.Helper()
+	return c.shareHost(&shared.distant, "distant", true)
+}
+
+func (c *Cluster) shareHost(s *sharedHost, name string, segment bool) *Host {
+	c.t.Helper()
+	s.once.Do(func() { s.host, s.err = c.joinShared(name, segment) })
+	if s.err != nil {
+		c.t.Fatalf("join shared host: %v", s.err)
+	}
+	clone := *s.host
+	clone.t, clone.Namespace = c.t, c.Namespace
+	c.t.Cleanup(func() {
+		if clone.t.Failed() {
+			clone.diagnose(clone.t)
+		}
+	})
+	return &clone
+}
+
+func (c *Cluster) joinShared(name string, segment bool) (*Host, error) {
+	options := shared.options
+	options.Segment = segment
+	host, err := c.newHost(name, options)
+	if err != nil {
+		return nil, err
+	}
+	token, err := c.slipway("token", "create")
+	if err != nil {
+		return host, err
+	}
+	host.runs = true
+	result, err := host.slipway("up", "--join", c.APIURL(), "--token", strings.TrimSpace(token.Stdout))
+	if err == nil && result.Code != 0 {
+		err = fmt.Errorf("slipway up --join: exit code %d\n%s%s", result.Code, result.Stdout, result.Stderr)
+	}
+	return host, err
+}

@@ -1,0 +1,71 @@
+package kit
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/netip"
+
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
+	"github.com/vishvananda/netlink"
+
+	"github.com/slipway-platform/slipway/internal/netnamespace"
+	"github.com/slipway-platform/slipway/internal/vxlanpacket"
+)
+
+// segment is a network segment that several machines share: a bridge on this machine, which is
+// their gateway.
+type segment struct {
+	bridge  string
+	prefix  netip.Prefix
+	gateway netip.Addr
+	last    netip.Addr // of the machines
+}
+
+// newSegment creates the bridge with a /24 of the range for tests between machines (RFC 2544).
+func newSegment(name string) (*segment, error) {
+	number, err := rand.Int(rand.Reader, big.NewInt(1<<9))
+	if err != nil {
+		return nil, err
+	}
+	base := netip.AddrFrom4([4]byte{198, byte(18 + number.Int64()>>8), byte(number.Int64()), 0})
+	s := &segment{bridge: name + "-b", prefix: netip.PrefixFrom(base, 24), gateway: base.Next(), last: base.Next()}
+	attributes := netlink.NewLinkAttrs()
+	attributes.Name = s.bridge
+	if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attributes}); err != nil {
+		return nil, fmt.Errorf("add bridge %q: %w", s.bridge, err)
+	}
+	// Machines of segments see each other's addresses.
+	match := "ip saddr " + s.prefix.String() + " ip daddr != 198.18.0.0/15"
+	err = errors.Join(netnamespace.SetUp(s.bridge, netip.PrefixFrom(s.gateway, 24)), letOut(s.bridge, match, s.bridge))
+	if err != nil {
+		return nil, errors.Join(err, s.remove())
+	}
+	return s, nil
+}
+
+// remove removes the bridge, which must have no machines.
+func (s *segment) remove() error {
+	errs := []error{removeTable(s.bridge)}
+	if link, err := netlinksafe.LinkByName(s.bridge); err == nil {
+		errs = append(errs, netlink.LinkDel(link))
+	}
+	return errors.Join(errs...)
+}
+
+// attach connects a device of this machine to the segment.
+func (s *segment) attach(device string) error {
+	bridge, err := netlinksafe.LinkByName(s.bridge)
+	if err != nil {
+		return fmt.Errorf("find bridge %q: %w", s.bridge, err)
+	}
+	link, err := netlinksafe.LinkByName(device)
+	if err != nil {
+		return fmt.Errorf("find device %q: %w", device, err)
+	}
+	return errors.Join(netlink.LinkSetMaster(link, bridge), netlink.LinkSetUp(link))
+}
+
+// Capture receives the frames between the machine and its network.
+func (m *Machine) Capture() (*vxlanpacket.Capture, error) { return vxlanpacket.NewCapture(m.name) }

@@ -1,0 +1,169 @@
+package hosts
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// deployment runs three pods, on different hosts if possible.
+const deployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      topologySpreadConstraints:
+      - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {app: web}}}
+      containers:
+      - {name: web, image: localhost/slipway-tools:current, command: [sleep, infinity]}
+`
+
+// waitPodsElsewhere waits until the deployment has three ready pods, none of which is on a node.
+func waitPodsElsewhere(c *kit.Cluster, node string) {
+	c.WaitFor("pods on other nodes than "+node, func(ctx context.Context) error {
+		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=web"})
+		if err != nil {
+			return err
+		}
+		ready := 0
+		for _, pod := range pods.Items {
+			if pod.Spec.NodeName == node {
+				return fmt.Errorf("pod %s is on %s", pod.Name, node)
+			}
+			if len(pod.Status.ContainerStatuses) > 0 && pod.Status.ContainerStatuses[0].Ready {
+				ready++
+			}
+		}
+		if ready != 3 {
+			return fmt.Errorf("%d pods are ready", ready)
+		}
+		return nil
+	})
+}
+
+// request sends a request to the API server with a client certificate. It returns the status.
+func request(t *testing.T, c *kit.Cluster, file, path string) int {
+	t.Helper()
+	cert, err := tls.LoadX509KeyPair(file, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := http.Client{Transport: &http.Transport{
+		DialContext: c.Dial, DisableKeepAlives: true,
+		TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{cert}, InsecureSkipVerify: true},
+	}}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.APIURL()+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	return response.StatusCode
+}
+
+func TestHostLeavesAndNothingRemains(t *testing.T) {
+	c, _ := kit.SharedHost(t)
+	waitNodeReady(c, second)
+	const third = "third"
+	host := c.Join(third, kit.Options{})
+	waitNodeReady(c, third)
+	subnet := c.OC("get", "node", third, "-o", "jsonpath={.spec.podCIDR}")
+	c.Apply(deployment)
+	c.WaitFor("a pod on the third host", func(ctx context.Context) error {
+		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=web", FieldSelector: "spec.nodeName=" + third})
+		if err == nil && len(pods.Items) == 0 {
+			err = fmt.Errorf("there is none")
+		}
+		return err
+	})
+
+	// Copies of its certificates, as a thief has them.
+	stolen := map[string]string{}
+	for path, probe := range map[string]string{
+		"pki/kubelet/kubelet-client-current.pem": "/api/v1/nodes/" + third,
+		"pki/node/kube-proxy-current.pem":        "/api/v1/services",
+	} {
+		content, err := os.ReadFile(host.Path(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "stolen.pem")
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		stolen[file] = probe
+		if code := request(t, c, file, probe); code != http.StatusOK {
+			t.Errorf("before the removal, %s gets %d", path, code)
+		}
+	}
+
+	host.MustSlipway("leave")
+	c.WaitFor("deletion of the node", func(ctx context.Context) error {
+		_, err := c.Client.CoreV1().Nodes().Get(ctx, third, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("the node exists: %w", err)
+	})
+	waitPodsElsewhere(c, third)
+	for file, probe := range stolen {
+		c.WaitFor("rejection of a former certificate", func(context.Context) error {
+			if code := request(t, c, file, probe); code != http.StatusUnauthorized {
+				return fmt.Errorf("%s returned %d", probe, code)
+			}
+			return nil
+		})
+	}
+	c.WaitFor("no route to the former pods", func(context.Context) error {
+		return c.Do(func() error {
+			routes, err := exec.Command("ip", "-4", "route").Output()
+			if err == nil && strings.Contains(string(routes), subnet) {
+				err = fmt.Errorf("the routes are\n%s", routes)
+			}
+			return err
+		})
+	})
+	if _, err := os.Stat(host.DataDir); !os.IsNotExist(err) {
+		t.Errorf("the data directory exists: %v", err)
+	}
+}
+
+func TestDeletedNodeIsVoidAndJoinsAgain(t *testing.T) {
+	c, _ := kit.SharedHost(t)
+	const third = "third"
+	host := c.Join(third, kit.Options{})
+	waitNodeReady(c, third)
+	c.OC("delete", "node", third)
+	c.WaitFor("rejection of the host", func(context.Context) error {
+		if code := request(t, c, host.Path("pki", "kubelet", "kubelet-client-current.pem"), "/api/v1/nodes/"+third); code != http.StatusUnauthorized {
+			return fmt.Errorf("it gets %d", code)
+		}
+		return nil
+	})
+	host.MustSlipway("leave")
+	again := c.Join(third, kit.Options{})
+	waitNodeReady(c, third)
+	if again.Address == host.Address {
+		t.Error("the host has the same address")
+	}
+}

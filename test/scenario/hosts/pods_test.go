@@ -1,0 +1,141 @@
+package hosts
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// server returns a pod on a node that serves its name over HTTP on port 8080 and logs every
+// request.
+func server(name, node string) string {
+	return fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata:
+  name: %[1]s
+  labels: {app: %[1]s}
+spec:
+  nodeSelector: {kubernetes.io/hostname: %[2]s}
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: server
+    image: %[3]s
+    command: [sh, -c, "mkdir /tmp/www && echo I am $(hostname) >/tmp/www/index.html && exec httpd -f -vv -p 8080 -h /tmp/www"]
+    readinessProbe:
+      httpGet: {path: /, port: 8080}
+      periodSeconds: 1
+---
+`, name, node, kit.ToolsImage)
+}
+
+// firstNode returns the name of the master's node.
+func firstNode(c *kit.Cluster) string {
+	for _, node := range c.Status().Nodes {
+		if node.Address == c.Address.String() {
+			return node.Name
+		}
+	}
+	return ""
+}
+
+// newServers creates the pod "near" on the master and the pod "far" on the second host, each with a
+// service.
+func newServers(t *testing.T) (cluster *kit.Cluster, host *kit.Host) {
+	t.Helper()
+	c, host := kit.SharedHost(t)
+	waitNodeReady(c, second)
+	c.Apply(server("near", firstNode(c)) + server("far", second))
+	for _, name := range []string{"near", "far"} {
+		c.WaitPodRunning(name)
+		c.OC("expose", "pod", name, "--port", "80", "--target-port", "8080")
+	}
+	return c, host
+}
+
+func TestPodsOfBothHostsReachEachOther(t *testing.T) {
+	c, _ := newServers(t)
+	for from, to := range map[string]string{"near": "far", "far": "near"} {
+		page := "I am " + to
+		c.WaitFetch(from, fmt.Sprintf("http://%s:8080/", c.Pod(to).Status.PodIP), page)
+		c.WaitFetch(from, fmt.Sprintf("http://%s.%s.svc/", to, c.Namespace), page)
+	}
+	// A pod keeps its address on the way to the other host.
+	c.WaitFor("the address of the client in the log of the server", func(context.Context) error {
+		log, err := c.TryOC("logs", "far")
+		if err == nil && !strings.Contains(log, c.Pod("near").Status.PodIP) {
+			err = fmt.Errorf("the log is %q", log)
+		}
+		return err
+	})
+}
+
+func TestCommandsReachPodsOfTheSecondHost(t *testing.T) {
+	c, _ := newServers(t)
+	if got := c.Exec("far", "hostname"); got != "far\n" {
+		t.Errorf("oc exec printed %q", got)
+	}
+	line, err := c.StartOC("port-forward", "pod/far", ":8080").ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := strings.TrimPrefix(strings.Fields(line)[2], "http://")
+	c.WaitFor("page through oc port-forward", func(ctx context.Context) error { return fetchFar(ctx, c, "http://"+address) })
+}
+
+func TestNetworkPoliciesHoldAcrossHosts(t *testing.T) {
+	c, _ := newServers(t)
+	c.Apply(server("other", firstNode(c)))
+	c.WaitPodRunning("other")
+	url := fmt.Sprintf("http://%s:8080/", c.Pod("far").Status.PodIP)
+	for _, name := range []string{"near", "other"} {
+		c.WaitFetch(name, url, "I am far")
+	}
+	c.Apply(`
+kind: NetworkPolicy
+apiVersion: networking.k8s.io/v1
+metadata: {name: from-near}
+spec:
+  podSelector: {matchLabels: {app: far}}
+  ingress:
+  - from:
+    - podSelector: {matchLabels: {app: near}}
+`)
+	c.WaitFor("rejection of the pod without permission", func(context.Context) error {
+		if page, err := c.TryOC("exec", "other", "--", "timeout", "2", "wget", "-q", "-O", "-", url); err == nil {
+			return fmt.Errorf("the response is %q", page)
+		}
+		return nil
+	})
+	c.WaitFetch("near", url, "I am far")
+}
+
+func TestSecondHostPullsFromTheRegistry(t *testing.T) {
+	c, _ := kit.SharedHost(t)
+	waitNodeReady(c, second)
+	// Another image than that of the other tests, since a node pulls an image again for pods without
+	// the pull secret with which it got the image.
+	const built = "localhost/hosts-test:1"
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM "+kit.ToolsImage+"\nLABEL test=hosts\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.MustSlipway("images", "build", "--tag", built, dir)
+	c.WaitFor("publication of an image", func(context.Context) error {
+		if result := c.Slipway("images", "publish", built, c.Namespace+"/tools:v1"); result.Code != 0 {
+			return fmt.Errorf("exit code %d: %s", result.Code, result.Stderr)
+		}
+		return nil
+	})
+	image := strings.TrimSpace(c.OC("get", "istag", "tools:v1", "-o", "jsonpath={.image.dockerImageReference}"))
+	c.Apply(strings.ReplaceAll(server("pulled", second), kit.ToolsImage, image))
+	pod := c.WaitPodRunning("pulled")
+	if pod.Spec.NodeName != second || !strings.Contains(pod.Status.ContainerStatuses[0].ImageID, "sha256:") {
+		t.Errorf("pod on %s with image %s", pod.Spec.NodeName, pod.Status.ContainerStatuses[0].ImageID)
+	}
+}

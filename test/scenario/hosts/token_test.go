@@ -1,0 +1,48 @@
+package hosts
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+func TestHostsThatCannotJoinGetTheReason(t *testing.T) {
+	c, _ := kit.SharedHost(t)
+	host := c.NewHost("third", kit.Options{})
+	revoked := c.Token()
+	if list := c.MustSlipway("token", "list"); !strings.Contains(list, strings.Split(revoked, ".")[2]) || strings.Contains(list, strings.Split(revoked, ".")[3]) {
+		t.Errorf("slipway token list printed\n%s", list)
+	}
+	c.MustSlipway("token", "revoke", strings.Split(revoked, ".")[2])
+	valid := c.Token()
+	parts := strings.Split(valid, ".")
+	parts[1] = strings.Repeat("0", len(parts[1]))
+	for name, tt := range map[string]struct{ url, token, want string }{
+		"no token":         {c.APIURL(), "x", "not a complete token"},
+		"revoked token":    {c.APIURL(), revoked, "was revoked"},
+		"other cluster":    {c.APIURL(), strings.Join(parts, "."), "does not belong to the cluster of the token"},
+		"wrong port":       {strings.Replace(c.APIURL(), "8443", "8444", 1), valid, "does not respond"},
+		"not a URL":        {"master", valid, "is not the address of a master"},
+		"another server":   {"https://" + c.Address.String() + ":5000", valid, "is not the address of a master of slipway"},
+		"name of the node": {c.APIURL(), c.Token(), "has a node second already"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			host := host
+			if tt.want == "has a node second already" {
+				host = c.NewHost(second, kit.Options{})
+			}
+			result := host.Slipway("up", "--join", tt.url, "--token", tt.token)
+			if result.Code != 1 || !strings.Contains(result.Stderr, tt.want) {
+				t.Errorf("exit code %d, want 1 and %q:\n%s", result.Code, tt.want, result.Stderr)
+			}
+			if _, err := os.Stat(host.Path("pki")); !os.IsNotExist(err) {
+				t.Errorf("the host has credentials: %v", err)
+			}
+		})
+	}
+	if stored := c.OC("get", "secrets", "-n", "kube-system", "-o", "yaml"); strings.Contains(stored, parts[3]) {
+		t.Error("the cluster stores the secret of a token")
+	}
+}

@@ -1,0 +1,82 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// TestNodeRunsManifestsOfDirectory creates, changes and removes a manifest on the node.
+func TestNodeRunsManifestsOfDirectory(t *testing.T) {
+	c := kit.Shared(t)
+	dir := c.Path("node", "pods")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	name := "static-" + machine(c)
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+		waitLeaving(c, name)
+	})
+	write := func(labels string) {
+		t.Helper()
+		manifest := strings.Replace(pod("static", "terminationGracePeriodSeconds: 1", sleeper()), "labels: {", fmt.Sprintf("namespace: %s, labels: {%s, ", c.Namespace, labels), 1)
+		if err := os.WriteFile(filepath.Join(dir, "static.yaml"), []byte(manifest), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("version: one")
+	static := c.WaitPodRunning(name)
+	if static.Annotations[corev1.MirrorPodAnnotationKey] == "" || static.Spec.NodeName != machine(c) {
+		t.Errorf("pod %v on node %q is not a static pod", static.Annotations, static.Spec.NodeName)
+	}
+	write("version: two")
+	c.WaitFor("changed static pod", func(context.Context) error {
+		list, err := c.TryOC("get", "pod", name, "-o", "jsonpath={.metadata.labels.version} {.status.phase}")
+		if err == nil && list != "two Running" {
+			err = fmt.Errorf("it is %q", list)
+		}
+		return err
+	})
+}
+
+func TestKubeletHasSettingsOfNodeConfig(t *testing.T) {
+	c := kit.Shared(t)
+	expect(t, c.OC("get", "--raw", "/api/v1/nodes/"+machine(c)+"/proxy/configz"),
+		`"fileCheckFrequency":"1s"`, `"cacheTTL":"4m0s"`, `"cacheAuthorizedTTL":"3m0s"`,
+		`"contentType":"application/json"`, `"kubeAPIQPS":60`, `"kubeAPIBurst":120`)
+}
+
+func TestFeatureGatesAreSetByArguments(t *testing.T) {
+	c := kit.Shared(t)
+	expect(t, c.OC("get", "--raw", "/api/v1/nodes/"+machine(c)+"/proxy/configz"), `"RotateKubeletServerCertificate":false`)
+	// Without the gate, the API server compresses large responses.
+	large := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "large"}, Data: map[string]string{"text": strings.Repeat("text ", 50_000)}}
+	if _, err := c.Client.CoreV1().ConfigMaps(c.Namespace).Create(t.Context(), large, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	client, err := rest.HTTPClientFor(c.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Get(c.Config.Host + kit.CorePath(c.Namespace, "configmaps/large"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.Uncompressed || resp.StatusCode != http.StatusOK {
+		t.Errorf("%s, compressed %t, want a response that is not compressed", resp.Status, resp.Uncompressed)
+	}
+}

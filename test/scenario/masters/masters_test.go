@@ -1,0 +1,225 @@
+// Package masters proves clusters with several masters: they lose nothing and go on when one is
+// lost.
+package masters
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+func TestMain(m *testing.M) { kit.Main(m) }
+
+// waitMembers waits until etcd has a number of members with a role, "voter" or "learner".
+func waitMembers(c *kit.Cluster, count int, role string) {
+	c.WaitFor(fmt.Sprintf("%d members with the role %s", count, role), func(context.Context) error {
+		result := c.Slipway("etcd", "members")
+		if lines := result.Stdout + result.Stderr; result.Code != 0 || strings.Count(lines, " "+role+" ") != count {
+			return fmt.Errorf("slipway etcd members: %s", lines)
+		}
+		return nil
+	})
+}
+
+// waitReady waits until a host is ready.
+func waitReady(c *kit.Cluster) {
+	c.WaitFor("ready host", func(context.Context) error {
+		if status := c.Status(); !status.Ready {
+			return fmt.Errorf("the status is %+v", status.Processes)
+		}
+		return nil
+	})
+}
+
+// waitLeader waits until a master other than a former one has the lease of Slipway's controllers,
+// and returns its name.
+func waitLeader(c *kit.Cluster, former string) (name string) {
+	c.WaitFor("another leader than "+former, func(ctx context.Context) error {
+		lease, err := c.Client.CoordinationV1().Leases("kube-system").Get(ctx, "slipway-controllers", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if holder := lease.Spec.HolderIdentity; holder != nil {
+			name = *holder
+		}
+		if name == "" || name == former {
+			return fmt.Errorf("the leader is %q", name)
+		}
+		return nil
+	})
+	return name
+}
+
+// waitControllers waits until controllers act: a namespace gets its service accounts.
+func waitControllers(c *kit.Cluster, name string) {
+	c.WaitFor("namespace "+name, func(ctx context.Context) error {
+		_, err := c.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) { // the response of a previous attempt was lost
+			return nil
+		}
+		return err
+	})
+	c.WaitFor("service account of namespace "+name, func(ctx context.Context) error {
+		_, err := c.Client.CoreV1().ServiceAccounts(name).Get(ctx, "builder", metav1.GetOptions{})
+		return err
+	})
+}
+
+// refuseMaster tests that a host with settings of its own does not join.
+func refuseMaster(t *testing.T, c *kit.Cluster) {
+	t.Helper()
+	host := c.NewHost("refused", kit.Options{Master: "networkConfig: {serviceNetworkCIDR: 10.99.0.0/16}"})
+	token := strings.TrimSpace(c.MustSlipway("token", "create", "--role", "master"))
+	result := host.Slipway("up", "--join", c.APIURL(), "--token", token)
+	if result.Code == 0 || !strings.Contains(result.Stderr, "differs from that of the cluster: networkConfig.serviceNetworkCIDR;") {
+		t.Errorf("a master with other settings joins: %+v", result)
+	}
+	if _, err := os.Stat(host.Path("pki", "ca.key")); err == nil {
+		t.Error("the host has a private key of the cluster")
+	}
+}
+
+func TestThreeMastersLoseNothing(t *testing.T) {
+	first := kit.Start(t, kit.Options{Segment: true, Node: "nodeName: first"})
+	refuseMaster(t, first) // it remains a dead learner for a minute
+	second := first.JoinMaster("second", kit.Options{})
+	waitMembers(first, 1, "voter")
+	waitControllers(second, "on-standby") // the API server of a learner serves reads and writes
+
+	third := first.JoinMaster("third", kit.Options{})
+	waitMembers(third, 3, "voter")
+	masters := map[string]*kit.Cluster{"first": first, "second": second, "third": third}
+	for _, name := range []string{"pki/ca.key", "pki/encryption.yaml", "session-secrets.yaml"} {
+		own, err := os.ReadFile(first.Path(name))
+		theirs, theirErr := os.ReadFile(third.Path(name))
+		if err != nil || theirErr != nil || string(own) != string(theirs) {
+			t.Errorf("%s differs between masters: %v, %v", name, err, theirErr)
+		}
+	}
+	node := first.Join("worker", kit.Options{})
+	first.Apply(application)
+	first.WaitPodRunning("app")
+
+	waitMembers(first, 0, "learner") // the dead one is expelled
+
+	w := startWriters(masters)
+	t.Run("WholeMasterIsKilled", func(t *testing.T) {
+		third := third.For(t)
+		third.KillEverything()
+		waitControllers(first.For(t), "without-third")
+		w.waitWrites(first.For(t), "first")
+		waitApplication(node.For(t), first.For(t))
+		third.Up()
+		waitReady(third)
+		w.waitWrites(third, "third")
+	})
+	t.Run("LeaderLosesItsNetwork", func(t *testing.T) {
+		name := waitLeader(second.For(t), "")
+		master, other := masters[name].For(t), second.For(t)
+		if name == "second" {
+			other = first.For(t)
+		}
+		if err := master.SetConnected(false); err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		waitLeader(other, name)
+		t.Logf("another master leads after %v", time.Since(start))
+		waitControllers(other, "after-"+name)
+		w.waitWrites(other, "other")
+		waitApplication(node.For(t), other)
+		if err := master.SetConnected(true); err != nil {
+			t.Fatal(err)
+		}
+		waitReady(master)
+		waitMembers(master, 3, "voter")
+	})
+	t.Run("LeaderIsKilled", func(t *testing.T) {
+		name := waitLeader(second.For(t), "")
+		master, other := masters[name].For(t), second.For(t)
+		if name == "second" {
+			other = first.For(t)
+		}
+		master.Kill("control-plane")
+		w.waitWrites(other, "other")
+		waitControllers(other, "killed-"+name)
+		waitReady(master)
+	})
+	w.check(t)
+	t.Run("Status", func(t *testing.T) { checkStatus(t, first.For(t)) })
+	t.Run("UsersLogInAtEachMaster", func(t *testing.T) {
+		for _, master := range masters {
+			checkLogin(t, master.For(t))
+		}
+	})
+	t.Run("MasterLeaves", func(t *testing.T) {
+		third.For(t).MustSlipway("leave")
+		waitMembers(first.For(t), 2, "voter")
+		if nodes := first.For(t).OC("get", "nodes"); strings.Contains(nodes, "third") {
+			t.Errorf("the node remains:\n%s", nodes)
+		}
+		waitControllers(second.For(t), "after-leave")
+	})
+}
+
+// checkLogin tests that the user of the first start logs in at a master.
+func checkLogin(t *testing.T, c *kit.Cluster) {
+	t.Helper()
+	password, err := os.ReadFile(c.Path("developer.password"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	environment := []string{"KUBECONFIG=" + filepath.Join(t.TempDir(), "config")}
+	result := c.SlipwayWith(environment, "oc", "login", "--insecure-skip-tls-verify",
+		"-u", "developer", "-p", strings.TrimSpace(string(password)), c.APIURL())
+	if result.Code != 0 {
+		t.Errorf("oc login at %s: %s%s", c.APIURL(), result.Stdout, result.Stderr)
+	}
+}
+
+// checkStatus tests the commands that show the state of all masters.
+func checkStatus(t *testing.T, c *kit.Cluster) {
+	t.Helper()
+	var result kit.Result
+	c.WaitFor("healthy cluster", func(context.Context) error {
+		if result = c.Slipway("status", "--cluster"); result.Code != 0 {
+			return fmt.Errorf("slipway status --cluster: %s%s", result.Stdout, result.Stderr)
+		}
+		return nil
+	})
+	for _, want := range []string{"first", "second", "third", "worker", "slipway-controllers", "kube-scheduler"} {
+		if !strings.Contains(result.Stdout, want) {
+			t.Errorf("%s is not in the status:\n%s", want, result.Stdout)
+		}
+	}
+	if status := c.MustSlipway("status"); strings.Contains(status, "differs from that of master") {
+		t.Errorf("masters with the same settings differ:\n%s", status)
+	}
+	if health := c.MustSlipway("etcd", "health"); strings.Count(health, " yes ") != 3 {
+		t.Errorf("slipway etcd health:\n%s", health)
+	}
+	if freed := c.MustSlipway("etcd", "defrag"); strings.Count(freed, "bytes now") != 3 {
+		t.Errorf("slipway etcd defrag:\n%s", freed)
+	}
+	path := filepath.Join(t.TempDir(), "snapshot.db")
+	c.MustSlipway("etcd", "snapshot", "save", path)
+	if status := c.MustSlipway("etcd", "snapshot", "status", path); !strings.Contains(status, "is complete") {
+		t.Errorf("slipway etcd snapshot status: %s", status)
+	}
+	if err := os.Truncate(path, 4096); err != nil {
+		t.Fatal(err)
+	}
+	if result := c.Slipway("etcd", "snapshot", "status", path); result.Code == 0 {
+		t.Error("a part of a snapshot is complete")
+	}
+}

@@ -1,0 +1,163 @@
+package masters
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// application is a pod on the node with a service.
+const application = `
+apiVersion: v1
+kind: Pod
+metadata:
+  name: app
+  labels: {app: app}
+spec:
+  nodeSelector: {kubernetes.io/hostname: worker}
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: server
+    image: ` + kit.ToolsImage + `
+    command: [sh, -c, "mkdir /tmp/www && echo I am here >/tmp/www/index.html && exec httpd -f -p 8080 -h /tmp/www"]
+    readinessProbe:
+      httpGet: {path: /, port: 8080}
+      periodSeconds: 1
+---
+apiVersion: v1
+kind: Service
+metadata: {name: app}
+spec:
+  selector: {app: app}
+  ports: [{port: 80, targetPort: 8080}]
+`
+
+// waitApplication waits until the service responds on a host.
+func waitApplication(host, master *kit.Cluster) {
+	client := http.Client{Transport: &http.Transport{DialContext: host.Dial, DisableKeepAlives: true}}
+	host.WaitFor("response of the application", func(ctx context.Context) error {
+		service, err := master.Client.CoreV1().Services("default").Get(ctx, "app", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+service.Spec.ClusterIP+"/", nil)
+		if err != nil {
+			return err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		page, err := io.ReadAll(response.Body)
+		if err == nil && !strings.Contains(string(page), "I am here") {
+			err = fmt.Errorf("the page is %q", page)
+		}
+		return err
+	})
+}
+
+// writers write through each master, one after the other's response, and record what was
+// acknowledged.
+type writers struct {
+	masters map[string]*kit.Cluster
+	stop    context.CancelFunc
+	running sync.WaitGroup
+
+	mu           sync.Mutex
+	acknowledged map[string]string // names of ConfigMaps, with the master
+	counts       map[string]int    // acknowledged writes by master
+}
+
+// startWriters starts a writer for each master.
+func startWriters(masters map[string]*kit.Cluster) *writers {
+	ctx, stop := context.WithCancel(context.Background())
+	w := &writers{masters: masters, stop: stop, acknowledged: map[string]string{}, counts: map[string]int{}}
+	for name, master := range masters {
+		w.running.Go(func() { w.write(ctx, name, master) })
+	}
+	return w
+}
+
+func (w *writers) write(ctx context.Context, master string, c *kit.Cluster) {
+	maps := c.Client.CoreV1().ConfigMaps("default")
+	for i := 0; ctx.Err() == nil; i++ {
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", master, i), Labels: map[string]string{"written": "true"}}}
+		attempt, cancel := context.WithTimeout(ctx, 5*time.Second)
+		_, err := maps.Create(attempt, object, metav1.CreateOptions{})
+		cancel()
+		if err == nil {
+			w.mu.Lock()
+			w.acknowledged[object.Name] = master
+			w.counts[master]++
+			w.mu.Unlock()
+		}
+		// Ten a second leave the machine to the masters.
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// waitWrites waits until further writes through any master, or through one, are acknowledged.
+func (w *writers) waitWrites(c *kit.Cluster, master string) {
+	before := w.count(master)
+	c.WaitFor("acknowledged writes through "+master, func(context.Context) error {
+		if after := w.count(master); after < before+5 {
+			return fmt.Errorf("there are %d", after-before)
+		}
+		return nil
+	})
+}
+
+// count returns the acknowledged writes through a master, or through all if there is none of the
+// name.
+func (w *writers) count(master string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, exists := w.masters[master]; exists {
+		return w.counts[master]
+	}
+	return len(w.acknowledged)
+}
+
+// check stops the writers. It fails the test if an acknowledged write is missing on a master.
+func (w *writers) check(t *testing.T) {
+	t.Helper()
+	w.stop()
+	w.running.Wait()
+	for name, master := range w.masters {
+		var stored []string
+		master.For(t).WaitFor("list of objects from master "+name, func(ctx context.Context) error {
+			list, err := master.Client.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{LabelSelector: "written=true"})
+			if err != nil {
+				return err
+			}
+			stored = nil
+			for i := range list.Items {
+				stored = append(stored, list.Items[i].Name)
+			}
+			return nil
+		})
+		slices.Sort(stored)
+		for _, object := range slices.Sorted(maps.Keys(w.acknowledged)) {
+			if _, found := slices.BinarySearch(stored, object); !found {
+				t.Errorf("master %s has lost %s, which master %s acknowledged", name, object, w.acknowledged[object])
+			}
+		}
+	}
+	t.Logf("acknowledged writes: %v", w.counts)
+}

@@ -1,0 +1,93 @@
+package multitenant
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/internal/networkplugin"
+)
+
+// setPlugin changes the network plug-in in the master's configuration and restarts the control
+// plane.
+func (s tenants) setPlugin(t *testing.T, from, to string) {
+	t.Helper()
+	content, err := os.ReadFile(s.MasterFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(string(content), from) != 1 {
+		t.Fatalf("%s has no plug-in %s:\n%s", s.MasterFile(), from, content)
+	}
+	if err := os.WriteFile(s.MasterFile(), []byte(strings.Replace(string(content), from, to, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.Kill("control-plane")
+	s.WaitFor("network plug-in "+to, func(context.Context) error {
+		plugin, err := s.TryOC("get", "clusternetwork", "default", "-o", "jsonpath={.pluginName}")
+		if err == nil && plugin != to {
+			err = fmt.Errorf("it is %s", plugin)
+		}
+		return err
+	})
+}
+
+// denyAll creates a policy that isolates all pods of the blue project. It returns the warnings of
+// the server.
+func (s tenants) denyAll(t *testing.T) string {
+	t.Helper()
+	var warnings bytes.Buffer
+	config := rest.CopyConfig(s.Config)
+	config.WarningHandler = rest.NewWarningWriter(&warnings, rest.WarningWriterOptions{})
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "deny-all"}}
+	if _, err := client.NetworkingV1().NetworkPolicies(s.Namespace).Create(t.Context(), policy, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return warnings.String()
+}
+
+func TestModeChangesOnARunningCluster(t *testing.T) {
+	s := newTenants(t)
+	s.reach(s.blue, s.red, false)
+
+	s.setPlugin(t, networkplugin.Multitenant, networkplugin.Subnet)
+	s.reach(s.blue, s.red, true)
+	if _, err := s.TryOC("adm", "pod-network", "isolate-projects", s.red.Namespace); err == nil || !strings.Contains(err.Error(), `using plugin: "`+networkplugin.Subnet+`"`) {
+		t.Errorf("oc adm pod-network: %v", err)
+	}
+	if warnings := s.denyAll(t); !strings.Contains(warnings, "NetworkPolicy: this cluster stores objects of this kind but does not enforce them") {
+		t.Errorf("warnings about a network policy: %q", warnings)
+	}
+	s.reach(s.blue, s.red, true)
+
+	s.setPlugin(t, networkplugin.Subnet, networkplugin.NetworkPolicy)
+	isolated := []request{{s.red, "near", s.blue.addresses("far", "")[0], ""}, {s.red, "far", s.blue.addresses("near", "")[0], ""}}
+	for _, r := range isolated {
+		s.WaitFor("isolation by the policy", func(context.Context) error {
+			if r.send() == nil {
+				return fmt.Errorf("%s gets a response", r)
+			}
+			return nil
+		})
+	}
+	for _, r := range requests(s.blue, s.red) {
+		s.WaitFor(r.String(), func(context.Context) error { return r.send() })
+	}
+	s.OC("delete", "networkpolicy", "deny-all")
+
+	s.setPlugin(t, networkplugin.NetworkPolicy, networkplugin.Multitenant)
+	s.reach(s.blue, s.red, false)
+	s.reach(s.blue, s.blue, true)
+}

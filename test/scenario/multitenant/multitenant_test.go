@@ -1,0 +1,370 @@
+// Package multitenant proves the isolation of projects by network IDs (the network plug-in
+// redhat/openshift-ovs-multitenant) in a cluster of three hosts, and how the cluster changes its
+// mode. Two hosts share a network segment. The third one is behind a router, so its packets are in
+// VXLAN.
+package multitenant
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/containernetworking/plugins/pkg/ns"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/internal/networkplugin"
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+func TestMain(m *testing.M) {
+	kit.MainWith(m, kit.Options{Segment: true, Master: "networkConfig: {networkPluginName: " + networkplugin.Multitenant + "}"})
+}
+
+// Names of the nodes of further hosts.
+const (
+	second  = "second"
+	distant = "distant"
+)
+
+// pods returns the names of the pods of a tenant.
+func pods() []string { return []string{"near", "far", "distant"} }
+
+// tenant is a project with the pod "near" on the master, the pod "far" on the second host and the
+// pod "distant" on the third one. Each has a service of its name with a node port.
+type tenant struct {
+	*kit.Cluster
+	networks map[string]string // paths of the network namespaces of the pods
+}
+
+// tenants are two projects of a test.
+type tenants struct {
+	*kit.Cluster
+	distant   *kit.Host
+	blue, red tenant
+}
+
+func newTenants(t *testing.T) tenants {
+	t.Helper()
+	c, _ := kit.SharedHost(t)
+	s := tenants{c, c.SharedDistantHost(), tenant{c, map[string]string{}}, tenant{c.In(c.Namespace + "-red"), map[string]string{}}}
+	for _, node := range []string{second, distant} {
+		s.waitReady(node)
+	}
+	s.createProject(t, s.red.Namespace)
+	for _, tenant := range []tenant{s.blue, s.red} {
+		tenant.Apply(tenant.server("near", firstNode(c)) + tenant.server("far", second) + tenant.server("distant", distant))
+	}
+	for _, tenant := range []tenant{s.blue, s.red} {
+		for _, pod := range pods() {
+			tenant.WaitPodRunning(pod)
+			tenant.networks[pod] = tenant.findNetwork(t, pod)
+		}
+	}
+	return s
+}
+
+// waitReady waits until a node is ready.
+func (s tenants) waitReady(name string) {
+	s.WaitFor("ready node "+name, func(ctx context.Context) error {
+		node, err := s.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
+				return nil
+			}
+		}
+		return fmt.Errorf("the node is not ready")
+	})
+}
+
+// createProject creates a project that is deleted at the end of the test.
+func (s tenants) createProject(t *testing.T, name string) {
+	t.Helper()
+	// With -count, the namespace of the previous run can still be terminating.
+	s.WaitFor("project "+name, func(context.Context) error {
+		_, err := s.TryOC("create", "namespace", name)
+		return err
+	})
+	t.Cleanup(func() { s.OC("delete", "namespace", name, "--wait=false") })
+}
+
+// firstNode returns the name of the master's node.
+func firstNode(c *kit.Cluster) string {
+	for _, node := range c.Status().Nodes {
+		if node.Address == c.Address.String() {
+			return node.Name
+		}
+	}
+	return ""
+}
+
+// server returns a pod on a node that serves the name of its project over HTTP on port 8080, with
+// a service.
+func (t tenant) server(name, node string) string {
+	return fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata:
+  name: %[1]s
+  labels: {app: %[1]s}
+spec:
+  nodeSelector: {kubernetes.io/hostname: %[2]s}
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: server
+    image: %[3]s
+    command: [sh, -c, "mkdir /tmp/%[4]s && echo I am %[4]s >/tmp/%[4]s/index.html && exec httpd -f -p 8080 -h /tmp/%[4]s"]
+    readinessProbe:
+      httpGet: {path: /, port: 8080}
+      periodSeconds: 1
+---
+apiVersion: v1
+kind: Service
+metadata: {name: %[1]s}
+spec:
+  type: NodePort
+  selector: {app: %[1]s}
+  ports: [{port: 80, targetPort: 8080}]
+---
+`, name, node, kit.ToolsImage, t.marker(name))
+}
+
+// marker is a word in the command line of a pod's server that no other process has.
+func (t tenant) marker(pod string) string { return t.Namespace + "-" + pod }
+
+// findNetwork returns the network namespace of a pod.
+func (t tenant) findNetwork(test *testing.T, pod string) string {
+	test.Helper()
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		test.Fatal(err)
+	}
+	for _, process := range processes {
+		line, _ := os.ReadFile(filepath.Join(process, "cmdline"))
+		if bytes.HasSuffix(line, []byte("\x00/tmp/"+t.marker(pod)+"\x00")) { // an argument of httpd
+			return filepath.Join(process, "ns", "net")
+		}
+	}
+	test.Fatalf("no process of pod %s runs", pod)
+	return ""
+}
+
+// inPod runs a function in the network namespace of a pod.
+func (t tenant) inPod(pod string, f func() error) error {
+	return ns.WithNetNSPath(t.networks[pod], func(ns.NetNS) error { return f() })
+}
+
+// netID returns the network ID of the project.
+func (t tenant) netID() string {
+	return strings.TrimSpace(t.OC("get", "netnamespace", t.Namespace, "-o", "jsonpath={.netid}"))
+}
+
+// addresses are those at which pods of the cluster reach a pod: its own, that of its service, and
+// the node port on the client's node.
+func (t tenant) addresses(pod, node string) []string {
+	service, err := t.Client.CoreV1().Services(t.Namespace).Get(context.Background(), pod, metav1.GetOptions{})
+	if err != nil {
+		return []string{err.Error()} // no request succeeds
+	}
+	return []string{
+		t.Pod(pod).Status.PodIP + ":8080", service.Spec.ClusterIP + ":80",
+		fmt.Sprintf("%s:%d", node, service.Spec.Ports[0].NodePort),
+	}
+}
+
+// request is a request from a pod to a pod at one of its addresses.
+type request struct {
+	from    tenant
+	pod     string
+	address string
+	content string
+}
+
+func (r request) String() string {
+	return fmt.Sprintf("%s of %s to %s", r.pod, r.from.Namespace, r.address)
+}
+
+// requestTimeout limits a request. Isolation drops its packets.
+const requestTimeout = 2 * time.Second
+
+// send sends the request and returns an error unless it gets its response.
+func (r request) send() error {
+	return r.from.inPod(r.pod, func() error {
+		conn, err := net.DialTimeout("tcp4", r.address, requestTimeout)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(requestTimeout))
+		if _, err := io.WriteString(conn, "GET / HTTP/1.0\r\n\r\n"); err != nil {
+			return err
+		}
+		page, err := io.ReadAll(conn)
+		if err == nil && !strings.Contains(string(page), r.content) {
+			err = fmt.Errorf("the response is %q", page)
+		}
+		return err
+	})
+}
+
+// requests returns the requests from all pods of a project to all pods of another at all addresses.
+func requests(from, to tenant) (all []request) {
+	for _, client := range pods() {
+		node := from.Pod(client).Status.HostIP
+		for _, pod := range pods() {
+			for _, address := range to.addresses(pod, node) {
+				all = append(all, request{from, client, address, "I am " + to.marker(pod)})
+			}
+		}
+	}
+	return all
+}
+
+// reach waits until all pods of two projects reach each other, or none do.
+func (s tenants) reach(a, b tenant, want bool) {
+	for _, pair := range [][2]tenant{{a, b}, {b, a}} {
+		all := requests(pair[0], pair[1])
+		s.WaitFor(fmt.Sprintf("connections from %s to %s: %t", pair[0].Namespace, pair[1].Namespace, want), func(context.Context) error {
+			errs := make([]error, len(all))
+			var group errgroup.Group
+			for i, r := range all {
+				group.Go(func() error { errs[i] = r.send(); return nil })
+			}
+			_ = group.Wait() // always nil
+			for i, err := range errs {
+				if err != nil == want {
+					return fmt.Errorf("%s: %v", all[i], err)
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// podNetwork runs a command of `oc adm pod-network`.
+func (s tenants) podNetwork(args ...string) { s.OC(append([]string{"adm", "pod-network"}, args...)...) }
+
+func TestObjectsOfTheNetworkAreLive(t *testing.T) {
+	s := newTenants(t)
+	network := s.OC("get", "clusternetwork", "default")
+	if !strings.Contains(network, "10.128.0.0/14:9") || !strings.Contains(network, "172.30.0.0/16") || !strings.Contains(network, networkplugin.Multitenant) {
+		t.Errorf("oc get clusternetwork:\n%s", network)
+	}
+	nodes, err := s.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, node := range nodes.Items {
+		want = append(want, node.Name+" "+node.Spec.PodCIDR)
+	}
+	// In the documented order: the part in the lower octet is zero first.
+	var subnets []string
+	for _, node := range nodes.Items {
+		subnets = append(subnets, node.Spec.PodCIDR)
+	}
+	slices.Sort(subnets)
+	if got := strings.Join(subnets, " "); got != "10.128.0.0/23 10.129.0.0/23 10.130.0.0/23" {
+		t.Errorf("subnets of the nodes: %s", got)
+	}
+	got := strings.Fields(strings.ReplaceAll(s.OC("get", "hostsubnets", "-o", `jsonpath={range .items[*]}{.host}={.subnet} {end}`), "=", " "))
+	if text := strings.Join(got, " "); text != strings.Join(want, " ") {
+		t.Errorf("HostSubnets %q, nodes %q", text, want)
+	}
+	if id := (tenant{Cluster: s.In("default")}).netID(); id != "0" {
+		t.Errorf("network ID of the project default: %s", id)
+	}
+	if blue, red := s.blue.netID(), s.red.netID(); blue == red || blue == "0" || red == "0" {
+		t.Errorf("network IDs of two projects: %s and %s", blue, red)
+	}
+	if _, err := s.TryOC("patch", "clusternetwork", "default", "--type=merge", "-p", `{"pluginName":"`+networkplugin.Subnet+`"}`); err == nil || !strings.Contains(err.Error(), "change networkConfig") {
+		t.Errorf("change of the network through the API: %v", err)
+	}
+}
+
+func TestProjectsAreIsolatedJoinedAndGlobal(t *testing.T) {
+	s := newTenants(t)
+	s.reach(s.blue, s.blue, true)
+	s.reach(s.red, s.red, true)
+	s.reach(s.blue, s.red, false)
+	for _, pod := range []string{"far", "distant"} {
+		s.WaitFetch("near", "http://"+pod+"/", s.blue.marker(pod)) // DNS works
+	}
+
+	s.podNetwork("join-projects", "--to="+s.blue.Namespace, s.red.Namespace)
+	if blue, red := s.blue.netID(), s.red.netID(); blue != red {
+		t.Errorf("network IDs of joined projects: %s and %s", blue, red)
+	}
+	s.reach(s.blue, s.red, true)
+
+	s.podNetwork("isolate-projects", s.red.Namespace)
+	s.reach(s.blue, s.red, false)
+
+	s.OC("label", "namespace", s.red.Namespace, "open=true")
+	s.podNetwork("make-projects-global", "--selector=open=true")
+	if id := s.red.netID(); id != "0" {
+		t.Errorf("network ID of a global project: %s", id)
+	}
+	s.reach(s.blue, s.red, true)
+	s.podNetwork("isolate-projects", s.red.Namespace)
+	s.reach(s.blue, s.red, false)
+
+	if output, err := s.TryOC("adm", "pod-network", "isolate-projects", "default"); err == nil || !strings.Contains(err.Error(), `network isolation for project "default" is forbidden`) {
+		t.Errorf("isolation of the project default: %v\n%s", err, output)
+	}
+}
+
+// route returns the page of a route.
+func (s tenants) route(host string) (string, error) {
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: s.Dial}}
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+s.Address.String()+"/", nil)
+	if err != nil {
+		return "", err
+	}
+	request.Host = host
+	response, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	page, err := io.ReadAll(response.Body)
+	return string(page), err
+}
+
+func TestPlatformReachesIsolatedProjects(t *testing.T) {
+	s := newTenants(t)
+	for _, pod := range []string{"far", "distant"} {
+		host := pod + ".multitenant.example.com"
+		s.OC("expose", "service", pod, "--hostname="+host)
+		s.WaitFor("page through the router", func(context.Context) error {
+			page, err := s.route(host)
+			if err == nil && !strings.Contains(page, s.blue.marker(pod)) {
+				err = fmt.Errorf("the response is %q", page)
+			}
+			return err
+		})
+		if output := s.OC("get", "--raw", "/api/v1/namespaces/"+s.Namespace+"/pods/"+pod+":8080/proxy/"); !strings.Contains(output, s.blue.marker(pod)) {
+			t.Errorf("page through the API server: %q", output)
+		}
+	}
+	// The API server is in the project default. It rejects requests without TLS.
+	for _, pod := range pods() {
+		_, err := s.TryOC("exec", pod, "--", "timeout", "5", "wget", "-q", "-O", "-", "http://kubernetes.default.svc:443/")
+		if err == nil || !strings.Contains(err.Error(), "400 Bad Request") {
+			t.Errorf("request from %s to the API server: %v", pod, err)
+		}
+	}
+}

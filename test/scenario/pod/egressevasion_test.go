@@ -1,0 +1,58 @@
+package pod
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// TestFirewallRestrictsEveryWayOut tries ways around a firewall that a project's own administrator
+// has. Each works without the firewall, or never.
+func TestFirewallRestrictsEveryWayOut(t *testing.T) {
+	c := kit.Shared(t)
+	newOutside(t, c)
+	c.Apply(task("client"))
+	c.WaitPodRunning("client")
+	service := func(name, annotations string) {
+		c.Apply(fmt.Sprintf(`
+apiVersion: v1
+kind: Service
+metadata: {name: %s, annotations: %s}
+spec: {ports: [{port: 8080}]}
+---
+apiVersion: v1
+kind: Endpoints
+metadata: {name: %[1]s}
+subsets: [{addresses: [{ip: 203.0.113.1}], ports: [{port: 8080}]}]
+`, name, annotations))
+	}
+	service("external", "{}")
+	waitExternal(c, "external", "203.0.113.1")
+	if output := c.Exec("client", "nslookup", "any.example.com", liar); !strings.Contains(output, "203.0.113.9") {
+		t.Errorf("the DNS server outside responds\n%s", output)
+	}
+	c.Apply(firewall("default", "Deny 0.0.0.0/0"))
+	waitNoExternal(c, "external", "203.0.113.1")
+	service("idle", fmt.Sprintf(`{idling.alpha.openshift.io/idled-at: %q, idling.alpha.openshift.io/unidle-targets: "[]"}`, time.Now().UTC().Format(time.RFC3339)))
+	for name, command := range map[string][]string{
+		"UDP":                        {"timeout", "5", "nslookup", "any.example.com", liar},
+		"idle service":               {"timeout", "8", "wget", "-q", "-O", "-", "http://idle:8080/"},
+		"idle service again":         {"timeout", "8", "wget", "-q", "-O", "-", "http://idle:8080/"},
+		"the API server on the node": {"timeout", "5", "wget", "-q", "-O", "-", "http://" + c.Address.String() + ":8443/"},
+	} {
+		output, err := c.TryOC(append([]string{"exec", "client", "--"}, command...)...)
+		if err == nil || strings.Contains(err.Error(), "400 Bad Request") {
+			t.Errorf("%s passes the firewall: %s", name, output)
+		}
+	}
+	for _, path := range []string{"/api/v1/namespaces/" + c.Namespace + "/services/external:8080/proxy/", "/api/v1/namespaces/" + c.Namespace + "/services/idle:8080/proxy/"} {
+		page, err := c.Client.CoreV1().RESTClient().Get().AbsPath(path).DoRaw(context.Background())
+		if err == nil {
+			t.Errorf("the API server forwards to the endpoint: %s", page)
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package pod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
+	"github.com/miekg/dns"
+	"github.com/vishvananda/netlink"
+
+	"github.com/slipway-platform/slipway/internal/netnamespace"
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// nameservers makes the cluster resolve external names with the DNS server of newOutside.
+const nameservers = "dnsNameservers: [198.51.100.2]"
+
+// outside is a machine outside of the cluster, which is connected to the cluster's machine. It has
+// the addresses of outsideAddresses, a web server on port 8080, which returns the address of the
+// request, a server that counts bytes on port 9000, and DNS servers.
+type outside struct {
+	*netnamespace.Namespace
+	// bytes is the number of bytes that the server on port 9000 has received.
+	bytes atomic.Int64
+
+	mutex sync.Mutex
+	zone  map[string]string // records by name
+}
+
+// liar is the address of a DNS server that returns 203.0.113.9 for every name.
+const liar = "1.2.3.53"
+
+var outsideAddresses = []string{liar, "1.2.3.4", "10.11.12.13", "20.21.22.23", "203.0.113.1", "203.0.113.2", "203.0.113.3", "203.0.113.4", "203.0.113.5", "203.0.113.9"}
+
+func newOutside(t *testing.T, c *kit.Cluster) *outside {
+	t.Helper()
+	namespace, err := netnamespace.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &outside{Namespace: namespace, zone: map[string]string{}}
+	t.Cleanup(func() {
+		if err := errors.Join(c.Do(disconnect), namespace.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := errors.Join(c.Do(func() error { return connect(namespace.FD()) }), namespace.Do(addAddresses), c.Do(addRoutes)); err != nil {
+		t.Fatal(err)
+	}
+	o.serve(t)
+	return o
+}
+
+const outsideDevice = "outside"
+
+// connect adds a device between the cluster's machine and the namespace.
+func connect(namespace int) error {
+	attributes := netlink.NewLinkAttrs()
+	attributes.Name = outsideDevice
+	cable := &netlink.Veth{LinkAttrs: attributes, PeerName: "eth0", PeerNamespace: netlink.NsFd(namespace)}
+	if err := netlink.LinkAdd(cable); err != nil {
+		return fmt.Errorf("add device: %w", err)
+	}
+	return netnamespace.SetUp(outsideDevice, netip.MustParsePrefix("198.51.100.1/30"))
+}
+
+func disconnect() error {
+	link, err := netlinksafe.LinkByName(outsideDevice)
+	if err != nil {
+		return err
+	}
+	return netlink.LinkDel(link)
+}
+
+func addAddresses() error {
+	errs := []error{netnamespace.SetUp("lo", netip.Prefix{}), netnamespace.SetUp("eth0", netip.MustParsePrefix("198.51.100.2/30"))}
+	for _, address := range outsideAddresses {
+		errs = append(errs, netnamespace.SetUp("eth0", netip.PrefixFrom(netip.MustParseAddr(address), 32)))
+	}
+	return errors.Join(errs...)
+}
+
+func addRoutes() error {
+	var errs []error
+	for _, address := range outsideAddresses {
+		destination := &net.IPNet{IP: net.ParseIP(address).To4(), Mask: net.CIDRMask(32, 32)}
+		errs = append(errs, netlink.RouteAdd(&netlink.Route{Dst: destination, Gw: net.IPv4(198, 51, 100, 2)}))
+	}
+	return errors.Join(errs...)
+}
+
+// serve starts the servers.
+func (o *outside) serve(t *testing.T) {
+	t.Helper()
+	web, err := o.Listen("tcp4", ":8080")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		local := r.Context().Value(http.LocalAddrContextKey).(net.Addr).String()
+		fmt.Fprintf(w, "I am %s\n", strings.TrimSuffix(local, ":8080"))
+	})}
+	counter, err := o.Listen("tcp4", ":9000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tasks sync.WaitGroup
+	tasks.Go(func() { _ = server.Serve(web) })
+	ctx, cancel := context.WithCancel(context.Background())
+	tasks.Go(func() { o.count(ctx, counter) })
+	t.Cleanup(func() {
+		cancel()
+		server.Close()
+		counter.Close()
+		tasks.Wait()
+	})
+	o.serveDNS(t, "198.51.100.2:53", o.lookUp)
+	o.serveDNS(t, liar+":53", func(string) []string { return []string{"A 203.0.113.9"} })
+}
+
+// count counts the bytes of one connection after another. It closes a connection when ctx ends,
+// because a firewall might block the connection, so that the client cannot close it.
+func (o *outside) count(ctx context.Context, listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		stop := context.AfterFunc(ctx, func() { conn.Close() })
+		buffer := make([]byte, 4096)
+		for err == nil {
+			var size int
+			size, err = conn.Read(buffer)
+			o.bytes.Add(int64(size))
+		}
+		stop()
+		conn.Close()
+	}
+}
+
+// set sets the records of a name, such as "A 192.0.2.1", separated by semicolons. A record can
+// begin with another name.
+func (o *outside) set(name, records string) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	o.zone[name] = records
+}
+
+func (o *outside) lookUp(name string) (records []string) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if o.zone[name] == "" {
+		return nil
+	}
+	return strings.Split(o.zone[name], ";")
+}
+
+// serveDNS serves DNS over UDP with records of IPv4 addresses. Records have no TTL.
+func (o *outside) serveDNS(t *testing.T, address string, lookUp func(name string) []string) {
+	t.Helper()
+	var packets net.PacketConn
+	err := o.Do(func() (err error) {
+		packets, err = net.ListenPacket("udp4", address)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := make(chan struct{})
+	server := &dns.Server{PacketConn: packets, NotifyStartedFunc: func() { close(started) }, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, query *dns.Msg) {
+		response := new(dns.Msg).SetReply(query)
+		for _, text := range lookUp(query.Question[0].Name) {
+			fields := strings.Fields(text)
+			if len(fields) == 2 {
+				fields = append([]string{query.Question[0].Name}, fields...)
+			}
+			record, err := dns.NewRR(fmt.Sprintf("%s 0 IN %s %s", fields[0], fields[1], fields[2]))
+			if err == nil && (query.Question[0].Qtype == record.Header().Rrtype || fields[1] == "CNAME") {
+				response.Answer = append(response.Answer, record)
+			}
+		}
+		_ = w.WriteMsg(response) // the client tries again
+	})}
+	var tasks sync.WaitGroup
+	tasks.Go(func() { _ = server.ActivateAndServe() })
+	<-started
+	t.Cleanup(func() {
+		_ = server.Shutdown()
+		tasks.Wait()
+	})
+}
