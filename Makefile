@@ -66,8 +66,11 @@ checked: build
 	$(MAKE) --no-print-directory lint golangci PACKAGES="$$changed" && \
 	$(GO) test $$packages
 
+# Up to five tests that fail run once more. The report of make test names those that pass then.
+RERUN = -rerun 5
+
 unit: build ## run the tests beside the code
-	$(GO) run ./hack/gotest -record bin/times/unit.json -- $$($(GO) list ./... | grep -v -e /test/scenario/ -e /test/s3)
+	$(GO) run ./hack/gotest -record bin/times/unit.json $(RERUN) -- $$($(GO) list ./... | grep -v -e /test/scenario/ -e /test/s3)
 	npm --prefix console/web --silent test
 
 # Two packages run at the same time, because most of a scenario is waiting; JOBS=1 runs one. Each has its
@@ -80,11 +83,11 @@ ifdef RUN
 	$(if $(KEEP),SLIPWAY_TEST_KEEP=1) $(GO) test -v -count=1 -timeout 40m -run '^($(RUN))$$' $(SCENARIOS)
 else
 	$(if $(KEEP),@echo 'KEEP=1 needs RUN=TestName'; exit 1)
-	$(GO) run ./hack/gotest -record bin/times/scenario.json -- -count=1 -p $(or $(JOBS),2) -timeout 40m ./test/scenario/...
+	$(GO) run ./hack/gotest -record bin/times/scenario.json $(RERUN) -- -count=1 -p $(or $(JOBS),2) -timeout 40m ./test/scenario/...
 endif
 
 s3: build ## run the registry with a real server of S3, which is built first
-	$(GO) run ./hack/gotest -record bin/times/s3.json -- -count=1 -timeout 20m ./test/s3
+	$(GO) run ./hack/gotest -record bin/times/s3.json $(RERUN) -- -count=1 -timeout 20m ./test/s3
 
 bench: build ## measure against the same upstream programs run separately
 	$(GO) run ./test/bench

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -16,10 +17,27 @@ type event struct {
 	Elapsed                       float64
 }
 
-// testRun contains the times of one run of go test, in seconds.
+// testRun contains the times of one run of go test, in seconds, and what failed.
 type testRun struct {
 	Seconds float64
 	Times   []elapsed
+	// Flaky are the tests that failed and then passed when they ran again.
+	Flaky []testName `json:",omitempty"`
+
+	failed []testName
+	// broken means that a package failed in another way than by a test: it did not compile, or
+	// found something after its tests.
+	broken bool
+}
+
+// testName names a top-level test.
+type testName struct {
+	Package, Test string
+}
+
+// String returns package and test as the report prints them.
+func (n testName) String() string {
+	return strings.TrimPrefix(n.Package, modulePrefix) + " " + n.Test
 }
 
 // elapsed is the time of a test, or of a package if Test is empty.
@@ -67,10 +85,20 @@ func readEvents(out io.Writer, events io.Reader) (testRun, error) {
 	}
 }
 
-// add records the time of a package or top-level test. The time of a test includes its subtests.
+// add records the time and the failure of a package or top-level test. The time of a test includes
+// its subtests. The event of a package follows those of its tests.
 func (r *testRun) add(e event) {
-	if !strings.Contains(e.Test, "/") {
-		r.Times = append(r.Times, elapsed{e.Package, e.Test, e.Elapsed})
+	if strings.Contains(e.Test, "/") {
+		return
+	}
+	r.Times = append(r.Times, elapsed{e.Package, e.Test, e.Elapsed})
+	if e.Action != "fail" {
+		return
+	}
+	if e.Test != "" {
+		r.failed = append(r.failed, testName{e.Package, e.Test})
+	} else if !slices.ContainsFunc(r.failed, func(n testName) bool { return n.Package == e.Package }) {
+		r.broken = true
 	}
 }
 

@@ -1,7 +1,10 @@
 // Command gotest runs go test, prints its results, and records the time of every test. It also
 // prints the records of several runs as one table.
 //
-//	go run ./hack/gotest -record bin/times/unit.json -- -count=1 ./...
+// With -rerun, tests that failed run once more, by themselves. Those that pass then are recorded and
+// reported as flaky.
+//
+//	go run ./hack/gotest -record bin/times/unit.json -rerun 3 -- -count=1 ./...
 //	go run ./hack/gotest -report bin/times
 package main
 
@@ -17,14 +20,15 @@ import (
 func main() {
 	record := flag.String("record", "", "file that gets the times of this run")
 	report := flag.String("report", "", "directory whose records are printed; no test runs")
+	limit := flag.Int("rerun", 0, "number of failed tests up to which each of them runs once more")
 	flag.Parse()
-	if err := run(os.Stdout, *record, *report, flag.Args()); err != nil {
+	if err := run(os.Stdout, *record, *report, *limit, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "gotest:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out io.Writer, record, report string, args []string) error {
+func run(out io.Writer, record, report string, limit int, args []string) error {
 	if report != "" {
 		runs, err := readRecords(report)
 		if err != nil {
@@ -38,6 +42,9 @@ func run(out io.Writer, record, report string, args []string) error {
 	}
 	start := time.Now()
 	results, testErr := test(out, args)
+	if n := len(results.failed); testErr != nil && !results.broken && 0 < n && n <= limit {
+		results.Flaky, testErr = rerun(out, results.failed, args)
+	}
 	results.Seconds = time.Since(start).Seconds()
 	if err := writeRecord(record, results); err != nil {
 		return err

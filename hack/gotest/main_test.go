@@ -62,7 +62,7 @@ func TestReportListsSlowestFirst(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	if err := run(&out, "", dir, nil); err != nil {
+	if err := run(&out, "", dir, 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	want := `
@@ -86,14 +86,14 @@ Slowest tests
 
 func TestRunFailsIfTestsFail(t *testing.T) {
 	var out strings.Builder
-	err := run(&out, filepath.Join(t.TempDir(), "x.json"), "", []string{"./no-such-package"})
+	err := run(&out, filepath.Join(t.TempDir(), "x.json"), "", 0, []string{"./no-such-package"})
 	if err == nil || !strings.Contains(err.Error(), "run go test") {
 		t.Errorf("error %v, want that of go test", err)
 	}
-	if err := run(&out, "", t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "run make test") {
+	if err := run(&out, "", t.TempDir(), 0, nil); err == nil || !strings.Contains(err.Error(), "run make test") {
 		t.Errorf("error %v without records, want what to do", err)
 	}
-	if err := run(&out, "", "", nil); err == nil {
+	if err := run(&out, "", "", 0, nil); err == nil {
 		t.Error("no error without arguments")
 	}
 }

@@ -59,9 +59,11 @@ func readRecords(dir string) (map[string]testRun, error) {
 func writeReport(w io.Writer, runs map[string]testRun) {
 	var total float64
 	var packages, tests, phases []elapsed
+	var flaky []testName
 	for name, run := range runs {
 		phases = append(phases, elapsed{Package: name, Seconds: run.Seconds})
 		total += run.Seconds
+		flaky = append(flaky, run.Flaky...)
 		for _, t := range run.Times {
 			if t.Package = strings.TrimPrefix(t.Package, modulePrefix); t.Test == "" {
 				packages = append(packages, t)
@@ -94,5 +96,11 @@ func writeReport(w io.Writer, runs map[string]testRun) {
 	fmt.Fprintf(w, "\nSlowest tests\n")
 	for _, t := range tests[:min(len(tests), maxTests)] {
 		fmt.Fprintf(w, "%8.1f s  %s %s\n", t.Seconds, t.Package, t.Test)
+	}
+	if len(flaky) > 0 {
+		fmt.Fprintf(w, "\nFlaky tests, which failed and then passed\n")
+	}
+	for _, name := range flaky {
+		fmt.Fprintf(w, "            %s\n", name)
 	}
 }

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+)
+
+// rerun runs failed tests once more, one after another, with the flags of args and without its
+// packages. It returns the tests that pass now. Its error means that a test failed again.
+func rerun(out io.Writer, failed []testName, args []string) ([]testName, error) {
+	var flaky []testName
+	for _, name := range failed {
+		fmt.Fprintf(out, "\nonce more: %s\n", name)
+		if _, err := test(out, rerunArgs(name, args)); err != nil {
+			return flaky, fmt.Errorf("%s failed twice: %w", name, err)
+		}
+		flaky = append(flaky, name)
+		fmt.Fprintf(out, "FLAKY: %s failed and then passed: find out why\n", name)
+	}
+	return flaky, nil
+}
+
+// rerunArgs returns the arguments that run one test. Arguments of args that name packages are left
+// out; flags are kept, with their values.
+func rerunArgs(name testName, args []string) []string {
+	kept := []string{"-count=1", "-run", "^" + regexp.QuoteMeta(name.Test) + "$"}
+	for i := 0; i < len(args); i++ {
+		if !strings.HasPrefix(args[i], "-") {
+			continue // a package
+		}
+		kept = append(kept, args[i])
+		if (args[i] == "-p" || args[i] == "-timeout") && i+1 < len(args) {
+			i++
+			kept = append(kept, args[i])
+		}
+	}
+	return append(kept, name.Package)
+}
