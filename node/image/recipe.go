@@ -21,9 +21,9 @@ import (
 )
 
 // Recipe describes an image that is derived from another: a Dockerfile with one stage that adds
-// files and settings. Building it needs no container, so it can have FROM, ARG, ENV, ADD of an
-// archive to /, COPY, LABEL, USER, WORKDIR, EXPOSE, ENTRYPOINT and CMD. Other instructions, above
-// all RUN, are errors.
+// files and settings. Building it needs no container, so it can have FROM, ARG, ENV, ADD (of
+// archives only to /), COPY, LABEL, USER, WORKDIR, EXPOSE, ENTRYPOINT and CMD. Other instructions,
+// above all RUN, are errors.
 type Recipe struct {
 	// File is the path of the Dockerfile. Context is the directory from which it copies.
 	File, Context string
@@ -218,7 +218,7 @@ func run(command instructions.Command, img *Image, dir string) error {
 		if command.Chown != "" || command.Chmod != "" || len(command.ExcludePatterns) > 0 || command.Checksum != "" || command.Unpack != nil {
 			return errNoOptions
 		}
-		return addArchives(command.SourcesAndDest, img, dir)
+		return addFiles(command.SourcesAndDest, img, dir)
 	case *instructions.CopyCommand:
 		if command.From != "" || command.Chown != "" || command.Chmod != "" || len(command.ExcludePatterns) > 0 || command.Parents {
 			return errNoOptions

@@ -35,6 +35,7 @@ func recipeOf(t *testing.T, lines ...string) Recipe {
 	dir := t.TempDir()
 	for name, content := range map[string]string{
 		"Dockerfile": strings.Join(lines, "\n") + "\n", "driver": "#!/bin/sh\necho driver\n", "tree/a": "a", "tree/below/b": "b",
+		"layer.tar": string(tarFile(t, "a", nil)),
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -62,7 +63,7 @@ func TestBuildRecipe(t *testing.T) {
 		"WORKDIR /work",
 		"COPY driver /$NAME",
 		"COPY tree ./tree/",
-		"COPY driver tree/a usr/bin/",
+		"ADD driver tree/a usr/bin/",
 		`ENTRYPOINT ["/bin/sleep", "600"]`,
 	)
 	recipe.Arguments = map[string]string{"BASE": ToolsName, "NAME": "loop"}
@@ -154,11 +155,10 @@ func TestBuildExplainsUnsupportedRecipes(t *testing.T) {
 		{[]string{from, "COPY missing /"}, "line 2: COPY: missing is not in "},
 		{[]string{from, "COPY ../../../etc/passwd /"}, "line 2: COPY: ../../../etc/passwd is not in "},
 		{[]string{from, "COPY --from=other driver /"}, "line 2: COPY: options are not supported"},
-		{[]string{from, "ADD missing.tar /"}, "line 2: ADD: missing.tar is not a file in "},
-		{[]string{from, "ADD driver /"}, "driver: it is not a tar file"},
-		{[]string{from, "ADD driver /tree"}, "line 2: ADD: only archives can be added, and only to /"},
+		{[]string{from, "ADD missing.tar /"}, "line 2: ADD: missing.tar is not in "},
+		{[]string{from, "ADD layer.tar /tree"}, "line 2: ADD: archive layer.tar can be added only to /"},
 		{[]string{from, "ADD --chown=1 driver /"}, "line 2: ADD: options are not supported"},
-		{[]string{from, "COPY driver /", "ADD driver /"}, "line 3: ADD: add archives before files are copied"},
+		{[]string{from, "COPY driver /", "ADD layer.tar /"}, "line 3: ADD: add archives before files are copied"},
 		{[]string{from, "EXPOSE 80-90"}, `line 2: EXPOSE: "80-90" is not a port`},
 		{[]string{"FROM example.com/nowhere:1"}, `use base "example.com/nowhere:1": it is not on this host`},
 		{[]string{from, from}, "it has 2 stages"},

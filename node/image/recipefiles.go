@@ -1,6 +1,7 @@
 package image
 
 import (
+	"archive/tar"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,23 +81,45 @@ func (s Store) isUnpackedOnly(ctx context.Context, c *client.Client, record imag
 	return true, err
 }
 
-// addArchives adds the content of archives of dir to the root of the image, like ADD with tar
-// files. It must precede copied files.
-func addArchives(mapping instructions.SourcesAndDest, img *Image, dir string) error {
-	if len(mapping.SourceContents) > 0 || absolute(img.config.WorkingDir, mapping.DestPath) != "/" {
-		return errors.New("only archives can be added, and only to /")
-	}
-	if len(img.entries) > 0 {
-		return errors.New("add archives before files are copied")
-	}
+// addFiles adds files of dir to the image like ADD: the content of tar files, and other files and
+// directories as COPY does.
+func addFiles(mapping instructions.SourcesAndDest, img *Image, dir string) error {
+	files := mapping
+	files.SourcePaths = nil
 	for _, source := range mapping.SourcePaths {
 		archive := filepath.Join(dir, path.Join("/", source))
-		if info, err := os.Stat(archive); err != nil || !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is not a file in %s", source, dir)
+		if !isArchive(archive) {
+			files.SourcePaths = append(files.SourcePaths, source)
+			continue
+		}
+		if absolute(img.config.WorkingDir, mapping.DestPath) != "/" {
+			return fmt.Errorf("archive %s can be added only to /", source)
+		}
+		if len(img.entries) > 0 {
+			return errors.New("add archives before files are copied")
 		}
 		img.archives = append(img.archives, archive)
 	}
-	return nil
+	if len(mapping.SourcePaths) > 0 && len(files.SourcePaths) == 0 {
+		return nil
+	}
+	return copyFiles(files, img, dir)
+}
+
+// isArchive reports whether a file is a tar file, plain or compressed with gzip or zstd.
+func isArchive(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	stream, err := decompress(file)
+	if err != nil {
+		return false
+	}
+	defer stream.Close()
+	_, err = tar.NewReader(stream).Next()
+	return err == nil
 }
 
 // copyFiles adds files and directories of dir to the image like COPY: the content of a directory,
