@@ -2,6 +2,7 @@ package platform
 
 import (
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/slipway-platform/slipway/apigroup/metrics"
@@ -163,7 +164,7 @@ func (h *Host) pkiSpec() pki.Spec {
 		APIURL:          h.apiURL(h.address.String()),
 		LoopbackURL:     h.apiURL("127.0.0.1"),
 		NodeName:        h.Node.NodeName,
-		APIHosts:        append(h.names(), h.Master.APIServiceIP().String()),
+		APIHosts:        slices.Concat(h.names(), h.publicNames(), []string{h.Master.APIServiceIP().String()}),
 		NodeHosts:       h.names(),
 		RegistryHosts:   h.RegistryNames().Hosts(),
 		ClusterDomain:   h.Node.DNSDomain,

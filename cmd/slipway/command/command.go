@@ -93,6 +93,7 @@ func verbs(opts *options) []*cobra.Command {
 		uninstallCommand(opts),
 		tokenCommand(opts),
 		etcdCommand(opts),
+		lbCommand(opts),
 		leaveCommand(opts),
 		statusCommand(opts),
 		componentsCommand(opts),

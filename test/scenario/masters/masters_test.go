@@ -5,6 +5,7 @@ package masters
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -90,7 +91,9 @@ func refuseMaster(t *testing.T, c *kit.Cluster) {
 }
 
 func TestThreeMastersLoseNothing(t *testing.T) {
-	first := kit.Start(t, kit.Options{Segment: true, Node: "nodeName: first"})
+	first := kit.New(t, kit.Options{Segment: true, Node: "nodeName: first"})
+	lb := newBalancer(t, first)
+	first.Up()
 	refuseMaster(t, first) // it remains a dead learner for a minute
 	second := first.JoinMaster("second", kit.Options{})
 	waitMembers(first, 1, "voter")
@@ -112,16 +115,23 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 
 	waitMembers(first, 0, "learner") // the dead one is expelled
 
-	w := startWriters(masters)
+	lb.configure(first, 3)
+	source := lb.source(first, "third")
+	writing := maps.Clone(masters)
+	writing["balancer"] = lb.client(t, first, source)
+	w := startWriters(writing)
 	t.Run("WholeMasterIsKilled", func(t *testing.T) {
 		third := third.For(t)
 		third.KillEverything()
 		waitControllers(first.For(t), "without-third")
 		w.waitWrites(first.For(t), "first")
+		w.waitWrites(first.For(t), "balancer")
+		lb.waitMaster(first.For(t), source, "third", false)
 		waitApplication(node.For(t), first.For(t))
 		third.Up()
 		waitReady(third)
 		w.waitWrites(third, "third")
+		lb.waitMaster(third, source, "third", true)
 	})
 	t.Run("LeaderLosesItsNetwork", func(t *testing.T) {
 		name := waitLeader(second.For(t), "")
@@ -137,6 +147,7 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 		t.Logf("another master leads after %v", time.Since(start))
 		waitControllers(other, "after-"+name)
 		w.waitWrites(other, "other")
+		w.waitWrites(other, "balancer")
 		waitApplication(node.For(t), other)
 		if err := master.SetConnected(true); err != nil {
 			t.Fatal(err)
@@ -162,6 +173,7 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 			checkLogin(t, master.For(t))
 		}
 	})
+	t.Run("LoadBalancerIsLost", func(t *testing.T) { checkWithoutBalancer(t, lb, first.For(t), node.For(t)) })
 	t.Run("MasterLeaves", func(t *testing.T) {
 		third.For(t).MustSlipway("leave")
 		waitMembers(first.For(t), 2, "voter")
@@ -169,6 +181,8 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 			t.Errorf("the node remains:\n%s", nodes)
 		}
 		waitControllers(second.For(t), "after-leave")
+		lb.configure(first.For(t), 2)
+		lb.waitMaster(first.For(t), source, "third", false)
 	})
 }
 

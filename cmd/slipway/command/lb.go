@@ -1,0 +1,165 @@
+package command
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/slipway-platform/slipway/internal/atomicfile"
+	"github.com/slipway-platform/slipway/router/haproxy"
+	"github.com/slipway-platform/slipway/router/masters"
+)
+
+// balancerFlags are the flags of `slipway lb config`.
+type balancerFlags struct {
+	masters       []string
+	listen, stats string
+	output        string
+}
+
+func lbCommand(opts *options) *cobra.Command {
+	command := &cobra.Command{Use: "lb", Short: "Configure a load balancer in front of the API of several masters", GroupID: "host"}
+	command.AddCommand(lbConfigCommand(opts))
+	return command
+}
+
+func lbConfigCommand(opts *options) *cobra.Command {
+	flags := balancerFlags{}
+	command := &cobra.Command{
+		Use:   "config",
+		Short: "Print the configuration of a HAProxy that balances over the masters",
+		Long: "Print the configuration of a HAProxy that balances connections over the API servers of the masters. On a master, the command\n" +
+			"finds all masters of the cluster. Elsewhere, name them with --master. With --output, HAProxy checks the configuration before\n" +
+			"the file is replaced, and the command prints whether the file has changed.",
+		Example: "  slipway lb config >haproxy.cfg\n" +
+			"  slipway lb config --master master-1=192.0.2.11 --master master-2=192.0.2.12 --output /etc/haproxy/haproxy.cfg",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return writeBalancer(cmd, opts, flags) },
+	}
+	set := command.Flags()
+	set.StringArrayVar(&flags.masters, "master", nil, "a master, as NAME=HOST[:PORT] or HOST[:PORT]; can be repeated")
+	set.StringVar(&flags.listen, "listen", masters.DefaultListen, "address for clients")
+	set.StringVar(&flags.stats, "stats", masters.DefaultStats, "address of HAProxy's statistics, and of /status")
+	set.StringVarP(&flags.output, "output", "o", "", "file to write, such as /etc/haproxy/haproxy.cfg")
+	return command
+}
+
+func writeBalancer(cmd *cobra.Command, opts *options, flags balancerFlags) error {
+	balancer := masters.Config{Listen: flags.listen, Stats: flags.stats}
+	if flags.output != "" {
+		balancer.User = haproxy.Account()
+	}
+	var errs []error
+	for _, text := range flags.masters {
+		server, err := masters.ParseServer(text)
+		errs = append(errs, err)
+		balancer.Servers = append(balancer.Servers, server)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if len(flags.masters) == 0 {
+		var err error
+		if balancer.Servers, err = clusterMasters(cmd.Context(), opts); err != nil {
+			return fmt.Errorf("find the masters: %w; or name them with --master", err)
+		}
+	}
+	text, err := balancer.Text()
+	if err != nil {
+		return err
+	}
+	if flags.output == "" {
+		_, err = cmd.OutOrStdout().Write(text)
+		return err
+	}
+	if existing, err := os.ReadFile(flags.output); err == nil && bytes.Equal(existing, text) {
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is unchanged\n", flags.output)
+		return err
+	}
+	if err := checkBalancer(cmd.Context(), text); err != nil {
+		return err
+	}
+	if err := atomicfile.Write(flags.output, text, 0o644); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has changed; apply it with: systemctl reload haproxy\n", flags.output)
+	return err
+}
+
+// checkBalancer returns HAProxy's error if it does not accept a configuration.
+func checkBalancer(ctx context.Context, text []byte) error {
+	program, err := haproxy.FindProgram()
+	if err != nil {
+		return err
+	}
+	command := exec.CommandContext(ctx, program, "-c", "-f", "/dev/stdin")
+	command.Stdin = bytes.NewReader(text)
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("check configuration of HAProxy: %w: %s", err, bytes.TrimSpace(output))
+	}
+	return nil
+}
+
+// clusterMasters returns the masters whose API servers are registered, sorted by name.
+func clusterMasters(ctx context.Context, opts *options) ([]masters.Server, error) {
+	h, err := opts.loadMaster()
+	if err != nil {
+		return nil, err
+	}
+	config, err := h.AdminClient()
+	if err != nil {
+		return nil, fmt.Errorf("%w; start the cluster with: slipway up", err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	defer cancel()
+	addresses, err := apiServers(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	var servers []masters.Server
+	for _, address := range addresses {
+		server, err := masters.ParseServer(address)
+		if err != nil {
+			return nil, err
+		}
+		server.Name = cmp.Or(nodeWith(nodes.Items, address), server.Name)
+		servers = append(servers, server)
+	}
+	slices.SortFunc(servers, func(a, b masters.Server) int { return cmp.Compare(a.Name, b.Name) })
+	return servers, nil
+}
+
+// nodeWith returns the name of the node with the host of a host:port address, or "".
+func nodeWith(nodes []corev1.Node, address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return ""
+	}
+	for i := range nodes {
+		for _, a := range nodes[i].Status.Addresses {
+			if a.Type == corev1.NodeInternalIP && a.Address == host {
+				return nodes[i].Name
+			}
+		}
+	}
+	return ""
+}
