@@ -83,6 +83,7 @@ func supported(kind string) []string {
 		"dnsIP",
 		"dnsBindAddress",
 		"dnsNameservers",
+		"iptablesSyncPeriod",
 		"networkConfig.mtu",
 		"volumeDirectory",
 		"podManifestConfig",
@@ -107,7 +108,7 @@ func pluginKeys() []string {
 }
 
 // Ignored lists the keys that the files set and this version ignores, such as `NodeConfig:
-// iptablesSyncPeriod`. If Ignored ignores all keys of a block, it lists only the
+// imageConfig`. If Ignored ignores all keys of a block, it lists only the
 // block. It omits keys with an empty value (null, false, 0, "", empty lists and mappings).
 func (c *Config) Ignored() []string {
 	list := ignored(masterKind, c.master)

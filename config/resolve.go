@@ -208,6 +208,16 @@ func (c *NodeConfig) CacheTTLs() (authentication, authorization *time.Duration) 
 	return read(c.AuthConfig.AuthenticationCacheTTL), read(c.AuthConfig.AuthorizationCacheTTL)
 }
 
+// SyncPeriod returns the longest time after which the node repairs rules of packets that another
+// program has changed (iptablesSyncPeriod).
+func (c *NodeConfig) SyncPeriod() time.Duration {
+	const usual = 30 * time.Second
+	if period, err := time.ParseDuration(c.IPTablesSyncPeriod); err == nil && period > 0 {
+		return period
+	}
+	return usual
+}
+
 func (c *NodeConfig) kubeletArgument(name string) string { return last(c.KubeletArguments[name], "") }
 
 func splitAddress(address string) (host string, port int) {

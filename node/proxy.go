@@ -24,6 +24,8 @@ type Proxy struct {
 	Bridge string
 	// HealthAddress is the host:port of the proxy's health endpoint, which serves nothing else.
 	HealthAddress string
+	// SyncPeriod is the longest time after which the proxy repairs its rules.
+	SyncPeriod time.Duration
 	// Arguments are the administrator's flags (proxyArguments of node-config.yaml).
 	Arguments arguments.Map
 }
@@ -48,6 +50,7 @@ func (p *Proxy) Run(ctx context.Context, ready func()) error {
 		"bind-address-hard-fail": {"true"},
 		"conntrack-max-per-core": {"0"},
 		"nodeport-addresses":     {"all"},
+		"iptables-sync-period":   {p.SyncPeriod.String()}, // in every mode
 	}
 	if err := settings.ApplyTo("proxy", flags); err != nil {
 		return err

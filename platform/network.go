@@ -67,6 +67,8 @@ func (h *Host) network() (component.Component, error) {
 		Network:      network,
 		DNSDevice:    h.Node.Slipway.DNSDevice,
 		DNSIP:        dnsIP,
+
+		CheckInterval: h.Node.SyncPeriod(),
 	}, nil
 }
 
@@ -87,7 +89,7 @@ func (h *Host) networkPolicy() (component.Component, error) {
 	return &policy.Enforcer{
 		NodeName: h.Node.NodeName, Client: client, Network: network, Table: h.PolicyTable(), Networks: h.clusterNetworks(),
 		Socket: h.policySocket(), LeaseDir: agent.LeaseDir(h.cniStateDir()), Names: h.dnsNames, Resolver: h.Node.DNSAddress(),
-		Tunnel: h.tunnel,
+		Tunnel: h.tunnel, CheckInterval: h.Node.SyncPeriod(),
 	}, nil
 }
 

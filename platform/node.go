@@ -166,6 +166,7 @@ func (h *Host) proxy() (component.Component, error) {
 		Kubeconfig:    h.credentials.ProxyKubeconfig,
 		Bridge:        h.Node.Slipway.Bridge,
 		HealthAddress: h.Node.ProxyHealthAddress(),
+		SyncPeriod:    h.Node.SyncPeriod(),
 		Arguments:     arguments.Map(h.Node.ProxyArguments),
 	}, nil
 }

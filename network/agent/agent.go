@@ -2,11 +2,11 @@
 //
 // It waits until the control plane has assigned the node a subnet (spec.podCIDR). Then it creates
 // the bridge for pods, the device with the address of the pods' DNS server, the nftables tables
-// (packages nat and spoofcheck), and routes to the pods of other hosts: directly to hosts on a
-// network segment of this host, and through a VXLAN device to others (package vxlan). Finally, it
-// writes the CNI configuration, which tells the container runtime and kubelet that the network is
-// ready. Afterwards, it repairs changes: of devices and addresses immediately, of the rest at the
-// next periodic check.
+// (packages nat and spoofcheck), the chain of administrators (package adminchain), and routes to
+// the pods of other hosts: directly to hosts on a network segment of this host, and through a VXLAN
+// device to others (package vxlan). Finally, it writes the CNI configuration, which tells the
+// container runtime and kubelet that the network is ready. Afterwards, it repairs changes: of
+// devices and addresses immediately, of the rest at the next periodic check.
 //
 // Besides the objects that Cleanup removes, the agent changes one setting of the host: it sets
 // net.ipv4.ip_forward to 1 and leaves it, because other software might rely on it by the time of
@@ -35,6 +35,7 @@ import (
 	networkclient "github.com/openshift/client-go/network/clientset/versioned"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/slipway-platform/slipway/network/adminchain"
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/nat"
 	"github.com/slipway-platform/slipway/network/vxlan"
@@ -191,6 +192,9 @@ func (a *Agent) apply(ctx context.Context, subnet netip.Prefix, cluster *cluster
 		VXLANPort:   a.vxlanPort(cluster),
 	})
 	if err != nil {
+		return err
+	}
+	if err := adminchain.Ensure(ctx, a.Bridge, a.ClusterCIDR); err != nil {
 		return err
 	}
 	if err := a.connectHosts(subnet, cluster); err != nil {

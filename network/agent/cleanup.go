@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 	"sigs.k8s.io/knftables"
 
+	"github.com/slipway-platform/slipway/network/adminchain"
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/nat"
 	"github.com/slipway-platform/slipway/network/shaping"
@@ -25,7 +26,9 @@ type CleanupConfig struct {
 	Devices  []string // other devices, such as those of the DNS server and of hostaddr
 	NFTTable string   // in the families ip and netdev
 	Tables   []string // of other components, in family ip
-	NetnsDir string   // where the container runtime creates network namespaces named cni-*
+	// AdminRules also removes the rules of administrators (package adminchain).
+	AdminRules bool
+	NetnsDir   string // where the container runtime creates network namespaces named cni-*
 }
 
 // Cleanup removes the complete network from the host: pods' network namespaces, devices, our
@@ -44,7 +47,7 @@ func Cleanup(ctx context.Context, l CleanupConfig) error {
 	for _, name := range append([]string{l.Bridge}, l.Devices...) {
 		errs = append(errs, removeDevice(name))
 	}
-	errs = append(errs, shaping.RemoveOrphans(), nat.Delete(ctx, tables...))
+	errs = append(errs, shaping.RemoveOrphans(), nat.Delete(ctx, tables...), adminchain.Remove(ctx, l.AdminRules))
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("clean up network: %w", err)
 	}

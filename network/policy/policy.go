@@ -83,6 +83,8 @@ type Enforcer struct {
 	LeaseDir string
 	// Tunnel gets the network IDs of the node's pods.
 	Tunnel *vxlan.Tunnel
+	// CheckInterval is the time between two checks that the table exists; the default is 30 s.
+	CheckInterval time.Duration
 
 	note func(text string)
 }
@@ -91,8 +93,7 @@ type Enforcer struct {
 var errStopped = errors.New("the component network-policy is stopping")
 
 const (
-	// checkInterval is the time between two checks that the table exists.
-	checkInterval = 30 * time.Second
+	defaultCheckInterval = 30 * time.Second
 	// retryBackoff is the delay after a failure to write the table.
 	retryBackoff = time.Second
 )
@@ -155,7 +156,7 @@ type enforcement struct {
 // loop writes the rules after each change and each request, until ctx ends. One write serves all
 // changes and requests that preceded it.
 func (s *enforcement) loop(ctx context.Context, changes <-chan struct{}) {
-	ticker := time.NewTicker(checkInterval)
+	ticker := time.NewTicker(cmp.Or(s.CheckInterval, defaultCheckInterval))
 	defer ticker.Stop()
 	var retry <-chan time.Time
 	for {

@@ -38,7 +38,9 @@ func downCommand(opts *options) *cobra.Command {
 		Short: "Stop everything including pods, and remove everything on this host except the data",
 		Long: "Stop the cluster and its pods and remove all its processes, mounts, network devices, firewall tables and\n" +
 			"cgroups. Objects and volumes' data stay for the next `slipway up`. With --purge, the command also\n" +
-			"removes the data directory and the files of `slipway up --link` and `slipway install`. You can repeat the command, and use it after a crash.",
+			"removes the data directory, the files of `slipway up --link` and `slipway install`, and the rules of\n" +
+			"administrators in the iptables chain OPENSHIFT-ADMIN-OUTPUT-RULES. You can repeat the command, and use\n" +
+			"it after a crash.",
 		GroupID: "host",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -73,7 +75,7 @@ func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 		{"remaining processes ended", func(ctx context.Context) error {
 			return errors.Join(haproxy.EndOrphans(h.RouterDir()), teardown.Processes(ctx, h.DataDir, h.Node.Slipway.CgroupRoot))
 		}},
-		{"network removed", h.removeNetwork},
+		{"network removed", func(ctx context.Context) error { return h.removeNetwork(ctx, purge) }},
 		{"mounts removed", func(context.Context) error {
 			detached, err := teardown.Mounts(h.Node.VolumeDirectory, h.Node.Slipway.ContainerdDirectory, h.RunDir())
 			h.warn(detached)
@@ -197,13 +199,15 @@ func (h teardownHost) withContainerd(ctx context.Context, do func(context.Contex
 	return err
 }
 
-func (h teardownHost) removeNetwork(ctx context.Context) error {
+// removeNetwork removes the network. Without purge, it keeps iptables rules of administrators.
+func (h teardownHost) removeNetwork(ctx context.Context, purge bool) error {
 	return agent.Cleanup(ctx, agent.CleanupConfig{
-		Bridge:   h.Node.Slipway.Bridge,
-		Devices:  []string{h.Node.Slipway.DNSDevice, h.Node.Slipway.VXLANDevice, platform.OfflineDevice},
-		NFTTable: h.Node.Slipway.NFTTable,
-		Tables:   []string{h.IdleTable(), h.PolicyTable()},
-		NetnsDir: filepath.Join(h.ContainerdState(), "netns"),
+		Bridge:     h.Node.Slipway.Bridge,
+		Devices:    []string{h.Node.Slipway.DNSDevice, h.Node.Slipway.VXLANDevice, platform.OfflineDevice},
+		NFTTable:   h.Node.Slipway.NFTTable,
+		Tables:     []string{h.IdleTable(), h.PolicyTable()},
+		AdminRules: purge,
+		NetnsDir:   filepath.Join(h.ContainerdState(), "netns"),
 	})
 }
 

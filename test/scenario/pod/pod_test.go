@@ -18,7 +18,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Node: nameservers, Segment: true}) }
+func TestMain(m *testing.M) {
+	kit.MainWith(m, kit.Options{Node: nameservers + "\niptablesSyncPeriod: 3s", Segment: true})
+}
 
 // server returns a pod that serves its name over HTTP on port 8080 and logs every request.
 func server(name string) string {

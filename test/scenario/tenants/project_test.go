@@ -18,6 +18,7 @@ func TestProjectsFollowConfiguredTemplate(t *testing.T) {
 		"openshift.io/sa.scc.uid-range: ", "openshift.io/sa.scc.supplemental-groups: ", "openshift.io/sa.scc.mcs: s0:c")
 	has(t, bea.May("GET", kit.CorePath("bea-shop", "resourcequotas/of-template"), ""), `"services":"3"`)
 	bea.MayNot("DELETE", kit.CorePath("bea-shop", "resourcequotas/of-template"), "", "cannot delete resource")
+	has(t, bea.May("GET", kit.GroupPath("networking.k8s.io", "bea-shop", "networkpolicies/allow-same-namespace"), ""), `"from":[{"podSelector":{}}]`)
 	// Its service accounts and their roles.
 	c.WaitFor("the roles of the project's accounts", func(context.Context) error {
 		got, err := c.TryOC("get", "rolebindings", "-n", "bea-shop", "-o", `jsonpath={range .items[*]}{.metadata.name}={.roleRef.name} {end}`)

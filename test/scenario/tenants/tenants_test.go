@@ -58,7 +58,8 @@ networkConfig:
   externalIPNetworkCIDRs: [192.0.2.0/24, "!192.0.2.128/25"]
 `
 
-// template creates a project with a quota and a label that its requester cannot change.
+// template creates a project with a quota, a network policy, and a label that its requester cannot
+// change.
 const template = `
 apiVersion: template.openshift.io/v1
 kind: Template
@@ -88,6 +89,14 @@ objects:
   kind: ResourceQuota
   metadata: {name: of-template, namespace: "${PROJECT_NAME}"}
   spec: {hard: {services: "3"}}
+- apiVersion: networking.k8s.io/v1
+  kind: NetworkPolicy
+  metadata: {name: allow-same-namespace, namespace: "${PROJECT_NAME}"}
+  spec:
+    podSelector:
+    ingress:
+    - from:
+      - podSelector: {}
 `
 
 func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Master: master}) }

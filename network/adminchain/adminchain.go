@@ -1,0 +1,171 @@
+// Package adminchain maintains the chain in which administrators write iptables rules for traffic
+// of pods that leaves the cluster:
+//
+//	FORWARD ── from the bridge, not to it, not to pods ── jump OPENSHIFT-ADMIN-OUTPUT-RULES
+//
+// The chain is in the table `filter` of iptables, which iptables stores in nftables. The package
+// creates it once and never changes its rules. The rule that jumps to it begins FORWARD. A rule of
+// the chain that drops a packet is final. A rule that accepts a packet skips only the other rules
+// of FORWARD, not the tables of other packages.
+//
+// Source: OpenShift Container Platform 3.11 Cluster Administration, Using iptables Rules to Limit
+// Access to External Resources.
+package adminchain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/knftables"
+)
+
+// Name is the name of the chain.
+const Name = "OPENSHIFT-ADMIN-OUTPUT-RULES"
+
+// Objects of iptables. It requires these names, the hook and the priority.
+const (
+	table   = "filter"
+	forward = "FORWARD"
+)
+
+// mark is the begin of the comment of the rule that jumps to the chain.
+const mark = "slipway:"
+
+// Ensure creates the chain and the rule that jumps to it, for packets from the bridge to other
+// destinations than pods. It keeps the rules of the chain. It requires the program nft.
+func Ensure(ctx context.Context, bridge string, pods netip.Prefix) error {
+	nft, err := knftables.New(knftables.IPv4Family, table)
+	if err != nil {
+		return fmt.Errorf("open iptables table %q: %w (install the package nftables)", table, err)
+	}
+	chains, err := names(ctx, nft)
+	if err != nil {
+		return err
+	}
+	tx := nft.NewTransaction()
+	tx.Add(&knftables.Table{})
+	if !slices.Contains(chains, forward) {
+		tx.Add(&knftables.Chain{
+			Name: forward, Type: knftables.PtrTo(knftables.FilterType), Hook: knftables.PtrTo(knftables.ForwardHook),
+			Priority: knftables.PtrTo(knftables.BaseChainPriority("0")), Policy: knftables.PtrTo(knftables.AcceptPolicy),
+		})
+	}
+	if !slices.Contains(chains, Name) {
+		tx.Add(&knftables.Chain{Name: Name})
+	}
+	comment := fmt.Sprintf("%s from %s to outside of %s", mark, bridge, pods.Masked())
+	jumps, err := jumpsTo(ctx, nft, chains)
+	if err != nil {
+		return err
+	}
+	if len(jumps) != 1 || *jumps[0].Comment != comment {
+		for _, jump := range jumps {
+			tx.Delete(jump)
+		}
+		tx.Insert(&knftables.Rule{
+			Chain:   forward,
+			Rule:    fmt.Sprintf("iifname %q oifname != %q ip daddr != %s counter jump %s", bridge, bridge, pods.Masked(), Name),
+			Comment: &comment,
+		})
+	} else if slices.Contains(chains, Name) {
+		return nil
+	}
+	if err := nft.Run(ctx, tx); err != nil {
+		return fmt.Errorf("write iptables chain %s: %w", Name, err)
+	}
+	return nil
+}
+
+// Remove removes the rule that jumps to the chain, and the chain. It keeps a chain with rules
+// unless withRules is true. It also removes what is then empty: FORWARD and the table. It does
+// nothing on a host without the program nft.
+func Remove(ctx context.Context, withRules bool) error {
+	nft, err := knftables.New(knftables.IPv4Family, table)
+	if errors.Is(err, exec.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open iptables table %q: %w", table, err)
+	}
+	chains, err := names(ctx, nft)
+	if err != nil || len(chains) == 0 {
+		return err
+	}
+	jumps, err := jumpsTo(ctx, nft, chains)
+	if err != nil {
+		return err
+	}
+	tx := nft.NewTransaction()
+	for _, jump := range jumps {
+		tx.Delete(jump)
+	}
+	if slices.Contains(chains, Name) {
+		rules, err := nft.ListRules(ctx, Name)
+		if err != nil {
+			return fmt.Errorf("list rules of iptables chain %s: %w", Name, err)
+		}
+		if len(rules) == 0 || withRules {
+			tx.Flush(&knftables.Chain{Name: Name})
+			tx.Delete(&knftables.Chain{Name: Name})
+		}
+	}
+	if tx.NumOperations() > 0 {
+		if err := nft.Run(ctx, tx); err != nil {
+			return fmt.Errorf("remove iptables chain %s: %w", Name, err)
+		}
+	}
+	return removeEmpty(ctx, nft)
+}
+
+// removeEmpty removes the table if it only has chains without rules that accept all packets. The
+// program iptables creates them again when it needs them.
+func removeEmpty(ctx context.Context, nft knftables.Interface) error {
+	chains, err := names(ctx, nft)
+	if err != nil || len(chains) == 0 {
+		return err
+	}
+	content, err := exec.CommandContext(ctx, "nft", "list", "table", "ip", table).Output()
+	if err != nil {
+		return fmt.Errorf("list iptables table %q: %w", table, err)
+	}
+	for line := range strings.Lines(string(content)) {
+		line = strings.TrimSpace(line)
+		begins := strings.HasPrefix(line, "table ") || strings.HasPrefix(line, "chain ")
+		isBase := strings.HasPrefix(line, "type filter hook ") && strings.HasSuffix(line, "policy accept;")
+		if line != "" && line != "}" && !begins && !isBase {
+			return nil
+		}
+	}
+	tx := nft.NewTransaction()
+	tx.Delete(&knftables.Table{})
+	if err := nft.Run(ctx, tx); err != nil {
+		return fmt.Errorf("remove iptables table %q: %w", table, err)
+	}
+	return nil
+}
+
+// names returns the chains of the table; none if there is no table.
+func names(ctx context.Context, nft knftables.Interface) ([]string, error) {
+	chains, err := nft.List(ctx, "chains")
+	if err != nil && !knftables.IsNotFound(err) {
+		return nil, fmt.Errorf("list iptables chains: %w", err)
+	}
+	return chains, nil
+}
+
+// jumpsTo returns the rules of FORWARD that jump to the chain.
+func jumpsTo(ctx context.Context, nft knftables.Interface, chains []string) ([]*knftables.Rule, error) {
+	if !slices.Contains(chains, forward) {
+		return nil, nil
+	}
+	rules, err := nft.ListRules(ctx, forward)
+	if err != nil {
+		return nil, fmt.Errorf("list rules of iptables chain %s: %w", forward, err)
+	}
+	return slices.DeleteFunc(rules, func(r *knftables.Rule) bool { return r.Comment == nil || !strings.HasPrefix(*r.Comment, mark) }), nil
+}

@@ -1,0 +1,120 @@
+package adminchain
+
+import (
+	"context"
+	"net/netip"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/network/internal/hosttest"
+)
+
+func TestMain(m *testing.M) { hosttest.Main(m) }
+
+func run(t *testing.T, command string) string {
+	t.Helper()
+	output, err := exec.Command("sh", "-c", command).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v: %s", command, err, output)
+	}
+	return string(output)
+}
+
+func ensure(t *testing.T, bridge string) {
+	t.Helper()
+	if err := Ensure(t.Context(), bridge, netip.MustParsePrefix("10.128.0.0/14")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, withRules bool) {
+	t.Helper()
+	if err := Remove(context.Background(), withRules); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rules returns the rules of FORWARD that jump to the chain, and those of the chain.
+func rules(t *testing.T) (forward, chain []string) {
+	t.Helper()
+	for line := range strings.Lines(run(t, "nft -s list table ip filter")) {
+		switch line = strings.TrimSpace(line); {
+		case strings.Contains(line, "jump "+Name):
+			forward = append(forward, line)
+		case strings.HasPrefix(line, "ip daddr"):
+			chain = append(chain, line)
+		}
+	}
+	return forward, chain
+}
+
+func TestRulesOfTheAdministratorStay(t *testing.T) {
+	t.Cleanup(func() { run(t, "nft delete table ip filter") })
+	ensure(t, "slipway0")
+	run(t, "nft add rule ip filter "+Name+" ip daddr 192.0.2.1 drop")
+	for name, damage := range map[string]string{
+		"nothing":       "true",
+		"flushed":       "nft flush chain ip filter FORWARD",
+		"flushed twice": "nft flush chain ip filter FORWARD; nft add rule ip filter FORWARD ip daddr 192.0.2.2 drop",
+	} {
+		run(t, damage)
+		for range 2 {
+			ensure(t, "slipway0")
+		}
+		forward, chain := rules(t)
+		if len(forward) != 1 || !strings.Contains(forward[0], `iifname "slipway0" oifname != "slipway0" ip daddr != 10.128.0.0/14`) {
+			t.Errorf("%s: rules of FORWARD: %q", name, forward)
+		}
+		if len(chain) == 0 || chain[len(chain)-1] != "ip daddr 192.0.2.1 drop" {
+			t.Errorf("%s: rules of the chain: %q", name, chain)
+		}
+	}
+	ensure(t, "other0") // the name of the bridge has changed
+	if forward, _ := rules(t); len(forward) != 1 || !strings.Contains(forward[0], `iifname "other0"`) {
+		t.Errorf("rules of FORWARD: %q", forward)
+	}
+}
+
+func TestRemoveKeepsWhatIsNotOurs(t *testing.T) {
+	tables := func() string { return run(t, "nft list tables") }
+	ensure(t, "slipway0")
+	remove(t, false)
+	if got := tables(); got != "" {
+		t.Errorf("tables without rules: %q", got)
+	}
+	remove(t, false) // nothing exists
+
+	ensure(t, "slipway0")
+	run(t, "nft add rule ip filter "+Name+" ip daddr 192.0.2.1 drop")
+	remove(t, false)
+	if forward, chain := rules(t); len(forward) != 0 || len(chain) != 1 {
+		t.Errorf("rules of the administrator: %q %q", forward, chain)
+	}
+	ensure(t, "slipway0")
+	run(t, "nft add rule ip filter FORWARD ip daddr 192.0.2.2 drop")
+	remove(t, true)
+	if content := run(t, "nft list table ip filter"); strings.Contains(content, Name) || !strings.Contains(content, "192.0.2.2") {
+		t.Errorf("table with rules of others:\n%s", content)
+	}
+	run(t, "nft flush chain ip filter FORWARD")
+	remove(t, true)
+	if got := tables(); got != "" {
+		t.Errorf("tables: %q", got)
+	}
+}
+
+// TestIptablesChangesTheChain uses the program of administrators, or nft on a machine without it.
+func TestIptablesChangesTheChain(t *testing.T) {
+	add, list := "iptables -A "+Name+" -d 192.0.2.1 -m limit --limit 1/s -j REJECT", "iptables -S"
+	if version, err := exec.Command("iptables", "--version").Output(); err != nil || !strings.Contains(string(version), "nf_tables") {
+		add, list = "nft add rule ip filter "+Name+" ip daddr 192.0.2.1 limit rate 1/second reject", "nft list table ip filter"
+	}
+	t.Cleanup(func() { remove(t, true) })
+	ensure(t, "slipway0")
+	run(t, add)
+	ensure(t, "slipway0")
+	if output := run(t, list); strings.Count(output, "192.0.2.1") != 1 || !strings.Contains(output, Name) {
+		t.Errorf("%s:\n%s", list, output)
+	}
+}
