@@ -34,6 +34,7 @@ needs() {
 		skopeo                              skopeo          tests of the registry
 		rsync                               rsync           tests of oc rsync
 		gpg                                 gnupg           tests of signatures
+		ansible-playbook                    ansible-core    tests of playbooks
 		buildah                             buildah         make bench: builds beside ours
 		shellcheck                          shellcheck      make lint
 		mkdocs                              mkdocs          make docs

@@ -1,0 +1,104 @@
+// Package ansible runs the playbooks of packaging/ansible with Ansible itself. Its hosts are
+// network namespaces, which it enters instead of connecting over SSH.
+package ansible
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+func TestMain(m *testing.M) { kit.Main(m) }
+
+// A master behind a load balancer, to which playbooks add a node, as in section 2.4 of the cluster
+// administration guide.
+func TestPlaybooksDeployAndAddHosts(t *testing.T) {
+	master := kit.New(t, kit.Options{Segment: true, Node: "nodeName: master.example.com"})
+	node := master.NewHost("node.example.com", kit.Options{})
+	balancer := master.Neighbor()
+	f := newFixture(t, master)
+	haproxy := filepath.Join(f.dir, "haproxy.cfg")
+	t.Cleanup(func() { killHAProxy(t, haproxy) })
+	f.addHost("master.example.com", master)
+	f.addHost("node.example.com", node)
+	f.add("lb.example.com", balancer, "slipway_haproxy_config="+haproxy)
+	f.settings = []string{
+		"openshift_deployment_type=origin", "openshift_release=v3.11", "openshift_master_cluster_method=native",
+		"openshift_master_cluster_hostname=" + balancer.Address.String(), "openshift_master_default_subdomain=apps.example.com",
+		"openshift_use_crio=true",
+	}
+	f.groups = map[string][]string{
+		"masters": {"master.example.com"}, "nodes": {"master.example.com"}, "etcd": {"master.example.com", "node.example.com"}, "lb": {"lb.example.com"},
+	}
+	r := f.try(t, "deploy_cluster.yml")
+	if want := "host node.example.com: etcd runs on masters"; r.err == nil || r.changes != 0 || !strings.Contains(r.output, want) {
+		t.Fatalf("got error %v, want %q:\n%s", r.err, want, r.output)
+	}
+	f.groups["etcd"] = []string{"master.example.com"}
+	f.variables["master.example.com"] += " openshift_node_group_name=node-config-master-infra openshift_schedulable=true"
+	r = f.run(t, "deploy_cluster.yml")
+	if want := "variable without effect: openshift_use_crio ("; !strings.Contains(r.output, want) {
+		t.Errorf("there is no warning %q:\n%s", want, r.output)
+	}
+	master.Up() // connects
+	checkMaster(t, master, balancer)
+	f.runUnchanged(t, "deploy_cluster.yml")
+
+	f.groups["new_nodes"] = []string{"node.example.com"}
+	f.variables["node.example.com"] += " openshift_node_group_name=node-config-gpu openshift_schedulable=false"
+	f.settings = append(f.settings, `openshift_node_groups=[{"name": "node-config-gpu", "labels": ["node-role.kubernetes.io/gpu=true"],`+
+		` "edits": [{"key": "kubeletArguments.max-pods", "value": ["40"]}]}]`)
+	if r := f.try(t, "openshift-node/scaleup.yml"); r.err == nil || !strings.Contains(r.output, "has no ConfigMap node-config-gpu") {
+		t.Errorf("got error %v for a group that does not exist:\n%s", r.err, r.output)
+	}
+	f.run(t, "openshift-master/openshift_node_group.yml")
+	f.run(t, "openshift-node/scaleup.yml")
+	checkNode(t, master)
+	f.runUnchanged(t, "openshift-node/scaleup.yml")
+	waitHealthy(master)
+}
+
+// waitHealthy waits until the command that verifies an installation succeeds.
+func waitHealthy(c *kit.Cluster) {
+	c.WaitFor("healthy cluster", func(context.Context) error {
+		if result := c.Slipway("status", "--cluster"); result.Code != 0 {
+			return fmt.Errorf("slipway status --cluster: %s%s", result.Stdout, result.Stderr)
+		}
+		return nil
+	})
+}
+
+// checkMaster tests the settings of the inventory at the master, through the load balancer.
+func checkMaster(t *testing.T, c *kit.Cluster, balancer *kit.Machine) {
+	t.Helper()
+	server := "https://" + balancer.Address.String() + ":8443"
+	if name := c.OC("get", "node", "--server="+server, "-l", "node-role.kubernetes.io/infra=true", "-o", "name"); name != "node/master.example.com\n" {
+		t.Errorf("got %q", name)
+	}
+	if view := c.MustSlipway("config", "view"); !strings.Contains(view, "subdomain: apps.example.com") || !strings.Contains(view, server) {
+		t.Errorf("the settings of the inventory are not there:\n%s", view)
+	}
+}
+
+// checkNode tests the variables of the new node. The node reports the capacity of its group when
+// the configuration of the group is in effect.
+func checkNode(t *testing.T, c *kit.Cluster) {
+	t.Helper()
+	c.WaitFor("node of the group node-config-gpu", func(ctx context.Context) error {
+		node, err := c.Client.CoreV1().Nodes().Get(ctx, "node.example.com", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		pods := node.Status.Capacity.Pods().String()
+		if role := node.Labels["node-role.kubernetes.io/gpu"]; role != "true" || pods != "40" || !node.Spec.Unschedulable {
+			return fmt.Errorf("the label is %q, the capacity %s pods, unschedulable %t", role, pods, node.Spec.Unschedulable)
+		}
+		return nil
+	})
+}

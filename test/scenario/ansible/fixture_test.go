@@ -1,0 +1,163 @@
+package ansible
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// playbookTimeout ends a playbook that hangs. The longest one takes a tenth of it.
+const playbookTimeout = 5 * time.Minute
+
+// fixture runs playbooks for hosts that are network namespaces of this machine.
+type fixture struct {
+	t *testing.T
+	// dir has the inventory, and the program that Ansible runs as ssh.
+	dir string
+	// hosts are the machines by address.
+	hosts map[string]*kit.Machine
+	// variables are further host variables by name.
+	variables map[string]string
+	// groups are the names of hosts by group, and settings the lines of [OSEv3:vars].
+	groups   map[string][]string
+	settings []string
+	program  string // bin/slipway
+	playbook string // the directory packaging/ansible
+}
+
+// newFixture returns the fixture without hosts.
+func newFixture(t *testing.T, c *kit.Cluster) *fixture {
+	t.Helper()
+	return &fixture{
+		t: t, dir: t.TempDir(), hosts: map[string]*kit.Machine{}, variables: map[string]string{}, groups: map[string][]string{},
+		program: c.RepositoryFile("bin", "slipway"), playbook: c.RepositoryFile("packaging", "ansible"),
+	}
+}
+
+// add adds a machine to the inventory. variables are host variables, as NAME=value.
+func (f *fixture) add(name string, machine *kit.Machine, variables ...string) {
+	f.hosts[machine.Address.String()] = machine
+	f.variables[name] = strings.Join(append(variables, "ansible_host="+machine.Address.String()), " ")
+}
+
+// addHost adds a host with a data directory. `slipway down --purge` runs at its end.
+func (f *fixture) addHost(name string, host *kit.Host) {
+	host.SlipwayWith(nil, "version")
+	f.add(name, host.Machine, "slipway_data_dir="+host.DataDir)
+}
+
+// write writes the inventory, and a program that runs a command of Ansible's connection `ssh` in
+// the network namespace of the host.
+func (f *fixture) write() {
+	f.t.Helper()
+	var shell, inventory strings.Builder
+	shell.WriteString("#!/bin/bash\nhost=${*: -2:1} command=${*: -1}\ncase $host in\n")
+	for address, machine := range f.hosts {
+		fmt.Fprintf(&shell, "%s) exec nsenter --net=/proc/%d/fd/%d sh -c \"$command\" ;;\n", address, os.Getpid(), machine.FD())
+	}
+	shell.WriteString("*) echo \"there is no host $host\" >&2; exit 255 ;;\nesac\n")
+	inventory.WriteString("[OSEv3:children]\n")
+	for group := range f.groups {
+		fmt.Fprintln(&inventory, group)
+	}
+	fmt.Fprintf(&inventory, "[OSEv3:vars]\n%s\n", strings.Join(append([]string{
+		"slipway_service=false", "slipway_program=" + f.program, "ansible_ssh_executable=" + filepath.Join(f.dir, "ssh"),
+		"ansible_ssh_args=", "ansible_ssh_transfer_method=piped", "ansible_remote_tmp=" + filepath.Join(f.dir, "remote"),
+	}, f.settings...), "\n"))
+	for group, names := range f.groups {
+		fmt.Fprintf(&inventory, "[%s]\n", group)
+		for _, name := range names {
+			fmt.Fprintln(&inventory, name, f.variables[name])
+		}
+	}
+	for name, file := range map[string]struct {
+		content string
+		mode    os.FileMode
+	}{"ssh": {shell.String(), 0o700}, "hosts": {inventory.String(), 0o600}} {
+		if err := os.WriteFile(filepath.Join(f.dir, name), []byte(file.content), file.mode); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
+// result is the output of a playbook, with the number of changes of all hosts.
+type result struct {
+	output  string
+	changes int
+	err     error
+}
+
+var changedPattern = regexp.MustCompile(`\bchanged=(\d+)`)
+
+// try runs a playbook with the current inventory.
+func (f *fixture) try(t *testing.T, playbook string) result {
+	t.Helper()
+	f.write()
+	ctx, cancel := context.WithTimeout(t.Context(), playbookTimeout)
+	defer cancel()
+	command := exec.CommandContext(ctx, "ansible-playbook", "-i", filepath.Join(f.dir, "hosts"), filepath.Join("playbooks", playbook))
+	command.Dir = f.playbook
+	// A process that a playbook starts must not keep the output open.
+	log, err := os.CreateTemp(f.dir, "log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	command.Stdout, command.Stderr = log, log
+	command.Env = append(os.Environ(), "HOME="+f.dir, "ANSIBLE_NOCOLOR=1", "LC_ALL=C.UTF-8", "ANSIBLE_DISPLAY_SKIPPED_HOSTS=0")
+	start := time.Now()
+	r := result{err: command.Run()}
+	text, err := os.ReadFile(log.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.output = string(text)
+	for _, match := range changedPattern.FindAllStringSubmatch(r.output, -1) {
+		number, _ := strconv.Atoi(match[1]) // the pattern has digits
+		r.changes += number
+	}
+	t.Logf("%s took %s and changed %d things", playbook, time.Since(start).Round(time.Second/10), r.changes)
+	return r
+}
+
+// run is try for a playbook that must succeed.
+func (f *fixture) run(t *testing.T, playbook string) result {
+	t.Helper()
+	r := f.try(t, playbook)
+	if r.err != nil {
+		t.Fatalf("%s: %v\n%s", playbook, r.err, r.output)
+	}
+	return r
+}
+
+// runUnchanged is run for a playbook that must change nothing.
+func (f *fixture) runUnchanged(t *testing.T, playbook string) {
+	t.Helper()
+	if r := f.run(t, playbook); r.changes != 0 {
+		t.Errorf("%s changes a cluster that has its settings:\n%s", playbook, r.output)
+	}
+}
+
+// killHAProxy ends the HAProxy that a playbook started.
+func killHAProxy(t *testing.T, file string) {
+	t.Helper()
+	content, err := os.ReadFile(file + ".pid")
+	if err != nil {
+		return // the playbook did not get so far
+	}
+	for line := range strings.Lines(string(content)) {
+		if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
+			_ = syscall.Kill(pid, syscall.SIGTERM) // it might have ended
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package ansible
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// Playbooks add a master to a cluster that runs, and a member of etcd, as in sections 2.4, 3.6.1
+// and 4.3 of the cluster administration guide.
+func TestPlaybooksAddMasters(t *testing.T) {
+	first := kit.New(t, kit.Options{Segment: true, Node: "nodeName: master-0.example.com"})
+	f := newFixture(t, first)
+	f.addHost("master-0.example.com", first)
+	first.Up()
+	hosts := map[string]*kit.Host{}
+	for _, name := range []string{"master-1.example.com", "etcd0.example.com"} {
+		hosts[name] = first.NewHost(name, kit.Options{})
+		f.addHost(name, hosts[name])
+	}
+	balancer := first.Neighbor()
+	haproxy := filepath.Join(f.dir, "haproxy.cfg")
+	t.Cleanup(func() { killHAProxy(t, haproxy) })
+	f.add("lb.example.com", balancer, "slipway_haproxy_config="+haproxy)
+	f.groups = map[string][]string{
+		"masters": {"master-0.example.com"}, "nodes": {"master-0.example.com"}, "etcd": {"master-0.example.com"}, "lb": {"lb.example.com"},
+		"new_masters": {"master-1.example.com"}, "new_nodes": {"master-1.example.com"},
+	}
+	f.variables["master-1.example.com"] += " openshift_node_group_name=node-config-master"
+	f.run(t, "openshift-master/scaleup.yml")
+	config, err := os.ReadFile(haproxy)
+	if want := "  server master-1.example.com " + hosts["master-1.example.com"].Address.String() + ":8443\n"; err != nil || !strings.Contains(string(config), want) {
+		t.Errorf("the load balancer does not use the new master: %v\n%s", err, config)
+	}
+	f.runUnchanged(t, "openshift-master/scaleup.yml")
+
+	f.groups["new_etcd"] = []string{"etcd0.example.com"}
+	f.run(t, "openshift-etcd/scaleup.yml")
+	first.WaitFor("three members with a vote", func(context.Context) error {
+		result := first.Slipway("etcd", "members")
+		if strings.Count(result.Stdout, " voter ") != 3 {
+			return fmt.Errorf("slipway etcd members: %s%s", result.Stdout, result.Stderr)
+		}
+		return nil
+	})
+	waitHealthy(first)
+	roles := first.OC("get", "node", "-l", "node-role.kubernetes.io/master=true", "-o", "name")
+	if !strings.Contains(roles, "node/master-1.example.com\n") {
+		t.Errorf("masters are %q", roles)
+	}
+}
