@@ -78,9 +78,13 @@ func waitHealthy(c *kit.Cluster) {
 func checkMaster(t *testing.T, c *kit.Cluster, balancer *kit.Machine) {
 	t.Helper()
 	server := "https://" + balancer.Address.String() + ":8443"
-	if name := c.OC("get", "node", "--server="+server, "-l", "node-role.kubernetes.io/infra=true", "-o", "name"); name != "node/master.example.com\n" {
-		t.Errorf("got %q", name)
-	}
+	c.WaitFor("label of the master's group", func(context.Context) error {
+		name, err := c.TryOC("get", "node", "--server="+server, "-l", "node-role.kubernetes.io/infra=true", "-o", "name")
+		if err == nil && name != "node/master.example.com\n" {
+			err = fmt.Errorf("nodes with the label are %q", name)
+		}
+		return err
+	})
 	if view := c.MustSlipway("config", "view"); !strings.Contains(view, "subdomain: apps.example.com") || !strings.Contains(view, server) {
 		t.Errorf("the settings of the inventory are not there:\n%s", view)
 	}

@@ -49,8 +49,11 @@ func TestPlaybooksAddMasters(t *testing.T) {
 		return nil
 	})
 	waitHealthy(first)
-	roles := first.OC("get", "node", "-l", "node-role.kubernetes.io/master=true", "-o", "name")
-	if !strings.Contains(roles, "node/master-1.example.com\n") {
-		t.Errorf("masters are %q", roles)
-	}
+	first.WaitFor("label of the new master's group", func(context.Context) error {
+		names, err := first.TryOC("get", "node", "-l", "node-role.kubernetes.io/master=true", "-o", "name")
+		if err == nil && !strings.Contains(names, "node/master-1.example.com\n") {
+			err = fmt.Errorf("nodes with the label are %q", names)
+		}
+		return err
+	})
 }
