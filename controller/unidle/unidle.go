@@ -135,16 +135,24 @@ func (l *loop) markAwake(ctx context.Context, namespace string, targets []idling
 	return errors.Join(errs...)
 }
 
-// isNeeded reports whether an event is as new as the given time or newer. Events have a resolution
-// of a second.
+// isNeeded reports whether an event is as new as the given time or newer.
 func (l *loop) isNeeded(key controller.Key, since time.Time) (bool, error) {
 	events, err := l.events.Events(key.Namespace).List(labels.Everything())
 	for _, event := range events {
-		if event.InvolvedObject.Kind == "Service" && event.InvolvedObject.Name == key.Name && !event.LastTimestamp.Time.Before(since) {
+		if event.InvolvedObject.Kind == "Service" && event.InvolvedObject.Name == key.Name && !isBefore(event, since) {
 			return true, err
 		}
 	}
 	return false, err
+}
+
+// isBefore reports whether an event is older than a time. An event without EventTime, such as one
+// of another proxy, has a resolution of a second.
+func isBefore(event *corev1.Event, since time.Time) bool {
+	if event.EventTime.IsZero() {
+		return event.LastTimestamp.Time.Before(since.Truncate(time.Second))
+	}
+	return event.EventTime.Time.Before(since)
 }
 
 // scalable contains the resources that may be scaled up. Every user who can edit a service can

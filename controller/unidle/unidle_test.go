@@ -56,6 +56,36 @@ func (r reader) state(resource, name string) string {
 	return fmt.Sprint(replicas, idle)
 }
 
+func TestIsBefore(t *testing.T) {
+	at := func(text string) time.Time {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	for _, test := range []struct {
+		event, since string
+		precise      bool
+		want         bool
+	}{
+		{"2026-01-01T12:00:00Z", "2026-01-01T12:00:00Z", false, false},
+		{"2026-01-01T11:59:59Z", "2026-01-01T12:00:00Z", false, true},
+		{"2026-01-01T12:00:00Z", "2026-01-01T12:00:00.5Z", false, false},
+		{"2026-01-01T12:00:00.4Z", "2026-01-01T12:00:00.5Z", true, true},
+		{"2026-01-01T12:00:00.6Z", "2026-01-01T12:00:00.5Z", true, false},
+		{"2026-01-01T12:00:00.6Z", "2026-01-01T12:00:00Z", true, false},
+	} {
+		event := &corev1.Event{LastTimestamp: metav1.NewTime(at(test.event).Truncate(time.Second))}
+		if test.precise {
+			event.EventTime = metav1.NewMicroTime(at(test.event))
+		}
+		if got := isBefore(event, at(test.since)); got != test.want {
+			t.Errorf("event of %s, idle since %s: %v", test.event, test.since, got)
+		}
+	}
+}
+
 func TestReconcile(t *testing.T) {
 	targets, err := json.Marshal([]idling.Target{
 		{Kind: "ReplicationController", Name: "slept", Replicas: 9}, {Kind: "ReplicationController", Name: "never-idle", Replicas: 9},

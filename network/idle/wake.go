@@ -134,12 +134,15 @@ func (p *Proxy) endpoints(ctx context.Context, tgt target) (addrs []netip.AddrPo
 // recordEvent creates the event NeedPods for a service. The controller of idle services responds to
 // it.
 func (p *Proxy) recordEvent(ctx context.Context, tgt target) error {
+	const component = "unidling-proxy"
 	now := metav1.Now()
 	_, err := p.Client.CoreV1().Events(tgt.service.Namespace).Create(ctx, &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: tgt.service.Namespace, Name: tgt.service.Name + "." + strings.ToLower(rand.Text())},
 		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Service", Namespace: tgt.service.Namespace, Name: tgt.service.Name},
 		Reason:         idling.NeedPods, Message: fmt.Sprintf("The service-port %s:%s needs pods.", tgt.service, tgt.port), Type: corev1.EventTypeNormal,
-		Source: corev1.EventSource{Component: "unidling-proxy", Host: p.Host}, FirstTimestamp: now, LastTimestamp: now, Count: 1,
+		Source: corev1.EventSource{Component: component, Host: p.Host}, FirstTimestamp: now, LastTimestamp: now, Count: 1,
+		// With EventTime, which has microseconds, the service can be idled again in the same second.
+		EventTime: metav1.NewMicroTime(now.Time), ReportingController: component, ReportingInstance: p.Host, Action: "Unidle",
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("create event that pods are needed: %w", err)
