@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/slipway-platform/slipway/internal/jsonlimit"
+	"github.com/slipway-platform/slipway/internal/yamllimit"
 )
 
 // The limits on the number of values in the body of a request. Upstream limits a body to 3 MiB. An
@@ -33,25 +34,26 @@ const (
 // passed on without decoding, and for members of system:masters.
 func BoundBodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if count, limit := bodyLimit(r); count != nil {
+		if check := bodyCheck(r); check != nil {
 			r = r.Clone(r.Context())
-			r.Body = &boundedBody{ReadCloser: r.Body, count: count, limit: limit}
+			r.Body = &boundedBody{ReadCloser: r.Body, check: check}
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// bodyLimit returns a function that counts the values of a request's body, and the maximum count.
-// count is nil if the request has no limit.
-func bodyLimit(r *http.Request) (count func(piece []byte) int, limit int) {
+// bodyCheck returns a function that gets the pieces of a request's body, and nil at its end. It
+// returns an error if the body is too large once it is decoded. The function is nil if the request
+// has no limit.
+func bodyCheck(r *http.Request) func(piece []byte) error {
 	info, ok := request.RequestInfoFrom(r.Context())
 	if !ok || !info.IsResourceRequest || r.Body == nil || r.Body == http.NoBody || streamed(info.Subresource) {
-		return nil, 0
+		return nil
 	}
 	if u, ok := request.UserFrom(r.Context()); ok && slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup) {
-		return nil, 0
+		return nil
 	}
-	limit = maxValues
+	limit := maxValues
 	if info.Namespace == "" || !builtIn(info.APIGroup) {
 		limit = maxLooseValues
 	}
@@ -59,16 +61,48 @@ func bodyLimit(r *http.Request) (count func(piece []byte) int, limit int) {
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case strings.HasSuffix(media, "protobuf"):
-		return (&messages{}).count, limit
+		return atMost(limit, (&messages{}).count)
 	case strings.HasSuffix(media, "yaml"):
-		counter := &jsonlimit.Counter{}
-		lines := 0
-		return func(piece []byte) int {
-			lines += bytes.Count(piece, []byte("\n"))
-			return lines + counter.Count(piece)
-		}, limit
+		return (&document{limit: limit}).check
 	}
-	return (&jsonlimit.Counter{}).Count, limit
+	return atMost(limit, (&jsonlimit.Counter{}).Count)
+}
+
+// atMost returns a check of the number that count returns.
+func atMost(limit int, count func(piece []byte) int) func(piece []byte) error {
+	return func(piece []byte) error {
+		if count(piece) > limit {
+			return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the body has more than %d values; divide it into several objects", limit))
+		}
+		return nil
+	}
+}
+
+// maxExpanded limits a YAML body with the values of its aliases, in bytes, as upstream limits the
+// body.
+const maxExpanded = 3 << 20
+
+// document checks a YAML body: the number of values while it arrives, and what its aliases expand
+// to at its end.
+type document struct {
+	limit int
+	body  []byte
+	lines int
+	json  jsonlimit.Counter
+}
+
+func (d *document) check(piece []byte) error {
+	d.lines += bytes.Count(piece, []byte("\n"))
+	if err := atMost(d.limit, func([]byte) int { return d.lines + d.json.Count(piece) })(piece); err != nil {
+		return err
+	}
+	if d.body = append(d.body, piece...); len(piece) > 0 || len(d.body) > maxExpanded {
+		return nil // upstream rejects a longer body
+	}
+	if err := yamllimit.Check(d.body, d.limit, maxExpanded); err != nil {
+		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the body is YAML that cannot be expanded: %s; send JSON, or no aliases", err))
+	}
+	return nil
 }
 
 // streamed reports whether the body of a subresource is passed on without decoding.
@@ -83,19 +117,22 @@ func builtIn(group string) bool {
 
 type boundedBody struct {
 	io.ReadCloser
-	count func([]byte) int
-	limit int
+	check func([]byte) error
+	end   bool // the end was checked
 }
 
-// Read reads part of the body and counts its values. It returns an error if the body has too many.
+// Read reads part of the body and checks it.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	values := b.count(p[:n])
-	if err == io.EOF {
-		values = b.count(nil)
+	var problem error
+	if n > 0 {
+		problem = b.check(p[:n])
 	}
-	if values > b.limit {
-		return 0, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the body has more than %d values; divide it into several objects", b.limit))
+	if problem == nil && err == io.EOF && !b.end {
+		b.end, problem = true, b.check(nil)
+	}
+	if problem != nil {
+		return 0, problem
 	}
 	return n, err
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-platform/slipway/internal/jsonlimit"
+	"github.com/slipway-platform/slipway/internal/yamllimit"
 )
 
 // Call is the request of a Git host.
@@ -88,7 +89,12 @@ func Generic(call Call, git *buildv1.GitBuildSource) (Event, error) {
 	switch {
 	case err == nil && media == "application/json":
 	case err == nil && (media == "application/yaml" || media == "application/x-yaml"):
-		read = func(body []byte, into any) error { return yaml.Unmarshal(body, into) }
+		read = func(body []byte, into any) error {
+			if err := yamllimit.Check(body, maxValues, maxYAMLBytes); err != nil {
+				return err
+			}
+			return yaml.Unmarshal(body, into)
+		}
 	default: // ignored, as in OpenShift 3.11
 		return Event{}, nil
 	}
@@ -135,7 +141,7 @@ const (
 	// maxValues limits the JSON values in a body, because decoded values need more memory than
 	// their text.
 	maxValues = 200_000
-	// maxYAMLBytes limits a YAML body, because its values cannot be counted before it is decoded.
+	// maxYAMLBytes limits a YAML body, before and after its aliases are expanded.
 	maxYAMLBytes = 256 << 10
 )
 

@@ -20,7 +20,9 @@ func TestSmallRequestCannotExhaustMemory(t *testing.T) {
 	}{
 		"a million containers": {head + strings.Repeat(",{}", 1_000_000) + "]}}", apierrors.IsRequestEntityTooLargeError},
 		"a million lines":      {"apiVersion: v1\nkind: Pod\nspec:\n  containers:\n" + strings.Repeat("  -\n", 700_000), apierrors.IsRequestEntityTooLargeError},
-		"as many as allowed":   {head + strings.Repeat(",{}", 19_000) + "]}}", func(err error) bool { return err != nil }},
+		"a long text, aliased": {"apiVersion: v1\nkind: Pod\na: &a " + strings.Repeat("x", 200_000) + "\nb: [" + strings.Repeat("*a,", 5_000) + strings.Repeat("1,", 100) + "]",
+			apierrors.IsRequestEntityTooLargeError},
+		"as many as allowed": {head + strings.Repeat(",{}", 19_000) + "]}}", func(err error) bool { return err != nil }},
 	} {
 		growth := peakDuring(t, pid, func() {
 			var requests sync.WaitGroup

@@ -1,0 +1,90 @@
+// Package yamllimit limits what untrusted YAML expands to. An alias takes three bytes of YAML, but
+// JSON contains a copy of its value: 200 KiB of YAML can become gigabytes. The parser bounds the
+// number of aliases only, not the length of their values.
+package yamllimit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"go.yaml.in/yaml/v2"
+
+	"github.com/slipway-platform/slipway/internal/jsonlimit"
+)
+
+// Check returns an error if the first document of text has more than the given number of values, or
+// needs more than size bytes as JSON. It counts the value of an alias each time. An invalid
+// document is an error too.
+func Check(text []byte, values, size int) error {
+	if Count(text) > values {
+		return tooManyValues(values)
+	}
+	if !bytes.ContainsRune(text, '*') { // no alias: YAML does not expand
+		return nil
+	}
+	document, err := decode(text)
+	if err != nil {
+		return fmt.Errorf("read YAML: %w", err)
+	}
+	budget := budget{values, size}
+	budget.take(document)
+	switch {
+	case budget.values < 0:
+		return tooManyValues(values)
+	case budget.size < 0:
+		return fmt.Errorf("its aliases expand it to more than %d bytes", size)
+	}
+	return nil
+}
+
+// Count returns a number that is at least as large as the number of values in text without aliases.
+func Count(text []byte) int {
+	return (&jsonlimit.Counter{}).Count(text) + bytes.Count(text, []byte("\n"))
+}
+
+func tooManyValues(limit int) error { return fmt.Errorf("it has more than %d YAML values", limit) }
+
+// one admits one decoder at a time: strings of aliases share their memory, maps and lists do not.
+var one = make(chan struct{}, 1)
+
+// decode decodes YAML as sigs.k8s.io/yaml does before it encodes JSON.
+func decode(text []byte) (document any, err error) {
+	one <- struct{}{}
+	defer func() { <-one }()
+	defer func() {
+		if problem := recover(); problem != nil {
+			err = errors.New("the parser failed")
+		}
+	}()
+	err = yaml.Unmarshal(text, &document)
+	return document, err
+}
+
+// budget is what a document may still need.
+type budget struct{ values, size int }
+
+// take subtracts what a value needs. It stops when the budget is used up.
+func (b *budget) take(value any) {
+	const other = 8 // numbers, booleans, null
+	if b.values--; b.values < 0 || b.size < 0 {
+		return
+	}
+	switch typed := value.(type) {
+	case string:
+		b.size -= len(typed)
+	case []any:
+		for _, element := range typed {
+			b.take(element)
+		}
+	case map[any]any:
+		for key, element := range typed {
+			if text, ok := key.(string); ok {
+				b.size -= len(text)
+			}
+			b.take(element)
+		}
+	default:
+		b.size -= other
+	}
+}
