@@ -9,6 +9,7 @@ import (
 
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
 	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/internal/singlepath"
 )
 
 func bindings() apiserver.Served {
@@ -67,6 +68,9 @@ func validateBinding(_ context.Context, binding, old *v1beta1.ServiceBinding) (e
 	errs = append(errs, validateName(binding.Spec.SecretName, at.Child("secretName"))...)
 	errs = append(errs, validateParameters(binding.Spec.Parameters, binding.Spec.ParametersFrom, at)...)
 	errs = append(errs, validateExternalID(binding.Spec.ExternalID, at.Child("externalID"))...)
+	if count := len(binding.Spec.SecretTransforms); count > maxSources {
+		errs = append(errs, field.TooMany(at.Child("secretTransforms"), count, maxSources))
+	}
 	for i := range binding.Spec.SecretTransforms {
 		errs = append(errs, validateTransform(&binding.Spec.SecretTransforms[i], binding.Namespace, at.Child("secretTransforms").Index(i))...)
 	}
@@ -110,6 +114,11 @@ func validateTransform(transform *v1beta1.SecretTransform, namespace string, at 
 }
 
 func validateAddKey(add *v1beta1.AddKeyTransform, at *field.Path) (errs field.ErrorList) {
+	if add.JSONPathExpression != nil {
+		if _, err := singlepath.Parse("credentials", *add.JSONPathExpression); err != nil {
+			errs = append(errs, field.Invalid(at.Child("jsonPathExpression"), *add.JSONPathExpression, err.Error()))
+		}
+	}
 	if add.Key == "" {
 		errs = append(errs, field.Required(at.Child("key"), "name the key"))
 	}

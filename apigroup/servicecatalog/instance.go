@@ -157,12 +157,19 @@ func validatePlanReference(p *v1beta1.PlanReference, at *field.Path) (errs field
 	return errs
 }
 
+// maxSources limits the secrets with parameters, and the transforms of a binding's secret, because
+// the catalog reads a secret for each.
+const maxSources = 100
+
 func validateParameters(parameters *runtime.RawExtension, from []v1beta1.ParametersFromSource, at *field.Path) (errs field.ErrorList) {
 	if parameters != nil && len(parameters.Raw) > 0 && !bytes.Equal(parameters.Raw, []byte("null")) {
 		var values map[string]any
 		if json.Unmarshal(parameters.Raw, &values) != nil {
 			errs = append(errs, field.Invalid(at.Child("parameters"), "", "must be an object with the parameters"))
 		}
+	}
+	if len(from) > maxSources {
+		errs = append(errs, field.TooMany(at.Child("parametersFrom"), len(from), maxSources))
 	}
 	for i, source := range from {
 		in := at.Child("parametersFrom").Index(i).Child("secretKeyRef")
@@ -178,7 +185,11 @@ func validateParameters(parameters *runtime.RawExtension, from []v1beta1.Paramet
 	return errs
 }
 
+// validateExternalID checks an ID, which is a segment of a path at the broker.
 func validateExternalID(id string, at *field.Path) field.ErrorList {
+	if id == "." || id == ".." {
+		return field.ErrorList{field.Invalid(at, id, "must not be a relative path")}
+	}
 	if len(id) > maxExternal {
 		return field.ErrorList{field.TooLong(at, "", maxExternal)}
 	}

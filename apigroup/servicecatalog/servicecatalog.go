@@ -27,6 +27,7 @@ const (
 	DefaultServicePlan         = "DefaultServicePlan"
 	ServicePlanChangeValidator = "ServicePlanChangeValidator"
 	BrokerAuthSarCheck         = "BrokerAuthSarCheck"
+	UniqueExternalID           = "UniqueExternalID"
 )
 
 // Feature returns the API group and its admission plugins.
@@ -42,6 +43,7 @@ func Feature() apiserver.Feature {
 			{Name: DefaultServicePlan, New: func(io.Reader) (admission.Interface, error) { return newDefaultPlan(catalog), nil }},
 			{Name: ServicePlanChangeValidator, New: func(io.Reader) (admission.Interface, error) { return newPlanChange(catalog), nil }},
 			{Name: BrokerAuthSarCheck, New: func(io.Reader) (admission.Interface, error) { return newBrokerAuth(), nil }},
+			{Name: UniqueExternalID, New: func(io.Reader) (admission.Interface, error) { return newUniqueID(catalog), nil }},
 		},
 		Groups: []apiserver.Group{{
 			GroupVersion: v1beta1.GroupVersion(),

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"sync"
 
 	"go.yaml.in/yaml/v2"
 
@@ -46,12 +47,12 @@ func Count(text []byte) int {
 func tooManyValues(limit int) error { return fmt.Errorf("it has more than %d YAML values", limit) }
 
 // one admits one decoder at a time: strings of aliases share their memory, maps and lists do not.
-var one = make(chan struct{}, 1)
+var one = &sync.Mutex{}
 
 // decode decodes YAML as sigs.k8s.io/yaml does before it encodes JSON.
 func decode(text []byte) (document any, err error) {
-	one <- struct{}{}
-	defer func() { <-one }()
+	one.Lock()
+	defer one.Unlock()
 	defer func() {
 		if problem := recover(); problem != nil {
 			err = errors.New("the parser failed")

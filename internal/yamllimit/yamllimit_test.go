@@ -8,7 +8,7 @@ import (
 
 func TestCheckCountsAliasesEachTime(t *testing.T) {
 	const values, size = 1000, 10_000
-	nested := "a: &l0 [x, x]\n"
+	nested := "plain: [" + strings.Repeat("1,", 200) + "]\na: &l0 [x, x]\n"
 	for i := range 9 {
 		nested += fmt.Sprintf("b%d: &l%d [*l%d, *l%d]\n", i, i+1, i, i)
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
+	"github.com/slipway-platform/slipway/internal/yamllimit"
 )
 
 // parameters are the parameters of a request.
@@ -28,6 +29,9 @@ type parameters struct {
 
 // redacted replaces the values of secret parameters in a status.
 const redacted = "<redacted>"
+
+// The limits of the parameters that secrets contain: bytes of all secrets, and values of one.
+const maxParameters, maxParameterValues = 1 << 20, 10_000
 
 // parameters reads the parameters of an instance or binding. defaults are values for parameters
 // that the user does not set.
@@ -48,6 +52,7 @@ func (r *reconciler) parameters(ctx context.Context, namespace string, inline *r
 	for name, value := range own {
 		values[name], public[name], sources[name] = value, value, "spec.parameters"
 	}
+	size := 0
 	for _, source := range from {
 		if source.SecretKeyRef == nil {
 			continue
@@ -61,7 +66,14 @@ func (r *reconciler) parameters(ctx context.Context, namespace string, inline *r
 		if !ok {
 			return fail("secret %q has no key %q", reference.Name, reference.Key)
 		}
+		if size += len(text); size > maxParameters {
+			return fail("the secrets of spec.parametersFrom have more than %d bytes", maxParameters)
+		}
 		var secretValues map[string]any
+		if yamllimit.Check(text, maxParameterValues, maxParameters) != nil {
+			return fail("the value of key %q in secret %q is not a JSON or YAML object, or has more than %d values or %d bytes",
+				reference.Key, reference.Name, maxParameterValues, maxParameters)
+		}
 		if err := yaml.Unmarshal(text, &secretValues); err != nil { // the error can contain the secret
 			return fail("the value of key %q in secret %q is not a JSON or YAML object", reference.Key, reference.Name)
 		}

@@ -11,9 +11,9 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
+	"github.com/slipway-platform/slipway/internal/singlepath"
 )
 
 // injectSecret creates or updates the secret of a binding. It does not change a secret that belongs
@@ -81,6 +81,9 @@ func (r *reconciler) secretData(ctx context.Context, binding *v1beta1.ServiceBin
 		if err := r.transform(ctx, binding.Namespace, &binding.Spec.SecretTransforms[i], credentials, data); err != nil {
 			return nil, fmt.Errorf("apply spec.secretTransforms[%d]: %w", i, err)
 		}
+		if sizeOf(data) > maxSecret {
+			return nil, fmt.Errorf("apply spec.secretTransforms[%d]: %w", i, errTooLarge)
+		}
 	}
 	return data, nil
 }
@@ -123,14 +126,44 @@ func addedValue(add *v1beta1.AddKeyTransform, credentials map[string]any) ([]byt
 	case add.JSONPathExpression == nil:
 		return add.Value, nil
 	}
-	expression := jsonpath.New("credentials")
-	if err := expression.Parse(*add.JSONPathExpression); err != nil {
-		return nil, fmt.Errorf("parse jsonPathExpression %q: %w", *add.JSONPathExpression, err)
+	expression, err := singlepath.Parse("credentials", *add.JSONPathExpression)
+	if err != nil {
+		return nil, fmt.Errorf("jsonPathExpression %q: %w", *add.JSONPathExpression, err)
 	}
-	var value bytes.Buffer
+	value := limitedBuffer{rest: maxSecret}
 	// The error is not returned, because it can contain credentials.
-	if err := expression.Execute(&value, credentials); err != nil {
+	switch err := expression.Execute(&value, credentials); {
+	case errors.Is(err, errTooLarge):
+		return nil, errTooLarge
+	case err != nil:
 		return nil, fmt.Errorf("jsonPathExpression %q does not match the credentials", *add.JSONPathExpression)
 	}
 	return value.Bytes(), nil
+}
+
+// maxSecret limits the content of a secret, in bytes, as the API server does. It holds after each
+// transform, so that many transforms need no more memory than one.
+const maxSecret = corev1.MaxSecretSize
+
+var errTooLarge = fmt.Errorf("the secret would have more than %d bytes", maxSecret)
+
+// limitedBuffer is a buffer that accepts at most rest bytes.
+type limitedBuffer struct {
+	bytes.Buffer
+	rest int
+}
+
+// Write appends p.
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	if b.rest -= len(p); b.rest < 0 {
+		return 0, errTooLarge
+	}
+	return b.Buffer.Write(p)
+}
+
+func sizeOf(data map[string][]byte) (bytes int) {
+	for key, value := range data {
+		bytes += len(key) + len(value)
+	}
+	return bytes
 }

@@ -42,6 +42,7 @@ func TestSecretTransforms(t *testing.T) {
 		`[{addKey: {key: a, stringValue: x}}, {addKey: {key: b, value: eQ==}}, {removeKey: {key: nested}}]`: `a=x b=y port=5432`,
 		`[{addKeysFrom: {secretRef: {name: more}}}, {removeKey: {key: nested}}]`:                            `a=from-more b=2 port=5432`,
 		`[{addKey: {key: a, jsonPathExpression: "{.none}"}}]`:                                               `error: does not match`,
+		`[{addKey: {key: a, jsonPathExpression: "{..a..a}"}}]`:                                              `error: descendants`,
 		`[{addKeysFrom: {secretRef: {name: absent}}}]`:                                                      `error: not found`,
 	} {
 		binding := &v1beta1.ServiceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}
@@ -67,6 +68,10 @@ func TestParametersHideSecrets(t *testing.T) {
 	r := secrets(secret("s", map[string]string{"json": `{"password": "hidden"}`, "list": "[hidden]"}))
 	from := func(key string) []v1beta1.ParametersFromSource {
 		return []v1beta1.ParametersFromSource{{SecretKeyRef: &v1beta1.SecretKeyReference{Name: "s", Key: key}}}
+	}
+	long := "a: &a " + strings.Repeat("x", 10_000) + "\nb: [" + strings.Repeat("*a,", 1000) + "]"
+	if _, err := secrets(secret("s", map[string]string{"json": long})).parameters(t.Context(), namespace, nil, from("json"), nil); err == nil || !strings.Contains(err.Error(), "or has more than") {
+		t.Errorf("aliases expand: %v", err)
 	}
 	inline := &runtime.RawExtension{Raw: []byte(`{"size": 1}`)}
 	got, err := r.parameters(t.Context(), namespace, inline, from("json"), map[string]any{"size": 0, "tier": "free"})

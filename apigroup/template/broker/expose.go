@@ -2,7 +2,6 @@ package broker
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -10,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/client-go/util/jsonpath"
+	"github.com/slipway-platform/slipway/internal/singlepath"
 )
 
 // The prefixes of the annotations that expose a value. The rest of the annotation's name is the
@@ -21,12 +20,11 @@ const (
 )
 
 // The API server evaluates expressions that template authors write, so they must be cheap.
-// Expressions that can multiply values are rejected. These constants limit the number and length of
-// expressions, and the total size of the values: a platform stores them in a Secret, which has the
-// same limit.
+// Expressions that are long or can multiply values are rejected. These constants limit the number
+// of expressions, and the total size of the values: a platform stores them in a Secret, which has
+// the same limit.
 const (
 	maxCredentials = 100
-	maxExpression  = 1024
 	maxExposed     = 1 << 20
 )
 
@@ -69,20 +67,11 @@ func size(values map[string]string) (bytes int) {
 // evaluate evaluates a JSONPath template to at most limit bytes. Missing values are empty. If an
 // expression has more than one value, it returns an error.
 func evaluate(template string, content any, encode bool, limit int) (string, error) {
-	if len(template) > maxExpression {
-		return "", fmt.Errorf("read JSONPath: it has %d characters, the limit is %d", len(template), maxExpression)
-	}
-	parsed, err := jsonpath.Parse("expose", template)
+	path, err := singlepath.Parse("expose", template)
 	if err != nil {
-		return "", fmt.Errorf("read JSONPath: %w", err)
+		return "", err
 	}
-	if err := cheap(parsed.Root); err != nil {
-		return "", fmt.Errorf("read JSONPath: %w", err)
-	}
-	path := jsonpath.New("expose").AllowMissingKeys(true)
-	if err := path.Parse(template); err != nil {
-		return "", fmt.Errorf("read JSONPath: %w", err)
-	}
+	path.AllowMissingKeys(true)
 	results, err := path.FindResults(content)
 	if err != nil {
 		return "", fmt.Errorf("evaluate JSONPath: %w", err)
@@ -104,28 +93,6 @@ func evaluate(template string, content any, encode bool, limit int) (string, err
 		}
 	}
 	return text.String(), nil
-}
-
-// cheap rejects JSONPath nodes that return more than one value.
-func cheap(list *jsonpath.ListNode) error {
-	for _, node := range list.Nodes {
-		var below []*jsonpath.ListNode
-		switch typed := node.(type) {
-		case *jsonpath.ListNode:
-			below = []*jsonpath.ListNode{typed}
-		case *jsonpath.FilterNode:
-			below = []*jsonpath.ListNode{typed.Left, typed.Right}
-		case *jsonpath.RecursiveNode, *jsonpath.WildcardNode, *jsonpath.UnionNode, *jsonpath.IdentifierNode:
-			return errors.New("only fields, elements by index and elements that match a condition can be exposed, " +
-				"not ranges, unions, wildcards and descendants (..)")
-		}
-		for _, child := range below {
-			if err := cheap(child); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // write formats a single value.

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/slipway-platform/slipway/internal/singlepath"
 )
 
 // database returns a Secret or a Service with annotations.
@@ -67,7 +69,7 @@ func TestExposedRejectsExpensiveExpressions(t *testing.T) {
 		"union":     {map[string]string{exposePrefix + "a": "{['spec','spec']['type','type']}"}, "not ranges, unions"},
 		"range":     {map[string]string{exposePrefix + "a": "{range .spec.ports[0:2]}{.port}{end}"}, "not ranges, unions"},
 		"condition": {map[string]string{exposePrefix + "a": "{.spec.ports[?(@..name=='a')]}"}, "not ranges, unions"},
-		"long":      {map[string]string{exposePrefix + "a": strings.Repeat("a", maxExpression+1)}, "the limit is 1024"},
+		"long":      {map[string]string{exposePrefix + "a": strings.Repeat("a", singlepath.MaxLength+1)}, "the limit is 1024"},
 		"large": {map[string]string{
 			exposePrefix + "a": "{.metadata.annotations.text}", exposePrefix + "b": "{.metadata.annotations.text}", "text": strings.Repeat("x", maxExposed/2+1),
 		}, "expose-b: an instance can expose at most 1048576 bytes"},

@@ -1,0 +1,56 @@
+// Package singlepath reads JSONPath templates that users write and the platform evaluates. An
+// expression such as {..a..a..a} multiplies the values of its input: a few characters need all
+// memory. The package accepts only expressions that cannot.
+package singlepath
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/client-go/util/jsonpath"
+)
+
+// MaxLength limits a template, in bytes.
+const MaxLength = 1024
+
+// Parse returns a template. It rejects a long template, and one whose result can be larger than its
+// input.
+func Parse(name, template string) (*jsonpath.JSONPath, error) {
+	if len(template) > MaxLength {
+		return nil, fmt.Errorf("read JSONPath: it has %d characters, the limit is %d", len(template), MaxLength)
+	}
+	parsed, err := jsonpath.Parse(name, template)
+	if err != nil {
+		return nil, fmt.Errorf("read JSONPath: %w", err)
+	}
+	if err := cheap(parsed.Root); err != nil {
+		return nil, fmt.Errorf("read JSONPath: %w", err)
+	}
+	path := jsonpath.New(name)
+	if err := path.Parse(template); err != nil {
+		return nil, fmt.Errorf("read JSONPath: %w", err)
+	}
+	return path, nil
+}
+
+// cheap rejects nodes that multiply values.
+func cheap(list *jsonpath.ListNode) error {
+	for _, node := range list.Nodes {
+		var below []*jsonpath.ListNode
+		switch typed := node.(type) {
+		case *jsonpath.ListNode:
+			below = []*jsonpath.ListNode{typed}
+		case *jsonpath.FilterNode:
+			below = []*jsonpath.ListNode{typed.Left, typed.Right}
+		case *jsonpath.RecursiveNode, *jsonpath.WildcardNode, *jsonpath.UnionNode, *jsonpath.IdentifierNode:
+			return errors.New("only fields, elements by index and elements that match a condition can be used, " +
+				"not ranges, unions, wildcards and descendants (..)")
+		}
+		for _, child := range below {
+			if err := cheap(child); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,41 @@
+package attack
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// catalogPath returns the path of a resource of the service catalog in a project.
+func catalogPath(project, resource string) string {
+	return "/apis/servicecatalog.k8s.io/v1beta1/namespaces/" + project + "/" + resource
+}
+
+const order = `{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceInstance, metadata: {name: db},
+	spec: {clusterServiceClassExternalName: none, clusterServicePlanExternalName: none, externalID: %q}}`
+
+// For a broker, two instances with one ID are the same service.
+func TestTenantCannotTakeServiceOfAnother(t *testing.T) {
+	s := tenants(t)
+	var instance struct {
+		Spec struct{ ExternalID string }
+	}
+	response := s.alice.May("POST", catalogPath(s.shop, "serviceinstances"), fmt.Sprintf(order, ""))
+	if err := json.Unmarshal([]byte(response), &instance); err != nil || instance.Spec.ExternalID == "" {
+		t.Fatalf("no ID (%v): %s", err, response)
+	}
+	s.mallory.MayNot("POST", catalogPath(s.evil, "serviceinstances"), fmt.Sprintf(order, instance.Spec.ExternalID), "another instance has this spec.externalID")
+	s.mallory.Refused("POST", catalogPath(s.evil, "serviceinstances"), fmt.Sprintf(order, ".."), "relative path", apierrors.IsInvalid)
+	s.mallory.May("POST", catalogPath(s.evil, "serviceinstances"), fmt.Sprintf(order, "own-"+instance.Spec.ExternalID))
+}
+
+// An expression that multiplies the values of a broker's response needs all memory of the masters.
+func TestBindingCannotMultiplyCredentials(t *testing.T) {
+	s := tenants(t)
+	const binding = `{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceBinding, metadata: {name: db},
+		spec: {instanceRef: {name: db}, secretTransforms: [{addKey: {key: a, jsonPathExpression: %q}}]}}`
+	s.mallory.Refused("POST", catalogPath(s.evil, "servicebindings"), fmt.Sprintf(binding, "{..a..a..a}"), "descendants", apierrors.IsInvalid)
+	s.mallory.May("POST", catalogPath(s.evil, "servicebindings"), fmt.Sprintf(binding, "{.host}"))
+}
