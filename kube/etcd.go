@@ -37,6 +37,8 @@ type Etcd struct {
 	CertFile, KeyFile, CAFile string
 	// Peers, if set, makes this etcd a member of a cluster with several.
 	Peers *EtcdPeers
+
+	drain quorumGuard
 }
 
 // EtcdPeers are the settings of a member of several.
@@ -48,6 +50,11 @@ type EtcdPeers struct {
 	Cluster string
 	// Client manages the members. Its Socket is that of the API server.
 	Client etcdmember.Client
+	// Reset makes this member the only one, which continues with its own data: the others are lost. A
+	// reset that was interrupted can be repeated.
+	Reset bool
+	// ResetDone is called after a reset.
+	ResetDone func() error
 }
 
 // Name returns the component's name.
@@ -68,17 +75,17 @@ func (e *Etcd) Run(ctx context.Context, ready func()) error {
 		}
 	}
 	pacer := newPacer(databaseQuota, clock.RealClock{})
-	config.GRPCAdditionalServerOptions = append(config.GRPCAdditionalServerOptions, grpc.ChainUnaryInterceptor(pacer.intercept))
+	config.GRPCAdditionalServerOptions = append(config.GRPCAdditionalServerOptions, grpc.ChainUnaryInterceptor(e.drain.intercept, pacer.intercept))
 	server, err := e.start(config)
 	if err != nil {
 		return err
 	}
-	defer server.Close()
+	defer closeServer(server)
 	pacer.measure(server.Server.Backend().SizeInUse)
 	select {
 	case <-server.Server.ReadyNotify():
 	case err := <-server.Err():
-		return fmt.Errorf("start etcd on %q: %w", e.Dir, err)
+		return e.failed(server, fmt.Errorf("start etcd on %q: %w", e.Dir, err))
 	case <-server.Server.StopNotify():
 		return e.stopped(fmt.Errorf("start etcd on %q: it stopped before it was ready", e.Dir))
 	case <-ctx.Done():
@@ -87,6 +94,9 @@ func (e *Etcd) Run(ctx context.Context, ready func()) error {
 	if e.Peers == nil {
 		ready()
 		return e.wait(ctx, server)
+	}
+	if err := e.finishReset(); err != nil {
+		return err
 	}
 	if err := e.publish(ctx, server.Server); err != nil {
 		return err
@@ -99,27 +109,6 @@ func (e *Etcd) Run(ctx context.Context, ready func()) error {
 	err = e.wait(ctx, server)
 	cancel()
 	return errors.Join(err, <-failed)
-}
-
-// wait returns when ctx ends or etcd fails.
-func (e *Etcd) wait(ctx context.Context, server *embed.Etcd) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case err := <-server.Err():
-		return fmt.Errorf("serve etcd: %w", err)
-	case <-server.Server.StopNotify():
-		return e.stopped(errors.New("serve etcd: it stopped unexpectedly"))
-	}
-}
-
-// stopped adds the remedy for a member that others have removed: etcd stops without naming a
-// reason.
-func (e *Etcd) stopped(err error) error {
-	if e.Peers == nil {
-		return err
-	}
-	return fmt.Errorf("%w; if this master was removed from the cluster, run `slipway down --purge` and let it join again", err)
 }
 
 // memberSocket is the Unix socket of a member of several. Socket is that of its gateway.
@@ -256,5 +245,8 @@ func (e *Etcd) joinPeers(ctx context.Context, c *embed.Config) error {
 	c.SnapshotCount, c.SnapshotCatchUpEntries = 5000, 2000
 	// One learner can be on standby, others can be dead, and the next one still joins.
 	c.MaxLearners = 8
+	if e.Peers.Reset {
+		return e.prepareReset(c)
+	}
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/server/v3/etcdserver/api/membership"
+
+	"github.com/slipway-platform/slipway/internal/etcdmember"
 )
 
 // membersTimeout limits a request for the members of the cluster.
@@ -30,7 +32,7 @@ func (e *Etcd) initialCluster(ctx context.Context) (string, error) {
 		if url == own {
 			continue
 		}
-		members, err := e.requestMembers(ctx, url)
+		members, err := requestMembers(ctx, e.Peers.Client, url)
 		if err == nil {
 			return joinMembers(members, e.Peers.Name, own)
 		}
@@ -39,9 +41,16 @@ func (e *Etcd) initialCluster(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("ask the other masters for the members of etcd: %w", errors.Join(errs...))
 }
 
+// PeerMembers asks the member at an address for peers for all members that it knows. It also
+// responds without a quorum.
+func PeerMembers(ctx context.Context, client etcdmember.Client, url string) ([]etcdmember.Member, error) {
+	members, err := requestMembers(ctx, client, url)
+	return plainMembers(members), err
+}
+
 // requestMembers asks a member for all members.
-func (e *Etcd) requestMembers(ctx context.Context, url string) ([]membership.Member, error) {
-	settings, err := e.Peers.Client.TLS()
+func requestMembers(ctx context.Context, credentials etcdmember.Client, url string) ([]membership.Member, error) {
+	settings, err := credentials.TLS()
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,9 @@ func (h *Host) etcd() (component.Component, error) {
 	}
 	if h.cluster != nil {
 		etcd.ClientAddress, etcd.PeerAddress = h.reachable(etcd.ClientAddress), h.reachable(etcd.PeerAddress)
-		etcd.Peers = &kube.EtcdPeers{Name: h.Node.NodeName, Cluster: h.cluster.Etcd, Client: h.EtcdMembers()}
+		etcd.Peers = &kube.EtcdPeers{
+			Name: h.Node.NodeName, Cluster: h.cluster.Etcd, Client: h.EtcdMembers(), Reset: h.cluster.Reset, ResetDone: h.etcdResetDone,
+		}
 	}
 	return etcd, nil
 }

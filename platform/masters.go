@@ -35,6 +35,8 @@ type Cluster struct {
 	Registry string `json:"registry,omitempty"`
 	// Complete means that the host has all files of a master. It is false during a join.
 	Complete bool `json:"complete"`
+	// Reset means that etcd continues with the data of this host alone at its next start.
+	Reset bool `json:"reset,omitempty"`
 }
 
 // errIncomplete means that a join was interrupted. Without the check, the host would begin a

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -50,6 +51,19 @@ func (c *Client) Stop(ctx context.Context) error {
 		return err
 	}
 	return resp.Body.Close()
+}
+
+// Restart requests the supervisor to restart a process. It returns before the process has ended.
+func (c *Client) Restart(ctx context.Context, process string) error {
+	resp, err := c.do(ctx, http.MethodPost, "/restart/"+url.PathEscape(process))
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusAccepted {
+		return fmt.Errorf("restart process %q: the supervisor returns %s; restart Slipway after an upgrade", process, resp.Status)
+	}
+	return nil
 }
 
 func (c *Client) do(ctx context.Context, method, path string) (*http.Response, error) {

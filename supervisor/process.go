@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -50,15 +51,25 @@ const (
 	lastReportsTimeout = 100 * time.Millisecond
 )
 
-// supervise runs the process until ctx is done, and restarts it with backoff whenever it exits.
+// errRestart ends a run of a process that a client wants to restart.
+var errRestart = errors.New("a restart was requested")
+
+// supervise runs the process until ctx is done, and restarts it with backoff whenever it exits, and
+// without delay when a client requests it.
 func (s *Supervisor) supervise(ctx context.Context, p Process) {
 	backoff := minBackoff
 	for {
 		start := time.Now()
-		err := s.runOnce(ctx, p)
+		err := s.runUntilRestart(ctx, p)
 		if ctx.Err() != nil {
 			s.recordEnd(p.Name, "")
 			return
+		}
+		if errors.Is(err, errRestart) {
+			slog.Info("process restarts on request", "process", p.Name)
+			s.recordEnd(p.Name, "")
+			backoff = minBackoff
+			continue
 		}
 		s.recordEnd(p.Name, err.Error())
 		slog.Error("process ended and restarts", "process", p.Name, "error", err, "retryAfter", backoff)
@@ -67,11 +78,32 @@ func (s *Supervisor) supervise(ctx context.Context, p Process) {
 		}
 		select {
 		case <-time.After(backoff):
+		case <-s.restarts[p.Name]:
 		case <-ctx.Done():
 			return
 		}
 		backoff = min(2*backoff, maxBackoff)
 	}
+}
+
+// runUntilRestart is runOnce until a client requests a restart. Then the error is errRestart.
+func (s *Supervisor) runUntilRestart(ctx context.Context, p Process) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-s.restarts[p.Name]:
+			cancel(errRestart)
+		case <-ctx.Done():
+		}
+	})
+	err := s.runOnce(ctx, p)
+	cancel(nil)
+	watch.Wait()
+	if errors.Is(context.Cause(ctx), errRestart) {
+		return errRestart
+	}
+	return err
 }
 
 // runOnce starts the process, records its events, and returns why it ended. When ctx ends, runOnce

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/unixsocket"
 )
 
-// serve starts the server of GET /status and POST /stop on the socket.
+// serve starts the server of GET /status, POST /stop and POST /restart/{process} on the socket.
 func (s *Supervisor) serve() (*http.Server, error) {
 	listener, err := unixsocket.Listen(s.socket)
 	if err != nil {
@@ -25,6 +25,13 @@ func (s *Supervisor) serve() (*http.Server, error) {
 	mux.HandleFunc("POST /stop", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 		s.stop()
+	})
+	mux.HandleFunc("POST /restart/{process}", func(w http.ResponseWriter, r *http.Request) {
+		if !s.restart(r.PathValue("process")) {
+			http.Error(w, "there is no such process", http.StatusNotFound)
+			return
+		}
+		w.WriteHeader(http.StatusAccepted)
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() {

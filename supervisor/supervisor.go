@@ -25,20 +25,36 @@ type Supervisor struct {
 	mu     sync.Mutex
 	status Status
 	stop   func()
+	// restarts are requests to restart a process, by its name.
+	restarts map[string]chan struct{}
 }
 
 // New returns a supervisor of processes, in the order in which they start. version and dataDir are
 // for the status.
 func New(version, dataDir, socket string, processes []Process) *Supervisor {
-	s := &Supervisor{processes: processes, socket: socket}
+	s := &Supervisor{processes: processes, socket: socket, restarts: map[string]chan struct{}{}}
 	now := time.Now()
 	s.status = Status{Version: version, DataDir: dataDir, Started: now}
 	for _, p := range processes {
+		s.restarts[p.Name] = make(chan struct{}, 1)
 		s.status.Processes = append(s.status.Processes, ProcessStatus{
 			Name: p.Name, State: component.Starting, Since: now, Components: slices.Clone(p.Components),
 		})
 	}
 	return s
+}
+
+// restart requests the restart of a process. It returns false if there is no process of the name.
+func (s *Supervisor) restart(name string) bool {
+	requests, exists := s.restarts[name]
+	if !exists {
+		return false
+	}
+	select {
+	case requests <- struct{}{}:
+	default: // a request is pending
+	}
+	return true
 }
 
 // ErrStopped is the result of Run after a client requested the stop.

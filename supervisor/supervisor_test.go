@@ -117,6 +117,24 @@ func TestStopEndsProcessAndSocket(t *testing.T) {
 	}
 }
 
+func TestProcessRestartsOnRequestWithoutError(t *testing.T) {
+	client, dir := startSupervisor(t, `trap 'echo bye >> bye; exit 0' TERM;`+reportReady+` while :; do sleep 0.05; done`)
+	first := waitStatus(t, client, "ready", func(s Status) bool { return s.Ready })
+	if err := client.Restart(t.Context(), "worker"); err != nil {
+		t.Fatal(err)
+	}
+	second := waitStatus(t, client, "ready again", func(s Status) bool { return s.Ready && s.Processes[0].PID != first.Processes[0].PID })
+	if worker := second.Processes[0]; worker.Restarts != 0 || worker.LastError != "" {
+		t.Errorf("process is %+v", worker)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "bye")); err != nil {
+		t.Errorf("the process did not get SIGTERM: %v", err)
+	}
+	if err := client.Restart(t.Context(), "ghost"); err == nil {
+		t.Error("a process that does not exist restarts")
+	}
+}
+
 func TestClientReturnsErrNotRunningWithoutSupervisor(t *testing.T) {
 	_, err := NewClient(filepath.Join(t.TempDir(), "s.sock")).Status(t.Context())
 	if !errors.Is(err, ErrNotRunning) {

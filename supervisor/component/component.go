@@ -20,6 +20,15 @@ type Noter interface {
 	Notes(note func(text string))
 }
 
+// Drainer is a component that can serve nothing useful any more while the components that need it
+// still stop, such as a store without its peers.
+type Drainer interface {
+	Component
+	// Drain begins the end of the process, before the context of Run ends. The component then fails
+	// requests immediately that it would otherwise let wait. Drain does not block.
+	Drain()
+}
+
 // Entry is a component with the names of the components of the same process that must be ready
 // before it starts.
 type Entry struct {

@@ -68,6 +68,9 @@ func (r *runner) start(ctx context.Context, entry Entry) {
 	go func() {
 		defer close(done)
 		<-ctx.Done()
+		if d, ok := entry.Component.(Drainer); ok {
+			d.Drain()
+		}
 		for _, other := range r.entries {
 			if slices.Contains(other.After, entry.Name()) {
 				<-r.phases[other.Name()].done

@@ -95,6 +95,31 @@ func TestComponentsStartInOrderAndStopInReverse(t *testing.T) {
 	}
 }
 
+// draining is a component that ends the wait of its clients when its process stops.
+type draining struct {
+	fake
+	drained chan struct{}
+}
+
+func (d draining) Drain() { close(d.drained) }
+
+func TestComponentDrainsWhileItsClientsStop(t *testing.T) {
+	var j journal
+	ctx, cancel := context.WithCancel(t.Context())
+	store := draining{fake{"store", serving("store", j.record).Run}, make(chan struct{})}
+	client := fake{"client", func(ctx context.Context, ready func()) error {
+		ready()
+		<-ctx.Done()
+		<-store.drained // the response to its last request
+		j.record("stop client")
+		return nil
+	}}
+	err := Run(ctx, []Entry{{Component: client, After: []string{"store"}}, {Component: store}}, ignoreEvent, func(context.Context) { cancel() })
+	if want := []string{"start store", "stop client", "stop store"}; err != nil || !slices.Equal(j.entries, want) {
+		t.Errorf("got %q, %v, want %q", j.entries, err, want)
+	}
+}
+
 func TestFailedComponentStopsOthersAndIsNamed(t *testing.T) {
 	var j journal
 	broken := fake{"broken", func(context.Context, func()) error { return errors.New("disk is full") }}

@@ -39,6 +39,7 @@ func etcdCommand(opts *options) *cobra.Command {
 			RunE: func(cmd *cobra.Command, _ []string) error { return defragment(cmd, opts) },
 		},
 		snapshotCommand(opts),
+		resetCommand(opts),
 	)
 	return command
 }

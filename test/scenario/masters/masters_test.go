@@ -184,6 +184,7 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 		lb.configure(first.For(t), 2)
 		lb.waitMaster(first.For(t), source, "third", false)
 	})
+	replaceMasters(t, w, first, second, node)
 }
 
 // checkLogin tests that the user of the first start logs in at a master.

@@ -140,24 +140,30 @@ func (w *writers) check(t *testing.T) {
 	w.stop()
 	w.running.Wait()
 	for name, master := range w.masters {
-		var stored []string
-		master.For(t).WaitFor("list of objects from master "+name, func(ctx context.Context) error {
-			list, err := master.Client.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{LabelSelector: "written=true"})
-			if err != nil {
-				return err
-			}
-			stored = nil
-			for i := range list.Items {
-				stored = append(stored, list.Items[i].Name)
-			}
-			return nil
-		})
-		slices.Sort(stored)
-		for _, object := range slices.Sorted(maps.Keys(w.acknowledged)) {
-			if _, found := slices.BinarySearch(stored, object); !found {
-				t.Errorf("master %s has lost %s, which master %s acknowledged", name, object, w.acknowledged[object])
-			}
-		}
+		w.checkMaster(t, name, master)
 	}
 	t.Logf("acknowledged writes: %v", w.counts)
+}
+
+// checkMaster fails the test if an acknowledged write is missing on a master.
+func (w *writers) checkMaster(t *testing.T, name string, master *kit.Cluster) {
+	t.Helper()
+	var stored []string
+	master.For(t).WaitFor("list of objects from master "+name, func(ctx context.Context) error {
+		list, err := master.Client.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{LabelSelector: "written=true"})
+		if err != nil {
+			return err
+		}
+		stored = nil
+		for i := range list.Items {
+			stored = append(stored, list.Items[i].Name)
+		}
+		return nil
+	})
+	slices.Sort(stored)
+	for _, object := range slices.Sorted(maps.Keys(w.acknowledged)) {
+		if _, found := slices.BinarySearch(stored, object); !found {
+			t.Errorf("master %s has lost %s, which master %s acknowledged", name, object, w.acknowledged[object])
+		}
+	}
 }

@@ -1,0 +1,128 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-platform/slipway/internal/etcdmember"
+	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/supervisor"
+)
+
+// resetTimeout limits the time until the control plane serves after a reset.
+const resetTimeout = 3 * time.Minute
+
+// resetCommand makes etcd continue on one master.
+func resetCommand(opts *options) *cobra.Command {
+	var yes, force bool
+	command := &cobra.Command{
+		Use:   "reset",
+		Short: "Continue with the data of this master alone, after most masters are lost for ever",
+		Long: "Continue with the data of this master alone, after so many masters are lost for ever that etcd has no majority. Pods\n" +
+			"continue to run. This master removes all others from etcd, so that they can't come back with their data: run\n" +
+			"`slipway down --purge` on them, delete their nodes, and let them join again as new masters.\n\n" +
+			"Writes that only a lost master has stored are lost. Never start two lost masters again that can't reach this one:\n" +
+			"together, they are a majority of the former cluster.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			h, err := opts.loadMaster()
+			if err != nil {
+				return err
+			}
+			lost, err := h.LostMembers(cmd.Context(), force)
+			if err != nil {
+				return fmt.Errorf("reset etcd: %w", err)
+			}
+			question := fmt.Sprintf("Remove %s from etcd for ever, and continue with the data of %s?", memberNames(lost), h.Node.NodeName)
+			if err := confirm(cmd.InOrStdin(), cmd.ErrOrStderr(), yes, question); err != nil {
+				return fmt.Errorf("reset etcd: %w", err)
+			}
+			return resetEtcd(cmd.Context(), opts, h, lost, cmd.OutOrStdout())
+		},
+	}
+	command.Flags().BoolVar(&yes, "yes", false, "do not ask for a confirmation")
+	command.Flags().BoolVar(&force, "force", false, "continue alone although another member responds; stop Slipway there before")
+	return command
+}
+
+// confirm prints a question and returns an error unless the next line of in is "yes".
+func confirm(in io.Reader, out io.Writer, yes bool, question string) error {
+	if yes {
+		return nil
+	}
+	fmt.Fprintf(out, "%s Type yes: ", question)
+	line, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read confirmation: %w", err)
+	}
+	if strings.TrimSpace(line) != "yes" {
+		return errors.New("not confirmed, so that nothing was changed; type yes, or use --yes")
+	}
+	return nil
+}
+
+// memberNames returns the names of members, with their addresses if they never started.
+func memberNames(members []etcdmember.Member) string {
+	var names []string
+	for _, m := range members {
+		name := m.Name
+		if name == "" {
+			name = m.PeerURL
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// resetEtcd records the reset, and starts the control plane again if it runs.
+func resetEtcd(ctx context.Context, opts *options, h *platform.Host, lost []etcdmember.Member, out io.Writer) error {
+	if err := h.ResetEtcd(); err != nil {
+		return err
+	}
+	err := supervisor.NewClient(h.Socket()).Restart(ctx, platform.ControlPlane)
+	if errors.Is(err, supervisor.ErrNotRunning) {
+		fmt.Fprintln(out, "etcd continues alone at the next start: run `slipway up`.")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := waitReset(ctx, opts, h); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "etcd continues with the data of %s alone.\n", h.Node.NodeName)
+	if len(lost) > 0 {
+		fmt.Fprintf(out, "Delete the nodes of lost masters, such as: oc delete node %s\nThen let new masters join.\n", strings.ReplaceAll(memberNames(lost), ",", ""))
+	}
+	return nil
+}
+
+// waitReset waits until the control plane has finished the reset and everything is ready.
+func waitReset(ctx context.Context, opts *options, h *platform.Host) error {
+	ctx, cancel := context.WithTimeout(ctx, resetTimeout)
+	defer cancel()
+	client := supervisor.NewClient(h.Socket())
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("reset etcd: the control plane was not ready after %s; see `slipway status` and `slipway logs control-plane`", resetTimeout)
+		case <-ticker.C:
+		}
+		current, err := opts.load()
+		if err != nil || current.EtcdResetPending() {
+			continue
+		}
+		if status, err := client.Status(ctx); err == nil && status.Ready {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package kube
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"go.etcd.io/bbolt"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/membership"
+
+	"github.com/slipway-platform/slipway/internal/etcdmember"
+)
+
+// openTimeout limits the time to wait for the lock of a database file.
+const openTimeout = time.Second
+
+// errNoVote means that a reset is impossible: the data of a learner can lag behind, and etcd accepts
+// no cluster of learners.
+var errNoVote = errors.New("this master has no vote in etcd; reset a master with a vote, or restore a snapshot with `slipway etcd snapshot restore`")
+
+// prepareReset checks that a member can continue alone, and changes its settings. At its start, etcd
+// removes all other members and discards writes that no majority has confirmed. The removed members
+// stop when they reach this one.
+func (e *Etcd) prepareReset(c *embed.Config) error {
+	members, err := StoredMembers(e.Dir)
+	if err != nil {
+		return fmt.Errorf("reset etcd: %w", err)
+	}
+	if err := CheckReset(members, e.Peers.Name); err != nil {
+		return fmt.Errorf("reset etcd: %w", err)
+	}
+	c.ForceNewCluster = true
+	return nil
+}
+
+// finishReset reports that a reset is complete.
+func (e *Etcd) finishReset() error {
+	if !e.Peers.Reset || e.Peers.ResetDone == nil {
+		return nil
+	}
+	return e.Peers.ResetDone()
+}
+
+// CheckReset returns an error if the member with a name can't continue alone.
+func CheckReset(members []etcdmember.Member, name string) error {
+	i := slices.IndexFunc(members, func(m etcdmember.Member) bool { return m.Name == name })
+	if i < 0 {
+		return fmt.Errorf("the data of this host have no member %q", name)
+	}
+	if members[i].Learner {
+		return errNoVote
+	}
+	return nil
+}
+
+// StoredMembers returns the members in the data directory of a member that does not run.
+func StoredMembers(dir string) ([]etcdmember.Member, error) {
+	path := filepath.Join(dir, "member", "snap", "db")
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("read members of etcd: %w", err)
+	}
+	database, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: openTimeout})
+	if err != nil {
+		return nil, fmt.Errorf("read members of etcd from %q: %w", path, err)
+	}
+	defer database.Close()
+	var list []membership.Member
+	err = database.View(func(tx *bbolt.Tx) error {
+		bucket := tx.Bucket([]byte("members"))
+		if bucket == nil {
+			return errors.New("the database has no members")
+		}
+		return bucket.ForEach(func(_, value []byte) error {
+			var member membership.Member
+			if err := json.Unmarshal(value, &member); err != nil {
+				return err
+			}
+			list = append(list, member)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read members of etcd from %q: %w", path, err)
+	}
+	return plainMembers(list), nil
+}
+
+// plainMembers converts members of etcd's server.
+func plainMembers(list []membership.Member) (members []etcdmember.Member) {
+	for _, m := range list {
+		member := etcdmember.Member{ID: uint64(m.ID), Name: m.Name, Learner: m.IsLearner}
+		if len(m.PeerURLs) > 0 {
+			member.PeerURL = m.PeerURLs[0]
+		}
+		if len(m.ClientURLs) > 0 {
+			member.ClientURL = m.ClientURLs[0]
+		}
+		members = append(members, member)
+	}
+	return members
+}

@@ -1,0 +1,90 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slipway-platform/slipway/internal/etcdmember"
+	"github.com/slipway-platform/slipway/kube"
+)
+
+// peerTimeout limits a request to a member of etcd that is probably lost.
+const peerTimeout = 3 * time.Second
+
+// LostMembers returns the other members of etcd, after checks that this host can continue without
+// them: it has a vote, no member leads, and no other member responds. With force, it skips the last
+// check.
+func (h *Host) LostMembers(ctx context.Context, force bool) ([]etcdmember.Member, error) {
+	if h.cluster == nil {
+		return nil, errors.New("this host is the only master, so that no other one can be lost; to go back to former data, use `slipway etcd snapshot restore`")
+	}
+	if err := h.findAddress(); err != nil {
+		return nil, err
+	}
+	client := h.EtcdMembers()
+	leading, cancel := context.WithTimeout(ctx, peerTimeout)
+	_, err := client.List(leading)
+	cancel()
+	if err == nil {
+		return nil, errors.New("etcd works: a majority of its members responds; to remove a lost master, use `oc delete node`")
+	}
+	members, err := h.knownMembers(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	if err := kube.CheckReset(members, h.Node.NodeName); err != nil {
+		return nil, err
+	}
+	others := slices.DeleteFunc(members, func(m etcdmember.Member) bool { return m.Name == h.Node.NodeName })
+	if force {
+		return others, nil
+	}
+	var alive []string
+	for _, m := range others {
+		if _, err := peerMembers(ctx, client, m.PeerURL); err == nil {
+			alive = append(alive, m.Name)
+		}
+	}
+	if len(alive) > 0 {
+		return nil, fmt.Errorf("etcd still runs on %s: repair the connections between the masters instead; if this is impossible, stop Slipway there for ever and use --force", strings.Join(alive, ", "))
+	}
+	return others, nil
+}
+
+// knownMembers returns the members that the own member has recorded. It can run, without a quorum.
+func (h *Host) knownMembers(ctx context.Context, client etcdmember.Client) ([]etcdmember.Member, error) {
+	members, err := peerMembers(ctx, client, h.peerURL())
+	if err == nil {
+		return members, nil
+	}
+	members, storedErr := kube.StoredMembers(h.Master.EtcdDirectory())
+	if storedErr != nil {
+		return nil, errors.Join(storedErr, err)
+	}
+	return members, nil
+}
+
+func peerMembers(ctx context.Context, client etcdmember.Client, url string) ([]etcdmember.Member, error) {
+	ctx, cancel := context.WithTimeout(ctx, peerTimeout)
+	defer cancel()
+	return kube.PeerMembers(ctx, client, url)
+}
+
+// ResetEtcd records that etcd continues with the data of this host alone. It takes effect at the
+// next start of the control plane. The registry of a lost master is lost with it, so that this host
+// runs its own one.
+func (h *Host) ResetEtcd() error { return h.writeCluster(Cluster{Complete: true, Reset: true}) }
+
+// etcdResetDone records the end of a reset.
+func (h *Host) etcdResetDone() error {
+	slog.Warn("etcd continues with the data of this host alone")
+	return h.writeCluster(Cluster{Complete: true})
+}
+
+// EtcdResetPending reports whether the control plane has not finished a reset.
+func (h *Host) EtcdResetPending() bool { return h.cluster != nil && h.cluster.Reset }

@@ -1,0 +1,46 @@
+package masters
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// replaceMasters adds a third master, and loses two of three for ever. The first one continues
+// alone with all data, a lost one can't come back, and a new one joins.
+func replaceMasters(t *testing.T, w *writers, first, second, node *kit.Cluster) {
+	t.Helper()
+	fourth := first.JoinMaster("fourth", kit.Options{})
+	waitMembers(first, 3, "voter")
+	fourth.KillEverything()
+	waitRefusal(first, "etcd works")
+	second.KillEverything()
+	waitRefusal(first, "not confirmed")
+	first.MustSlipway("etcd", "reset", "--yes")
+	waitMembers(first, 1, "voter")
+	w.checkMaster(t, "first", first)
+	waitControllers(first, "after-reset")
+	waitApplication(node, first)
+
+	result := second.Slipway("up")
+	if result.Code == 0 || !strings.Contains(result.Stderr, "run `slipway down --purge` and let it join again") {
+		t.Errorf("a lost master comes back with its former data: %+v", result)
+	}
+	first.OC("delete", "node", "second", "fourth")
+	fifth := first.JoinMaster("fifth", kit.Options{})
+	waitMembers(first, 1, "learner")
+	w.checkMaster(t, "fifth", fifth)
+}
+
+// waitRefusal waits until `slipway etcd reset` without a confirmation fails with a message.
+func waitRefusal(c *kit.Cluster, message string) {
+	c.WaitFor("refusal of a reset: "+message, func(context.Context) error {
+		if result := c.Slipway("etcd", "reset"); result.Code == 0 || !strings.Contains(result.Stderr, message) {
+			return fmt.Errorf("slipway etcd reset: %+v", result)
+		}
+		return nil
+	})
+}
