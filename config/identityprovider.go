@@ -90,6 +90,13 @@ func providerSettings(provider legacyv1.IdentityProvider) (settings any, unknown
 	return settings, unknown, nil
 }
 
+// fileKeys are the keys of files in the settings of a provider, secretKeys those of secrets, which
+// can be in files.
+var (
+	fileKeys   = []string{"file", "ca", "certFile", "keyFile", "clientCA"}
+	secretKeys = []string{"bindPassword", "clientSecret"}
+)
+
 // resolveProviders makes the paths of the providers absolute. They are relative to folder.
 func (c *MasterConfig) resolveProviders(folder string) {
 	if c.OAuthConfig == nil {
@@ -101,10 +108,10 @@ func (c *MasterConfig) resolveProviders(folder string) {
 		if json.Unmarshal(provider.Provider.Raw, &block) != nil {
 			continue // validation reports the problem
 		}
-		resolveBlock(folder, block, "file", "ca", "certFile", "keyFile", "clientCA")
-		for _, key := range []string{"bindPassword", "clientSecret"} {
+		resolveBlock(folder, block, fileKeys...)
+		for _, key := range secretKeys {
 			if source, long := block[key].(map[string]any); long {
-				resolveBlock(folder, source, "file", "keyFile")
+				resolveBlock(folder, source, fileKeys...)
 			}
 		}
 		if raw, err := json.Marshal(block); err == nil {

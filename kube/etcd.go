@@ -91,6 +91,9 @@ func (e *Etcd) Run(ctx context.Context, ready func()) error {
 	case <-ctx.Done():
 		return nil
 	}
+	if err := e.finishRestore(); err != nil {
+		return err
+	}
 	if e.Peers == nil {
 		ready()
 		return e.wait(ctx, server)
@@ -133,6 +136,9 @@ func (e *Etcd) publish(ctx context.Context, server *etcdserver.EtcdServer) error
 
 // publishTimeout limits the change of the address of a member.
 const publishTimeout = 10 * time.Second
+
+// SingleMember is the name of the only member of a cluster with one master.
+const SingleMember = "default"
 
 const (
 	// databaseQuota limits the bytes of the database that are in use. The pacer rejects the writes of
@@ -197,7 +203,7 @@ func (e *Etcd) config() (*embed.Config, error) {
 	tls := transport.TLSInfo{CertFile: e.CertFile, KeyFile: e.KeyFile, TrustedCAFile: e.CAFile, ClientCertAuth: true}
 
 	c := embed.NewConfig()
-	c.Name = "default"
+	c.Name = SingleMember
 	c.Dir = e.Dir
 	c.ListenClientUrls = []url.URL{client, {Scheme: "unix", Path: e.Socket}}
 	c.AdvertiseClientUrls = []url.URL{client}

@@ -19,13 +19,13 @@ import (
 // openTimeout limits the time to wait for the lock of a database file.
 const openTimeout = time.Second
 
-// errNoVote means that a reset is impossible: the data of a learner can lag behind, and etcd accepts
-// no cluster of learners.
+// errNoVote means that a reset is impossible: the data of a learner can lag behind, and etcd
+// accepts no cluster of learners.
 var errNoVote = errors.New("this master has no vote in etcd; reset a master with a vote, or restore a snapshot with `slipway etcd snapshot restore`")
 
-// prepareReset checks that a member can continue alone, and changes its settings. At its start, etcd
-// removes all other members and discards writes that no majority has confirmed. The removed members
-// stop when they reach this one.
+// prepareReset checks that a member can continue alone, and changes its settings. At its start,
+// etcd removes all other members and discards writes that no majority has confirmed. The removed
+// members stop when they reach this one.
 func (e *Etcd) prepareReset(c *embed.Config) error {
 	members, err := StoredMembers(e.Dir)
 	if err != nil {

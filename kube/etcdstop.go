@@ -16,9 +16,11 @@ import (
 // leaderInterval is the interval of checks, while the process stops, whether etcd has a leader.
 const leaderInterval = 100 * time.Millisecond
 
-// errNoQuorum is the response to requests after the end of a member without a leader. Clients of
+// noQuorum returns the response to requests after the end of a member without a leader. Clients of
 // etcd don't retry requests with this code.
-var errNoQuorum = status.Error(codes.FailedPrecondition, "etcd has lost its quorum, and this process stops")
+func noQuorum() error {
+	return status.Error(codes.FailedPrecondition, "etcd has lost its quorum, and this process stops")
+}
 
 // quorumGuard rejects requests that a member without a leader would let wait for seconds each.
 type quorumGuard struct {
@@ -43,7 +45,7 @@ func (g *quorumGuard) intercept(ctx context.Context, request any, _ *grpc.UnaryS
 	_, closed := g.channels()
 	select {
 	case <-closed:
-		return nil, errNoQuorum
+		return nil, noQuorum()
 	default:
 	}
 	return next(ctx, request)

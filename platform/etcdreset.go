@@ -44,16 +44,23 @@ func (h *Host) LostMembers(ctx context.Context, force bool) ([]etcdmember.Member
 	if force {
 		return others, nil
 	}
-	var alive []string
-	for _, m := range others {
-		if _, err := peerMembers(ctx, client, m.PeerURL); err == nil {
-			alive = append(alive, m.Name)
-		}
-	}
-	if len(alive) > 0 {
+	if alive := h.aliveMembers(ctx, others); len(alive) > 0 {
 		return nil, fmt.Errorf("etcd still runs on %s: repair the connections between the masters instead; if this is impossible, stop Slipway there for ever and use --force", strings.Join(alive, ", "))
 	}
 	return others, nil
+}
+
+// aliveMembers returns the names of the other members that respond.
+func (h *Host) aliveMembers(ctx context.Context, members []etcdmember.Member) (names []string) {
+	for _, m := range members {
+		if m.Name == h.Node.NodeName {
+			continue
+		}
+		if _, err := peerMembers(ctx, h.EtcdMembers(), m.PeerURL); err == nil {
+			names = append(names, m.Name)
+		}
+	}
+	return names
 }
 
 // knownMembers returns the members that the own member has recorded. It can run, without a quorum.

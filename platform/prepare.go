@@ -4,6 +4,7 @@ import (
 	"github.com/slipway-platform/slipway/node/containerd"
 	"github.com/slipway-platform/slipway/oauth/idp/htpasswd"
 	"github.com/slipway-platform/slipway/pki"
+	"github.com/slipway-platform/slipway/platform/backup"
 )
 
 // prepare creates what the processes need before they start: addresses, credentials and files. The
@@ -11,6 +12,9 @@ import (
 func (h *Host) prepare() (err error) {
 	if err := h.findAddress(); err != nil {
 		return err
+	}
+	if backup.Interrupted(h.DataDir) {
+		return errRestoring
 	}
 	if h.Joined() {
 		return h.prepareMember()

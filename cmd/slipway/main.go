@@ -1,6 +1,6 @@
 // Command slipway is the whole platform in one program: the supervisor of a host, its processes,
 // and the clients oc and kubectl, which run if the program is called by their names. Under the
-// names openshift and oadm, it runs as OpenShift 3's programs of these names.
+// names openshift, oadm and master-restart, it runs as OpenShift 3's programs of these names.
 package main
 
 import (
@@ -33,5 +33,9 @@ func run(name string, args []string) error {
 	case "descheduler":
 		return command.NewDescheduler().Execute()
 	}
-	return command.New(cli.New("oc"), cli.New("kubectl")).Execute()
+	slipway := command.New(cli.New("oc"), cli.New("kubectl"))
+	if name == "master-restart" {
+		slipway.SetArgs(append([]string{name}, args...))
+	}
+	return slipway.Execute()
 }

@@ -18,9 +18,9 @@ import (
 // snapshotTimeout limits the copy of a database.
 const snapshotTimeout = 10 * time.Minute
 
-// snapshotCommand saves copies of etcd's database.
+// snapshotCommand saves and restores copies of etcd's database.
 func snapshotCommand(opts *options) *cobra.Command {
-	command := &cobra.Command{Use: "snapshot", Short: "Save and check copies of the database"}
+	command := &cobra.Command{Use: "snapshot", Short: "Save, check and restore copies of the database"}
 	command.AddCommand(
 		&cobra.Command{
 			Use: "save FILE", Short: "Save a copy of the database of this master's member", Args: cobra.ExactArgs(1),
@@ -39,6 +39,7 @@ func snapshotCommand(opts *options) *cobra.Command {
 				return nil
 			},
 		},
+		snapshotRestoreCommand(opts),
 	)
 	return command
 }

@@ -1,0 +1,116 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-platform/slipway/internal/version"
+	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/backup"
+	"github.com/slipway-platform/slipway/supervisor"
+)
+
+func backupCommand(opts *options) *cobra.Command {
+	var images bool
+	command := &cobra.Command{
+		Use:   "backup FILE|DIRECTORY",
+		Short: "Save everything that an empty host needs to become this one",
+		Long: "Save everything that an empty host needs to become this one, in an archive of mode 0600: the configuration, certificates, keys,\n" +
+			"the files that the configuration names, such as those of passwords, and on a master a snapshot of etcd, which must run.\n" +
+			"With --images, also the images of the registry. In a directory, the archive gets a name with host and time.\n\n" +
+			"The archive contains all keys and secrets of the cluster. It does not contain volumes.",
+		Example: "  slipway backup /backup\n  slipway backup --images /backup/master.tar.gz",
+		GroupID: "host",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := opts.load()
+			if err != nil {
+				return err
+			}
+			path, err := saveBackup(cmd, opts, h, args[0], images)
+			if err != nil {
+				return err
+			}
+			info, err := os.Stat(path)
+			if err != nil {
+				return fmt.Errorf("check backup: %w", err)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "Saved %s, %d bytes.\n", path, info.Size())
+			return nil
+		},
+	}
+	command.Flags().BoolVar(&images, "images", false, "also save the images of the registry")
+	return command
+}
+
+// saveBackup writes a backup and returns its path.
+func saveBackup(cmd *cobra.Command, opts *options, h *platform.Host, path string, images bool) (string, error) {
+	now := time.Now()
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, fmt.Sprintf("slipway-%s-%s.tar.gz", h.Node.NodeName, now.UTC().Format("20060102T150405Z")))
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("write backup: %w", err)
+	}
+	manifest := backup.Manifest{Slipway: version.Slipway(), Node: h.Node.NodeName, Created: now.UTC()}
+	replaced := map[string]string{}
+	if !h.Joined() {
+		if _, err := supervisorStatus(cmd.Context(), h); errors.Is(err, errNotRunning) {
+			return "", fmt.Errorf("write backup: %w; for a snapshot of etcd, it must run", err)
+		}
+		client, err := etcdClient(opts)
+		if err != nil {
+			return "", err
+		}
+		snapshot := path + ".etcd"
+		defer os.Remove(snapshot)
+		if err := copySnapshot(cmd, client, snapshot); err != nil {
+			return "", err
+		}
+		manifest.Snapshot, replaced[h.SnapshotPath()] = filepath.Base(h.SnapshotPath()), snapshot
+	}
+	return path, backup.Write(path, manifest, h.DataDir, h.BackupSources(images), replaced)
+}
+
+func restoreCommand(opts *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "restore FILE",
+		Short: "Make an empty host the one that `slipway backup` has saved",
+		Long: "Make an empty host the one that `slipway backup` has saved: with the same certificate authorities, keys, users and objects. The\n" +
+			"host needs the same name and addresses, and the version of Slipway of the backup or a newer one. Afterwards, run `slipway up`.\n" +
+			"After an interruption, repeat the command.",
+		GroupID: "host",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			manifest, err := restoreBackup(cmd.Context(), opts, args[0])
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "Restored the host of node %s, as of %s. Start it with: slipway up\n",
+				manifest.Node, manifest.Created.Format(time.RFC3339))
+			return nil
+		},
+	}
+}
+
+func restoreBackup(ctx context.Context, opts *options, path string) (backup.Manifest, error) {
+	if opts.file != "" {
+		return backup.Manifest{}, errors.New("restore backup: --config has no effect here; use it with `slipway up`")
+	}
+	if err := os.MkdirAll(opts.dataDir, 0o700); err != nil {
+		return backup.Manifest{}, fmt.Errorf("create data directory: %w", err)
+	}
+	lock, err := supervisor.Lock(opts.dataDir, filepath.Join(opts.dataDir, "run"))
+	if err != nil {
+		return backup.Manifest{}, fmt.Errorf("restore backup: %w; stop it with `slipway down`", err)
+	}
+	defer lock.Close()
+	return platform.RestoreBackup(ctx, path, opts.dataDir)
+}

@@ -1,0 +1,55 @@
+package command
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-platform/slipway/supervisor"
+)
+
+// snapshotRestoreCommand replaces the data of etcd.
+func snapshotRestoreCommand(opts *options) *cobra.Command {
+	var yes, force, skipHash bool
+	command := &cobra.Command{
+		Use:   "restore FILE",
+		Short: "Replace all objects by those of a snapshot; Slipway is stopped on this host",
+		Long: "Replace all objects by those of a snapshot. Stop Slipway before, with `slipway down` or `systemctl stop slipway`. The command\n" +
+			"verifies the checksum, and changes the data in one step. The former data stay in the directory that it prints.\n\n" +
+			"With several masters, stop Slipway on all. The master with the restored data begins another cluster: the others join it\n" +
+			"again as new masters, after `slipway down --purge`.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := opts.loadMaster()
+			if err != nil {
+				return err
+			}
+			lock, err := supervisor.Lock(h.DataDir, h.RunDir())
+			if err != nil {
+				return fmt.Errorf("restore snapshot: %w; stop it with `slipway down`", err)
+			}
+			defer lock.Close()
+			if !skipHash {
+				if _, err := checkSnapshot(args[0]); err != nil {
+					return fmt.Errorf("check snapshot %q: %w", args[0], err)
+				}
+			}
+			if err := confirm(cmd.InOrStdin(), cmd.ErrOrStderr(), yes, "Replace all objects of the cluster?"); err != nil {
+				return fmt.Errorf("restore snapshot: %w", err)
+			}
+			former, err := h.RestoreEtcd(cmd.Context(), args[0], skipHash, force)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "Restored %s. Start the cluster with: slipway up\n", args[0])
+			if former != "" {
+				fmt.Fprintf(cmd.OutOrStdout(), "The former data are in %s; remove them when the cluster works.\n", former)
+			}
+			return nil
+		},
+	}
+	command.Flags().BoolVar(&yes, "yes", false, "do not ask for a confirmation")
+	command.Flags().BoolVar(&force, "force", false, "restore although etcd runs on another master")
+	command.Flags().BoolVar(&skipHash, "skip-hash-check", false, "accept a file without a checksum, such as a copy of member/snap/db")
+	return command
+}

@@ -1,0 +1,82 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/supervisor"
+)
+
+// restartTimeout limits the time until the control plane is ready after a restart.
+const restartTimeout = 3 * time.Minute
+
+// masterComponents are the arguments of OpenShift 3.11's master-restart, and the scheduler.
+var masterComponents = []string{"api", "controllers", "scheduler", "etcd"}
+
+// masterRestartCommand restarts the control plane, as OpenShift 3.11's program master-restart does.
+func masterRestartCommand(opts *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "master-restart api|controllers|scheduler|etcd",
+		Short: "Restart the control plane of this host, and wait until it is ready",
+		Long: "Restart the control plane of this host, and wait until it is ready. API server, controllers, scheduler and etcd are one process,\n" +
+			"so that each argument restarts all of them. Pods continue to run. If the program is called master-restart, it runs this command.",
+		GroupID: "host",
+		Args:    cobra.RangeArgs(1, 2), // OpenShift 3.11 accepts the name of a container, too
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains(masterComponents, args[0]) {
+				return fmt.Errorf("restart %q: it is no component of a master; use one of %q", args[0], masterComponents)
+			}
+			h, err := opts.loadMaster()
+			if err != nil {
+				return err
+			}
+			if err := restartControlPlane(cmd.Context(), h); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), "The control plane is ready.")
+			return nil
+		},
+	}
+}
+
+// restartControlPlane restarts the control plane and waits until another process is ready.
+func restartControlPlane(ctx context.Context, h *platform.Host) error {
+	ctx, cancel := context.WithTimeout(ctx, restartTimeout)
+	defer cancel()
+	before, err := supervisorStatus(ctx, h)
+	if err != nil {
+		return err
+	}
+	client := supervisor.NewClient(h.Socket())
+	if err := client.Restart(ctx, platform.ControlPlane); err != nil {
+		return err
+	}
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return errors.New("the control plane is not ready; see `slipway status` and `slipway logs control-plane`")
+		case <-ticker.C:
+		}
+		after, err := client.Status(ctx)
+		if err == nil && after.Ready && controlPlanePID(after) != controlPlanePID(before) {
+			return nil
+		}
+	}
+}
+
+func controlPlanePID(status supervisor.Status) int {
+	for _, p := range status.Processes {
+		if p.Name == platform.ControlPlane {
+			return p.PID
+		}
+	}
+	return 0
+}

@@ -1,0 +1,162 @@
+// Package backup writes the files of a host to an archive, and restores them. An archive is a
+// compressed tar file of these entries, in this order:
+//
+//	backup.json  the Manifest
+//	data/...     files below the data directory
+//	files/...    other files, by their absolute paths
+//
+// Files, directories and symbolic links keep owners, modes and times.
+package backup
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/slipway-platform/slipway/internal/atomicfile"
+)
+
+// The names of entries.
+const (
+	manifestName  = "backup.json"
+	dataPrefix    = "data/"
+	filesPrefix   = "files/"
+	formatVersion = 1
+)
+
+// Manifest describes an archive.
+type Manifest struct {
+	// Format is the version of the format.
+	Format int `json:"format"`
+	// Slipway is the version that wrote the archive, Node the name of the host's node.
+	Slipway string    `json:"slipway"`
+	Node    string    `json:"node"`
+	Created time.Time `json:"created"`
+	// Snapshot is the snapshot of etcd, relative to the data directory; "" for a host without etcd.
+	Snapshot string `json:"snapshot,omitempty"`
+}
+
+// Write writes files and directories to a new archive of mode 0600. It omits sources that do not
+// exist. replaced contains the paths of files whose content is that of another file, such as a
+// snapshot.
+func Write(path string, manifest Manifest, dataDir string, sources []string, replaced map[string]string) (err error) {
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("write backup: %q exists already", path)
+	}
+	temporary := path + ".partial"
+	defer os.Remove(temporary)
+	file, err := os.OpenFile(temporary, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("write backup: %w", err)
+	}
+	defer file.Close()
+	compressed := gzip.NewWriter(file)
+	w := &writer{Writer: tar.NewWriter(compressed), dataDir: dataDir, written: map[string]bool{}}
+	manifest.Format = formatVersion
+	if err := w.all(manifest, sources, replaced); err != nil {
+		return fmt.Errorf("write backup %q: %w", path, err)
+	}
+	if err := errors.Join(w.Close(), compressed.Close(), file.Chmod(0o600), file.Sync(), os.Rename(temporary, path)); err != nil {
+		return fmt.Errorf("write backup %q: %w", path, err)
+	}
+	return atomicfile.SyncFolder(filepath.Dir(path))
+}
+
+// writer writes the entries of an archive.
+type writer struct {
+	*tar.Writer
+	dataDir string
+	written map[string]bool
+}
+
+func (w *writer) all(manifest Manifest, sources []string, replaced map[string]string) error {
+	content, err := json.MarshalIndent(manifest, "", "  ")
+	if err != nil {
+		return err
+	}
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: manifestName, Mode: 0o600, Size: int64(len(content)), ModTime: manifest.Created}
+	if err := w.WriteHeader(header); err != nil {
+		return err
+	}
+	if _, err := w.Write(content); err != nil {
+		return err
+	}
+	for _, source := range sources {
+		if err := w.tree(source); err != nil {
+			return err
+		}
+	}
+	for path, content := range replaced {
+		if err := w.entry(path, content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tree writes a file, or a directory with everything below it.
+func (w *writer) tree(root string) error {
+	return filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil {
+			err = w.entry(path, path)
+		}
+		if errors.Is(err, fs.ErrNotExist) { // removed meanwhile, or never created
+			return nil
+		}
+		return err
+	})
+}
+
+// entry writes one file, directory or link as path. Its content and attributes are those of source.
+func (w *writer) entry(path, source string) error {
+	info, err := os.Lstat(source)
+	if err != nil || w.written[path] {
+		return err
+	}
+	link := ""
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		if link, err = os.Readlink(source); err != nil {
+			return err
+		}
+	case !info.Mode().IsRegular() && !info.IsDir():
+		return nil // sockets
+	}
+	w.written[path] = true
+	header, err := tar.FileInfoHeader(info, link)
+	if err != nil {
+		return err
+	}
+	header.Name = w.name(path)
+	if !info.Mode().IsRegular() {
+		return w.WriteHeader(header)
+	}
+	file, err := os.Open(source)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := w.WriteHeader(header); err != nil {
+		return err
+	}
+	// Logs and other files that grow are cut at their former size.
+	_, err = io.Copy(w, io.LimitReader(file, header.Size))
+	return err
+}
+
+// name returns the name of the entry of a file.
+func (w *writer) name(path string) string {
+	relative, err := filepath.Rel(w.dataDir, path)
+	if err == nil && filepath.IsLocal(relative) {
+		return dataPrefix + filepath.ToSlash(relative)
+	}
+	return filesPrefix + strings.TrimPrefix(filepath.ToSlash(path), "/")
+}

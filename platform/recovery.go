@@ -1,0 +1,125 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-platform/slipway/kube"
+	"github.com/slipway-platform/slipway/platform/backup"
+)
+
+// errRestoring means that the files of the host are not complete.
+var errRestoring = errors.New("the restore of this host was interrupted: repeat `slipway restore`, or remove everything with `slipway down --purge`")
+
+// restoredSnapshot is the path of the snapshot in a backup, relative to the data directory.
+const restoredSnapshot = "restore.db"
+
+// RestoreEtcd replaces the data of etcd by a snapshot. The caller has the supervisor's lock. It
+// returns the directory of the former data, or "" if there were none. With several masters, this
+// one is the only member afterwards.
+func (h *Host) RestoreEtcd(ctx context.Context, snapshot string, skipHash, force bool) (former string, err error) {
+	if err := h.findAddress(); err != nil {
+		return "", err
+	}
+	restore := kube.EtcdRestore{
+		Dir: h.Master.EtcdDirectory(), Snapshot: snapshot, SkipHash: skipHash,
+		Name: kube.SingleMember, PeerURL: "https://" + h.Master.EtcdPeerAddress(),
+	}
+	if h.cluster != nil {
+		restore.Name, restore.PeerURL = h.Node.NodeName, h.peerURL()
+		if err := h.checkOthersStopped(ctx, force); err != nil {
+			return "", err
+		}
+	}
+	_, statErr := os.Stat(filepath.Join(restore.Dir, "member"))
+	if err := restore.Run(); err != nil {
+		return "", err
+	}
+	if h.cluster != nil {
+		if err := h.writeCluster(Cluster{Complete: true}); err != nil {
+			return "", err
+		}
+	}
+	if statErr != nil {
+		return "", nil
+	}
+	return restore.Former(), nil
+}
+
+// checkOthersStopped returns an error if another member of etcd runs.
+func (h *Host) checkOthersStopped(ctx context.Context, force bool) error {
+	members, err := kube.StoredMembers(h.Master.EtcdDirectory())
+	if err != nil || force {
+		return nil // there are no data, or they are damaged
+	}
+	if alive := h.aliveMembers(ctx, members); len(alive) > 0 {
+		return fmt.Errorf("etcd still runs on %s: stop Slipway there, because this master begins another cluster; the others join it again after `slipway down --purge`", strings.Join(alive, ", "))
+	}
+	return nil
+}
+
+// BackupSources returns the files and directories of this host that a backup contains: its
+// configuration, certificates and keys, and the files that the configuration names. images adds the
+// images of the registry.
+func (h *Host) BackupSources(images bool) []string {
+	sources := []string{h.path("master"), h.path("node"), h.PKIDir(), h.AdminKubeconfig(), h.DeveloperPassword()}
+	if h.file != "" {
+		sources = append(sources, h.file)
+	}
+	for _, path := range h.Files() {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			sources = append(sources, path)
+		}
+	}
+	if images && !h.usesRemoteRegistry() {
+		sources = append(sources, h.Master.Slipway.Registry.Directory)
+	}
+	return sources
+}
+
+// SnapshotPath returns the path that the snapshot of etcd has in a backup of this host.
+func (h *Host) SnapshotPath() string { return h.path(restoredSnapshot) }
+
+// RestoreBackup writes the files of a backup to an empty data directory, and restores its snapshot
+// of etcd. The caller has the supervisor's lock.
+func RestoreBackup(ctx context.Context, path, dataDir string) (backup.Manifest, error) {
+	manifest, err := backup.Read(path)
+	if err != nil {
+		return manifest, err
+	}
+	if err := checkEmpty(dataDir); err != nil {
+		return manifest, err
+	}
+	return manifest, backup.Restore(path, dataDir, func() error {
+		if manifest.Snapshot == "" {
+			return nil
+		}
+		h, err := Load(dataDir, "")
+		if err != nil {
+			return err
+		}
+		snapshot := h.path(restoredSnapshot)
+		if _, err := h.RestoreEtcd(ctx, snapshot, false, true); err != nil {
+			return err
+		}
+		return os.Remove(snapshot)
+	})
+}
+
+// checkEmpty reports a host that has a cluster or is a member of one. The configuration of an
+// installation is no obstacle.
+func checkEmpty(dataDir string) error {
+	if backup.Interrupted(dataDir) {
+		return nil
+	}
+	for _, name := range []string{"pki", "etcd", filepath.Join("node", "membership.json")} {
+		if _, err := os.Stat(filepath.Join(dataDir, name)); err == nil {
+			return fmt.Errorf("%q is not empty: restore on an empty host, or remove everything with `slipway down --purge`", dataDir)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package recovery
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// identity is what a restored host has in common with the former one.
+type identity struct{ authority, signingKey, password string }
+
+func identityOf(t *testing.T, c *kit.Cluster) identity {
+	t.Helper()
+	read := func(names ...string) string {
+		content, err := os.ReadFile(c.Path(names...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	return identity{read("pki", "ca.key"), read("pki", "serviceaccounts.private.key"), read("developer.password")}
+}
+
+// checkRestored tests that the objects are those of the snapshot, and that a token of a service
+// account is still valid.
+func checkRestored(t *testing.T, c *kit.Cluster, token string) {
+	t.Helper()
+	if got := strings.TrimSpace(c.OC("get", "secret", "saved", "-o", "jsonpath={.data.key}")); got != "dmFsdWU=" {
+		t.Errorf("the restored secret contains %q", got)
+	}
+	if later := c.OC("get", "configmaps", "-o", "name"); strings.Contains(later, "later") {
+		t.Errorf("an object that is younger than the snapshot exists:\n%s", later)
+	}
+	var review *authenticationv1.TokenReview
+	c.WaitFor("review of a token", func(ctx context.Context) (err error) {
+		review = &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
+		review, err = c.Client.AuthenticationV1().TokenReviews().Create(ctx, review, metav1.CreateOptions{})
+		return err
+	})
+	if !review.Status.Authenticated {
+		t.Errorf("a token from before the restore is rejected: %+v", review.Status)
+	}
+	// Controllers follow the restored objects.
+	c.OC("create", "namespace", "after-restore")
+	c.WaitFor("service account of a new namespace", func(ctx context.Context) error {
+		_, err := c.Client.CoreV1().ServiceAccounts("after-restore").Get(ctx, "builder", metav1.GetOptions{})
+		return err
+	})
+}
+
+// checkMasterRestart restarts the control plane under the name of OpenShift's program.
+func checkMasterRestart(t *testing.T, c *kit.Cluster) {
+	t.Helper()
+	former := processID(c)
+	for _, component := range []string{"api", "controllers"} {
+		command := c.StartSlipwayAs("master-restart", nil, component)
+		if err := command.Wait(); err != nil {
+			t.Errorf("master-restart %s: %v", component, err)
+		}
+		if current := processID(c); current == former || !c.Status().Ready {
+			t.Errorf("after master-restart %s, process %d runs, ready is %v", component, current, c.Status().Ready)
+		}
+		former = processID(c)
+	}
+	if result := c.Slipway("master-restart", "registry"); result.Code == 0 || !strings.Contains(result.Stderr, "no component of a master") {
+		t.Errorf("slipway master-restart registry: %+v", result)
+	}
+}
+
+// processID returns the process ID of the control plane.
+func processID(c *kit.Cluster) int {
+	for _, process := range c.Status().Processes {
+		if process.Name == "control-plane" {
+			return process.PID
+		}
+	}
+	return 0
+}
+
+func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
+	c := kit.Start(t, kit.Options{})
+	before := identityOf(t, c)
+	c.OC("create", "secret", "generic", "saved", "--from-literal=key=value")
+	token := strings.TrimSpace(c.OC("create", "token", "default", "--duration=2h"))
+	dir := t.TempDir()
+	snapshot, archive := filepath.Join(dir, "snapshot.db"), filepath.Join(dir, "host.tar.gz")
+	c.MustSlipway("etcd", "snapshot", "save", snapshot)
+	c.MustSlipway("backup", archive)
+	if info, err := os.Stat(archive); err != nil || info.Mode() != 0o600 {
+		t.Errorf("the backup is %v, %v", info, err)
+	}
+	checkMasterRestart(t, c)
+	c.OC("create", "configmap", "later")
+
+	if result := c.Slipway("etcd", "snapshot", "restore", "--yes", snapshot); result.Code == 0 || !strings.Contains(result.Stderr, "slipway down") {
+		t.Errorf("the data of a running cluster are replaced: %+v", result)
+	}
+	c.MustSlipway("down")
+	if output := c.MustSlipway("etcd", "snapshot", "restore", "--yes", snapshot); !strings.Contains(output, "The former data are in") {
+		t.Errorf("slipway etcd snapshot restore: %s", output)
+	}
+	c.Up()
+	checkRestored(t, c, token)
+
+	if result := c.Slipway("restore", archive); result.Code == 0 {
+		t.Errorf("a running host is replaced: %+v", result)
+	}
+	c.MustSlipway("down", "--purge")
+	c.MustSlipway("restore", archive)
+	if after := identityOf(t, c); after != before {
+		t.Error("the restored host has other keys")
+	}
+	for name, mode := range map[string]os.FileMode{"pki/ca.key": 0o600, "master/master-config.yaml": 0o600} {
+		if info, err := os.Stat(c.Path(name)); err != nil || info.Mode() != mode {
+			t.Errorf("%s is restored as %v, %v", name, info, err)
+		}
+	}
+	c.Up()
+	checkRestored(t, c, token)
+	checkLogin(t, c)
+}
+
+// checkLogin tests that the user of the first start logs in with the restored password.
+func checkLogin(t *testing.T, c *kit.Cluster) {
+	t.Helper()
+	environment := []string{"KUBECONFIG=" + filepath.Join(t.TempDir(), "config")}
+	result := c.SlipwayWith(environment, "oc", "login", "--insecure-skip-tls-verify",
+		"-u", "developer", "-p", strings.TrimSpace(identityOf(t, c).password), fmt.Sprintf("https://%s:8443", c.Address))
+	if result.Code != 0 {
+		t.Errorf("oc login: %s%s", result.Stdout, result.Stderr)
+	}
+}
