@@ -41,6 +41,9 @@ type Balancer struct {
 
 	mu       sync.Mutex
 	backends []*backend
+	listed   []string // the last list of API servers
+
+	applying sync.Mutex // one change at a time
 }
 
 // backend is an API server.
@@ -88,7 +91,23 @@ func (b *Balancer) Run(ctx context.Context, ready func()) error {
 
 // update replaces the list of API servers. It ignores an empty list, which is never correct.
 func (b *Balancer) update(servers []string) {
-	if len(servers) == 0 || slices.Equal(servers, b.servers()) {
+	if len(servers) == 0 {
+		return
+	}
+	b.mu.Lock()
+	b.listed = servers
+	b.mu.Unlock()
+	b.apply()
+}
+
+// apply uses the list of API servers. While none of the list serves, it keeps the former ones: for
+// seconds, the list can name only masters that are lost.
+func (b *Balancer) apply() {
+	b.applying.Lock()
+	defer b.applying.Unlock()
+	current := b.servers()
+	servers := b.usable(current)
+	if len(servers) == 0 || slices.Equal(servers, current) {
 		return
 	}
 	slog.Info("the API servers have changed", "addresses", servers)
@@ -99,6 +118,28 @@ func (b *Balancer) update(servers []string) {
 	if err := b.Save(servers); err != nil {
 		slog.Warn("the list of API servers is not stored", "error", err)
 	}
+}
+
+// usable returns the list of API servers, followed by those in use that it lacks if none of the
+// list serves.
+func (b *Balancer) usable(current []string) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, backend := range b.backends {
+		if backend.serves && slices.Contains(b.listed, backend.address) {
+			return b.listed
+		}
+	}
+	if len(b.listed) == 0 {
+		return nil
+	}
+	servers := slices.Clone(b.listed)
+	for _, address := range current {
+		if !slices.Contains(servers, address) {
+			servers = append(servers, address)
+		}
+	}
+	return servers
 }
 
 func (b *Balancer) servers() (addresses []string) {
@@ -146,6 +187,7 @@ func (b *Balancer) checkAll(ctx context.Context) {
 			return
 		case <-ticker.C:
 			b.check(ctx)
+			b.apply()
 		}
 	}
 }

@@ -112,11 +112,28 @@ func TestNewServersAreStored(t *testing.T) {
 	b.update([]string{second.address()})
 	b.update([]string{second.address()})
 	eventually.Equal(t, "the new server responds", func() string { return name(client, url) }, "second")
-	mu.Lock()
-	defer mu.Unlock()
-	if want := []string{second.address()}; !slices.Equal(stored, want) {
-		t.Errorf("stored %q, want %q", stored, want)
+	// The former server is stored, too, until the new one has passed a check.
+	want := []string{second.address() + " " + first.address(), second.address()}
+	eventually.True(t, "the new server alone is stored", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Equal(stored, want)
+	})
+}
+
+func TestFormerServerStaysUntilAListedOneServes(t *testing.T) {
+	former, listed := newServer(t, "former"), newServer(t, "listed")
+	b := &Balancer{Servers: []string{former.address()}, HTTP: insecure()}
+	client, url := start(t, b)
+	eventually.True(t, "the former server serves", func() bool { return name(client, url) == "former" })
+	b.update([]string{"127.0.0.1:1"}) // a master that is lost
+	b.apply()
+	if got := name(client, url); got != "former" {
+		t.Errorf("%q responds while no listed server serves", got)
 	}
+	b.update([]string{"127.0.0.1:1", listed.address()})
+	eventually.True(t, "the former server is not in use", func() bool { return !slices.Contains(b.servers(), former.address()) })
+	eventually.True(t, "the listed server responds", func() bool { return name(client, url) == "listed" })
 }
 
 func TestAddressesOfEndpoints(t *testing.T) {
