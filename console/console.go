@@ -16,6 +16,9 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
+	"sync/atomic"
+
+	genericserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/slipway-platform/slipway/apiserver"
 )
@@ -31,6 +34,9 @@ const (
 	logoutPath   = Path + "logout"
 	assetsPath   = Path + "assets/"
 	errorPath    = Path + "error"
+
+	configPath    = Path + "config.json"
+	downloadsPath = Path + "downloads/"
 )
 
 // Config is the configuration of the console.
@@ -41,6 +47,8 @@ type Config struct {
 	ClientID string
 	// AuthorizePath and TokenPath are the endpoints of the OAuth server at PublicURL.
 	AuthorizePath, TokenPath string
+	// Downloads is the directory of the command line clients that the console offers. It is optional.
+	Downloads string
 	// Sessions seals the cookies and ends sessions.
 	Sessions Sessions
 	// Report is called with errors of requests. They contain no secrets.
@@ -71,6 +79,9 @@ func Feature(config Config) apiserver.Feature {
 			return apiserver.Hooks{}, err
 		}
 		hooks := apiserver.Hooks{Filters: []func(http.Handler) http.Handler{s.filter}}
+		hooks.PostStart = map[string]genericserver.PostStartHookFunc{"slipway/console-settings": func(hook genericserver.PostStartHookContext) error {
+			return s.follow(hook, deps.Kube)
+		}}
 		for path, handler := range s.handlers() {
 			hooks.Handlers = append(hooks.Handlers, apiserver.Handler{Path: path, Public: true, Handler: handler})
 		}
@@ -84,6 +95,8 @@ type server struct {
 	exchange *tokenClient
 	content  fs.FS
 	files    map[string]file
+	// current are the valid settings that were read last.
+	current atomic.Pointer[settings]
 }
 
 func newServer(config Config, exchange *tokenClient) (*server, error) {
@@ -92,16 +105,18 @@ func newServer(config Config, exchange *tokenClient) (*server, error) {
 		return nil, fmt.Errorf("read files of the web console: %w", err)
 	}
 	files, err := readFiles(content)
-	return &server{config, exchange, content, files}, err
+	s := &server{Config: config, exchange: exchange, content: content, files: files}
+	s.current.Store(&settings{})
+	return s, err
 }
 
 // handlers returns the handlers of public paths. They change state, so audit and the limits for
 // unauthenticated clients apply to them.
 func (s *server) handlers() map[string]http.Handler {
 	return map[string]http.Handler{
-		loginPath:    harden(s.serveLogin),
-		callbackPath: harden(s.serveCallback),
-		logoutPath:   harden(s.serveLogout),
+		loginPath:    s.harden(s.serveLogin),
+		callbackPath: s.harden(s.serveCallback),
+		logoutPath:   s.harden(s.serveLogout),
 	}
 }
 
@@ -117,7 +132,8 @@ func isPage(r *http.Request) bool {
 // the browser has a console session, responses of the API get sandboxPolicy.
 func (s *server) filter(next http.Handler) http.Handler {
 	handlers := s.handlers()
-	session, files := harden(s.serveSession), harden(s.serveFile)
+	session, files := s.harden(s.serveSession), s.harden(s.serveFile)
+	config, downloads := s.harden(s.serveConfig), s.harden(s.serveDownload)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		below := func(root string) bool { return strings.HasPrefix(r.URL.Path+"/", root+"/") }
 		switch {
@@ -125,6 +141,10 @@ func (s *server) filter(next http.Handler) http.Handler {
 			s.proxy(w, r, next)
 		case r.URL.Path == sessionPath:
 			session.ServeHTTP(w, r)
+		case r.URL.Path == configPath:
+			config.ServeHTTP(w, r)
+		case strings.HasPrefix(r.URL.Path, downloadsPath):
+			downloads.ServeHTTP(w, r)
 		case r.URL.Path == "/" && isPage(r):
 			w.Header().Set("Vary", "Accept")
 			http.Redirect(w, r, Path, http.StatusFound)

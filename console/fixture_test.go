@@ -94,6 +94,7 @@ func newFixture(t *testing.T) *fixture {
 		},
 		exchange: &tokenClient{tokens.URL, tokens.Client()}, content: content, files: files,
 	}
+	f.current.Store(&settings{})
 	mux := http.NewServeMux()
 	for path, handler := range f.handlers() {
 		mux.Handle(path, handler)

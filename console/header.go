@@ -2,9 +2,10 @@ package console
 
 import "net/http"
 
-// contentPolicy lets a page load only the console's own files and connect only to its own origin.
-// It blocks inline scripts and styles, and frames.
-const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
+// contentPolicy lets a page load only the console's own files, and the scripts and style sheets of
+// extensions, which replace the two verbs. A page connects only to its own origin. The policy
+// blocks inline scripts and styles, and frames.
+const contentPolicy = "default-src 'none'; script-src 'self'%s; style-src 'self'%s; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
 	"manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // sandboxPolicy gives a document of the API, such as a page that a pod serves, an opaque origin, so
@@ -12,11 +13,11 @@ const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; 
 const sandboxPolicy = "sandbox; default-src 'none'; frame-ancestors 'none'"
 
 // harden sets security headers on every response of the console. serveFile replaces Cache-Control.
-func harden(handler http.HandlerFunc) http.Handler {
+func (s *server) harden(handler http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		header.Set("Cache-Control", "no-store")
-		header.Set("Content-Security-Policy", contentPolicy)
+		header.Set("Content-Security-Policy", s.settings().policy())
 		header.Set("Cross-Origin-Opener-Policy", "same-origin")
 		header.Set("Cross-Origin-Resource-Policy", "same-origin")
 		header.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")

@@ -14,19 +14,19 @@ import (
 )
 
 // The parameters of the login page. passedParameter marks a request that was redirected to
-// PublicURL, so that a proxy that changes the Host header does not cause a loop.
+// the console's address, so that a proxy that changes the Host header does not cause a loop.
 const (
 	thenParameter   = "then"
 	passedParameter = "public"
 )
 
 // serveLogin redirects the browser to the OAuth server. A login on another host is first redirected
-// to PublicURL, because the OAuth server redirects the browser back there.
+// to the console's address, because the OAuth server redirects the browser back there.
 func (s *server) serveLogin(w http.ResponseWriter, r *http.Request) {
 	then := local(r.URL.Query().Get(thenParameter))
-	if public, err := url.Parse(s.PublicURL); err == nil && public.Host != r.Host && !r.URL.Query().Has(passedParameter) {
+	if public, err := url.Parse(s.consoleURL()); err == nil && public.Host != r.Host && !r.URL.Query().Has(passedParameter) {
 		query := url.Values{thenParameter: {then}, passedParameter: {""}}
-		http.Redirect(w, r, s.PublicURL+loginPath+"?"+query.Encode(), http.StatusFound)
+		http.Redirect(w, r, s.consoleURL()+loginPath+"?"+query.Encode(), http.StatusFound)
 		return
 	}
 	start := login{State: rand.Text(), Verifier: rand.Text() + rand.Text(), Then: then, Expires: time.Now().Add(loginTimeout)}
@@ -40,10 +40,10 @@ func (s *server) serveLogin(w http.ResponseWriter, r *http.Request) {
 		"client_id": {s.ClientID}, "response_type": {"code"}, "redirect_uri": {s.redirectURI()}, "state": {start.State},
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(challenge[:])}, "code_challenge_method": {"S256"},
 	}
-	http.Redirect(w, r, s.PublicURL+s.AuthorizePath+"?"+query.Encode(), http.StatusFound)
+	http.Redirect(w, r, s.masterURL()+s.AuthorizePath+"?"+query.Encode(), http.StatusFound)
 }
 
-func (s *server) redirectURI() string { return s.PublicURL + callbackPath }
+func (s *server) redirectURI() string { return s.consoleURL() + callbackPath }
 
 // serveCallback completes a login that this browser started: it exchanges the code for a token and
 // starts a new session, which replaces an existing one.

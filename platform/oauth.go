@@ -2,6 +2,8 @@ package platform
 
 import (
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 
 	groupoauth "github.com/slipway-platform/slipway/apigroup/oauth"
@@ -52,7 +54,7 @@ func (h *Host) userFeatures() ([]apiserver.Feature, []reload.Adjustment, error) 
 	}
 	console := console.Feature(console.Config{
 		PublicURL: settings.PublicURL, ClientID: client.WebConsole, AuthorizePath: authorize.Path, TokenPath: oauth.TokenPath, Sessions: server,
-		Report: func(err error) { slog.Warn("request to the web console failed", "error", err) },
+		Downloads: h.clientDir(), Report: func(err error) { slog.Warn("request to the web console failed", "error", err) },
 	})
 	return append(features, server.Feature(), console), []reload.Adjustment{adjustment}, nil
 }
@@ -69,6 +71,16 @@ func (h *Host) oauthConfig(from *config.Config) (oauth.Config, error) {
 	settings, err := oauth.NewConfig(from.Master.OAuthConfig, providers)
 	settings.PublicURL, settings.SeveralServers = h.publicURL(), h.SeveralMasters()
 	return settings, err
+}
+
+// clientDir returns the directory of this program, which contains the clients that `make oc-all`
+// builds, or "" if it is unknown.
+func (h *Host) clientDir() string {
+	program, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return filepath.Dir(program)
 }
 
 // ConsoleURL returns the address of the web console for browsers, or "" without an OAuth server.

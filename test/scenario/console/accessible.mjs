@@ -18,6 +18,8 @@ const pages = {
   deployment: `/project/${project}/deployments.apps/front`,
   yaml: `/project/${project}/deployments.apps/front/yaml`,
   events: `/project/${project}/deployments.apps/front/events`,
+  search: `/project/${project}/search?filter=front`,
+  monitoring: `/project/${project}/monitoring`,
   membership: `/project/${project}/membership`,
   quota: `/project/${project}/quota`,
   'create-secret': `/project/${project}/create/secrets`,

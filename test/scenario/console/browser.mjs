@@ -12,13 +12,13 @@ const screenshots = process.env.CONSOLE_SCREENSHOTS;
 const timeout = 60_000;
 
 /**
- * open starts the browser, passes a page to a flow, and fails if the page reports an error that is
- * not expected.
+ * open starts the browser with arguments, passes a page to a flow, and fails if the page reports an
+ * error that is not expected.
  */
-export async function open(flow, { expected, ...options } = {}) {
+export async function open(flow, { expected, args = [], ...options } = {}) {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM,
-    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
+    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', ...args],
   });
   const problems = [];
   try {

@@ -27,6 +27,15 @@ func TestUserManagesObjectsOfProject(t *testing.T) {
 	s.play("resources.mjs", s.Namespace)
 }
 
+func TestUserFollowsEverythingInProject(t *testing.T) {
+	s := siteOf(t, kit.Shared(t))
+	s.application()
+	s.OC("label", "service/front", "flavour=vanilla")
+	s.Apply(followed)
+	s.OC("start-build", "site")
+	s.play("monitoring.mjs", s.Namespace)
+}
+
 func TestExpiredSessionKeepsFormInput(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
@@ -93,6 +102,52 @@ apiVersion: v1
 kind: LimitRange
 metadata: {name: sizes}
 spec: {limits: [{type: Container, max: {memory: 1Gi}, defaultRequest: {memory: 64Mi}}]}
+`
+
+// followed has an object of each kind with a log, and a pod that finds no node.
+const followed = `
+apiVersion: v1
+kind: Service
+metadata: {name: db-peers}
+spec: {clusterIP: None, selector: {app: db}}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db, labels: {flavour: pistachio}}
+spec:
+  serviceName: db-peers
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers: [{name: db, image: ` + kit.ToolsImage + `, command: [sh, -c, 'echo "$HOSTNAME is open"; exec sleep 1000000']}]
+---
+apiVersion: apps.openshift.io/v1
+kind: DeploymentConfig
+metadata: {name: shop}
+spec:
+  replicas: 1
+  selector: {app: shop}
+  template:
+    metadata: {labels: {app: shop}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers: [{name: shop, image: ` + kit.ToolsImage + `, command: [sh, -c, 'echo the shop is open; exec sleep 1000000']}]
+---
+apiVersion: build.openshift.io/v1
+kind: BuildConfig
+metadata: {name: site}
+spec:
+  source: {type: Dockerfile, dockerfile: "FROM scratch\nLABEL site=front"}
+  strategy: {type: Docker, dockerStrategy: {}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: stuck}
+spec:
+  nodeSelector: {none: none}
+  containers: [{name: stuck, image: ` + kit.ToolsImage + `}]
 `
 
 // image has two layers, of 1 and 2 MiB.

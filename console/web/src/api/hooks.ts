@@ -3,7 +3,7 @@ import { useMemo } from 'react';
 import { discover, pathOf, type Resource, type Resources } from './discovery';
 import { get } from './http';
 import { reviewRights, Rights } from './rights';
-import { useStore } from './store';
+import { Joined, useStore } from './store';
 import type { KubeObject, Row } from './types';
 import { watchObjects, watchTable, type Snapshot } from './watch';
 
@@ -44,6 +44,13 @@ export function useTable(resource: Resource, namespace?: string, labelSelector?:
   const path = pathOf(resource, namespace);
   const watch = useMemo(() => watchTable(path, query), [path, labelSelector]);
   return useStore(watch);
+}
+
+/** useTables follows several collections of a project with the server's columns. */
+export function useTables(resources: Resource[], namespace: string): Snapshot<Row>[] {
+  const key = resources.map((resource) => pathOf(resource, namespace)).join(' ');
+  const joined = useMemo(() => new Joined(key.split(' ').filter(Boolean).map((path) => watchTable(path))), [key]);
+  return useStore(joined);
 }
 
 /** useObjects follows a collection of whole objects. */

@@ -25,3 +25,21 @@ export class Store<T> {
 export function useStore<T>(store: Store<T>): T {
   return useSyncExternalStore(store.subscribe, store.get);
 }
+
+/** Joined holds the values of several stores. */
+export class Joined<T> extends Store<T[]> {
+  constructor(parts: Store<T>[]) {
+    super(parts.map((part) => part.get()));
+    const refresh = () => {
+      if (parts.some((part, index) => part.get() !== this.get()[index])) {
+        this.set(parts.map((part) => part.get()));
+      }
+    };
+    const observe = this.subscribe;
+    this.subscribe = (observer) => {
+      const stops = [observe(observer), ...parts.map((part) => part.subscribe(refresh))];
+      refresh();
+      return () => stops.forEach((stop) => stop());
+    };
+  }
+}

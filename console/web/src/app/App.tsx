@@ -1,10 +1,12 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { RouterProvider } from 'react-router/dom';
+import { config, loadConfig } from '../api/config';
 import { ApiError } from '../api/http';
 import { loginPath, session } from '../api/session';
 import { Failure } from '../ui/Failure';
 import { Loading } from '../ui/Loading';
+import { loadExtensions } from './extensions';
 import { isPublic, router } from './routes';
 
 const client = new QueryClient({
@@ -18,20 +20,22 @@ const client = new QueryClient({
 
 /** App logs the user in and shows the console. */
 export function App() {
-  const [ready, setReady] = useState(isPublic(location.pathname));
+  const [ready, setReady] = useState(false);
   const [error, setError] = useState<Error>();
   useEffect(() => {
-    if (ready) {
-      return;
-    }
-    session.load().then((active) => {
-      if (active) {
-        setReady(true);
+    // A console without its configuration is better than none.
+    const configured = loadConfig()
+      .catch(() => undefined)
+      .then(() => loadExtensions(config.get()));
+    const active = isPublic(location.pathname) ? Promise.resolve(true) : session.load();
+    active.then((isActive) => {
+      if (isActive) {
+        void configured.then(() => setReady(true));
       } else {
         location.assign(loginPath(location.pathname + location.search));
       }
     }, setError);
-  }, [ready]);
+  }, []);
   if (error) {
     return <Failure error={error} />;
   }

@@ -12,17 +12,25 @@ import {
   SkipToContent,
 } from '@patternfly/react-core';
 import BarsIcon from '@patternfly/react-icons/dist/esm/icons/bars-icon';
+import { lazy, Suspense } from 'react';
 import { Link, Outlet, useParams } from 'react-router';
+import { useStore } from '../api/store';
 import { text } from '../text/en';
 import { Expired } from './Expired';
+import { Inactivity } from './Inactivity';
+import { persistent } from './load';
+import { isOpen } from './notifications/notifications';
 import { Sidebar } from './Sidebar';
 import { Toolbar } from './Toolbar';
 
 const mainID = 'main';
 
+const Drawer = lazy(persistent(() => import('./notifications/Drawer')));
+
 /** Component is the frame around all pages. */
 export function Component() {
   const { project } = useParams();
+  const open = useStore(isOpen);
   const masthead = (
     <Masthead>
       <MastheadMain>
@@ -49,6 +57,16 @@ export function Component() {
     <Page
       masthead={masthead}
       isManagedSidebar
+      isNotificationDrawerExpanded={project !== undefined && open}
+      notificationDrawer={
+        project !== undefined && open ? (
+          <Suspense>
+            <Drawer project={project} />
+          </Suspense>
+        ) : (
+          <></>
+        )
+      }
       mainContainerId={mainID}
       skipToContent={<SkipToContent href={'#' + mainID}>{text.nav.skip}</SkipToContent>}
       sidebar={
@@ -60,6 +78,7 @@ export function Component() {
       }
     >
       <Expired />
+      <Inactivity />
       <Outlet />
     </Page>
   );

@@ -29,6 +29,7 @@ export function Sidebar({ project }: { project: string | undefined }) {
         ) : (
           <>
             {item({ label: text.nav.overview, path: `/project/${project}/overview` })}
+            {item({ label: text.search.title, path: `/project/${project}/search` })}
             {item({ label: text.nav.catalog, path: `/project/${project}/catalog` })}
             {item({ label: text.nav.addToProject, path: `/project/${project}/import` })}
           </>
@@ -43,6 +44,7 @@ export function Sidebar({ project }: { project: string | undefined }) {
             {section.entries.map(item)}
           </NavExpandable>
         ))}
+        {project !== undefined && rights.may('list', '', 'events') && item({ label: text.monitoring.title, path: `/project/${project}/monitoring` })}
         {project !== undefined && rights.may('list', '', 'resourcequotas') && item({ label: text.quota.title, path: `/project/${project}/quota` })}
         {project !== undefined && rights.may('list', 'rbac.authorization.k8s.io', 'rolebindings') && item({ label: text.membership.title, path: `/project/${project}/membership` })}
         {project === undefined && pathname.startsWith('/cluster') && cluster.may('get', '', 'nodes/proxy') && item({ label: text.drivers.title, path: '/cluster/storage-drivers' })}

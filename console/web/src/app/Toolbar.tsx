@@ -14,11 +14,14 @@ import MoonIcon from '@patternfly/react-icons/dist/esm/icons/moon-icon';
 import QuestionCircleIcon from '@patternfly/react-icons/dist/esm/icons/question-circle-icon';
 import { useState, type ReactNode, type Ref } from 'react';
 import { useNavigate } from 'react-router';
+import { config } from '../api/config';
 import { useUser } from '../api/hooks';
-import { session } from '../api/session';
 import { useStore } from '../api/store';
 import { text } from '../text/en';
+import { logOut } from './logout';
+import { Badge } from './notifications/Badge';
 import { ProjectSelector } from './ProjectSelector';
+import { SearchBox } from './SearchBox';
 import { theme, type Theme } from './theme';
 
 /** tokenPage shows a login command with a new token, outside of the console. */
@@ -29,9 +32,7 @@ export function Toolbar({ project }: { project: string | undefined }) {
   const navigate = useNavigate();
   const user = useUser();
   const chosen = useStore(theme);
-  const logOut = () => {
-    void session.end().finally(() => location.assign('/console/logged-out'));
-  };
+  const { adminConsolePublicURL } = useStore(config).clusterInfo;
   return (
     <Bar isStatic>
       <ToolbarContent>
@@ -39,6 +40,16 @@ export function Toolbar({ project }: { project: string | undefined }) {
           <ProjectSelector project={project} />
         </ToolbarItem>
         <ToolbarGroup align={{ default: 'alignEnd' }} variant="action-group-plain">
+          {project !== undefined && (
+            <>
+              <ToolbarItem className="console-search">
+                <SearchBox key={project} project={project} />
+              </ToolbarItem>
+              <ToolbarItem>
+                <Badge project={project} />
+              </ToolbarItem>
+            </>
+          )}
           <ToolbarItem>
             <Menu label={text.masthead.theme} icon={<MoonIcon />}>
               {(Object.keys(text.masthead.themes) as Theme[]).map((name) => (
@@ -58,6 +69,11 @@ export function Toolbar({ project }: { project: string | undefined }) {
               <DropdownItem to={tokenPage} target="_blank" rel="noreferrer">
                 {text.masthead.copyLogin}
               </DropdownItem>
+              {adminConsolePublicURL !== '' && (
+                <DropdownItem to={adminConsolePublicURL} target="_blank" rel="noreferrer">
+                  {text.masthead.adminConsole}
+                </DropdownItem>
+              )}
               <Divider component="li" />
               <DropdownItem onClick={logOut}>{text.masthead.logOut}</DropdownItem>
             </Menu>

@@ -49,7 +49,6 @@ const projectSections: [string, string[]][] = [
     ],
   ],
   [text.nav.storage, ['persistentvolumeclaims', 'volumesnapshots.snapshot.storage.k8s.io']],
-  [text.nav.monitoring, ['events']],
 ];
 
 /** clusterSections are the sections of the cluster's navigation. */

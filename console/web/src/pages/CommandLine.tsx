@@ -1,26 +1,60 @@
-import { ClipboardCopy, Content, PageSection, Title } from '@patternfly/react-core';
-import { text } from '../text/en';
+import { ClipboardCopy, Content, List, ListItem, PageSection, Title } from '@patternfly/react-core';
+import { config } from '../api/config';
+import { bytes } from '../api/image';
+import { useStore } from '../api/store';
+import { clientLinks } from '../app/extensions';
 import { tokenPage } from '../app/Toolbar';
+import { text } from '../text/en';
 import { useTitle } from '../ui/useTitle';
 
-/** Component explains how to log in with the command line client. */
+const t = text.commandLine;
+
+/** Component offers the command line client, and explains how to log in with it. */
 export function Component() {
-  useTitle(text.commandLine.title);
+  useTitle(t.title);
+  const { masterURL, downloads } = useStore(config);
+  const links = clientLinks();
+  const offered = downloads ?? [];
   return (
     <PageSection>
-      <Title headingLevel="h1">{text.commandLine.title}</Title>
+      <Title headingLevel="h1">{t.title}</Title>
       <Content>
-        <p>{text.commandLine.body}</p>
+        <p>{t.body}</p>
+      </Content>
+      <Title headingLevel="h2">{t.downloads}</Title>
+      {offered.length + links.length === 0 ? (
+        <p>{t.none}</p>
+      ) : (
+        <List aria-label={t.downloads}>
+          {offered.map(({ path, system, architecture, bytes: size }) => (
+            <ListItem key={path}>
+              <a href={path} download>
+                {t.client(t.systems[system] ?? system, architecture)}
+              </a>{' '}
+              ({bytes(size)})
+            </ListItem>
+          ))}
+          {links.map(([name, address]) => (
+            <ListItem key={name}>
+              <a href={address} target="_blank" rel="noreferrer">
+                {name}
+              </a>
+            </ListItem>
+          ))}
+        </List>
+      )}
+      <Title headingLevel="h2">{t.logIn}</Title>
+      <Content>
         <p>
           <a href={tokenPage} target="_blank" rel="noreferrer">
-            {text.commandLine.token}
+            {t.token}
           </a>
         </p>
-        <p>{text.commandLine.tokenBody}</p>
-        <p>{text.commandLine.login}</p>
+        <p>{t.tokenBody}</p>
+        <p>{t.login}</p>
       </Content>
-      <ClipboardCopy isReadOnly hoverTip="Copy" clickTip="Copied" textAriaLabel={text.commandLine.title}>
-        {`oc login ${location.origin}`}
+      <ClipboardCopy isReadOnly hoverTip="Copy" clickTip="Copied" textAriaLabel={t.title}>
+        {`oc login ${masterURL}`}
       </ClipboardCopy>
     </PageSection>
   );

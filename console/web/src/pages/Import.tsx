@@ -9,7 +9,7 @@ import { persistent } from '../app/load';
 import { text } from '../text/en';
 import { Loading } from '../ui/Loading';
 import { useTitle } from '../ui/useTitle';
-import { linkTo } from './ResourceList';
+import { linkTo } from '../app/links';
 
 const Editor = lazy(persistent(() => import('../ui/Editor')));
 

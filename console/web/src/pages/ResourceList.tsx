@@ -5,6 +5,7 @@ import { pathOf, type Resource, type Resources } from '../api/discovery';
 import { useResources, useRights, useTable } from '../api/hooks';
 import { remove } from '../api/http';
 import type { Row } from '../api/types';
+import { linkTo } from '../app/links';
 import { label, words } from '../app/navigation';
 import { text } from '../text/en';
 import { Confirm } from '../ui/Confirm';
@@ -28,12 +29,6 @@ export function Component() {
     return <NotFound />;
   }
   return <List key={`${project} ${id}`} project={project} resource={resource} resources={resources} />;
-}
-
-/** linkTo is the page of an object. */
-export function linkTo(resource: Resource, namespace: string | undefined, name: string): string {
-  const root = resource.namespaced && namespace ? `/project/${namespace}` : '/cluster';
-  return `${root}/${resource.id}/${encodeURIComponent(name)}`;
 }
 
 function List({ project, resource, resources }: { project: string | undefined; resource: Resource; resources: Resources }) {

@@ -1,6 +1,6 @@
 import { Alert, Button, Checkbox, SearchInput, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
+import { useEffect, useId, useMemo, useRef, useState, type ReactNode } from 'react';
 import { LogStream, maxLines } from '../api/logs';
 import { useStore } from '../api/store';
 import { text } from '../text/en';
@@ -12,14 +12,17 @@ interface LogViewProps {
   name: string;
   /** previous says whether the log is that of the previous container. undefined hides the choice. */
   previous?: boolean;
-  onPrevious: (previous: boolean) => void;
-  tools: ReactNode;
+  onPrevious?: (previous: boolean) => void;
+  tools?: ReactNode;
+  /** label is the name of the log for screen readers, if a page has several. */
+  label?: string;
 }
 
 const lineHeight = 20;
 
 /** LogView follows a log. It renders only the lines in view, and none of their content as markup. */
-export function LogView({ path, name, previous, onPrevious, tools }: LogViewProps) {
+export function LogView({ path, name, previous, onPrevious, tools, label = text.logs.label }: LogViewProps) {
+  const id = useId();
   const stream = useMemo(() => new LogStream(path), [path]);
   useEffect(() => {
     const own = stream;
@@ -48,11 +51,11 @@ export function LogView({ path, name, previous, onPrevious, tools }: LogViewProp
             <SearchInput aria-label={text.logs.search} placeholder={text.logs.search} value={search} onChange={(_, value) => setSearch(value)} onClear={() => setSearch('')} resultsCount={search === '' ? undefined : lines.length} />
           </ToolbarItem>
           <ToolbarItem alignSelf="center">
-            <Checkbox id="log-wrap" label={text.logs.wrap} isChecked={wrap} onChange={(_, checked) => setWrap(checked)} />
+            <Checkbox id={`${id}-wrap`} label={text.logs.wrap} isChecked={wrap} onChange={(_, checked) => setWrap(checked)} />
           </ToolbarItem>
           {previous !== undefined && (
             <ToolbarItem alignSelf="center">
-              <Checkbox id="log-previous" label={text.logs.previous} isChecked={previous} onChange={(_, checked) => onPrevious(checked)} />
+              <Checkbox id={`${id}-previous`} label={text.logs.previous} isChecked={previous} onChange={(_, checked) => onPrevious?.(checked)} />
             </ToolbarItem>
           )}
           <ToolbarItem>
@@ -73,7 +76,7 @@ export function LogView({ path, name, previous, onPrevious, tools }: LogViewProp
         className={wrap ? 'console-log wrap' : 'console-log'}
         ref={scroll}
         role="log"
-        aria-label={text.logs.label}
+        aria-label={label}
         aria-live="off"
         tabIndex={0}
         onWheel={(event) => event.deltaY < 0 && setFollowing(false)}

@@ -5,6 +5,7 @@ import { text } from '../../text/en';
 import { Failure } from '../../ui/Failure';
 import { Loading } from '../../ui/Loading';
 import { useTitle } from '../../ui/useTitle';
+import { filterItems } from './filter';
 import { recentItems, remember } from './recent';
 
 const categories: Record<string, (item: Item) => boolean> = {
@@ -30,9 +31,7 @@ export function Component() {
   if (catalog.error) {
     return <Failure error={catalog.error} project={project} retry={() => void catalog.refetch()} />;
   }
-  const words = filter.toLowerCase().split(/\s+/);
-  const matches = (item: Item) => words.every((word) => [item.title, item.description, item.provider, ...item.tags].join(' ').toLowerCase().includes(word));
-  const shown = (catalog.data ?? []).filter((item) => (categories[category] ?? categories.all)?.(item) && matches(item));
+  const shown = filterItems(catalog.data ?? [], filter).filter((item) => (categories[category] ?? categories.all)?.(item));
   const recent = filter === '' && category === 'all' ? recentItems(catalog.data ?? []) : [];
   return (
     <>

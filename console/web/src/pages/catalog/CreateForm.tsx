@@ -5,7 +5,7 @@ import { createAll, type Applied } from '../../api/apply';
 import { useResources } from '../../api/hooks';
 import type { KubeObject } from '../../api/types';
 import { text } from '../../text/en';
-import { linkTo } from '../ResourceList';
+import { linkTo } from '../../app/links';
 import { ProjectField } from './ProjectField';
 
 interface CreateFormProps {

@@ -3,6 +3,7 @@ import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import { isVolumeFailure, readDrivers, type Driver, type VolumeEvent } from '../../api/drivers';
+import { lastSeen, newestFirst } from '../../api/events';
 import { useObjects } from '../../api/hooks';
 import type { KubeObject } from '../../api/types';
 import { text } from '../../text/en';
@@ -11,7 +12,6 @@ import { Failure } from '../../ui/Failure';
 import { Interrupted } from '../../ui/Interrupted';
 import { Loading } from '../../ui/Loading';
 import { useTitle } from '../../ui/useTitle';
-import { lastSeen } from '../details/Events';
 
 /** maxEvents limits the failures that the page shows. */
 const maxEvents = 50;
@@ -30,7 +30,7 @@ export function Component() {
   if (drivers.error) {
     return <Failure error={drivers.error} retry={() => void drivers.refetch()} />;
   }
-  const failures = events.items.filter(isVolumeFailure).sort((a, b) => lastSeen(b).localeCompare(lastSeen(a)));
+  const failures = newestFirst(events.items.filter(isVolumeFailure));
   return (
     <>
       <PageSection>

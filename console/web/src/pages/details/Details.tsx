@@ -52,7 +52,7 @@ function Details({ resources, resource, project, name }: DetailsProps) {
   const list = project === undefined ? `/cluster/${resource.id}` : `/project/${project}/${resource.id}`;
   const path = `${list}/${encodeURIComponent(name)}`;
   const pathTo = (key: string) => (key === 'details' ? path : `${path}/${key}`);
-  const tabs = tabsOf(object.kind);
+  const tabs = tabsOf(object);
   const active = tabs.find((tab) => tab.key === current);
   return (
     <>

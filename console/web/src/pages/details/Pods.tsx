@@ -8,7 +8,7 @@ import { text } from '../../text/en';
 import { Loading } from '../../ui/Loading';
 import { PodDonut } from '../../ui/PodDonut';
 import { ResourceTable } from '../../ui/ResourceTable';
-import { linkTo } from '../ResourceList';
+import { linkTo } from '../../app/links';
 import type { TabProps } from './tabs';
 
 /** Pods is the tab with the pods of a workload. */

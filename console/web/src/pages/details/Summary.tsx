@@ -7,7 +7,7 @@ import { useResources } from '../../api/hooks';
 import type { Condition, LooseObject } from '../../api/types';
 import { text } from '../../text/en';
 import { Age } from '../../ui/Age';
-import { linkTo } from '../ResourceList';
+import { linkTo } from '../../app/links';
 import { factsOf } from './facts';
 import { sectionsOf } from './sections';
 import type { TabProps } from './tabs';

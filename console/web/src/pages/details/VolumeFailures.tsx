@@ -1,15 +1,15 @@
 import { Alert } from '@patternfly/react-core';
 import { isVolumeFailure, type VolumeEvent } from '../../api/drivers';
+import { newestFirst } from '../../api/events';
 import { useObjects } from '../../api/hooks';
 import type { LooseObject } from '../../api/types';
 import { text } from '../../text/en';
-import { lastSeen } from './Events';
 
 /** VolumeFailures says why a pod that waits has not mounted its volumes. */
 export function VolumeFailures({ pod }: { pod: LooseObject }) {
   const path = `/api/v1/namespaces/${encodeURIComponent(pod.metadata.namespace ?? '')}/events`;
   const { items } = useObjects<VolumeEvent>(path, { fieldSelector: `involvedObject.uid=${pod.metadata.uid}` });
-  const failures = items.filter(isVolumeFailure).sort((a, b) => lastSeen(b).localeCompare(lastSeen(a)));
+  const failures = newestFirst(items.filter(isVolumeFailure));
   if (failures.length === 0) {
     return <p>{text.drivers.noneOfPod}</p>;
   }

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
+import { jolokiaPort } from '../../api/jolokia';
 import { admission, addressOf, type Route } from '../../api/routes';
 import type { LooseObject } from '../../api/types';
 import { desiredOf, selectorOf, toSelector, type Workload } from '../../api/workloads';
@@ -51,14 +52,40 @@ function workloadFacts(workload: Workload): Fact[] {
   if (strategy) {
     facts.push([text.workload.strategy, strategy]);
   }
+  if (workload.kind === 'StatefulSet') {
+    facts.push(...statefulSetFacts(workload as Workload & StatefulSet));
+  }
   for (const container of workload.spec.template?.spec?.containers ?? []) {
     facts.push([`${text.pod.image} (${container.name})`, <span key={container.name} className="console-mono">{container.image}</span>]);
   }
   return facts;
 }
 
-function podFacts(pod: LooseObject): Fact[] {
+interface StatefulSet {
+  spec: { serviceName?: string; podManagementPolicy?: string; volumeClaimTemplates?: { metadata: { name: string }; spec: { resources?: { requests?: { storage?: string } } } }[] };
+}
+
+function statefulSetFacts({ metadata, spec }: Workload & StatefulSet): Fact[] {
+  const templates = spec.volumeClaimTemplates ?? [];
   return [
+    [text.facts.governingService, spec.serviceName ? <Link key="service" to={`/project/${metadata.namespace}/services/${spec.serviceName}`}>{spec.serviceName}</Link> : text.none],
+    [text.facts.podManagement, spec.podManagementPolicy ?? '-'],
+    [
+      text.facts.claimTemplates,
+      templates.length === 0
+        ? text.none
+        : templates.map(({ metadata: { name }, spec: claim }) => (
+            <div key={name}>{text.facts.claimTemplate(name, claim.resources?.requests?.storage ?? '-', `${name}-${metadata.name}-0, …`)}</div>
+          )),
+    ],
+  ];
+}
+
+function podFacts(pod: LooseObject): Fact[] {
+  const connect = `/project/${pod.metadata.namespace}/pods/${pod.metadata.name}/java`;
+  const java: Fact[] = jolokiaPort(pod) === undefined ? [] : [[text.java.title, <Link key="java" to={connect}>{text.java.connect}</Link>]];
+  return [
+    ...java,
     [text.pod.phase, at(pod, 'status.reason') || at(pod, 'status.phase') || '-'],
     [text.pod.node, at(pod, 'spec.nodeName') || '-'],
     [text.pod.ip, at(pod, 'status.podIP') || '-'],

@@ -1,6 +1,7 @@
 import type { ComponentType } from 'react';
 import { lazy } from 'react';
 import type { Resource } from '../../api/discovery';
+import { jolokiaPort } from '../../api/jolokia';
 import type { LooseObject } from '../../api/types';
 import { persistent } from '../../app/load';
 import { text } from '../../text/en';
@@ -18,6 +19,8 @@ export interface Tab {
   label: string;
   /** kinds are the kinds that have the tab. Without it, all have. */
   kinds?: string[];
+  /** applies reports whether an object of the kind has the tab. Without it, all have. */
+  applies?: (object: LooseObject) => boolean;
   component: ComponentType<TabProps>;
 }
 
@@ -33,12 +36,13 @@ export const tabs: Tab[] = [
   { key: 'history', label: text.details.tabs.history, kinds: ['Deployment', 'DeploymentConfig'], component: lazy(persistent(() => import('./History'))) },
   { key: 'logs', label: text.details.tabs.logs, kinds: ['Pod', 'Build'], component: lazy(persistent(() => import('./Logs'))) },
   { key: 'terminal', label: text.details.tabs.terminal, kinds: ['Pod'], component: lazy(persistent(() => import('./Terminal'))) },
+  { key: 'java', label: text.details.tabs.java, kinds: ['Pod'], applies: (pod) => jolokiaPort(pod) !== undefined, component: lazy(persistent(() => import('./Java'))) },
   { key: 'environment', label: text.details.tabs.environment, kinds: templateOwners, component: lazy(persistent(() => import('./Environment'))) },
   { key: 'yaml', label: text.details.tabs.yaml, component: lazy(persistent(() => import('./Yaml'))) },
   { key: 'events', label: text.details.tabs.events, component: lazy(persistent(() => import('./Events'))) },
 ];
 
-/** tabsOf returns the tabs of a kind. */
-export function tabsOf(kind: string): Tab[] {
-  return tabs.filter((tab) => tab.kinds === undefined || tab.kinds.includes(kind));
+/** tabsOf returns the tabs of an object. */
+export function tabsOf(object: LooseObject): Tab[] {
+  return tabs.filter((tab) => (tab.kinds?.includes(object.kind) ?? true) && (tab.applies?.(object) ?? true));
 }

@@ -9,7 +9,7 @@ import { text } from '../../text/en';
 import { Loading } from '../../ui/Loading';
 import { useTitle } from '../../ui/useTitle';
 import { Component as NotFound } from '../NotFound';
-import { linkTo } from '../ResourceList';
+import { linkTo } from '../../app/links';
 import { forms } from './forms';
 import { isForm } from './ids';
 import { InputField } from './InputField';

@@ -14,7 +14,7 @@ import { Interrupted } from '../../ui/Interrupted';
 import { Loading } from '../../ui/Loading';
 import { QuotaDonuts } from '../../ui/QuotaDonuts';
 import { useTitle } from '../../ui/useTitle';
-import { linkTo } from '../ResourceList';
+import { linkTo } from '../../app/links';
 
 const quotaID = 'resourcequotas';
 const clusterQuotaID = 'appliedclusterresourcequotas.quota.openshift.io';

@@ -1,0 +1,38 @@
+import { persistentFetch } from './fetch';
+import { Store } from './store';
+
+/** Download is a command line client that the server offers. */
+export interface Download {
+  system: string;
+  architecture: string;
+  path: string;
+  bytes: number;
+}
+
+/** Config is what an administrator has set in the ConfigMap webconsole-config. */
+export interface Config {
+  /** masterURL is the address of the API server for clients. */
+  masterURL: string;
+  clusterInfo: { loggingPublicURL: string; metricsPublicURL: string; logoutPublicURL: string; adminConsolePublicURL: string };
+  /** inactivityTimeoutMinutes ends the session of an inactive user. 0 means never. */
+  inactivityTimeoutMinutes: number;
+  extensions: { scriptURLs: string[] | null; stylesheetURLs: string[] | null; properties: Record<string, string> | null };
+  downloads: Download[] | null;
+}
+
+/** config is the configuration of the console. */
+export const config = new Store<Config>({
+  masterURL: location.origin,
+  clusterInfo: { loggingPublicURL: '', metricsPublicURL: '', logoutPublicURL: '', adminConsolePublicURL: '' },
+  inactivityTimeoutMinutes: 0,
+  extensions: { scriptURLs: [], stylesheetURLs: [], properties: {} },
+  downloads: [],
+});
+
+/** loadConfig reads the configuration. If the server does not send it, the defaults stay. */
+export async function loadConfig(): Promise<void> {
+  const response = await persistentFetch('/console/config.json', { headers: { Accept: 'application/json' } });
+  if (response.ok) {
+    config.set((await response.json()) as Config);
+  }
+}

@@ -1,0 +1,38 @@
+import type { KubeObject } from './types';
+
+/** Event is an event about an object. */
+export interface Event extends KubeObject {
+  type?: string;
+  reason?: string;
+  message?: string;
+  involvedObject: { kind: string; apiVersion?: string; namespace?: string; name: string; uid?: string };
+  count?: number;
+  lastTimestamp?: string | null;
+  eventTime?: string | null;
+  series?: { count?: number; lastObservedTime?: string };
+}
+
+/** lastSeen is the time of the last occurrence of an event. */
+export function lastSeen(event: Pick<Event, 'metadata' | 'series' | 'lastTimestamp' | 'eventTime'>): string {
+  return event.series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp;
+}
+
+/** newestFirst sorts events by their last occurrence. */
+export function newestFirst<T extends Pick<Event, 'metadata' | 'series' | 'lastTimestamp' | 'eventTime'>>(events: T[]): T[] {
+  return [...events].sort((a, b) => lastSeen(b).localeCompare(lastSeen(a)));
+}
+
+/** countOf is how often an event occurred. */
+export function countOf(event: Event): number {
+  return event.series?.count ?? event.count ?? 1;
+}
+
+/** filterEvents returns the events that have all words of a filter. */
+export function filterEvents(events: Event[], filter: string): Event[] {
+  const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
+  return events.filter((event) => {
+    const { kind, name } = event.involvedObject;
+    const all = [kind, name, event.type, event.reason, event.message].join(' ').toLowerCase();
+    return words.every((word) => all.includes(word));
+  });
+}

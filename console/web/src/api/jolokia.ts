@@ -1,0 +1,129 @@
+import { ApiError, post } from './http';
+import type { LooseObject } from './types';
+
+/** portName is the name of a container's port at which a Jolokia agent serves a JVM's beans. */
+const portName = 'jolokia';
+
+/** jolokiaPort returns the port of a pod's Jolokia agent, if it has one. */
+export function jolokiaPort(pod: LooseObject): number | undefined {
+  const { containers } = (pod.spec ?? {}) as { containers?: { ports?: { name?: string; containerPort: number }[] }[] };
+  return containers?.flatMap((container) => container.ports ?? []).find((port) => port.name === portName)?.containerPort;
+}
+
+/** Attribute describes an attribute or operation of a bean. */
+export interface Attribute {
+  type?: string;
+  desc?: string;
+}
+
+/** Operation describes an operation of a bean. */
+export interface Operation {
+  args?: { name: string; type: string }[];
+  ret?: string;
+  desc?: string;
+}
+
+/** Bean is a bean of a JVM, by its full name such as java.lang:type=Memory. */
+export interface Bean {
+  name: string;
+  domain: string;
+  attributes: Record<string, Attribute>;
+  operations: Record<string, Operation | Operation[]>;
+}
+
+/** Thread is a thread of a JVM. */
+export interface Thread {
+  threadId: number;
+  threadName: string;
+  threadState: string;
+  lockName?: string | null;
+  stackTrace?: { className: string; methodName: string; fileName?: string | null; lineNumber: number }[];
+}
+
+interface Reply<T> {
+  status: number;
+  value?: T;
+  error?: string;
+}
+
+type List = Record<string, Record<string, { attr?: Bean['attributes'] | null; op?: Bean['operations'] | null }>>;
+
+/** Jolokia sends requests to the agent of a pod through the API server, with the user's rights. */
+export class Jolokia {
+  private scheme = 'https';
+
+  constructor(private readonly pod: LooseObject) {}
+
+  private path(): string {
+    const { namespace = '', name } = this.pod.metadata;
+    return `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${this.scheme}:${encodeURIComponent(name)}:${jolokiaPort(this.pod)}/proxy/jolokia/`;
+  }
+
+  /** request sends a request of Jolokia's protocol and returns the value of its response. */
+  private async request<T>(body: object): Promise<T> {
+    let reply: Reply<T>;
+    try {
+      reply = await post<Reply<T>>(this.path(), body, { repeatable: true });
+    } catch (error) {
+      // The agent of OpenShift's Java images uses TLS, other agents do not.
+      if (!(error instanceof ApiError) || error.status < 500 || this.scheme === 'http') {
+        throw error;
+      }
+      this.scheme = 'http';
+      reply = await post<Reply<T>>(this.path(), body, { repeatable: true });
+    }
+    if (reply.status !== 200) {
+      throw new Error(reply.error ?? `Jolokia reports the status ${reply.status}`);
+    }
+    return reply.value as T;
+  }
+
+  /** beans returns all beans, by name. */
+  async beans(): Promise<Bean[]> {
+    return beansOf(await this.request<List>({ type: 'list' }));
+  }
+
+  /** read returns the values of a bean's attributes. */
+  read(bean: string): Promise<Record<string, unknown>> {
+    return this.request({ type: 'read', mbean: bean });
+  }
+
+  /** execute runs an operation without arguments and returns its result. */
+  execute(bean: string, operation: string): Promise<unknown> {
+    return this.request({ type: 'exec', mbean: bean, operation });
+  }
+
+  /** threads returns the threads with their stacks. */
+  threads(): Promise<Thread[]> {
+    const operation = 'dumpAllThreads(boolean,boolean)';
+    return this.request({ type: 'exec', mbean: 'java.lang:type=Threading', operation, arguments: [false, false] });
+  }
+}
+
+/** beansOf reads the response to a list. */
+export function beansOf(list: List): Bean[] {
+  return Object.entries(list)
+    .flatMap(([domain, beans]) =>
+      Object.entries(beans).map(([properties, { attr, op }]) => ({ name: `${domain}:${properties}`, domain, attributes: attr ?? {}, operations: op ?? {} })),
+    )
+    .sort((a, b) => a.name.localeCompare(b.name));
+}
+
+/** plainOperations are the operations of a bean that need no arguments. */
+export function plainOperations(bean: Bean): string[] {
+  return Object.entries(bean.operations)
+    .filter(([, operation]) => !Array.isArray(operation) && (operation.args ?? []).length === 0)
+    .map(([name]) => name);
+}
+
+/** components are the pages of parts that only some JVMs have, with the domains of their beans. */
+const components: [name: string, domain: RegExp][] = [
+  ['ActiveMQ', /^org\.apache\.activemq/],
+  ['Camel', /^org\.apache\.camel$/],
+  ['OSGi', /^osgi\./],
+];
+
+/** componentsOf returns the components that a JVM has. */
+export function componentsOf(beans: Bean[]): [name: string, domain: RegExp][] {
+  return components.filter(([, domain]) => beans.some((bean) => domain.test(bean.domain)));
+}

@@ -1,0 +1,27 @@
+import { SearchInput } from '@patternfly/react-core';
+import { useState } from 'react';
+import { useNavigate } from 'react-router';
+import { text } from '../text/en';
+
+/** SearchBox finds what a project contains, from all of its pages. */
+export function SearchBox({ project }: { project: string }) {
+  const navigate = useNavigate();
+  const [value, setValue] = useState('');
+  const search = () => {
+    if (value.trim() !== '') {
+      void navigate(`/project/${project}/search?${new URLSearchParams({ filter: value.trim() })}`);
+      setValue('');
+    }
+  };
+  return (
+    <SearchInput
+      aria-label={text.search.box(project)}
+      placeholder={text.search.title}
+      value={value}
+      onChange={(_, changed) => setValue(changed)}
+      onClear={() => setValue('')}
+      onSearch={search}
+      submitSearchButtonLabel={text.search.title}
+    />
+  );
+}

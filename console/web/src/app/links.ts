@@ -1,0 +1,7 @@
+import type { Resource } from '../api/discovery';
+
+/** linkTo is the page of an object. */
+export function linkTo(resource: Resource, namespace: string | undefined, name: string): string {
+  const root = resource.namespaced && namespace ? `/project/${namespace}` : '/cluster';
+  return `${root}/${resource.id}/${encodeURIComponent(name)}`;
+}

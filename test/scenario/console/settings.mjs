@@ -1,0 +1,88 @@
+// The console follows its ConfigMap: addresses, extensions, downloads, links, the timeout. A pod with a
+// Jolokia agent shows the beans of its JVM.
+import { address, expect, logIn, open, shoot } from './browser.mjs';
+
+const [project] = process.argv.slice(2);
+const { hostname: server } = new URL(address);
+const master = address.replace(server, 'master.example.com');
+
+const files = {
+  '/brand.js': ['text/javascript', `OPENSHIFT_CONSTANTS.CLI = { 'Company client': 'https://www.example.com/oc', Bad: 'javascript:alert(1)' };
+    document.documentElement.dataset.color = OPENSHIFT_EXTENSION_PROPERTIES.color;`],
+  '/brand.css': ['text/css', '.console-brand { color: rgb(1, 2, 3) }'],
+  '/other.js': ['text/javascript', 'window.intruded = true'],
+  '/bye': ['text/html', '<h1>Goodbye</h1>'],
+};
+
+await open(async (page, context) => {
+  await context.route('https://www.example.com/**', (route) => {
+    const [contentType, body] = files[new URL(route.request().url()).pathname];
+    return route.fulfill({ contentType, body });
+  });
+
+  // The login leads from another address of the master to the configured one, which gets all requests.
+  await logIn(page, 'developer', '/console/command-line');
+  await page.getByRole('heading', { name: 'Command line tools', level: 1 }).waitFor();
+  expect(page.url() === `${master}/console/command-line`, `the page is ${page.url()}`);
+  const sockets = [];
+  page.on('websocket', (socket) => sockets.push(new URL(socket.url()).host));
+  const login = page.getByRole('textbox', { name: 'Command line tools' });
+  expect((await login.inputValue()) === `oc login ${master}`, `the command is ${await login.inputValue()}`);
+
+  // Downloads of the server and of the extension, which has its properties. Other scripts are refused.
+  const downloads = page.getByRole('list', { name: 'Downloads' });
+  const path = await downloads.getByRole('link', { name: /^oc for Linux/ }).first().getAttribute('href');
+  const magic = await page.evaluate(async (of) => (await fetch(of, { headers: { Range: 'bytes=1-3' } })).text(), path);
+  expect(magic === 'ELF', `the client begins with ${magic}`);
+  expect((await downloads.getByRole('link', { name: 'Company client' }).getAttribute('href')) === 'https://www.example.com/oc', 'the link of the extension is another');
+  expect((await downloads.getByText('Bad').count()) === 0, 'the page links to a script');
+  await page.locator('html[data-color="teal"]').waitFor();
+  const color = await page.locator('.console-brand').evaluate((brand) => getComputedStyle(brand).color);
+  expect(color === 'rgb(1, 2, 3)', `the brand is ${color}`);
+  await shoot(page, 'command-line');
+  const refused = await page.evaluate(
+    () =>
+      new Promise((resolve) => {
+        document.addEventListener('securitypolicyviolation', (event) => resolve(event.blockedURI), { once: true });
+        document.head.append(Object.assign(document.createElement('script'), { src: 'https://www.example.com/other.js' }));
+      }),
+  );
+  expect(refused === 'https://www.example.com/other.js' && !(await page.evaluate(() => window.intruded)), `the policy refuses ${refused}`);
+
+  // From the help icon to the downloads.
+  await page.goto(`${master}/console/project/${project}/monitoring`);
+  await page.getByRole('link', { name: 'Log archive' }).waitFor();
+  expect((await page.getByRole('link', { name: 'Metrics' }).getAttribute('href')) === 'https://metrics.example.com/', 'the link to the metrics is another');
+  await page.getByRole('button', { name: 'Help' }).click();
+  await page.getByRole('menuitem', { name: 'Command line tools' }).click();
+  await downloads.waitFor();
+  expect(sockets.length > 0 && sockets.every((host) => host === new URL(master).host), `the sockets are ${sockets}`);
+
+  // The beans and threads of a JVM, through the API server.
+  await page.goto(`${master}/console/project/${project}/pods/front-java`);
+  await page.getByText('Running', { exact: true }).first().waitFor();
+  await page.getByRole('link', { name: 'Connect' }).click();
+  const bean = page.getByRole('combobox', { name: 'Bean' });
+  await bean.selectOption('java.lang:type=Memory');
+  await page.getByRole('gridcell', { name: /"used": 1048576/ }).or(page.getByRole('cell', { name: /"used": 1048576/ })).waitFor();
+  await page.getByRole('button', { name: 'Run gc' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Run', exact: true }).click();
+  await page.getByText('The result of gc').waitFor();
+  await shoot(page, 'java');
+  await page.getByRole('button', { name: 'Threads' }).click();
+  await page.getByRole('button', { name: /^main RUNNABLE/ }).click();
+  await page.getByText('com.example.Main.run (Main.java:7)').waitFor();
+  await page.getByRole('button', { name: 'Camel' }).click();
+  await page.getByRole('heading', { name: 'org.apache.camel:type=context' }).waitFor();
+
+  // An inactive user is logged out. The clock is the browser's.
+  await page.clock.install();
+  await page.goto(`${master}/console/projects`);
+  await page.getByRole('heading', { name: 'Projects', level: 1 }).waitFor();
+  await page.clock.fastForward('14:40');
+  await page.getByRole('dialog').getByText('Are you still there?').waitFor();
+  await page.clock.fastForward('00:30');
+  await page.getByRole('heading', { name: 'Goodbye' }).waitFor();
+  await page.goto(`${master}/console/projects`);
+  await page.locator('input[name="password"]').waitFor();
+}, { expected: /Content Security Policy/, args: [`--host-resolver-rules=MAP master.example.com ${server}`] });
