@@ -33,7 +33,9 @@ func TestUserFollowsEverythingInProject(t *testing.T) {
 	s.OC("label", "service/front", "flavour=vanilla")
 	s.Apply(followed)
 	s.OC("start-build", "site")
-	s.play("monitoring.mjs", s.Namespace)
+	other := s.newProject()
+	s.MustSlipway("oc", "adm", "new-project", other, "--admin=developer")
+	s.play("monitoring.mjs", s.Namespace, other)
 }
 
 func TestExpiredSessionKeepsFormInput(t *testing.T) {

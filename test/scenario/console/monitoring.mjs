@@ -1,7 +1,8 @@
-// A person follows a whole project: its stateful sets, what the search finds, logs, events, notifications.
+// A person follows a whole project: what the search finds, its stateful sets, logs, events, notifications.
+// Then the person switches to another project.
 import { address, expect, logIn, open, shoot } from './browser.mjs';
 
-const [project] = process.argv.slice(2);
+const [project, other] = process.argv.slice(2);
 const root = `${address}/console/project/${project}`;
 
 /** labels are two labels that the test gives objects, which no status and no name contains. */
@@ -81,4 +82,23 @@ await open(async (page) => {
   await completed.waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Close' }).click();
   await drawer.waitFor({ state: 'detached' });
+
+  // The project selector offers the person's projects, and opens the same page of another one.
+  await page.goto(`${root}/statefulsets.apps`);
+  await page.getByRole('link', { name: 'db', exact: true }).waitFor();
+  const find = page.getByRole('textbox', { name: 'Find a project' });
+  await page.getByRole('button', { name: `Select a project: ${project}` }).click();
+  await page.getByRole('menuitem', { name: project }).waitFor();
+  await find.fill('openshift-infra');
+  await page.getByText('No project matches').waitFor();
+  await find.fill(other.slice(0, -1));
+  await page.getByRole('menuitem', { name: project }).waitFor({ state: 'detached' });
+  await shoot(page, 'project-selector');
+  await page.getByRole('menuitem', { name: other }).click();
+  await page.getByRole('heading', { name: 'No stateful sets' }).waitFor();
+  expect(page.url() === `${address}/console/project/${other}/statefulsets.apps`, `the selector leads to ${page.url()}`);
+  await page.getByRole('button', { name: `Select a project: ${other}` }).click();
+  await page.getByRole('menuitem', { name: 'All projects' }).click();
+  await page.getByRole('heading', { name: 'Projects', level: 1 }).waitFor();
+  await page.getByRole('button', { name: 'Select a project: All projects' }).waitFor();
 });
