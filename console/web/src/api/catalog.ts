@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { get, post } from './http';
+import { clusterPlace, listClasses, type ServiceClass } from './services';
 import type { KubeObject } from './types';
 
 /** Parameter is a parameter of a template. */
@@ -36,7 +37,7 @@ export interface Item {
   provider: string;
   description: string;
   tags: string[];
-  kind: 'template' | 'builder';
+  kind: 'template' | 'builder' | 'service';
 }
 
 /** sharedNamespace has the templates and images of all projects. */
@@ -62,8 +63,20 @@ export function buildersOf(stream: ImageStream): StreamTag[] {
     .sort((a, b) => latest(b) - latest(a) || b.name.localeCompare(a.name, 'en', { numeric: true }));
 }
 
-/** itemsOf returns the tiles of templates and image streams, by title. */
-export function itemsOf(templates: Template[], streams: ImageStream[]): Item[] {
+/** serviceItem returns the tile of a service. */
+function serviceItem({ metadata, spec }: ServiceClass): Item {
+  return {
+    path: `service/${metadata.namespace ?? clusterPlace}/${metadata.name}`,
+    title: spec.externalMetadata?.displayName ?? spec.externalName,
+    provider: spec.externalMetadata?.providerDisplayName ?? '',
+    description: spec.description ?? '',
+    tags: spec.tags ?? [],
+    kind: 'service',
+  };
+}
+
+/** itemsOf returns the tiles of templates, image streams and services, by title. */
+export function itemsOf(templates: Template[], streams: ImageStream[], classes: ServiceClass[] = []): Item[] {
   const items: Item[] = templates.map((template) => ({
     path: `template/${template.metadata.namespace}/${template.metadata.name}`,
     title: annotation(template, 'openshift.io/display-name') || template.metadata.name,
@@ -72,6 +85,7 @@ export function itemsOf(templates: Template[], streams: ImageStream[]): Item[] {
     tags: split(annotation(template, 'tags')),
     kind: 'template',
   }));
+  items.push(...classes.map(serviceItem));
   for (const stream of streams) {
     const [first] = buildersOf(stream);
     if (first) {
@@ -100,7 +114,7 @@ export function useCatalog(project: string | undefined) {
     queryFn: async () => {
       const templates = await Promise.all(namespaces.map((namespace) => list<Template>(templatesPath(namespace))));
       const streams = await Promise.all(namespaces.map((namespace) => list<ImageStream>(streamsPath(namespace))));
-      return itemsOf(templates.flat(), streams.flat());
+      return itemsOf(templates.flat(), streams.flat(), await listClasses(project));
     },
     staleTime: 60_000,
   });

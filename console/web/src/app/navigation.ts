@@ -28,6 +28,8 @@ const projectSections: [string, string[]][] = [
       'services',
       'routes.route.openshift.io',
       'ingresses.networking.k8s.io',
+      'serviceinstances.servicecatalog.k8s.io',
+      'servicebindings.servicecatalog.k8s.io',
     ],
   ],
   [

@@ -32,6 +32,7 @@ export const router = createBrowserRouter(
                 { path: 'catalog', lazy: persistent(() => import('../pages/catalog/Catalog')) },
                 { path: 'catalog/template/:namespace/:name', lazy: persistent(() => import('../pages/catalog/TemplateForm')) },
                 { path: 'catalog/builder/:namespace/:name', lazy: persistent(() => import('../pages/catalog/BuilderForm')) },
+                { path: 'catalog/service/:place/:name', lazy: persistent(() => import('../pages/catalog/ServiceForm')) },
                 { path: 'projects', lazy: persistent(() => import('../pages/Projects')) },
                 { path: 'command-line', lazy: persistent(() => import('../pages/CommandLine')) },
                 { path: 'project/:project', loader: ({ params }) => redirect(`/project/${params.project}/overview`) },

@@ -12,6 +12,7 @@ const categories: Record<string, (item: Item) => boolean> = {
   all: () => true,
   languages: (item) => item.kind === 'builder',
   templates: (item) => item.kind === 'template',
+  services: (item) => item.kind === 'service',
   databases: (item) => item.tags.includes('database'),
 };
 

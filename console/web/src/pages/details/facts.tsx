@@ -27,6 +27,11 @@ export function factsOf(object: LooseObject, project: string | undefined): Fact[
       return claimFacts(object);
     case 'Build':
       return buildFacts(object, project);
+    case 'BuildConfig':
+      return buildConfigFacts(object, project);
+    case 'ServiceInstance':
+    case 'ServiceBinding':
+      return serviceCatalogFacts(object, project);
     default:
       return [];
   }
@@ -172,5 +177,59 @@ function buildFacts(build: LooseObject, project: string | undefined): Fact[] {
       ),
     ],
     [text.facts.commit, at(build, 'spec.revision.git.commit') || '-'],
+  ];
+}
+
+/** imageLink links to the image stream of an image, if it is one. */
+function imageLink(reference: { kind?: string; name?: string; namespace?: string } | undefined, project: string | undefined): ReactNode {
+  if (reference?.kind !== 'ImageStreamTag' || !reference.name) {
+    return reference?.name ?? text.none;
+  }
+  const [stream] = reference.name.split(':');
+  return <Link to={`/project/${reference.namespace ?? project}/imagestreams.image.openshift.io/${stream}`}>{`${reference.namespace ? reference.namespace + '/' : ''}${reference.name}`}</Link>;
+}
+
+interface BuildConfigSpec {
+  strategy?: Record<string, { from?: { kind?: string; name?: string; namespace?: string } } | string>;
+  output?: { to?: { kind?: string; name?: string; namespace?: string } };
+}
+
+function buildConfigFacts(object: LooseObject, project: string | undefined): Fact[] {
+  const { strategy = {}, output } = object.spec as BuildConfigSpec;
+  const details = Object.values(strategy).find((value) => typeof value === 'object');
+  return [
+    [text.workload.strategy, at(object, 'spec.strategy.type') || '-'],
+    [text.catalog.repository, at(object, 'spec.source.git.uri') || text.none],
+    [text.builds.builder, imageLink(typeof details === 'object' ? details.from : undefined, project)],
+    [text.facts.output, imageLink(output?.to, project)],
+  ];
+}
+
+function serviceCatalogFacts(object: LooseObject, project: string | undefined): Fact[] {
+  const instance = at(object, 'spec.instanceRef.name');
+  const status: Fact = [text.details.status, at(object, 'status.lastConditionState') || '-'];
+  if (instance !== '') {
+    const secret = at(object, 'spec.secretName');
+    return [
+      status,
+      [text.services.instance, <Link key="instance" to={`/project/${project}/serviceinstances.servicecatalog.k8s.io/${instance}`}>{instance}</Link>],
+      [text.services.secret, <Link key="secret" to={`/project/${project}/secrets/${secret}`}>{secret}</Link>],
+    ];
+  }
+  const dashboard = at(object, 'status.dashboardURL');
+  return [
+    status,
+    [text.services.serviceClass, at(object, 'spec.clusterServiceClassExternalName') || at(object, 'spec.serviceClassExternalName') || at(object, 'spec.clusterServiceClassName') || '-'],
+    [text.services.plan, at(object, 'spec.clusterServicePlanExternalName') || at(object, 'spec.servicePlanExternalName') || at(object, 'spec.clusterServicePlanName') || '-'],
+    [
+      text.services.dashboard,
+      /^https?:\/\//.test(dashboard) ? (
+        <a key="dashboard" href={dashboard} target="_blank" rel="noreferrer">
+          {dashboard}
+        </a>
+      ) : (
+        dashboard || text.none
+      ),
+    ],
   ];
 }

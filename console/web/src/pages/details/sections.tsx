@@ -8,12 +8,15 @@ import { QuotaDonuts } from '../../ui/QuotaDonuts';
 import { Layers } from './Layers';
 import { Secrets } from './Secrets';
 import { VolumeFailures } from './VolumeFailures';
+import { Webhooks } from './Webhooks';
 
 /** sectionsOf returns tables with the parts of objects of some kinds. */
 export function sectionsOf(object: LooseObject): [title: string, section: ReactNode][] {
   switch (object.kind) {
     case 'Pod':
       return podSections(object);
+    case 'BuildConfig':
+      return [[text.builds.webhooks, <Webhooks key="webhooks" object={object} />]];
     case 'ConfigMap':
       return [[text.details.tabs.data, <Values key="data" values={(object.data ?? {}) as Record<string, string>} />]];
     case 'Secret':

@@ -38,6 +38,7 @@ export const tabs: Tab[] = [
   { key: 'terminal', label: text.details.tabs.terminal, kinds: ['Pod'], component: lazy(persistent(() => import('./Terminal'))) },
   { key: 'java', label: text.details.tabs.java, kinds: ['Pod'], applies: (pod) => jolokiaPort(pod) !== undefined, component: lazy(persistent(() => import('./Java'))) },
   { key: 'environment', label: text.details.tabs.environment, kinds: templateOwners, component: lazy(persistent(() => import('./Environment'))) },
+  { key: 'settings', label: text.builds.settings, kinds: ['BuildConfig'], component: lazy(persistent(() => import('./BuildSettings'))) },
   { key: 'yaml', label: text.details.tabs.yaml, component: lazy(persistent(() => import('./Yaml'))) },
   { key: 'events', label: text.details.tabs.events, component: lazy(persistent(() => import('./Events'))) },
 ];

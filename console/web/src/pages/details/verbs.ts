@@ -1,6 +1,7 @@
 import { pathOf, type Resource } from '../../api/discovery';
-import { merge, post } from '../../api/http';
+import { create, merge, post } from '../../api/http';
 import type { Rights } from '../../api/rights';
+import { bindingOf } from '../../api/services';
 import type { LooseObject } from '../../api/types';
 import { text } from '../../text/en';
 
@@ -40,6 +41,12 @@ export function actionsOf(object: LooseObject, resource: Resource, rights: Right
       if (mayUse('instantiate')) {
         const request = { kind: 'BuildRequest', apiVersion: object.apiVersion, metadata: { name } };
         actions.push({ label: text.workload.startBuild, run: () => post(path + '/instantiate', request) });
+      }
+      break;
+    case 'ServiceInstance':
+      if (rights.may('create', resource.group, 'servicebindings')) {
+        const collection = pathOf({ ...resource, name: 'servicebindings' }, object.metadata.namespace);
+        actions.push({ label: text.services.bindAction, run: () => create(collection, name, bindingOf(name)) });
       }
       break;
     case 'Build':

@@ -1,0 +1,57 @@
+import { Alert, Button, ClipboardCopy } from '@patternfly/react-core';
+import { useState } from 'react';
+import { config } from '../../api/config';
+import { get } from '../../api/http';
+import { useStore } from '../../api/store';
+import type { LooseObject } from '../../api/types';
+import { text } from '../../text/en';
+import { webhooksOf } from './buildConfig';
+import { decode } from './Secrets';
+
+const t = text.builds;
+
+/** hiddenSecret stands for the secret in an address. */
+const hiddenSecret = '<secret>';
+
+/** Webhooks shows the addresses that start builds, with their secrets on request. */
+export function Webhooks({ object }: { object: LooseObject }) {
+  const { masterURL } = useStore(config);
+  const [secrets, setSecrets] = useState<Record<string, string>>();
+  const [error, setError] = useState<Error>();
+  const hooks = webhooksOf(object);
+  if (hooks.length === 0) {
+    return <p>{text.none}</p>;
+  }
+  const { name, namespace = '' } = object.metadata;
+  const root = `${masterURL}/apis/build.openshift.io/v1/namespaces/${namespace}/buildconfigs/${name}/webhooks`;
+  const reveal = async () => {
+    const revealed: Record<string, string> = {};
+    for (const { secret, reference } of hooks) {
+      if (reference === undefined) {
+        continue;
+      }
+      const { data } = await get<{ data?: Record<string, string> }>(`/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets/${encodeURIComponent(reference)}`);
+      revealed[secret] = decode(data?.WebHookSecretKey ?? '');
+    }
+    return revealed;
+  };
+  return (
+    <>
+      {hooks.map(({ type, secret, reference }, index) => {
+        const value = secrets === undefined ? hiddenSecret : reference === undefined ? secret : (secrets[secret] ?? hiddenSecret);
+        return (
+          <div key={index}>
+            <strong>{type}</strong>
+            <ClipboardCopy isReadOnly hoverTip="Copy" clickTip="Copied" textAriaLabel={t.webhook(type)}>
+              {`${root}/${value}/${type.toLowerCase()}`}
+            </ClipboardCopy>
+          </div>
+        );
+      })}
+      <Button variant="link" isInline onClick={() => (secrets === undefined ? void reveal().then(setSecrets, setError) : setSecrets(undefined))}>
+        {secrets === undefined ? t.revealSecrets : t.hideSecrets}
+      </Button>
+      {error && <Alert isInline variant="danger" title={error.message} />}
+    </>
+  );
+}

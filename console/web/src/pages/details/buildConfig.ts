@@ -1,0 +1,114 @@
+import type { LooseObject } from '../../api/types';
+import { text } from '../../text/en';
+import { at } from './facts';
+
+/** webhookTypes are the types of triggers that have an address. */
+const webhookTypes = ['GitHub', 'GitLab', 'Bitbucket', 'Generic'];
+
+/** Webhook is an address that starts a build. reference names the Secret whose key is the secret. */
+export interface Webhook {
+  type: string;
+  secret: string;
+  reference?: string;
+}
+
+interface Trigger {
+  type: string;
+  [key: string]: unknown;
+}
+
+const triggersOf = (object: LooseObject) => ((object.spec as { triggers?: Trigger[] }).triggers ?? []).filter((trigger) => typeof trigger.type === 'string');
+
+/** webhooksOf returns the webhooks of a build configuration. */
+export function webhooksOf(object: LooseObject): Webhook[] {
+  return triggersOf(object)
+    .filter(({ type }) => webhookTypes.includes(type))
+    .map((trigger) => {
+      const hook = (trigger[trigger.type.toLowerCase()] ?? {}) as { secret?: string; secretReference?: { name: string } };
+      const reference = hook.secretReference?.name;
+      return { type: trigger.type, secret: reference ?? hook.secret ?? '', reference };
+    });
+}
+
+/** Setting is a field of the editor. Its value is a text, or true or false for a check box. */
+export interface Setting {
+  path: string;
+  label: string;
+  check?: boolean;
+  /** within is the object that must exist, such as spec.source.git. */
+  within: string;
+}
+
+const t = text.builds;
+const source = 'spec.strategy.sourceStrategy';
+const docker = 'spec.strategy.dockerStrategy';
+
+const settings: Setting[] = [
+  { path: 'spec.source.git.uri', label: text.catalog.repository, within: 'spec.source.git' },
+  { path: 'spec.source.git.ref', label: text.catalog.reference, within: 'spec.source.git' },
+  { path: 'spec.source.contextDir', label: text.catalog.contextDir, within: 'spec.source' },
+  { path: `${source}.from.name`, label: t.builder, within: `${source}.from` },
+  { path: `${source}.incremental`, label: t.incremental, check: true, within: source },
+  { path: `${source}.forcePull`, label: t.forcePull, check: true, within: source },
+  { path: `${docker}.from.name`, label: t.builder, within: `${docker}.from` },
+  { path: `${docker}.dockerfilePath`, label: t.dockerfile, within: docker },
+  { path: `${docker}.noCache`, label: t.noCache, check: true, within: docker },
+  { path: `${docker}.forcePull`, label: t.forcePull, check: true, within: docker },
+  { path: 'spec.strategy.customStrategy.from.name', label: t.builder, within: 'spec.strategy.customStrategy.from' },
+  { path: 'spec.output.to.name', label: text.facts.output, within: 'spec.output.to' },
+];
+
+function has(object: unknown, path: string): boolean {
+  let value: unknown = object;
+  for (const name of path.split('.')) {
+    value = (value as Record<string, unknown> | null | undefined)?.[name];
+  }
+  return typeof value === 'object' && value !== null;
+}
+
+/** settingsOf returns the fields that a build configuration has. */
+export function settingsOf(object: LooseObject): Setting[] {
+  return settings.filter(({ within }) => has(object, within));
+}
+
+/** changeTriggers are the triggers without an address. */
+export const changeTriggers = ['ConfigChange', 'ImageChange'];
+
+/** valuesOf returns the values of the fields, and of the triggers without an address. */
+export function valuesOf(object: LooseObject): Record<string, string> {
+  const present = triggersOf(object).map(({ type }) => type);
+  return Object.fromEntries([
+    ...settingsOf(object).map(({ path, check }) => [path, at(object, path) || (check ? 'false' : '')]),
+    ...changeTriggers.map((type) => [type, String(present.includes(type))]),
+  ]) as Record<string, string>;
+}
+
+/**
+ * changeOf returns the merge patch that sets changed values. The server refuses it if the object has
+ * changed since it was read.
+ */
+export function changeOf(object: LooseObject, values: Record<string, string>): object {
+  const before = valuesOf(object);
+  const change: Record<string, unknown> = { metadata: { resourceVersion: object.metadata.resourceVersion } };
+  for (const { path, check } of settingsOf(object)) {
+    const value = values[path] ?? '';
+    if (value !== before[path]) {
+      set(change, path.split('.'), check ? value === 'true' : value === '' ? null : value);
+    }
+  }
+  if (changeTriggers.some((type) => values[type] !== before[type])) {
+    const kept = triggersOf(object).filter(({ type }) => !changeTriggers.includes(type) || values[type] === 'true');
+    const added = changeTriggers.filter((type) => values[type] === 'true' && before[type] !== 'true').map((type) => (type === 'ImageChange' ? { type, imageChange: {} } : { type }));
+    set(change, ['spec', 'triggers'], [...kept, ...added]);
+  }
+  return change;
+}
+
+function set(into: Record<string, unknown>, [first = '', ...rest]: string[], value: unknown): void {
+  if (rest.length === 0) {
+    into[first] = value;
+    return;
+  }
+  into[first] ??= {};
+  set(into[first] as Record<string, unknown>, rest, value);
+}
