@@ -1,5 +1,5 @@
-// A person orders a service from a broker and binds it, then edits a build configuration and starts a
-// build by its webhook.
+// A person orders a service from a broker and binds it, then starts a build by its webhook and edits its
+// configuration.
 import { address, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -38,19 +38,8 @@ await open(async (page, context) => {
   const uri = await page.getByRole('textbox', { name: 'uri' }).inputValue();
   expect(uri.startsWith('sql://db/'), `the credentials have the address ${uri}`);
 
-  await page.goto(`${root}/buildconfigs.build.openshift.io/site/settings`);
-  await page.getByLabel('Git reference').fill('stable');
-  await page.getByLabel('Incremental builds').check();
-  await page.getByLabel('Start a build when the builder image changes').check();
-  await shoot(page, 'build-settings');
-  await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('Saved.').waitFor();
-  await page.reload();
-  await page.getByLabel('Git reference').waitFor();
-  expect((await page.getByLabel('Git reference').inputValue()) === 'stable' && (await page.getByLabel('Incremental builds').isChecked()), 'the settings are not saved');
-
   await page.goto(`${root}/buildconfigs.build.openshift.io/site`);
-  await page.getByRole('link', { name: 'site-builder:latest' }).waitFor();
+  await page.getByRole('link', { name: 'app:latest' }).waitFor();
   await page.getByRole('link', { name: 'site:latest' }).waitFor();
   const hook = page.getByRole('textbox', { name: 'Address of the webhook Generic' });
   expect((await hook.inputValue()).endsWith('/buildconfigs/site/webhooks/<secret>/generic'), `the address is ${await hook.inputValue()}`);
@@ -61,4 +50,15 @@ await open(async (page, context) => {
   expect(response.ok(), `the webhook responds ${response.status()} ${await response.text()}`);
   await page.goto(`${root}/builds.build.openshift.io`);
   await page.getByRole('link', { name: 'site-1', exact: true }).waitFor();
+
+  await page.goto(`${root}/buildconfigs.build.openshift.io/site/settings`);
+  await page.getByLabel('Git reference').fill('stable');
+  await page.getByLabel('Incremental builds').check();
+  await page.getByLabel('Start a build when the builder image changes').check();
+  await shoot(page, 'build-settings');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Saved.').waitFor();
+  await page.reload();
+  await page.getByLabel('Git reference').waitFor();
+  expect((await page.getByLabel('Git reference').inputValue()) === 'stable' && (await page.getByLabel('Incremental builds').isChecked()), 'the settings are not saved');
 });

@@ -14,6 +14,10 @@ func TestUserOrdersServiceAndEditsBuild(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
 	broker := s.broker()
+	s.OC("create", "imagestream", "app")
+	if _, err := s.TryOCWithInput(image, "create", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
 	s.Apply(webhookBuild)
 	s.play("services.mjs", s.Namespace)
 	id := s.OC("get", "serviceinstance/shop-db", "-o", "jsonpath={.spec.externalID}")
@@ -66,7 +70,7 @@ metadata: {name: site}
 spec:
   nodeSelector: {none: none}
   source: {type: Git, git: {uri: "https://git.invalid/site.git"}}
-  strategy: {type: Source, sourceStrategy: {from: {kind: ImageStreamTag, name: "site-builder:latest"}}}
+  strategy: {type: Source, sourceStrategy: {from: {kind: ImageStreamTag, name: "app:latest"}}}
   output: {to: {kind: ImageStreamTag, name: "site:latest"}}
   triggers: [{type: Generic, generic: {secretReference: {name: hook}}}]
 `

@@ -21,18 +21,19 @@ func TestAdministratorConfiguresConsole(t *testing.T) {
 	t.Cleanup(func() { s.OC("patch", client, "--type=merge", "-p", `{"redirectURIs": `+addresses+`}`) })
 	const configMap = "configmap/webconsole-config"
 	original := s.OC("get", configMap, "-n", "openshift-web-console", "-o", `jsonpath={.data.webconsole-config\.yaml}`)
-	configure := func(text string) {
-		s.OC("patch", configMap, "-n", "openshift-web-console", "--type=merge", "-p", fmt.Sprintf(`{"data": {"webconsole-config.yaml": %q}}`, text))
-	}
-	t.Cleanup(func() { configure(original) })
-	configure(customized)
 	visitor := s.browser()
-	s.WaitFor("settings of the console", func(context.Context) error {
-		if got := visitor.send(http.MethodGet, "/console/config.json", nil).body; !strings.Contains(got, "teal") {
-			return fmt.Errorf("the console has %s", got)
-		}
-		return nil
-	})
+	configure := func(text string, color bool) {
+		s.OC("patch", configMap, "-n", "openshift-web-console", "--type=merge", "-p", fmt.Sprintf(`{"data": {"webconsole-config.yaml": %q}}`, text))
+		s.WaitFor("settings of the console", func(context.Context) error {
+			if got := visitor.send(http.MethodGet, "/console/config.json", nil).body; strings.Contains(got, "teal") != color {
+				return fmt.Errorf("the console has %s", got)
+			}
+			return nil
+		})
+	}
+	// The other tests of the package need the original settings, so that the test waits for them.
+	defer configure(original, false)
+	configure(customized, true)
 	s.play("settings.mjs", s.Namespace)
 }
 
