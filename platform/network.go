@@ -140,7 +140,7 @@ func (h *Host) networkFeatures() []apiserver.Feature {
 // clusterNetworks returns the networks of pods and services.
 func (h *Host) clusterNetworks() policy.Networks {
 	pods, _ := h.Master.ClusterNetwork()
-	return policy.Networks{Pods: pods, Services: h.Master.ServiceNetwork()}
+	return policy.Networks{Pods: pods, Services: h.Master.ServiceNetwork(), Tunnel: h.Node.Slipway.VXLANDevice}
 }
 
 func (h *Host) cniStateDir() string { return h.path("cni", "state") }

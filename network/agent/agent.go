@@ -184,6 +184,7 @@ func (a *Agent) apply(ctx context.Context, subnet netip.Prefix, cluster *cluster
 	}
 	err := nat.Ensure(ctx, nat.Network{
 		Table:       a.NFTTable,
+		VXLANDevice: a.VXLANDevice,
 		OnlyDevice:  onlyDevice,
 		Bridge:      a.Bridge,
 		ClusterCIDR: a.ClusterCIDR,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/slipway-platform/slipway/network/adminchain"
 	"github.com/slipway-platform/slipway/network/cni"
+	"github.com/slipway-platform/slipway/network/egressip"
 	"github.com/slipway-platform/slipway/network/nat"
 	"github.com/slipway-platform/slipway/network/shaping"
 )
@@ -43,7 +44,7 @@ func Cleanup(ctx context.Context, l CleanupConfig) error {
 	for _, name := range l.Tables {
 		tables = append(tables, nat.Table{Family: knftables.IPv4Family, Name: name})
 	}
-	errs := []error{removeNamespaces(l.NetnsDir), removePodDevices(l.Bridge), removeRoutes()}
+	errs := []error{removeNamespaces(l.NetnsDir), removePodDevices(l.Bridge), removeRoutes(), removeExitRule(), egressip.Release()}
 	for _, name := range append([]string{l.Bridge}, l.Devices...) {
 		errs = append(errs, removeDevice(name))
 	}

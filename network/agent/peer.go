@@ -166,12 +166,16 @@ func (a *Agent) ensureTunnel(own netip.Prefix, peers map[netip.Prefix]vxlan.Peer
 	if a.MTU != 0 {
 		mtu = min(mtu, a.MTU)
 	}
-	device := vxlan.Device{Name: a.VXLANDevice, Port: a.vxlanPort(cluster), MTU: mtu, Subnet: own}
+	device := vxlan.Device{Name: a.VXLANDevice, Port: a.vxlanPort(cluster), MTU: mtu, Subnet: own, Cluster: a.ClusterCIDR}
 	if node, exists, err := cluster.nodes.GetByKey(a.NodeName); err == nil && exists {
 		device.Address = addressOf(node.(*corev1.Node))
 	}
 	if err := a.Tunnel.Ensure(device, maps.Clone(peers)); err != nil {
 		return nil, err
 	}
-	return netlinksafe.LinkByName(a.VXLANDevice)
+	link, err := netlinksafe.LinkByName(a.VXLANDevice)
+	if err != nil {
+		return nil, err
+	}
+	return link, ensureExitRoute(link)
 }

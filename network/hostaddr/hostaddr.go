@@ -22,6 +22,10 @@ var ErrNoAddress = errors.New("no device has a global IPv4 address: connect the 
 // accepts it for a node and for the API server.
 var OfflineAddress = netip.AddrFrom4([4]byte{192, 0, 2, 1})
 
+// EgressScope is the scope of the egress addresses of projects (RT_SCOPE_SITE), which marks them.
+// They are never the address of the host.
+const EgressScope = unix.RT_SCOPE_SITE
+
 // HostAddress returns the IPv4 address by which others reach this host: preferred, if it is not
 // empty; else the address of the default route; else the first global address, on physical devices
 // before virtual ones. Devices in skip are ignored: list the bridge and other devices that the
@@ -167,7 +171,7 @@ func listDevices(skip []string) ([]device, error) {
 		}
 		d := device{index: attrs.Index, virtual: isVirtual(link)}
 		for _, a := range addresses {
-			if address, ok := netip.AddrFromSlice(a.IP); ok {
+			if address, ok := netip.AddrFromSlice(a.IP); ok && a.Scope != EgressScope {
 				d.addresses = append(d.addresses, address.Unmap())
 			}
 		}

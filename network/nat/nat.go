@@ -14,6 +14,7 @@
 package nat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,8 @@ type Network struct {
 	DNSAddress netip.Addr
 	// VXLANPort is the UDP port at which hosts exchange the packets of pods; 0 if they don't.
 	VXLANPort int
+	// VXLANDevice leads to other hosts. Packets through it keep their source addresses; optional.
+	VXLANDevice string
 	// OnlyDevice is the only device, beside the bridge, at which packets of pods arrive; optional.
 	OnlyDevice string
 }
@@ -108,7 +111,7 @@ func addChains(tx *knftables.Transaction, n Network) {
 		"ip saddr . ip daddr @"+hairpinSet+" masquerade",
 		// The host connects to a host port through 127.0.0.1, which the pod cannot reply to.
 		fmt.Sprintf("oifname %q ip saddr 127.0.0.0/8 masquerade", n.Bridge),
-		fmt.Sprintf("oifname != %q ip saddr %s ip daddr != @%s masquerade", n.Bridge, n.ClusterCIDR.Masked(), insideSet),
+		fmt.Sprintf("oifname != { %q, %q } ip saddr %s ip daddr != @%s masquerade", n.Bridge, cmp.Or(n.VXLANDevice, n.Bridge), n.ClusterCIDR.Masked(), insideSet),
 	)
 
 	// route_localnet, which the rule for 127.0.0.1 needs, would expose the host's loopback to pods.

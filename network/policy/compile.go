@@ -70,6 +70,7 @@ func compile(s snapshot) *ruleset {
 	}
 	c.addFirewalls()
 	c.addNetworks()
+	c.addExits()
 	return c.result
 }
 

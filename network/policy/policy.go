@@ -57,6 +57,7 @@ import (
 
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 	"github.com/slipway-platform/slipway/network/cni"
+	"github.com/slipway-platform/slipway/network/egressip"
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
@@ -86,7 +87,8 @@ type Enforcer struct {
 	// CheckInterval is the time between two checks that the table exists; the default is 30 s.
 	CheckInterval time.Duration
 
-	note func(text string)
+	note    func(text string)
+	monitor egressip.Monitor
 }
 
 // errStopped means that the component ends. The CNI plugin tries again.
@@ -122,6 +124,13 @@ func (e *Enforcer) Run(ctx context.Context, ready func()) error {
 	if !objects.start(ctx) || !objects.awaitPlugin(ctx) {
 		return nil
 	}
+	lost := make(chan struct{}, 1)
+	e.monitor.Changed = func() {
+		select {
+		case lost <- struct{}{}:
+		default: // a value is already pending
+		}
+	}
 	e.Tunnel.Follow(e.networks(objects))
 	server, err := listen(e.Socket, objects, e.Tunnel)
 	if err != nil {
@@ -136,8 +145,9 @@ func (e *Enforcer) Run(ctx context.Context, ready func()) error {
 	tasks.Go(func() { server.serve(ctx) })
 	tasks.Go(func() { e.Names.refresh(ctx, resolver(e.Resolver)) })
 	tasks.Go(func() { s.reporter.run(ctx) })
+	tasks.Go(func() { e.monitor.Run(ctx) })
 	ready()
-	s.loop(ctx, changes)
+	s.loop(ctx, changes, lost)
 	server.close()
 	tasks.Wait()
 	return nil
@@ -155,7 +165,7 @@ type enforcement struct {
 
 // loop writes the rules after each change and each request, until ctx ends. One write serves all
 // changes and requests that preceded it.
-func (s *enforcement) loop(ctx context.Context, changes <-chan struct{}) {
+func (s *enforcement) loop(ctx context.Context, changes, lost <-chan struct{}) {
 	ticker := time.NewTicker(cmp.Or(s.CheckInterval, defaultCheckInterval))
 	defer ticker.Stop()
 	var retry <-chan time.Time
@@ -171,6 +181,7 @@ func (s *enforcement) loop(ctx context.Context, changes <-chan struct{}) {
 		case request := <-s.Names.requests:
 			waiting, namesOnly = append(waiting, request), true
 		case <-changes:
+		case <-lost:
 		case <-retry:
 		case <-ticker.C:
 			err = s.table.check(ctx)
@@ -226,12 +237,15 @@ func (s *enforcement) restore(ctx context.Context) error {
 func (s *enforcement) sync(ctx context.Context) error {
 	// If an administrator deletes the object, it is missing for a moment.
 	s.plugin = cmp.Or(s.objects.plugin(), s.plugin)
+	exits := s.objects.exits(s.monitor.Alive)
+	s.monitor.Watch(s.objects.hostsOf(exits))
 	if err := s.Tunnel.Refresh(); err != nil {
 		return fmt.Errorf("set network IDs of VXLAN: %w", err)
 	}
-	if s.plugin == networkplugin.Subnet || s.plugin != networkplugin.Multitenant && !s.objects.hasPolicies() {
+	held := s.hold(exits)
+	if s.plugin == networkplugin.Subnet || s.plugin != networkplugin.Multitenant && !s.objects.hasPolicies() && len(exits) == 0 {
 		s.Names.set(nil)
-		s.reporter.report(nil, nil)
+		s.reporter.report(nil, nil, nil, nil)
 		return s.table.apply(ctx, newRuleset())
 	}
 	local, err := cni.ListPods(s.LeaseDir)
@@ -239,7 +253,7 @@ func (s *enforcement) sync(ctx context.Context) error {
 		return err
 	}
 	snapshot := s.objects.snapshot(s.NodeName, local)
-	snapshot.plugin = s.plugin
+	snapshot.plugin, snapshot.node, snapshot.exits = s.plugin, s.NodeName, exits
 	s.Names.set(snapshot.firewallNames())
 	snapshot.names = s.Names.addresses()
 	rules := compile(snapshot)
@@ -247,7 +261,7 @@ func (s *enforcement) sync(ctx context.Context) error {
 		return err
 	}
 	s.Names.confirm(snapshot.names)
-	s.reporter.report(rules.closed, snapshot.firewallsByProject())
+	s.reporter.report(rules.closed, snapshot.firewallsByProject(), exits, held)
 	return nil
 }
 

@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/slipway-platform/slipway/network/egressip"
 )
 
 // reporter reports closed projects as a note of the component. It reports egress firewalls whose
@@ -34,9 +36,9 @@ func newReporter(e *Enforcer) *reporter {
 	return r
 }
 
-// report reports the closed projects and the problems of firewalls. It does not wait for the API
-// server.
-func (r *reporter) report(closed []string, firewalls map[string]firewall) {
+// report reports the closed projects, and the problems of firewalls and of egress addresses. held
+// is the error of holding addresses at this host. It does not wait for the API server.
+func (r *reporter) report(closed []string, firewalls map[string]firewall, exits map[string]egressip.Exit, held error) {
 	var notes []string
 	if len(closed) > 0 {
 		notes = append(notes, "the network policies are too large, so all connections of pods are dropped in the projects "+strings.Join(closed, ", "))
@@ -51,6 +53,17 @@ func (r *reporter) report(closed []string, firewalls map[string]firewall) {
 		for _, policy := range f.policies {
 			events = append(events, r.event(policy, f.problem))
 		}
+	}
+	for _, project := range sortedKeys(exits) {
+		if problem := exits[project].Problem; problem != "" {
+			notes = append(notes, problem)
+			events = append(events, r.egressEvent("NetNamespace", project, problem))
+		}
+	}
+	if held != nil {
+		problem := strings.ReplaceAll(held.Error(), "\n", "; ")
+		notes = append(notes, problem)
+		events = append(events, r.egressEvent("HostSubnet", r.node, problem))
 	}
 	if text := strings.Join(notes, "; "); text != r.current {
 		r.note(text)
@@ -78,6 +91,19 @@ func (r *reporter) event(policy *networkv1.EgressNetworkPolicy, problem string) 
 	}
 }
 
+// egressEvent returns the event of an egress address that cannot be used. Events of objects without
+// a namespace are in the namespace "default".
+func (r *reporter) egressEvent(kind, name, problem string) *corev1.Event {
+	now := metav1.Now()
+	return &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "egressip." + hash(kind, name, problem)},
+		InvolvedObject: corev1.ObjectReference{APIVersion: networkv1.GroupVersion.String(), Kind: kind, Name: name},
+		Reason:         "EgressIPNotApplied", Message: problem, Type: corev1.EventTypeWarning,
+		Source:         corev1.EventSource{Component: "network-policy", Host: r.node},
+		FirstTimestamp: now, LastTimestamp: now, Count: 1,
+	}
+}
+
 // run creates events until ctx ends. The next report repeats an event that the API server rejects.
 func (r *reporter) run(ctx context.Context) {
 	for {
@@ -99,7 +125,7 @@ func (r *reporter) create(ctx context.Context, event *corev1.Event) bool {
 	_, err := r.client.CoreV1().Events(event.Namespace).Create(ctx, event, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		if ctx.Err() == nil {
-			slog.Warn("cannot create event of EgressNetworkPolicy", "namespace", event.Namespace, "error", err)
+			slog.Warn("cannot create event of the network", "namespace", event.Namespace, "error", err)
 		}
 		return false
 	}

@@ -19,9 +19,12 @@ type ruleset struct {
 	closed []string
 	// multitenant isolates the networks of projects.
 	multitenant bool
+	// exits gives projects source addresses of their own outside of the cluster.
+	exits bool
 }
 
-// set is an nftables set. Its elements are in the syntax of nft.
+// set is an nftables set, or a map if its type contains a colon. Its elements are in the syntax of
+// nft.
 type set struct {
 	kind     string // type of the elements
 	interval bool   // elements are networks

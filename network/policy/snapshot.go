@@ -6,6 +6,8 @@ import (
 	networkv1 "github.com/openshift/api/network/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/slipway-platform/slipway/network/egressip"
 )
 
 // snapshot is the state of the cluster that decides which packets a node forwards.
@@ -21,6 +23,9 @@ type snapshot struct {
 	hosts     []netip.Prefix          // addresses in the pod network that belong to hosts
 	names     map[string][]netip.Addr // addresses of the DNS names in firewalls
 	platform  []netip.Addr            // addresses of services that firewalls never restrict
+
+	node  string                   // name of this node
+	exits map[string]egressip.Exit // ways to the outside, by project
 }
 
 // pod is a pod with an address of the pod network.

@@ -1,11 +1,13 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/knftables"
 )
@@ -21,6 +23,8 @@ type table struct {
 // Networks are the networks of a cluster. Other addresses are external.
 type Networks struct {
 	Pods, Services netip.Prefix
+	// Tunnel is the name of the device to other hosts.
+	Tunnel string
 }
 
 func openTable(name string, networks Networks) (*table, error) {
@@ -34,7 +38,7 @@ func openTable(name string, networks Networks) (*table, error) {
 // apply makes the kernel enforce a ruleset.
 func (t *table) apply(ctx context.Context, desired *ruleset) error {
 	tx := t.nft.NewTransaction()
-	if t.current == nil || t.current.multitenant != desired.multitenant {
+	if t.current == nil || t.current.multitenant != desired.multitenant || t.current.exits != desired.exits {
 		create(tx, t.networks, desired)
 		update(tx, newRuleset(), desired)
 	} else {
@@ -58,7 +62,11 @@ func (t *table) check(ctx context.Context) error {
 	if err != nil && !knftables.IsNotFound(err) {
 		return fmt.Errorf("list nftables chains of network policies: %w", err)
 	}
-	for _, chain := range baseChains(t.networks, t.current != nil && t.current.multitenant) {
+	current := t.current
+	if current == nil {
+		current = newRuleset()
+	}
+	for _, chain := range baseChains(t.networks, current) {
 		if !slices.Contains(chains, chain.name) {
 			t.current = nil
 		}
@@ -115,6 +123,7 @@ type baseChain struct {
 	hook     knftables.BaseChainHook
 	priority knftables.BaseChainPriority
 	rules    []string
+	kind     knftables.BaseChainType // FilterType by default
 }
 
 // replies are packets that no policy checks.
@@ -128,23 +137,26 @@ const replies = "ct state established,related ct direction reply accept"
 // The forward hook sees packets after the translation of service addresses to pods, and before the
 // translation of source addresses. It does not see packets between a pod and its node, which
 // network policies do not restrict. Egress firewalls do, except for DNS and services.
-func baseChains(n Networks, multitenant bool) []baseChain {
+func baseChains(n Networks, r *ruleset) []baseChain {
 	pod := func(d direction) string { return d.own() + " vmap @" + d.podMap() }
 	self := "ip saddr . ip daddr @" + selfSet + " accept"
 	chains := []baseChain{
-		{external.String(), knftables.ForwardHook, "-3", []string{
+		{name: external.String(), hook: knftables.ForwardHook, priority: "-3", rules: []string{
 			replies, "ip daddr " + literal([]netip.Prefix{n.Pods, n.Services}) + " accept",
 			"ct status dnat ct original ip daddr @" + platformSet + " accept", pod(external),
 		}},
-		{egress.String(), knftables.ForwardHook, "-2", []string{replies, self, pod(egress)}},
-		{ingress.String(), knftables.ForwardHook, "-1", []string{replies, self, pod(ingress)}},
-		{"node", knftables.InputHook, "-1", []string{
+		{name: egress.String(), hook: knftables.ForwardHook, priority: "-2", rules: []string{replies, self, pod(egress)}},
+		{name: ingress.String(), hook: knftables.ForwardHook, priority: "-1", rules: []string{replies, self, pod(ingress)}},
+		{name: "node", hook: knftables.InputHook, priority: "-1", rules: []string{
 			replies, "meta l4proto { tcp, udp } th dport 53 accept",
 			"ct status dnat ct original ip daddr " + n.Services.String() + " accept", pod(external),
 		}},
 	}
-	if multitenant {
+	if r.multitenant {
 		chains = append(chains, tenantChains(n)...)
+	}
+	if r.exits {
+		chains = append(chains, exitChains(n)...)
 	}
 	return chains
 }
@@ -162,12 +174,17 @@ func create(tx *knftables.Transaction, n Networks, desired *ruleset) {
 		tx.Add(&knftables.Set{Name: localSet, Type: "ipv4_addr"})
 		tx.Add(&knftables.Set{Name: hostSet, Type: "ipv4_addr", Flags: []knftables.SetFlag{knftables.IntervalFlag}})
 	}
+	if desired.exits {
+		for _, name := range sortedKeys(exitSets()) {
+			tx.Add(exitSets()[name].object(name))
+		}
+	}
 	for _, d := range desired.directions() {
 		tx.Add(&knftables.Map{Name: d.podMap(), Type: "ipv4_addr : verdict"})
 	}
-	for _, chain := range baseChains(n, desired.multitenant) {
+	for _, chain := range baseChains(n, desired) {
 		tx.Add(&knftables.Chain{
-			Name: chain.name, Type: knftables.PtrTo(knftables.FilterType), Hook: &chain.hook, Priority: &chain.priority,
+			Name: chain.name, Type: knftables.PtrTo(cmp.Or(chain.kind, knftables.FilterType)), Hook: &chain.hook, Priority: &chain.priority,
 		})
 		for _, rule := range chain.rules {
 			tx.Add(&knftables.Rule{Chain: chain.name, Rule: rule})
@@ -206,24 +223,35 @@ func updateSets(tx *knftables.Transaction, from, to *ruleset) {
 		// Networks of a set must not overlap, so those that end go first.
 		for _, element := range sortedKeys(present.elements) {
 			if !to.sets[name].elements[element] {
-				tx.Delete(&knftables.Element{Set: name, Key: []string{element}})
+				tx.Delete(present.element(name, element))
 			}
 		}
 		for _, element := range sortedKeys(to.sets[name].elements) {
 			if !present.elements[element] {
-				tx.Add(&knftables.Element{Set: name, Key: []string{element}})
+				tx.Add(to.sets[name].element(name, element))
 			}
 		}
 	}
 }
 
-// object returns the set of the table.
-func (s set) object(name string) *knftables.Set {
+// object returns the set or map of the table.
+func (s set) object(name string) knftables.Object {
+	if strings.Contains(s.kind, ":") {
+		return &knftables.Map{Name: name, Type: s.kind, Comment: comment(s.comment)}
+	}
 	object := &knftables.Set{Name: name, Type: s.kind, Comment: comment(s.comment)}
 	if s.interval {
 		object.Flags = []knftables.SetFlag{knftables.IntervalFlag}
 	}
 	return object
+}
+
+// element returns an element of the set or map.
+func (s set) element(name, text string) *knftables.Element {
+	if key, value, isMap := strings.Cut(text, " : "); isMap {
+		return &knftables.Element{Map: name, Key: []string{key}, Value: []string{value}}
+	}
+	return &knftables.Element{Set: name, Key: []string{text}}
 }
 
 func updatePods(tx *knftables.Transaction, from, to *ruleset) {
@@ -254,7 +282,7 @@ func removeUnused(tx *knftables.Transaction, from, to *ruleset) {
 	}
 	for _, name := range sortedKeys(from.sets) {
 		if _, used := to.sets[name]; !used {
-			tx.Delete(&knftables.Set{Name: name})
+			tx.Delete(from.sets[name].object(name))
 		}
 	}
 }

@@ -105,10 +105,10 @@ func (c *compiler) network(id uint32) {
 // pods of this node.
 func tenantChains(n Networks) []baseChain {
 	return []baseChain{
-		{"origin", knftables.PreroutingHook, "-301", []string{
+		{name: "origin", hook: knftables.PreroutingHook, priority: "-301", rules: []string{
 			"ip saddr @" + localSet + " fib saddr . iif oif missing counter drop",
 		}},
-		{"network", knftables.ForwardHook, "-4", []string{
+		{name: "network", hook: knftables.ForwardHook, priority: "-4", rules: []string{
 			"ip saddr != " + n.Pods.String() + " accept", "ip daddr != " + n.Pods.String() + " accept",
 			"ip saddr @" + hostSet + " accept", "ip daddr @" + hostSet + " accept",
 			source.own() + " vmap @" + source.podMap(), target.own() + " vmap @" + target.podMap(), "counter drop",
@@ -157,6 +157,7 @@ func (e *Enforcer) networks(o *objects) func() (vxlan.Networks, error) {
 			return vxlan.Networks{}, err
 		}
 		networks := vxlan.Networks{Plugin: o.plugin(), Pods: map[netip.Addr]uint32{}}
+		e.addExits(&networks, o.exits(e.monitor.Alive), local)
 		for _, pod := range local {
 			if id, known := o.netID(pod.Namespace); known {
 				networks.Pods[pod.Address] = id

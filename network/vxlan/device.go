@@ -120,11 +120,13 @@ func (d Device) setAddress(link netlink.Link) error {
 }
 
 // setSysctls makes the device forward packets, and answer other hosts' ARP requests for the pods of
-// this node. It disables IPv6.
+// this node. It disables IPv6. The program checks the source of packets, so that the kernel accepts
+// those whose responses take another way.
 func (d Device) setSysctls() error {
 	for name, value := range map[string]string{
 		"ipv4/conf/" + d.Name + "/forwarding":   "1",
 		"ipv4/conf/" + d.Name + "/proxy_arp":    "1",
+		"ipv4/conf/" + d.Name + "/rp_filter":    "2",
 		"ipv4/neigh/" + d.Name + "/proxy_delay": "0",
 		"ipv6/conf/" + d.Name + "/disable_ipv6": "1",
 	} {
@@ -148,7 +150,7 @@ func setNeighbors(link netlink.Link, peers map[netip.Prefix]Peer) error {
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return fmt.Errorf("list neighbors of device %q: %w", link.Attrs().Name, err)
 	}
-	desired := map[netip.Addr]bool{}
+	desired := map[netip.Addr]bool{NextHop(): true}
 	for subnet, peer := range peers {
 		if !peer.External {
 			desired[gateway(subnet)] = true

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/rlimit"
@@ -15,6 +17,7 @@ import (
 const (
 	flagTag     = 1 << iota // packets have the network ID of the sender, or else 0
 	flagIsolate             // the network IDs of packet and destination must fit
+	flagGate                // packets of other hosts' pods leave the cluster at this node
 )
 
 // Fields of the settings and of a peer, of 4 bytes each. Addresses that the programs compare with
@@ -22,7 +25,9 @@ const (
 const (
 	settingsSubnet, settingsMask, settingsGateway, settingsAddress, settingsFlags = 0, 4, 8, 12, 16
 
-	settingsSize = 20
+	settingsCluster, settingsClusterMask = 20, 24
+
+	settingsSize = 28
 
 	peerAddress, peerFlags, peerVNI = 0, 4, 8
 
@@ -36,6 +41,9 @@ const maxEntries = 1 << 16
 // kernelMaps are the maps of the programs.
 type kernelMaps struct {
 	settings, peers, pods *ebpf.Map
+	// exits are the hosts at which packets of this node's pods leave the cluster, as peers. gates are
+	// the marks of projects that leave it here, by network ID. owners are the hosts in exits.
+	exits, gates, owners *ebpf.Map
 }
 
 // programs are the two programs, and what their maps contain.
@@ -44,6 +52,9 @@ type programs struct {
 	egress, ingress *ebpf.Program
 	peersOf         map[netip.Prefix]Peer
 	podsOf          map[netip.Addr]uint32
+	exitsOf         map[netip.Addr]Exit
+	gatesOf         map[uint32]uint32
+	ownersOf        map[netip.Addr]bool
 }
 
 // load creates the maps and loads the programs.
@@ -52,7 +63,10 @@ func load() (*programs, error) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return nil, fmt.Errorf("remove limit of locked memory: %w", err)
 	}
-	p := &programs{peersOf: map[netip.Prefix]Peer{}, podsOf: map[netip.Addr]uint32{}}
+	p := &programs{
+		peersOf: map[netip.Prefix]Peer{}, podsOf: map[netip.Addr]uint32{},
+		exitsOf: map[netip.Addr]Exit{}, gatesOf: map[uint32]uint32{}, ownersOf: map[netip.Addr]bool{},
+	}
 	if err := errors.Join(p.createMaps(), p.loadPrograms()); err != nil {
 		p.close()
 		return nil, err
@@ -70,6 +84,9 @@ func (p *programs) createMaps() error {
 		{&p.settings, ebpf.MapSpec{Name: "settings", Type: ebpf.Array, KeySize: 4, ValueSize: settingsSize, MaxEntries: 1}},
 		{&p.peers, ebpf.MapSpec{Name: "peers", Type: ebpf.LPMTrie, KeySize: 8, ValueSize: peerSize, MaxEntries: maxEntries, Flags: dynamic}},
 		{&p.pods, ebpf.MapSpec{Name: "pods", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: maxEntries, Flags: dynamic}},
+		{&p.exits, ebpf.MapSpec{Name: "exits", Type: ebpf.Hash, KeySize: 4, ValueSize: peerSize, MaxEntries: maxEntries, Flags: dynamic}},
+		{&p.gates, ebpf.MapSpec{Name: "gates", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: maxEntries, Flags: dynamic}},
+		{&p.owners, ebpf.MapSpec{Name: "owners", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: maxEntries, Flags: dynamic}},
 	} {
 		created, err := ebpf.NewMap(&m.spec)
 		if err != nil {
@@ -82,7 +99,7 @@ func (p *programs) createMaps() error {
 }
 
 func (p *programs) loadPrograms() error {
-	if p.settings == nil || p.peers == nil || p.pods == nil {
+	if slices.Contains(p.maps(), nil) {
 		return nil // createMaps has failed
 	}
 	var errs []error
@@ -104,9 +121,13 @@ func (p *programs) loadPrograms() error {
 	return errors.Join(errs...)
 }
 
+func (p *programs) maps() []*ebpf.Map {
+	return []*ebpf.Map{p.settings, p.peers, p.pods, p.exits, p.gates, p.owners}
+}
+
 // close closes the files of programs and maps. A device that has the programs keeps them.
 func (p *programs) close() {
-	for _, m := range []*ebpf.Map{p.settings, p.peers, p.pods} {
+	for _, m := range p.maps() {
 		if m != nil {
 			_ = m.Close()
 		}
@@ -120,9 +141,10 @@ func (p *programs) close() {
 
 func (p *programs) setSettings(d Device, flags uint32) error {
 	value := make([]byte, settingsSize)
-	mask := netip.PrefixFrom(netip.AddrFrom4([4]byte{255, 255, 255, 255}), d.Subnet.Bits()).Masked()
-	copy(value[settingsSubnet:], d.Subnet.Masked().Addr().AsSlice())
-	copy(value[settingsMask:], mask.Addr().AsSlice())
+	for at, prefix := range map[int]netip.Prefix{settingsSubnet: d.Subnet, settingsCluster: d.Cluster} {
+		copy(value[at:], prefix.Masked().Addr().AsSlice())
+		copy(value[at+4:], net.CIDRMask(prefix.Bits(), 32))
+	}
 	copy(value[settingsGateway:], gateway(d.Subnet).AsSlice())
 	binary.NativeEndian.PutUint32(value[settingsAddress:], number(d.Address))
 	binary.NativeEndian.PutUint32(value[settingsFlags:], flags)
@@ -139,14 +161,35 @@ func (p *programs) setPeers(peers map[netip.Prefix]Peer) error {
 		copy(key[4:], subnet.Masked().Addr().AsSlice())
 		return key
 	}, func(peer Peer) any {
-		value := make([]byte, peerSize)
-		binary.NativeEndian.PutUint32(value[peerAddress:], number(peer.Address))
-		if peer.FixedVNI {
-			binary.NativeEndian.PutUint32(value[peerFlags:], 1)
-			binary.NativeEndian.PutUint32(value[peerVNI:], peer.VNI)
-		}
-		return value
+		return peer.encode()
 	})
+}
+
+func (p Peer) encode() []byte {
+	value := make([]byte, peerSize)
+	binary.NativeEndian.PutUint32(value[peerAddress:], number(p.Address))
+	if p.FixedVNI {
+		binary.NativeEndian.PutUint32(value[peerFlags:], 1)
+		binary.NativeEndian.PutUint32(value[peerVNI:], p.VNI)
+	}
+	return value
+}
+
+// setExits sets the ways of packets to the outside.
+func (p *programs) setExits(n Networks) error {
+	owners := map[netip.Addr]bool{}
+	for _, exit := range n.Exits {
+		owners[exit.Host] = true
+	}
+	for _, host := range n.Owners {
+		owners[host] = true
+	}
+	return errors.Join(
+		set(p.exits, p.exitsOf, n.Exits, func(pod netip.Addr) any { return pod.AsSlice() },
+			func(e Exit) any { return Peer{Address: e.Host, FixedVNI: true, VNI: e.VNI}.encode() }),
+		set(p.gates, p.gatesOf, n.Gates, func(vni uint32) any { return vni }, func(mark uint32) any { return mark }),
+		set(p.owners, p.ownersOf, owners, func(host netip.Addr) any { return number(host) }, func(bool) any { return uint32(1) }),
+	)
 }
 
 func (p *programs) setPods(pods map[netip.Addr]uint32) error {

@@ -13,11 +13,11 @@ const (
 	verdictDrop = 2 // TC_ACT_SHOT
 )
 
-// Offsets of addresses from the start of a frame, and of skb->protocol.
+// Offsets of addresses from the start of a frame, and of fields of skb.
 const (
 	ipv4Source, ipv4Target = 26, 30
 	arpSource, arpTarget   = 28, 38
-	skbProtocol            = 16
+	skbMark, skbProtocol   = 8, 16
 )
 
 // protocol returns the value of skb->protocol, which has the byte order of the network.
@@ -50,7 +50,7 @@ func egressProgram(m *kernelMaps) asm.Instructions {
 	return join(
 		addresses(),
 		settings(m),
-		peerOf(m, stackTarget),
+		peerOf(m, stackTarget, "exit"),
 		asm.Instructions{
 			asm.Mov.Reg(asm.R9, asm.R0), // the peer
 			asm.Mov.Imm(asm.R7, 0),      // the network ID
@@ -70,7 +70,25 @@ func egressProgram(m *kernelMaps) asm.Instructions {
 			// The node has ID 0. The network of a new pod might not be known yet.
 			asm.LoadMem(asm.R1, asm.RFP, stackSource, asm.Word).WithSymbol("not a pod"),
 			asm.LoadMem(asm.R2, asm.R8, settingsGateway, asm.Word),
-			asm.JNE.Reg(asm.R1, asm.R2, "drop"),
+			asm.JEq.Reg(asm.R1, asm.R2, "send"),
+			// Responses of other machines to packets that left the cluster at this node.
+			asm.LoadMem(asm.R2, asm.R8, settingsFlags, asm.Word),
+			asm.And.Imm(asm.R2, flagGate),
+			asm.JEq.Imm(asm.R2, 0, "drop"),
+		},
+		isOutside(),
+		asm.Instructions{
+			asm.Ja.Label("send"),
+			// The destination is outside of the cluster.
+			asm.JNE.Imm(asm.R7, protocol(unix.ETH_P_IP), "drop").WithSymbol("exit"),
+		},
+		lookup(m.exits.FD(), stackSource),
+		asm.Instructions{
+			asm.JEq.Imm(asm.R0, 0, "drop"),
+			asm.Mov.Reg(asm.R9, asm.R0),
+			asm.LoadMem(asm.R7, asm.R9, peerVNI, asm.Word),
+			// The mark would lead the packet to the host through this device too.
+			asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.R6, skbMark, asm.R1, asm.Word),
 		},
 		send(),
 		ending(),
@@ -116,7 +134,7 @@ func ingressProgram(m *kernelMaps) asm.Instructions {
 			asm.JNE.Imm(asm.R0, 0, "drop"), // also IPv6
 		},
 		// The host has the subnet of the sender.
-		peerOf(m, stackSource),
+		peerOf(m, stackSource, "response"),
 		asm.Instructions{
 			asm.LoadMem(asm.R1, asm.R0, peerAddress, asm.Word),
 			asm.LoadMem(asm.R2, asm.RFP, stackTunnelKey+keyRemote, asm.Word),
@@ -126,7 +144,7 @@ func ingressProgram(m *kernelMaps) asm.Instructions {
 			asm.LoadMem(asm.R2, asm.R8, settingsMask, asm.Word),
 			asm.And.Reg(asm.R1, asm.R2),
 			asm.LoadMem(asm.R2, asm.R8, settingsSubnet, asm.Word),
-			asm.JNE.Reg(asm.R1, asm.R2, "drop"),
+			asm.JNE.Reg(asm.R1, asm.R2, "gate"),
 			// The network IDs fit.
 			asm.JEq.Imm(asm.R7, protocol(unix.ETH_P_ARP), "pass"),
 			asm.LoadMem(asm.R1, asm.R8, settingsFlags, asm.Word),
@@ -146,8 +164,60 @@ func ingressProgram(m *kernelMaps) asm.Instructions {
 			asm.JEq.Reg(asm.R1, asm.R7, "pass"),
 			asm.Ja.Label("drop"),
 		},
+		gate(m),
+		response(m),
 		ending(),
 	)
+}
+
+// gate accepts packets to the outside from projects with an egress address of this node. The sender
+// does not set the MAC address of this node.
+func gate(m *kernelMaps) asm.Instructions {
+	return join(
+		asm.Instructions{
+			asm.JNE.Imm(asm.R7, protocol(unix.ETH_P_IP), "drop").WithSymbol("gate"),
+		},
+		lookup(m.gates.FD(), stackTunnelKey+keyVNI),
+		asm.Instructions{
+			asm.JEq.Imm(asm.R0, 0, "drop"),
+			asm.LoadMem(asm.R1, asm.R0, 0, asm.Word),
+			asm.StoreMem(asm.R6, skbMark, asm.R1, asm.Word),
+			asm.Mov.Reg(asm.R1, asm.R6), asm.Mov.Imm(asm.R2, unix.PACKET_HOST), asm.FnSkbChangeType.Call(),
+			asm.JNE.Imm(asm.R0, 0, "drop"),
+			asm.Ja.Label("pass"),
+		},
+	)
+}
+
+// response accepts packets from other machines through hosts that have egress addresses.
+func response(m *kernelMaps) asm.Instructions {
+	return join(
+		asm.Instructions{
+			asm.JNE.Imm(asm.R7, protocol(unix.ETH_P_IP), "drop").WithSymbol("response"),
+			asm.LoadMem(asm.R1, asm.RFP, stackSource, asm.Word),
+		},
+		isOutside(),
+		lookup(m.owners.FD(), stackTunnelKey+keyRemote),
+		asm.Instructions{
+			asm.JEq.Imm(asm.R0, 0, "drop"),
+			asm.LoadMem(asm.R1, asm.RFP, stackTarget, asm.Word),
+			asm.LoadMem(asm.R2, asm.R8, settingsMask, asm.Word),
+			asm.And.Reg(asm.R1, asm.R2),
+			asm.LoadMem(asm.R2, asm.R8, settingsSubnet, asm.Word),
+			asm.JEq.Reg(asm.R1, asm.R2, "pass"),
+			asm.Ja.Label("drop"),
+		},
+	)
+}
+
+// isOutside drops the packet if the address in R1 is one of the pod network. It changes R1 and R2.
+func isOutside() asm.Instructions {
+	return asm.Instructions{
+		asm.LoadMem(asm.R2, asm.R8, settingsClusterMask, asm.Word),
+		asm.And.Reg(asm.R1, asm.R2),
+		asm.LoadMem(asm.R2, asm.R8, settingsCluster, asm.Word),
+		asm.JEq.Reg(asm.R1, asm.R2, "drop"),
+	}
 }
 
 // addresses stores the addresses of an IPv4 or ARP packet, and drops others. R6 is the packet, and
@@ -176,15 +246,15 @@ func settings(m *kernelMaps) asm.Instructions {
 	)
 }
 
-// peerOf makes R0 the host that has the subnet of an address, or drops the packet.
-func peerOf(m *kernelMaps, address int16) asm.Instructions {
+// peerOf makes R0 the host that has the subnet of an address. Without one, it jumps to a label.
+func peerOf(m *kernelMaps, address int16, missing string) asm.Instructions {
 	return join(
 		asm.Instructions{
 			asm.Mov.Imm(asm.R1, 32), asm.StoreMem(asm.RFP, stackPrefix, asm.R1, asm.Word),
 			asm.LoadMem(asm.R1, asm.RFP, address, asm.Word), asm.StoreMem(asm.RFP, stackPrefix+4, asm.R1, asm.Word),
 		},
 		lookup(m.peers.FD(), stackPrefix),
-		asm.Instructions{asm.JEq.Imm(asm.R0, 0, "drop")},
+		asm.Instructions{asm.JEq.Imm(asm.R0, 0, missing)},
 	)
 }
 

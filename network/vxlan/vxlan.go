@@ -18,6 +18,10 @@
 // node's pods, so the cost of a packet depends neither on the number of hosts nor of pods. If this
 // process ends, the kernel keeps device, programs and maps.
 //
+// Packets to the outside leave the cluster at the host with the egress address of their project
+// (package egressip). The way there is a route through the device to NextHop. The receiver marks
+// the packets by their network ID. Only the hosts with egress addresses send the responses.
+//
 // Source: OpenShift Container Platform 3.9 Architecture, OpenShift SDN; RFC 7348. The order of the
 // checks is that of the flows of OpenShift 3.11.
 package vxlan
@@ -35,6 +39,10 @@ import (
 // Port is the UDP port of VXLAN if the ClusterNetwork names none.
 const Port = 4789
 
+// NextHop returns the gateway of routes to the outside through the device: the dummy address of RFC
+// 7600. The program of the device finds the host.
+func NextHop() netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 0, 8}) }
+
 // Overhead is the number of bytes that VXLAN over IPv4 adds to a packet.
 const Overhead = 50
 
@@ -45,6 +53,8 @@ type Device struct {
 	MTU  int
 	// Subnet are the addresses of this node's pods. The device has the first one.
 	Subnet netip.Prefix
+	// Cluster are the addresses of all pods.
+	Cluster netip.Prefix
 	// Address is the address of this node, from which it sends.
 	Address netip.Addr
 }
@@ -66,6 +76,22 @@ type Networks struct {
 	Plugin string
 	// Pods are the network IDs of the node's pods. A pod without a known one is missing.
 	Pods map[netip.Addr]uint32
+	// Exits are the ways of this node's pods to addresses outside of the cluster, if these begin at
+	// another host.
+	Exits map[netip.Addr]Exit
+	// Gates are the marks that packets to the outside get if they leave the cluster at this node, by
+	// the network ID of their project.
+	Gates map[uint32]uint32
+	// Owners are hosts that can send responses of machines outside of the cluster.
+	Owners []netip.Addr
+}
+
+// Exit is the host at which packets of a pod leave the cluster.
+type Exit struct {
+	// Host is the address of the host.
+	Host netip.Addr
+	// VNI is the network ID of the pod's project.
+	VNI uint32
 }
 
 // Tunnel is the VXLAN device of a node. Its methods can be called concurrently.
@@ -154,5 +180,8 @@ func (t *Tunnel) refresh(p *programs) error {
 	if networks.Plugin == networkplugin.Multitenant {
 		flags |= flagIsolate
 	}
-	return errors.Join(p.setPods(networks.Pods), p.setSettings(t.device, flags))
+	if len(networks.Gates) > 0 {
+		flags |= flagGate
+	}
+	return errors.Join(p.setPods(networks.Pods), p.setExits(networks), p.setSettings(t.device, flags))
 }

@@ -45,7 +45,7 @@ func newHost(t *testing.T, name string, number int) *host {
 		tunnel:  &Tunnel{}, peers: map[netip.Prefix]Peer{}, port: Port,
 	}
 	h.Connect(t, fmt.Sprintf("192.0.%d.1/24", number), h.address.String()+"/24")
-	h.networks = Networks{networkplugin.Multitenant, map[netip.Addr]uint32{h.pod("web"): 12, h.pod("till"): 13, h.pod("admin"): 0}}
+	h.networks = Networks{Plugin: networkplugin.Multitenant, Pods: map[netip.Addr]uint32{h.pod("web"): 12, h.pod("till"): 13, h.pod("admin"): 0}}
 	h.run("ip", "link", "set", "lo", "up")
 	h.run("ip", "link", "add", "pods", "type", "bridge")
 	for _, address := range []netip.Addr{gateway(h.subnet), h.pod("web"), h.pod("till"), h.pod("admin"), h.pod("new")} {
@@ -83,7 +83,7 @@ func (h *host) run(command ...string) string {
 func (h *host) ensure() {
 	h.t.Helper()
 	h.Do(h.t, func() error {
-		return h.tunnel.Ensure(Device{Name: device, Port: h.port, MTU: 1450, Subnet: h.subnet, Address: h.address}, h.peers)
+		return h.tunnel.Ensure(Device{Name: device, Port: h.port, MTU: 1450, Subnet: h.subnet, Cluster: netip.MustParsePrefix("10.128.0.0/14"), Address: h.address}, h.peers)
 	})
 	for subnet, peer := range h.peers {
 		if peer.External {

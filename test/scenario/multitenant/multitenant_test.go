@@ -50,14 +50,15 @@ type tenant struct {
 // tenants are two projects of a test.
 type tenants struct {
 	*kit.Cluster
+	second    *kit.Host
 	distant   *kit.Host
 	blue, red tenant
 }
 
 func newTenants(t *testing.T) tenants {
 	t.Helper()
-	c, _ := kit.SharedHost(t)
-	s := tenants{c, c.SharedDistantHost(), tenant{c, map[string]string{}}, tenant{c.In(c.Namespace + "-red"), map[string]string{}}}
+	c, host := kit.SharedHost(t)
+	s := tenants{c, host, c.SharedDistantHost(), tenant{c, map[string]string{}}, tenant{c.In(c.Namespace + "-red"), map[string]string{}}}
 	for _, node := range []string{second, distant} {
 		s.waitReady(node)
 	}

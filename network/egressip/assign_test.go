@@ -1,0 +1,114 @@
+package egressip
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	networkv1 "github.com/openshift/api/network/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func host(number int, addresses ...string) *networkv1.HostSubnet {
+	name := fmt.Sprintf("host%d", number)
+	h := &networkv1.HostSubnet{ObjectMeta: metav1.ObjectMeta{Name: name}, Host: name, HostIP: fmt.Sprintf("192.0.2.%d", number)}
+	for _, address := range addresses {
+		h.EgressIPs = append(h.EgressIPs, networkv1.HostSubnetEgressIP(address))
+	}
+	return h
+}
+
+func project(name string, id uint32, addresses ...string) *networkv1.NetNamespace {
+	p := &networkv1.NetNamespace{ObjectMeta: metav1.ObjectMeta{Name: name}, NetName: name, NetID: id}
+	for _, address := range addresses {
+		p.EgressIPs = append(p.EgressIPs, networkv1.NetNamespaceEgressIP(address))
+	}
+	return p
+}
+
+func TestAssign(t *testing.T) {
+	const one, two = "192.0.2.100", "192.0.2.101"
+	both := []*networkv1.HostSubnet{host(1, one), host(2, two)}
+	for name, tt := range map[string]struct {
+		hosts    []*networkv1.HostSubnet
+		projects []*networkv1.NetNamespace
+		lost     string
+		want     string // of the project shop
+		problem  string
+	}{
+		"no address":                       {both, []*networkv1.NetNamespace{project("shop", 10)}, "", "none", ""},
+		"address of a host":                {both, []*networkv1.NetNamespace{project("shop", 10, two)}, "", two + " at host2", ""},
+		"first of two":                     {both, []*networkv1.NetNamespace{project("shop", 10, two, one)}, "", two + " at host2", ""},
+		"second if the first host is lost": {both, []*networkv1.NetNamespace{project("shop", 10, one, two)}, "host1", two + " at host2", ""},
+		"first if all hosts are lost":      {both, []*networkv1.NetNamespace{project("shop", 10, one, two)}, "host1 host2", one + " at host1", ""},
+		"only host is lost":                {both, []*networkv1.NetNamespace{project("shop", 10, one)}, "host1", one + " at host1", ""},
+		"nowhere":                          {nil, []*networkv1.NetNamespace{project("shop", 10, one)}, "", "dropped", "no HostSubnet has egress IP " + one},
+		"one nowhere":                      {both[1:], []*networkv1.NetNamespace{project("shop", 10, one, two)}, "", two + " at host2", "no HostSubnet has egress IP " + one},
+		"two hosts":                        {[]*networkv1.HostSubnet{host(1, one), host(2, one)}, []*networkv1.NetNamespace{project("shop", 10, one)}, "", "dropped", "several hosts (host1, host2)"},
+		"two projects":                     {both, []*networkv1.NetNamespace{project("shop", 10, one), project("bank", 11, one)}, "", "dropped", "several projects (bank, shop)"},
+		"address of a node":                {[]*networkv1.HostSubnet{host(1, "192.0.2.2"), host(2)}, []*networkv1.NetNamespace{project("shop", 10, "192.0.2.2")}, "", "dropped", `is the address of node "host2"`},
+		"joined projects":                  {both, []*networkv1.NetNamespace{project("shop", 10, one), project("bank", 10)}, "", "dropped", "shares its network"},
+		"global project":                   {both, []*networkv1.NetNamespace{project("shop", 0, one)}, "", "dropped", "shares its network"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			exit, exists := Assign(tt.hosts, tt.projects, func(host string) bool { return !strings.Contains(tt.lost, host) })["shop"]
+			got := "none"
+			switch {
+			case exists && exit.Address.IsValid():
+				got = fmt.Sprintf("%s at %s", exit.Address, exit.Host)
+			case exists:
+				got = "dropped"
+			}
+			if got != tt.want || !strings.Contains(exit.Problem, tt.problem) || tt.problem == "" && exit.Problem != "" {
+				t.Errorf("got %s, %q, want %s, %q", got, exit.Problem, tt.want, tt.problem)
+			}
+		})
+	}
+}
+
+func TestMarksAreUniqueAndLeaveTheProxysBit(t *testing.T) {
+	seen := map[uint32]uint32{}
+	for vni := range uint32(1 << 16) {
+		mark := Mark(vni)
+		if other, exists := seen[mark]; exists || mark&0x4000 != 0 || mark&MarkMask != MarkLocal {
+			t.Fatalf("network ID %d has mark %#x, like %d", vni, mark, other)
+		}
+		seen[mark] = vni
+	}
+	if Mark(1<<24-1)&MarkMask != MarkLocal {
+		t.Errorf("mark of the last network ID: %#x", Mark(1<<24-1))
+	}
+}
+
+func TestMonitorReportsLossAndReturn(t *testing.T) {
+	m := &Monitor{}
+	m.Watch(hosts("lost"))
+	for i := range maxFailures {
+		if changed := m.record(map[string]bool{"lost": false}); changed != (i == maxFailures-1) {
+			t.Errorf("after %d failures: change %t", i+1, changed)
+		}
+	}
+	if m.Alive("lost") || !m.Alive("other") {
+		t.Error("the lost host is alive, or a host that is not polled is lost")
+	}
+	if !m.record(map[string]bool{"lost": true}) || !m.Alive("lost") {
+		t.Error("the host that responds again is lost")
+	}
+}
+
+func TestHostThatRejectsConnectionsIsAlive(t *testing.T) {
+	results := poll(t.Context(), hosts("here"))
+	if !results["here"] {
+		t.Errorf("results %v", results)
+	}
+}
+
+// hosts returns hosts with the address of this machine.
+func hosts(names ...string) map[string]netip.Addr {
+	all := map[string]netip.Addr{}
+	for _, name := range names {
+		all[name] = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return all
+}

@@ -1,0 +1,165 @@
+// Package egressip gives the traffic of projects to addresses outside of the cluster fixed source
+// addresses: NetNamespaces name the addresses of projects, and HostSubnets those of hosts.
+//
+//	pod ── its node ── VXLAN with the project's network ID ── host with the address ── outside
+//	         │                                                  │
+//	    Assign: which host                                source address
+//
+// The package decides which address a project has (Assign), keeps the addresses of this host on
+// its device (Hold), and finds out which hosts respond (Monitor). Package network/policy has the
+// rules for packets, and package network/vxlan the way between hosts.
+//
+// Source: OpenShift Container Platform 3.11 Cluster Administration, Enabling Static IPs for
+// External Project Traffic.
+package egressip
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	networkv1 "github.com/openshift/api/network/v1"
+
+	"github.com/slipway-platform/slipway/internal/networkplugin"
+)
+
+// Exit is the way of a project's packets to addresses outside of the cluster.
+type Exit struct {
+	// VNI is the network ID of the project.
+	VNI uint32
+	// Address is the source address. It is invalid if all packets are dropped.
+	Address netip.Addr
+	// Host and HostAddress are the name and the address of the host that has the source address.
+	Host        string
+	HostAddress netip.Addr
+	// Held are the usable addresses of the project, in its order, by host.
+	Held map[string][]netip.Addr
+	// Problem says which addresses cannot be used, and why.
+	Problem string
+}
+
+// Assign returns the exits of all projects with egress addresses. alive reports whether a host
+// responds. A project has the first of its addresses whose host does, or the first one if no host
+// does. Without a usable address, the packets of the project are dropped, so that they never have
+// another source address.
+func Assign(hosts []*networkv1.HostSubnet, projects []*networkv1.NetNamespace, alive func(host string) bool) map[string]Exit {
+	a := assignment{owners: map[netip.Addr][]*networkv1.HostSubnet{}, users: map[netip.Addr][]string{}, nodes: map[netip.Addr]string{}, networks: map[uint32][]string{}}
+	for _, host := range hosts {
+		if address, err := netip.ParseAddr(host.HostIP); err == nil {
+			a.nodes[address] = host.Name
+		}
+		for _, address := range addresses(host.EgressIPs) {
+			a.owners[address] = append(a.owners[address], host)
+		}
+	}
+	for _, project := range projects {
+		a.networks[project.NetID] = append(a.networks[project.NetID], project.Name)
+		for _, address := range addresses(project.EgressIPs) {
+			a.users[address] = append(a.users[address], project.Name)
+		}
+	}
+	exits := map[string]Exit{}
+	for _, project := range projects {
+		if len(project.EgressIPs) > 0 {
+			exits[project.Name] = a.exit(project, alive)
+		}
+	}
+	return exits
+}
+
+// assignment indexes the objects.
+type assignment struct {
+	owners   map[netip.Addr][]*networkv1.HostSubnet
+	users    map[netip.Addr][]string
+	nodes    map[netip.Addr]string
+	networks map[uint32][]string
+}
+
+func (a assignment) exit(project *networkv1.NetNamespace, alive func(host string) bool) Exit {
+	exit := Exit{VNI: project.NetID, Held: map[string][]netip.Addr{}}
+	if sharing := a.networks[project.NetID]; project.NetID == networkplugin.GlobalID || len(sharing) > 1 {
+		exit.Problem = fmt.Sprintf("project %q shares its network with other projects, so all its external traffic is dropped; "+
+			"isolate the project or remove its egressIPs", project.Name)
+		return exit
+	}
+	var problems []string
+	isAlive := false
+	for _, address := range addresses(project.EgressIPs) {
+		if problem := a.problem(address); problem != "" {
+			problems = append(problems, problem)
+			continue
+		}
+		owner := a.owners[address][0]
+		hostAddress, err := netip.ParseAddr(owner.HostIP)
+		if err != nil {
+			continue
+		}
+		exit.Held[owner.Name] = append(exit.Held[owner.Name], address)
+		if responds := alive(owner.Name); !exit.Address.IsValid() || responds && !isAlive {
+			exit.Address, exit.Host, exit.HostAddress, isAlive = address, owner.Name, hostAddress, responds
+		}
+	}
+	exit.Problem = strings.Join(problems, "; ")
+	if !exit.Address.IsValid() {
+		exit.Problem += fmt.Sprintf("; all external traffic of project %q is dropped", project.Name)
+	}
+	return exit
+}
+
+// problem returns why no project can use an address, or "".
+func (a assignment) problem(address netip.Addr) string {
+	owners := a.owners[address]
+	if node, isNode := a.nodes[address]; isNode {
+		return fmt.Sprintf("egress IP %s is the address of node %q", address, node)
+	}
+	if users := a.users[address]; len(users) > 1 {
+		return fmt.Sprintf("egress IP %s belongs to several projects (%s)", address, names(users))
+	}
+	switch len(owners) {
+	case 0:
+		return fmt.Sprintf("no HostSubnet has egress IP %s", address)
+	case 1:
+		return ""
+	}
+	var hosts []string
+	for _, owner := range owners {
+		hosts = append(hosts, owner.Name)
+	}
+	return fmt.Sprintf("egress IP %s belongs to several hosts (%s)", address, names(hosts))
+}
+
+// addresses returns the different IPv4 addresses in a list.
+func addresses[T ~string](texts []T) (list []netip.Addr) {
+	for _, text := range texts {
+		address, err := netip.ParseAddr(string(text))
+		if err == nil && address.Is4() && !slices.Contains(list, address) {
+			list = append(list, address)
+		}
+	}
+	return list
+}
+
+func names(list []string) string { return strings.Join(slices.Sorted(slices.Values(list)), ", ") }
+
+// Marks of packets on their way to the outside. The bits of kube-proxy (0x4000) are not in use.
+const (
+	// MarkMask are the bits that say how a packet leaves the node.
+	MarkMask uint32 = 0x70000000
+	// MarkRemote means in VXLAN to another host.
+	MarkRemote uint32 = 0x10000000
+	// MarkLocal means with an address of this host. The other bits contain the network ID.
+	MarkLocal uint32 = 0x20000000
+	// MarkDrop means that the project has no address.
+	MarkDrop uint32 = 0x40000000
+)
+
+// Mark returns the mark of packets of a project that leave the cluster at this host.
+func Mark(vni uint32) uint32 {
+	const proxy = 1 << 14
+	mark := MarkLocal | vni&^proxy
+	if vni&proxy != 0 {
+		mark |= 1 << 24
+	}
+	return mark
+}

@@ -1,0 +1,176 @@
+package policy
+
+import (
+	"fmt"
+	"net/netip"
+
+	networkv1 "github.com/openshift/api/network/v1"
+	"sigs.k8s.io/knftables"
+
+	"github.com/slipway-platform/slipway/internal/networkplugin"
+	"github.com/slipway-platform/slipway/network/cni"
+	"github.com/slipway-platform/slipway/network/egressip"
+	"github.com/slipway-platform/slipway/network/vxlan"
+)
+
+// Sets of projects with egress addresses.
+const (
+	// exitMarks contains the marks of this node's pods, by address.
+	exitMarks = "exit-marks"
+	// exitAddresses contains the source addresses of projects at this host, by mark.
+	exitAddresses = "exit-addresses"
+	// exitPairs contains the same as a set.
+	exitPairs = "exit-pairs"
+	// exitHeld contains the egress addresses of this host.
+	exitHeld = "exit-held"
+)
+
+// exitSets returns the empty sets.
+func exitSets() map[string]set {
+	return map[string]set{
+		exitMarks:     {kind: "ipv4_addr : mark", elements: map[string]bool{}},
+		exitAddresses: {kind: "mark : ipv4_addr", elements: map[string]bool{}},
+		exitPairs:     {kind: "mark . ipv4_addr", elements: map[string]bool{}},
+		exitHeld:      {kind: "ipv4_addr", elements: map[string]bool{}},
+	}
+}
+
+// addExits gives packets of projects with egress addresses the mark of their way to the outside.
+func (c *compiler) addExits() {
+	if len(c.exits) == 0 {
+		return
+	}
+	c.result.exits = true
+	for name, set := range exitSets() {
+		c.result.sets[name] = set
+	}
+	for _, exit := range c.exits {
+		held := exit.Held[c.node]
+		for _, address := range held {
+			c.result.sets[exitHeld].elements[address.String()] = true
+		}
+		if len(held) > 0 {
+			mark := markText(egressip.Mark(exit.VNI))
+			c.result.sets[exitAddresses].elements[mark+" : "+held[0].String()] = true
+			c.result.sets[exitPairs].elements[mark+" . "+held[0].String()] = true
+		}
+	}
+	for _, p := range c.pods {
+		if exit, exists := c.exits[p.namespace]; exists && p.local {
+			c.result.sets[exitMarks].elements[p.address.String()+" : "+markText(markOf(exit, c.node))] = true
+		}
+	}
+}
+
+// markOf returns the mark of packets from a node to the outside.
+func markOf(exit egressip.Exit, node string) uint32 {
+	switch {
+	case !exit.Address.IsValid():
+		return egressip.MarkDrop
+	case exit.Host == node:
+		return egressip.Mark(exit.VNI)
+	}
+	return egressip.MarkRemote
+}
+
+func markText(mark uint32) string { return fmt.Sprintf("0x%08x", mark) }
+
+// exitChains returns the chains at the hooks for projects with egress addresses.
+//
+// Packets to the outside get their mark when the address of a service is translated already, and
+// before the node chooses a route. Responses to connections from outside get none. Packets of other
+// hosts' pods have the mark of their project from the program of the VXLAN device. The last chain
+// drops packets that would leave with another source address, such as those of connections that are
+// older than a change.
+func exitChains(n Networks) []baseChain {
+	inside := "ip daddr " + literal([]netip.Prefix{n.Pods, n.Services})
+	has := func(bits uint32) string { return fmt.Sprintf("meta mark and %s != 0", markText(bits)) }
+	return []baseChain{
+		{name: "exit-guard", hook: knftables.PreroutingHook, priority: "-110", rules: []string{
+			"ct state new ip daddr @" + exitHeld + " counter reject",
+		}},
+		{name: "exit-mark", hook: knftables.PreroutingHook, priority: "-90", rules: []string{
+			replies, inside + " accept",
+			"ct status dnat ct original ip daddr @" + platformSet + " accept",
+			"meta mark set ip saddr map @" + exitMarks,
+		}},
+		{name: "exit", hook: knftables.ForwardHook, priority: "-5", rules: []string{
+			has(egressip.MarkDrop) + " counter drop",
+			has(egressip.MarkLocal) + " " + inside + " counter drop",
+			fmt.Sprintf("%s oifname != %q counter drop", has(egressip.MarkRemote), n.Tunnel),
+		}},
+		{name: "exit-address", kind: knftables.NATType, hook: knftables.PostroutingHook, priority: "90", rules: []string{
+			has(egressip.MarkLocal) + " snat to meta mark map @" + exitAddresses,
+		}},
+		{name: "exit-check", hook: knftables.PostroutingHook, priority: "110", rules: []string{
+			"meta mark . ip saddr @" + exitPairs + " accept", has(egressip.MarkLocal) + " counter drop",
+		}},
+	}
+}
+
+// exits returns the ways of projects to the outside. There are none in the mode without isolation.
+func (o *objects) exits(alive func(host string) bool) map[string]egressip.Exit {
+	if o.plugin() == networkplugin.Subnet {
+		return nil
+	}
+	var hosts []*networkv1.HostSubnet
+	for _, object := range o.hostSubnets.GetStore().List() {
+		hosts = append(hosts, object.(*networkv1.HostSubnet))
+	}
+	var projects []*networkv1.NetNamespace
+	for _, object := range o.netNamespaces.GetStore().List() {
+		if project := object.(*networkv1.NetNamespace); o.isCurrent(project) {
+			projects = append(projects, project)
+		}
+	}
+	return egressip.Assign(hosts, projects, alive)
+}
+
+// hostsOf returns the addresses in the pod network of the hosts of projects with a choice.
+func (o *objects) hostsOf(exits map[string]egressip.Exit) map[string]netip.Addr {
+	hosts := map[string]netip.Addr{}
+	for _, exit := range exits {
+		for name := range exit.Held {
+			object, exists, err := o.hostSubnets.GetStore().GetByKey(name)
+			if err != nil || !exists || len(exit.Held) < 2 {
+				continue
+			}
+			if subnet, err := netip.ParsePrefix(object.(*networkv1.HostSubnet).Subnet); err == nil {
+				hosts[name] = cni.Gateway(subnet)
+			}
+		}
+	}
+	return hosts
+}
+
+// addExits adds the ways to the outside between hosts.
+func (e *Enforcer) addExits(networks *vxlan.Networks, exits map[string]egressip.Exit, local []cni.Pod) {
+	networks.Exits, networks.Gates = map[netip.Addr]vxlan.Exit{}, map[uint32]uint32{}
+	for _, exit := range exits {
+		if len(exit.Held[e.NodeName]) > 0 {
+			networks.Gates[exit.VNI] = egressip.Mark(exit.VNI)
+		}
+	}
+	for _, pod := range local {
+		if exit, exists := exits[pod.Namespace]; exists && exit.Address.IsValid() && exit.Host != e.NodeName {
+			networks.Exits[pod.Address] = vxlan.Exit{Host: exit.HostAddress, VNI: exit.VNI}
+		}
+	}
+}
+
+// hold makes the device of this host have its egress addresses.
+func (s *enforcement) hold(exits map[string]egressip.Exit) error {
+	object, exists, err := s.objects.hostSubnets.GetStore().GetByKey(s.NodeName)
+	if err != nil || !exists {
+		return nil //nolint:nilerr // the control plane has not created it yet
+	}
+	node, err := netip.ParseAddr(object.(*networkv1.HostSubnet).HostIP)
+	if err != nil {
+		return nil //nolint:nilerr // the API server accepts no such object
+	}
+	var addresses []netip.Addr
+	for _, exit := range exits {
+		addresses = append(addresses, exit.Held[s.NodeName]...)
+	}
+	return egressip.Hold(node, addresses)
+}

@@ -1,0 +1,113 @@
+package policy
+
+import (
+	"net"
+	"testing"
+
+	networkv1 "github.com/openshift/api/network/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/network/egressip"
+)
+
+// egress sets the egress addresses of the project shop and of this host.
+func (f *fixture) egress(project, host []string) {
+	f.Helper()
+	namespace := &networkv1.NetNamespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, NetName: "shop", NetID: 1 << 14}
+	for _, address := range project {
+		namespace.EgressIPs = append(namespace.EgressIPs, networkv1.NetNamespaceEgressIP(address))
+	}
+	subnet := &networkv1.HostSubnet{ObjectMeta: metav1.ObjectMeta{Name: "one"}, Host: "one", HostIP: "198.51.100.1", Subnet: "10.128.0.0/23"}
+	for _, address := range host {
+		subnet.EgressIPs = append(subnet.EgressIPs, networkv1.HostSubnetEgressIP(address))
+	}
+	namespaces, subnets := f.network.NetworkV1().NetNamespaces(), f.network.NetworkV1().HostSubnets()
+	if _, err := namespaces.Create(f.Context(), namespace, metav1.CreateOptions{}); err != nil {
+		_, err = namespaces.Update(f.Context(), namespace, metav1.UpdateOptions{})
+		f.must(err)
+	}
+	if _, err := subnets.Create(f.Context(), subnet, metav1.CreateOptions{}); err != nil {
+		_, err = subnets.Update(f.Context(), subnet, metav1.UpdateOptions{})
+		f.must(err)
+	}
+}
+
+// leaves waits until a pod has a source address outside of the cluster, or is not connected.
+func (f *fixture) leaves(pod, want string) {
+	f.Helper()
+	if want != "" {
+		want = "outside " + want
+	}
+	eventually.Equal(f.T, "source address of "+pod, func() string {
+		answer, _ := f.pods[pod].Ask("tcp4", "203.0.113.1:80")
+		return answer
+	}, want)
+}
+
+func TestProjectLeavesWithItsAddress(t *testing.T) {
+	f := newFixture(t)
+	for _, pod := range [][2]string{{"shop", "web"}, {"bank", "till"}} {
+		f.lease(pod[0], pod[1])
+		f.create(pod[0], pod[1])
+	}
+	f.newOutside()
+	t.Cleanup(func() {
+		if err := egressip.Release(); err != nil {
+			t.Error(err)
+		}
+	})
+	const first, second = "198.51.100.77", "198.51.100.78"
+	f.egress([]string{first}, nil)
+	f.start()
+	f.leaves("web", "") // no host has the address
+	f.leaves("till", f.address["till"])
+
+	f.egress([]string{first}, []string{first, second})
+	f.leaves("web", first)
+	f.leaves("till", f.address["till"])
+	if _, err := f.outside.Ask("tcp4", first+":80"); err == nil {
+		t.Error("the host accepts connections to an egress address")
+	}
+	if _, err := f.pods["web"].Ask("tcp4", f.address["till"]+":80"); err != nil {
+		t.Errorf("a pod of the cluster: %v", err)
+	}
+	f.stop() // the kernel keeps the rules
+	f.leaves("web", first)
+	f.start()
+
+	// A connection that is older than a change does not keep its address.
+	var conn net.Conn
+	f.pods["web"].Do(t, func() (err error) {
+		conn, err = net.Dial("udp4", "203.0.113.2:80")
+		return err
+	})
+	defer conn.Close()
+	f.egress([]string{second, first}, []string{first, second})
+	f.leaves("web", second)
+	f.egress([]string{second, first}, []string{first})
+	f.leaves("web", first)
+	f.egress([]string{first}, nil)
+	f.leaves("web", "")
+	f.egress(nil, nil)
+	f.leaves("web", f.address["web"])
+}
+
+func TestEgressAddressesThatCannotBeUsedAreReported(t *testing.T) {
+	f := newFixture(t)
+	f.newOutside()
+	t.Cleanup(func() {
+		if err := egressip.Release(); err != nil {
+			t.Error(err)
+		}
+	})
+	f.egress([]string{"192.0.2.9"}, []string{"192.0.2.9"})
+	f.start()
+	eventually.Equal(t, "event", func() string {
+		events, err := f.client.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(events.Items) != 1 {
+			return ""
+		}
+		return events.Items[0].InvolvedObject.Kind + " " + events.Items[0].Message
+	}, "HostSubnet egress IP 192.0.2.9 is not in the subnet 198.51.100.0/24 of the node")
+}

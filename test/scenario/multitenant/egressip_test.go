@@ -1,0 +1,123 @@
+package multitenant
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// outside starts a server on a machine outside of the cluster, which returns the address of the
+// client. It returns the address of the server.
+func outside(t *testing.T, c *kit.Cluster) string {
+	t.Helper()
+	server := http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintln(w, "caller", r.RemoteAddr)
+	})}
+	listener, err := net.Listen("tcp4", net.JoinHostPort(c.Gateway.String(), "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() { _ = server.Serve(listener); close(done) }()
+	t.Cleanup(func() { server.Close(); <-done })
+	return listener.Addr().String()
+}
+
+// leaves waits until all given pods of a tenant have a source address outside of the cluster, or
+// are not connected.
+func (s tenants) leaves(from tenant, server, want string, pods ...string) {
+	for _, pod := range pods {
+		s.WaitFor(fmt.Sprintf("pod %s of %s with the address %q", pod, from.Namespace, want), func(context.Context) error {
+			err := request{from, pod, server, "caller " + want + ":"}.send()
+			if want == "" && err == nil {
+				return fmt.Errorf("the pod is connected")
+			}
+			if want == "" && !strings.Contains(err.Error(), "response") {
+				return nil
+			}
+			return err
+		})
+	}
+}
+
+// setEgress sets the egress addresses of a host or a project as the guide does.
+func (s tenants) setEgress(kind, name, field string, values ...string) {
+	list := ""
+	if len(values) > 0 {
+		list = `"` + strings.Join(values, `", "`) + `"`
+	}
+	s.OC("patch", kind, name, "-p", fmt.Sprintf(`{"%s": [%s]}`, field, list))
+}
+
+// inSegment returns an address of the network segment of the first two hosts.
+func (s tenants) inSegment(last byte) string {
+	octets := s.Address.As4()
+	octets[3] = last
+	return netip.AddrFrom4(octets).String()
+}
+
+func TestProjectLeavesTheClusterWithItsAddress(t *testing.T) {
+	s := newTenants(t)
+	server, first := outside(t, s.Cluster), firstNode(s.Cluster)
+	one, two := s.inSegment(201), s.inSegment(202)
+	t.Cleanup(func() {
+		for _, host := range []string{first, second} {
+			s.setEgress("hostsubnet", host, "egressIPs")
+		}
+	})
+	others := func() {
+		t.Helper()
+		s.leaves(s.red, server, s.Address.String(), "near")
+		s.leaves(s.red, server, s.second.Address.String(), "far")
+	}
+	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", one)
+	s.leaves(s.blue, server, "", pods()...) // no host has it
+	s.setEgress("hostsubnet", second, "egressIPs", one)
+	s.leaves(s.blue, server, one, pods()...)
+	others()
+	s.reach(s.blue, s.blue, true)
+	s.WaitFetch("near", "http://far/", s.blue.marker("far"))
+
+	// Two projects cannot have one address, and joined projects none.
+	s.setEgress("netnamespace", s.red.Namespace, "egressIPs", one)
+	s.leaves(s.blue, server, "", "near")
+	s.leaves(s.red, server, "", "near")
+	s.WaitFor("event", func(context.Context) error {
+		events, err := s.TryOC("get", "events", "-n", "default")
+		if err == nil && !strings.Contains(events, "egress IP "+one+" belongs to several projects") {
+			err = fmt.Errorf("the events are\n%s", events)
+		}
+		return err
+	})
+	s.setEgress("netnamespace", s.red.Namespace, "egressIPs")
+	s.leaves(s.blue, server, one, "near")
+	s.podNetwork("join-projects", "--to="+s.blue.Namespace, s.red.Namespace)
+	s.leaves(s.blue, server, "", "near")
+	s.podNetwork("isolate-projects", s.red.Namespace)
+	s.leaves(s.blue, server, one, "near")
+
+	// Without the host of the first address, the next one is in use.
+	s.setEgress("hostsubnet", first, "egressIPs", two)
+	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", one, two)
+	s.leaves(s.blue, server, one, "near", "distant")
+	if err := s.second.SetConnected(false); err != nil {
+		t.Fatal(err)
+	}
+	s.leaves(s.blue, server, two, "near", "distant")
+	if err := s.second.SetConnected(true); err != nil {
+		t.Fatal(err)
+	}
+	s.leaves(s.blue, server, one, pods()...)
+	s.waitReady(second)
+
+	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs")
+	s.leaves(s.blue, server, s.Address.String(), "near")
+	others()
+}
