@@ -104,6 +104,17 @@ func (h *Host) EtcdMembers() etcdmember.Client {
 	}
 }
 
+// EtcdEndpoint returns the address of this host's member for clients on the same host.
+func (h *Host) EtcdEndpoint() string {
+	host, port, err := net.SplitHostPort(h.Master.EtcdAddress())
+	ip, parseErr := netip.ParseAddr(host)
+	if err != nil || parseErr == nil && !ip.IsUnspecified() && h.cluster == nil {
+		return "https://" + h.Master.EtcdAddress()
+	}
+	// One of several masters listens there, too.
+	return "https://" + net.JoinHostPort("127.0.0.1", port)
+}
+
 // elections returns the component that elects the master that runs the controllers. On the only
 // master it waits until another one joins. Then the control plane starts again as one of several.
 func (h *Host) elections() (component.Component, error) {

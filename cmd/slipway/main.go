@@ -1,12 +1,14 @@
 // Command slipway is the whole platform in one program: the supervisor of a host, its processes,
 // and the clients oc and kubectl, which run if the program is called by their names. Under the
-// names openshift, oadm and master-restart, it runs as OpenShift 3's programs of these names.
+// names openshift, oadm, master-restart and etcdctl, it runs as the programs of these names.
 package main
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/spf13/cobra"
 
 	"github.com/slipway-platform/slipway/cli"
 	"github.com/slipway-platform/slipway/cmd/slipway/command"
@@ -23,6 +25,7 @@ func main() {
 
 // run runs the program as the command name.
 func run(name string, args []string) error {
+	cobra.EnablePrefixMatching = false // the package of etcdctl changes it
 	switch name {
 	case "oc", "kubectl":
 		return cli.Run(name, args)
@@ -34,7 +37,7 @@ func run(name string, args []string) error {
 		return command.NewDescheduler().Execute()
 	}
 	slipway := command.New(cli.New("oc"), cli.New("kubectl"))
-	if name == "master-restart" {
+	if name == "master-restart" || name == "etcdctl" {
 		slipway.SetArgs(append([]string{name}, args...))
 	}
 	return slipway.Execute()

@@ -98,6 +98,7 @@ func verbs(opts *options) []*cobra.Command {
 		restoreCommand(opts),
 		masterRestartCommand(opts),
 		leaveCommand(opts),
+		etcdctlCommand(opts),
 		statusCommand(opts),
 		componentsCommand(opts),
 		pathsCommand(opts),

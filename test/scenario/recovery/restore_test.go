@@ -75,6 +75,33 @@ func checkMasterRestart(t *testing.T, c *kit.Cluster) {
 	}
 }
 
+// checkEtcdctl runs etcd's client with the commands of the guide, in both versions.
+func checkEtcdctl(t *testing.T, c *kit.Cluster) {
+	t.Helper()
+	three := []string{"ETCDCTL_API=3"}
+	cert, key, ca := c.Path("pki", "master.etcd-client.crt"), c.Path("pki", "master.etcd-client.key"), c.Path("pki", "master.etcd-ca.crt")
+	tests := []struct {
+		environment []string
+		args        []string
+		want        string
+	}{
+		{three, []string{"endpoint", "health"}, "is healthy"},
+		{three, []string{"--cert", cert, "--key", key, "--cacert", ca, "--endpoints=https://127.0.0.1:4001", "endpoint", "health"}, "is healthy"},
+		{nil, []string{"--cert-file", cert, "--key-file", key, "--ca-file", ca, "--peers=https://127.0.0.1:4001", "cluster-health"}, "is healthy"},
+		{nil, []string{"-C", "https://127.0.0.1:4001", "--ca-file=" + ca, "member", "list"}, "started"},
+		{three, []string{"member", "list", "-w", "table"}, "started"},
+		{three, []string{"get", "/registry/namespaces/default", "--keys-only"}, "/registry/namespaces/default"},
+		{three, []string{"snapshot", "restore", "x.db"}, "slipway etcd snapshot restore"},
+		{nil, []string{"ls", "/"}, "API version 2"},
+	}
+	for _, tt := range tests {
+		result := c.SlipwayWith(tt.environment, append([]string{"etcdctl"}, tt.args...)...)
+		if output := result.Stdout + result.Stderr; !strings.Contains(output, tt.want) {
+			t.Errorf("etcdctl %q prints %q, want %q", tt.args, output, tt.want)
+		}
+	}
+}
+
 // processID returns the process ID of the control plane.
 func processID(c *kit.Cluster) int {
 	for _, process := range c.Status().Processes {
@@ -98,6 +125,7 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 		t.Errorf("the backup is %v, %v", info, err)
 	}
 	checkMasterRestart(t, c)
+	checkEtcdctl(t, c)
 	c.OC("create", "configmap", "later")
 
 	if result := c.Slipway("etcd", "snapshot", "restore", "--yes", snapshot); result.Code == 0 || !strings.Contains(result.Stderr, "slipway down") {

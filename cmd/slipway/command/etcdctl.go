@@ -1,0 +1,116 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.etcd.io/etcd/etcdctl/v3/ctlv3"
+)
+
+// etcdctlCommand runs etcd's own client with the credentials and the address of this master.
+func etcdctlCommand(opts *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "etcdctl COMMAND",
+		Short: "Run etcd's client etcdctl with the credentials of this master",
+		Long: "Run etcd's client etcdctl with the credentials and the address of this master, unless flags or variables such as\n" +
+			"ETCDCTL_ENDPOINTS name others. The flags of etcdctl's API version 2 (-C, --peers, --ca-file, --cert-file, --key-file) and\n" +
+			"`cluster-health` work, too. SLIPWAY_DATA_DIR names another data directory. If the program is called etcdctl, it runs this command.",
+		Example:            "  slipway etcdctl member list -w table\n  slipway etcdctl endpoint health --cluster",
+		GroupID:            "look",
+		DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			args, err := etcdctlArguments(args, os.Getenv("ETCDCTL_API"))
+			if err != nil {
+				return fmt.Errorf("etcdctl: %w", err)
+			}
+			h, err := opts.loadMaster()
+			if err != nil {
+				return err
+			}
+			client, endpoint := h.EtcdMembers(), h.EtcdEndpoint()
+			for _, flag := range []struct{ name, value string }{
+				{"endpoints", endpoint}, {"cacert", client.CAFile}, {"cert", client.CertFile}, {"key", client.KeyFile},
+			} {
+				if !hasFlag(args, flag.name) && os.Getenv("ETCDCTL_"+strings.ToUpper(flag.name)) == "" {
+					args = append([]string{"--" + flag.name + "=" + flag.value}, args...)
+				}
+			}
+			// etcdctl's client warns of a variable that is not a flag.
+			if err := os.Unsetenv("ETCDCTL_API"); err != nil {
+				return fmt.Errorf("etcdctl: %w", err)
+			}
+			os.Args = append([]string{"etcdctl"}, args...)
+			return ctlv3.Start()
+		},
+	}
+}
+
+// formerFlags are flags of etcdctl's API version 2 with their counterparts.
+var formerFlags = map[string]string{
+	"-C": "--endpoints", "--peers": "--endpoints", "--peer": "--endpoints", "--endpoint": "--endpoints",
+	"--ca-file": "--cacert", "--cert-file": "--cert", "--key-file": "--key",
+}
+
+// formerCommands are commands that etcdctl no longer has, with their remedies.
+var formerCommands = map[string]string{
+	"backup": "use `slipway etcd snapshot save`",
+	"ls":     "the store of version 2 is empty; use `get --prefix --keys-only`",
+	"mk":     "the store of version 2 is empty; use `put`",
+	"set":    "the store of version 2 is empty; use `put`",
+	"rm":     "the store of version 2 is empty; use `del`",
+}
+
+// etcdctlArguments returns the arguments of etcdctl for those of API version 2 or 3.
+func etcdctlArguments(args []string, api string) ([]string, error) {
+	if api != "" && api != "3" && api != "2" {
+		return nil, fmt.Errorf("ETCDCTL_API=%s is unknown; unset it", api)
+	}
+	var flags, words []string
+	for i := 0; i < len(args); i++ {
+		name, value, assigned := strings.Cut(args[i], "=")
+		current, former := formerFlags[name]
+		if !former {
+			words = append(words, args[i])
+			continue
+		}
+		if !assigned {
+			if i++; i == len(args) {
+				return nil, fmt.Errorf("the flag %s needs a value", name)
+			}
+			value = args[i]
+		}
+		flags = append(flags, current+"="+value)
+	}
+	words, err := etcdctlWords(words)
+	return append(flags, words...), err
+}
+
+// etcdctlWords returns the command and its arguments in version 3.
+func etcdctlWords(words []string) ([]string, error) {
+	if len(words) == 0 || strings.HasPrefix(words[0], "-") { // flags of version 3 before the command
+		return words, nil
+	}
+	if remedy, former := formerCommands[words[0]]; former {
+		return nil, fmt.Errorf("the command %q is of API version 2: %s", words[0], remedy)
+	}
+	if words[0] == "cluster-health" {
+		return append([]string{"endpoint", "health", "--cluster"}, words[1:]...), nil
+	}
+	if len(words) > 1 && words[0] == "snapshot" && words[1] == "restore" {
+		return nil, errors.New("use `slipway etcd snapshot restore`, on a host where Slipway is stopped")
+	}
+	isMember := len(words) == 4 && words[0] == "member" && slices.Contains([]string{"add", "update"}, words[1])
+	if isMember && strings.Contains(words[3], "://") {
+		return []string{"member", words[1], words[2], "--peer-urls=" + words[3]}, nil
+	}
+	return words, nil
+}
+
+// hasFlag reports whether arguments contain a flag.
+func hasFlag(args []string, name string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool { return arg == "--"+name || strings.HasPrefix(arg, "--"+name+"=") })
+}
