@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/test/kit"
 )
@@ -61,11 +62,21 @@ func TestImageOfOtherProjectOnNodeCannotRun(t *testing.T) {
 	repository := "docker-registry.default.svc:5000/" + s.shop + "/app"
 	// ErrImagePull, ErrImageNeverPull, InvalidImageName, ...
 	isRefused := func(reason string) bool { return strings.Contains(reason, "Image") }
+	s.WaitFor("the pull secret of the owner's pod", func(ctx context.Context) error {
+		account, err := s.Client.CoreV1().ServiceAccounts(s.shop).Get(ctx, "default", metav1.GetOptions{})
+		if err == nil && len(account.ImagePullSecrets) == 0 {
+			err = errors.New("the account has none")
+		}
+		return err
+	})
 	s.createPod(s.alice, s.shop, "own", repository+":latest", corev1.PullIfNotPresent)
-	reason, status := s.imageDecision(s.shop, "own")
-	if isRefused(reason) || !strings.Contains(status.ImageID, digest.String()) && !strings.Contains(status.ImageID, id.String()) {
-		t.Fatalf("the owner's pod: %s, %+v", reason, status)
-	}
+	s.WaitFor("the owner's pod to get the image", func(context.Context) error {
+		reason, status := s.imageDecision(s.shop, "own")
+		if isRefused(reason) || !strings.Contains(status.ImageID, digest.String()) && !strings.Contains(status.ImageID, id.String()) {
+			return fmt.Errorf("%s, %+v", reason, status)
+		}
+		return nil
+	})
 	pods := map[string]string{}
 	for i, name := range []string{
 		repository + ":latest", repository + "@" + digest.String(), id.String(), "sha256:" + id.Hex[:12], id.Hex,
