@@ -39,7 +39,7 @@ func DefaultMaster(c *MasterConfig, dataDir string) {
 	if c.EtcdConfig == nil {
 		c.EtcdConfig = &legacyv1.EtcdConfig{}
 	}
-	fill(&c.EtcdConfig.Address, "127.0.0.1:4001")
+	fill(&c.EtcdConfig.Address, net.JoinHostPort("127.0.0.1", c.etcdPort()))
 	fill(&c.EtcdConfig.PeerAddress, "127.0.0.1:7001")
 	fill(&c.EtcdConfig.StorageDir, filepath.Join(dataDir, "etcd"))
 
@@ -89,6 +89,9 @@ func DefaultMaster(c *MasterConfig, dataDir string) {
 	}
 	fill(&c.Slipway.CertificateLifetime, metav1.Duration{Duration: 365 * 24 * time.Hour})
 	fill(&c.Slipway.Descheduler.Interval, metav1.Duration{Duration: 5 * time.Minute})
+	fill(&c.Slipway.EtcdSnapshots.Interval, metav1.Duration{Duration: 12 * time.Hour})
+	fill(&c.Slipway.EtcdSnapshots.Keep, 5)
+	fill(&c.Slipway.EtcdSnapshots.Directory, filepath.Join(dataDir, "snapshots"))
 	fill(&c.Slipway.CALifetime, metav1.Duration{Duration: 10 * 365 * 24 * time.Hour})
 }
 

@@ -21,6 +21,7 @@ func supported(kind string) []string {
 			"dnsConfig.bindAddress",
 			"dnsConfig.bindNetwork",
 			"dnsConfig.allowRecursiveQueries",
+			"etcdClientInfo",
 			"etcdConfig.address",
 			"etcdConfig.peerAddress",
 			"etcdConfig.storageDirectory",

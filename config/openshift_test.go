@@ -89,7 +89,7 @@ func TestOpenShiftFilesResolve(t *testing.T) {
 		"cluster network": "10.128.0.0/14", "host bits": 9,
 		"service network": "172.30.0.0/16", "api service": "172.30.0.1",
 		"node ports": "30000-32767", "eviction": "5m0s",
-		"etcd": "127.0.0.1:4001", "etcd peer": "127.0.0.1:7001",
+		"etcd": "127.0.0.1:2379", "etcd peer": "127.0.0.1:7001",
 		"etcd directory": "/var/lib/slipway/etcd",
 		"audit file":     folder + "/audit/openshift.log", "policy": "/etc/origin/master/audit-policy.yaml",
 		"signing key": folder + "/serviceaccounts.private.key",

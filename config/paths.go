@@ -39,6 +39,7 @@ func (c *MasterConfig) paths() []*string {
 		&c.Slipway.Registry.Configuration,
 		&c.Slipway.Registry.SignatureDirectory,
 		&c.Slipway.Descheduler.PolicyConfigFile,
+		&c.Slipway.EtcdSnapshots.Directory,
 	)
 	for i := range accounts.PublicKeyFiles {
 		list = append(list, &accounts.PublicKeyFiles[i])

@@ -22,6 +22,7 @@ func ownKeys() []string {
 		"etcdConfig", "etcdClientInfo", "masterClients", "kubeletClientInfo", "dnsConfig",
 		"kubernetesMasterConfig.masterIP", "auditConfig.auditFilePath",
 		"slipway.registry.directory", "slipway.registry.reserve", "slipway.registry.signatureDirectory",
+		"slipway.etcdSnapshots.directory",
 	}
 }
 

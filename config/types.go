@@ -41,6 +41,21 @@ type MasterExtension struct {
 	Outbound Outbound `json:"outbound"`
 	// Descheduler evicts pods that would be better on other nodes. It is off by default.
 	Descheduler Descheduler `json:"descheduler"`
+	// EtcdSnapshots are copies of etcd's database, which each master saves at intervals.
+	EtcdSnapshots EtcdSnapshots `json:"etcdSnapshots"`
+}
+
+// EtcdSnapshots configures the copies of etcd's database that a master saves.
+type EtcdSnapshots struct {
+	// Disabled turns the copies off. Those that exist stay.
+	Disabled bool `json:"disabled"`
+	// Interval is the time between two copies, twelve hours by default.
+	Interval metav1.Duration `json:"interval"`
+	// Keep is the number of copies that remain, five by default.
+	Keep int `json:"keep"`
+	// Directory contains the copies, `<data>/snapshots` by default. Use another disk, so that they
+	// survive the loss of that of etcd.
+	Directory string `json:"directory"`
 }
 
 // Descheduler configures the descheduler of the control plane. A Job can run it, too, as in

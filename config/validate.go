@@ -35,6 +35,7 @@ func (c *Config) validate() Problems {
 		{c.node, nodeKind, "servingInfo.bindAddress", c.Node.ServingInfo.BindAddress},
 		{c.node, nodeKind, "dnsBindAddress", c.Node.DNSAddress()},
 	})
+	master.etcdClient(c)
 	return append(append(master.problems, node.problems...), ports...)
 }
 
@@ -106,7 +107,18 @@ func (c *checker) master(m *MasterConfig) []netip.Prefix {
 	if interval := m.Slipway.Descheduler.Interval.Duration; interval < time.Second {
 		c.fail("slipway.descheduler.interval", "is %s, must be at least 1s", interval)
 	}
+	c.snapshots(&m.Slipway.EtcdSnapshots)
 	return c.networks(m)
+}
+
+// snapshots checks the settings of copies of etcd.
+func (c *checker) snapshots(s *EtcdSnapshots) {
+	if interval := s.Interval.Duration; interval < time.Second {
+		c.fail("slipway.etcdSnapshots.interval", "is %s, must be at least 1s", interval)
+	}
+	if s.Keep < 1 {
+		c.fail("slipway.etcdSnapshots.keep", "is %d, must be at least 1; to save no copies, set disabled", s.Keep)
+	}
 }
 
 // tls checks TLS versions and ciphers for clients, and certificates for names.

@@ -25,6 +25,7 @@ func controlPlaneTable() []entry {
 	led := []string{"informers", "leadership"}
 	return []entry{
 		{"etcd", nil, (*Host).etcd, ""},
+		{"etcd-snapshots", []string{"etcd"}, (*Host).etcdSnapshots, ""},
 		{"apiserver", []string{"etcd"}, (*Host).apiServer, ""},
 		{"informers", afterAPI, (*Host).informers, ""},
 		{"leadership", afterAPI, (*Host).elections, ""},

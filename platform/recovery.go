@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/slipway-platform/slipway/kube"
 	"github.com/slipway-platform/slipway/platform/backup"
+	"github.com/slipway-platform/slipway/platform/snapshot"
+	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
 // errRestoring means that the files of the host are not complete.
@@ -21,12 +25,12 @@ const restoredSnapshot = "restore.db"
 // RestoreEtcd replaces the data of etcd by a snapshot. The caller has the supervisor's lock. It
 // returns the directory of the former data, or "" if there were none. With several masters, this
 // one is the only member afterwards.
-func (h *Host) RestoreEtcd(ctx context.Context, snapshot string, skipHash, force bool) (former string, err error) {
+func (h *Host) RestoreEtcd(ctx context.Context, path string, skipHash, force bool) (former string, err error) {
 	if err := h.findAddress(); err != nil {
 		return "", err
 	}
 	restore := kube.EtcdRestore{
-		Dir: h.Master.EtcdDirectory(), Snapshot: snapshot, SkipHash: skipHash,
+		Dir: h.Master.EtcdDirectory(), Snapshot: path, SkipHash: skipHash,
 		Name: kube.SingleMember, PeerURL: "https://" + h.Master.EtcdPeerAddress(),
 	}
 	if h.cluster != nil {
@@ -48,6 +52,22 @@ func (h *Host) RestoreEtcd(ctx context.Context, snapshot string, skipHash, force
 		return "", nil
 	}
 	return restore.Former(), nil
+}
+
+// snapshotTimeout limits a copy of etcd's database.
+const snapshotTimeout = 10 * time.Minute
+
+// etcdSnapshots returns the component that saves copies of etcd's database.
+func (h *Host) etcdSnapshots() (component.Component, error) {
+	settings := h.Master.Slipway.EtcdSnapshots
+	if settings.Disabled {
+		return component.Disabled("etcd-snapshots"), nil
+	}
+	client := h.EtcdMembers()
+	return &snapshot.Schedule{
+		Source: func(ctx context.Context, out io.Writer) error { return client.Snapshot(ctx, snapshotTimeout, out) },
+		Dir:    settings.Directory, Interval: settings.Interval.Duration, Keep: settings.Keep,
+	}, nil
 }
 
 // checkOthersStopped returns an error if another member of etcd runs.
@@ -102,11 +122,11 @@ func RestoreBackup(ctx context.Context, path, dataDir string) (backup.Manifest, 
 		if err != nil {
 			return err
 		}
-		snapshot := h.path(restoredSnapshot)
-		if _, err := h.RestoreEtcd(ctx, snapshot, false, true); err != nil {
+		restored := h.path(restoredSnapshot)
+		if _, err := h.RestoreEtcd(ctx, restored, false, true); err != nil {
 			return err
 		}
-		return os.Remove(snapshot)
+		return os.Remove(restored)
 	})
 }
 

@@ -1,6 +1,7 @@
 // Command slipway is the whole platform in one program: the supervisor of a host, its processes,
 // and the clients oc and kubectl, which run if the program is called by their names. Under the
-// names openshift, oadm, master-restart and etcdctl, it runs as the programs of these names.
+// names openshift, oadm, master-restart, etcdctl and etcdutl, it runs as the programs of these
+// names.
 package main
 
 import (
@@ -37,7 +38,7 @@ func run(name string, args []string) error {
 		return command.NewDescheduler().Execute()
 	}
 	slipway := command.New(cli.New("oc"), cli.New("kubectl"))
-	if name == "master-restart" || name == "etcdctl" {
+	if name == "master-restart" || name == "etcdctl" || name == "etcdutl" {
 		slipway.SetArgs(append([]string{name}, args...))
 	}
 	return slipway.Execute()

@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/version"
 	"github.com/slipway-platform/slipway/platform"
 	"github.com/slipway-platform/slipway/platform/backup"
+	"github.com/slipway-platform/slipway/platform/snapshot"
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
@@ -69,12 +70,12 @@ func saveBackup(cmd *cobra.Command, opts *options, h *platform.Host, path string
 		if err != nil {
 			return "", err
 		}
-		snapshot := path + ".etcd"
-		defer os.Remove(snapshot)
-		if err := copySnapshot(cmd, client, snapshot); err != nil {
+		copied := path + ".etcd"
+		defer os.Remove(copied)
+		if err := snapshot.Copy(cmd.Context(), snapshotSource(client), copied); err != nil {
 			return "", err
 		}
-		manifest.Snapshot, replaced[h.SnapshotPath()] = filepath.Base(h.SnapshotPath()), snapshot
+		manifest.Snapshot, replaced[h.SnapshotPath()] = filepath.Base(h.SnapshotPath()), copied
 	}
 	return path, backup.Write(path, manifest, h.DataDir, h.BackupSources(images), replaced)
 }

@@ -99,6 +99,7 @@ func verbs(opts *options) []*cobra.Command {
 		masterRestartCommand(opts),
 		leaveCommand(opts),
 		etcdctlCommand(opts),
+		etcdutlCommand(opts),
 		statusCommand(opts),
 		componentsCommand(opts),
 		pathsCommand(opts),

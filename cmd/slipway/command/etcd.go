@@ -40,6 +40,7 @@ func etcdCommand(opts *options) *cobra.Command {
 		},
 		snapshotCommand(opts),
 		resetCommand(opts),
+		etcdConfCommand(),
 	)
 	return command
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-platform/slipway/platform/snapshot"
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
@@ -30,7 +31,7 @@ func snapshotRestoreCommand(opts *options) *cobra.Command {
 			}
 			defer lock.Close()
 			if !skipHash {
-				if _, err := checkSnapshot(args[0]); err != nil {
+				if _, err := snapshot.Check(args[0]); err != nil {
 					return fmt.Errorf("check snapshot %q: %w", args[0], err)
 				}
 			}

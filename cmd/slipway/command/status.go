@@ -20,6 +20,8 @@ var errNotReady = errors.New("not everything is ready")
 type hostStatus struct {
 	supervisor.Status
 	Nodes []nodeStatus `json:"nodes,omitempty"`
+	// Snapshots are the scheduled copies of etcd; nil on a host that is only a node.
+	Snapshots *snapshotStatus `json:"etcdSnapshots,omitempty"`
 }
 
 func statusCommand(opts *options) *cobra.Command {
@@ -44,6 +46,7 @@ func statusCommand(opts *options) *cobra.Command {
 				return err
 			}
 			status.Nodes = clusterStatus(cmd.Context(), h)
+			status.Snapshots = snapshotsOf(h)
 			switch output {
 			case "json":
 				encoder := json.NewEncoder(cmd.OutOrStdout())
@@ -82,6 +85,9 @@ func printStatus(out io.Writer, status hostStatus) error {
 	}
 	if err := table.Flush(); err != nil {
 		return err
+	}
+	if status.Snapshots != nil {
+		fmt.Fprintf(out, "\n%s\n", status.Snapshots)
 	}
 	printRemarks(out, status)
 	return nil

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -113,7 +115,7 @@ func processID(c *kit.Cluster) int {
 }
 
 func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
-	c := kit.Start(t, kit.Options{})
+	c := kit.Start(t, kit.Options{Master: "slipway: {etcdSnapshots: {interval: 2s, keep: 2}}"})
 	before := identityOf(t, c)
 	c.OC("create", "secret", "generic", "saved", "--from-literal=key=value")
 	token := strings.TrimSpace(c.OC("create", "token", "default", "--duration=2h"))
@@ -126,6 +128,8 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 	}
 	checkMasterRestart(t, c)
 	checkEtcdctl(t, c)
+	checkMember(t, c)
+	checkScheduled(t, c)
 	c.OC("create", "configmap", "later")
 
 	if result := c.Slipway("etcd", "snapshot", "restore", "--yes", snapshot); result.Code == 0 || !strings.Contains(result.Stderr, "slipway down") {
@@ -142,6 +146,10 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 		t.Errorf("a running host is replaced: %+v", result)
 	}
 	c.MustSlipway("down", "--purge")
+	commands := commandsOf(t, c, "docs/admin/backup.md", "## Restore a host")
+	if want := []string{"slipway restore " + documentArchive, "slipway up", "slipway status", "oc get nodes,projects"}; !slices.Equal(commands, want) {
+		t.Errorf("the guide restores a host with %q, want %q", commands, want)
+	}
 	c.MustSlipway("restore", archive)
 	if after := identityOf(t, c); after != before {
 		t.Error("the restored host has other keys")
@@ -152,8 +160,84 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 		}
 	}
 	c.Up()
+	c.MustSlipway("status")
+	c.OC("get", "nodes,projects")
 	checkRestored(t, c, token)
 	checkLogin(t, c)
+}
+
+// documentArchive is the archive of the guide.
+const documentArchive = "/backup/slipway-master-20261123T200000Z.tar.gz"
+
+// commandsOf returns the commands of a section of a document: its lines in code blocks.
+func commandsOf(t *testing.T, c *kit.Cluster, document, title string) (commands []string) {
+	t.Helper()
+	content, err := os.ReadFile(c.RepositoryFile(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(content), "\n"+title+"\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for line := range strings.Lines(section) {
+		if command := strings.TrimSpace(line); strings.HasPrefix(line, "        ") {
+			commands = append(commands, command)
+		}
+	}
+	return commands
+}
+
+// checkScheduled tests that the newest copies of etcd are saved by themselves, that they are
+// complete, and that the status shows them.
+func checkScheduled(t *testing.T, c *kit.Cluster) {
+	t.Helper()
+	var files []string
+	c.WaitFor("snapshots", func(context.Context) (err error) {
+		files, err = filepath.Glob(c.Path("snapshots", "etcd-*.db"))
+		if err == nil && len(files) < 2 {
+			err = fmt.Errorf("the snapshots are %q", files)
+		}
+		return err
+	})
+	dir := c.Path("snapshots")
+	if status := c.MustSlipway("status"); !strings.Contains(status, "in "+dir+", the newest is ") {
+		t.Errorf("the status does not show the snapshots:\n%s", status)
+	}
+	// The schedule can remove the file meanwhile.
+	c.WaitFor("check of a snapshot", func(context.Context) error {
+		files, err := filepath.Glob(c.Path("snapshots", "etcd-*.db"))
+		if err != nil || len(files) == 0 {
+			return fmt.Errorf("snapshots: %q, %v", files, err)
+		}
+		newest := files[len(files)-1]
+		status, hash := c.Slipway("etcd", "snapshot", "status", newest), c.Slipway("etcdutl", "snapshot", "status", newest, "-w", "json")
+		if !strings.Contains(status.Stdout, "is complete") || !strings.Contains(hash.Stdout, `"totalKey"`) {
+			return fmt.Errorf("%+v, %+v", status, hash)
+		}
+		return nil
+	})
+}
+
+// memberVariables are the variables for the etcd.conf of a new member.
+var memberVariables = []string{`ETCD_NAME="second"`, `ETCD_INITIAL_CLUSTER="`, `ETCD_INITIAL_CLUSTER_STATE="existing"`}
+
+// checkMember adds a member to etcd with the command of the guide, and removes it again.
+func checkMember(t *testing.T, c *kit.Cluster) {
+	t.Helper()
+	output := c.MustSlipway("etcdctl", "member", "add", "second", "--learner", "--peer-urls=https://192.0.2.9:2380")
+	for _, want := range memberVariables {
+		if !strings.Contains(output, want) {
+			t.Errorf("etcdctl member add lacks %q:\n%s", want, output)
+		}
+	}
+	fields := strings.Fields(output)
+	if len(fields) < 2 {
+		t.Fatalf("etcdctl member add: %s", output)
+	}
+	c.MustSlipway("etcdctl", "member", "remove", fields[1])
+	health := c.MustSlipway("etcd", "health")
+	if !regexp.MustCompile(`\s[3-9]\.\d+\.\d+\s`).MatchString(health) {
+		t.Errorf("etcd is older than the guide requires:\n%s", health)
+	}
 }
 
 // checkLogin tests that the user of the first start logs in with the restored password.

@@ -1,0 +1,57 @@
+package command
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.etcd.io/etcd/etcdutl/v3/etcdutl"
+)
+
+// etcdutlTimeout limits the wait for the lock of a database that another process uses.
+const etcdutlTimeout = 10 * time.Second
+
+// etcdutlCommand runs etcd's program for files of the database.
+func etcdutlCommand(opts *options) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "etcdutl COMMAND",
+		Short: "Run etcd's program etcdutl on files of its database",
+		Long: "Run etcd's program etcdutl on files of its database: check a snapshot, hash or defragment the data directory of a stopped\n" +
+			"master, or write a snapshot to a new data directory. --data-dir is the directory of etcd, by default that of this master.\n" +
+			"SLIPWAY_DATA_DIR names another data directory of Slipway. If the program is called etcdutl, it runs this command.",
+		Example:            "  slipway etcdutl snapshot status /backup/etcd.db -w table\n  slipway etcdutl defrag",
+		GroupID:            "look",
+		DisableFlagParsing: true,
+	}
+	command.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 && (args[0] == "defrag" || args[0] == "migrate") && !hasFlag(args, "data-dir") {
+			h, err := opts.loadMaster()
+			if err != nil {
+				return err
+			}
+			args = append(args, "--data-dir="+h.Master.EtcdDirectory())
+		}
+		program := newEtcdutl()
+		program.SetArgs(args)
+		program.SetOut(cmd.OutOrStdout())
+		program.SetErr(cmd.ErrOrStderr())
+		return program.ExecuteContext(cmd.Context())
+	}
+	return command
+}
+
+// newEtcdutl returns etcdutl, whose own command is part of a main package. Its flags are variables
+// of the package etcdutl.
+func newEtcdutl() *cobra.Command {
+	root := &cobra.Command{Use: "etcdutl", Short: "An administrative command line tool for files of etcd", SilenceUsage: true, SilenceErrors: true}
+	flags := root.PersistentFlags()
+	flags.DurationVar(&etcdutl.FlockTimeout, "timeout", etcdutlTimeout, "time to wait for the lock of the database, 0 without a limit")
+	flags.StringVarP(&etcdutl.OutputFormat, "write-out", "w", "simple", "output format: fields, json, protobuf, simple, table")
+	root.AddCommand(
+		etcdutl.NewDefragCommand(),
+		etcdutl.NewSnapshotCommand(),
+		etcdutl.NewHashKVCommand(),
+		etcdutl.NewVersionCommand(),
+		etcdutl.NewMigrateCommand(),
+	)
+	return root
+}

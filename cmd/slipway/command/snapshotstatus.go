@@ -1,0 +1,48 @@
+package command
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/snapshot"
+)
+
+// snapshotStatus describes the scheduled copies of etcd on this master.
+type snapshotStatus struct {
+	Disabled  bool   `json:"disabled,omitempty"`
+	Directory string `json:"directory"`
+	Count     int    `json:"count"`
+	// Newest is the time of the newest copy; nil if there is none.
+	Newest *time.Time `json:"newest,omitempty"`
+}
+
+// snapshotsOf returns the copies of this master; nil if the host is only a node, or if the user
+// has no access to them.
+func snapshotsOf(h *platform.Host) *snapshotStatus {
+	if h.Joined() {
+		return nil
+	}
+	settings := h.Master.Slipway.EtcdSnapshots
+	files, err := snapshot.List(settings.Directory)
+	if err != nil {
+		return nil
+	}
+	status := &snapshotStatus{Disabled: settings.Disabled, Directory: settings.Directory, Count: len(files)}
+	if len(files) > 0 {
+		status.Newest = &files[len(files)-1].Time
+	}
+	return status
+}
+
+// String returns a line for `slipway status`.
+func (s *snapshotStatus) String() string {
+	text := fmt.Sprintf("etcd snapshots: %d in %s", s.Count, s.Directory)
+	if s.Newest != nil {
+		text += fmt.Sprintf(", the newest is %s old", age(*s.Newest))
+	}
+	if s.Disabled {
+		text += "; no further ones are saved (slipway.etcdSnapshots.disabled)"
+	}
+	return text
+}

@@ -1,0 +1,70 @@
+package config
+
+import (
+	"net"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+)
+
+// etcdPort returns the port on which etcd serves clients if etcdConfig.address is not set: that of
+// the first of etcdClientInfo.urls, which are the addresses of etcd in OpenShift 3, or else that of
+// an all-in-one host of OpenShift 3.
+func (c *MasterConfig) etcdPort() string {
+	const usual = "4001"
+	if len(c.EtcdClientInfo.URLs) == 0 {
+		return usual
+	}
+	u, err := url.Parse(c.EtcdClientInfo.URLs[0])
+	if err != nil || u.Port() == "" {
+		return usual // validation reports it
+	}
+	return u.Port()
+}
+
+// etcdClient checks etcdClientInfo. Each master runs a member of etcd and uses it, with
+// certificates that Slipway issues: the block can only describe that.
+func (c *checker) etcdClient(config *Config) {
+	info := config.Master.EtcdClientInfo
+	for i, text := range info.URLs {
+		key := indexed("etcdClientInfo.urls", i)
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
+			c.fail(key, "is %q, must be a URL such as https://127.0.0.1:4001", text)
+			continue
+		}
+		if !config.isOwnName(u.Hostname()) {
+			c.fail(key, "is %q, but this master uses its own member of etcd, and no external etcd; "+
+				"remove the line, and add other masters with `slipway up --join`", text)
+			continue
+		}
+		if _, port, err := net.SplitHostPort(config.Master.EtcdConfig.Address); err == nil && port != u.Port() {
+			c.fail(key, "is %q, but etcdConfig.address has the port %s; use the same port, or remove etcdConfig.address", text, port)
+		}
+	}
+	for _, file := range []struct{ key, path, name string }{
+		{"etcdClientInfo.ca", info.CA, "master.etcd-ca.crt"},
+		{"etcdClientInfo.certFile", info.CertFile, "master.etcd-client.crt"},
+		{"etcdClientInfo.keyFile", info.KeyFile, "master.etcd-client.key"},
+	} {
+		if file.path != "" && filepath.Base(file.path) != file.name {
+			c.fail(file.key, "is %q, but Slipway issues the certificates of etcd, and this one is %s; remove the key", file.path, file.name)
+		}
+	}
+}
+
+// isOwnName reports whether the configuration gives a name or address to this host.
+func (c *Config) isOwnName(name string) bool {
+	if ip, err := netip.ParseAddr(name); name == "localhost" || err == nil && ip.IsLoopback() {
+		return true
+	}
+	public, err := url.Parse(c.Master.MasterPublicURL)
+	if err == nil && name == public.Hostname() {
+		return true
+	}
+	etcd, _, err := net.SplitHostPort(c.Master.EtcdConfig.Address)
+	if err == nil && name == etcd {
+		return true
+	}
+	return name == c.Node.NodeName || name == c.Node.NodeIP || name == c.Master.KubernetesMasterConfig.MasterIP || nodeNameOf(name) == hostName()
+}

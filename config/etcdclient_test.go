@@ -1,0 +1,52 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestEtcdClientInfoDescribesTheOwnMember(t *testing.T) {
+	tests := []struct{ name, keys, address, err string }{
+		{"nothing is set", "", "127.0.0.1:4001", ""},
+		{
+			"port of OpenShift 3.11",
+			"masterPublicURL: https://master.example.com:8443\n" +
+				"etcdClientInfo: {ca: master.etcd-ca.crt, certFile: master.etcd-client.crt, keyFile: master.etcd-client.key, urls: ['https://master.example.com:2379']}",
+			"127.0.0.1:2379", "",
+		},
+		{"own address", "kubernetesMasterConfig: {masterIP: 192.0.2.1}\netcdClientInfo: {urls: ['https://192.0.2.1:2379']}", "127.0.0.1:2379", ""},
+		{"same port", "etcdConfig: {address: '127.0.0.1:4001'}\netcdClientInfo: {urls: ['https://localhost:4001']}", "127.0.0.1:4001", ""},
+		{"other port", "etcdConfig: {address: '127.0.0.1:4001'}\netcdClientInfo: {urls: ['https://localhost:2379']}", "", "etcdConfig.address has the port 4001"},
+		{"external etcd", "etcdClientInfo: {urls: ['https://localhost:2379', 'https://etcd.example.com:2379']}", "", "etcdClientInfo.urls[1]: is \"https://etcd.example.com:2379\", but this master uses its own member"},
+		{"without TLS", "etcdClientInfo: {urls: ['http://localhost:2379']}", "", "must be a URL such as https://127.0.0.1:4001"},
+		{"own certificate", "etcdClientInfo: {certFile: /etc/etcd/mine.crt}", "", "Slipway issues the certificates of etcd"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := loadText(t, masterKind, tt.keys)
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("got %v, want %q", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Master.EtcdAddress() != tt.address || len(c.Ignored()) > 0 {
+				t.Errorf("etcd serves clients on %s, want %s; ignored: %v", c.Master.EtcdAddress(), tt.address, c.Ignored())
+			}
+		})
+	}
+}
+
+func TestSnapshotSettingsAreChecked(t *testing.T) {
+	for keys, want := range map[string]string{
+		"slipway: {etcdSnapshots: {interval: 10ms}}": "slipway.etcdSnapshots.interval: is 10ms, must be at least 1s",
+		"slipway: {etcdSnapshots: {keep: -1}}":       "slipway.etcdSnapshots.keep: is -1, must be at least 1",
+	} {
+		if _, err := loadText(t, masterKind, keys); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", keys, err, want)
+		}
+	}
+}

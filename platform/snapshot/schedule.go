@@ -1,0 +1,149 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Schedule is the component that saves a copy at intervals. Each master saves the database of its
+// own member, so that the copies outlive the loss of any other master, and need no shared
+// directory.
+type Schedule struct {
+	// Source is the database.
+	Source Source
+	// Dir contains the copies. It is created with mode 0700.
+	Dir string
+	// Interval is the time between two copies. A restart does not change when the next one is due.
+	Interval time.Duration
+	// Keep is the number of copies that remain, at least 1.
+	Keep int
+
+	note func(string)
+}
+
+const (
+	// firstDelay is the longest time until the first copy.
+	firstDelay = 5 * time.Minute
+	// retryInterval is the longest time until the next attempt after a failure.
+	retryInterval = 5 * time.Minute
+	// saveTimeout limits the copy of a database.
+	saveTimeout = 10 * time.Minute
+)
+
+// Name returns the component's name.
+func (*Schedule) Name() string { return "etcd-snapshots" }
+
+// Notes sets the function that reports that no copy can be saved.
+func (s *Schedule) Notes(note func(string)) { s.note = note }
+
+// Run saves copies until ctx ends.
+func (s *Schedule) Run(ctx context.Context, ready func()) error {
+	ready()
+	timer := time.NewTimer(s.delay(time.Now(), min(s.Interval, firstDelay)))
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
+		path, err := s.save(ctx, time.Now())
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			slog.Warn("no snapshot of etcd was saved", "error", err)
+			s.note(fmt.Sprintf("no snapshot of etcd was saved: %v", err))
+			timer.Reset(min(s.Interval, retryInterval))
+		default:
+			slog.Info("saved a snapshot of etcd", "path", path)
+			s.note("")
+			timer.Reset(s.delay(time.Now(), s.Interval))
+		}
+	}
+}
+
+// delay returns the time until the next copy is due, at most Interval. first applies if there is
+// none.
+func (s *Schedule) delay(now time.Time, first time.Duration) time.Duration {
+	files, err := List(s.Dir)
+	if err != nil || len(files) == 0 {
+		return first
+	}
+	age := now.Sub(files[len(files)-1].Time)
+	return min(max(s.Interval-age, 0), s.Interval) // the clock can have been ahead
+}
+
+// save saves a copy, and removes the oldest ones and those that were interrupted.
+func (s *Schedule) save(ctx context.Context, now time.Time) (path string, err error) {
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return "", fmt.Errorf("create directory of snapshots: %w", err)
+	}
+	interrupted, err := filepath.Glob(filepath.Join(s.Dir, prefix+"*"+partialSuffix))
+	if err != nil {
+		return "", fmt.Errorf("list snapshots: %w", err)
+	}
+	for _, path := range interrupted {
+		if err := os.Remove(path); err != nil {
+			return "", fmt.Errorf("remove interrupted snapshot: %w", err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
+	defer cancel()
+	path = filepath.Join(s.Dir, prefix+now.UTC().Format(timeFormat)+suffix)
+	if _, err := Save(ctx, s.Source, path); err != nil {
+		return "", err
+	}
+	files, err := List(s.Dir)
+	if err != nil {
+		return "", err
+	}
+	for len(files) > s.Keep {
+		if err := os.Remove(files[0].Path); err != nil {
+			return "", fmt.Errorf("remove former snapshot: %w", err)
+		}
+		files = files[1:]
+	}
+	return path, nil
+}
+
+// The name of a copy is prefix, the time in UTC, and suffix.
+const (
+	prefix, suffix = "etcd-", ".db"
+	timeFormat     = "20060102T150405Z"
+)
+
+// File is a complete copy that Schedule has saved.
+type File struct {
+	Path string
+	// Time is the time in its name.
+	Time time.Time
+}
+
+// List returns the copies in a directory, the oldest first. A directory that does not exist has
+// none. Other files are not listed.
+func List(dir string) (files []File, err error) {
+	entries, err := os.ReadDir(dir)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list snapshots: %w", err)
+	}
+	for _, entry := range entries {
+		text, hasPrefix := strings.CutPrefix(entry.Name(), prefix)
+		text, hasSuffix := strings.CutSuffix(text, suffix)
+		saved, err := time.Parse(timeFormat, text)
+		if hasPrefix && hasSuffix && err == nil && entry.Type().IsRegular() {
+			files = append(files, File{Path: filepath.Join(dir, entry.Name()), Time: saved})
+		}
+	}
+	slices.SortFunc(files, func(a, b File) int { return a.Time.Compare(b.Time) })
+	return files, nil
+}
