@@ -44,6 +44,7 @@ func controlPlaneTable() []entry {
 		{"hosts", led, (*Host).hosts, ownControllers},
 		{"node-groups", led, (*Host).nodeGroups, ownControllers},
 		{"pod-network", led, (*Host).podNetwork, ownControllers},
+		{"egress-ips", led, (*Host).egressIPs, ownControllers},
 		{"projects", led, (*Host).projects, ownControllers},
 		{"service-account-secrets", led, (*Host).serviceAccountSecrets, ownControllers},
 		{"service-certificates", led, (*Host).serviceCertificates, ownControllers},

@@ -21,6 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/network/agent"
 	"github.com/slipway-platform/slipway/network/bandwidth"
 	"github.com/slipway-platform/slipway/network/dns"
+	"github.com/slipway-platform/slipway/network/egressip/allocator"
 	"github.com/slipway-platform/slipway/network/idle"
 	"github.com/slipway-platform/slipway/network/policy"
 	"github.com/slipway-platform/slipway/supervisor/component"
@@ -111,6 +112,15 @@ func (h *Host) podNetwork() (component.Component, error) {
 		return nil, fmt.Errorf("create client of networks: %w", err)
 	}
 	return &networkcontroller.Controllers{Deps: h.deps, Client: client, Network: h.networkObject()}, nil
+}
+
+// egressIPs returns the controller that assigns egress IPs to hosts with egressCIDRs.
+func (h *Host) egressIPs() (component.Component, error) {
+	client, err := networkclient.NewForConfig(h.deps.Config)
+	if err != nil {
+		return nil, fmt.Errorf("create client of networks: %w", err)
+	}
+	return &allocator.Allocator{Client: client}, nil
 }
 
 // networkObject returns the content of the ClusterNetwork "default". As in OpenShift 3.11, it has

@@ -30,6 +30,8 @@ func project(name string, id uint32, addresses ...string) *networkv1.NetNamespac
 func TestAssign(t *testing.T) {
 	const one, two = "192.0.2.100", "192.0.2.101"
 	both := []*networkv1.HostSubnet{host(1, one), host(2, two)}
+	automatic := host(1)
+	automatic.EgressCIDRs = []networkv1.HostSubnetEgressCIDR{"192.0.2.96/28"}
 	for name, tt := range map[string]struct {
 		hosts    []*networkv1.HostSubnet
 		projects []*networkv1.NetNamespace
@@ -44,6 +46,7 @@ func TestAssign(t *testing.T) {
 		"first if all hosts are lost":      {both, []*networkv1.NetNamespace{project("shop", 10, one, two)}, "host1 host2", one + " at host1", ""},
 		"only host is lost":                {both, []*networkv1.NetNamespace{project("shop", 10, one)}, "host1", one + " at host1", ""},
 		"nowhere":                          {nil, []*networkv1.NetNamespace{project("shop", 10, one)}, "", "dropped", "no HostSubnet has egress IP " + one},
+		"several automatic ones":           {[]*networkv1.HostSubnet{automatic}, []*networkv1.NetNamespace{project("shop", 10, one, two)}, "", "dropped", "only to a project with a single egress IP"},
 		"one nowhere":                      {both[1:], []*networkv1.NetNamespace{project("shop", 10, one, two)}, "", two + " at host2", "no HostSubnet has egress IP " + one},
 		"two hosts":                        {[]*networkv1.HostSubnet{host(1, one), host(2, one)}, []*networkv1.NetNamespace{project("shop", 10, one)}, "", "dropped", "several hosts (host1, host2)"},
 		"two projects":                     {both, []*networkv1.NetNamespace{project("shop", 10, one), project("bank", 11, one)}, "", "dropped", "several projects (bank, shop)"},

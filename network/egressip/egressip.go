@@ -44,7 +44,7 @@ type Exit struct {
 // does. Without a usable address, the packets of the project are dropped, so that they never have
 // another source address.
 func Assign(hosts []*networkv1.HostSubnet, projects []*networkv1.NetNamespace, alive func(host string) bool) map[string]Exit {
-	a := assignment{owners: map[netip.Addr][]*networkv1.HostSubnet{}, users: map[netip.Addr][]string{}, nodes: map[netip.Addr]string{}, networks: map[uint32][]string{}}
+	a := assignment{hosts: hosts, owners: map[netip.Addr][]*networkv1.HostSubnet{}, users: map[netip.Addr][]string{}, nodes: map[netip.Addr]string{}, networks: map[uint32][]string{}}
 	for _, host := range hosts {
 		if address, err := netip.ParseAddr(host.HostIP); err == nil {
 			a.nodes[address] = host.Name
@@ -70,6 +70,7 @@ func Assign(hosts []*networkv1.HostSubnet, projects []*networkv1.NetNamespace, a
 
 // assignment indexes the objects.
 type assignment struct {
+	hosts    []*networkv1.HostSubnet
 	owners   map[netip.Addr][]*networkv1.HostSubnet
 	users    map[netip.Addr][]string
 	nodes    map[netip.Addr]string
@@ -86,7 +87,7 @@ func (a assignment) exit(project *networkv1.NetNamespace, alive func(host string
 	var problems []string
 	isAlive := false
 	for _, address := range addresses(project.EgressIPs) {
-		if problem := a.problem(address); problem != "" {
+		if problem := a.problem(address, project); problem != "" {
 			problems = append(problems, problem)
 			continue
 		}
@@ -107,8 +108,8 @@ func (a assignment) exit(project *networkv1.NetNamespace, alive func(host string
 	return exit
 }
 
-// problem returns why no project can use an address, or "".
-func (a assignment) problem(address netip.Addr) string {
+// problem returns why a project cannot use an address, or "".
+func (a assignment) problem(address netip.Addr, project *networkv1.NetNamespace) string {
 	owners := a.owners[address]
 	if node, isNode := a.nodes[address]; isNode {
 		return fmt.Sprintf("egress IP %s is the address of node %q", address, node)
@@ -118,6 +119,9 @@ func (a assignment) problem(address netip.Addr) string {
 	}
 	switch len(owners) {
 	case 0:
+		if len(project.EgressIPs) > 1 && a.isAutomatic(address) {
+			return fmt.Sprintf("egress IP %s is in the egressCIDRs of hosts, which assign it only to a project with a single egress IP", address)
+		}
 		return fmt.Sprintf("no HostSubnet has egress IP %s", address)
 	case 1:
 		return ""
@@ -127,6 +131,18 @@ func (a assignment) problem(address netip.Addr) string {
 		hosts = append(hosts, owner.Name)
 	}
 	return fmt.Sprintf("egress IP %s belongs to several hosts (%s)", address, names(hosts))
+}
+
+// isAutomatic reports whether hosts request an address by their egressCIDRs.
+func (a assignment) isAutomatic(address netip.Addr) bool {
+	for _, host := range a.hosts {
+		for _, text := range host.EgressCIDRs {
+			if cidr, err := netip.ParsePrefix(string(text)); err == nil && cidr.Contains(address) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // addresses returns the different IPv4 addresses in a list.

@@ -1,0 +1,152 @@
+package allocator
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	networkv1 "github.com/openshift/api/network/v1"
+)
+
+// host is a host whose addresses are assigned automatically.
+type host struct {
+	name  string
+	cidrs []netip.Prefix
+	lost  bool
+	// addresses are the addresses that the host has.
+	addresses []netip.Addr
+}
+
+// canHave reports whether a host responds and one of its ranges contains an address.
+func (h *host) canHave(address netip.Addr) bool {
+	return !h.lost && h.includes(address)
+}
+
+func (h *host) includes(address netip.Addr) bool {
+	return slices.ContainsFunc(h.cidrs, func(p netip.Prefix) bool { return p.Contains(address) })
+}
+
+func (h *host) remove(address netip.Addr) {
+	h.addresses = slices.DeleteFunc(h.addresses, func(a netip.Addr) bool { return a == address })
+}
+
+// allocate returns the addresses of all hosts with egressCIDRs, by name.
+//
+// A host keeps the addresses that a project still requests. An address whose host is lost moves to
+// another host, if there is one, and else remains. A requested address without a host gets the one
+// with the fewest addresses. At last, addresses move until two hosts that can have the same address
+// differ by at most one address. If no host responds, all count as alive: the reason is this host.
+func allocate(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespace, alive func(host string) bool) map[string][]netip.Addr {
+	requested := requests(subnets, projects)
+	hosts := automatic(subnets, requested, alive)
+	for _, address := range requested {
+		place(hosts, address)
+	}
+	for balance(hosts) {
+	}
+	result := map[string][]netip.Addr{}
+	for _, h := range hosts {
+		slices.SortFunc(h.addresses, netip.Addr.Compare)
+		result[h.name] = h.addresses
+	}
+	return result
+}
+
+// requests returns the addresses that projects request, in order: those of projects with a single
+// address that is neither a node's nor assigned by an administrator.
+func requests(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespace) []netip.Addr {
+	taken, wanted := map[netip.Addr]bool{}, map[netip.Addr]bool{}
+	for _, subnet := range subnets {
+		if address, err := netip.ParseAddr(subnet.HostIP); err == nil {
+			taken[address] = true
+		}
+		for _, text := range subnet.EgressIPs {
+			if address, err := netip.ParseAddr(string(text)); err == nil && len(subnet.EgressCIDRs) == 0 && subnet.Annotations[automaticAnnotation] == "" {
+				taken[address] = true
+			}
+		}
+	}
+	for _, project := range projects {
+		if len(project.EgressIPs) != 1 {
+			continue
+		}
+		if address, err := netip.ParseAddr(string(project.EgressIPs[0])); err == nil && address.Is4() && !taken[address] {
+			wanted[address] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(wanted), netip.Addr.Compare)
+}
+
+// automatic returns the hosts with egressCIDRs by name, with those of their addresses that are
+// requested. An address has at most one host.
+func automatic(subnets []*networkv1.HostSubnet, requested []netip.Addr, alive func(host string) bool) []*host {
+	var hosts []*host
+	allLost := true
+	held := map[netip.Addr]bool{}
+	for _, subnet := range slices.SortedFunc(slices.Values(subnets), func(a, b *networkv1.HostSubnet) int { return strings.Compare(a.Name, b.Name) }) {
+		h := &host{name: subnet.Name, lost: !alive(subnet.Name)}
+		for _, text := range subnet.EgressCIDRs {
+			if cidr, err := netip.ParsePrefix(string(text)); err == nil && cidr.Addr().Is4() {
+				h.cidrs = append(h.cidrs, cidr)
+			}
+		}
+		if len(h.cidrs) == 0 {
+			continue
+		}
+		for _, text := range subnet.EgressIPs {
+			address, err := netip.ParseAddr(string(text))
+			if err == nil && !held[address] && h.includes(address) && slices.Contains(requested, address) {
+				held[address] = true
+				h.addresses = append(h.addresses, address)
+			}
+		}
+		allLost = allLost && h.lost
+		hosts = append(hosts, h)
+	}
+	for _, h := range hosts {
+		h.lost = h.lost && !allLost
+	}
+	return hosts
+}
+
+// place gives an address to a host that can have it, unless such a host has it already.
+func place(hosts []*host, address netip.Addr) {
+	var best, owner *host
+	for _, h := range hosts {
+		if slices.Contains(h.addresses, address) {
+			owner = h
+		}
+		if h.canHave(address) && (best == nil || len(h.addresses) < len(best.addresses)) {
+			best = h
+		}
+	}
+	if best == nil || owner != nil && !owner.lost {
+		return
+	}
+	if owner != nil {
+		owner.remove(address)
+	}
+	best.addresses = append(best.addresses, address)
+}
+
+// balance moves one address from a host to another one that has at least two addresses less. It
+// reports whether there was one.
+func balance(hosts []*host) bool {
+	for _, from := range hosts {
+		for _, to := range hosts {
+			if from.lost || len(from.addresses) < len(to.addresses)+2 {
+				continue
+			}
+			// The last one, so that old addresses remain where they are.
+			for _, address := range slices.Backward(from.addresses) {
+				if to.canHave(address) {
+					from.remove(address)
+					to.addresses = append(to.addresses, address)
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

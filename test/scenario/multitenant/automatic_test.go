@@ -1,0 +1,85 @@
+package multitenant
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// automatic waits until the first two hosts have the given numbers of egress addresses.
+func (s tenants) automatic(first, other int) {
+	s.WaitFor(fmt.Sprintf("%d and %d addresses", first, other), func(context.Context) error {
+		for host, want := range map[string]int{firstNode(s.Cluster): first, second: other} {
+			addresses, err := s.TryOC("get", "hostsubnet", host, "-o", "jsonpath={.egressIPs[*]}")
+			if err != nil || len(strings.Fields(addresses)) != want {
+				return fmt.Errorf("host %s has %q, %w", host, addresses, err)
+			}
+		}
+		return nil
+	})
+}
+
+func TestEgressAddressesAreAssignedAndMove(t *testing.T) {
+	s := newTenants(t)
+	server, first := outside(t, s.Cluster), firstNode(s.Cluster)
+	one, two, other := s.inSegment(204), s.inSegment(205), s.inSegment(206)
+	t.Cleanup(func() {
+		for _, host := range []string{first, second} {
+			s.setEgress("hostsubnet", host, "egressCIDRs")
+		}
+	})
+	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", one)
+	s.setEgress("netnamespace", s.red.Namespace, "egressIPs", two)
+	s.leaves(s.blue, server, "", "near") // no host has it
+	for _, host := range []string{first, second} {
+		s.setEgress("hostsubnet", host, "egressCIDRs", s.inSegment(204)+"/30")
+	}
+	leave := func() {
+		t.Helper()
+		s.leaves(s.blue, server, one, "near", "distant")
+		s.leaves(s.red, server, two, "near", "distant")
+	}
+	s.automatic(1, 1)
+	leave()
+	s.leaves(s.red, server, two, "far")
+
+	// All addresses move to the host that remains, and one returns.
+	if err := s.second.SetConnected(false); err != nil {
+		t.Fatal(err)
+	}
+	s.automatic(2, 0)
+	leave()
+	if err := s.second.SetConnected(true); err != nil {
+		t.Fatal(err)
+	}
+	s.automatic(1, 1)
+	leave()
+	s.waitReady(second)
+
+	// A project has one automatic address. Two are none.
+	s.setEgress("netnamespace", s.red.Namespace, "egressIPs", two, other)
+	s.leaves(s.red, server, "", "near")
+	s.WaitFor("event", func(context.Context) error {
+		events, err := s.TryOC("get", "events", "-n", "default")
+		if err == nil && !strings.Contains(events, "only to a project with a single egress IP") {
+			err = fmt.Errorf("the events are\n%s", events)
+		}
+		return err
+	})
+
+	// A project gives its address back, and so does a host without a range.
+	for _, project := range []tenant{s.blue, s.red} {
+		s.setEgress("netnamespace", project.Namespace, "egressIPs")
+	}
+	s.automatic(0, 0)
+	s.leaves(s.blue, server, s.Address.String(), "near")
+	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", one)
+	s.leaves(s.blue, server, one, "near")
+	for _, host := range []string{first, second} {
+		s.setEgress("hostsubnet", host, "egressCIDRs")
+	}
+	s.automatic(0, 0)
+	s.leaves(s.blue, server, "", "near")
+	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs")
+}
