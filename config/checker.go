@@ -46,6 +46,18 @@ func (c *checker) listen(key, value string) {
 	}
 }
 
+// network checks the protocol of a listen address: OpenShift 3's bindNetwork.
+func (c *checker) network(key, value, address string) {
+	ip, err := netip.ParseAddrPort(address)
+	switch {
+	case value == "" || value == "tcp" || err != nil:
+	case value != "tcp4" && value != "tcp6":
+		c.fail(key, "is %q, must be tcp, tcp4 or tcp6", value)
+	case (value == "tcp4") != ip.Addr().Is4():
+		c.fail(key, "is %q, but bindAddress is %s; change one of them", value, address)
+	}
+}
+
 // hostPort checks a host:port. The host is a name or an IP address.
 func (c *checker) hostPort(key, value string) {
 	if value == "" {

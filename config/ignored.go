@@ -13,6 +13,7 @@ func supported(kind string) []string {
 			"apiVersion",
 			"kind",
 			"servingInfo.bindAddress",
+			"servingInfo.bindNetwork",
 			"servingInfo.cipherSuites",
 			"servingInfo.minTLSVersion",
 			"servingInfo.namedCertificates",
@@ -80,10 +81,13 @@ func supported(kind string) []string {
 		"nodeIP",
 		"enableUnidling",
 		"servingInfo.bindAddress",
+		"servingInfo.bindNetwork",
+		"servingInfo.clientCA",
 		"dnsDomain",
 		"dnsIP",
 		"dnsBindAddress",
 		"dnsNameservers",
+		"dnsRecursiveResolvConf",
 		"iptablesSyncPeriod",
 		"networkConfig.mtu",
 		"volumeDirectory",
@@ -119,7 +123,16 @@ func (c *Config) Ignored() []string {
 	if c.Scheduler.missing() {
 		list = append(list, masterKind+": kubernetesMasterConfig.schedulerConfigFile, because there is no such file")
 	}
-	return append(append(list, ignored(nodeKind, c.node)...), c.graduated...)
+	for key, path := range map[string]string{
+		"dnsRecursiveResolvConf": c.Node.DNSRecursiveResolvConf, "servingInfo.clientCA": c.Node.ServingInfo.ClientCA,
+	} {
+		if path != "" && existing(path) == "" {
+			list = append(list, nodeKind+": "+key+", because there is no such file")
+		}
+	}
+	list = append(append(list, ignored(nodeKind, c.node)...), c.graduated...)
+	slices.Sort(list)
+	return list
 }
 
 func ignored(kind string, d *document) []string {

@@ -3,6 +3,7 @@ package config
 import (
 	"net"
 	"net/netip"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -175,6 +176,23 @@ func (c *NodeConfig) Nameservers() []string {
 		list = append(list, server)
 	}
 	return list
+}
+
+// RecursiveResolvConf returns the file with the name servers for names outside of the cluster
+// (dnsRecursiveResolvConf), which dnsNameservers replaces. It is empty if there is no such file, as
+// on a host without OpenShift 3: the machine's own file then applies.
+func (c *NodeConfig) RecursiveResolvConf() string { return existing(c.DNSRecursiveResolvConf) }
+
+// KubeletClientCA returns the file with further authorities of clients of the kubelet
+// (servingInfo.clientCA), or "" if there is none.
+func (c *NodeConfig) KubeletClientCA() string { return existing(c.ServingInfo.ClientCA) }
+
+// existing returns a path, or "" if it is not a file.
+func existing(path string) string {
+	if info, err := os.Stat(path); path == "" || err != nil || info.IsDir() {
+		return ""
+	}
+	return path
 }
 
 // VolumePluginDir returns the directory of FlexVolume drivers, kubelet's argument

@@ -2,11 +2,14 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"os"
 	"path/filepath"
 
 	"go.yaml.in/yaml/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/slipway-platform/slipway/kube/scheduler/policy"
 )
@@ -21,6 +24,9 @@ type Scheduler struct {
 	DisablePreemption bool
 	// Arguments are the flags in schedulerArguments that upstream's scheduler still has.
 	Arguments map[string][]string
+	// ConfigMap is the ConfigMap with the policy (schedulerArguments.policy-configmap), in the
+	// namespace ConfigMapNamespace; "" if there is none. It replaces File.
+	ConfigMap, ConfigMapNamespace string
 	// File is the path of the file, whether or not it exists. It is empty if the configuration names
 	// none.
 	File string
@@ -63,7 +69,22 @@ func (c *Config) readScheduler() Problems {
 		resolve(filepath.Dir(c.master.file), []*string{&path})
 		scheduler.File = path
 	}
-	take("use-legacy-policy-config") // there is no other one
+	scheduler.ConfigMap, scheduler.ConfigMapNamespace = take("policy-configmap"), cmp.Or(take("policy-configmap-namespace"), metav1.NamespaceSystem)
+	// As in OpenShift 3, the file replaces the ConfigMap with this argument.
+	legacy := take("use-legacy-policy-config")
+	switch {
+	case scheduler.ConfigMap == "":
+	case scheduler.File != "" && legacy == "true":
+		scheduler.ConfigMap = ""
+	case scheduler.File != "":
+		check.fail(schedulerArguments+".policy-configmap", "is %q, but the policy is also in the file %q; keep one of them", scheduler.ConfigMap, scheduler.File)
+	default:
+		for _, text := range []string{scheduler.ConfigMap, scheduler.ConfigMapNamespace} {
+			if len(validation.IsDNS1123Subdomain(text)) > 0 {
+				check.fail(schedulerArguments+".policy-configmap", "is %q, must be the name of a ConfigMap", text)
+			}
+		}
+	}
 	switch value := take("disablePreemption"); value {
 	case "true":
 		scheduler.DisablePreemption = true
@@ -89,6 +110,21 @@ func (s *Scheduler) read() Problems {
 	if err != nil {
 		return Problems{unreadable(s.File, err)}
 	}
+	return s.decode(data)
+}
+
+// DecodeSchedulerPolicy reads a Policy or a KubeSchedulerConfiguration. name is its place in
+// errors.
+func DecodeSchedulerPolicy(name string, data []byte) (*policy.Policy, []byte, error) {
+	s := Scheduler{File: name}
+	if problems := s.decode(data); len(problems) > 0 {
+		return nil, nil, problems.sorted()
+	}
+	return s.Policy, s.Configuration, nil
+}
+
+// decode reads the content of the file.
+func (s *Scheduler) decode(data []byte) Problems {
 	roots, err := parse(spaces(data))
 	if err != nil {
 		return Problems{syntaxProblem(s.File, err)}

@@ -133,3 +133,33 @@ func TestChangeOfSchedulerPolicyIsAChangeOfItsKey(t *testing.T) {
 		t.Errorf("changed keys %v, %v", keys, err)
 	}
 }
+
+func TestSchedulerPolicyCanBeInConfigMap(t *testing.T) {
+	const policy = "kind: Policy\napiVersion: v1\npredicates:\n- name: HostName\n"
+	tests := []struct{ name, arguments, configMap, namespace, err string }{
+		{"namespace by default", "policy-configmap: [scheduler-policy]", "scheduler-policy", "kube-system", ""},
+		{"other namespace", "policy-configmap: [scheduler-policy], policy-configmap-namespace: [openshift-infra]", "scheduler-policy", "openshift-infra", ""},
+		{"file beside it", "policy-configmap: [scheduler-policy], policy-config-file: [scheduler.json]", "", "", "keep one of them"},
+		{"file takes precedence", "policy-configmap: [x], policy-config-file: [scheduler.json], use-legacy-policy-config: ['true']", "", "kube-system", ""},
+		{"invalid name", "policy-configmap: [Scheduler/Policy]", "", "", "must be the name of a ConfigMap"},
+	}
+	for _, tt := range tests {
+		c, err := loadScheduler(t, policy, "schedulerArguments: {"+tt.arguments+"}")
+		if tt.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%s: got %v, want %q", tt.name, err, tt.err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		if c.Scheduler.ConfigMap != tt.configMap || c.Scheduler.ConfigMapNamespace != tt.namespace || len(c.Scheduler.Arguments) > 0 {
+			t.Errorf("%s: got %+v", tt.name, c.Scheduler)
+		}
+	}
+	if _, _, err := DecodeSchedulerPolicy("ConfigMap kube-system/x", []byte("kind: Policy\npredicates:\n- name: PodFitsResource\n")); err == nil ||
+		!strings.Contains(err.Error(), "ConfigMap kube-system/x:3: predicates[0].name") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -42,6 +42,7 @@ func (c *Config) validate() Problems {
 // master checks a MasterConfig. It returns the networks of pods, followed by that of services.
 func (c *checker) master(m *MasterConfig) []netip.Prefix {
 	c.listen("servingInfo.bindAddress", m.ServingInfo.BindAddress)
+	c.network("servingInfo.bindNetwork", m.ServingInfo.BindNetwork, m.ServingInfo.BindAddress)
 	c.tls("servingInfo", &m.ServingInfo.ServingInfo)
 	c.registry(&m.Slipway.Registry)
 	c.url("masterPublicURL", m.MasterPublicURL)
@@ -263,6 +264,7 @@ func (c *checker) node(n *NodeConfig) {
 			"set an address of this machine, or omit the key to detect it", n.NodeIP)
 	}
 	c.listen("servingInfo.bindAddress", n.ServingInfo.BindAddress)
+	c.network("servingInfo.bindNetwork", n.ServingInfo.BindNetwork, n.ServingInfo.BindAddress)
 	c.domain("dnsDomain", n.DNSDomain)
 	c.ip("dnsIP", n.DNSIP)
 	c.listen("dnsBindAddress", n.DNSBindAddress)

@@ -28,8 +28,15 @@ type Scheduler struct {
 	File string
 	// Settings are the settings of the administrator.
 	Settings SchedulerSettings
+	// ConfigMap, if set, contains the policy.
+	ConfigMap *SchedulerConfigMap
+
+	note func(string)
 
 	mu sync.Mutex
+	// base are the settings of the configuration files, and mapped those of the ConfigMap.
+	base   SchedulerSettings
+	mapped scheduler.Settings
 	// restart ends the scheduler that runs, so that the next one starts with changed settings.
 	restart context.CancelFunc
 }
@@ -47,6 +54,10 @@ func (s *Scheduler) Name() string { return "scheduler" }
 // Prepare checks settings. apply makes the scheduler use them; pods wait while it starts again.
 func (s *Scheduler) Prepare(settings SchedulerSettings) (apply func(), err error) {
 	s.mu.Lock()
+	base := settings // of the files
+	if s.ConfigMap != nil {
+		settings.Policy, settings.Configuration = s.mapped.Policy, s.mapped.Configuration
+	}
 	unchanged := reflect.DeepEqual(settings, s.Settings)
 	s.mu.Unlock()
 	if unchanged {
@@ -62,7 +73,7 @@ func (s *Scheduler) Prepare(settings SchedulerSettings) (apply func(), err error
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.Settings = settings
+		s.Settings, s.base = settings, base
 		if s.restart != nil {
 			s.restart()
 		}
@@ -71,8 +82,25 @@ func (s *Scheduler) Prepare(settings SchedulerSettings) (apply func(), err error
 
 // Run schedules pods until ctx ends.
 func (s *Scheduler) Run(ctx context.Context, ready func()) error {
+	started := make(chan struct{})
+	begin := sync.OnceFunc(func() { ready(); close(started) })
+	if s.ConfigMap != nil {
+		s.base = s.Settings
+		following, cancel := context.WithCancel(ctx)
+		synced, done := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(done)
+			s.followConfigMap(following, synced, started)
+		}()
+		defer func() { cancel(); <-done }()
+		select {
+		case <-synced:
+		case <-ctx.Done():
+			return nil
+		}
+	}
 	for ctx.Err() == nil {
-		if err := s.runOnce(ctx, ready); err != nil {
+		if err := s.runOnce(ctx, begin); err != nil {
 			return err
 		}
 	}

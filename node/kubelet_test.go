@@ -9,6 +9,7 @@ import (
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/kubelet"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 
 	"github.com/slipway-platform/slipway/internal/arguments"
@@ -136,5 +137,21 @@ func TestPullsLeaveReserveForEviction(t *testing.T) {
 	}
 	if _, err := PullReserve(arguments.Map{"eviction-hard": {"imagefs.available<much"}}); err == nil {
 		t.Error("an invalid threshold is accepted")
+	}
+}
+
+// TestRestartsAreDelayedByAtMostFiveMinutes checks upstream's settings. The delays before are 10,
+// 20, 40, 80 and 160 seconds.
+func TestRestartsAreDelayedByAtMostFiveMinutes(t *testing.T) {
+	server, err := newKubelet(t, nil).server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	longest := kubelet.MaxCrashLoopBackOff
+	if node := server.CrashLoopBackOff.MaxContainerRestartPeriod; node != nil {
+		longest = node.Duration
+	}
+	if longest != 5*time.Minute || utilfeature.DefaultFeatureGate.Enabled(features.ReduceDefaultCrashLoopBackOffDecay) {
+		t.Errorf("a restart is delayed by at most %s", longest)
 	}
 }

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"time"
@@ -114,10 +115,26 @@ func (h *Host) scheduler() (component.Component, error) {
 	upstream := &kube.Scheduler{
 		Kubeconfig: h.credentials.SchedulerKubeconfig, File: filepath.Join(h.RunDir(), "scheduler.yaml"), Settings: settings(h.Config),
 	}
+	if name := h.Scheduler.ConfigMap; name != "" {
+		upstream.ConfigMap = &kube.SchedulerConfigMap{
+			Client: h.deps.Kube, Namespace: h.Scheduler.ConfigMapNamespace, Name: name, Decode: decodePolicy,
+		}
+	}
 	return adjustable{upstream, []reload.Adjustment{{
-		Keys:    config.SchedulerKeys(),
-		Prepare: func(next *config.Config) (func(), error) { return upstream.Prepare(settings(next)) },
+		Keys: config.SchedulerKeys(),
+		Prepare: func(next *config.Config) (func(), error) {
+			if next.Scheduler.ConfigMap != h.Scheduler.ConfigMap || next.Scheduler.ConfigMapNamespace != h.Scheduler.ConfigMapNamespace {
+				return nil, errors.New("another policy-configmap takes effect at the next start; run: slipway master-restart scheduler")
+			}
+			return upstream.Prepare(settings(next))
+		},
 	}}}, nil
+}
+
+// decodePolicy reads the policy of a ConfigMap.
+func decodePolicy(name string, data []byte) (scheduler.Settings, error) {
+	policy, configuration, err := config.DecodeSchedulerPolicy(name, data)
+	return scheduler.Settings{Policy: policy, Configuration: configuration}, err
 }
 
 // descheduler evicts pods by a policy, if there is one.

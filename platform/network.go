@@ -165,7 +165,7 @@ func (h *Host) dns() (component.Component, error) {
 	}
 	return &dns.Server{
 		Address: h.Node.DNSAddress(), Domain: h.Node.DNSDomain, Config: client, Upstreams: h.Node.Nameservers(),
-		Observe: h.dnsNames.Observe,
+		ResolvConf: h.Node.RecursiveResolvConf(), Observe: h.dnsNames.Observe,
 	}, nil
 }
 

@@ -2,12 +2,18 @@ package platform
 
 import (
 	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
 	"net"
+	"os"
 	"path/filepath"
 
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/internal/arguments"
+	"github.com/slipway-platform/slipway/internal/atomicfile"
 	volumeplugin "github.com/slipway-platform/slipway/kube/flexvolume"
 	"github.com/slipway-platform/slipway/network/vrrp"
 	"github.com/slipway-platform/slipway/node"
@@ -113,7 +119,46 @@ func (h *Host) diskGuard() (component.Component, error) {
 	}, nil
 }
 
-func (h *Host) kubelet() (component.Component, error) { return h.newKubelet(h.Node) }
+func (h *Host) kubelet() (component.Component, error) {
+	kubelet, err := h.newKubelet(h.Node)
+	if err != nil {
+		return nil, err
+	}
+	if kubelet.ClientCAFile, err = h.kubeletClientCA(); err != nil {
+		return nil, err
+	}
+	// Kubelet reports a directory that does not exist in every interval.
+	if dir := kubelet.ManifestDirectory; dir != "" {
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				return nil, fmt.Errorf("create directory of static pods: %w", err)
+			}
+		}
+	}
+	return kubelet, nil
+}
+
+// kubeletClientCA returns the file with the authorities whose certificates kubelet accepts: that of
+// the cluster, and those of servingInfo.clientCA.
+func (h *Host) kubeletClientCA() (string, error) {
+	further := h.Node.KubeletClientCA()
+	if further == "" {
+		return h.credentials.NodeCA, nil
+	}
+	var bundle []byte
+	for _, path := range []string{h.credentials.NodeCA, further} {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return "", fmt.Errorf("read authority of kubelet's clients: %w", err)
+		}
+		if !x509.NewCertPool().AppendCertsFromPEM(content) {
+			return "", fmt.Errorf("read authority of kubelet's clients %q: it contains no certificate; correct servingInfo.clientCA in node-config.yaml", path)
+		}
+		bundle = append(append(bundle, content...), '\n')
+	}
+	path := h.path("node", "kubelet-client-ca.crt")
+	return path, atomicfile.Write(path, bundle, 0o600)
+}
 
 // newKubelet returns the kubelet of this host with the settings of a NodeConfig.
 func (h *Host) newKubelet(c *config.NodeConfig) (*node.Kubelet, error) {

@@ -55,8 +55,8 @@ func (h *Host) build(table []entry) ([]component.Entry, error) {
 			c, adjustments = a.Component, append(adjustments, a.adjustments...)
 		}
 		next := component.Entry{Component: c, After: line.after}
-		if line.group != "" && h.leadership != nil {
-			next.Gate = h.leadership.Group(line.group)
+		if next.Gate, err = h.gate(line); err != nil {
+			return nil, err
 		}
 		entries = append(entries, next)
 	}

@@ -97,6 +97,7 @@ func verbs(opts *options) []*cobra.Command {
 		backupCommand(opts),
 		restoreCommand(opts),
 		masterRestartCommand(opts),
+		masterCommand(opts),
 		leaveCommand(opts),
 		etcdctlCommand(opts),
 		etcdutlCommand(opts),

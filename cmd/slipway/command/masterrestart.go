@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -47,29 +46,7 @@ func masterRestartCommand(opts *options) *cobra.Command {
 
 // restartControlPlane restarts the control plane and waits until another process is ready.
 func restartControlPlane(ctx context.Context, h *platform.Host) error {
-	ctx, cancel := context.WithTimeout(ctx, restartTimeout)
-	defer cancel()
-	before, err := supervisorStatus(ctx, h)
-	if err != nil {
-		return err
-	}
-	client := supervisor.NewClient(h.Socket())
-	if err := client.Restart(ctx, platform.ControlPlane); err != nil {
-		return err
-	}
-	ticker := time.NewTicker(100 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return errors.New("the control plane is not ready; see `slipway status` and `slipway logs control-plane`")
-		case <-ticker.C:
-		}
-		after, err := client.Status(ctx)
-		if err == nil && after.Ready && controlPlanePID(after) != controlPlanePID(before) {
-			return nil
-		}
-	}
+	return restartUntil(ctx, h, func(status supervisor.Status) bool { return status.Ready })
 }
 
 func controlPlanePID(status supervisor.Status) int {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-platform/slipway/platform"
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
@@ -20,6 +21,8 @@ var errNotReady = errors.New("not everything is ready")
 type hostStatus struct {
 	supervisor.Status
 	Nodes []nodeStatus `json:"nodes,omitempty"`
+	// Stopped are the parts of the control plane that the administrator has stopped.
+	Stopped []string `json:"stopped,omitempty"`
 	// Snapshots are the scheduled copies of etcd; nil on a host that is only a node.
 	Snapshots *snapshotStatus `json:"etcdSnapshots,omitempty"`
 }
@@ -46,7 +49,7 @@ func statusCommand(opts *options) *cobra.Command {
 				return err
 			}
 			status.Nodes = clusterStatus(cmd.Context(), h)
-			status.Snapshots = snapshotsOf(h)
+			status.Snapshots, status.Stopped = snapshotsOf(h), stoppedOf(h)
 			switch output {
 			case "json":
 				encoder := json.NewEncoder(cmd.OutOrStdout())
@@ -93,8 +96,20 @@ func printStatus(out io.Writer, status hostStatus) error {
 	return nil
 }
 
+// stoppedOf returns the parts of the control plane that the administrator has stopped.
+func stoppedOf(h *platform.Host) []string {
+	parts, err := h.StoppedParts()
+	if err != nil || h.Joined() {
+		return nil
+	}
+	return parts
+}
+
 // printRemarks prints problems on which an administrator might have to act.
 func printRemarks(out io.Writer, status hostStatus) {
+	for _, part := range status.Stopped {
+		fmt.Fprintf(out, "\n%s is stopped on this host; to start it, run: slipway master start %[1]s\n", part)
+	}
 	for _, process := range status.Processes {
 		if process.LastError != "" {
 			fmt.Fprintf(out, "\n%s last ended with: %s\n  see: slipway logs %s\n", process.Name, process.LastError, process.Name)

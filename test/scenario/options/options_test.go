@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -39,8 +40,8 @@ func TestRequestsAreAuditedAndSecretsEncryptedLater(t *testing.T) {
 	if err := os.WriteFile(policyFile, []byte(policy), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	public := certtest.New(t).Issue(t, "public")
-	c := kit.Start(t, kit.Options{Master: fmt.Sprintf(`
+	public, operators := certtest.New(t).Issue(t, "public"), certtest.New(t)
+	c := kit.Start(t, kit.Options{Node: "servingInfo: {clientCA: " + operators.File + ", bindNetwork: tcp4}", Master: fmt.Sprintf(`
 servingInfo:
   minTLSVersion: VersionTLS10
   cipherSuites: [TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA]
@@ -49,6 +50,7 @@ auditConfig: {enabled: true, auditFilePath: %s, policyFile: %s}
 slipway: {encryptSecrets: false}
 `, public.CertFile, public.KeyFile, log, policyFile)})
 	speaksTLS(t, c, public)
+	kubeletAcceptsClients(t, c, operators)
 	c.OC("create", "secret", "generic", "treasure", "--from-literal=where=under-the-palm")
 	c.OC("create", "configmap", "map", "--from-literal=where=over-the-hill")
 
@@ -184,7 +186,10 @@ func TestImagesAreLoadedFromArchives(t *testing.T) {
 	}
 }
 
-func TestMain(m *testing.M) { kit.Main(m) }
+// schedulerArguments name a ConfigMap that does not exist at the start.
+const schedulerArguments = "kubernetesMasterConfig: {schedulerArguments: {policy-configmap: [scheduler-policy]}}"
+
+func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Master: schedulerArguments}) }
 
 // speaksTLS connects to the API with old and new TLS versions and with different server names.
 func speaksTLS(t *testing.T, c *kit.Cluster, public certtest.Pair) {
@@ -214,5 +219,44 @@ func speaksTLS(t *testing.T, c *kit.Cluster, public certtest.Pair) {
 	}
 	if _, err := connect(&tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256}}); err == nil {
 		t.Error("a suite that the configuration leaves out is spoken")
+	}
+}
+
+// kubeletAcceptsClients tests that the kubelet accepts certificates of servingInfo.clientCA, which
+// the roles of the cluster give rights, and no others.
+func kubeletAcceptsClients(t *testing.T, c *kit.Cluster, operators *certtest.Authority) {
+	t.Helper()
+	c.OC("adm", "policy", "add-cluster-role-to-user", "cluster-admin", "operator")
+	for name, tt := range map[string]struct {
+		pair certtest.Pair
+		want int
+	}{
+		"with rights":        {operators.Issue(t, "operator"), http.StatusOK},
+		"without rights":     {operators.Issue(t, "visitor"), http.StatusForbidden},
+		"of other authority": {certtest.New(t).Issue(t, "operator"), http.StatusUnauthorized},
+	} {
+		certificate, err := tls.LoadX509KeyPair(tt.pair.CertFile, tt.pair.KeyFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := http.Client{Transport: &http.Transport{DialContext: c.Dial, TLSClientConfig: &tls.Config{
+			InsecureSkipVerify:   true, // The test is about the certificate of the client.
+			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &certificate, nil },
+		}}}
+		c.WaitFor("response to a client "+name, func(ctx context.Context) error {
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+c.Address.String()+":10250/pods", nil)
+			if err != nil {
+				return err
+			}
+			response, err := client.Do(request)
+			if err != nil {
+				return err
+			}
+			defer response.Body.Close()
+			if response.StatusCode != tt.want {
+				return fmt.Errorf("it is %s, want %d", response.Status, tt.want)
+			}
+			return nil
+		})
 	}
 }

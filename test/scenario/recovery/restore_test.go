@@ -77,6 +77,49 @@ func checkMasterRestart(t *testing.T, c *kit.Cluster) {
 	}
 }
 
+// checkStop stops parts of the control plane, as an administrator of OpenShift moves manifests
+// away.
+func checkStop(t *testing.T, c *kit.Cluster) {
+	t.Helper()
+	c.MustSlipway("master", "stop", "controllers")
+	states := statesOf(c)
+	for name, want := range map[string]string{"controllers": "standby", "scheduler": "standby", "deployments": "standby", "apiserver": "ready"} {
+		if states[name] != want {
+			t.Errorf("without controllers, %s is %s, want %s", name, states[name], want)
+		}
+	}
+	if status := c.MustSlipway("status"); !strings.Contains(status, "slipway master start controllers") {
+		t.Errorf("the status does not name the stopped part:\n%s", status)
+	}
+	c.OC("create", "namespace", "stopped")
+	c.MustSlipway("master", "stop", "etcd")
+	if state := statesOf(c)["etcd"]; state != "standby" {
+		t.Errorf("etcd is %s", state)
+	}
+	c.MustSlipway("master", "start", "etcd")
+	c.MustSlipway("master", "start", "controllers")
+	c.WaitFor("service account of a namespace", func(ctx context.Context) error {
+		_, err := c.Client.CoreV1().ServiceAccounts("stopped").Get(ctx, "builder", metav1.GetOptions{})
+		return err
+	})
+	if result := c.Slipway("master", "stop", "kubelet"); result.Code == 0 || !strings.Contains(result.Stderr, "no part of a master") {
+		t.Errorf("slipway master stop kubelet: %+v", result)
+	}
+}
+
+// statesOf returns the states of the components of the control plane.
+func statesOf(c *kit.Cluster) map[string]string {
+	states := map[string]string{}
+	for _, process := range c.Status().Processes {
+		for _, part := range process.Components {
+			if process.Name == "control-plane" {
+				states[part.Name] = part.State
+			}
+		}
+	}
+	return states
+}
+
 // checkEtcdctl runs etcd's client with the commands of the guide, in both versions.
 func checkEtcdctl(t *testing.T, c *kit.Cluster) {
 	t.Helper()
@@ -127,6 +170,7 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 		t.Errorf("the backup is %v, %v", info, err)
 	}
 	checkMasterRestart(t, c)
+	checkStop(t, c)
 	checkEtcdctl(t, c)
 	checkMember(t, c)
 	checkScheduled(t, c)

@@ -1,0 +1,108 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/supervisor"
+	"github.com/slipway-platform/slipway/supervisor/component"
+)
+
+// masterCommand stops and starts parts of the control plane.
+func masterCommand(opts *options) *cobra.Command {
+	command := &cobra.Command{Use: "master", Short: "Stop and start parts of the control plane of this host", GroupID: "host"}
+	part := strings.Join(platform.StoppableParts(), "|")
+	command.AddCommand(
+		&cobra.Command{
+			Use: "stop " + part, Short: "Stop a part of the control plane of this host, until it is started again", Args: cobra.ExactArgs(1),
+			Long: "Stop a part of the control plane of this host, until it is started again. In OpenShift 3, an administrator moves the manifest of a\n" +
+				"static pod away for this. Without `controllers`, this host runs no controllers and no scheduler: another master does, or none.\n" +
+				"Without `etcd`, the API server of this host does not serve either. The control plane restarts, and pods continue to run.",
+			RunE: func(cmd *cobra.Command, args []string) error { return setStopped(cmd, opts, args[0], true) },
+		},
+		&cobra.Command{
+			Use: "start " + part, Short: "Start a part of the control plane that was stopped", Args: cobra.ExactArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error { return setStopped(cmd, opts, args[0], false) },
+		},
+	)
+	return command
+}
+
+// setStopped stops or starts a part of the control plane.
+func setStopped(cmd *cobra.Command, opts *options, part string, stop bool) error {
+	if !slices.Contains(platform.StoppableParts(), part) {
+		return fmt.Errorf("%q is no part of a master that can be stopped; use one of %q", part, platform.StoppableParts())
+	}
+	h, err := opts.loadMaster()
+	if err != nil {
+		return err
+	}
+	if err := h.SetStopped(part, stop); err != nil {
+		return err
+	}
+	verb := map[bool]string{true: "stopped", false: "started"}[stop]
+	if _, err := supervisorStatus(cmd.Context(), h); errors.Is(err, errNotRunning) {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s at the next start\n", part, verb)
+		return nil
+	}
+	parts, err := h.StoppedParts()
+	if err != nil {
+		return err
+	}
+	if slices.Contains(parts, platform.EtcdPart) {
+		err = restartUntil(cmd.Context(), h, etcdStandsBy)
+	} else {
+		err = restartControlPlane(cmd.Context(), h)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", part, verb)
+	return nil
+}
+
+// etcdStandsBy reports whether the control plane runs without etcd.
+func etcdStandsBy(status supervisor.Status) bool {
+	for _, process := range status.Processes {
+		for _, c := range process.Components {
+			if process.Name == platform.ControlPlane && c.Name == platform.EtcdPart {
+				return c.State == component.Standby
+			}
+		}
+	}
+	return false
+}
+
+// restartUntil restarts the control plane and waits until another process is in a state.
+func restartUntil(ctx context.Context, h *platform.Host, reached func(supervisor.Status) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, restartTimeout)
+	defer cancel()
+	before, err := supervisorStatus(ctx, h)
+	if err != nil {
+		return err
+	}
+	client := supervisor.NewClient(h.Socket())
+	if err := client.Restart(ctx, platform.ControlPlane); err != nil {
+		return err
+	}
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return errors.New("the control plane is not ready; see `slipway status` and `slipway logs control-plane`")
+		case <-ticker.C:
+		}
+		after, err := client.Status(ctx)
+		if err == nil && reached(after) && controlPlanePID(after) != controlPlanePID(before) {
+			return nil
+		}
+	}
+}

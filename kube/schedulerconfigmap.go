@@ -1,0 +1,135 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/slipway-platform/slipway/kube/scheduler"
+)
+
+// policyKey is the key of the ConfigMap with a policy, as in OpenShift 3.11's
+// `--policy-configmap`.
+const policyKey = "policy.cfg"
+
+// SchedulerConfigMap is a ConfigMap with the policy of the scheduler. While it does not exist, the
+// rules of Kubernetes apply.
+type SchedulerConfigMap struct {
+	Client kubernetes.Interface
+	// Namespace and Name are those of the ConfigMap.
+	Namespace, Name string
+	// Decode reads the key policy.cfg. name is the name of the object in errors.
+	Decode func(name string, data []byte) (scheduler.Settings, error)
+}
+
+// String returns the name of the object.
+func (m *SchedulerConfigMap) String() string {
+	return fmt.Sprintf("ConfigMap %s/%s", m.Namespace, m.Name)
+}
+
+// Notes sets the function that reports that the ConfigMap does not apply.
+func (s *Scheduler) Notes(note func(string)) { s.note = note }
+
+// followConfigMap applies the ConfigMap until ctx ends. It closes synced when the first state is
+// applied, and then waits for started before it reports anything.
+func (s *Scheduler) followConfigMap(ctx context.Context, synced chan<- struct{}, started <-chan struct{}) {
+	m := s.ConfigMap
+	watch := cache.NewFilteredListWatchFromClient(m.Client.CoreV1().RESTClient(), "configmaps", m.Namespace, func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, m.Name).String()
+	})
+	changed := make(chan struct{}, 1)
+	notify := func() {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	}
+	store, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: watch, ObjectType: &corev1.ConfigMap{}, ResyncPeriod: policyRetryInterval,
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { notify() }, UpdateFunc: func(any, any) { notify() }, DeleteFunc: func(any) { notify() },
+		},
+	})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		informer.RunWithContext(ctx)
+	}()
+	defer func() { <-done }()
+	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		return
+	}
+	text, last := s.applyConfigMap(store), ""
+	close(synced)
+	select {
+	case <-ctx.Done():
+		return
+	case <-started:
+	}
+	for {
+		if text != last && text != "" {
+			slog.Warn("the policy of the scheduler is not in effect", "reason", text)
+		}
+		if text != last {
+			s.note(text)
+		}
+		last = text
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+		text = s.applyConfigMap(store)
+	}
+}
+
+// policyRetryInterval is the interval in which a ConfigMap is applied again, for example after a
+// full disk.
+const policyRetryInterval = time.Minute
+
+// applyConfigMap applies the ConfigMap in a store. It returns why it does not apply, or "".
+func (s *Scheduler) applyConfigMap(store cache.Store) string {
+	m := s.ConfigMap
+	object, exists, err := store.GetByKey(m.Namespace + "/" + m.Name)
+	if err != nil {
+		return err.Error()
+	}
+	var settings scheduler.Settings
+	problem := ""
+	if exists {
+		text, hasKey := object.(*corev1.ConfigMap).Data[policyKey]
+		if !hasKey {
+			return fmt.Sprintf("%s has no key %s: the previous rules stay in force", m, policyKey)
+		}
+		if settings, err = m.Decode(m.String(), []byte(text)); err != nil {
+			return fmt.Sprintf("%s is rejected, and the previous rules stay in force: %v", m, err)
+		}
+	} else {
+		problem = fmt.Sprintf("there is no %s: the rules of Kubernetes are in force", m)
+	}
+	s.mu.Lock()
+	former := s.mapped
+	s.mapped = settings
+	base := s.base
+	s.mu.Unlock()
+	if reflect.DeepEqual(former, settings) {
+		return problem
+	}
+	apply, err := s.Prepare(base)
+	if err != nil {
+		s.mu.Lock()
+		s.mapped = former
+		s.mu.Unlock()
+		return fmt.Sprintf("%s is rejected, and the previous rules stay in force: %v", m, err)
+	}
+	apply()
+	return problem
+}
