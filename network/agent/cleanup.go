@@ -26,7 +26,7 @@ type CleanupConfig struct {
 	Bridge   string   // also removes the pod devices on it
 	Devices  []string // other devices, such as those of the DNS server and of hostaddr
 	NFTTable string   // in the families ip and netdev
-	Tables   []string // of other components, in family ip
+	Tables   []string // of other components, in the same families
 	// AdminRules also removes the rules of administrators (package adminchain).
 	AdminRules bool
 	NetnsDir   string // where the container runtime creates network namespaces named cni-*
@@ -42,7 +42,7 @@ func Cleanup(ctx context.Context, l CleanupConfig) error {
 		tables = append(tables, nat.Table{Family: knftables.IPv4Family, Name: l.NFTTable}, nat.Table{Family: knftables.NetDevFamily, Name: l.NFTTable})
 	}
 	for _, name := range l.Tables {
-		tables = append(tables, nat.Table{Family: knftables.IPv4Family, Name: name})
+		tables = append(tables, nat.Table{Family: knftables.IPv4Family, Name: name}, nat.Table{Family: knftables.NetDevFamily, Name: name})
 	}
 	errs := []error{removeNamespaces(l.NetnsDir), removePodDevices(l.Bridge), removeRoutes(), removeExitRule(), egressip.Release()}
 	for _, name := range append([]string{l.Bridge}, l.Devices...) {

@@ -43,7 +43,7 @@ func newTunnelAgent(t *testing.T, transport string) *Agent {
 	own.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}}
 	a := newAgent(t, own)
 	a.Network, a.Transport, a.VXLANDevice, a.Tunnel = network, transport, vxlanDevice, &vxlan.Tunnel{}
-	a.Tunnel.Follow(func() (vxlan.Networks, error) { return vxlan.Networks{}, nil })
+	a.Tunnel.Follow(func() (vxlan.Networks, error) { return vxlan.Networks{}, nil }, func() {})
 	return a
 }
 

@@ -58,6 +58,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/egressip"
+	"github.com/slipway-platform/slipway/network/multicast"
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
@@ -76,7 +77,8 @@ type Enforcer struct {
 	Names *Names
 	// Resolver is the address and port of that server.
 	Resolver string
-	// Table is the component's nftables table, in family ip.
+	// Table is the name of the component's nftables tables: that of policies in family ip, and that of
+	// multicast in family netdev.
 	Table string
 	// Socket is the path of the Unix socket for the CNI plugin.
 	Socket string
@@ -113,6 +115,10 @@ func (e *Enforcer) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("network policy: %w", err)
 	}
+	delivery, err := multicast.Open(e.Table, e.Networks.Tunnel)
+	if err != nil {
+		return fmt.Errorf("network policy: %w", err)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	objects := newObjects(e.Client, e.Network)
 	defer objects.stop()
@@ -131,12 +137,13 @@ func (e *Enforcer) Run(ctx context.Context, ready func()) error {
 		default: // a value is already pending
 		}
 	}
-	e.Tunnel.Follow(e.networks(objects))
+	// The multicast of other hosts arrives through the device.
+	e.Tunnel.Follow(e.networks(objects), e.monitor.Changed)
 	server, err := listen(e.Socket, objects, e.Tunnel)
 	if err != nil {
 		return fmt.Errorf("network policy: %w", err)
 	}
-	s := &enforcement{Enforcer: e, objects: objects, table: table, requests: server.requests, reporter: newReporter(e)}
+	s := &enforcement{Enforcer: e, objects: objects, table: table, delivery: delivery, requests: server.requests, reporter: newReporter(e)}
 	if err := errors.Join(s.restore(ctx), s.sync(ctx)); err != nil {
 		server.close()
 		return fmt.Errorf("network policy: %w", err)
@@ -158,6 +165,7 @@ type enforcement struct {
 	*Enforcer
 	objects  *objects
 	table    *table
+	delivery *multicast.Table    // of multicast
 	requests <-chan chan<- error // of the CNI plugin
 	reporter *reporter
 	plugin   string // the network plug-in of the cluster
@@ -184,7 +192,7 @@ func (s *enforcement) loop(ctx context.Context, changes, lost <-chan struct{}) {
 		case <-lost:
 		case <-retry:
 		case <-ticker.C:
-			err = s.table.check(ctx)
+			err = errors.Join(s.table.check(ctx), s.delivery.Check(ctx))
 		}
 		waiting = append(waiting, drain(s.Names.requests)...)
 		write := s.syncNames
@@ -198,6 +206,13 @@ func (s *enforcement) loop(ctx context.Context, changes, lost <-chan struct{}) {
 		if err != nil && ctx.Err() == nil {
 			slog.Error("cannot enforce network policies", "error", err)
 			retry = time.After(retryBackoff)
+		}
+		if !namesOnly {
+			// A failure does not keep new pods from starting.
+			if err := s.deliver(ctx); err != nil && ctx.Err() == nil {
+				slog.Error("cannot deliver multicast", "error", err)
+				retry = time.After(retryBackoff)
+			}
 		}
 		for _, request := range waiting {
 			request <- err

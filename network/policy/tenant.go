@@ -156,7 +156,9 @@ func (e *Enforcer) networks(o *objects) func() (vxlan.Networks, error) {
 		if err != nil {
 			return vxlan.Networks{}, err
 		}
-		networks := vxlan.Networks{Plugin: o.plugin(), Pods: map[netip.Addr]uint32{}}
+		networks := vxlan.Networks{
+			Plugin: o.plugin(), Pods: map[netip.Addr]uint32{}, Multicast: len(o.multicastGroups(o.plugin())) > 0,
+		}
 		e.addExits(&networks, o.exits(e.monitor.Alive), local)
 		for _, pod := range local {
 			if id, known := o.netID(pod.Namespace); known {

@@ -7,7 +7,7 @@
 //
 // Everything else is dropped: other sources, frames to other pods, multicast and broadcast, IPv6,
 // VLAN tags, and the protocols of bridges. Pods lose nothing by this, because the gateway is their
-// only neighbor (see package cni).
+// only neighbor (see package cni). Package multicast copies multicast of pods before.
 //
 // The table is `netdev <name>`. Each pod has a chain there, which is named after the pod's device
 // on the host, at the ingress hook of that device. The hook precedes the bridge, its learning of

@@ -21,12 +21,17 @@ import (
 func gateway(subnet netip.Prefix) netip.Addr { return cni.Gateway(subnet) }
 
 // ensure creates or repairs the device. It is up only when it has the programs: without them, it
-// would accept packets from everybody.
-func (d Device) ensure(p *programs, peers map[netip.Prefix]Peer) error {
-	link, err := d.create()
+// would accept packets from everybody. isNew means that it has replaced a former one, if any.
+func (d Device) ensure(p *programs, peers map[netip.Prefix]Peer) (isNew bool, err error) {
+	link, isNew, err := d.create()
 	if err != nil {
-		return err
+		return false, err
 	}
+	return isNew, d.configure(link, p, peers)
+}
+
+// configure adds the programs to the device and sets it up.
+func (d Device) configure(link netlink.Link, p *programs, peers map[netip.Prefix]Peer) error {
 	for parent, program := range map[uint32]*ebpf.Program{netlink.HANDLE_MIN_EGRESS: p.egress, netlink.HANDLE_MIN_INGRESS: p.ingress} {
 		if err := attach(link, parent, program); err != nil {
 			return err
@@ -50,36 +55,36 @@ func (d Device) ensure(p *programs, peers map[netip.Prefix]Peer) error {
 }
 
 // create returns the device. It replaces one with other settings.
-func (d Device) create() (netlink.Link, error) {
-	link, err := find(d.Name)
+func (d Device) create() (link netlink.Link, isNew bool, err error) {
+	link, err = find(d.Name)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	mac := cni.HardwareAddress(gateway(d.Subnet))
 	if link != nil {
 		vxlan, ok := link.(*netlink.Vxlan)
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("create device %q: the name is in use by a device of type %q", d.Name, link.Type())
+			return nil, false, fmt.Errorf("create device %q: the name is in use by a device of type %q", d.Name, link.Type())
 		case vxlan.FlowBased && vxlan.Port == d.Port && bytes.Equal(vxlan.HardwareAddr, mac):
-			return link, nil
+			return link, false, nil
 		}
 		if err := netlink.LinkDel(link); err != nil {
-			return nil, fmt.Errorf("remove device %q: %w", d.Name, err)
+			return nil, false, fmt.Errorf("remove device %q: %w", d.Name, err)
 		}
 	}
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name, attributes.MTU, attributes.HardwareAddr = d.Name, d.MTU, mac
 	if err := netlink.LinkAdd(&netlink.Vxlan{LinkAttrs: attributes, FlowBased: true, Port: d.Port}); err != nil {
 		if errors.Is(err, unix.EADDRINUSE) || errors.Is(err, unix.EEXIST) {
-			return nil, fmt.Errorf("create device %q: UDP port %d is in use, set networkConfig.vxlanPort in master-config.yaml: %w", d.Name, d.Port, err)
+			return nil, false, fmt.Errorf("create device %q: UDP port %d is in use, set networkConfig.vxlanPort in master-config.yaml: %w", d.Name, d.Port, err)
 		}
-		return nil, fmt.Errorf("create device %q: %w", d.Name, err)
+		return nil, false, fmt.Errorf("create device %q: %w", d.Name, err)
 	}
 	if link, err = netlinksafe.LinkByName(d.Name); err != nil {
-		return nil, fmt.Errorf("find device %q: %w", d.Name, err)
+		return nil, false, fmt.Errorf("find device %q: %w", d.Name, err)
 	}
-	return link, nil
+	return link, true, nil
 }
 
 // attach makes a program the only one at a tc hook of the device. It replaces the program of a

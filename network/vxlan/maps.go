@@ -15,9 +15,10 @@ import (
 
 // Flags in the settings.
 const (
-	flagTag     = 1 << iota // packets have the network ID of the sender, or else 0
-	flagIsolate             // the network IDs of packet and destination must fit
-	flagGate                // packets of other hosts' pods leave the cluster at this node
+	flagTag       = 1 << iota // packets have the network ID of the sender, or else 0
+	flagIsolate               // the network IDs of packet and destination must fit
+	flagGate                  // packets of other hosts' pods leave the cluster at this node
+	flagMulticast             // multicast packets are sent and accepted
 )
 
 // Fields of the settings and of a peer, of 4 bytes each. Addresses that the programs compare with
@@ -27,7 +28,9 @@ const (
 
 	settingsCluster, settingsClusterMask = 20, 24
 
-	settingsSize = 28
+	settingsReplicas = 28 // number of hosts that get multicast packets
+
+	settingsSize = 32
 
 	peerAddress, peerFlags, peerVNI = 0, 4, 8
 
@@ -44,6 +47,8 @@ type kernelMaps struct {
 	// exits are the hosts at which packets of this node's pods leave the cluster, as peers. gates are
 	// the marks of projects that leave it here, by network ID. owners are the hosts in exits.
 	exits, gates, owners *ebpf.Map
+	// replicas are the hosts that get multicast packets, by number.
+	replicas *ebpf.Map
 }
 
 // programs are the two programs, and what their maps contain.
@@ -55,6 +60,7 @@ type programs struct {
 	exitsOf         map[netip.Addr]Exit
 	gatesOf         map[uint32]uint32
 	ownersOf        map[netip.Addr]bool
+	replicaCount    uint32
 }
 
 // load creates the maps and loads the programs.
@@ -87,6 +93,7 @@ func (p *programs) createMaps() error {
 		{&p.exits, ebpf.MapSpec{Name: "exits", Type: ebpf.Hash, KeySize: 4, ValueSize: peerSize, MaxEntries: maxEntries, Flags: dynamic}},
 		{&p.gates, ebpf.MapSpec{Name: "gates", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: maxEntries, Flags: dynamic}},
 		{&p.owners, ebpf.MapSpec{Name: "owners", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: maxEntries, Flags: dynamic}},
+		{&p.replicas, ebpf.MapSpec{Name: "replicas", Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: maxReplicas}},
 	} {
 		created, err := ebpf.NewMap(&m.spec)
 		if err != nil {
@@ -122,7 +129,7 @@ func (p *programs) loadPrograms() error {
 }
 
 func (p *programs) maps() []*ebpf.Map {
-	return []*ebpf.Map{p.settings, p.peers, p.pods, p.exits, p.gates, p.owners}
+	return []*ebpf.Map{p.settings, p.peers, p.pods, p.exits, p.gates, p.owners, p.replicas}
 }
 
 // close closes the files of programs and maps. A device that has the programs keeps them.
@@ -148,6 +155,7 @@ func (p *programs) setSettings(d Device, flags uint32) error {
 	copy(value[settingsGateway:], gateway(d.Subnet).AsSlice())
 	binary.NativeEndian.PutUint32(value[settingsAddress:], number(d.Address))
 	binary.NativeEndian.PutUint32(value[settingsFlags:], flags)
+	binary.NativeEndian.PutUint32(value[settingsReplicas:], p.replicaCount)
 	if err := p.settings.Put(uint32(0), value); err != nil {
 		return fmt.Errorf("write eBPF map of settings: %w", err)
 	}
@@ -190,6 +198,26 @@ func (p *programs) setExits(n Networks) error {
 		set(p.gates, p.gatesOf, n.Gates, func(vni uint32) any { return vni }, func(mark uint32) any { return mark }),
 		set(p.owners, p.ownersOf, owners, func(host netip.Addr) any { return number(host) }, func(bool) any { return uint32(1) }),
 	)
+}
+
+// setReplicas sets the hosts that get multicast packets: those that are nodes. An element of the
+// map cannot be deleted, so the settings have their number, which must be written afterwards.
+func (p *programs) setReplicas(peers map[netip.Prefix]Peer) error {
+	var hosts []netip.Addr
+	for _, peer := range peers {
+		if !peer.External {
+			hosts = append(hosts, peer.Address)
+		}
+	}
+	slices.SortFunc(hosts, netip.Addr.Compare)
+	hosts = hosts[:min(len(hosts), maxReplicas)]
+	for i, host := range hosts {
+		if err := p.replicas.Put(uint32(i), number(host)); err != nil {
+			return fmt.Errorf("add %v to eBPF map: %w", host, err)
+		}
+	}
+	p.replicaCount = uint32(len(hosts))
+	return nil
 }
 
 func (p *programs) setPods(pods map[netip.Addr]uint32) error {

@@ -18,6 +18,7 @@ const (
 	ipv4Source, ipv4Target = 26, 30
 	arpSource, arpTarget   = 28, 38
 	skbMark, skbProtocol   = 8, 16
+	skbDevice              = 40
 )
 
 // protocol returns the value of skb->protocol, which has the byte order of the network.
@@ -50,6 +51,8 @@ func egressProgram(m *kernelMaps) asm.Instructions {
 	return join(
 		addresses(),
 		settings(m),
+		isCopy(),
+		isMulticast("copy"),
 		peerOf(m, stackTarget, "exit"),
 		asm.Instructions{
 			asm.Mov.Reg(asm.R9, asm.R0), // the peer
@@ -91,21 +94,31 @@ func egressProgram(m *kernelMaps) asm.Instructions {
 			asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.R6, skbMark, asm.R1, asm.Word),
 		},
 		send(),
+		copies(m),
 		ending(),
 	)
 }
 
-// send sets the tunnel key from the peer in R9 and the network ID in R7. Kernels before 6.0 do not
-// accept the address of the sender. They choose it by the route.
+// send sets the tunnel key from the peer in R9 and the network ID in R7.
 func send() asm.Instructions {
-	list := asm.Instructions{asm.Mov.Imm(asm.R1, 0).WithSymbol("send")}
+	return join(
+		asm.Instructions{asm.LoadMem(asm.R2, asm.R9, peerAddress, asm.Word).WithSymbol("send")},
+		tunnelKey("pass"),
+		asm.Instructions{asm.Ja.Label("drop")},
+	)
+}
+
+// tunnelKey sets the tunnel key from the address of a host in R2 and the network ID in R7, and
+// jumps to a label. It continues after an error. Kernels before 6.0 do not accept the address of
+// the sender. They choose it by the route.
+func tunnelKey(done string) asm.Instructions {
+	list := asm.Instructions{asm.Mov.Imm(asm.R1, 0)}
 	for offset := int16(0); offset < keySize; offset += 4 {
 		list = append(list, asm.StoreMem(asm.RFP, stackTunnelKey+offset, asm.R1, asm.Word))
 	}
 	list = append(list,
 		asm.StoreMem(asm.RFP, stackTunnelKey+keyVNI, asm.R7, asm.Word),
-		asm.LoadMem(asm.R1, asm.R9, peerAddress, asm.Word),
-		asm.StoreMem(asm.RFP, stackTunnelKey+keyRemote, asm.R1, asm.Word),
+		asm.StoreMem(asm.RFP, stackTunnelKey+keyRemote, asm.R2, asm.Word),
 		asm.LoadMem(asm.R1, asm.R8, settingsAddress, asm.Word),
 		asm.StoreMem(asm.RFP, stackTunnelKey+keyLocal, asm.R1, asm.Word),
 	)
@@ -115,11 +128,11 @@ func send() asm.Instructions {
 			stackPointer(asm.R2, stackTunnelKey),
 			asm.Instructions{
 				asm.Mov.Imm(asm.R3, size), asm.Mov.Imm(asm.R4, withoutChecksum), asm.FnSkbSetTunnelKey.Call(),
-				asm.JEq.Imm(asm.R0, 0, "pass"),
+				asm.JEq.Imm(asm.R0, 0, done),
 			},
 		)...)
 	}
-	return append(list, asm.Ja.Label("drop"))
+	return list
 }
 
 // ingressProgram returns the program for packets that arrive from other hosts.
@@ -139,6 +152,10 @@ func ingressProgram(m *kernelMaps) asm.Instructions {
 			asm.LoadMem(asm.R1, asm.R0, peerAddress, asm.Word),
 			asm.LoadMem(asm.R2, asm.RFP, stackTunnelKey+keyRemote, asm.Word),
 			asm.JNE.Reg(asm.R1, asm.R2, "drop"),
+		},
+		// Package multicast delivers it.
+		isMulticast("multicast"),
+		asm.Instructions{
 			// This node has the subnet of the destination.
 			asm.LoadMem(asm.R1, asm.RFP, stackTarget, asm.Word),
 			asm.LoadMem(asm.R2, asm.R8, settingsMask, asm.Word),
@@ -162,6 +179,10 @@ func ingressProgram(m *kernelMaps) asm.Instructions {
 			asm.LoadMem(asm.R1, asm.R0, 0, asm.Word),
 			asm.JEq.Imm(asm.R1, 0, "pass"),
 			asm.JEq.Reg(asm.R1, asm.R7, "pass"),
+			asm.Ja.Label("drop"),
+			asm.LoadMem(asm.R1, asm.R8, settingsFlags, asm.Word).WithSymbol("multicast"),
+			asm.And.Imm(asm.R1, flagMulticast),
+			asm.JNE.Imm(asm.R1, 0, "pass"),
 			asm.Ja.Label("drop"),
 		},
 		gate(m),

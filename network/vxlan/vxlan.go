@@ -22,6 +22,9 @@
 // (package egressip). The way there is a route through the device to NextHop. The receiver marks
 // the packets by their network ID. Only the hosts with egress addresses send the responses.
 //
+// A multicast packet of a pod goes to all other nodes in a copy each. Package multicast delivers it
+// there.
+//
 // Source: OpenShift Container Platform 3.9 Architecture, OpenShift SDN; RFC 7348. The order of the
 // checks is that of the flows of OpenShift 3.11.
 package vxlan
@@ -84,6 +87,8 @@ type Networks struct {
 	Gates map[uint32]uint32
 	// Owners are hosts that can send responses of machines outside of the cluster.
 	Owners []netip.Addr
+	// Multicast means that nodes exchange multicast packets of pods (package multicast).
+	Multicast bool
 }
 
 // Exit is the host at which packets of a pod leave the cluster.
@@ -98,16 +103,18 @@ type Exit struct {
 type Tunnel struct {
 	mu       sync.Mutex
 	source   func() (Networks, error)
+	created  func()
 	programs *programs // nil without a device
 	device   Device
 	peers    map[netip.Prefix]Peer
 }
 
-// Follow sets the function that returns the current networks.
-func (t *Tunnel) Follow(source func() (Networks, error)) {
+// Follow sets the function that returns the current networks, and one that is called when the
+// device has been created or replaced. The latter must not call methods of the tunnel.
+func (t *Tunnel) Follow(source func() (Networks, error), created func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.source = source
+	t.source, t.created = source, created
 }
 
 // Active reports whether the node has the device.
@@ -139,7 +146,7 @@ func (t *Tunnel) Ensure(device Device, peers map[netip.Prefix]Peer) error {
 		}
 	}
 	t.device, t.peers = device, maps.Clone(peers)
-	if err := errors.Join(current.setPeers(t.peers), t.refresh(current)); err != nil {
+	if err := errors.Join(current.setPeers(t.peers), current.setReplicas(t.peers), t.refresh(current)); err != nil {
 		if t.programs == nil {
 			current.close()
 		}
@@ -147,8 +154,12 @@ func (t *Tunnel) Ensure(device Device, peers map[netip.Prefix]Peer) error {
 	}
 	// A restarted process replaces the programs of the previous one when its own are complete.
 	t.programs = current
-	if err := device.ensure(current, t.peers); err != nil {
+	isNew, err := device.ensure(current, t.peers)
+	if err != nil {
 		return fmt.Errorf("set up VXLAN: %w", err)
+	}
+	if isNew {
+		t.created()
 	}
 	return nil
 }
@@ -182,6 +193,9 @@ func (t *Tunnel) refresh(p *programs) error {
 	}
 	if len(networks.Gates) > 0 {
 		flags |= flagGate
+	}
+	if networks.Multicast {
+		flags |= flagMulticast
 	}
 	return errors.Join(p.setPods(networks.Pods), p.setExits(networks), p.setSettings(t.device, flags))
 }

@@ -57,7 +57,9 @@ func newHost(t *testing.T, name string, number int) *host {
 }
 
 // follow makes the tunnel follow the networks.
-func (h *host) follow() { h.tunnel.Follow(func() (Networks, error) { return h.networks, nil }) }
+func (h *host) follow() {
+	h.tunnel.Follow(func() (Networks, error) { return h.networks, nil }, func() {})
+}
 
 // pod returns the address of a pod. The network of the pod "new" is not known.
 func (h *host) pod(name string) netip.Addr {
@@ -396,7 +398,7 @@ func TestRestartedProcessContinues(t *testing.T) {
 // the networks.
 func TestTunnelWithoutNetworksAcceptsNothing(t *testing.T) {
 	one := newHost(t, "one", 1)
-	one.tunnel.Follow(func() (Networks, error) { return Networks{}, errors.New("no leases") })
+	one.tunnel.Follow(func() (Networks, error) { return Networks{}, errors.New("no leases") }, func() {})
 	err := one.Try(func() error {
 		return one.tunnel.Ensure(Device{Name: device, Port: Port, MTU: 1450, Subnet: one.subnet, Address: one.address}, nil)
 	})

@@ -1,0 +1,172 @@
+// Package multicast delivers the multicast packets of pods to the other pods of their group: those
+// of a project, or of projects that share a network.
+//
+//	pod ── device on its node ──┬── devices of the group's other pods
+//	                            └── VXLAN to all hosts ── devices of the group's pods there
+//
+// The package copies frames at the ingress hook of the devices, before the bridge and the IP stack.
+// Therefore neither network policies nor routing apply, and the TTL does not change. Pods without a
+// group send no multicast, because package spoofcheck drops it at the same hook. All pods of a
+// group get all packets: their own kernels know which groups of IGMP they have joined.
+//
+// The nftables table `netdev <name>` has a chain for each pod with a group, and one for the VXLAN
+// device. A packet is copied if it has the addresses of its pod, or comes from the host of its pod,
+// which package vxlan checks.
+//
+// Source: OpenShift Container Platform 3.11 Cluster Administration, Enabling Multicast.
+package multicast
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
+	"github.com/vishvananda/netlink"
+	"sigs.k8s.io/knftables"
+
+	"github.com/slipway-platform/slipway/network/cni"
+)
+
+// Addresses are those of multicast (RFC 5771).
+const Addresses = "224.0.0.0/4"
+
+// Group are pods that receive each other's packets.
+type Group struct {
+	// Local are the pods of this node.
+	Local []Pod
+	// Remote are the addresses of the group's pods on other hosts.
+	Remote []netip.Addr
+}
+
+// Pod is a pod of this node.
+type Pod struct {
+	Device  string // host end of its veth
+	Address netip.Addr
+}
+
+// Table is the nftables table of a node.
+type Table struct {
+	nft    knftables.Interface
+	tunnel string
+	// current is what the kernel has. It is empty if that is unknown.
+	current string
+}
+
+// Open returns a table with a name. tunnel is the name of the VXLAN device, which need not exist.
+func Open(name, tunnel string) (*Table, error) {
+	nft, err := knftables.New(knftables.NetDevFamily, name)
+	if err != nil {
+		return nil, fmt.Errorf("open nftables table netdev %q: %w (install the package nftables)", name, err)
+	}
+	return &Table{nft: nft, tunnel: tunnel}, nil
+}
+
+// Apply makes the kernel deliver packets within groups. It replaces the table in one step if the
+// groups or the VXLAN device have changed.
+func (t *Table) Apply(ctx context.Context, groups []Group) error {
+	tunnel, err := t.findTunnel()
+	if err != nil {
+		return err
+	}
+	groups = usable(groups)
+	desired := fmt.Sprintf("%d %v", tunnel, groups)
+	if desired == t.current {
+		return nil
+	}
+	tx := t.nft.NewTransaction()
+	tx.Add(&knftables.Table{})
+	tx.Delete(&knftables.Table{})
+	if len(groups) > 0 {
+		t.add(tx, groups, tunnel != 0)
+	}
+	t.current = ""
+	if err := t.nft.Run(ctx, tx); err != nil {
+		return fmt.Errorf("write nftables table of multicast: %w", err)
+	}
+	t.current = desired
+	return nil
+}
+
+// Check forgets the content of the table if another program has removed it, so that the next Apply
+// writes it.
+func (t *Table) Check(ctx context.Context) error {
+	chains, err := t.nft.List(ctx, "chains")
+	if err != nil && !knftables.IsNotFound(err) {
+		return fmt.Errorf("list nftables chains of multicast: %w", err)
+	}
+	if len(chains) == 0 {
+		t.current = ""
+	}
+	return nil
+}
+
+// findTunnel returns the index of the VXLAN device, or 0.
+func (t *Table) findTunnel() (int, error) {
+	link, err := netlinksafe.LinkByName(t.tunnel)
+	if errors.As(err, &netlink.LinkNotFoundError{}) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("find device %q: %w", t.tunnel, err)
+	}
+	return link.Attrs().Index, nil
+}
+
+// usable returns groups with pods of this node, in a fixed order.
+func usable(groups []Group) (result []Group) {
+	for _, group := range groups {
+		if len(group.Local) == 0 {
+			continue
+		}
+		slices.SortFunc(group.Local, func(a, b Pod) int { return a.Address.Compare(b.Address) })
+		slices.SortFunc(group.Remote, netip.Addr.Compare)
+		result = append(result, group)
+	}
+	slices.SortFunc(result, func(a, b Group) int { return cmp.Compare(a.Local[0].Device, b.Local[0].Device) })
+	return result
+}
+
+// priority is that of the chains. They precede those of package spoofcheck.
+const priority = knftables.BaseChainPriority("-10")
+
+// senders is the map of the groups of other hosts' pods, by address.
+const senders = "senders"
+
+func (t *Table) add(tx *knftables.Transaction, groups []Group, hasTunnel bool) {
+	tx.Add(&knftables.Table{Comment: knftables.PtrTo("multicast of pods")})
+	tx.Add(&knftables.Map{Name: senders, Type: "ipv4_addr : verdict"})
+	for i, group := range groups {
+		receivers := fmt.Sprintf("group-%d", i)
+		tx.Add(&knftables.Chain{Name: receivers})
+		for _, pod := range group.Local {
+			tx.Add(&knftables.Rule{Chain: receivers, Rule: fmt.Sprintf("iifname != %q dup to %q", pod.Device, pod.Device)})
+		}
+		for _, address := range group.Remote {
+			tx.Add(&knftables.Element{Map: senders, Key: []string{address.String()}, Value: []string{"goto " + receivers}})
+		}
+		for _, pod := range group.Local {
+			t.addHook(tx, pod.Device)
+			match := fmt.Sprintf("ether saddr %s ether type ip ip saddr %s ip daddr %s ", cni.HardwareAddress(pod.Address), pod.Address, Addresses)
+			if hasTunnel {
+				tx.Add(&knftables.Rule{Chain: pod.Device, Rule: match + fmt.Sprintf("dup to %q", t.tunnel)})
+			}
+			tx.Add(&knftables.Rule{Chain: pod.Device, Rule: match + "goto " + receivers})
+		}
+	}
+	if hasTunnel {
+		t.addHook(tx, t.tunnel)
+		tx.Add(&knftables.Rule{Chain: t.tunnel, Rule: "ip daddr " + Addresses + " ip saddr vmap @" + senders})
+	}
+}
+
+// addHook adds the chain of a device.
+func (t *Table) addHook(tx *knftables.Transaction, device string) {
+	tx.Add(&knftables.Chain{
+		Name: device, Type: knftables.PtrTo(knftables.FilterType), Hook: knftables.PtrTo(knftables.IngressHook),
+		Priority: knftables.PtrTo(priority), Device: &device,
+	})
+}

@@ -1,0 +1,91 @@
+package policy
+
+import (
+	"context"
+	"net/netip"
+	"strconv"
+
+	networkv1 "github.com/openshift/api/network/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/slipway-platform/slipway/internal/networkplugin"
+	"github.com/slipway-platform/slipway/network/cni"
+	"github.com/slipway-platform/slipway/network/multicast"
+)
+
+// multicastEnabled is the value of the annotation that enables multicast.
+const multicastEnabled = "true"
+
+// multicastGroups returns the groups of projects with multicast, by project.
+//
+// In multitenant mode, projects with one network ID are a group, and multicast is enabled if it is
+// enabled in all of them. Those with ID 0 are such a group too: they exchange multicast with no
+// other project. In the mode with network policies, each project is a group of its own.
+func (o *objects) multicastGroups(plugin string) map[string]string {
+	groups, disabled := map[string]string{}, map[string]bool{}
+	if plugin == networkplugin.Subnet {
+		return groups
+	}
+	for _, object := range o.netNamespaces.GetStore().List() {
+		project := object.(*networkv1.NetNamespace)
+		if !o.isCurrent(project) {
+			continue
+		}
+		group := project.Name
+		if plugin == networkplugin.Multitenant {
+			group = strconv.FormatUint(uint64(project.NetID), 10)
+		}
+		groups[project.Name] = group
+		if project.Annotations[networkv1.MulticastEnabledAnnotation] != multicastEnabled {
+			disabled[group] = true
+		}
+	}
+	for project, group := range groups {
+		if disabled[group] {
+			delete(groups, project)
+		}
+	}
+	return groups
+}
+
+// deliver makes the kernel deliver multicast within groups.
+func (s *enforcement) deliver(ctx context.Context) error {
+	groups := s.objects.multicastGroups(s.plugin)
+	if len(groups) == 0 {
+		return s.delivery.Apply(ctx, nil)
+	}
+	local, err := cni.ListPods(s.LeaseDir)
+	if err != nil {
+		return err
+	}
+	return s.delivery.Apply(ctx, s.objects.multicastPods(groups, s.NodeName, local))
+}
+
+// multicastPods returns the pods of groups.
+func (o *objects) multicastPods(groups map[string]string, node string, local []cni.Pod) (list []multicast.Group) {
+	pods := map[string]*multicast.Group{}
+	for _, pod := range local {
+		group, exists := groups[pod.Namespace]
+		if !exists || !pod.HasDevice() {
+			continue
+		}
+		if pods[group] == nil {
+			pods[group] = &multicast.Group{}
+		}
+		pods[group].Local = append(pods[group].Local, multicast.Pod{Device: pod.Device, Address: pod.Address})
+	}
+	for _, object := range o.pods.GetStore().List() {
+		pod := object.(*corev1.Pod)
+		group := pods[groups[pod.Namespace]]
+		if group == nil || pod.Spec.HostNetwork || pod.Spec.NodeName == node || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		if address, err := netip.ParseAddr(pod.Status.PodIP); err == nil {
+			group.Remote = append(group.Remote, address)
+		}
+	}
+	for _, group := range pods {
+		list = append(list, *group)
+	}
+	return list
+}

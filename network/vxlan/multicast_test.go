@@ -1,0 +1,121 @@
+package vxlan
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/vxlanpacket"
+)
+
+// TestMulticastReachesAllNodes sends from pods of a host to a group that two other hosts have
+// joined.
+func TestMulticastReachesAllNodes(t *testing.T) {
+	one, two := newHosts(t)
+	three, appliance := newHost(t, "three", 3), newHost(t, "four", 4)
+	one.peers[three.subnet], three.peers[one.subnet] = Peer{Address: three.address}, Peer{Address: one.address}
+	one.peers[appliance.subnet] = Peer{Address: appliance.address, External: true}
+	one.ensure()
+	three.ensure()
+	group := &net.UDPAddr{IP: net.IPv4(239, 1, 2, 3), Port: 80}
+	send := func(pod, text string) {
+		t.Helper()
+		one.Do(t, func() error {
+			link, err := net.InterfaceByName(device)
+			if err != nil {
+				return err
+			}
+			dialer := net.Dialer{LocalAddr: &net.UDPAddr{IP: one.pod(pod).AsSlice()}, Control: func(_, _ string, conn syscall.RawConn) (err error) {
+				_ = conn.Control(func(fd uintptr) {
+					err = unix.SetsockoptIPMreqn(int(fd), unix.IPPROTO_IP, unix.IP_MULTICAST_IF, &unix.IPMreqn{Ifindex: int32(link.Index)})
+				})
+				return err
+			}}
+			conn, err := dialer.Dial("udp4", group.String())
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			_, err = conn.Write([]byte(text))
+			return err
+		})
+	}
+	listeners := map[*host]*net.UDPConn{}
+	for _, h := range []*host{two, three} {
+		h.Do(t, func() error {
+			link, err := net.InterfaceByName(device)
+			if err == nil {
+				listeners[h], err = net.ListenMulticastUDP("udp4", link, group)
+			}
+			return err
+		})
+		t.Cleanup(func() { listeners[h].Close() })
+	}
+	received := func() (texts string) {
+		for _, h := range []*host{two, three} {
+			for buffer := make([]byte, 64); ; {
+				_ = listeners[h].SetReadDeadline(time.Now().Add(10 * time.Millisecond))
+				size, _, err := listeners[h].ReadFrom(buffer)
+				if err != nil {
+					break
+				}
+				texts += h.Name + ": " + string(buffer[:size]) + "; "
+			}
+		}
+		return texts
+	}
+	enable := func(hosts ...*host) {
+		for _, h := range []*host{one, two, three} {
+			h.networks.Multicast = false
+		}
+		for _, h := range hosts {
+			h.networks.Multicast = true
+		}
+		for _, h := range []*host{one, two, three} {
+			h.refresh()
+		}
+	}
+	wire, capture := newCapture(t, two), newCapture(t, appliance)
+	for _, tt := range []struct {
+		hosts     []*host
+		pod, want string
+	}{
+		{nil, "till", ""},
+		{[]*host{two, three}, "till", ""},
+		{[]*host{one, three}, "till", "three: till; "},
+		{[]*host{one, two, three}, "new", ""}, // its network is not known
+		{[]*host{one, two, three}, "till", "two: till; three: till; "},
+	} {
+		enable(tt.hosts...)
+		all := ""
+		eventually.Equal(t, fmt.Sprintf("%d hosts", len(tt.hosts)), func() string {
+			send(tt.pod, tt.pod)
+			all = received()
+			return all
+		}, tt.want)
+	}
+	send("web", "last")
+	if vni := wire.vni("last"); vni != 12 {
+		t.Errorf("the network ID is %d", vni)
+	}
+	// The host that is not a node gets no copy: its first packet is another one.
+	end := vxlanpacket.Packet{VNI: 77, MAC: make(net.HardwareAddr, 6), Source: one.address, Target: appliance.address, Payload: "end"}
+	one.Do(t, func() error {
+		conn, err := net.Dial("udp4", netip.AddrPortFrom(appliance.address, Port).String())
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		_, err = conn.Write(end.Encode())
+		return err
+	})
+	if vni := capture.vni(""); vni != end.VNI {
+		t.Errorf("the host that is not a node gets a packet with network ID %d", vni)
+	}
+}
