@@ -5,6 +5,7 @@ package ansible
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -62,6 +63,14 @@ func TestPlaybooksDeployAndAddHosts(t *testing.T) {
 	checkNode(t, master)
 	f.runUnchanged(t, "openshift-node/scaleup.yml")
 	waitHealthy(master)
+
+	f.run(t, "adhoc/uninstall.yml")
+	for _, path := range []string{master.DataDir, node.DataDir, haproxy} {
+		if _, err := os.Stat(path); !os.IsNotExist(err) {
+			t.Errorf("%s remains: %v", path, err)
+		}
+	}
+	f.runUnchanged(t, "adhoc/uninstall.yml")
 }
 
 // waitHealthy waits until the command that verifies an installation succeeds.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,6 +41,7 @@ func TestPlaybooksAddMasters(t *testing.T) {
 	f.runUnchanged(t, "openshift-master/scaleup.yml")
 
 	f.groups["new_etcd"] = []string{"etcd0.example.com"}
+	refuseUnhealthyMember(t, f, first)
 	f.run(t, "openshift-etcd/scaleup.yml")
 	first.WaitFor("three members with a vote", func(context.Context) error {
 		result := first.Slipway("etcd", "members")
@@ -56,4 +58,20 @@ func TestPlaybooksAddMasters(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// refuseUnhealthyMember tests that the playbook adds no member beside one that does not work.
+func refuseUnhealthyMember(t *testing.T, f *fixture, c *kit.Cluster) {
+	t.Helper()
+	added := strings.Fields(c.MustSlipway("etcdctl", "member", "add", "lost", "--learner", "--peer-urls=https://192.0.2.99:7001"))
+	settings := f.settings
+	f.settings = append(slices.Clone(settings), "slipway_health_retries=1")
+	r := f.try(t, "openshift-etcd/scaleup.yml")
+	f.settings = settings
+	if want := "repair or remove the members that are not healthy"; r.err == nil || !strings.Contains(r.output, want) {
+		t.Errorf("got error %v, want %q:\n%s", r.err, want, r.output)
+	}
+	if result := c.Slipway("etcdctl", "member", "remove", added[1]); result.Code != 0 && !strings.Contains(result.Stderr, "not found") {
+		t.Errorf("remove the member: %+v", result)
+	}
 }
