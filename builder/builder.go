@@ -64,6 +64,24 @@ func (b *Builder) Run(ctx context.Context) error {
 	return err
 }
 
+// Fetch only fetches the source, for a pipeline. It replaces what an earlier, killed fetch left. A
+// failure ends the build: its reason is in the Build, and a retry would not help.
+func (b *Builder) Fetch(ctx context.Context) error {
+	r := &run{Builder: b}
+	if err := os.RemoveAll(filepath.Join(b.Work, "source")); err != nil {
+		return fmt.Errorf("remove earlier source: %w", err)
+	}
+	err := r.fetch(ctx)
+	if err != nil {
+		fmt.Fprintf(b.Out, "error: %v\n", err)
+		r.setFailed(err)
+		if reportErr := b.Report(context.WithoutCancel(ctx), b.Build); reportErr != nil {
+			fmt.Fprintf(b.Out, "warning: cannot store the details of the build: %v\n", reportErr)
+		}
+	}
+	return err
+}
+
 // run is the state of a build.
 type run struct {
 	*Builder

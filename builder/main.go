@@ -34,15 +34,19 @@ const (
 
 // Main is the main function of the builder. It ends the process with status 1 if the build fails.
 // With the argument buildpod.ConfineArgument, it only blocks link-local addresses in the network of
-// the pod, before the container of a custom builder starts.
+// the pod, before the container of a custom builder starts. With buildpod.FetchArgument, it only
+// fetches the source of a pipeline.
 func Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	// The log of the engine, except for its progress, is only for developers.
 	logrus.SetOutput(io.Discard)
 	run := build
-	if slices.Equal(os.Args[1:], []string{buildpod.ConfineArgument}) {
+	switch {
+	case slices.Equal(os.Args[1:], []string{buildpod.ConfineArgument}):
 		run = blockLinkLocal
+	case slices.Equal(os.Args[1:], []string{buildpod.FetchArgument}):
+		run = fetchSource
 	}
 	if err := run(ctx); err != nil {
 		line, _, _ := strings.Cut(err.Error(), "\n")
@@ -72,21 +76,43 @@ func build(ctx context.Context) error {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		return err
 	}
+	b, err := newBuilder(build)
+	if err != nil {
+		return err
+	}
+	return b.Run(ctx)
+}
+
+// fetchSource only fetches the source of a pipeline. If it is killed, it starts from the beginning.
+func fetchSource(ctx context.Context) error {
+	build, err := readBuild(os.Getenv(buildpod.BuildVariable))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		return err
+	}
+	b, err := newBuilder(build)
+	if err != nil {
+		return err
+	}
+	return b.Fetch(ctx)
+}
+
+// newBuilder returns a builder with the paths and the account of its pod.
+func newBuilder(build *buildv1.Build) (*Builder, error) {
 	config, err := rest.InClusterConfig()
 	if err != nil {
-		return fmt.Errorf("connect to the cluster: %w", err)
+		return nil, fmt.Errorf("connect to the cluster: %w", err)
 	}
 	client, err := buildclient.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("connect to the cluster: %w", err)
+		return nil, fmt.Errorf("connect to the cluster: %w", err)
 	}
-	b := &Builder{
+	return &Builder{
 		Build: build, Report: reporter{client}.report,
 		Work: buildpod.WorkDir, Cache: buildpod.CacheDir, Secrets: buildpod.SecretsDir, ConfigMaps: buildpod.ConfigMapsDir,
 		Runc: buildpod.Runc, Authority: authority,
 		Limit: source.NewLimit(), Git: source.Git{Forbidden: source.LocalAddress}, Variable: os.Getenv, In: os.Stdin, Out: os.Stdout,
-	}
-	return b.Run(ctx)
+	}, nil
 }
 
 // readBuild decodes the Build.

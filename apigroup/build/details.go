@@ -29,8 +29,8 @@ func (*details) New() runtime.Object { return &buildv1.Build{} }
 // Destroy does nothing: the store belongs to builds.
 func (*details) Destroy() {}
 
-// Update copies the revision, output, stages, reason and message of a report to the build. It
-// ignores all other fields.
+// Update copies the revision, output, stages, reason and message of a report to the build, and the
+// annotations of a pipeline. It ignores all other fields.
 func (d *details) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, _ rest.ValidateObjectFunc, _ rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	return d.store("builds").Update(ctx, name, rest.DefaultUpdatedObjectInfo(nil,
 		func(ctx context.Context, _, existing runtime.Object) (runtime.Object, error) {
@@ -93,6 +93,10 @@ func isPodOf(userInfo user.Info, build *buildv1.Build, pod *corev1.Pod) bool {
 	return userInfo.GetName() == serviceaccount.MakeUsername(build.Namespace, account) && len(uid) == 1 && uid[0] == string(pod.UID)
 }
 
+// pipelineAnnotations are the annotations that the pod of a pipeline reports, as Jenkins does: the
+// stages and the inputs that the pipeline waits for.
+var pipelineAnnotations = []string{buildv1.BuildJenkinsStatusJSONAnnotation, "openshift.io/jenkins-pending-input-actions-json"}
+
 // withReport returns a copy of a build with the fields of a report.
 func withReport(current, report *buildv1.Build) *buildv1.Build {
 	next := current.DeepCopy()
@@ -106,6 +110,13 @@ func withReport(current, report *buildv1.Build) *buildv1.Build {
 	if len(status.Stages) > 0 {
 		next.Status.Stages = status.Stages
 	}
+	if current.Spec.Strategy.JenkinsPipelineStrategy != nil {
+		for _, name := range pipelineAnnotations {
+			if value, ok := report.Annotations[name]; ok {
+				metav1.SetMetaDataAnnotation(&next.ObjectMeta, name, value)
+			}
+		}
+	}
 	if !current.Status.Cancelled { // keep the reason of the cancel
 		next.Status.Reason, next.Status.Message = status.Reason, status.Message
 	}
@@ -115,6 +126,9 @@ func withReport(current, report *buildv1.Build) *buildv1.Build {
 // The limits of a report: the length of a text in bytes, the number of stages, and the number of
 // steps in a stage. A build has six stages with a few steps each.
 const maxTextBytes, maxStages, maxSteps = 4096, 16, 256
+
+// maxAnnotationBytes limits an annotation of a pipeline: about five hundred stages.
+const maxAnnotationBytes = 128 << 10
 
 // validateReport returns errors for texts and lists that are too long. A custom builder can send
 // any report, and every user who lists builds reads it.
@@ -128,6 +142,11 @@ func validateReport(report *buildv1.Build) (errs field.ErrorList) {
 		}
 	}
 	text(status.Child("message"), string(report.Status.Reason), report.Status.Message)
+	for _, name := range pipelineAnnotations {
+		if len(report.Annotations[name]) > maxAnnotationBytes {
+			errs = append(errs, field.TooLong(field.NewPath("metadata", "annotations").Key(name), "", maxAnnotationBytes))
+		}
+	}
 	if to := report.Status.Output.To; to != nil {
 		text(status.Child("output", "to", "imageDigest"), to.ImageDigest)
 	}

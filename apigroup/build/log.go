@@ -95,7 +95,7 @@ func (l *logs) selectBuild(ctx context.Context, build *buildv1.Build, options *b
 
 // open returns the log of a started build.
 func (l *logs) open(ctx context.Context, build *buildv1.Build, options *buildv1.BuildLogOptions) (runtime.Object, error) {
-	if build.Spec.Strategy.JenkinsPipelineStrategy != nil {
+	if build.Spec.Strategy.JenkinsPipelineStrategy != nil && build.Annotations[buildv1.BuildPodNameAnnotation] == "" {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("build %q is a pipeline: its log is in Jenkins", build.Name))
 	}
 	core := l.deps.Kube.CoreV1()
@@ -112,10 +112,24 @@ func (l *logs) open(ctx context.Context, build *buildv1.Build, options *buildv1.
 		return nil, err
 	}
 	logOptions := &corev1.PodLogOptions{
-		Container: options.Container, Follow: options.Follow, SinceSeconds: options.SinceSeconds, SinceTime: options.SinceTime,
+		Container: containerOf(pod, build, options), Follow: options.Follow, SinceSeconds: options.SinceSeconds, SinceTime: options.SinceTime,
 		Timestamps: options.Timestamps, TailLines: options.TailLines, LimitBytes: options.LimitBytes,
 	}
 	return &apiserver.Stream{Follow: options.Follow, Open: core.Pods(namespace).GetLogs(name, logOptions).Stream}, nil
+}
+
+// containerOf returns the container whose log is that of a build, or "" for the first. It is the
+// container that fetches the source of a pipeline if that has failed.
+func containerOf(pod *corev1.Pod, build *buildv1.Build, options *buildv1.BuildLogOptions) string {
+	if options.Container != "" || build.Spec.Strategy.JenkinsPipelineStrategy == nil {
+		return options.Container
+	}
+	for _, status := range pod.Status.InitContainerStatuses {
+		if ended := status.State.Terminated; ended != nil && ended.ExitCode != 0 {
+			return status.Name
+		}
+	}
+	return ""
 }
 
 func emptyLog(context.Context) (io.ReadCloser, error) {

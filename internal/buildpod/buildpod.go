@@ -13,6 +13,8 @@ const (
 	Runc = "/usr/bin/runc"
 	// ConfineArgument makes the builder only block link-local addresses in the network of the pod.
 	ConfineArgument = "confine"
+	// FetchArgument makes the builder only fetch the source of a pipeline.
+	FetchArgument = "fetch"
 )
 
 const (

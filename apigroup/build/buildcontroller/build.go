@@ -27,16 +27,17 @@ import (
 // status.
 type buildController struct {
 	podFactory
-	core    coreclient.CoreV1Interface
-	creator coreclient.PodsGetter // creates pods with the permissions of its service account
-	client  buildclient.BuildsGetter
-	indexer cache.Indexer // of builds, with buildIndexers
-	builds  buildlisters.BuildLister
-	pods    corelisters.PodLister
-	events  record.EventRecorder
+	core     coreclient.CoreV1Interface
+	creator  coreclient.PodsGetter // creates pods with the permissions of its service account
+	client   buildclient.BuildsGetter
+	indexer  cache.Indexer // of builds, with buildIndexers
+	builds   buildlisters.BuildLister
+	pods     corelisters.PodLister
+	services corelisters.ServiceLister
+	events   record.EventRecorder
 }
 
-func (l *buildController) controller(builds, pods, streams cache.SharedIndexInformer) controller.Controller {
+func (l *buildController) controller(builds, pods, streams, services cache.SharedIndexInformer) controller.Controller {
 	buildKey := func(object any) []controller.Key {
 		pod := object.(*corev1.Pod)
 		return []controller.Key{{Namespace: pod.Namespace, Name: pod.Annotations[buildv1.BuildAnnotation]}}
@@ -45,7 +46,7 @@ func (l *buildController) controller(builds, pods, streams cache.SharedIndexInfo
 		Name: "builds",
 		Watches: []controller.Watch{
 			{Informer: builds, Keys: l.keysWithNext}, {Informer: pods, Keys: buildKey},
-			{Informer: streams, Keys: l.keysWaitingForStream},
+			{Informer: streams, Keys: l.keysWaitingForStream}, {Informer: services, Keys: l.keysOfJenkins},
 		},
 		Reconcile: l.reconcile, MinBackoff: minBackoff, MaxBackoff: maxBackoff,
 	}
@@ -55,7 +56,12 @@ func (l *buildController) controller(builds, pods, streams cache.SharedIndexInfo
 // object is the image stream that changed.
 func (l *buildController) keysWaitingForStream(object any) (keys []controller.Key) {
 	// The cache returns no errors.
-	builds, _ := l.builds.Builds(object.(*imagev1.ImageStream).Namespace).List(labels.Everything())
+	stream := object.(*imagev1.ImageStream)
+	namespace := stream.Namespace
+	if namespace == runnerNamespace && stream.Name == runnerStream {
+		namespace = metav1.NamespaceAll
+	}
+	builds, _ := l.builds.Builds(namespace).List(labels.Everything())
 	for _, build := range builds {
 		reason := build.Status.Reason
 		if build.Status.Phase == buildv1.BuildPhaseNew && (reason == buildv1.StatusReasonInvalidOutputReference || reason == buildv1.StatusReasonInvalidImageReference) {
@@ -75,7 +81,7 @@ func (l *buildController) reconcile(ctx context.Context, key controller.Key) err
 		return l.removeLatePod(ctx, build)
 	case build.Status.Cancelled:
 		return l.cancel(ctx, build)
-	case build.Spec.Strategy.JenkinsPipelineStrategy != nil:
+	case l.servedByJenkins(build):
 		return nil
 	case build.Status.Phase == buildv1.BuildPhaseNew:
 		return l.createPod(ctx, build)
@@ -94,6 +100,7 @@ func (l *buildController) createPod(ctx context.Context, build *buildv1.Build) e
 	}
 	pod, output, err := l.pod(ctx, build)
 	if err != nil {
+		l.reportRunner(build, err)
 		return l.setPending(ctx, build, err)
 	}
 	existing, err := l.creator.Pods(build.Namespace).Create(ctx, pod, metav1.CreateOptions{})
@@ -172,7 +179,9 @@ func (l *buildController) syncPod(ctx context.Context, build *buildv1.Build) err
 	switch pod.Status.Phase {
 	case corev1.PodRunning:
 		if isSucceeded(pod) {
-			return l.end(ctx, build, outcome{phase: buildv1.BuildPhaseComplete})
+			ended := pod.DeepCopy()
+			ended.Status.Phase = corev1.PodSucceeded
+			return l.end(ctx, build, result(build, ended))
 		}
 		if build.Status.Phase == buildv1.BuildPhaseRunning {
 			return nil

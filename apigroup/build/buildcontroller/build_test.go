@@ -49,7 +49,7 @@ func newLoop(t *testing.T, builds []*buildv1.Build, pods ...*corev1.Pod) *buildC
 	client := buildfake.NewClientset(objects...)
 	return &buildController{
 		podFactory: *newPodFactory(t), core: kube, creator: kube, client: client.BuildV1(),
-		indexer: indexer, builds: buildlisters.NewBuildLister(indexer), pods: corelisters.NewPodLister(podIndexer), events: record.NewFakeRecorder(10),
+		indexer: indexer, builds: buildlisters.NewBuildLister(indexer), pods: corelisters.NewPodLister(podIndexer), services: corelisters.NewServiceLister(newIndexer()), events: record.NewFakeRecorder(10),
 	}
 }
 

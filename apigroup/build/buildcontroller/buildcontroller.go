@@ -72,6 +72,7 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	defer shutdown()
 
 	buildInformer, pods := buildInformerFactory.Build().V1().Builds(), kubeInformers.Core().V1().Pods()
+	services := c.Deps.Informers.Core().V1().Services()
 	configs, streams := buildInformerFactory.Build().V1().BuildConfigs(), c.Deps.ImageInformers.Image().V1().ImageStreams()
 	if err := buildInformer.Informer().AddIndexers(buildIndexers()); err != nil {
 		return fmt.Errorf("index builds by configuration: %w", err)
@@ -80,10 +81,10 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	indexer, access := buildInformer.Informer().GetIndexer(), streamAccess{kube.AuthorizationV1()}
 	runner := &buildController{
 		podFactory: podFactory{c, kube.CoreV1(), kube.CoreV1(), streams.Lister(), configs.Lister(), access}, core: kube.CoreV1(), creator: creator, client: builds.BuildV1(),
-		indexer: indexer, builds: buildInformer.Lister(), pods: pods.Lister(), events: recorder,
+		indexer: indexer, builds: buildInformer.Lister(), pods: pods.Lister(), services: services.Lister(), events: recorder,
 	}
 	set := controller.Manager{
-		runner.controller(buildInformer.Informer(), pods.Informer(), streams.Informer()),
+		runner.controller(buildInformer.Informer(), pods.Informer(), streams.Informer(), services.Informer()),
 		(&configController{builds.BuildV1(), configs.Lister(), indexer, recorder}).controller(configs.Informer(), buildInformer.Informer()),
 	}
 	imageChanges, err := (&imageChangeController{builds.BuildV1(), configs.Lister(), streams.Lister(), access, recorder}).controller(configs.Informer(), streams.Informer())

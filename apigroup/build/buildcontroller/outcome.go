@@ -73,6 +73,8 @@ func result(build *buildv1.Build, pod *corev1.Pod) outcome {
 	switch {
 	case pod.Status.Phase == corev1.PodSucceeded && len(states) == 0:
 		return outcome{buildv1.BuildPhaseError, buildv1.StatusReasonNoBuildContainerStatus, "The pod for this build has no container statuses indicating success or failure."}
+	case pod.Status.Phase == corev1.PodSucceeded && build.Spec.Strategy.JenkinsPipelineStrategy != nil:
+		return pipelineResult(pod)
 	case pod.Status.Phase == corev1.PodSucceeded:
 		return outcome{phase: buildv1.BuildPhaseComplete}
 	case pod.DeletionTimestamp != nil:

@@ -76,6 +76,10 @@ func (m *podFactory) pod(ctx context.Context, build *buildv1.Build) (pod *corev1
 		pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{*custom.PullSecret}
 	}
 	settings.applyToPod(pod)
+	if buildForPod.Spec.Strategy.JenkinsPipelineStrategy != nil {
+		m.addRunner(pod, buildForPod)
+		return pod, output, nil
+	}
 	mount(pod, buildForPod)
 	if err := m.mountCache(ctx, pod, buildForPod); err != nil {
 		return nil, "", err
@@ -146,6 +150,13 @@ func (m *podFactory) container(build *buildv1.Build) (corev1.Container, error) {
 		if strategy.CustomStrategy.ForcePull {
 			container.ImagePullPolicy = corev1.PullAlways
 		}
+	case strategy.JenkinsPipelineStrategy != nil:
+		image, err := m.runnerImage()
+		if err != nil {
+			return container, err
+		}
+		container.Name, container.Image = runnerContainer, image
+		container.TerminationMessagePolicy = corev1.TerminationMessageReadFile
 	default:
 		return container, fmt.Errorf("create pod of build %q: it has no strategy", build.Name)
 	}
@@ -164,7 +175,7 @@ func (m *podFactory) environment(build *buildv1.Build) ([]corev1.EnvVar, error) 
 		return nil, fmt.Errorf("encode build %q: %w", build.Name, err)
 	}
 	env := slices.Clone(*instantiate.Env(&build.Spec.Strategy))
-	if build.Spec.Strategy.CustomStrategy == nil {
+	if build.Spec.Strategy.CustomStrategy == nil && build.Spec.Strategy.JenkinsPipelineStrategy == nil {
 		env = slices.DeleteFunc(env, func(v corev1.EnvVar) bool {
 			return v.ValueFrom == nil && !slices.Contains(buildv1.WhitelistEnvVarNames, v.Name)
 		})

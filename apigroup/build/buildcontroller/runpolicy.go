@@ -66,10 +66,10 @@ func (l *buildController) mustWait(ctx context.Context, build *buildv1.Build) (w
 	for _, other := range l.siblingBuilds(build) {
 		latestOnly := policy == buildv1.BuildRunPolicySerialLatestOnly
 		switch {
-		case !blocksOthers(other):
+		case !l.blocksOthers(other):
 		case other.Status.Phase != buildv1.BuildPhaseNew:
 			wait = true
-		case !isWaiting(other):
+		case !l.isWaiting(other):
 		case !latestOnly && instantiate.Number(other) < number:
 			wait = true
 		case latestOnly && instantiate.Number(other) > number:
@@ -101,14 +101,14 @@ func (l *buildController) siblingJustEnded(build *buildv1.Build) bool {
 }
 
 // blocksOthers reports whether other builds might have to wait for a build. They never wait for
-// pipelines, because Jenkins has its own queues.
-func blocksOthers(build *buildv1.Build) bool {
-	return !instantiate.Ended(build) && build.DeletionTimestamp == nil && build.Spec.Strategy.JenkinsPipelineStrategy == nil
+// pipelines of Jenkins, which has its own queues.
+func (l *buildController) blocksOthers(build *buildv1.Build) bool {
+	return !instantiate.Ended(build) && build.DeletionTimestamp == nil && !l.servedByJenkins(build)
 }
 
 // isWaiting reports whether a build has not started, but will.
-func isWaiting(build *buildv1.Build) bool {
-	return blocksOthers(build) && build.Status.Phase == buildv1.BuildPhaseNew && !build.Status.Cancelled
+func (l *buildController) isWaiting(build *buildv1.Build) bool {
+	return l.blocksOthers(build) && build.Status.Phase == buildv1.BuildPhaseNew && !build.Status.Cancelled
 }
 
 // keysWithNext returns the key of a build and, if the build does not block other builds, the keys
@@ -116,12 +116,12 @@ func isWaiting(build *buildv1.Build) bool {
 func (l *buildController) keysWithNext(object any) []controller.Key {
 	build := object.(*buildv1.Build)
 	keys := []controller.Key{cache.MetaObjectToName(build)}
-	if build.Spec.Strategy.JenkinsPipelineStrategy != nil || blocksOthers(build) && !l.isDeleted(build) {
+	if l.servedByJenkins(build) || l.blocksOthers(build) && !l.isDeleted(build) {
 		return keys
 	}
 	var first, latest *buildv1.Build
 	for _, other := range l.siblingBuilds(build) {
-		if !isWaiting(other) {
+		if !l.isWaiting(other) {
 			continue
 		}
 		switch instantiate.Policy(other) {

@@ -6,8 +6,11 @@ import (
 	"testing"
 
 	buildv1 "github.com/openshift/api/build/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-platform/slipway/controller"
 )
@@ -27,9 +30,13 @@ func asPipeline(build *buildv1.Build) *buildv1.Build {
 	return build
 }
 
-func TestPipelineBlocksNoBuildAndCanBeCanceled(t *testing.T) {
+func TestPipelineOfJenkinsBlocksNoBuildAndCanBeCanceled(t *testing.T) {
 	pipeline, next := asPipeline(numbered(1, "New", "Serial")), numbered(2, "New", "Serial")
 	loop := newLoop(t, []*buildv1.Build{pipeline, next})
+	if wait, err := loop.mustWait(t.Context(), next); !wait || err != nil {
+		t.Errorf("without Jenkins, next build waits %v: %v", wait, err)
+	}
+	addJenkins(t, loop)
 	if wait, err := loop.mustWait(t.Context(), next); wait || err != nil {
 		t.Errorf("next build waits %v: %v", wait, err)
 	}
@@ -40,6 +47,16 @@ func TestPipelineBlocksNoBuildAndCanBeCanceled(t *testing.T) {
 	if got, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{}); err != nil || got.Status.Phase != buildv1.BuildPhaseCancelled {
 		t.Errorf("pipeline status is %+v, %v", got.Status, err)
 	}
+}
+
+// addJenkins adds the service of a Jenkins to the project.
+func addJenkins(t *testing.T, loop *buildController) {
+	t.Helper()
+	services := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	if err := services.Add(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "jenkins"}}); err != nil {
+		t.Fatal(err)
+	}
+	loop.services = corelisters.NewServiceLister(services)
 }
 
 func TestEndOfBuildWakesNextBuild(t *testing.T) {
@@ -73,7 +90,9 @@ func TestEndOfBuildWakesNextBuild(t *testing.T) {
 			builds = append(builds, tt.first)
 		}
 		var got []string
-		for _, key := range newLoop(t, builds).keysWithNext(tt.first) {
+		loop := newLoop(t, builds)
+		addJenkins(t, loop)
+		for _, key := range loop.keysWithNext(tt.first) {
 			got = append(got, key.Name)
 		}
 		if !slices.Equal(got, tt.want) {
@@ -101,7 +120,7 @@ func TestEveryBuildStarts(t *testing.T) {
 			runs = startNext(t, loop, build)
 		}
 		for _, build := range buildsOf(loop.indexer, "shop", "app") {
-			if isWaiting(build) {
+			if loop.isWaiting(build) {
 				t.Errorf("policies %q: build %s never starts", policies, build.Name)
 			}
 		}
@@ -120,7 +139,7 @@ func startNext(t *testing.T, loop *buildController, build *buildv1.Build) (begin
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !isWaiting(next) { // canceled by the previous build
+		if !loop.isWaiting(next) { // canceled by the previous build
 			continue
 		}
 		wait, err := loop.mustWait(t.Context(), next)

@@ -203,7 +203,10 @@ func Clone(old *buildv1.Build, request *buildv1.BuildRequest, number int64, suff
 		Spec:   *old.Spec.DeepCopy(),
 		Status: buildv1.BuildStatus{Phase: buildv1.BuildPhaseNew, Config: old.Status.Config},
 	}
-	delete(build.Annotations, buildv1.BuildPodNameAnnotation)
+	for _, name := range []string{buildv1.BuildPodNameAnnotation, buildv1.BuildJenkinsStatusJSONAnnotation, "openshift.io/jenkins-pending-input-actions-json"} {
+		delete(build.Annotations, name)
+	}
+	maps.DeleteFunc(build.Annotations, func(name, _ string) bool { return strings.HasPrefix(name, "pipeline.slipway.io/") })
 	if number > 0 {
 		build.Name = fmt.Sprintf("%s-%d", ConfigOf(old), number)
 		build.Annotations[buildv1.BuildNumberAnnotation] = strconv.FormatInt(number, 10)

@@ -1,0 +1,126 @@
+package buildcontroller
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
+	"github.com/slipway-platform/slipway/controller"
+	"github.com/slipway-platform/slipway/internal/buildpod"
+)
+
+// The image stream tag of the image that runs Jenkinsfiles, and the name of its container.
+const runnerNamespace, runnerStream, runnerTag, runnerContainer = "openshift", "pipeline-runner", "latest", "pipeline"
+
+// errNoRunner is the reason why a pipeline waits in a cluster without the image of the runner.
+var errNoRunner = errors.New("the image stream tag openshift/pipeline-runner:latest has no image: on a machine of the cluster, run examples/pipeline/make.sh")
+
+// servedByJenkins reports whether a pipeline belongs to the Jenkins of its project. If a project
+// has the service of a Jenkins, the sync plug-in runs all its pipelines.
+func (l *buildController) servedByJenkins(build *buildv1.Build) bool {
+	if build.Spec.Strategy.JenkinsPipelineStrategy == nil || build.Annotations[buildv1.BuildPodNameAnnotation] != "" {
+		return false
+	}
+	_, err := l.services.Services(build.Namespace).Get(jenkinsService)
+	return err == nil // the cache returns only NotFound
+}
+
+// jenkinsService is the name of the service of a project's Jenkins.
+const jenkinsService = "jenkins"
+
+// keysOfJenkins returns the pipelines that wait when the service of a Jenkins changes: without it,
+// the runner of Jenkinsfiles serves them.
+func (l *buildController) keysOfJenkins(object any) (keys []controller.Key) {
+	service := object.(*corev1.Service)
+	if service.Name != jenkinsService {
+		return nil
+	}
+	// The cache returns no errors.
+	builds, _ := l.builds.Builds(service.Namespace).List(labels.Everything())
+	for _, build := range builds {
+		if build.Spec.Strategy.JenkinsPipelineStrategy != nil && build.Status.Phase == buildv1.BuildPhaseNew {
+			keys = append(keys, cache.MetaObjectToName(build))
+		}
+	}
+	return keys
+}
+
+// runnerImage returns the image that runs Jenkinsfiles.
+func (m *podFactory) runnerImage() (string, error) {
+	stream, err := m.streams.ImageStreams(runnerNamespace).Get(runnerStream)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return "", fmt.Errorf("read image stream of the pipeline runner: %w", err)
+	}
+	if err == nil {
+		if image := rollout.Latest(stream, runnerTag); image != "" {
+			return image, nil
+		}
+	}
+	return "", &reasonError{reason: buildv1.StatusReasonInvalidImageReference, message: "The pipeline runner is missing: " + errNoRunner.Error() + ".", cause: errNoRunner}
+}
+
+// reportRunner creates the event of a pipeline that waits for the image of the runner, once.
+func (l *buildController) reportRunner(build *buildv1.Build, err error) {
+	if errors.Is(err, errNoRunner) && build.Status.Reason == "" {
+		l.events.Event(build, corev1.EventTypeWarning, "PipelineRunnerMissing", err.Error())
+	}
+}
+
+// addRunner adds to the pod of a pipeline what the runner of Jenkinsfiles needs: a work directory,
+// and a container that clones the repository. The containers have no privileges, and the kubelet
+// starts them again after a crash of their machine. The runner then repeats no finished step.
+func (m *podFactory) addRunner(pod *corev1.Pod, build *buildv1.Build) {
+	spec, work := &pod.Spec, mounts{&pod.Spec}
+	spec.RestartPolicy = corev1.RestartPolicyOnFailure
+	work.add(buildpod.WorkDir, false, corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: workLimit(build.Spec.Resources.Limits)}})
+	runner := &spec.Containers[0]
+	runner.SecurityContext = unprivileged()
+	if build.Spec.Source.Git == nil {
+		return
+	}
+	source := corev1.Container{
+		Name: "git-clone", Image: m.Image, ImagePullPolicy: corev1.PullIfNotPresent, Args: []string{buildpod.FetchArgument}, Env: runner.Env,
+		Resources: build.Spec.Resources, VolumeMounts: runner.VolumeMounts, SecurityContext: unprivileged(),
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError, RestartPolicy: ptr.To(corev1.ContainerRestartPolicyNever),
+	}
+	if secret := build.Spec.Source.SourceSecret; secret != nil {
+		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "source-secret", VolumeSource: corev1.VolumeSource{
+			Secret: &corev1.SecretVolumeSource{SecretName: secret.Name, DefaultMode: ptr.To[int32](0o440)},
+		}})
+		source.VolumeMounts = append(source.VolumeMounts, corev1.VolumeMount{Name: "source-secret", MountPath: sourceDir, ReadOnly: true})
+	}
+	spec.InitContainers = append(spec.InitContainers, source)
+}
+
+func unprivileged() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		Privileged: ptr.To(false), AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
+}
+
+// pipelineResult returns the outcome of a pipeline whose runner has ended. The first word of the
+// runner's termination message is the result of the Jenkinsfile.
+func pipelineResult(pod *corev1.Pod) outcome {
+	message := ""
+	for _, status := range pod.Status.ContainerStatuses {
+		if ended := status.State.Terminated; ended != nil {
+			message = ended.Message
+		}
+	}
+	result, rest, _ := strings.Cut(message, "\n")
+	switch result {
+	case "SUCCESS", "UNSTABLE":
+		return outcome{phase: buildv1.BuildPhaseComplete}
+	case "ABORTED":
+		return outcome{buildv1.BuildPhaseCancelled, buildv1.StatusReasonCancelledBuild, "The pipeline was aborted. " + strings.TrimSpace(rest)}
+	}
+	return outcome{buildv1.BuildPhaseFailed, buildv1.StatusReasonGenericBuildFailed, strings.TrimSpace("The pipeline failed. " + rest)}
+}

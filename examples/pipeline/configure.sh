@@ -1,0 +1,14 @@
+#!/bin/sh
+# Called by mmdebstrap with the directory of a file system of which no package's script has run: makes what those would have made, as far as it matters here.
+set -eu
+cd "$1"
+cat usr/share/ca-certificates/mozilla/*.crt >etc/ssl/certs/ca-certificates.crt
+cat >etc/passwd <<'USERS'
+root:x:0:0:root:/root:/bin/sh
+default:x:1001:0:pipeline:/opt/app-root:/bin/sh
+USERS
+echo root:x:0: >etc/group
+mkdir -p opt/app-root tmp
+chown -R 1001:0 opt/app-root
+chmod -R u=rwX,g=rwX,o=rX opt/app-root
+chmod 1777 tmp

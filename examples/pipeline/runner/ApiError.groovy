@@ -1,0 +1,14 @@
+package pipeline
+
+/** An answer of the API that is an error. */
+class ApiError extends IOException {
+    final int status
+
+    ApiError(int status, String message) {
+        super(message)
+        this.status = status
+    }
+
+    /** Reports whether the same request can succeed later. */
+    boolean isTemporary() { status >= 500 || status == 429 || status == 409 }
+}

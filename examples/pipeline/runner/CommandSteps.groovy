@@ -1,0 +1,75 @@
+package pipeline
+
+/** Steps that run commands, and the block that chooses where. */
+trait CommandSteps {
+    abstract Run getRun()
+
+    abstract leaf(String kind, Closure body)
+
+    abstract block(String kind, Map changes, Closure body)
+
+    abstract void say0(String kind)
+
+    def node(Object label, Closure body) {
+        if (label instanceof Map && !label.label) throw new Failure("there is no agent of the kind ${label.findAll { it.value }.keySet()}")
+        String name = label instanceof Map ? label.label : label
+        Agent agent = agentFor(name ?: '')
+        block('node', [agent: agent, dir: agent.workspace]) {
+            leaf('node') { getRun().log.println("Running on ${agent.name} in ${agent.workspace}"); null }
+            try {
+                body()
+            } finally {
+                agent.close()
+            }
+        }
+    }
+
+    def node(Closure body) { node('', body) }
+
+    Agent agentFor(String label) {
+        if (label in ['', 'any', 'master', 'built-in']) return getRun().local
+        throw new Failure("there is no agent with the label \"$label\"")
+    }
+
+    /** Returns the agent of the current block, as steps with files and commands need. */
+    Agent agent() {
+        Agent agent = Frame.current().agent
+        if (!agent) throw new Failure('this step needs a workspace: put it into a block node { }, or set agent')
+        agent
+    }
+
+    def sh(Object command) { sh(script: command) }
+
+    def sh(Map options) {
+        leaf('sh') {
+            Agent agent = agent()
+            say0(options.label ? "sh (${options.label})" : 'sh')
+            String script = options.script.toString().stripIndent()
+            List<String> line = script.startsWith('#!') ? ['sh', '-c', 'f=$(mktemp) && printf %s "$0" >"$f" && chmod +x "$f" && exec "$f"', script] : ['sh', '-xe', '-c', script]
+            Process process = agent.start(line, !options.returnStdout)
+            process.outputStream.close()
+            String output = null
+            int code = (int) Frame.current().scope.guard(process) {
+                if (options.returnStdout) {
+                    Frame frame = Frame.current()
+                    def errors = Thread.startDaemon { frame.run { getRun().log.copy(process.errorStream) } }
+                    output = process.inputStream.getText('UTF-8')
+                    errors.join()
+                } else {
+                    getRun().log.copy(process.inputStream)
+                }
+                process.waitFor()
+            }
+            Frame.current().scope.check()
+            if (options.returnStatus) return code
+            if (code != 0) throw new Failure("script returned exit code $code")
+            output
+        }
+    }
+
+    void bat(Object command) { throw new Failure('bat: agents run Linux; use sh') }
+
+    void powershell(Object command) { bat(command) }
+
+    boolean isUnix() { true }
+}

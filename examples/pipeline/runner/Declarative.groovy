@@ -1,0 +1,130 @@
+package pipeline
+
+/** A declarative pipeline: collects its directives, then runs them with the scripted steps. */
+class Declarative {
+    final Run run
+    final PipelineScript script
+    final Steps steps
+    final Section top
+
+    Declarative(Run run, PipelineScript script, Closure body) {
+        this.run = run
+        this.script = script
+        steps = run.steps
+        top = new Section(this, null)
+        top.read(body)
+        if (!top.stages) throw new Failure('the pipeline has no stages')
+        if (!top.agent) throw new Failure('the pipeline has no agent: set agent any')
+    }
+
+    /** Runs a closure whose methods and properties are those of a delegate first. */
+    static def with(Closure body, Object delegate, int strategy = Closure.DELEGATE_FIRST) {
+        Closure copy = (Closure) body.clone()
+        copy.delegate = delegate
+        copy.resolveStrategy = strategy
+        copy.call()
+    }
+
+    /** Runs a closure of steps. */
+    def steps(Closure body) { with(body, script, Closure.DELEGATE_ONLY) }
+
+    void run() {
+        top.parameters.each { it.apply(run) }
+        around(top) {
+            try {
+                top.stages.each { runStage(it) }
+                if (failure) throw failure
+            } finally {
+                post(top, run.result ?: 'SUCCESS')
+            }
+        }
+    }
+
+    private Throwable failure
+
+    private runStage(Section stage) {
+        if (failure) return skip(stage, 'earlier failure(s)')
+        try {
+            stageBody(stage)
+        } catch (Throwable t) {
+            run.worsen(Failure.resultOf(t))
+            failure = failure ?: t
+            steps.leaf('error') { run.log.println(Run.describe(t)); null }
+        }
+    }
+
+    private skip(Section stage, String why) {
+        def skipped = steps.beginStage(stage.name)
+        skipped.status = 'NOT_EXECUTED'
+        steps.endStage(skipped, 'NOT_EXECUTED')
+        steps.leaf('skip') { run.log.println("Stage \"${stage.name}\" skipped due to $why"); null }
+    }
+
+    private stageBody(Section stage) {
+        if (stage.conditions && stage.beforeAgent && !stage.conditions.holds()) return skip(stage, 'when conditional')
+        steps.stage(stage.name) {
+            String result = 'SUCCESS'
+            around(stage) {
+                if (stage.conditions && !stage.beforeAgent && !stage.conditions.holds()) {
+                    steps.leaf('skip') { run.log.println("Stage \"${stage.name}\" skipped due to when conditional"); null }
+                    Frame.current().stage.status = 'NOT_EXECUTED'
+                    return
+                }
+                if (stage.inputOptions != null) steps.input(stage.inputOptions)
+                try {
+                    inside(stage)
+                    if (Frame.current().stage.status == 'UNSTABLE') result = 'UNSTABLE'
+                } catch (Throwable t) {
+                    result = Failure.resultOf(t)
+                    throw t
+                } finally {
+                    post(stage, result)
+                }
+            }
+        }
+    }
+
+    private inside(Section stage) {
+        if (stage.parallel) {
+            Map branches = stage.parallel.collectEntries { branch -> [(branch.name): { stageBody(branch) }] }
+            if (stage.failFast) branches.failFast = true
+            steps.parallel(branches)
+        } else if (stage.stages) {
+            stage.stages.each { stageBody(it) }
+        } else if (stage.body) {
+            steps(stage.body)
+        }
+    }
+
+    /** Runs a body with the agent, the options and the environment of a section. */
+    private around(Section section, Closure body) {
+        Closure wrapped = { section.environment ? withEnvironment(section, body) : body() }
+        section.options.each { String name, List args ->
+            Closure inner = wrapped
+            if (name in ['timeout', 'retry', 'timestamps', 'ansiColor', 'lock']) wrapped = { steps.invokeMethod(name, (args + [inner]) as Object[]) }
+        }
+        if (section.agent == null || section.agent == 'none') return wrapped()
+        if (section.agent == 'any' && Frame.current().agent) return wrapped()
+        steps.node(section.agent == 'any' ? '' : section.agent) {
+            if (run.source() && !top.options.containsKey('skipDefaultCheckout')) steps.checkout([source: true])
+            wrapped()
+        }
+    }
+
+    private void withEnvironment(Section section, Closure body) {
+        def variables = new Variables(script)
+        with(section.environment, variables)
+        steps.withEnv(variables.values().collect { k, v -> "$k=$v".toString() }, body)
+    }
+
+    private static final List AFTER = ['always', 'changed', 'fixed', 'regression', 'aborted', 'failure', 'success', 'unstable', 'unsuccessful', 'cleanup']
+
+    /** Runs the blocks of `post` that apply to a result, in Jenkins' order. */
+    private void post(Section section, String result) {
+        if (!section.post) return
+        def applies = [always: true, cleanup: true, changed: run.number == '1', success: result == 'SUCCESS', failure: result == 'FAILURE',
+                       unstable: result == 'UNSTABLE', aborted: result == 'ABORTED', unsuccessful: result != 'SUCCESS']
+        section.post.keySet().findAll { !AFTER.contains(it) }.each { throw new Failure("post has no condition \"$it\": use one of $AFTER") }
+        AFTER.findAll { section.post[it] && applies[it] }.each { steps(section.post[it]) }
+    }
+}

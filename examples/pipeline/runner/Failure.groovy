@@ -1,0 +1,14 @@
+package pipeline
+
+/** A failed or interrupted step. result is that of the build if no step catches it. */
+class Failure extends RuntimeException {
+    final String result
+
+    Failure(String message, String result = 'FAILURE') {
+        super(message)
+        this.result = result
+    }
+
+    /** Returns the result of a build that ends with an error. */
+    static String resultOf(Throwable t) { t instanceof Failure ? t.result : 'FAILURE' }
+}

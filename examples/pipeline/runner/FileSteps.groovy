@@ -1,0 +1,109 @@
+package pipeline
+
+/** Steps that read and write files of the workspace. */
+trait FileSteps {
+    abstract Run getRun()
+
+    abstract Agent agent()
+
+    abstract leaf(String kind, Closure body)
+
+    abstract block(String kind, Map changes, Closure body)
+
+    abstract void say0(String kind)
+
+    def dir(Object path, Closure body) { block('dir', [dir: resolve(path.toString())], body) }
+
+    def ws(Object path, Closure body) { dir(path, body) }
+
+    private String resolve(String path) {
+        path.startsWith('/') ? path : "${Frame.current().dir}/$path".toString()
+    }
+
+    String pwd(Map options = [:]) { options.tmp ? "${Frame.current().dir}@tmp" : Frame.current().dir }
+
+    void deleteDir() { leaf('deleteDir') { say0('deleteDir'); agent().output(['sh', '-c', 'rm -rf -- "$PWD"']); null } }
+
+    void cleanWs(Map options = [:]) { deleteDir() }
+
+    boolean fileExists(Object file) {
+        leaf('fileExists') { agent().output(['sh', '-c', 'if test -e "$0"; then echo yes; fi', (file instanceof Map ? file.file : file).toString()]).trim() == 'yes' }
+    }
+
+    String readFile(Object file) {
+        leaf('readFile') { agent().output(['cat', '--', (file instanceof Map ? file.file : file).toString()]) }
+    }
+
+    void writeFile(Map options) {
+        leaf('writeFile') {
+            agent().output(['sh', '-c', 'mkdir -p "$(dirname "$0")" && cat >"$0"', options.file.toString()], options.text.toString().getBytes('UTF-8'))
+            null
+        }
+    }
+
+    def load(Object file) {
+        String text = readFile(file)
+        Script script = getRun().load(file.toString(), text)
+        def value = script.run()
+        value == null ? script : value
+    }
+
+    void stash(Object options) {
+        Map all = options instanceof Map ? options : [name: options]
+        leaf('stash') {
+            say0('stash')
+            File file = stashFile(all.name)
+            file.parentFile.mkdirs()
+            file.withOutputStream { agent().pipe(tar(all), null, it) }
+            getRun().log.println("Stashed files as ${all.name}")
+            null
+        }
+    }
+
+    /** Returns the command that writes files of the current directory as an archive. */
+    private List<String> tar(Map options) {
+        String patterns = options.includes ?: '**'
+        String excluded = (options.excludes ?: '').toString().split(/[,\s]+/).findAll().collect { "! -path './${glob(it)}'" }.join(' ')
+        String included = patterns.split(/[,\s]+/).findAll().collect { "-path './${glob(it)}'" }.join(' -o ')
+        ['sh', '-c', "find . \\( -type f -o -type l \\) \\( $included \\) $excluded -print >\"\${TMPDIR:-/tmp}/files.\$\$\" && tar -cf - -T \"\${TMPDIR:-/tmp}/files.\$\$\"; c=\$?; rm -f \"\${TMPDIR:-/tmp}/files.\$\$\"; exit \$c".toString()]
+    }
+
+    /** Returns the pattern of find for one of Ant, in which ** matches any directories. */
+    private String glob(String pattern) {
+        if (pattern.contains("'")) throw new Failure("the pattern $pattern has a quotation mark")
+        String tail = pattern.endsWith('/') ? pattern + '**' : pattern
+        tail.replace('**/', '*').replace('**', '*')
+    }
+
+    void unstash(Object options) {
+        String name = options instanceof Map ? options.name : options
+        leaf('unstash') {
+            say0('unstash')
+            File file = stashFile(name)
+            if (!file.exists()) throw new Failure("no stash has the name \"$name\"")
+            file.withInputStream { agent().pipe(['tar', '-xf', '-'], it, new ByteArrayOutputStream()) }
+            null
+        }
+    }
+
+    private File stashFile(Object name) { new File(getRun().work, 'stash/' + URLEncoder.encode(name.toString(), 'UTF-8') + '.tar') }
+
+    void archiveArtifacts(Object options) {
+        Map all = options instanceof Map ? options : [artifacts: options]
+        leaf('archiveArtifacts') {
+            say0('archiveArtifacts')
+            File dir = new File(getRun().work, 'artifacts')
+            dir.mkdirs()
+            def bytes = new ByteArrayOutputStream()
+            agent().pipe(tar([includes: all.artifacts, excludes: all.excludes]), null, bytes)
+            def list = new ByteArrayOutputStream()
+            getRun().local.pipe(['tar', '-xvf', '-', '-C', dir.path], new ByteArrayInputStream(bytes.toByteArray()), list)
+            int count = list.toString('UTF-8').readLines().size()
+            if (count == 0 && !all.allowEmptyArchive) throw new Failure("no artifact matches \"${all.artifacts}\"")
+            getRun().log.println("Archived $count artifacts")
+            null
+        }
+    }
+
+    void archive(Object pattern) { archiveArtifacts(pattern) }
+}

@@ -1,0 +1,40 @@
+package pipeline
+
+/** Where a step runs: directory, variables, stage, agent. Each block has its own frame. */
+class Frame {
+    private static final ThreadLocal<Frame> CURRENT = new ThreadLocal<Frame>()
+
+    /** Identifies the block in the Jenkinsfile, for the journal. */
+    String path = ''
+    String prefix = ''
+    String dir
+    Map<String, String> env = [:]
+    List<String> secrets = []
+    Stage stage
+    Agent agent
+    Scope scope
+    Map<String, Map> templates = [:]
+    private int count
+
+    static Frame current() { CURRENT.get() }
+
+    synchronized String next(String kind) { "${path}/${count++}:${kind}" }
+
+    /** Returns a copy for a block inside. */
+    Frame child(String name, Map changes = [:]) {
+        def frame = new Frame(path: name, prefix: prefix, dir: dir, env: new LinkedHashMap<String, String>(env), secrets: secrets, stage: stage,
+                agent: agent, scope: scope, templates: templates)
+        changes.each { key, value -> frame[(String) key] = value }
+        frame
+    }
+
+    def run(Closure body) {
+        Frame outer = CURRENT.get()
+        CURRENT.set(this)
+        try {
+            return body()
+        } finally {
+            CURRENT.set(outer)
+        }
+    }
+}

@@ -1,0 +1,188 @@
+package build
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// publishRunner puts the image that runs Jenkinsfiles into the cluster, unless it is there. It uses
+// the program that administrators use. The packages are kept next to the programs under test,
+// because a download takes long.
+func (p *project) publishRunner() {
+	p.t.Helper()
+	if p.OC("get", "imagestream", "pipeline-runner", "-n", "openshift", "--ignore-not-found", "-o", "name") != "" {
+		return
+	}
+	rootfs := p.RepositoryFile("bin", "rootfs-pipeline.tar")
+	if _, err := os.Stat(rootfs); err != nil {
+		var output []byte
+		for range 3 { // A mirror can fail.
+			if output, err = exec.CommandContext(p.t.Context(), p.RepositoryFile("examples", "pipeline", "rootfs.sh"), rootfs).CombinedOutput(); err == nil {
+				break
+			}
+		}
+		if err != nil {
+			p.t.Fatalf("%v\n%s", err, output)
+		}
+	}
+	// A new project gets its service accounts a moment after its creation.
+	p.WaitFor("image of the pipeline runner", func(ctx context.Context) error {
+		var text strings.Builder
+		cmd := exec.CommandContext(ctx, p.RepositoryFile("examples", "pipeline", "make.sh"))
+		cmd.Stdout, cmd.Stderr = &text, &text
+		cmd.Env = append(os.Environ(), "SLIPWAY="+p.RepositoryFile("bin", "slipway"), "OC="+p.RepositoryFile("bin", "oc"), "SLIPWAY_DATA_DIR="+p.DataDir, "ROOTFS="+rootfs)
+		if err := p.Do(cmd.Start); err != nil {
+			return err
+		}
+		if err := cmd.Wait(); err != nil {
+			return fmt.Errorf("%w\n%s", err, text.String())
+		}
+		return nil
+	})
+}
+
+// pipeline creates a pipeline; fields are those of its specification besides the strategy.
+func (p *project) pipeline(name, jenkinsfile, fields string) {
+	p.t.Helper()
+	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: %s}, spec: {strategy: {jenkinsPipelineStrategy: {
+		jenkinsfile: %q, env: [{name: COLOR, value: red}]}}, %s}}`, name, jenkinsfile, fields))
+}
+
+// stages returns the stages of a build as the web console reads them: name and status.
+func (p *project) stages(build string) (result []string) {
+	p.t.Helper()
+	var status struct {
+		Stages []struct{ Name, Status string }
+	}
+	text := p.OC("get", "build", build, "-o", `jsonpath={.metadata.annotations.openshift\.io/jenkins-status-json}`)
+	if err := json.Unmarshal([]byte(text), &status); err != nil {
+		p.t.Fatalf("%v in %s", err, text)
+	}
+	for _, stage := range status.Stages {
+		result = append(result, stage.Name+" "+stage.Status)
+	}
+	return result
+}
+
+const declarative = `
+def twice(text) { "${text}${text}" }
+pipeline {
+  agent any
+  environment {
+    WORD = "hello"
+    LINE = "${WORD} ${COLOR}"
+  }
+  parameters {
+    string(name: 'WHO', defaultValue: 'nobody')
+  }
+  options {
+    timeout(time: 10, unit: 'MINUTES')
+  }
+  stages {
+    stage('Check') {
+      when { expression { params.WHO == 'nobody' } }
+      steps { echo 'skipped for the second build' }
+    }
+    stage('Both') {
+      parallel {
+        stage('Left') { steps { sh 'echo "$LINE"' } }
+        stage('Right') { steps { script { echo twice(params.WHO) } } }
+      }
+    }
+    stage('Test') {
+      steps {
+        sh 'test "$WHO" = ann'
+      }
+      post {
+        failure { echo 'the test has failed' }
+      }
+    }
+  }
+  post {
+    always { echo "result: ${currentBuild.currentResult}" }
+  }
+}`
+
+func TestPipelineRunsJenkinsfile(t *testing.T) {
+	p := newProject(t)
+	p.OC("delete", "imagestream", "pipeline-runner", "-n", "openshift", "--ignore-not-found")
+	p.pipeline("early", "node { sh 'id -u' }", "triggers: []")
+	p.OC("start-build", "early")
+	p.waitOutput("build/early-1", "{.status.phase} {.status.reason}", "New InvalidImageReference")
+	p.publishRunner()
+	p.waitOutput("build/early-1", "{.status.phase}", "Complete")
+
+	p.pipeline("app", declarative, "triggers: []")
+	log, err := p.TryOC("start-build", "app", "--follow", "--wait")
+	for _, want := range []string{"skipped for the second build\n", "[Left] hello red\n", "[Right] nobodynobody\n", "the test has failed\n", "result: FAILURE\n", "ERROR: script returned exit code 1\nFinished: FAILURE\n"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log lacks %q:\n%s", want, log)
+		}
+	}
+	if err == nil {
+		t.Error("a pipeline that fails is complete")
+	}
+	p.waitOutput("build/app-1", "{.status.phase} {.status.reason}", "Failed GenericBuildFailed")
+	log = p.OC("start-build", "app", "--env=WHO=ann", "--follow", "--wait")
+	if !strings.Contains(log, "result: SUCCESS\n") || strings.Contains(log, "skipped for") {
+		t.Errorf("the log of the second build is\n%s", log)
+	}
+	got := strings.Join(p.stages("app-2"), ", ")
+	if got != "Check NOT_EXECUTED, Both SUCCESS, Left SUCCESS, Right SUCCESS, Test SUCCESS" && got != "Check NOT_EXECUTED, Both SUCCESS, Right SUCCESS, Left SUCCESS, Test SUCCESS" {
+		t.Errorf("the stages are %s", got)
+	}
+	if pod := p.Pod("app-2-build"); pod.Annotations["openshift.io/scc"] != "restricted" {
+		t.Errorf("the pod has the security context constraint %q", pod.Annotations["openshift.io/scc"])
+	}
+}
+
+func TestPipelineOfRepositoryChecksOutItsSource(t *testing.T) {
+	p := newProject(t)
+	p.publishRunner()
+	url, commit := p.repository(map[string]string{"ci/Jenkinsfile": "node { stage('Build') { checkout scm; sh 'cat file; git rev-parse HEAD' } }", "file": "content of the file\n"})
+	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: app}, spec: {source: {git: {uri: %q, ref: main}},
+		strategy: {jenkinsPipelineStrategy: {jenkinsfilePath: ci/Jenkinsfile}}}}`, url+"/.git"))
+	log := p.OC("start-build", "app", "--follow", "--wait")
+	if !strings.Contains(log, "content of the file\n") || strings.Count(log, commit) != 2 {
+		t.Errorf("the log is\n%s", log)
+	}
+	if got := p.OC("get", "build/app-1", "-o", "jsonpath={.spec.revision.git.commit}"); got != commit {
+		t.Errorf("the revision is %s", got)
+	}
+	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: bad}, spec: {source: {git: {uri: %q, ref: none}},
+		strategy: {jenkinsPipelineStrategy: {}}}}`, url+"/.git"))
+	if log, err := p.TryOC("start-build", "bad", "--follow", "--wait"); err == nil || !strings.Contains(log, `there is no branch, tag or commit "none"`) {
+		t.Errorf("%v: the log is\n%s", err, log)
+	}
+	p.waitOutput("build/bad-1", "{.status.phase} {.status.reason}", "Failed FetchSourceFailed")
+}
+
+func TestPipelineWaitsForInputAndCanBeCancelled(t *testing.T) {
+	p := newProject(t)
+	p.publishRunner()
+	p.pipeline("app", "node { stage('Build') { sh 'echo built' } }\nstage('Approve') { input message: 'Deploy?', id: 'deploy' }\nnode { stage('Deploy') { echo 'deployed' } }", "runPolicy: Parallel")
+	p.OC("start-build", "app")
+	p.waitOutput("build/app-1", `{.metadata.annotations.openshift\.io/jenkins-pending-input-actions-json}`,
+		`[{"id":"deploy","proceedText":"Proceed","message":"Deploy?","inputs":[],"proceedUrl":"","abortUrl":"","redirectApprovalUrl":""}]`)
+	if got := strings.Join(p.stages("app-1"), ", "); got != "Build SUCCESS, Approve PAUSED_PENDING_INPUT" {
+		t.Errorf("the stages are %s", got)
+	}
+	// The runner ends and starts again: it repeats nothing that has ended.
+	p.OC("exec", "app-1-build", "--", "sh", "-c", "kill 1")
+	p.waitOutput("pod/app-1-build", "{.status.containerStatuses[0].restartCount}", "1")
+	p.OC("annotate", "build/app-1", "pipeline.slipway.io/input-deploy=proceed")
+	p.waitOutput("build/app-1", "{.status.phase}", "Complete")
+	log := p.OC("logs", "build/app-1")
+	if strings.Count(log, "\nbuilt\n") != 1 || !strings.Contains(log, "Resuming the build") || !strings.HasSuffix(log, "deployed\nFinished: SUCCESS\n") {
+		t.Errorf("the log is\n%s", log)
+	}
+	p.OC("start-build", "app")
+	p.waitOutput("build/app-2", "{.status.phase}", "Running")
+	p.OC("cancel-build", "app-2")
+	p.waitOutput("build/app-2", "{.status.phase}", "Cancelled")
+}
