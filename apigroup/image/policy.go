@@ -163,7 +163,7 @@ func (p *policy) resolve(ctx context.Context, a admission.Attributes, of corev1.
 		if err != nil || stream == nil || !stream.Spec.LookupPolicy.Local && !by.always {
 			return "", false, err
 		}
-		return pullSpec(stream, tag, p.options.Registry), true, nil
+		return pull.LatestSpec(stream, tag), true, nil
 	}
 	if !p.options.integrated(registryIn(of.Name)) {
 		return "", false, nil
@@ -180,7 +180,7 @@ func (p *policy) resolve(ctx context.Context, a admission.Attributes, of corev1.
 	if tag = parsed.Tag; tag == "" {
 		tag = "latest"
 	}
-	return pullSpec(stream, tag, p.options.Registry), false, nil
+	return pull.LatestSpec(stream, tag), false, nil
 }
 
 // readableStream returns an image stream. It returns nil if the stream does not exist, or if the
@@ -232,7 +232,7 @@ func (p *policy) resolveKind(ctx context.Context, a admission.Attributes, of cor
 		return "", err
 	}
 	if of.Kind == tagKind {
-		return pullSpec(stream, version, p.options.Registry), nil
+		return pull.LatestSpec(stream, version), nil
 	}
 	for _, list := range stream.Status.Tags {
 		for _, event := range list.Items {
@@ -242,18 +242,6 @@ func (p *policy) resolveKind(ctx context.Context, a admission.Attributes, of cor
 		}
 	}
 	return "", nil
-}
-
-// pullSpec returns the pull spec of a tag's image with its digest, or "".
-func pullSpec(stream *imagev1.ImageStream, tag, registry string) string {
-	items := history(stream, tag)
-	if len(items) == 0 {
-		return ""
-	}
-	if desired := specTag(stream, tag); desired != nil && desired.ReferencePolicy.Type == imagev1.LocalTagReferencePolicy && registry != "" && items[0].Image != "" {
-		return registry + "/" + stream.Namespace + "/" + stream.Name + "@" + items[0].Image
-	}
-	return items[0].DockerImageReference
 }
 
 // stream returns a stream, or nil if it does not exist.

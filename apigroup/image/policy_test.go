@@ -249,16 +249,3 @@ func TestInvalidPolicyIsRejected(t *testing.T) {
 		}
 	}
 }
-
-func TestPullSpecOfTag(t *testing.T) {
-	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
-	stream.Spec.Tags = []imagev1.TagReference{{Name: "local", ReferencePolicy: imagev1.TagReferencePolicy{Type: imagev1.LocalTagReferencePolicy}}}
-	for _, tag := range []string{"local", "source"} {
-		addEvent(stream, tag, imagev1.TagEvent{Image: id, DockerImageReference: "registry.example.com/app@" + id})
-	}
-	for tag, want := range map[string]string{"local": "r:5000/shop/app@" + id, "source": "registry.example.com/app@" + id, "none": ""} {
-		if got := pullSpec(stream, tag, "r:5000"); got != want {
-			t.Errorf("%s: %q, want %q", tag, got, want)
-		}
-	}
-}

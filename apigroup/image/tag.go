@@ -16,6 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/slipway-platform/slipway/apiserver"
+
+	"github.com/slipway-platform/slipway/apigroup/image/pull"
 )
 
 // streamTags serves the resource imagestreamtags, whose objects are named "stream:tag" and contain
@@ -90,7 +92,9 @@ func (t *streamTags) tag(ctx context.Context, stream *imagev1.ImageStream, name 
 	}
 	tag.Generation, tag.CreationTimestamp = events[0].Generation, events[0].Created
 	var err error
-	tag.Image, err = t.image(ctx, events[0])
+	event := events[0]
+	event.DockerImageReference = pull.Spec(stream, name, event)
+	tag.Image, err = t.image(ctx, event)
 	return tag, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 
+	"github.com/slipway-platform/slipway/apigroup/image/pull"
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 	"github.com/slipway-platform/slipway/apiserver"
 )
@@ -161,6 +162,7 @@ func (s *streamImages) Get(ctx context.Context, name string, _ *metav1.GetOption
 	for _, tag := range stream.Status.Tags {
 		for _, event := range tag.Items {
 			if event.Image == id || strings.HasPrefix(event.Image, id) || strings.HasPrefix(event.Image, "sha256:"+id) {
+				event.DockerImageReference = pull.Spec(stream, tag.Tag, event)
 				matches[event.Image] = event
 			}
 		}

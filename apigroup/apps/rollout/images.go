@@ -7,6 +7,8 @@ import (
 	appsv1 "github.com/openshift/api/apps/v1"
 	imagev1 "github.com/openshift/api/image/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/slipway-platform/slipway/apigroup/image/pull"
 )
 
 // Streams returns the image streams of a configuration's triggers, as <namespace>/<name>.
@@ -47,7 +49,7 @@ func UpdateImages(dc *appsv1.DeploymentConfig, force Forced, find func(namespace
 			continue
 		}
 		namespace, stream, tag := source(dc, params)
-		image := Latest(find(namespace, stream), tag)
+		image := pull.LatestSpec(find(namespace, stream), tag)
 		if image == "" {
 			continue
 		}
@@ -63,24 +65,4 @@ func UpdateImages(dc *appsv1.DeploymentConfig, force Forced, find func(namespace
 		}
 	}
 	return changed
-}
-
-// Latest returns the pull spec of the newest image of a tag, or "" if there is none. If the
-// reference policy of the tag is Local, the pull spec refers to the registry of the cluster.
-func Latest(stream *imagev1.ImageStream, tag string) string {
-	if stream == nil {
-		return ""
-	}
-	i := slices.IndexFunc(stream.Status.Tags, func(t imagev1.NamedTagEventList) bool { return t.Tag == tag })
-	if i < 0 || len(stream.Status.Tags[i].Items) == 0 {
-		return ""
-	}
-	newest := stream.Status.Tags[i].Items[0]
-	local := slices.ContainsFunc(stream.Spec.Tags, func(t imagev1.TagReference) bool {
-		return t.Name == tag && t.ReferencePolicy.Type == imagev1.LocalTagReferencePolicy
-	})
-	if local && newest.Image != "" && stream.Status.DockerImageRepository != "" {
-		return stream.Status.DockerImageRepository + "@" + newest.Image
-	}
-	return newest.DockerImageReference
 }

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
+	"github.com/slipway-platform/slipway/apigroup/image/pull"
 )
 
 // Kinds of image references.
@@ -44,7 +44,7 @@ func (i Images) Resolve(namespace string, reference *corev1.ObjectReference) (st
 	switch {
 	case stream == nil:
 	case reference.Kind == TagKind:
-		image = rollout.Latest(stream, tagOrID)
+		image = pull.LatestSpec(stream, tagOrID)
 	case reference.Kind == ImageKind:
 		image = imageOf(stream, tagOrID)
 	}

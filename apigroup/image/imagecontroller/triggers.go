@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	imagev1 "github.com/openshift/api/image/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -197,31 +196,12 @@ func (t *triggerController) reconcile(ctx context.Context, key controller.Key) e
 func (t *triggerController) change(object *unstructured.Unstructured, triggers []trigger) (changed bool) {
 	for _, trigger := range triggers {
 		_, tag, _ := strings.Cut(trigger.From.Name, ":")
-		image := newest(stream(t.streams, trigger.stream(object.GetNamespace())), tag)
+		image := pull.LatestSpec(stream(t.streams, trigger.stream(object.GetNamespace())), tag)
 		if image != "" && t.set(object, trigger.FieldPath, image) {
 			changed = true
 		}
 	}
 	return changed
-}
-
-// newest returns the pull spec of a tag's image, or "".
-func newest(stream *imagev1.ImageStream, tag string) string {
-	if stream == nil {
-		return ""
-	}
-	for _, list := range stream.Status.Tags {
-		if list.Tag != tag || len(list.Items) == 0 {
-			continue
-		}
-		for _, desired := range stream.Spec.Tags {
-			if desired.Name == tag && desired.ReferencePolicy.Type == imagev1.LocalTagReferencePolicy && stream.Status.DockerImageRepository != "" && list.Items[0].Image != "" {
-				return stream.Status.DockerImageRepository + "@" + list.Items[0].Image
-			}
-		}
-		return list.Items[0].DockerImageReference
-	}
-	return ""
 }
 
 // fieldPath matches paths such as spec.template.spec.containers[?(@.name=="web")].image or

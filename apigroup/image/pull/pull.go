@@ -1,4 +1,5 @@
-// Package pull checks whether a service account may pull from an image stream.
+// Package pull returns the pull specs of images in image streams, and checks whether a service
+// account may pull from a stream.
 //
 // The platform's controllers can read every image stream. Before they resolve a tag for a workload,
 // they check the service account of the workload's pods. Without that check, a workload would
