@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
-	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
+	"github.com/slipway-platform/slipway/apigroup/image/pull"
 	"github.com/slipway-platform/slipway/controller"
 	"github.com/slipway-platform/slipway/internal/buildpod"
 )
@@ -60,7 +60,7 @@ func (m *podFactory) runnerImage() (string, error) {
 		return "", fmt.Errorf("read image stream of the pipeline runner: %w", err)
 	}
 	if err == nil {
-		if image := rollout.Latest(stream, runnerTag); image != "" {
+		if image := pull.LatestSpec(stream, runnerTag); image != "" {
 			return image, nil
 		}
 	}
