@@ -95,7 +95,7 @@ func load(without ...string) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load bootstrap objects: %w", err)
 	}
-	quickstarts, err := samples()
+	quickstarts, err := sampleObjects()
 	return append(objects, quickstarts...), err
 }
 

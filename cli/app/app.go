@@ -172,6 +172,11 @@ func (o *newApp) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if len(plan.Templates) > 0 && !o.dryRun {
+		if err := finder.CheckImages(ctx, objects); err != nil {
+			return err
+		}
+	}
 	return o.create(ctx, plan, objects)
 }
 

@@ -22,8 +22,8 @@ import (
 
 // Recipe describes an image that is derived from another: a Dockerfile with one stage that adds
 // files and settings. Building it needs no container, so it can have FROM, ARG, ENV, ADD (of
-// archives only to /), COPY, LABEL, USER, WORKDIR, EXPOSE, ENTRYPOINT and CMD. Other instructions,
-// above all RUN, are errors.
+// archives only to /), COPY, LABEL, USER, WORKDIR, EXPOSE, VOLUME, ENTRYPOINT and CMD. Other
+// instructions, above all RUN, are errors.
 type Recipe struct {
 	// File is the path of the Dockerfile. Context is the directory from which it copies.
 	File, Context string
@@ -212,6 +212,15 @@ func run(command instructions.Command, img *Image, dir string) error {
 		config.Entrypoint, config.Cmd = commandLine(command.ShellDependantCmdLine), nil
 	case *instructions.CmdCommand:
 		config.Cmd = commandLine(command.ShellDependantCmdLine)
+	case *instructions.VolumeCommand:
+		volumes := maps.Clone(config.Volumes)
+		if volumes == nil {
+			volumes = map[string]struct{}{}
+		}
+		for _, volume := range command.Volumes {
+			volumes[volume] = struct{}{}
+		}
+		config.Volumes = volumes
 	case *instructions.ExposeCommand:
 		return expose(config, command.Ports)
 	case *instructions.AddCommand:

@@ -51,12 +51,19 @@ func (n *NotFound) Error() string {
 }
 
 // Empty is the error for a tag of an image stream that has no image yet.
-type Empty struct{ Stream, Tag string }
+type Empty struct {
+	Stream, Tag string
+	// Command creates the image. It is empty if the image is not one of Slipway's samples.
+	Command string
+}
 
 // Error explains how the tag gets an image.
 func (e *Empty) Error() string {
-	return fmt.Sprintf("image stream %q has no image for its tag %q yet: an administrator pushes or imports one, "+
-		"or builds it from packages, as examples/builders in Slipway's source describes", e.Stream, e.Tag)
+	text := fmt.Sprintf("image stream %q has no image for its tag %q yet: an administrator pushes or imports one", e.Stream, e.Tag)
+	if e.Command != "" {
+		text += ", or builds it on a master: " + e.Command
+	}
+	return text
 }
 
 // Find resolves the From of a component to an image or a template. The other result is nil.
@@ -191,7 +198,7 @@ func (f *Finder) empty(ctx context.Context, name string) (*Image, error) {
 			return nil, fmt.Errorf("no tags found on matching image stream: %q; to use a tag that will exist later, add --allow-missing-imagestream-tags", project+"/"+bare)
 		}
 		if slices.ContainsFunc(stream.Spec.Tags, func(item imagev1.TagReference) bool { return item.Name == tag }) {
-			return nil, &Empty{Stream: project + "/" + bare, Tag: tag}
+			return nil, &Empty{Stream: project + "/" + bare, Tag: tag, Command: buildCommand(stream, tag)}
 		}
 	}
 	return nil, nil

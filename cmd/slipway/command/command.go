@@ -108,6 +108,7 @@ func verbs(opts *options) []*cobra.Command {
 		versionCommand(),
 		configCommand(opts),
 		imagesCommand(opts),
+		samplesCommand(opts),
 		flexvolumeCommand(opts),
 		csiCommand(opts),
 		routerCommand(),

@@ -40,7 +40,7 @@ func buildCommand(opts *options) *cobra.Command {
 		Use:   "build DIRECTORY --tag NAME",
 		Short: "Build an image from a Dockerfile that only adds files and settings to another image",
 		Long: "Build an image from a Dockerfile that runs no container (FROM, ARG, ENV, ADD, COPY,\n" +
-			"LABEL, USER, WORKDIR, EXPOSE, ENTRYPOINT, CMD), on a base image of this host, for the pods of this host. The command pulls nothing. Run it on\n" +
+			"LABEL, USER, WORKDIR, EXPOSE, VOLUME, ENTRYPOINT, CMD), on a base image of this host, for the pods of this host. The command pulls nothing. Run it on\n" +
 			"each host of the cluster: the image is the same.",
 		Example: "  slipway images build --tag localhost/loop-driver:1 --build-arg BASE=localhost/slipway-tools:current --file deploy/Dockerfile .",
 		Args:    cobra.ExactArgs(1),

@@ -20,36 +20,38 @@ import (
 // languages are the languages of the examples.
 var languages = []string{"golang", "nodejs", "python"}
 
-// publishBuilders builds the builder images of the examples with the programs that developers use.
+// publishBuilders builds the builder images of the examples as an administrator does.
 func publishBuilders(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	for _, language := range languages {
-		rootfs := fileSystem(t, c, language)
-		// A new project gets its service accounts a moment after its creation.
-		c.WaitFor("builder of "+language, func(ctx context.Context) error {
-			cmd := exec.CommandContext(ctx, c.RepositoryFile("examples", "builders", "make.sh"), language)
-			cmd.Env = append(os.Environ(), "SLIPWAY="+c.RepositoryFile("bin", "slipway"), "SLIPWAY_DATA_DIR="+c.DataDir, "ROOTFS="+rootfs)
-			return finish(cmd, func(cmd *exec.Cmd) error { return c.Do(cmd.Start) })
-		})
+		buildSample(t, c, language)
 	}
 }
 
-// fileSystem unpacks the packages of a language, unless an earlier run did. Because this takes
-// long, the result is kept next to the programs under test.
-func fileSystem(t *testing.T, c *kit.Cluster, language string) (file string) {
+// buildSample builds the image of a sample and publishes it in the project openshift. Because the
+// download of its packages takes long, the result is kept next to the programs under test.
+func buildSample(t *testing.T, c *kit.Cluster, name string) {
 	t.Helper()
-	file = c.RepositoryFile("bin", "rootfs-"+language+".tar")
-	if _, err := os.Stat(file); err == nil {
-		return file
-	}
-	var err error
-	for range 3 { // A mirror can fail.
-		if err = finish(exec.CommandContext(t.Context(), c.RepositoryFile("examples", "builders", "rootfs.sh"), language, file), (*exec.Cmd).Start); err == nil {
-			return file
+	archives := c.RepositoryFile("bin", "samples")
+	if _, err := os.Stat(filepath.Join(archives, name+".tar")); err != nil {
+		for range 3 { // A mirror can fail.
+			// The download needs the network of this machine, and no cluster.
+			download := exec.CommandContext(t.Context(), c.RepositoryFile("bin", "slipway"), "samples", "download", name, "--to", archives)
+			if err = finish(download, (*exec.Cmd).Start); err == nil {
+				break
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
-	t.Fatal(err)
-	return ""
+	// A new project gets its service accounts a moment after its creation.
+	c.WaitFor("image of "+name, func(context.Context) error {
+		if result := c.Slipway("samples", "build", name, "--from", archives); result.Code != 0 {
+			return fmt.Errorf("slipway samples build: %s%s", result.Stdout, result.Stderr)
+		}
+		return nil
+	})
 }
 
 // finish runs a command that start starts. The error contains its output.

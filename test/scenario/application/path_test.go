@@ -66,7 +66,7 @@ func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 	// A new builder image leads to a build, an image and a deployment, and the data on the volume
 	// remains.
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "Dockerfile"), "FROM localhost/builder-python:3.11\nENV BUILDER=second\n")
+	write(t, filepath.Join(dir, "Dockerfile"), "FROM localhost/sample-python:3.11\nENV BUILDER=second\n")
 	c.MustSlipway("images", "build", "--tag=localhost/second", dir)
 	c.MustSlipway("images", "publish", "localhost/second:latest", "openshift/python:3.11")
 	waitOutput(c, "build/"+persistent+"-2", "{.spec.triggeredBy[0].message} {.status.phase}", "Image change Complete")

@@ -1,0 +1,122 @@
+package samples
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// stream is an image stream of an image.
+type stream struct {
+	*Image
+	// Name is the name of the stream.
+	Name string
+}
+
+// streams returns the image streams of all images.
+func streams(images []*Image) (all []stream) {
+	for _, image := range images {
+		for _, name := range image.Streams {
+			all = append(all, stream{image, name})
+		}
+	}
+	return all
+}
+
+// entry is a template of the catalog.
+type entry struct {
+	// file is the text in the folder templates, name the name of the template.
+	file, name string
+	values     any
+}
+
+// database is a template that starts a database, or the database of an application.
+type database struct {
+	stream
+	// Persistent is set if a volume keeps the data.
+	Persistent bool
+	// Prefix begins the names of parameters and variables. Label is the label of the database.
+	Prefix string
+	// Scheme is that of the address of the service.
+	Scheme string
+	// Keys are the values in the secret of the database.
+	Keys []key
+}
+
+// key is a value in the secret of a database.
+type key struct {
+	// Name is the key in the secret. Parameter is the parameter of templates for a database, without
+	// the prefix, and Variable the environment variable of the image.
+	Name, Parameter, Variable string
+	// DisplayName and Description are those of the parameter.
+	DisplayName, Description string
+	// Value is the default. From generates the default.
+	Value, From string
+}
+
+const (
+	userPattern     = "user[A-Z0-9]{3}"
+	passwordPattern = "[a-zA-Z0-9]{16}"
+)
+
+// keysOf are the keys of databases by the prefix of their parameters.
+var keysOf = map[string][]key{
+	"POSTGRESQL": {
+		{"database-user", "USER", "POSTGRESQL_USER", "PostgreSQL Connection Username", "The user that owns the database.", "", userPattern},
+		{"database-password", "PASSWORD", "POSTGRESQL_PASSWORD", "PostgreSQL Connection Password", "The password of the user.", "", passwordPattern},
+		{"database-name", "DATABASE", "POSTGRESQL_DATABASE", "PostgreSQL Database Name", "The database that is created.", "sampledb", ""},
+	},
+	"MYSQL": {
+		{"database-user", "USER", "MYSQL_USER", "MariaDB Connection Username", "The user that owns the database.", "", userPattern},
+		{"database-password", "PASSWORD", "MYSQL_PASSWORD", "MariaDB Connection Password", "The password of the user.", "", passwordPattern},
+		{"database-root-password", "ROOT_PASSWORD", "MYSQL_ROOT_PASSWORD", "MariaDB root Password", "The password of the user root.", "", passwordPattern},
+		{"database-name", "DATABASE", "MYSQL_DATABASE", "MariaDB Database Name", "The database that is created.", "sampledb", ""},
+	},
+	"REDIS": {
+		{"database-password", "PASSWORD", "REDIS_PASSWORD", "Redis Connection Password", "The password of all clients.", "", passwordPattern},
+	},
+}
+
+// exposed returns the name of a key's value in a binding, by the parameter of the key.
+func exposed(parameter string) string {
+	names := map[string]string{"USER": "username", "DATABASE": "database_name"}
+	return cmp.Or(names[parameter], strings.ToLower(parameter))
+}
+
+// prefixes are the prefixes of parameters by the stream of a database.
+var prefixes = map[string]string{"postgresql": "POSTGRESQL", "mariadb": "MYSQL", "mysql": "MYSQL", "redis": "REDIS"}
+
+// schemes are the schemes of databases' addresses by their prefixes.
+var schemes = map[string]string{"POSTGRESQL": "postgres", "MYSQL": "mysql", "REDIS": "redis"}
+
+// templates returns the templates that the images make possible.
+func templates(images []*Image) (all []entry) {
+	for _, stream := range streams(images) {
+		switch {
+		case slices.Contains(stream.Tags, "database"):
+			for _, persistent := range []bool{true, false} {
+				kind := map[bool]string{true: "persistent", false: "ephemeral"}[persistent]
+				all = append(all, entry{"database.yaml", fmt.Sprintf("%s-%s", stream.Name, kind), databaseOf(stream, persistent)})
+			}
+		case stream.Example != "":
+			all = append(all, entry{"application.yaml", stream.Name + "-example", application{stream: stream}})
+		}
+		if stream.Name == "python" {
+			all = append(all, entry{"application.yaml", "python-persistent-example", application{stream: stream, Persistent: true}})
+		}
+	}
+	return append(all, entry{"httpd.yaml", "httpd-example", nil})
+}
+
+func databaseOf(stream stream, persistent bool) database {
+	prefix := prefixes[stream.Name]
+	return database{stream: stream, Persistent: persistent, Prefix: prefix, Scheme: schemes[prefix], Keys: keysOf[prefix]}
+}
+
+// application is a template that builds an application from source.
+type application struct {
+	stream
+	// Persistent is set if the application keeps data on a volume.
+	Persistent bool
+}

@@ -1,0 +1,166 @@
+// Package samples contains the images that Slipway can create out of Debian's packages, and the
+// initial image streams and templates of the project openshift. Each image is a folder below
+// images: the table image.yaml, and files of the image in root.
+package samples
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"text/template"
+
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed images templates base
+var files embed.FS
+
+// Image is an image that Build creates: the content of an image.yaml, named for its folder.
+type Image struct {
+	Name string `json:"-"`
+	// DisplayName, Description, Icon and Tags are for the catalog of the web console. Icon is an icon
+	// class of OpenShift's console, without the prefix icon-.
+	DisplayName, Description, Icon string
+	Tags                           []string
+	// Version is the image stream tag beside latest.
+	Version string
+	// Streams are the image streams that get the image; by default, one with the image's name.
+	Streams []string
+	// Example is the folder of the example application in the repository of Slipway, if the image is
+	// a builder.
+	Example string
+	// Packages are the names of Debian packages. Omit are patterns of paths in them that the image
+	// does not get.
+	Packages, Omit []string
+	// UID is the user of the image. Clusters choose another one, in the group root. User is its name.
+	UID  int
+	User string
+	// Home is the home directory of the user. The group root can write it, and the directories
+	// Writable.
+	Home     string
+	Writable []string
+	// Volume is a directory for data, or "".
+	Volume string
+	// Port and Service are the number and the name of the port of the image.
+	Port    int
+	Service string
+	// Env are variables of the image. Command is a program without arguments.
+	Env     map[string]string
+	Command string
+	// Setup are shell commands. They run in the directory of the image's file system.
+	Setup string
+}
+
+// Builder reports whether the image builds applications from source.
+func (i *Image) Builder() bool { return slices.Contains(i.Tags, "builder") }
+
+// Directory is the working directory of the image.
+func (i *Image) Directory() string {
+	if i.Builder() {
+		return i.Home + "/src"
+	}
+	return i.Home
+}
+
+// Images returns all images, sorted by name.
+func Images() (images []*Image, err error) {
+	folders, err := files.ReadDir("images")
+	if err != nil {
+		return nil, fmt.Errorf("list images: %w", err)
+	}
+	for _, folder := range folders {
+		image := &Image{Name: folder.Name(), Streams: []string{folder.Name()}, UID: 1001, User: "default", Home: "/opt/app-root"}
+		file := path.Join("images", folder.Name(), "image.yaml")
+		text, err := files.ReadFile(file)
+		if err == nil {
+			err = yaml.UnmarshalStrict(text, image)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read image %q: %w", folder.Name(), err)
+		}
+		images = append(images, image)
+	}
+	return images, nil
+}
+
+// Select returns the images with these names, in this order, or all images if there are no names.
+// The name of an image's second stream is a name, too.
+func Select(names []string) ([]*Image, error) {
+	all, err := Images()
+	if err != nil || len(names) == 0 {
+		return all, err
+	}
+	var selected []*Image
+	var known []string
+	for _, image := range all {
+		known = append(known, image.Name)
+	}
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(image *Image) bool { return image.Name == name || slices.Contains(image.Streams, name) })
+		if i < 0 {
+			return nil, fmt.Errorf("find image %q: the images are %s", name, strings.Join(known, ", "))
+		}
+		if !slices.Contains(selected, all[i]) {
+			selected = append(selected, all[i])
+		}
+	}
+	return selected, nil
+}
+
+// Manifest is a YAML file with objects.
+type Manifest struct{ Name, Text string }
+
+// Manifests returns the initial image streams and templates of the project openshift.
+func Manifests() (manifests []Manifest, err error) {
+	images, err := Images()
+	if err != nil {
+		return nil, err
+	}
+	functions := template.FuncMap{"upper": strings.ToUpper, "join": strings.Join, "exposed": exposed}
+	texts, err := template.New("").Delims("[[", "]]").Funcs(functions).ParseFS(files, "templates/*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("load samples: %w", err)
+	}
+	add := func(file, name string, values any) error {
+		var text bytes.Buffer
+		if err := texts.ExecuteTemplate(&text, file, values); err != nil {
+			return fmt.Errorf("fill in sample %q: %w", name, err)
+		}
+		manifests = append(manifests, Manifest{name, text.String()})
+		return nil
+	}
+	for _, stream := range streams(images) {
+		if err := add("stream.yaml", stream.Name, stream); err != nil {
+			return nil, err
+		}
+	}
+	for _, entry := range templates(images) {
+		if err := add(entry.file, entry.name, entry.values); err != nil {
+			return nil, err
+		}
+	}
+	return manifests, nil
+}
+
+// rootFiles calls add with each file of an image's root, whose path is relative to the root.
+func (i *Image) rootFiles(add func(name string, content []byte, mode fs.FileMode) error) error {
+	root := path.Join("images", i.Name, "root")
+	return fs.WalkDir(files, root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := files.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		mode := fs.FileMode(0o644)
+		if bytes.HasPrefix(content, []byte("#!")) { // an embedded file has no mode
+			mode = 0o755
+		}
+		return add(strings.TrimPrefix(name, root+"/"), content, mode)
+	})
+}

@@ -1,0 +1,139 @@
+package samples
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	templatev1 "github.com/openshift/api/template/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// objects decodes the manifests of a kind strictly, by name.
+func objects[T any](t *testing.T, kind string) map[string]*T {
+	t.Helper()
+	manifests, err := Manifests()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]*T{}
+	for _, manifest := range manifests {
+		if !strings.Contains(manifest.Text, "\nkind: "+kind+"\n") {
+			continue
+		}
+		object := new(T)
+		if err := yaml.Unmarshal([]byte(manifest.Text), object, yaml.DisallowUnknownFields); err != nil {
+			t.Fatalf("%s %q: %v", kind, manifest.Name, err)
+		}
+		all[manifest.Name] = object
+	}
+	return all
+}
+
+func TestTablesOfImagesAreComplete(t *testing.T) {
+	images, err := Images()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, image := range images {
+		if image.DisplayName == "" || image.Description == "" || image.Icon == "" || image.Version == "" || image.Service == "" ||
+			image.Command == "" || image.Port < 1024 || len(image.Packages) == 0 || len(image.Tags) == 0 || image.UID == 0 {
+			t.Errorf("image %q lacks a value: %+v", image.Name, image)
+		}
+		if image.Volume != "" && !slices.Contains(image.Writable, image.Volume) {
+			t.Errorf("users of image %q cannot write its volume", image.Name)
+		}
+		if image.Builder() && !slices.Contains(image.Writable, image.Directory()) {
+			t.Errorf("users of image %q cannot write its source", image.Name)
+		}
+		if _, err := os.Stat(filepath.Join("..", "..", image.Example)); err != nil {
+			t.Errorf("image %q has no example: %v", image.Name, err)
+		}
+		needed := []string{"usr/libexec/check-container"}
+		if image.Builder() {
+			needed = []string{"usr/libexec/s2i/assemble", "usr/libexec/s2i/run", "usr/libexec/s2i/usage"}
+		}
+		for _, name := range needed {
+			if content, err := os.ReadFile(filepath.Join("images", image.Name, "root", name)); err != nil || !strings.HasPrefix(string(content), "#!") {
+				t.Errorf("image %q has no script %s", image.Name, name)
+			}
+		}
+	}
+}
+
+func TestRecipeHasTheContractOfTheImage(t *testing.T) {
+	selected, err := Select([]string{"mysql"})
+	if err != nil || len(selected) != 1 || selected[0].Name != "mariadb" {
+		t.Fatalf("the image of the stream mysql is %v, %v", selected, err)
+	}
+	dir := t.TempDir()
+	if err := selected[0].WriteRecipe(dir); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "Dockerfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`VOLUME ["/var/lib/mysql/data"]`, "EXPOSE 3306", "USER 27", `CMD ["run-mysqld"]`, `LABEL io.openshift.expose-services="3306:mysql"`, `ENV HOME="/var/lib/mysql"`,
+	} {
+		if !strings.Contains(string(text), want+"\n") {
+			t.Errorf("there is no %s in\n%s", want, text)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(dir, "root/usr/bin/run-mysqld")); err != nil || info.Mode().Perm()&0o111 == 0 {
+		t.Errorf("run-mysqld is not a program: %v", err)
+	}
+}
+
+func TestUnknownImageIsAnErrorWithTheNames(t *testing.T) {
+	if _, err := Select([]string{"oracle"}); err == nil || !strings.Contains(err.Error(), `find image "oracle": the images are golang, mariadb`) {
+		t.Error(err)
+	}
+}
+
+func TestStreamsNameTheCommandThatBuildsTheirImages(t *testing.T) {
+	for name, stream := range objects[imagev1.ImageStream](t, "ImageStream") {
+		if len(stream.Spec.Tags) != 2 || stream.Spec.Tags[0].From.Name != stream.Spec.Tags[1].Name {
+			t.Fatalf("stream %q has tags %+v", name, stream.Spec.Tags)
+		}
+		for _, tag := range stream.Spec.Tags {
+			_, target, _ := strings.Cut(tag.Annotations["slipway.openshift.io/build-command"], "slipway samples build ")
+			if selected, err := Select([]string{target}); target == "" || err != nil || !slices.Contains(selected[0].Streams, name) {
+				t.Errorf("tag %q of stream %q is built by %q, %v", tag.Name, name, target, err)
+			}
+			if icon := tag.Annotations["iconClass"]; len(icon) <= len("icon-") {
+				t.Errorf("tag %q of stream %q has icon %q", tag.Name, name, icon)
+			}
+		}
+	}
+}
+
+func TestTemplatesUseTheParametersThatTheyHave(t *testing.T) {
+	reference := regexp.MustCompile(`\$\{(\w+)\}`)
+	for name, template := range objects[templatev1.Template](t, "Template") {
+		text, err := json.Marshal(template.Objects)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inUse, declared := map[string]bool{}, map[string]bool{}
+		for _, match := range reference.FindAllSubmatch(text, -1) {
+			inUse[string(match[1])] = true
+		}
+		for _, parameter := range template.Parameters {
+			declared[parameter.Name] = true
+		}
+		if !maps.Equal(inUse, declared) {
+			t.Errorf("template %q uses the parameters %v and has %v", name, inUse, declared)
+		}
+		if template.Name != name {
+			t.Errorf("template %q is named %q", name, template.Name)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package samples
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// release is the release of Debian.
+const release = "bookworm"
+
+// basePackages are in every image. Bash is there for scripts of applications.
+const basePackages = "bash,dash,coreutils,findutils,grep,sed,tar,gzip,libc-bin,ca-certificates"
+
+// baseOmitted are paths that no image gets.
+const baseOmitted = "/usr/share/doc/* /usr/share/man/* /usr/share/info/* /usr/share/locale/* /usr/share/lintian/*"
+
+// errNoTool is the error of Unpack on a system without mmdebstrap.
+var errNoTool = errors.New("the program mmdebstrap is not on this machine: install the package mmdebstrap, " +
+	"or run `slipway samples download` on a machine with Debian and build with --from")
+
+// Unpack writes the file system of an image to a tar file: its packages of Debian, configured. It
+// needs root, mmdebstrap, and a mirror of Debian: the usual one if mirror is empty, or a URL or a
+// line of sources.list. A file that exists is replaced when everything has succeeded.
+func (i *Image) Unpack(ctx context.Context, file, mirror string) error {
+	tool, err := exec.LookPath("mmdebstrap")
+	if err != nil {
+		return fmt.Errorf("unpack packages of %q: %w", i.Name, errNoTool)
+	}
+	work, err := os.MkdirTemp("", "slipway-samples-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	if err := os.Chmod(work, 0o755); err != nil { // apt reads as another user
+		return err
+	}
+	hook := filepath.Join(work, "configure.sh")
+	script, err := files.ReadFile("base/configure.sh")
+	if err == nil {
+		err = os.WriteFile(hook, script, 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	part := file + ".part"
+	defer os.Remove(part)
+	command := exec.CommandContext(ctx, tool, i.unpackArguments(hook, part, mirror)...)
+	command.Env = append(os.Environ(), "TMPDIR="+work, "IMAGE_USER="+i.User, "IMAGE_UID="+strconv.Itoa(i.UID),
+		"IMAGE_HOME="+i.Home, "IMAGE_WRITABLE="+strings.Join(i.Writable, " "), "IMAGE_SETUP="+i.Setup)
+	var output strings.Builder
+	command.Stdout, command.Stderr = &output, &output
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("unpack packages of %q: %w: %s", i.Name, err, lastLines(output.String()))
+	}
+	return os.Rename(part, file)
+}
+
+// unpackArguments returns the arguments of mmdebstrap. Packages are not configured, so that no
+// package management comes along; the hook does what is necessary.
+func (i *Image) unpackArguments(hook, file, mirror string) []string {
+	arguments := []string{
+		"--quiet", "--mode=root", "--format=tar", "--variant=extract", "--aptopt=Acquire::Retries \"5\"",
+		"--include=" + basePackages + "," + strings.Join(i.Packages, ","),
+		"--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr", "--extract-hook=" + hook,
+	}
+	for _, pattern := range append(strings.Fields(baseOmitted), i.Omit...) {
+		arguments = append(arguments, "--dpkgopt=path-exclude="+pattern)
+	}
+	arguments = append(arguments, release, file)
+	if mirror != "" {
+		arguments = append(arguments, mirror)
+	}
+	return arguments
+}
+
+// lastLines returns the end of a program's output.
+func lastLines(output string) string {
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	return strings.Join(lines[max(0, len(lines)-5):], "; ")
+}

@@ -1,0 +1,93 @@
+package newapp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// commandAnnotation is the annotation of an image stream tag with the command that creates its
+// image. The tags of the project openshift have it.
+const commandAnnotation = "slipway.openshift.io/build-command"
+
+// CheckImages returns an error that names the command for each tag in objects whose image an
+// administrator has not created yet. It ignores tags without a known command, and with
+// AllowMissingTags all tags.
+func (f *Finder) CheckImages(ctx context.Context, objects []*unstructured.Unstructured) error {
+	if f.AllowMissingTags {
+		return nil
+	}
+	var missing []string
+	for _, tag := range tagsIn(objects, f.Namespace) {
+		stream, err := f.Images.ImageStreams(tag.namespace).Get(ctx, tag.stream, metav1.GetOptions{})
+		if absent(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("find image stream %q: %w", tag.stream, err)
+		}
+		if command := buildCommand(stream, tag.name); command != "" && !hasImage(stream, tag.name) {
+			missing = append(missing, fmt.Sprintf("image stream tag %s/%s:%s: %s", tag.namespace, tag.stream, tag.name, command))
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("images are not built yet; an administrator builds them on a master, or you add --allow-missing-imagestream-tags to wait for them:\n  %s",
+		strings.Join(slices.Compact(missing), "\n  "))
+}
+
+// tag is an image stream tag that an object refers to.
+type tag struct{ namespace, stream, name string }
+
+// tagsIn returns the image stream tags that the objects deploy or build from. namespace applies to
+// references without a namespace.
+func tagsIn(objects []*unstructured.Unstructured, namespace string) (tags []tag) {
+	add := func(in map[string]any, fields ...string) {
+		from, _, _ := unstructured.NestedStringMap(in, append(fields, "from")...)
+		if from["kind"] != "ImageStreamTag" {
+			return
+		}
+		stream, name, _ := strings.Cut(from["name"], ":")
+		reference := tag{namespace, stream, name}
+		if from["namespace"] != "" {
+			reference.namespace = from["namespace"]
+		}
+		tags = append(tags, reference)
+	}
+	for _, object := range objects {
+		switch object.GetKind() {
+		case "BuildConfig":
+			for _, strategy := range []string{"sourceStrategy", "dockerStrategy", "customStrategy"} {
+				add(object.Object, "spec", "strategy", strategy)
+			}
+		case "DeploymentConfig":
+			triggers, _, _ := unstructured.NestedSlice(object.Object, "spec", "triggers")
+			for _, trigger := range triggers {
+				if fields, ok := trigger.(map[string]any); ok {
+					add(fields, "imageChangeParams")
+				}
+			}
+		}
+	}
+	return tags
+}
+
+// buildCommand returns the command that creates the image of a tag, or "" if it is unknown.
+func buildCommand(stream *imagev1.ImageStream, name string) string {
+	i := slices.IndexFunc(stream.Spec.Tags, func(t imagev1.TagReference) bool { return t.Name == name })
+	if i < 0 {
+		return ""
+	}
+	return stream.Spec.Tags[i].Annotations[commandAnnotation]
+}
+
+// hasImage reports whether a tag has had an image.
+func hasImage(stream *imagev1.ImageStream, name string) bool {
+	return slices.ContainsFunc(stream.Status.Tags, func(t imagev1.NamedTagEventList) bool { return t.Tag == name && len(t.Items) > 0 })
+}

@@ -1,0 +1,181 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-platform/slipway/bootstrap/samples"
+	"github.com/slipway-platform/slipway/node/image"
+	"github.com/slipway-platform/slipway/platform"
+)
+
+func samplesCommand(opts *options) *cobra.Command {
+	command := &cobra.Command{Use: "samples", Short: "Create the images that the templates of the project openshift need", GroupID: "host"}
+	command.AddCommand(
+		&cobra.Command{
+			Use:   "list",
+			Short: "List the images that can be created",
+			Args:  cobra.NoArgs,
+			RunE:  func(cmd *cobra.Command, _ []string) error { return listSamples(cmd.OutOrStdout()) },
+		},
+		samplesBuildCommand(opts),
+		samplesDownloadCommand(),
+	)
+	return command
+}
+
+func samplesBuildCommand(opts *options) *cobra.Command {
+	var from, mirror string
+	command := &cobra.Command{
+		Use:   "build [NAME...]",
+		Short: "Create images out of Debian's packages and publish them in the project openshift",
+		Long: "Create images out of Debian's packages and publish them in the project openshift. Without names, the command\n" +
+			"creates all images. It needs root, the program mmdebstrap, and a mirror of Debian, unless --from names a directory\n" +
+			"of `slipway samples download`.",
+		Example: "  slipway samples build postgresql nodejs\n" +
+			"  slipway samples build --mirror http://mirror.example.com/debian\n" +
+			"  slipway samples build --from /mnt/samples",
+		RunE: func(cmd *cobra.Command, names []string) error {
+			h, err := opts.loadMaster()
+			if err != nil {
+				return err
+			}
+			return eachSample(cmd, names, func(s *samples.Image, step stepper) error {
+				return buildSample(cmd.Context(), h, s, from, mirror, step)
+			})
+		},
+	}
+	command.Flags().StringVar(&from, "from", "", "a directory with the packages, which slipway samples download has written")
+	command.Flags().StringVar(&mirror, "mirror", "", "a mirror of Debian: a URL, or a line of sources.list")
+	command.MarkFlagsMutuallyExclusive("from", "mirror")
+	return command
+}
+
+func samplesDownloadCommand() *cobra.Command {
+	var to, mirror string
+	command := &cobra.Command{
+		Use:   "download [NAME...] --to DIRECTORY",
+		Short: "Download the packages of images, to build the images on a machine without a network",
+		Long: "Download the packages of images into a directory, from which slipway samples build --from creates them on another\n" +
+			"machine. The command needs root and the program mmdebstrap, and no cluster.",
+		Example: "  slipway samples download --to /mnt/samples",
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if err := os.MkdirAll(to, 0o755); err != nil {
+				return err
+			}
+			return eachSample(cmd, names, func(s *samples.Image, step stepper) error {
+				return step("download packages", func() error { return s.Unpack(cmd.Context(), archiveOf(to, s), mirror) })
+			})
+		},
+	}
+	command.Flags().StringVar(&to, "to", "", "the directory")
+	command.Flags().StringVar(&mirror, "mirror", "", "a mirror of Debian: a URL, or a line of sources.list")
+	_ = command.MarkFlagRequired("to")
+	return command
+}
+
+// archiveOf returns the file with the packages of a sample.
+func archiveOf(dir string, s *samples.Image) string { return filepath.Join(dir, s.Name+".tar") }
+
+// stepper runs a step and prints its name and how long it took.
+type stepper func(name string, run func() error) error
+
+// eachSample runs do for the named samples, with a stepper that prints the progress.
+func eachSample(cmd *cobra.Command, names []string, do func(*samples.Image, stepper) error) error {
+	if os.Geteuid() != 0 {
+		return errNotRoot
+	}
+	selected, err := samples.Select(names)
+	if err != nil {
+		return err
+	}
+	out, start := cmd.OutOrStdout(), time.Now()
+	for i, s := range selected {
+		step := func(name string, run func() error) error {
+			fmt.Fprintf(out, "[%d/%d] %s:%s  %s ...", i+1, len(selected), s.Name, s.Version, name)
+			began := time.Now()
+			err := run()
+			fmt.Fprintf(out, " %.1fs (%.0fs in all)\n", time.Since(began).Seconds(), time.Since(start).Seconds())
+			return err
+		}
+		if err := do(s, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// buildSample creates an image and publishes it in its streams. It reads the packages from the
+// directory from, unless that is empty.
+func buildSample(ctx context.Context, h *platform.Host, s *samples.Image, from, mirror string, step stepper) error {
+	work, err := os.MkdirTemp(h.DataDir, "sample-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	archive := filepath.Join(work, samples.Archive)
+	if from == "" {
+		err = step("download packages", func() error { return s.Unpack(ctx, archive, mirror) })
+	} else {
+		err = step("copy packages", func() error { return copyFile(archiveOf(from, s), archive) })
+	}
+	if err != nil {
+		return err
+	}
+	name := "localhost/sample-" + s.Name + ":" + s.Version
+	err = step("create image", func() error {
+		if err := s.WriteRecipe(work); err != nil {
+			return err
+		}
+		_, err := image.Store{Socket: h.ContainerdSocket()}.Build(ctx, image.Recipe{File: filepath.Join(work, "Dockerfile"), Context: work, Name: name})
+		return err
+	})
+	for _, stream := range s.Streams {
+		if err == nil {
+			to := "openshift/" + stream + ":" + s.Version
+			err = step("publish "+to, func() error {
+				_, _, err := publish(ctx, h, name, to)
+				return err
+			})
+		}
+	}
+	return err
+}
+
+func copyFile(from, to string) error {
+	source, err := os.Open(from)
+	if err != nil {
+		return fmt.Errorf("%w; slipway samples download writes it", err)
+	}
+	defer source.Close()
+	target, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	defer target.Close()
+	if _, err := io.Copy(target, source); err != nil {
+		return err
+	}
+	return target.Close()
+}
+
+func listSamples(out io.Writer) error {
+	images, err := samples.Images()
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tVERSION\tIMAGE STREAMS\tPACKAGES")
+	for _, i := range images {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", i.Name, i.Version, strings.Join(i.Streams, ","), strings.Join(i.Packages, ","))
+	}
+	return table.Flush()
+}

@@ -1,0 +1,70 @@
+package application
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// databases are the databases of the samples, with commands that write and read a value as the user
+// of the template, through the service.
+var databases = map[string]struct{ write, read string }{
+	"postgresql": {
+		`PGPASSWORD=$POSTGRESQL_PASSWORD psql -qh postgresql -U $POSTGRESQL_USER $POSTGRESQL_DATABASE -c "CREATE TABLE t (v text)" -c "INSERT INTO t VALUES ('kept')"`,
+		`PGPASSWORD=$POSTGRESQL_PASSWORD psql -qAth postgresql -U $POSTGRESQL_USER $POSTGRESQL_DATABASE -c "SELECT v FROM t"`,
+	},
+	"mariadb": {
+		`mysql -h mariadb -u $MYSQL_USER -p$MYSQL_PASSWORD $MYSQL_DATABASE -e "CREATE TABLE t (v TEXT); INSERT INTO t VALUES ('kept')"`,
+		`mysql -Nh mariadb -u $MYSQL_USER -p$MYSQL_PASSWORD $MYSQL_DATABASE -e "SELECT v FROM t"`,
+	},
+	"redis": {`REDISCLI_AUTH=$REDIS_PASSWORD redis-cli -h redis set v kept`, `REDISCLI_AUTH=$REDIS_PASSWORD redis-cli -h redis get v`},
+}
+
+// selected returns the samples that a test runs: all of them if SLIPWAY_TEST_SAMPLES is all, as in
+// make samples, and otherwise the usual ones.
+func selected(all, usual []string) []string {
+	if os.Getenv("SLIPWAY_TEST_SAMPLES") == "all" {
+		return all
+	}
+	return usual
+}
+
+func TestDatabaseOfSampleKeepsItsData(t *testing.T) {
+	for _, name := range selected([]string{"postgresql", "mariadb", "redis"}, []string{"postgresql"}) {
+		t.Run(name, func(t *testing.T) { checkDatabase(t, kit.Shared(t), name) })
+	}
+}
+
+func checkDatabase(t *testing.T, c *kit.Cluster, name string) {
+	user := []string{"--as=alice", "--as-group=system:authenticated"}
+	c.OC("policy", "add-role-to-user", "admin", "alice")
+	template := name + "-persistent"
+	if output, err := c.TryOC(append([]string{"new-app", template}, user...)...); err == nil || !strings.Contains(err.Error(), ": slipway samples build "+name) {
+		t.Errorf("without its image, the template prints %s, %v", output, err)
+	}
+	buildSample(t, c, name)
+	if output := c.OC(append([]string{"new-app", template}, user...)...); !strings.Contains(output, "Connection Password") {
+		t.Errorf("oc new-app prints %s", output)
+	}
+	c.OC("rollout", "status", "dc/"+name)
+	pod := c.OnlyPod("name=" + name).Name
+	c.Exec(pod, "bash", "-c", databases[name].write)
+	if id := strings.TrimSpace(c.Exec(pod, "id", "-u")); len(id) < 5 {
+		t.Errorf("the database runs as user %s, not as one of the project's range", id)
+	}
+	c.OC("delete", "pod", pod, "--wait=false")
+	c.WaitFor("data in a new pod", func(context.Context) error {
+		value, err := c.TryOC("rsh", "dc/"+name, "bash", "-c", databases[name].read)
+		if current := c.OC("get", "pods", "-l", "name="+name, "-o", "name"); strings.Contains(current, pod) {
+			return fmt.Errorf("the first pod still exists: %s", current)
+		}
+		if err == nil && strings.TrimSpace(value) != "kept" {
+			err = fmt.Errorf("the database returns %q", value)
+		}
+		return err
+	})
+}
