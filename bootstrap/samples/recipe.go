@@ -26,10 +26,24 @@ func (i *Image) WriteRecipe(dir string) error {
 		}
 		return os.WriteFile(target, content, mode)
 	})
+	for _, directory := range i.Writable {
+		if err == nil && strings.HasPrefix(directory, "/run/") { // Debian's tools leave /run empty
+			copies = true
+			err = writeDirectory(filepath.Join(dir, "root", directory))
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("write files of image %q: %w", i.Name, err)
 	}
 	return os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(i.dockerfile(copies)), 0o644)
+}
+
+// writeDirectory creates a directory that the group root can write in the image.
+func writeDirectory(path string) error {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return err
+	}
+	return os.Chmod(path, 0o775)
 }
 
 // dockerfile returns the Dockerfile. Only if copies is set, there are files of the image's own.

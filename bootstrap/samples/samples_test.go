@@ -87,6 +87,9 @@ func TestRecipeHasTheContractOfTheImage(t *testing.T) {
 			t.Errorf("there is no %s in\n%s", want, text)
 		}
 	}
+	if info, err := os.Stat(filepath.Join(dir, "root/run/mysqld")); err != nil || info.Mode().Perm() != 0o775 {
+		t.Errorf("the group cannot write /run/mysqld: %v, %v", info, err)
+	}
 	if info, err := os.Stat(filepath.Join(dir, "root/usr/bin/run-mysqld")); err != nil || info.Mode().Perm()&0o111 == 0 {
 		t.Errorf("run-mysqld is not a program: %v", err)
 	}
