@@ -2,12 +2,14 @@ package apiserver
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -29,23 +31,66 @@ const (
 	maxLooseValues = 200_000
 )
 
-// BoundBodies rejects requests whose body has so many values that decoding would need far more
-// memory than the body. It must run after authentication. There is no limit for bodies that are
-// passed on without decoding, and for members of system:masters.
-func BoundBodies(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if check := bodyCheck(r); check != nil {
+// Bound limits the cost of requests: lists that need much memory, and bodies. It rejects requests
+// whose body has so many values that decoding would need far more memory than the body. It must run
+// after authentication. There is no limit for bodies that are passed on without decoding, and for
+// members of system:masters.
+func (c *Costs) Bound(next http.Handler) http.Handler {
+	return c.boundLists(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		turn := &turn{costs: c, ctx: r.Context()}
+		if check := c.bodyCheck(r, turn); check != nil {
+			defer turn.end()
 			r = r.Clone(r.Context())
 			r.Body = &boundedBody{ReadCloser: r.Body, check: check}
 		}
 		next.ServeHTTP(w, r)
-	})
+	}))
+}
+
+// turn is the right of a request to be processed. A tenant has few costly requests at a time.
+type turn struct {
+	costs   *Costs
+	ctx     context.Context // of the request
+	tenant  string
+	least   int // the number of values from which on the request is costly
+	mu      sync.Mutex
+	release func()
+	ended   bool
+}
+
+// wait waits until a request whose complete body has a number of values can be processed.
+func (t *turn) wait(values int) error {
+	if t.tenant == "" || values < t.least {
+		return nil
+	}
+	release, err := t.costs.writes.acquire(t.ctx, t.tenant)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.release != nil || t.ended { // upstream has read the body after the end of the request
+		release()
+		return nil
+	}
+	t.release = release
+	return nil
+}
+
+// end ends the request.
+func (t *turn) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = true
+	if t.release != nil {
+		t.release()
+	}
 }
 
 // bodyCheck returns a function that gets the pieces of a request's body, and nil at its end. It
-// returns an error if the body is too large once it is decoded. The function is nil if the request
-// has no limit.
-func bodyCheck(r *http.Request) func(piece []byte) error {
+// returns an error if the body is too large once it is decoded. At the end, it waits for the turn
+// of a costly request. The function is nil if the request has no limit.
+func (c *Costs) bodyCheck(r *http.Request, turn *turn) func(piece []byte) error {
 	info, ok := request.RequestInfoFrom(r.Context())
 	if !ok || !info.IsResourceRequest || r.Body == nil || r.Body == http.NoBody || streamed(info.Subresource) {
 		return nil
@@ -59,23 +104,42 @@ func bodyCheck(r *http.Request) func(piece []byte) error {
 	}
 	// upstream treats an invalid type as JSON or rejects it
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	turn.tenant, turn.least = c.tenantOf(r), costlyValues
 	switch {
 	case strings.HasSuffix(media, "protobuf"):
-		return atMost(limit, (&messages{}).count)
+		return turn.atMost(limit, (&messages{}).count)
 	case strings.HasSuffix(media, "yaml"):
-		return (&document{limit: limit}).check
+		return (&document{limit: limit, turn: turn}).check
+	case turn.tenant != "" && isQuadratic(media):
+		turn.least = costlyPatchValues
+		check := turn.atMost(min(limit, maxPatchValues), (&jsonlimit.Counter{}).Count)
+		return func(piece []byte) error {
+			err := check(piece)
+			if apierrors.IsRequestEntityTooLargeError(err) {
+				return errPatchTooLarge()
+			}
+			return err
+		}
 	}
-	return atMost(limit, (&jsonlimit.Counter{}).Count)
+	return turn.atMost(limit, (&jsonlimit.Counter{}).Count)
 }
 
 // atMost returns a check of the number that count returns.
-func atMost(limit int, count func(piece []byte) int) func(piece []byte) error {
+func (t *turn) atMost(limit int, count func(piece []byte) int) func(piece []byte) error {
 	return func(piece []byte) error {
-		if count(piece) > limit {
-			return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the body has more than %d values; divide it into several objects", limit))
+		values := count(piece)
+		switch {
+		case values > limit:
+			return errTooManyValues(limit)
+		case len(piece) == 0:
+			return t.wait(values)
 		}
 		return nil
 	}
+}
+
+func errTooManyValues(limit int) error {
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the body has more than %d values; divide it into several objects", limit))
 }
 
 // maxExpanded limits a YAML body with the values of its aliases, in bytes, as upstream limits the
@@ -86,6 +150,7 @@ const maxExpanded = 3 << 20
 // to at its end.
 type document struct {
 	limit int
+	turn  *turn
 	body  []byte
 	lines int
 	json  jsonlimit.Counter
@@ -93,8 +158,9 @@ type document struct {
 
 func (d *document) check(piece []byte) error {
 	d.lines += bytes.Count(piece, []byte("\n"))
-	if err := atMost(d.limit, func([]byte) int { return d.lines + d.json.Count(piece) })(piece); err != nil {
-		return err
+	values := d.lines + d.json.Count(piece)
+	if values > d.limit {
+		return errTooManyValues(d.limit)
 	}
 	if d.body = append(d.body, piece...); len(piece) > 0 || len(d.body) > maxExpanded {
 		return nil // upstream rejects a longer body
@@ -102,7 +168,7 @@ func (d *document) check(piece []byte) error {
 	if err := yamllimit.Check(d.body, d.limit, maxExpanded); err != nil {
 		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the body is YAML that cannot be expanded: %s; send JSON, or no aliases", err))
 	}
-	return nil
+	return d.turn.wait(values)
 }
 
 // streamed reports whether the body of a subresource is passed on without decoding.

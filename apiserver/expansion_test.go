@@ -34,7 +34,7 @@ func podOf(t *testing.T, containers int) string {
 	return body.String()
 }
 
-func TestBoundBodiesRejectsBodiesThatExpand(t *testing.T) {
+func TestBodiesThatExpandAreRejected(t *testing.T) {
 	list := func(values int) string { return `{"spec": {"containers": [{}` + strings.Repeat(",{}", values) + `]}}` }
 	for name, tt := range map[string]struct {
 		content, body string
@@ -44,6 +44,9 @@ func TestBoundBodiesRejectsBodiesThatExpand(t *testing.T) {
 	}{
 		"JSON":                   {content: "application/json", body: list(maxValues), wantErr: true},
 		"without a type":         {body: list(maxValues), wantErr: true},
+		"a strategic patch":      {content: "application/strategic-merge-patch+json", body: list(maxPatchValues), wantErr: true},
+		"a JSON patch":           {content: "application/json-patch+json", body: list(maxPatchValues), wantErr: true},
+		"a small patch":          {content: "application/strategic-merge-patch+json", body: list(maxPatchValues / 4)},
 		"a merge patch":          {content: "application/merge-patch+json", body: list(maxValues), wantErr: true},
 		"little JSON":            {content: "application/json", body: list(maxValues / 4)},
 		"a long text":            {content: "application/json", body: `{"data": {"a": "` + strings.Repeat("{,", maxValues) + `"}}`},
@@ -72,7 +75,7 @@ func TestBoundBodiesRejectsBodiesThatExpand(t *testing.T) {
 			r.Header.Set("Content-Type", tt.content)
 			r = r.WithContext(request.WithUser(request.WithRequestInfo(r.Context(), &tt.info), &user.DefaultInfo{Name: "mallory", Groups: tt.groups}))
 			var err error
-			BoundBodies(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			NewCosts(func(*http.Request) string { return "user mallory" }).Bound(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				var read []byte
 				if read, err = io.ReadAll(r.Body); err == nil && string(read) != tt.body {
 					err = errors.New("the body is changed")

@@ -104,8 +104,9 @@ func hook(config *app.Config, server *apiserver.Server) error {
 	front.AuditBackend = hideTokens(front.AuditBackend)
 	build := front.BuildHandlerChainFunc
 	requester := requesters(config.KubeAPIs.ControlPlane.VersionedInformers.Core().V1().Namespaces().Lister())
+	costs := apiserver.NewCosts(payer(requester))
 	front.BuildHandlerChainFunc = func(api http.Handler, config *genericserver.Config) http.Handler {
-		return server.Filter(build(markTenant(requester, server.Serve(apiserver.BoundBodies(api))), config),
+		return server.Filter(build(markTenant(requester, server.Serve(costs.Bound(api))), config),
 			func(public http.Handler) http.Handler { return apiserver.PublicChain(markPublic(public), config) })
 	}
 	return nil

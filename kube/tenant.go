@@ -3,6 +3,7 @@ package kube
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	imagev1 "github.com/openshift/api/image/v1"
@@ -115,6 +116,21 @@ func callerMark(caller string, header http.Header) tenant.Mark {
 		return tenant.Mark{}
 	}
 	return tenant.Mark{Name: tenant.User(caller)}
+}
+
+// payer returns a function that returns the tenant whose limits apply to the cost of a request: a
+// user, with the service accounts of the user's projects. It returns "" for the platform. In
+// contrast to writes, requests count for their sender and not for the project that they name.
+func payer(requester func(project string) string) func(*http.Request) string {
+	return func(r *http.Request) string {
+		caller, ok := request.UserFrom(r.Context())
+		if !ok || slices.Contains(caller.GetGroups(), user.SystemPrivilegedGroup) {
+			return ""
+		}
+		mark := callerMark(caller.GetName(), nil)
+		mark.Owner = ownerOf(mark.Name, requester)
+		return mark.Share()
+	}
 }
 
 func projectTenant(namespace string) string {

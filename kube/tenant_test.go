@@ -104,3 +104,22 @@ func TestRequestOfServerToItselfCarriesTenant(t *testing.T) {
 		}
 	}
 }
+
+func TestCostCountsForSender(t *testing.T) {
+	for _, c := range []struct {
+		name, group, want string
+	}{
+		{"alice", "", "user alice"},
+		{"system:serviceaccount:requested:default", "", "user alice"},
+		{"system:serviceaccount:shop:default", "", "project shop"},
+		{"system:serviceaccount:kube-system:job-controller", "", ""},
+		{"system:node:a", "", ""},
+		{"root", user.SystemPrivilegedGroup, ""},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r = r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: c.name, Groups: []string{c.group}}))
+		if got := payer(requester)(r); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// Limits of the costly requests of one tenant at the same time. Priority and fairness counts
+// requests, but a list in memory can be a hundred megabytes, and a patch can take seconds.
+const (
+	maxCostlyLists, maxWaitingLists   = 2, 20
+	maxCostlyWrites, maxWaitingWrites = 1, 8
+	costlyTimeout                     = 10 * time.Second
+)
+
+// costlyValues is the number of values in a body from which on a write is costly. A patch is costly
+// earlier, because its cost grows with the size of the object, too.
+const costlyValues, costlyPatchValues = 1_000, 200
+
+// Costs limits costly requests. Its zero value is not valid; use NewCosts.
+type Costs struct {
+	tenantOf      func(*http.Request) string
+	lists, writes shares
+}
+
+// NewCosts returns limits for the tenants that tenantOf returns. It returns "" for the platform,
+// whose requests have no limit.
+func NewCosts(tenantOf func(*http.Request) string) *Costs {
+	return &Costs{
+		tenantOf: tenantOf,
+		lists:    shares{requests: maxCostlyLists, waiting: maxWaitingLists, timeout: costlyTimeout},
+		writes:   shares{requests: maxCostlyWrites, waiting: maxWaitingWrites, timeout: costlyTimeout},
+	}
+}
+
+// boundLists limits lists of which the API server has a copy in memory for each request. Other
+// lists are encoded object by object from a cache that all requests share. Indented JSON is not:
+// tenants get lists without indentation.
+func (c *Costs) boundLists(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info, ok := request.RequestInfoFrom(r.Context())
+		if !ok || !info.IsResourceRequest || info.Verb != "list" && info.Verb != "deletecollection" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		tenant := c.tenantOf(r)
+		if tenant == "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		query := r.URL.Query()
+		if info.Verb == "deletecollection" || isCopied(r.Header.Values("Accept"), query) {
+			release, err := c.lists.acquire(r.Context(), tenant)
+			if err != nil {
+				refuse(w, err)
+				return
+			}
+			defer release()
+		}
+		query.Set("pretty", "false") // otherwise, the header User-Agent decides
+		r = r.Clone(r.Context())
+		r.URL.RawQuery = query.Encode()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isCopied reports whether the API server needs a copy of a list: for tables and YAML, which it
+// encodes as a whole, and for former states, which it reads from etcd.
+func isCopied(accept []string, query url.Values) bool {
+	for _, media := range accept {
+		if media = strings.ToLower(media); strings.Contains(media, "as=") || strings.Contains(media, "yaml") {
+			return true
+		}
+	}
+	return query.Get("continue") != "" || query.Get("resourceVersionMatch") == string(metav1.ResourceVersionMatchExact)
+}
+
+// refuse sends an error of the API as JSON.
+func refuse(w http.ResponseWriter, err error) {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		status = apierrors.NewInternalError(err)
+	}
+	response := status.Status()
+	response.Kind, response.APIVersion = "Status", "v1"
+	if response.Details != nil && response.Details.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(response.Details.RetryAfterSeconds)))
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(int(response.Code))
+	_ = json.NewEncoder(w).Encode(response)
+}
+
+// maxPatchValues limits the strategic merge patches and JSON patches of tenants. Upstream compares
+// each element of such a patch with each element of the object's list. 6,000 elements take 7 s.
+const maxPatchValues = 4_000
+
+// isQuadratic reports whether the cost of a body is its size multiplied by that of the object.
+func isQuadratic(media string) bool {
+	return media == "application/strategic-merge-patch+json" || media == "application/json-patch+json"
+}
+
+func errPatchTooLarge() error {
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the patch has more than %d values; "+
+		"divide it, or send a JSON merge patch or a server-side apply", maxPatchValues))
+}
