@@ -72,6 +72,9 @@ func TestCompletionContainsCommands(t *testing.T) {
 	if code != 0 || !strings.HasPrefix(stdout, "status\t") {
 		t.Errorf("code %d, completions %q", code, stdout)
 	}
+	if help, _, _ := client(t, "oc", nil, "completion", "-h"); !strings.Contains(help, "prints shell code") {
+		t.Errorf("help of completion: %s", help)
+	}
 	script, _, _ := client(t, "oc", nil, "completion", "bash")
 	if !strings.Contains(script, "__start_oc oc") {
 		t.Error("bash completion does not complete oc")

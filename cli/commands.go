@@ -126,6 +126,9 @@ func (o commandGroup) addTo(root *cobra.Command) {
 	for _, parent := range root.Commands() {
 		add(parent, o.below[parent.Name()])
 	}
+	if command, _, err := root.Find([]string{"completion"}); err == nil {
+		command.Long = "This command prints shell code.\n\n" + command.Long
+	}
 	var groups templates.CommandGroups
 	for _, heading := range headings() {
 		group := templates.CommandGroup{Message: heading[0]}

@@ -205,8 +205,6 @@ func TestSetReportsInvalidArguments(t *testing.T) {
 		"deployment-hook --mid -- true":                   "only the strategy Recreate",
 		"deployment-hook --pre --post -- true":            "you may only set one of --pre, --mid, or --post",
 		"deployment-hook --pre --remove -c web":           "--remove may not be used with any option",
-		"deployment-hook --pre -c x -- true":              `does not have a container named "x"`,
-		"deployment-hook --pre --volumes x -- a":          `does not have a volume named "x"`,
 		"deployment-hook --pre -e =a -- true":             "NAME=VALUE",
 		"route-backends --zero":                           "only routes",
 		"image x=registry.example.com/missing:1.0":        `container named "x"`,
@@ -214,6 +212,14 @@ func TestSetReportsInvalidArguments(t *testing.T) {
 		_, stderr, code := client(t, "oc", nil, append([]string{"set"}, beforeWords(args, "--local", "-f", "testdata/set.yaml")...)...)
 		if code == 0 || !strings.Contains(stderr, want) {
 			t.Errorf("oc set %s: code %d, %q, want %q", args, code, stderr, want)
+		}
+	}
+	for args, want := range map[string]string{
+		"--pre -c x -- true": `does not have a container named "x"`, "--pre --volumes x -- a": `does not have a volume named "x"`,
+	} {
+		words := append([]string{"set", "deployment-hook"}, beforeWords(args, "--local", "-f", "testdata/set.yaml")...)
+		if _, stderr, code := client(t, "oc", nil, words...); code != 0 || !strings.Contains(stderr, "warning: ") || !strings.Contains(stderr, want) {
+			t.Errorf("oc set deployment-hook %s: code %d, %q, want warning %q", args, code, stderr, want)
 		}
 	}
 	if _, stderr, code := client(t, "oc", nil, "set", "probe", "--liveness", "--remove"); code == 0 || !strings.Contains(stderr, "one or more resources") {

@@ -116,7 +116,7 @@ func TestTriggersOfWorkloadsAreSet(t *testing.T) {
 	for args, want := range map[string]string{
 		"--from-image=app:1":         "--containers",
 		"--from-image=app:1 -c none": "not all container names exist: none (accepts: first, web, side)",
-		"--from-config":              "oc rollout pause",
+		"--from-config":              "config change trigger cannot be disabled",
 		"--from-github":              "only build configs",
 		"--auto":                     "only deployment configs, build configs, deployments",
 	} {

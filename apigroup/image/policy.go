@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -112,7 +113,7 @@ func (p *policy) Validate(ctx context.Context, a admission.Attributes, _ admissi
 			return admission.NewForbidden(a, err)
 		}
 		if reason = p.config.decide(a.GetResource().GroupResource(), desired); reason != "" {
-			return admission.NewForbidden(a, fmt.Errorf("%s", reason))
+			return admission.NewForbidden(a, field.Forbidden(field.NewPath(u.field), reason))
 		}
 		return nil
 	})

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -16,6 +17,7 @@ import (
 // usage is one use of an image: by a container, as the base of a build, or as an image source.
 type usage struct {
 	key   string                 // unique in the object
+	field string                 // its path in the object
 	image corev1.ObjectReference // kind DockerImage for containers
 	set   func(image string)     // replaces the image by one with a digest
 }
@@ -53,31 +55,52 @@ func usages(object runtime.Object) (all []usage, annotations map[string]string) 
 	if spec == nil {
 		return nil, nil
 	}
-	for _, container := range containers(spec) {
+	fields := containerFields(object, spec)
+	for i, container := range containers(spec) {
 		all = append(all, usage{
-			container.Name, corev1.ObjectReference{Kind: dockerKind, Name: container.Image}, func(image string) { container.Image = image },
+			container.Name, fields[i], corev1.ObjectReference{Kind: dockerKind, Name: container.Image}, func(image string) { container.Image = image },
 		})
 	}
 	return all, annotations
 }
 
+// containerFields returns the path of the image of each container, in the order of containers.
+func containerFields(object runtime.Object, spec *corev1.PodSpec) (paths []string) {
+	prefix := "spec.template.spec."
+	switch object.(type) {
+	case *corev1.Pod:
+		prefix = "spec."
+	case *batchv1.CronJob:
+		prefix = "spec.jobTemplate.spec.template.spec."
+	}
+	for _, list := range []struct {
+		name  string
+		count int
+	}{{"initContainers", len(spec.InitContainers)}, {"containers", len(spec.Containers)}, {"ephemeralContainers", len(spec.EphemeralContainers)}} {
+		for i := range list.count {
+			paths = append(paths, fmt.Sprintf("%s%s[%d].image", prefix, list.name, i))
+		}
+	}
+	return paths
+}
+
 // buildImages returns the images that a build names, as in OpenShift 3: the image of its strategy,
 // and its image sources. It does not return images in a Dockerfile, which only the builder reads.
 func buildImages(spec *buildv1.CommonSpec) (all []usage) {
-	add := func(key string, from *corev1.ObjectReference) {
-		all = append(all, usage{key, *from, func(image string) { *from = corev1.ObjectReference{Kind: dockerKind, Name: image} }})
+	add := func(key, field string, from *corev1.ObjectReference) {
+		all = append(all, usage{key, "spec." + field + ".from", *from, func(image string) { *from = corev1.ObjectReference{Kind: dockerKind, Name: image} }})
 	}
 	if docker := spec.Strategy.DockerStrategy; docker != nil && docker.From != nil {
-		add("strategy", docker.From)
+		add("strategy", "strategy.dockerStrategy", docker.From)
 	}
 	if source := spec.Strategy.SourceStrategy; source != nil {
-		add("strategy", &source.From)
+		add("strategy", "strategy.sourceStrategy", &source.From)
 	}
 	if custom := spec.Strategy.CustomStrategy; custom != nil {
-		add("strategy", &custom.From)
+		add("strategy", "strategy.customStrategy", &custom.From)
 	}
 	for i := range spec.Source.Images {
-		add("source "+strconv.Itoa(i), &spec.Source.Images[i].From)
+		add("source "+strconv.Itoa(i), fmt.Sprintf("source.images[%d]", i), &spec.Source.Images[i].From)
 	}
 	return all
 }

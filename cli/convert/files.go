@@ -35,7 +35,7 @@ func AcceptOldManifests(command *cobra.Command, fatal func(message string, code 
 	run := command.Run
 	command.Run = func(command *cobra.Command, args []string) {
 		validate := command.Flags().Lookup("validate")
-		files := &oldManifests{streams: streams, flatten: validate != nil && validate.Deprecated == ""}
+		files := &oldManifests{streams: streams, flatten: validate != nil && validate.Deprecated == "", quiet: command.Name() == "get"}
 		defer files.remove()
 		util.BehaviorOnFatal(func(message string, code int) {
 			files.remove()
@@ -63,7 +63,10 @@ type oldManifests struct {
 	flatten bool
 	// hasReview means that a file contains a review, whose fields kubectl cannot validate either.
 	hasReview bool
-	dir       string
+	// quiet means that conversions are not reported, because the command only reads the names of
+	// objects.
+	quiet bool
+	dir   string
 	// names alternates between the path of a copy and the user's name of the file.
 	names []string
 }
@@ -110,6 +113,9 @@ func (o *oldManifests) convertAll(paths []string) ([]string, error) {
 		}
 		converted, changes := manifest.Convert(text)
 		for _, change := range changes {
+			if o.quiet {
+				break
+			}
 			fmt.Fprintf(o.streams.ErrOut, "Warning: %s\n", change)
 		}
 		hasList := false

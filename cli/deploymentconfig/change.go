@@ -140,8 +140,22 @@ func (c *Client) deployable(ctx context.Context, namespace, name string, retry b
 		return nil, err
 	case dc.Spec.Paused:
 		return nil, fmt.Errorf("cannot deploy a paused deployment config; to resume it, use oc rollout resume dc/%s", name)
-	case rc != nil && !rollout.Ended(rc) && !retry:
+	case retry:
+		return dc, nil
+	case rc != nil && !rollout.Ended(rc):
 		return nil, fmt.Errorf("#%d is already in progress (%s)", rollout.Version(rc), rollout.Phase(rc))
+	case rc != nil || dc.Status.LatestVersion == 0:
+		return dc, nil
+	}
+	// The latest deployment does not exist until those that it cancels have ended.
+	all, err := c.deployments(ctx, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, earlier := range all {
+		if !rollout.Ended(earlier) {
+			return nil, fmt.Errorf("#%d is already in progress (it waits for the end of #%d)", dc.Status.LatestVersion, rollout.Version(earlier))
+		}
 	}
 	return dc, nil
 }

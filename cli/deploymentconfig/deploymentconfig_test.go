@@ -2,6 +2,7 @@ package deploymentconfig
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	kubefake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/kubectl/pkg/scheme"
 )
 
@@ -93,6 +95,41 @@ func TestRestartAnnotatesPodTemplate(t *testing.T) {
 	dc.Spec.Paused = true
 	if _, err := restart(dc); err == nil {
 		t.Error("restarted what is paused")
+	}
+}
+
+func TestRolloutWaitsForTheEndOfEarlierOnes(t *testing.T) {
+	deployment := func(version, phase string) *corev1.ReplicationController {
+		return &corev1.ReplicationController{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web-" + version, Labels: map[string]string{appsv1.DeploymentConfigAnnotation: "web"},
+			Annotations: map[string]string{appsv1.DeploymentStatusAnnotation: phase, appsv1.DeploymentVersionAnnotation: version},
+		}}
+	}
+	for name, c := range map[string]struct {
+		latest  int64
+		phases  []string // of deployments 1, 2, ...
+		again   bool
+		problem string
+	}{
+		"first": {}, "complete": {latest: 1, phases: []string{"Complete"}}, "again": {latest: 1, phases: []string{"Running"}, again: true},
+		"in progress":           {latest: 1, phases: []string{"Pending"}, problem: "#1 is already in progress (Pending)"},
+		"not created yet":       {latest: 3, phases: []string{"Complete", "Running"}, problem: "#3 is already in progress (it waits for the end of #2)"},
+		"latest one is deleted": {latest: 2, phases: []string{"Complete"}},
+	} {
+		dc := &appsv1.DeploymentConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Status: appsv1.DeploymentConfigStatus{LatestVersion: c.latest}}
+		core := kubefake.NewSimpleClientset()
+		for i, phase := range c.phases {
+			if err := core.Tracker().Add(deployment(strconv.Itoa(i+1), phase)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		client, problem := &Client{apps: appsfake.NewSimpleClientset(dc).AppsV1(), core: core.CoreV1()}, ""
+		if _, err := client.deployable(t.Context(), "shop", "web", c.again); err != nil {
+			problem = err.Error()
+		}
+		if problem != c.problem {
+			t.Errorf("%s: %q, want %q", name, problem, c.problem)
+		}
 	}
 }
 

@@ -64,7 +64,7 @@ func tag(p *page, spec imagev1.TagReference, history imagev1.NamedTagEventList) 
 	case spec.Reference:
 		p.line("  reference to %s", spec.From.Name)
 	case spec.ImportPolicy.Scheduled:
-		p.line("  updates automatically from %s", spec.From.Name)
+		p.line("  updates automatically from registry %s", spec.From.Name)
 	default:
 		p.line("  tagged from %s", spec.From.Name)
 	}

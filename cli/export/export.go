@@ -80,6 +80,9 @@ func Get(factory util.Factory, streams genericiooptions.IOStreams, command *cobr
 	o.Filenames, o.Recursive = util.GetFlagStringSlice(command, "filename"), util.GetFlagBool(command, "recursive")
 	*o.print.OutputFormat = util.GetFlagString(command, "output")
 	*o.print.TemplatePrinterFlags.TemplateArgument = util.GetFlagString(command, "template")
+	if *o.print.OutputFormat == "" && *o.print.TemplatePrinterFlags.TemplateArgument != "" {
+		*o.print.OutputFormat = "go-template" // as kubectl's get does
+	}
 	o.print.OutputFlagSpecified = func() bool { return true }
 	return o.run(factory, args)
 }

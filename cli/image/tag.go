@@ -52,7 +52,7 @@ With --alias, it follows the source tag.`,
 	}
 	flags := command.Flags()
 	flags.StringVar(&t.source, "source", "", "Kind of the source: imagestreamtag (istag), imagestreamimage (isimage) or docker")
-	flags.BoolVar(&t.alias, "alias", false, "Follow the source tag, which must be in the same image stream")
+	flags.BoolVar(&t.alias, "alias", false, "Follow the source tag, which must be in the same image stream and may not exist yet")
 	flags.BoolVarP(&t.remove, "delete", "d", false, "Remove the tags")
 	flags.BoolVar(&t.insecure, "insecure", false, "Accept any certificate of the source's registry, and plain HTTP")
 	flags.BoolVar(&t.reference, "reference", false, "Refer to the source without importing it")
@@ -116,8 +116,8 @@ func (t *tagger) tagAll(ctx context.Context, source string, destinations []strin
 		if !ok {
 			tag = "latest"
 		}
-		if sourceStream, _, _ := strings.Cut(from.Name, ":"); t.alias && (from.Kind != "ImageStreamTag" || sourceStream != stream || from.Namespace != namespace) {
-			return fmt.Errorf("tag %q cannot follow %q: --alias is for tags of the same image stream", destination, source)
+		if t.alias && !within(from, namespace, stream) {
+			return fmt.Errorf("cannot set alias across different image streams: tag %q cannot follow %q", destination, source)
 		}
 		if err := t.set(ctx, namespace, stream, tag, *from); err != nil {
 			return err
@@ -125,6 +125,13 @@ func (t *tagger) tagAll(ctx context.Context, source string, destinations []strin
 		fmt.Fprintln(t.out, t.done(stream+":"+tag, from))
 	}
 	return nil
+}
+
+// within reports whether a source is in an image stream. As in OpenShift 3.11, an image in a
+// registry is if its repository has the stream's name.
+func within(from *corev1.ObjectReference, namespace, stream string) bool {
+	end := strings.IndexAny(from.Name, ":@")
+	return end >= 0 && from.Name[:end] == stream && (from.Kind == "DockerImage" || from.Namespace == namespace)
 }
 
 // done returns the message about the result, in OpenShift 3's words.
@@ -166,6 +173,9 @@ func (t *tagger) find(ctx context.Context, source string) (*corev1.ObjectReferen
 		name += ":latest"
 	}
 	tag, err := t.client.ImageStreamTags(namespace).Get(ctx, name, metav1.GetOptions{})
+	if t.alias && apierrors.IsNotFound(err) {
+		return &corev1.ObjectReference{Kind: "ImageStreamTag", Namespace: namespace, Name: name}, nil
+	}
 	if err != nil {
 		return t.externalImage(image, err)
 	}

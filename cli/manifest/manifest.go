@@ -20,7 +20,7 @@ import (
 type Change struct {
 	// Kind and Name are those of the object. Name can be empty.
 	Kind, Name string
-	// From and To are API versions, such as "extensions/v1beta1".
+	// From and To are API versions, such as "extensions/v1beta1". From is empty if there was none.
 	From, To string
 	// Note is a warning for the author, or empty.
 	Note string
@@ -29,6 +29,9 @@ type Change struct {
 // String returns the change as a warning for the author of the object.
 func (c Change) String() string {
 	text := fmt.Sprintf("%s %q: apiVersion %s is no longer served, %s is used", c.Kind, c.Name, c.From, c.To)
+	if c.From == "" {
+		text = fmt.Sprintf("%s %q: it has no apiVersion, %s is used", c.Kind, c.Name, c.To)
+	}
 	if c.Note != "" {
 		text += "; " + c.Note
 	}
@@ -95,7 +98,11 @@ func convert(object map[string]any) (changes []Change) {
 		return changes
 	}
 	if target, ok := dig(object, "spec", "scaleTargetRef"); ok && kind == "HorizontalPodAutoscaler" {
-		if to, _ := current(text(target, "apiVersion"), text(target, "kind")); to != "" {
+		to, _ := current(text(target, "apiVersion"), text(target, "kind"))
+		if text(target, "apiVersion") == "" {
+			to = scaled[text(target, "kind")]
+		}
+		if to != "" {
 			changes = append(changes, Change{Kind: "scaleTargetRef of " + kind, Name: text(object, "metadata", "name"), From: text(target, "apiVersion"), To: to})
 			target["apiVersion"] = to
 		}

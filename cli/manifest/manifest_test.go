@@ -72,6 +72,10 @@ func TestObjectsOfOldVersionsAreConverted(t *testing.T) {
 			"{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, spec: {scaleTargetRef: {apiVersion: v1, kind: DeploymentConfig, name: a}}}",
 			"{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, spec: {scaleTargetRef: {apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, name: a}}}",
 		},
+		"what an autoscaler scales, without a version": {
+			"{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, spec: {scaleTargetRef: {kind: DeploymentConfig, name: a}}}",
+			"{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, spec: {scaleTargetRef: {apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, name: a}}}",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, changes := Convert([]byte(tt.old))

@@ -57,6 +57,12 @@ var groups = map[string]string{
 	"user.openshift.io":     "Group Identity User UserIdentityMapping",
 }
 
+// scaled contains the versions of kinds that an autoscaler of OpenShift 3 could name without a
+// version.
+var scaled = map[string]string{
+	"DeploymentConfig": "apps.openshift.io/v1", "Deployment": "apps/v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "ReplicationController": "v1",
+}
+
 // current returns the version to which a kind of an old version is converted, and its adapter,
 // which can be nil. It returns "" if the kind needs no conversion.
 func current(version, kind string) (string, adapter) {

@@ -38,13 +38,18 @@ func workload(object runtime.Object) (resource, template string, existing metav1
 	return "", "", nil
 }
 
-// annotationTriggers reads the triggers in the annotation of a workload. It keeps unknown fields.
+// annotationTriggers reads the triggers in the annotation of a workload. It keeps unknown fields. A
+// Deployment whose config change trigger is disabled is paused.
 func annotationTriggers(object runtime.Object) (*definition, error) {
 	resource, template, head := workload(object)
 	if head == nil {
 		return nil, errors.New("only deployment configs, build configs, deployments, stateful sets, daemon sets and cron jobs have triggers")
 	}
 	d := &definition{name: resource + "/" + head.GetName(), namespace: head.GetNamespace(), alwaysConfig: true, holds: hasContainers(object)}
+	deployment, _ := object.(*kubeappsv1.Deployment)
+	if deployment != nil {
+		d.alwaysConfig, d.config = false, !deployment.Spec.Paused
+	}
 	var entries []map[string]any
 	if text := head.GetAnnotations()[triggerAnnotation]; text != "" {
 		if err := json.Unmarshal([]byte(text), &entries); err != nil {
@@ -75,6 +80,9 @@ func annotationTriggers(object runtime.Object) (*definition, error) {
 			delete(annotations, triggerAnnotation)
 		}
 		head.SetAnnotations(annotations)
+		if deployment != nil {
+			deployment.Spec.Paused = !d.config
+		}
 		return nil
 	}
 	return d, nil

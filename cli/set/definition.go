@@ -25,6 +25,7 @@ type definition struct {
 	images               []imageTrigger
 	hooks                []hookTrigger
 	takesHooks           bool
+	refusal              string // of webhooks; by default that of a single object
 	// holds returns an error if the image cannot be set in containers, a list of names separated by
 	// commas.
 	holds func(containers string) error
@@ -117,7 +118,9 @@ func containerField(spec *corev1.PodSpec, name string) (field string, exists boo
 }
 
 func deploymentTriggers(dc *appsv1.DeploymentConfig) *definition {
-	d := &definition{name: "deploymentconfigs/" + dc.Name, namespace: dc.Namespace, holds: hasContainers(dc)}
+	d := &definition{
+		name: "deploymentconfigs/" + dc.Name, namespace: dc.Namespace, holds: hasContainers(dc), refusal: "deployment configs do not support",
+	}
 	for _, trigger := range dc.Spec.Triggers {
 		d.config = d.config || trigger.Type == appsv1.DeploymentTriggerOnConfigChange
 		if params := trigger.ImageChangeParams; params != nil {

@@ -149,8 +149,8 @@ func (h *deploymentHook) change(object runtime.Object) error {
 	return nil
 }
 
-// fitting returns the hook for a deployment config. It returns an error if the deployment config
-// does not have the hook's container or volumes.
+// fitting returns the hook for a deployment config. A deployment config without the container or
+// the volumes of the hook does not change.
 func (h *deploymentHook) fitting(dc *appsv1.DeploymentConfig) (*appsv1.LifecycleHook, error) {
 	hook, err := h.hook()
 	if err != nil {
@@ -164,11 +164,11 @@ func (h *deploymentHook) fitting(dc *appsv1.DeploymentConfig) (*appsv1.Lifecycle
 	case h.container == "":
 		hook.ExecNewPod.ContainerName = pod.Containers[0].Name
 	case !slices.ContainsFunc(pod.Containers, has):
-		return nil, fmt.Errorf("does not have a container named %q", h.container)
+		return nil, &unchanged{fmt.Sprintf("does not have a container named %q", h.container)}
 	}
 	for _, name := range h.volumes {
 		if !slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == name }) {
-			return nil, fmt.Errorf("does not have a volume named %q", name)
+			return nil, &unchanged{fmt.Sprintf("does not have a volume named %q", name)}
 		}
 	}
 	return hook, nil

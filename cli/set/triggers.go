@@ -1,6 +1,7 @@
 package set
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -35,8 +36,8 @@ func newTriggers(factory util.Factory, streams genericiooptions.IOStreams) *cobr
 		Long: `Print, set or remove the triggers of deployments and builds: changes of the configuration, new images of a tag, and webhooks.
 
 Without flags, the command lists the triggers. --auto or --manual without other flags enables or disables all triggers. For a disabled image trigger,
-oc rollout latest still resolves the image. Deployments, stateful sets, daemon sets and cron jobs have only image triggers, in an annotation. Build configs also have
-webhook triggers, each with a generated secret.`,
+oc rollout latest still resolves the image. Deployments, stateful sets, daemon sets and cron jobs have image triggers in an annotation. Disabling the config change
+trigger of a Deployment pauses it. Build configs also have webhook triggers, each with a generated secret.`,
 		Example: `  oc set triggers dc/web
   oc set triggers dc/web --manual
   oc set triggers dc/web --from-image=app:latest -c web
@@ -126,10 +127,10 @@ func (s *triggers) change(object runtime.Object) error {
 		return err
 	}
 	if hooks := s.hooks(); len(hooks) > 0 && !d.takesHooks {
-		return fmt.Errorf("deployment configs do not support %s; only build configs do", hookTitle(hooks[0]))
+		return fmt.Errorf("%s %s; only build configs do", cmp.Or(d.refusal, "does not support"), hookTitle(hooks[0]))
 	}
 	if s.config && d.alwaysConfig {
-		return errors.New("its config change trigger cannot be disabled; to pause a Deployment, use oc rollout pause")
+		return errors.New("its config change trigger cannot be disabled; only that of a deployment config, build config or Deployment can")
 	}
 	switch {
 	case s.removeAll:

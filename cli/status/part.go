@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
+	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
 // part is an object that runs pods, and the text about it.
@@ -115,11 +116,25 @@ func (v *view) config(config appsv1.DeploymentConfig) part {
 	}
 	for _, container := range p.template.Spec.Containers {
 		if !triggered[container.Name] {
-			p.images = append(p.images, container.Image)
+			p.images = append(p.images, complete(container.Image))
 		}
 	}
 	p.below = append(p.below, v.deploymentLines(config)...)
 	return p
+}
+
+// complete returns the name of an image with its registry and tag, as OpenShift 3.11 prints it for
+// deployment configs: registry.example.com/app:latest for registry.example.com/app. Names that it
+// cannot parse are unchanged.
+func complete(image string) string {
+	parsed, err := record.ParseReference(image)
+	switch {
+	case err != nil:
+		return image
+	case parsed.Digest != "":
+		return parsed.AtDigest(parsed.Digest)
+	}
+	return parsed.Name() + ":" + cmp.Or(parsed.Tag, "latest")
 }
 
 // deploymentLines returns a line for each of the three latest deployments of a deployment config.

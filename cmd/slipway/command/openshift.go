@@ -3,27 +3,28 @@ package command
 import (
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
+	etcd "go.etcd.io/etcd/api/v3/version"
 
-	"github.com/slipway-platform/slipway/config"
+	"github.com/slipway-platform/slipway/internal/version"
+	"github.com/slipway-platform/slipway/kube"
 )
 
 // NewOpenShift returns the command line of OpenShift 3's program `openshift`, whose verbs run verbs
 // of slipway and oc. client runs the client with a name, such as oc.
 func NewOpenShift(client func(name string, args []string) error) *cobra.Command {
 	root := &cobra.Command{
-		Use: "openshift", Short: "The verbs of OpenShift 3's program, as other names of verbs of slipway and oc",
-		SilenceUsage: true, SilenceErrors: true,
+		Use: "openshift", Short: "The verbs of OpenShift 3's program",
+		Long: "OpenShift Application Platform\n\nThe verbs of OpenShift 3's program, as other names of verbs of slipway and oc.",
+		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return errors.Join(cmd.Help(), errors.New("name a command, such as start"))
+		},
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	version := versionCommand()
-	version.GroupID = ""
-	root.AddCommand(startCommand(), version,
+	root.AddCommand(startCommand(), openShiftVersion(), openShiftCompletion(root),
 		&cobra.Command{
 			Use: "cli", Short: "Run oc", DisableFlagParsing: true,
 			RunE: func(_ *cobra.Command, args []string) error { return client("oc", args) },
@@ -35,41 +36,36 @@ func NewOpenShift(client func(name string, args []string) error) *cobra.Command 
 	return root
 }
 
-func startCommand() *cobra.Command {
-	opts, settings := &options{}, config.StartSettings{}
-	roles := []string{"", "master", "node"}
-	command := &cobra.Command{
-		Use:   "start [master|node]",
-		Short: "Run the cluster in the foreground: `slipway run`",
-		Long: "Run the cluster in the foreground, as `slipway run` does. The first start writes the settings of its flags to\n" +
-			"master-config.yaml. A host always runs all parts that its configuration contains, with or without `master` or `node`.",
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if role := strings.Join(args, ""); !slices.Contains(roles, role) {
-				return fmt.Errorf("start %q: the argument must be master or node", role)
-			}
-			flagged := settings.PublicMaster != "" || len(settings.CORSAllowedOrigins) > 0
-			if opts.file != "" && flagged {
-				return errors.New("--config excludes --public-master and --cors-allowed-origins; set masterPublicURL and corsAllowedOrigins in the file")
-			}
-			if opts.file == "" {
-				if err := settings.Write(opts.dataDir); err != nil {
-					return err
-				}
-			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
-			defer stop()
-			return run(ctx, opts, false)
+// openShiftVersion returns `openshift version`, with the lines of OpenShift 3.11 and one about
+// Slipway.
+func openShiftVersion() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the versions of OpenShift, Kubernetes and etcd", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "openshift %s\nkubernetes %s\netcd %s\nslipway %s\n",
+				version.OpenShift(), kube.Version(), etcd.Version, version.Slipway())
+			return err
 		},
 	}
-	dataDir := os.Getenv("SLIPWAY_DATA_DIR")
-	if dataDir == "" {
-		dataDir = config.UsualDataDir
+}
+
+// openShiftCompletion returns `openshift completion`. Its errors are those of `oc completion`.
+func openShiftCompletion(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use: "completion SHELL", Short: "Print the shell code for the completion of commands: bash or zsh",
+		Long:      "This command prints shell code. A shell that evaluates it completes the commands and flags of openshift.",
+		Example:   "  source <(openshift completion bash)",
+		ValidArgs: []string{"bash", "zsh"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch out := cmd.OutOrStdout(); strings.Join(args, " ") {
+			case "":
+				return errors.New("Shell not specified. Use bash or zsh")
+			case "bash":
+				return root.GenBashCompletionV2(out, true)
+			case "zsh":
+				return root.GenZshCompletion(out)
+			}
+			return fmt.Errorf("Unsupported shell type %q. Use bash or zsh", strings.Join(args, " "))
+		},
 	}
-	flags := command.Flags()
-	flags.StringVar(&opts.dataDir, "data-dir", dataDir, "directory of all data of this host (environment: SLIPWAY_DATA_DIR)")
-	flags.StringVar(&opts.file, "config", "", "configuration file to use instead of those in the data directory (MasterConfig, NodeConfig or both)")
-	flags.StringVar(&settings.PublicMaster, "public-master", "", "address of the API server for clients outside: masterPublicURL")
-	flags.StringSliceVar(&settings.CORSAllowedOrigins, "cors-allowed-origins", nil, "origins of other web applications: corsAllowedOrigins")
-	return command
 }

@@ -57,3 +57,42 @@ func TestOpenShiftStartNeedsSettingsOfExistingFile(t *testing.T) {
 		}
 	}
 }
+
+func TestOpenShiftReportsWhatItNeeds(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                "name a command",
+		"frobnicate":      "unknown command",
+		"completion":      "Shell not specified.",
+		"completion tcsh": `Unsupported shell type "tcsh"`,
+		"start network":   "you must specify a configuration file with --config",
+		"start network --config=n --enable=kubelet,other":      "the following components are not recognized: kubelet, other",
+		"start network --config=n --disable=other":             "the following components are not recognized: other",
+		"start network --config=n --disable=dns,proxy,plugins": "at least one node component must be enabled (dns, plugins, proxy)",
+		"start network --config=n.yaml":                        "use: openshift start node --config=n.yaml",
+	} {
+		if _, err := openshift(t, strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("openshift %s: error %v, want %q", args, err, want)
+		}
+	}
+}
+
+func TestOpenShiftDescribesItsCommands(t *testing.T) {
+	for args, want := range map[string]string{
+		"--help":              "OpenShift Application Platform",
+		"help start":          "Start components of OpenShift",
+		"start master --help": "Start a master",
+		"help start network":  "Start node network",
+		"completion -h":       "prints shell code",
+		"completion bash":     "__start_openshift",
+		"completion zsh":      "#compdef openshift",
+		"version":             "openshift v3.11.0",
+	} {
+		var out strings.Builder
+		command := NewOpenShift(nil)
+		command.SetArgs(strings.Fields(args))
+		command.SetOut(&out)
+		if err := command.Execute(); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("openshift %s: %v, no %q in\n%s", args, err, want, out.String())
+		}
+	}
+}
