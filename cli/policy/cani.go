@@ -212,14 +212,14 @@ func (c *canI) printRules(ctx context.Context, streams genericiooptions.IOStream
 	return nil
 }
 
-// writePolicyRules prints distinct rules as OpenShift 3 does, in sorted order.
+// writePolicyRules prints distinct rules as OpenShift 3 does, in sorted order, with sorted verbs.
 func writePolicyRules(out io.Writer, rules []authorizationv1.PolicyRule) {
 	table := printers.GetNewTabWriter(out)
 	defer func() { _ = table.Flush() }()
 	fmt.Fprintln(table, "VERBS\tNON-RESOURCE URLS\tRESOURCE NAMES\tAPI GROUPS\tRESOURCES")
 	lines := make([]string, 0, len(rules))
 	for _, rule := range rules {
-		lines = append(lines, fmt.Sprintf("%v\t%v\t%v\t%v\t%v", rule.Verbs, rule.NonResourceURLsSlice, rule.ResourceNames, rule.APIGroups, rule.Resources))
+		lines = append(lines, fmt.Sprintf("%v\t%v\t%v\t%v\t%v", slices.Sorted(slices.Values(rule.Verbs)), rule.NonResourceURLsSlice, rule.ResourceNames, rule.APIGroups, rule.Resources))
 	}
 	slices.Sort(lines)
 	for _, line := range slices.Compact(lines) {

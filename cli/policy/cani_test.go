@@ -68,9 +68,9 @@ func TestCanIListsRules(t *testing.T) {
 		"POST /apis/authorization.openshift.io/v1/namespaces/shop/selfsubjectrulesreviews": map[string]any{
 			"apiVersion": "authorization.openshift.io/v1", "kind": "SelfSubjectRulesReview", "status": map[string]any{
 				"rules": []any{
-					map[string]any{"verbs": []any{"get"}, "apiGroups": []any{""}, "resources": []any{"pods"}},
+					map[string]any{"verbs": []any{"create", "get"}, "apiGroups": []any{""}, "resources": []any{"pods"}},
 					map[string]any{"verbs": []any{"create"}, "apiGroups": []any{"apps"}, "resources": []any{"deployments"}},
-					map[string]any{"verbs": []any{"get"}, "apiGroups": []any{""}, "resources": []any{"pods"}},
+					map[string]any{"verbs": []any{"get", "create"}, "apiGroups": []any{""}, "resources": []any{"pods"}},
 				},
 				"evaluationError": "role not found",
 			},
@@ -80,7 +80,7 @@ func TestCanIListsRules(t *testing.T) {
 		return newCanI(server.Factory(t), streams)
 	}, "--list", "-q")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if len(lines) != 3 || !strings.HasPrefix(lines[1], "[create]") || !strings.HasPrefix(lines[2], "[get]") || failure != "" {
+	if len(lines) != 3 || !strings.HasPrefix(lines[1], "[create get]") || !strings.HasPrefix(lines[2], "[create]") || failure != "" {
 		t.Errorf("got %q, failure %q, want a title and two rules in order", out, failure)
 	}
 	if want := "Error during evaluation, results may not be complete: role not found\n"; errOut != want {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +33,46 @@ func hash(address string) string {
 	sum := fnv.New32a()
 	sum.Write([]byte(address))
 	return fmt.Sprintf("%x", sum.Sum32())
+}
+
+// TestDigPrintsAddressesOfServices runs the guide's `dig SERVICE.PROJECT A +search +short`, against
+// the master. The search domain and ndots stand for the resolv.conf of a pod.
+func TestDigPrintsAddressesOfServices(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply(`
+apiVersion: v1
+kind: Service
+metadata: {name: front}
+spec: {ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: members}
+spec: {clusterIP: None, ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: Endpoints
+metadata: {name: members}
+subsets: [{addresses: [{ip: 198.18.255.8}, {ip: 198.18.255.9}], ports: [{port: 8080}]}]
+`)
+	for name, want := range map[string]string{
+		"front":   c.OC("get", "service", "front", "-o", "jsonpath={.spec.clusterIP}"),
+		"members": "198.18.255.8 198.18.255.9",
+	} {
+		c.WaitFor("addresses of "+name, func(ctx context.Context) error {
+			output, err := exec.CommandContext(ctx, "dig", "@"+c.Address.String(), "-p", "8053", "+domain=svc.cluster.local", "+ndots=5",
+				name+"."+c.Namespace, "A", "+search", "+short").CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("%w: %s", err, output)
+			}
+			addresses := strings.Fields(string(output))
+			slices.Sort(addresses) // their order changes from query to query
+			if got := strings.Join(addresses, " "); got != want {
+				return fmt.Errorf("%q, want %q", got, want)
+			}
+			return nil
+		})
+	}
 }
 
 func TestMasterAnswersDNSQueriesAsIn311(t *testing.T) {
