@@ -34,7 +34,7 @@ func Register() error {
 
 // Commands returns the subcommands of `oc set` in this package.
 func Commands(factory util.Factory, streams genericiooptions.IOStreams) []*cobra.Command {
-	return []*cobra.Command{
+	all := []*cobra.Command{
 		newBuildHook(factory, streams),
 		newBuildSecret(factory, streams),
 		newDeploymentHook(factory, streams),
@@ -46,11 +46,28 @@ func Commands(factory util.Factory, streams genericiooptions.IOStreams) []*cobra
 		newTriggers(factory, streams),
 		newVolume(factory, streams),
 	}
+	for _, command := range all {
+		onlyPrint(command)
+	}
+	return all
+}
+
+// onlyPrint makes a command with -o a dry run, as in OpenShift 3.11, unless --dry-run is set.
+func onlyPrint(command *cobra.Command) {
+	run := command.Run
+	command.Run = func(command *cobra.Command, args []string) {
+		flags := command.Flags()
+		if (flags.Changed("output") || flags.Changed("template")) && !flags.Changed("dry-run") {
+			util.CheckErr(flags.Set("dry-run", "client"))
+		}
+		run(command, args)
+	}
 }
 
 // Volume returns `oc volume`, the deprecated form of `oc set volume`.
 func Volume(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := newVolume(factory, streams)
+	onlyPrint(command)
 	command.Deprecated = "use oc set volume"
 	return command
 }
