@@ -3,10 +3,14 @@ package kubernetes
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -79,4 +83,53 @@ func TestFeatureGatesAreSetByArguments(t *testing.T) {
 	if resp.Uncompressed || resp.StatusCode != http.StatusOK {
 		t.Errorf("%s, compressed %t, want a response that is not compressed", resp.Status, resp.Uncompressed)
 	}
+}
+
+// TestNodeRunsManifestsOfURL changes and removes the manifest of a web server that expects a header.
+func TestNodeRunsManifestsOfURL(t *testing.T) {
+	// Other tests cannot share the cluster: kubelet deletes no pods while the web server is away.
+	c := kit.New(t, kit.Options{Node: `
+kubeletArguments:
+  manifest-url: ["http://127.0.0.1:18017/pods.yaml"]
+  manifest-url-header: ["X-Node:of the shop"]
+  http-check-frequency: [1s]
+`})
+	var content atomic.Value
+	content.Store("")
+	server := &httptest.Server{Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Node") != "of the shop" {
+			http.Error(w, "the header is missing", http.StatusForbidden)
+			return
+		}
+		_, _ = io.WriteString(w, content.Load().(string))
+	})}}
+	if err := c.Do(func() (err error) {
+		server.Listener, err = net.Listen("tcp", "127.0.0.1:18017")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	write := func(version string) {
+		labels := fmt.Sprintf("namespace: default, labels: {version: %s, ", version)
+		content.Store(strings.Replace(pod("remote", sleeper()), "labels: {", labels, 1))
+	}
+	write("one")
+	c.Up()
+	name := "remote-" + machine(c)
+	remote := c.WaitPodRunning(name)
+	if source := remote.Annotations["kubernetes.io/config.source"]; source != "http" || remote.Annotations[corev1.MirrorPodAnnotationKey] == "" {
+		t.Errorf("the pod comes from %q, with annotations %v", source, remote.Annotations)
+	}
+	write("two")
+	c.WaitFor("changed pod", func(context.Context) error {
+		got, err := c.TryOC("get", "pod", name, "-o", "jsonpath={.metadata.labels.version} {.status.phase}")
+		if err == nil && got != "two Running" {
+			err = fmt.Errorf("it is %q", got)
+		}
+		return err
+	})
+	content.Store("")
+	waitLeaving(c, name)
 }
