@@ -78,6 +78,9 @@ func DefaultMaster(c *MasterConfig, dataDir string) {
 	if c.TemplateServiceBrokerConfig.TemplateNamespaces == nil {
 		c.TemplateServiceBrokerConfig.TemplateNamespaces = []string{"openshift"}
 	}
+	fill(&c.JenkinsPipelineConfig.TemplateNamespace, "openshift")
+	fill(&c.JenkinsPipelineConfig.TemplateName, "jenkins-ephemeral")
+	fill(&c.JenkinsPipelineConfig.ServiceName, "jenkins")
 	if c.AuditConfig.Enabled {
 		fill(&c.AuditConfig.AuditFilePath, filepath.Join(dataDir, "log", "audit.log"))
 		fill(&c.AuditConfig.MaximumFileSizeMegabytes, 100)

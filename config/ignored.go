@@ -71,6 +71,7 @@ func supported(kind string) []string {
 			"serviceAccountConfig.privateKeyFile",
 			"serviceAccountConfig.publicKeyFiles",
 			"templateServiceBrokerConfig.templateNamespaces",
+			"jenkinsPipelineConfig",
 			"slipway",
 		}...)
 	}

@@ -195,6 +195,13 @@ func existing(path string) string {
 	return path
 }
 
+// ProvisionsJenkins reports whether a project with pipelines gets a Jenkins
+// (jenkinsPipelineConfig.autoProvisionEnabled). By default, it gets none: Slipway runs its Jenkinsfiles.
+func (c *MasterConfig) ProvisionsJenkins() bool {
+	enabled := c.JenkinsPipelineConfig.AutoProvisionEnabled
+	return enabled != nil && *enabled
+}
+
 // VolumePluginDir returns the directory of FlexVolume drivers, kubelet's argument
 // volume-plugin-dir.
 func (c *NodeConfig) VolumePluginDir() string { return c.kubeletArgument("volume-plugin-dir") }

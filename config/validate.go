@@ -80,6 +80,11 @@ func (c *checker) master(m *MasterConfig) []netip.Prefix {
 			c.fail(indexed("templateServiceBrokerConfig.templateNamespaces", i), "is %q, must be the name of a project", name)
 		}
 	}
+	for key, name := range map[string]string{"templateNamespace": m.JenkinsPipelineConfig.TemplateNamespace, "serviceName": m.JenkinsPipelineConfig.ServiceName} {
+		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+			c.fail("jenkinsPipelineConfig."+key, "is %q, must be a name such as jenkins", name)
+		}
+	}
 	c.audit(m)
 	c.oauth(m)
 	c.exclusive("authConfig.oauthMetadataFile", m.AuthConfig.OAuthMetadataFile != "", "oauthConfig", m.OAuthConfig != nil)

@@ -105,7 +105,7 @@ func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 		reach.Feature(h.networks()),
 		storageclient.Feature(storageLimits()),
 		apps.Feature(rules),
-		build.Feature(rules),
+		build.Feature(rules, h.jenkins()),
 		image.Feature(h.imageOptions()),
 		route.Feature(h.Master.RoutingConfig.Subdomain),
 		servicecatalog.Feature(),

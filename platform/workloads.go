@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/slipway-platform/slipway/apigroup/apps/deployment"
+	"github.com/slipway-platform/slipway/apigroup/build"
 	"github.com/slipway-platform/slipway/apigroup/build/buildcontroller"
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/catalogcontroller"
 	"github.com/slipway-platform/slipway/apigroup/template/instance"
@@ -58,6 +59,7 @@ func (h *Host) builds() (component.Component, error) {
 	controllers := &buildcontroller.Controllers{
 		Deps: h.deps, Image: buildpod.Image, Version: version.Slipway(), SeccompProfile: node.BuildProfile,
 		Settings: settings, Metrics: metrics,
+		JenkinsService: h.Master.JenkinsPipelineConfig.ServiceName, JenkinsProvisioned: h.Master.ProvisionsJenkins(),
 	}
 	if !h.Node.Slipway.LocalStorage.Disabled {
 		controllers.CacheDriver, controllers.CacheLabel = local.DriverName, localStorageLabel
@@ -69,6 +71,15 @@ func (h *Host) builds() (component.Component, error) {
 			return func() { settings.Replace(changed) }, err
 		},
 	}}}, nil
+}
+
+// jenkins returns the Jenkins of projects with pipelines, or nil if they get none.
+func (h *Host) jenkins() *build.Jenkins {
+	c := h.Master.JenkinsPipelineConfig
+	if !h.Master.ProvisionsJenkins() {
+		return nil
+	}
+	return &build.Jenkins{Namespace: c.TemplateNamespace, Template: c.TemplateName, Service: c.ServiceName, Parameters: c.Parameters}
 }
 
 // buildSettings returns the settings of a configuration for all builds.

@@ -32,8 +32,8 @@ type Rules interface {
 	Resources(*corev1.ResourceRequirements, *field.Path) field.ErrorList
 }
 
-// Feature returns the API group.
-func Feature(rules Rules) apiserver.Feature {
+// Feature returns the API group. Projects with pipelines get a Jenkins, unless jenkins is nil.
+func Feature(rules Rules, jenkins *Jenkins) apiserver.Feature {
 	shared := &buildStore{}
 	return apiserver.Feature{
 		Groups: []apiserver.Group{{
@@ -46,7 +46,8 @@ func Feature(rules Rules) apiserver.Feature {
 			},
 			Resources: []apiserver.Served{buildConfigs(rules), builds(rules)},
 		}},
-		Admission: []apiserver.Admission{{Name: StrategyPlugin, New: func(io.Reader) (admission.Interface, error) { return newStrategyAdmission(shared), nil }}},
+		Admission: append([]apiserver.Admission{{Name: StrategyPlugin, New: func(io.Reader) (admission.Interface, error) { return newStrategyAdmission(shared), nil }}},
+			jenkins.admission(shared)...),
 		Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 			shared.deps = deps
 			return apiserver.Hooks{Conceal: []func(string) string{concealSecret}, LongRunning: func(info *request.RequestInfo) bool {

@@ -37,6 +37,10 @@ type Controllers struct {
 	CacheLabel string
 	// Version is the version of the platform, which builders get.
 	Version string
+	// JenkinsService is the name of the service of a project's Jenkins. JenkinsProvisioned means that
+	// projects with pipelines get a Jenkins; then Slipway runs no pipeline itself.
+	JenkinsService     string
+	JenkinsProvisioned bool
 	// Settings contains the administrator's settings. They can change; a change applies to builds that
 	// start later.
 	Settings *SettingsStore

@@ -24,23 +24,20 @@ const runnerNamespace, runnerStream, runnerTag, runnerContainer = "openshift", "
 var errNoRunner = errors.New("the image stream tag openshift/pipeline-runner:latest has no image: on a machine of the cluster, run examples/pipeline/make.sh")
 
 // servedByJenkins reports whether a pipeline belongs to the Jenkins of its project. If a project
-// has the service of a Jenkins, the sync plug-in runs all its pipelines.
+// has the service of a Jenkins, or gets one, the sync plug-in runs all its pipelines.
 func (l *buildController) servedByJenkins(build *buildv1.Build) bool {
 	if build.Spec.Strategy.JenkinsPipelineStrategy == nil || build.Annotations[buildv1.BuildPodNameAnnotation] != "" {
 		return false
 	}
-	_, err := l.services.Services(build.Namespace).Get(jenkinsService)
-	return err == nil // the cache returns only NotFound
+	_, err := l.services.Services(build.Namespace).Get(l.JenkinsService)
+	return l.JenkinsProvisioned || err == nil // the cache returns only NotFound
 }
-
-// jenkinsService is the name of the service of a project's Jenkins.
-const jenkinsService = "jenkins"
 
 // keysOfJenkins returns the pipelines that wait when the service of a Jenkins changes: without it,
 // the runner of Jenkinsfiles serves them.
 func (l *buildController) keysOfJenkins(object any) (keys []controller.Key) {
 	service := object.(*corev1.Service)
-	if service.Name != jenkinsService {
+	if service.Name != l.JenkinsService {
 		return nil
 	}
 	// The cache returns no errors.

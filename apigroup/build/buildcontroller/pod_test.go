@@ -39,7 +39,7 @@ func newPodFactory(t *testing.T) *podFactory {
 	}
 	kube := fake.NewClientset(objects...)
 	return &podFactory{
-		&Controllers{Image: "builder:1", Version: "v1", Settings: NewSettingsStore(&Settings{})}, kube.CoreV1(), kube.CoreV1(),
+		&Controllers{Image: "builder:1", Version: "v1", JenkinsService: "jenkins", Settings: NewSettingsStore(&Settings{})}, kube.CoreV1(), kube.CoreV1(),
 		imagelisters.NewImageStreamLister(streams), buildlisters.NewBuildConfigLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)), streamAccess{kube.AuthorizationV1()},
 	}
 }

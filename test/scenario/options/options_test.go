@@ -189,7 +189,9 @@ func TestImagesAreLoadedFromArchives(t *testing.T) {
 // schedulerArguments name a ConfigMap that does not exist at the start.
 const schedulerArguments = "kubernetesMasterConfig: {schedulerArguments: {policy-configmap: [scheduler-policy]}}"
 
-func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Master: schedulerArguments}) }
+func TestMain(m *testing.M) {
+	kit.MainWith(m, kit.Options{Master: schedulerArguments + jenkinsSettings})
+}
 
 // speaksTLS connects to the API with old and new TLS versions and with different server names.
 func speaksTLS(t *testing.T, c *kit.Cluster, public certtest.Pair) {

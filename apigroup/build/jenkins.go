@@ -1,0 +1,143 @@
+package build
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	templatev1 "github.com/openshift/api/template/v1"
+	templateclient "github.com/openshift/client-go/template/clientset/versioned/typed/template/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	clientrest "k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/apigroup/template/process"
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// JenkinsPlugin is the name of the admission plugin that instantiates Jenkins.
+const JenkinsPlugin = "openshift.io/JenkinsBootstrapper"
+
+// Jenkins is the Jenkins server of a project with pipelines (jenkinsPipelineConfig). The project
+// gets the objects of Template when its first pipeline is created or started.
+type Jenkins struct {
+	// Namespace and Template name the template.
+	Namespace, Template string
+	// Service is the name of a service of the template. A project with this service has a Jenkins.
+	Service string
+	// Parameters are values of the template's parameters.
+	Parameters map[string]string
+}
+
+// jenkinsAdmission is the plugin. It creates a TemplateInstance with the rights of the user, and the
+// name of the service. Nothing deletes it, also if the project has no more pipelines.
+//
+// Source: OpenShift Container Platform 3.9 Architecture, 3.5.1.4 Pipeline Build.
+type jenkinsAdmission struct {
+	*admission.Handler
+	*buildStore
+	jenkins *Jenkins
+}
+
+var _ admission.ValidationInterface = &jenkinsAdmission{}
+
+// admission returns the plugin, or nothing if projects get no Jenkins.
+func (j *Jenkins) admission(shared *buildStore) []apiserver.Admission {
+	if j == nil {
+		return nil
+	}
+	return []apiserver.Admission{{Name: JenkinsPlugin, New: func(io.Reader) (admission.Interface, error) {
+		return &jenkinsAdmission{admission.NewHandler(admission.Create), shared, j}, nil
+	}}}
+}
+
+// Validate creates the Jenkins of a project that needs one.
+func (j *jenkinsAdmission) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	ctx = request.WithNamespace(ctx, a.GetNamespace())
+	if pipeline, err := j.isPipeline(ctx, a); err != nil || !pipeline || a.IsDryRun() {
+		return err
+	}
+	_, err := j.deps.Kube.CoreV1().Services(a.GetNamespace()).Get(ctx, j.jenkins.Service, metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	if err := j.provision(ctx, a.GetNamespace(), a.GetUserInfo()); err != nil {
+		return admission.NewForbidden(a, fmt.Errorf("create Jenkins from template %q of project %q (jenkinsPipelineConfig of master-config.yaml): %w",
+			j.jenkins.Template, j.jenkins.Namespace, err))
+	}
+	return nil
+}
+
+// isPipeline reports whether a user creates or starts a pipeline. The controllers of the platform
+// start builds of configurations that users created.
+func (j *jenkinsAdmission) isPipeline(ctx context.Context, a admission.Attributes) (bool, error) {
+	if a.GetResource().GroupResource() != buildv1.Resource("buildconfigs") || strings.HasPrefix(a.GetUserInfo().GetName(), "system:serviceaccount:openshift-infra:") {
+		return false, nil
+	}
+	switch a.GetSubresource() {
+	case "":
+		config, ok := a.GetObject().(*buildv1.BuildConfig)
+		return ok && config.Spec.Strategy.JenkinsPipelineStrategy != nil, nil
+	case "instantiate":
+		config, err := j.config(ctx, a.GetName())
+		return err == nil && config.Spec.Strategy.JenkinsPipelineStrategy != nil, err
+	}
+	return false, nil
+}
+
+func (j *jenkinsAdmission) provision(ctx context.Context, namespace string, u user.Info) error {
+	platform, err := templateclient.NewForConfig(j.deps.Loopback)
+	if err != nil {
+		return err
+	}
+	template, err := platform.Templates(j.jenkins.Namespace).Get(ctx, j.jenkins.Template, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if err := j.jenkins.prepare(template); err != nil {
+		return err
+	}
+	limited := clientrest.CopyConfig(j.deps.Loopback)
+	limited.Impersonate = clientrest.ImpersonationConfig{UserName: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups(), Extra: u.GetExtra()}
+	client, err := templateclient.NewForConfig(limited)
+	if err != nil {
+		return err
+	}
+	_, err = client.TemplateInstances(namespace).Create(ctx, &templatev1.TemplateInstance{
+		ObjectMeta: metav1.ObjectMeta{Name: j.jenkins.Service}, Spec: templatev1.TemplateInstanceSpec{Template: *template},
+	}, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) { // the service follows
+		return nil
+	}
+	return err
+}
+
+// prepare sets the parameters of a template. It returns an error if the template has no such
+// parameter, or does not contain the service.
+func (j *Jenkins) prepare(template *templatev1.Template) error {
+	for name, value := range j.Parameters {
+		i := slices.IndexFunc(template.Parameters, func(p templatev1.Parameter) bool { return p.Name == name })
+		if i < 0 {
+			return fmt.Errorf("the template has no parameter %q", name)
+		}
+		template.Parameters[i].Value, template.Parameters[i].Generate = value, ""
+	}
+	processed := template.DeepCopy()
+	if problems := process.Template(processed); len(problems) > 0 {
+		return problems.ToAggregate()
+	}
+	for _, object := range processed.Objects {
+		var service metav1.PartialObjectMetadata
+		if err := json.Unmarshal(object.Raw, &service); err == nil && service.Kind == "Service" && service.Name == j.Service {
+			return nil
+		}
+	}
+	return fmt.Errorf("the template contains no service %q", j.Service)
+}
