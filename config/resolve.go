@@ -196,7 +196,8 @@ func existing(path string) string {
 }
 
 // ProvisionsJenkins reports whether a project with pipelines gets a Jenkins
-// (jenkinsPipelineConfig.autoProvisionEnabled). By default, it gets none: Slipway runs its Jenkinsfiles.
+// (jenkinsPipelineConfig.autoProvisionEnabled). By default, it gets none: Slipway runs its
+// Jenkinsfiles.
 func (c *MasterConfig) ProvisionsJenkins() bool {
 	enabled := c.JenkinsPipelineConfig.AutoProvisionEnabled
 	return enabled != nil && *enabled

@@ -85,7 +85,7 @@ func TestFeatureGatesAreSetByArguments(t *testing.T) {
 	}
 }
 
-// TestNodeRunsManifestsOfURL changes and removes the manifest of a web server that expects a header.
+// TestNodeRunsManifestsOfURL changes and removes a manifest. The web server expects a header.
 func TestNodeRunsManifestsOfURL(t *testing.T) {
 	// Other tests cannot share the cluster: kubelet deletes no pods while the web server is away.
 	c := kit.New(t, kit.Options{Node: `
