@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -17,6 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/controller/ingressip"
 	networkcontroller "github.com/slipway-platform/slipway/controller/network"
 	"github.com/slipway-platform/slipway/controller/unidle"
+	"github.com/slipway-platform/slipway/internal/netnamespace"
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 	"github.com/slipway-platform/slipway/network/agent"
 	"github.com/slipway-platform/slipway/network/bandwidth"
@@ -24,6 +26,7 @@ import (
 	"github.com/slipway-platform/slipway/network/egressip/allocator"
 	"github.com/slipway-platform/slipway/network/idle"
 	"github.com/slipway-platform/slipway/network/policy"
+	"github.com/slipway-platform/slipway/node/sandbox"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
@@ -151,6 +154,15 @@ func (h *Host) networkFeatures() []apiserver.Feature {
 func (h *Host) clusterNetworks() policy.Networks {
 	pods, _ := h.Master.ClusterNetwork()
 	return policy.Networks{Pods: pods, Services: h.Master.ServiceNetwork(), Tunnel: h.Node.Slipway.VXLANDevice}
+}
+
+// PodNetwork returns the network namespace of a pod of this host.
+func (h *Host) PodNetwork(ctx context.Context, namespace, name string) (*netnamespace.Namespace, error) {
+	path, err := sandbox.Network(ctx, h.ContainerdSocket(), namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	return netnamespace.Open(path)
 }
 
 func (h *Host) cniStateDir() string { return h.path("cni", "state") }

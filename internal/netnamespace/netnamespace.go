@@ -1,5 +1,6 @@
-// Package netnamespace creates network namespaces without a name for tests and benchmarks. A
-// namespace exists until its last process has ended and its last file is closed.
+// Package netnamespace runs functions in network namespaces: in those of pods, and in those without
+// a name, which it creates for tests and benchmarks. A namespace exists until its last process has
+// ended and its last file is closed.
 package netnamespace
 
 import (
@@ -33,6 +34,15 @@ func New() (*Namespace, error) {
 		return nil, fmt.Errorf("create network namespace: %w", err)
 	}
 	return n, nil
+}
+
+// Open returns an existing namespace. path is its file, such as /proc/42/ns/net.
+func Open(path string) (*Namespace, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open network namespace: %w", err)
+	}
+	return &Namespace{file}, nil
 }
 
 // FD returns the file descriptor of the namespace, which is valid until Close.

@@ -105,6 +105,7 @@ func verbs(opts *options) []*cobra.Command {
 		componentsCommand(opts),
 		pathsCommand(opts),
 		logsCommand(opts),
+		networkCommand(opts),
 		versionCommand(),
 		configCommand(opts),
 		imagesCommand(opts),

@@ -1,0 +1,173 @@
+// Package throughput measures how many bytes a second two programs exchange over TCP, how long a
+// byte takes there and back, and how many datagrams of UDP arrive. It is a small replacement for
+// iperf3, which hosts and images might not have.
+//
+// Source: OpenShift Container Platform 3.11 Cluster Administration, Troubleshooting Throughput
+// Issues.
+package throughput
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"time"
+)
+
+// Port is the default port of a server, which is that of iperf3.
+const Port = 5201
+
+// The first byte of a connection says what the server does.
+const (
+	discard = 'd' // it discards all bytes, and returns one at the end
+	echo    = 'e' // it returns all bytes
+	count   = 'u' // it counts datagrams, and returns their number
+)
+
+const (
+	// rounds is the number of single bytes that measure the latency.
+	rounds = 1000
+	// bufferBytes is the number of bytes of a write.
+	bufferBytes = 128 << 10
+	// idleTimeout ends connections without any bytes.
+	idleTimeout = 10 * time.Second
+)
+
+// Result are the figures of a measurement.
+type Result struct {
+	Bytes    int64
+	Duration time.Duration
+	// Median and P99 are the times of one byte there and back.
+	Median, P99 time.Duration
+}
+
+// Rate returns the bits per second.
+func (r Result) Rate() float64 { return float64(r.Bytes) * 8 / r.Duration.Seconds() }
+
+// Dial connects to a server over a network: "tcp" or "udp".
+type Dial func(network string) (net.Conn, error)
+
+// Serve serves measurements until ctx ends. packets has the address of the listener.
+func Serve(ctx context.Context, listener net.Listener, packets net.PacketConn) error {
+	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
+	for {
+		conn, err := listener.Accept()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("accept connection: %w", err)
+		}
+		// One measurement at a time: others would change its figures.
+		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+		serve(conn, packets)
+		stop()
+		_ = conn.Close()
+	}
+}
+
+// serve serves a connection. An error ends it, which the client notices.
+func serve(conn net.Conn, packets net.PacketConn) {
+	buffer := make([]byte, bufferBytes)
+	kind := buffer[:1]
+	_ = conn.SetDeadline(time.Now().Add(idleTimeout))
+	if _, err := io.ReadFull(conn, kind); err != nil {
+		return
+	}
+	if kind[0] == count {
+		countDatagrams(conn, packets)
+		return
+	}
+	isEcho := kind[0] == echo
+	for {
+		_ = conn.SetDeadline(time.Now().Add(idleTimeout))
+		size, err := conn.Read(buffer)
+		if errors.Is(err, io.EOF) && !isEcho {
+			_, _ = conn.Write(buffer[:1])
+		}
+		if err != nil {
+			return
+		}
+		if isEcho {
+			if _, err := conn.Write(buffer[:size]); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Measure measures a connection to a server for a duration.
+func Measure(ctx context.Context, dial Dial, duration time.Duration) (r Result, err error) {
+	if r.Median, r.P99, err = latency(ctx, dial); err != nil {
+		return r, fmt.Errorf("measure latency: %w", err)
+	}
+	if r.Bytes, r.Duration, err = stream(ctx, dial, duration); err != nil {
+		return r, fmt.Errorf("measure throughput: %w", err)
+	}
+	return r, nil
+}
+
+// latency sends single bytes and waits for each.
+func latency(ctx context.Context, dial Dial) (median, p99 time.Duration, err error) {
+	conn, err := open(ctx, dial, echo)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer conn.Close()
+	var times []time.Duration
+	for one := []byte{0}; len(times) < rounds; {
+		_ = conn.SetDeadline(time.Now().Add(idleTimeout))
+		start := time.Now()
+		if _, err := conn.Write(one); err != nil {
+			return 0, 0, err
+		}
+		if _, err := io.ReadFull(conn, one); err != nil {
+			return 0, 0, err
+		}
+		times = append(times, time.Since(start))
+	}
+	slices.Sort(times)
+	return times[rounds/2], times[rounds*99/100], nil
+}
+
+// stream sends bytes, and waits until the server has received all of them.
+func stream(ctx context.Context, dial Dial, duration time.Duration) (sent int64, elapsed time.Duration, err error) {
+	conn, err := open(ctx, dial, discard)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer conn.Close()
+	start := time.Now()
+	for buffer := make([]byte, bufferBytes); time.Since(start) < duration; {
+		_ = conn.SetDeadline(time.Now().Add(idleTimeout))
+		size, err := conn.Write(buffer)
+		if sent += int64(size); err != nil {
+			return 0, 0, err
+		}
+	}
+	if half, ok := conn.(interface{ CloseWrite() error }); ok {
+		if err := half.CloseWrite(); err != nil {
+			return 0, 0, err
+		}
+	}
+	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
+		return 0, 0, err
+	}
+	return sent, time.Since(start), nil
+}
+
+// open connects to the server. The connection ends with ctx.
+func open(ctx context.Context, dial Dial, kind byte) (net.Conn, error) {
+	conn, err := dial("tcp")
+	if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, func() { _ = conn.Close() })
+	if _, err := conn.Write([]byte{kind}); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
