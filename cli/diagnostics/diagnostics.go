@@ -54,7 +54,7 @@ func checks() []check {
 		{"EtcdWriteVolume", "Measure writes of etcd", nil, "the metrics of etcd contain it"},
 		{"MasterNode", "Check that the master is a node", nil, "each master of Slipway is a node"},
 		{"MetricsApiProxy", "Check the proxy to the metrics", nil, "Slipway has no Heapster"},
-		{"NetworkCheck", "Check the network between pods", nil, status},
+		{"NetworkCheck", "Check the network between pods", nil, "slipway network throughput measures it"},
 		{"NodeDefinitions", "Check that nodes are ready and schedulable", nodeDefinitions, ""},
 		{"RouteCertificateValidation", "Check the certificates of routes", routeCertificates, ""},
 		{"SecurityContextConstraints", "Check that the default security context constraints exist", constraints, ""},
