@@ -30,8 +30,8 @@ type Filter struct {
 	Port uint16
 }
 
-// Run writes the packets of a device of this network namespace until ctx ends or, unless limit is 0,
-// it has written limit packets. It returns the number of packets. started is called when all
+// Run writes the packets of a device of this network namespace until ctx ends or, unless limit is
+// 0, it has written limit packets. It returns the number of packets. started is called when all
 // further packets are seen.
 func Run(ctx context.Context, device string, out io.Writer, filter Filter, limit int, started func()) (int, error) {
 	count := 0
