@@ -76,6 +76,7 @@ func (c *NodeConfig) paths() []*string {
 		&c.Slipway.ContainerdDirectory,
 		&c.Slipway.ImageDirectory,
 		&c.Slipway.RegistryConfigDirectory,
+		&c.Slipway.SignaturePolicy,
 		&c.Slipway.RunDirectory,
 		&c.Slipway.LocalStorage.Directory,
 	)

@@ -144,6 +144,9 @@ type NodeExtension struct {
 	// RegistryConfigDirectory contains mirrors and certificates of registries in containerd's
 	// layout (`<registry>/hosts.toml`), `<data>/registries.d` by default.
 	RegistryConfigDirectory string `json:"registryConfigDirectory"`
+	// SignaturePolicy is the file that decides which images the node pulls, in the format of podman
+	// and skopeo, `/etc/containers/policy.json` by default. Without the file, it pulls all.
+	SignaturePolicy string `json:"signaturePolicy"`
 	// RunDirectory contains sockets and the state of this boot, `<data>/run` by default. Keep its
 	// path short: the kernel limits the path of a socket to 107 bytes.
 	RunDirectory string `json:"runDirectory"`

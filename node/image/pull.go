@@ -27,6 +27,7 @@ type puller struct {
 	client      *client.Client
 	snapshotter string
 	hosts       hosts
+	policyFile  string
 	// decoding limits the manifests that are decoded at a time.
 	decoding  *semaphore.Weighted
 	unpacking unpacking
@@ -113,6 +114,9 @@ func (p *puller) transfer(ctx context.Context, namespace string, ref reference.N
 	}
 	if !images.IsManifestType(target.MediaType) && !images.IsIndexType(target.MediaType) {
 		return target, nil, refuse("it has no manifest of a supported format under this name")
+	}
+	if err := p.checkPolicy(ctx, ref, target.Digest.String(), credentials); err != nil {
+		return target, nil, err
 	}
 	fetcher, err := resolver.Fetcher(ctx, name)
 	if err != nil {

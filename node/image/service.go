@@ -42,6 +42,9 @@ type Service struct {
 	// RegistryConfigDir has a directory with a hosts.toml for each registry that has mirrors or
 	// settings.
 	RegistryConfigDir string
+	// SignaturePolicy is the file with the signature policy: which images pods of the node may pull,
+	// in the format of podman and skopeo. Without it, all.
+	SignaturePolicy string
 	// Dialer connects to registries.
 	Dialer *outbound.Dialer
 	// Directory is containerd's. Pulls leave the Reserve of its disk free.
@@ -80,7 +83,7 @@ func (s *Service) Run(ctx context.Context, ready func()) error {
 	defer client.Close()
 	watch := watch{s.Directory, s.Reserve, cmp.Or(s.minRate, minRate())}
 	puller := &puller{
-		client: client, snapshotter: s.Store.Snapshotter, hosts: hosts{s.RegistryConfigDir, s.Dialer},
+		client: client, snapshotter: s.Store.Snapshotter, hosts: hosts{s.RegistryConfigDir, s.Dialer}, policyFile: s.SignaturePolicy,
 		decoding: semaphore.NewWeighted(maxDecoding), process: rand.Text(),
 		unpacking: unpacking{
 			newQueue(1, 1), s.Store.Socket, cmp.Or(s.minUnpackTime, minUnpackTime), &memory{maxGrowth: cmp.Or(s.maxGrowth, maxGrowth)},

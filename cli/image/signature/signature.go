@@ -27,6 +27,8 @@ import (
 	"k8s.io/client-go/util/homedir"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/slipway-platform/slipway/internal/imagesignature"
 )
 
 // Types of conditions of a signature.
@@ -126,11 +128,7 @@ func (v *verifying) keys() (openpgp.EntityList, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read public keys (set --public-key to a file from gpg --export): %w", err)
 	}
-	read := openpgp.ReadKeyRing
-	if bytes.HasPrefix(bytes.TrimSpace(content), []byte("-----BEGIN")) {
-		read = openpgp.ReadArmoredKeyRing
-	}
-	keys, err := read(bytes.NewReader(content))
+	keys, err := imagesignature.Keys(content)
 	if err != nil {
 		return nil, fmt.Errorf("read public keys %q: %w", file, err)
 	}
@@ -155,9 +153,9 @@ func (v *verifying) run(ctx context.Context, name string, now time.Time) error {
 	results := map[string]imagev1.ImageSignature{}
 	trusted := 0
 	for _, signature := range image.Signatures {
-		claims, err := open(signature.Content, keys)
+		claims, err := imagesignature.Open(signature.Content, keys)
 		if err == nil {
-			err = claims.check(name, v.identity)
+			err = check(claims, name, v.identity)
 		}
 		v.judge(&signature, claims, err, now)
 		results[signature.Name] = signature
@@ -166,7 +164,7 @@ func (v *verifying) run(ctx context.Context, name string, now time.Time) error {
 			continue
 		}
 		trusted++
-		fmt.Fprintf(v.Out, "image %q identity is now confirmed (signed by GPG key %q)\n", name, claims.signer)
+		fmt.Fprintf(v.Out, "image %q identity is now confirmed (signed by GPG key %q)\n", name, claims.Signer)
 	}
 	if v.save {
 		if err := v.store(ctx, name, results); err != nil {
@@ -181,9 +179,20 @@ func (v *verifying) run(ctx context.Context, name string, now time.Time) error {
 	return nil
 }
 
+// check returns an error unless the signature is for this image and identity.
+func check(c *imagesignature.Claims, image, identity string) error {
+	if c.Digest != image {
+		return fmt.Errorf("the signature is for the image %q", c.Digest)
+	}
+	if c.Identity != identity {
+		return fmt.Errorf("the signature is for the identity %q, expected is %q", c.Identity, identity)
+	}
+	return nil
+}
+
 // judge records the result of the verification in a signature. problem is nil if the signature is
 // valid.
-func (v *verifying) judge(signature *imagev1.ImageSignature, existing *claims, problem error, now time.Time) {
+func (v *verifying) judge(signature *imagev1.ImageSignature, existing *imagesignature.Claims, problem error, now time.Time) {
 	clearResult(signature)
 	condition := imagev1.SignatureCondition{
 		Type: trustedCondition, Status: corev1.ConditionTrue, LastProbeTime: metav1.NewTime(now), LastTransitionTime: metav1.NewTime(now),
@@ -197,12 +206,12 @@ func (v *verifying) judge(signature *imagev1.ImageSignature, existing *claims, p
 	about := condition
 	about.Type = forImageCondition
 	signature.Conditions = []imagev1.SignatureCondition{condition, about}
-	signature.ImageIdentity = existing.identity
-	signature.SignedClaims = map[string]string{"creator": existing.creator}
+	signature.ImageIdentity = existing.Identity
+	signature.SignedClaims = map[string]string{"creator": existing.Creator}
 	signature.IssuedBy = &imagev1.SignatureIssuer{}
-	signature.IssuedBy.CommonName = existing.signer
-	if !existing.at.IsZero() {
-		signature.Created = &metav1.Time{Time: existing.at}
+	signature.IssuedBy.CommonName = existing.Signer
+	if !existing.At.IsZero() {
+		signature.Created = &metav1.Time{Time: existing.At}
 	}
 }
 

@@ -30,7 +30,8 @@ import (
 func TestMain(m *testing.M) {
 	// The registries of the tests are in a network of the cluster's host. Only an administrator can
 	// allow imports from there.
-	kit.MainWith(m, kit.Options{Master: "routingConfig: {subdomain: apps.example.com}\nslipway: {registry: {signatureDirectory: stores}, outbound: {allowedNetworks: [198.18.0.0/15]}}"})
+	kit.MainWith(m, kit.Options{Master: "routingConfig: {subdomain: apps.example.com}\nslipway: {registry: {signatureDirectory: stores}, outbound: {allowedNetworks: [198.18.0.0/15]}}",
+		Node: "slipway: {signaturePolicy: policy.json}"})
 }
 
 // project is the test's project with an account that can push to it.

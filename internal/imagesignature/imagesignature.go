@@ -1,4 +1,8 @@
-package signature
+// Package imagesignature opens signatures of images, which are OpenPGP messages. The signed text is
+// an "atomic container signature".
+//
+// Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 12.
+package imagesignature
 
 import (
 	"bytes"
@@ -17,11 +21,25 @@ const kind = "atomic container signature"
 // maxClaims is the maximum size of a signed text in bytes.
 const maxClaims = 1 << 20
 
-// claims is the content of a signature and the key that signed it.
-type claims struct {
-	digest, identity, creator string
-	at                        time.Time
-	signer                    string // ID of the signing key, 16 hexadecimal digits
+// Claims is the content of a signature and the key that signed it.
+type Claims struct {
+	// Digest is that of the image's manifest, and Identity its name, such as
+	// registry.example.com/shop/app:v1.
+	Digest, Identity string
+	// Creator is the program that signed, and At the time; both are optional.
+	Creator string
+	At      time.Time
+	// Signer is the ID of the signing key, 16 hexadecimal digits.
+	Signer string
+}
+
+// Keys reads public keys, binary or with ASCII armor, as from gpg --export.
+func Keys(content []byte) (openpgp.EntityList, error) {
+	read := openpgp.ReadKeyRing
+	if bytes.HasPrefix(bytes.TrimSpace(content), []byte("-----BEGIN")) {
+		read = openpgp.ReadArmoredKeyRing
+	}
+	return read(bytes.NewReader(content))
 }
 
 // signedText is the signed JSON document.
@@ -38,9 +56,9 @@ type signedText struct {
 	Optional map[string]any `json:"optional"`
 }
 
-// open verifies that one of the keys signed content, and parses it. It fails if the key or the
+// Open verifies that one of the keys signed content, and parses it. It fails if the key or the
 // signature has expired, or if the message is encrypted.
-func open(content []byte, keys openpgp.EntityList) (*claims, error) {
+func Open(content []byte, keys openpgp.EntityList) (*Claims, error) {
 	message, err := openpgp.ReadMessage(bytes.NewReader(content), keys, nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("read signature: %w", err)
@@ -55,7 +73,7 @@ func open(content []byte, keys openpgp.EntityList) (*claims, error) {
 	case message.IsEncrypted || !message.IsSigned:
 		return nil, errors.New("not a signed message")
 	case message.SignedBy == nil:
-		return nil, fmt.Errorf("signed by the unknown key %016X: set its public key with --public-key", message.SignedByKeyId)
+		return nil, fmt.Errorf("signed by the unknown key %016X: add its public key", message.SignedByKeyId)
 	case message.SignatureError != nil:
 		return nil, fmt.Errorf("verify signature: %w", message.SignatureError)
 	case message.Signature == nil:
@@ -65,13 +83,13 @@ func open(content []byte, keys openpgp.EntityList) (*claims, error) {
 	if err != nil {
 		return nil, err
 	}
-	read.signer = fmt.Sprintf("%016X", message.SignedBy.Entity.PrimaryKey.KeyId)
+	read.Signer = fmt.Sprintf("%016X", message.SignedBy.Entity.PrimaryKey.KeyId)
 	return read, nil
 }
 
 // parse parses the signed text. It rejects unknown fields outside of optional, because they could
 // change the meaning of the signature.
-func parse(text []byte) (*claims, error) {
+func parse(text []byte) (*Claims, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	var doc signedText
@@ -88,21 +106,10 @@ func parse(text []byte) (*claims, error) {
 	if critical.Image.Digest == "" || critical.Identity.Reference == "" {
 		return nil, errors.New("read signed text: it contains no image or no identity")
 	}
-	read := &claims{digest: critical.Image.Digest, identity: critical.Identity.Reference}
-	read.creator, _ = doc.Optional["creator"].(string)
+	read := &Claims{Digest: critical.Image.Digest, Identity: critical.Identity.Reference}
+	read.Creator, _ = doc.Optional["creator"].(string)
 	if seconds, ok := doc.Optional["timestamp"].(float64); ok {
-		read.at = time.Unix(int64(seconds), 0)
+		read.At = time.Unix(int64(seconds), 0)
 	}
 	return read, nil
-}
-
-// check returns an error unless the signature is for this image and identity.
-func (c *claims) check(image, identity string) error {
-	if c.digest != image {
-		return fmt.Errorf("the signature is for the image %q", c.digest)
-	}
-	if c.identity != identity {
-		return fmt.Errorf("the signature is for the identity %q, expected is %q", c.identity, identity)
-	}
-	return nil
 }

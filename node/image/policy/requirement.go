@@ -1,0 +1,181 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/distribution/reference"
+
+	"github.com/slipway-platform/slipway/internal/imagesignature"
+)
+
+// Types of requirements.
+const (
+	acceptAnything, reject, signedBy = "insecureAcceptAnything", "reject", "signedBy"
+)
+
+// requirement is one condition of images.
+type requirement struct {
+	Type     string   `json:"type"`
+	KeyType  string   `json:"keyType"`
+	KeyPath  string   `json:"keyPath"`
+	KeyPaths []string `json:"keyPaths"`
+	KeyData  []byte   `json:"keyData"`
+	// SignedIdentity is the required identity of the signature, the identity of the image by default.
+	SignedIdentity *identity `json:"signedIdentity"`
+}
+
+func (r *requirement) check() error {
+	switch r.Type {
+	case acceptAnything, reject:
+		return nil
+	case signedBy:
+	default:
+		return fmt.Errorf("type is %q, must be %s, %s or %s", r.Type, acceptAnything, reject, signedBy)
+	}
+	if r.KeyType != "GPGKeys" {
+		return fmt.Errorf("keyType is %q, must be GPGKeys", r.KeyType)
+	}
+	given := 0
+	for _, set := range []bool{r.KeyPath != "", len(r.KeyPaths) > 0, len(r.KeyData) > 0} {
+		if set {
+			given++
+		}
+	}
+	if given != 1 {
+		return errors.New("must have one of keyPath, keyPaths and keyData")
+	}
+	return r.SignedIdentity.check()
+}
+
+// allow returns an error if an image does not meet the requirement.
+func (r *requirement) allow(name reference.Named, digest string, signatures Signatures) error {
+	switch r.Type {
+	case acceptAnything:
+		return nil
+	case signedBy:
+		return r.allowSigned(name, digest, signatures)
+	}
+	return errors.New("the signature policy of the node rejects the image")
+}
+
+// allowSigned accepts an image with at least one valid signature for its digest and identity.
+func (r *requirement) allowSigned(name reference.Named, digest string, signatures Signatures) error {
+	keys, err := r.keys()
+	if err != nil {
+		return err
+	}
+	all, err := signatures()
+	if err != nil {
+		return err
+	}
+	problem := errors.New("the image has no signature")
+	for _, content := range all {
+		claims, err := imagesignature.Open(content, keys)
+		if err == nil && claims.Digest != digest {
+			err = errors.New("the signature is for another image")
+		}
+		if err == nil && !r.SignedIdentity.matches(name, claims.Identity) {
+			err = fmt.Errorf("the signature is for the identity %q", claims.Identity)
+		}
+		if err == nil {
+			return nil
+		}
+		problem = err
+	}
+	return problem
+}
+
+// keys reads the public keys of the requirement.
+func (r *requirement) keys() (openpgp.EntityList, error) {
+	if len(r.KeyData) > 0 {
+		return imagesignature.Keys(r.KeyData)
+	}
+	var all openpgp.EntityList
+	for _, name := range append(slices.Clone(r.KeyPaths), r.KeyPath) {
+		if name == "" {
+			continue
+		}
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("read public keys of signature policy: %w", err)
+		}
+		keys, err := imagesignature.Keys(content)
+		if err != nil {
+			return nil, fmt.Errorf("read public keys %q: %w", name, err)
+		}
+		all = append(all, keys...)
+	}
+	return all, nil
+}
+
+// identity is a rule for the identity in a signature.
+type identity struct {
+	Type             string `json:"type"`
+	DockerReference  string `json:"dockerReference"`
+	DockerRepository string `json:"dockerRepository"`
+	Prefix           string `json:"prefix"`
+	SignedPrefix     string `json:"signedPrefix"`
+}
+
+func (i *identity) check() error {
+	if i == nil {
+		return nil
+	}
+	valid := map[string]bool{
+		"matchExact": true, "matchRepoDigestOrExact": true, "matchRepository": true, "exactReference": i.DockerReference != "",
+		"exactRepository": i.DockerRepository != "", "remapIdentity": i.Prefix != "" && i.SignedPrefix != "",
+	}
+	if complete, known := valid[i.Type]; !known || !complete {
+		return fmt.Errorf("signedIdentity of type %q is unknown or incomplete", i.Type)
+	}
+	return nil
+}
+
+// matches reports whether a signature's identity is that of the image.
+func (i *identity) matches(name reference.Named, signed string) bool {
+	parsed, err := reference.ParseNormalizedNamed(signed)
+	if err != nil {
+		return false
+	}
+	if i == nil {
+		return digestOrExact(name, parsed)
+	}
+	switch i.Type {
+	case "matchExact":
+		return !reference.IsNameOnly(name) && name.String() == parsed.String()
+	case "matchRepository":
+		return name.Name() == parsed.Name()
+	case "exactReference":
+		exact, err := reference.ParseNormalizedNamed(i.DockerReference)
+		return err == nil && parsed.String() == exact.String()
+	case "exactRepository":
+		exact, err := reference.ParseNormalizedNamed(i.DockerRepository)
+		return err == nil && parsed.Name() == exact.Name()
+	case "remapIdentity":
+		return i.remapped(name, parsed)
+	}
+	return digestOrExact(name, parsed)
+}
+
+// remapped compares with the name of the image after it replaces the prefix, as for a mirror.
+func (i *identity) remapped(name, signed reference.Named) bool {
+	rest, ok := strings.CutPrefix(name.String(), i.Prefix)
+	if !ok || rest != "" && !strings.ContainsAny(rest[:1], "/:@") {
+		return digestOrExact(name, signed)
+	}
+	mapped, err := reference.ParseNormalizedNamed(i.SignedPrefix + rest)
+	return err == nil && digestOrExact(mapped, signed)
+}
+
+// digestOrExact compares names. A digest in the image's name replaces the tag of the signature.
+func digestOrExact(name, signed reference.Named) bool {
+	if _, ok := name.(reference.Canonical); ok {
+		return name.Name() == signed.Name()
+	}
+	return !reference.IsNameOnly(name) && name.String() == signed.String()
+}

@@ -1,0 +1,110 @@
+package image
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/containerd/containerd/v2/core/remotes/docker"
+	"github.com/distribution/reference"
+	"google.golang.org/grpc/codes"
+
+	"github.com/slipway-platform/slipway/node/image/policy"
+)
+
+// maxSignatures is the maximum size of all signatures of an image, in bytes.
+const maxSignatures = 4 << 20
+
+// checkPolicy returns an error unless the signature policy of the node allows an image. The file is
+// read at each pull.
+func (p *puller) checkPolicy(ctx context.Context, ref reference.Named, digest string, credentials credentialsFunc) error {
+	rules, err := policy.Read(p.policyFile)
+	if err == nil {
+		err = rules.Allow(ref, digest, func() ([][]byte, error) { return p.signatures(ctx, ref, digest, credentials) })
+	}
+	if err == nil {
+		return nil
+	}
+	slog.WarnContext(ctx, "signature policy does not allow image", "image", ref.String(), "digest", digest, "policy", p.policyFile, "error", err)
+	return &refusal{codes.PermissionDenied, "the signature policy of the node does not allow the image; the log of the node has the cause"}
+}
+
+// signatures reads the signatures of an image from its registry, or from a mirror that has some. A
+// registry without the API of OpenShift 3 has none.
+func (p *puller) signatures(ctx context.Context, ref reference.Named, digest string, credentials credentialsFunc) ([][]byte, error) {
+	servers, err := p.hosts.of(ctx, credentials)(reference.Domain(ref))
+	if err != nil {
+		return nil, err
+	}
+	ctx = docker.ContextWithAppendPullRepositoryScope(withBodyLimit(ctx, maxSignatures), reference.Path(ref))
+	for _, server := range servers {
+		all, readErr := readSignatures(ctx, server, reference.Path(ref), digest)
+		if len(all) > 0 {
+			return all, nil
+		}
+		err = readErr
+	}
+	return nil, err
+}
+
+// readSignatures reads signatures from one server.
+func readSignatures(ctx context.Context, server docker.RegistryHost, repository, digest string) (all [][]byte, err error) {
+	address := fmt.Sprintf("%s://%s/extensions/v2/%s/signatures/%s", server.Scheme, server.Host, repository, digest)
+	response, err := get(ctx, server, address)
+	if err != nil {
+		return nil, fmt.Errorf("read signatures: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }() // opened only for reading
+	switch response.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotFound:
+		return nil, nil
+	default:
+		return nil, fmt.Errorf("read signatures: the server responds with status %d", response.StatusCode)
+	}
+	var list struct {
+		Signatures []struct {
+			Version int    `json:"schemaVersion"`
+			Type    string `json:"type"`
+			Content []byte `json:"content"`
+		} `json:"signatures"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&list); err != nil {
+		return nil, fmt.Errorf("decode signatures: %w", err)
+	}
+	for _, signature := range list.Signatures {
+		if signature.Version == 2 && signature.Type == "atomic" {
+			all = append(all, signature.Content)
+		}
+	}
+	return all, nil
+}
+
+// get sends a request, and repeats it with the credentials that the server requests.
+func get(ctx context.Context, server docker.RegistryHost, address string) (*http.Response, error) {
+	client := server.Client
+	if client == nil {
+		client = http.DefaultClient
+	}
+	var previous []*http.Response
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		if err != nil {
+			return nil, err
+		}
+		if err := server.Authorizer.Authorize(ctx, request); err != nil {
+			return nil, err
+		}
+		response, err := client.Do(request)
+		if err != nil || response.StatusCode != http.StatusUnauthorized || len(previous) > 0 {
+			return response, err
+		}
+		_ = response.Body.Close() // opened only for reading
+		previous = append(previous, response)
+		if err := server.Authorizer.AddResponses(ctx, previous); err != nil {
+			return nil, err
+		}
+	}
+}
