@@ -2,6 +2,7 @@ package attack
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -118,6 +119,7 @@ func TestTenantCannotExhaustNode(t *testing.T) {
 	c.WaitFor("node without pressure", func(ctx context.Context) error { return relaxed(ctx, c) })
 	c.Apply(sleeper("afterwards", "{}", "{}"))
 	c.WaitPodRunning("afterwards")
+	evictsLowerPriority(t, c)
 	for _, process := range c.Status().Processes {
 		if process.Restarts > 0 {
 			t.Errorf("%s ended %d times: %s", process.Name, process.Restarts, process.LastError)
@@ -268,4 +270,56 @@ func (p *prober) stop(c *kit.Cluster, minimum int) string {
 		return p.times[(len(p.times)-1)*percent/100].Round(100 * time.Microsecond)
 	}
 	return fmt.Sprintf("%v (90%%: %v, all %d: %v)", at(50), at(90), len(p.times), at(100))
+}
+
+// evictsLowerPriority fills the disk with a pod of high priority, and returns when the kubelet has
+// evicted the pod of low priority in its place.
+func evictsLowerPriority(t *testing.T, c *kit.Cluster) {
+	t.Helper()
+	c.Apply("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: important}, value: 1000}")
+	c.Apply(attacker("unimportant", "dd if=/dev/zero of=/scratch/fill bs=1M count=600; exec sleep infinity"))
+	// The pod leaves less space than the node requires, and less than the other pod occupies.
+	const fill = "until [ -e /scratch/start ]; do sleep 1; done; n=0; " +
+		"while [ $(df -P /scratch | awk 'NR == 2 {print int(100 * $4 / $2)}') -ge 12 ]; do n=$((n + 1)); dd if=/dev/zero of=/scratch/$n bs=1M count=20; done; exec sleep infinity"
+	c.Apply(strings.Replace(attacker("important", fill), "spec:", "spec:\n  priorityClassName: important", 1))
+	c.WaitPodRunning("important")
+	c.WaitFor("statistics of both pods", func(ctx context.Context) error { return measured(ctx, c, "important", "unimportant") })
+	c.Exec("important", "touch", "/scratch/start")
+	c.WaitFor("eviction of the unimportant pod", func(ctx context.Context) error {
+		if evicted(ctx, c, "important") == nil {
+			t.Fatal("the important pod is evicted first")
+		}
+		return evicted(ctx, c, "unimportant")
+	})
+}
+
+// measured returns nil when the kubelet knows how much of the disk each pod uses.
+func measured(ctx context.Context, c *kit.Cluster, names ...string) error {
+	nodes, err := c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	content, err := c.Client.CoreV1().RESTClient().Get().Resource("nodes").Name(nodes.Items[0].Name).SubResource("proxy").Suffix("stats/summary").DoRaw(ctx)
+	if err != nil {
+		return err
+	}
+	var summary struct {
+		Pods []struct {
+			PodRef  struct{ Name string }
+			Storage struct{ UsedBytes uint64 } `json:"ephemeral-storage"`
+		}
+	}
+	if err := json.Unmarshal(content, &summary); err != nil {
+		return err
+	}
+	used := map[string]uint64{}
+	for _, pod := range summary.Pods {
+		used[pod.PodRef.Name] = pod.Storage.UsedBytes
+	}
+	for _, name := range names {
+		if used[name] == 0 {
+			return fmt.Errorf("the pods use %v", used)
+		}
+	}
+	return nil
 }
