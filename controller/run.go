@@ -55,6 +55,7 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 type runner struct {
 	Controller
 	queue  workqueue.TypedRateLimitingInterface[Key]
+	share  share
 	synced []cache.InformerSynced
 	remove []func() // functions that remove the event handlers
 }
@@ -71,11 +72,14 @@ func newRunner(controller Controller) (*runner, error) {
 	}
 	controller.Workers = orDefault(controller.Workers, defaultWorkers)
 	limit := workqueue.NewTypedItemExponentialFailureRateLimiter[Key](orDefault(controller.MinBackoff, defaultMinBackoff), orDefault(controller.MaxBackoff, defaultMaxBackoff))
-	config := workqueue.TypedRateLimitingQueueConfig[Key]{MetricsProvider: controller.Metrics}
+	name := ""
 	if controller.Metrics != nil {
-		config.Name = controller.Name
+		name = controller.Name
 	}
-	return &runner{Controller: controller, queue: workqueue.NewTypedRateLimitingQueueWithConfig(limit, config)}, nil
+	fair := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{Name: name, MetricsProvider: controller.Metrics, Queue: &turns{}})
+	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[Key]{Name: name, MetricsProvider: controller.Metrics, Queue: fair})
+	queue := workqueue.NewTypedRateLimitingQueueWithConfig(limit, workqueue.TypedRateLimitingQueueConfig[Key]{DelayingQueue: delaying})
+	return &runner{Controller: controller, queue: queue, share: share{limit: controller.NamespaceWorkers}}, nil
 }
 
 func orDefault[N int | time.Duration](value, otherwise N) N {
@@ -171,6 +175,10 @@ func keysOf(watch Watch, object any) []Key {
 // work reconciles one key from the queue.
 func (r *runner) work(ctx context.Context, key Key) {
 	defer r.queue.Done(key)
+	if !r.share.acquire(key) {
+		return
+	}
+	defer r.share.release(key, r.queue.Add)
 	if !r.Exclusion.acquire(key, func() { r.queue.Add(key) }) {
 		return
 	}

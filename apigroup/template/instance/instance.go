@@ -45,6 +45,10 @@ func (*Instances) Name() string { return "template-instances" }
 // minBackoff is the delay after the first error, which is usually a conflict with another writer.
 const minBackoff = 100 * time.Millisecond
 
+// namespaceWorkers is the number of instances of a project that are reconciled at once. An instance
+// with many objects takes long.
+const namespaceWorkers = 2
+
 // Run reconciles instances until ctx is done. It calls ready when its cache is synced.
 func (i *Instances) Run(ctx context.Context, ready func()) error {
 	kube := i.Deps.Kube
@@ -60,6 +64,7 @@ func (i *Instances) Run(ctx context.Context, ready func()) error {
 	}
 	set := controller.Manager{{
 		Name: "template-instance", Watches: []controller.Watch{{Informer: instances.Informer()}}, Reconcile: c.reconcile, MinBackoff: minBackoff,
+		NamespaceWorkers: namespaceWorkers,
 	}}
 	defer controller.Start(ctx, factory)()
 	return set.Run(ctx, ready)

@@ -1,0 +1,101 @@
+package controller
+
+import "sync"
+
+// turns is the order of a queue: namespaces take turns, and the keys of a namespace are in the
+// order in which they were added. Thus, many keys of one namespace do not delay those of others. It
+// implements workqueue.Queue, which is called under the queue's lock.
+type turns struct {
+	waiting map[string][]Key
+	// order contains each namespace with waiting keys once, the next one first.
+	order []string
+	count int
+}
+
+// Touch does nothing: a key that is added again keeps its place.
+func (*turns) Touch(Key) {}
+
+// Len returns the number of waiting keys.
+func (t *turns) Len() int { return t.count }
+
+// Push adds a key that is not waiting.
+func (t *turns) Push(key Key) {
+	if t.waiting == nil {
+		t.waiting = map[string][]Key{}
+	}
+	if len(t.waiting[key.Namespace]) == 0 {
+		t.order = append(t.order, key.Namespace)
+	}
+	t.waiting[key.Namespace] = append(t.waiting[key.Namespace], key)
+	t.count++
+}
+
+// Pop removes and returns the first key of the namespace whose turn it is. There must be one.
+func (t *turns) Pop() Key {
+	namespace := t.order[0]
+	t.order = t.order[1:]
+	keys := t.waiting[namespace]
+	if t.count--; len(keys) == 1 {
+		delete(t.waiting, namespace)
+		return keys[0]
+	}
+	t.waiting[namespace] = keys[1:]
+	t.order = append(t.order, namespace)
+	return keys[0]
+}
+
+// share limits how many keys of one namespace are reconciled at once. Workers do not wait: a key
+// that must wait is enqueued again when a key of its namespace is done.
+type share struct {
+	// limit is the number of keys for each namespace. 0 means no limit.
+	limit int
+
+	mu      sync.Mutex
+	busy    map[string]int
+	waiting map[string][]Key
+	parked  map[Key]bool // keys in waiting
+}
+
+// acquire reports whether a key can be reconciled now. Keys without a namespace always can.
+func (s *share) acquire(key Key) bool {
+	if s.limit == 0 || key.Namespace == "" {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.busy == nil {
+		s.busy, s.waiting, s.parked = map[string]int{}, map[string][]Key{}, map[Key]bool{}
+	}
+	if s.busy[key.Namespace] == s.limit {
+		if !s.parked[key] {
+			s.parked[key] = true
+			s.waiting[key.Namespace] = append(s.waiting[key.Namespace], key)
+		}
+		return false
+	}
+	s.busy[key.Namespace]++
+	return true
+}
+
+// release ends the reconciliation of a key, and enqueues the next one that waits.
+func (s *share) release(key Key, enqueue func(Key)) {
+	if s.limit == 0 || key.Namespace == "" {
+		return
+	}
+	s.mu.Lock()
+	if s.busy[key.Namespace]--; s.busy[key.Namespace] == 0 {
+		delete(s.busy, key.Namespace)
+	}
+	waiting := s.waiting[key.Namespace]
+	if len(waiting) == 0 {
+		s.mu.Unlock()
+		return
+	}
+	next := waiting[0]
+	delete(s.parked, next)
+	if s.waiting[key.Namespace] = waiting[1:]; len(waiting) == 1 {
+		delete(s.waiting, key.Namespace)
+	}
+	s.mu.Unlock()
+	enqueue(next)
+}
