@@ -107,8 +107,14 @@ func authorized(r *http.Request, target, token string) *http.Request {
 	return request
 }
 
-// cleaned removes from responses the headers with which a pod could act on the browser, because the
-// API passes on the headers of pods. It also sets sandboxPolicy.
+// passed are the response headers that are passed to the browser. The API passes on all headers of
+// pods, and others act on the browser, such as Location, Set-Cookie, Clear-Site-Data and Alt-Svc.
+var passed = []string{
+	"Accept-Ranges", "Audit-Id", "Cache-Control", "Content-Encoding", "Content-Length", "Content-Range", "Content-Type", "Date", "Etag",
+	"Last-Modified", "Retry-After", "Transfer-Encoding", "Vary", "Warning", "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid",
+}
+
+// cleaned removes all headers but those in passed from responses, and sets sandboxPolicy.
 type cleaned struct {
 	http.ResponseWriter
 	done bool
@@ -117,8 +123,12 @@ type cleaned struct {
 // Unwrap returns the writer of the connection.
 func (c *cleaned) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// WriteHeader writes the cleaned header.
+// WriteHeader writes the cleaned header. It discards informational responses (RFC 9110, section
+// 15.2), because other headers follow them.
 func (c *cleaned) WriteHeader(status int) {
+	if status < http.StatusOK {
+		return
+	}
 	c.clean()
 	c.ResponseWriter.WriteHeader(status)
 }
@@ -135,11 +145,10 @@ func (c *cleaned) clean() {
 	}
 	c.done = true
 	header := c.Header()
-	for _, name := range []string{
-		"Set-Cookie", "Www-Authenticate", "Clear-Site-Data", "Service-Worker-Allowed", "Strict-Transport-Security", "Refresh", "Link",
-		"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials",
-	} {
-		header.Del(name)
+	for name := range header {
+		if !slices.Contains(passed, name) {
+			delete(header, name)
+		}
 	}
 	header.Set("Content-Security-Policy", sandboxPolicy)
 	header.Set("X-Content-Type-Options", "nosniff")
