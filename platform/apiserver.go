@@ -107,7 +107,7 @@ func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 		apps.Feature(rules),
 		build.Feature(rules, h.jenkins()),
 		image.Feature(h.imageOptions()),
-		route.Feature(h.Master.RoutingConfig.Subdomain),
+		route.Feature(h.Master.RoutingConfig.Subdomain, h.pkiSpec().ServerHosts()),
 		servicecatalog.Feature(),
 		template.Feature(h.Master.TemplateServiceBrokerConfig.TemplateNamespaces),
 		quota.Feature(rules),

@@ -3,6 +3,7 @@ package route
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	routev1 "github.com/openshift/api/route/v1"
@@ -21,6 +22,7 @@ const HostGenerated = "openshift.io/host.generated"
 // hosts generates the hosts of routes, and checks the permission to choose a host.
 type hosts struct {
 	suffix     string // the domain of generated hosts
+	reserved   []string
 	authorizer authorizer.Authorizer
 }
 
@@ -56,7 +58,37 @@ func (h *hosts) generated(route *routev1.Route) string {
 
 // validate validates a route, and checks that the user is permitted to set its values.
 func (h *hosts) validate(ctx context.Context, route, old *routev1.Route) field.ErrorList {
-	return append(validate(ctx, route, old), h.permitted(ctx, route, old)...)
+	return slices.Concat(validate(ctx, route, old), h.permitted(ctx, route, old), h.unreserved(route, old))
+}
+
+// unreserved checks that a route of a tenant does not have the host of the API server, the console
+// or the registry. Browsers send cookies to all ports of a host, so the tenant would get the
+// sessions of users who open the route.
+func (h *hosts) unreserved(route, old *routev1.Route) field.ErrorList {
+	if isPlatform(route.Namespace) || old != nil && old.Spec.Host == route.Spec.Host && old.Spec.Subdomain == route.Spec.Subdomain {
+		return nil
+	}
+	at, host := field.NewPath("spec", "host"), route.Spec.Host
+	if host == "" && route.Spec.Subdomain != "" {
+		at, host = field.NewPath("spec", "subdomain"), route.Spec.Subdomain+"."+h.suffix
+	}
+	wildcard := route.Spec.WildcardPolicy == routev1.WildcardPolicySubdomain
+	taken := slices.ContainsFunc(h.reserved, func(name string) bool {
+		name = strings.ToLower(name)
+		_, domain, _ := strings.Cut(name, ".")
+		_, within, found := strings.Cut(host, ".")
+		return host != "" && name == host || wildcard && found && domain == within
+	})
+	if !taken {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(at, "the host belongs to the API server, the console or the registry of the cluster; "+
+		"choose another host, or create the route in a project of the platform, such as default")}
+}
+
+// isPlatform reports whether a namespace contains routes of the platform.
+func isPlatform(namespace string) bool {
+	return namespace == "default" || namespace == "openshift" || strings.HasPrefix(namespace, "openshift-") || strings.HasPrefix(namespace, "kube-")
 }
 
 // permitted checks the user's permission for routes/custom-host: the verb create for new routes and

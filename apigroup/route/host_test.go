@@ -106,3 +106,39 @@ func TestCommentIsNotACertificate(t *testing.T) {
 		}
 	}
 }
+
+func TestHostsOfPlatformAreReserved(t *testing.T) {
+	h, ctx := having("create", "update")
+	h.reserved = []string{"Master.apps.example.com", "192.0.2.1", "kubernetes.default.svc"}
+	with := func(namespace, host, subdomain string, policy routev1.WildcardPolicyType) *routev1.Route {
+		route := valid()
+		setDefaults(route)
+		route.Namespace, route.Spec.Host, route.Spec.Subdomain, route.Spec.WildcardPolicy = namespace, host, subdomain, policy
+		return route
+	}
+	const none, wildcard = routev1.WildcardPolicyNone, routev1.WildcardPolicySubdomain
+	for name, tt := range map[string]struct {
+		route, old *routev1.Route
+		want       bool // whether the host is rejected
+	}{
+		"host":                   {route: with("shop", "master.apps.example.com", "", none), want: true},
+		"address":                {route: with("shop", "192.0.2.1", "", none), want: true},
+		"subdomain":              {route: with("shop", "", "master", none), want: true},
+		"wildcard":               {route: with("shop", "www.apps.example.com", "", wildcard), want: true},
+		"changed host":           {route: with("shop", "192.0.2.1", "", none), old: with("shop", "www.example.com", "", none), want: true},
+		"host of a former route": {route: with("shop", "192.0.2.1", "", none), old: with("shop", "192.0.2.1", "", none)},
+		"project of platform":    {route: with("default", "kubernetes.default.svc", "", none)},
+		"neighbor":               {route: with("shop", "www.apps.example.com", "", none)},
+		"other subdomain":        {route: with("shop", "", "www", none)},
+		"other wildcard":         {route: with("shop", "www.shop.example.com", "", wildcard)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if errs := h.unreserved(tt.route, tt.old); len(errs) > 0 != tt.want {
+				t.Errorf("errors: %v", errs)
+			}
+		})
+	}
+	if errs := h.validate(ctx, with("shop", "192.0.2.1", "", none), nil); len(errs) != 1 {
+		t.Errorf("a route with a reserved host has errors %v", errs)
+	}
+}

@@ -12,13 +12,14 @@ import (
 )
 
 // Feature returns the API group, and the admission plugin for Ingress objects. suffix is the parent
-// domain of generated hosts.
-func Feature(suffix string) apiserver.Feature {
+// domain of generated hosts. Only namespaces of the platform can have routes for the reserved hosts,
+// which are those of the platform's own servers.
+func Feature(suffix string, reserved []string) apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: routev1.GroupVersion,
 		Install:      routev1.Install,
 		Legacy:       routev1.DeprecatedInstallWithoutGroup,
-		Resources:    []apiserver.Served{routes(&hosts{suffix: suffix})},
+		Resources:    []apiserver.Served{routes(&hosts{suffix: suffix, reserved: reserved})},
 	}}, Admission: []apiserver.Admission{{Name: IngressAdmission, New: newIngressAdmission}}}
 }
 

@@ -45,6 +45,37 @@ func TestRouteCannotReachHost(t *testing.T) {
 	}
 }
 
+// TestRouteCannotTakeHostOfPlatform requests the hosts of the API server and the registry, with a
+// route and with an Ingress. Browsers send the cookies of a host to all of its ports.
+func TestRouteCannotTakeHostOfPlatform(t *testing.T) {
+	s := tenants(t)
+	routes := kit.GroupPath("route.openshift.io", s.evil, "routes")
+	manifest := "{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: web}, spec: {host: %s, to: {kind: Service, name: web}}}"
+	for _, host := range []string{s.Address.String(), "kubernetes.default.svc", "docker-registry.default.svc"} {
+		s.mallory.MayNot("POST", routes, fmt.Sprintf(manifest, host), "the host belongs to")
+	}
+	own := "web." + s.evil + ".example.com"
+	s.mallory.May("POST", routes, fmt.Sprintf(manifest, own))
+	s.mallory.MayNot("PATCH", routes+"/web", fmt.Sprintf(`{"spec":{"host":%q}}`, s.Address), "the host belongs to")
+
+	// The controller creates the routes of an Ingress in the order of its rules.
+	const rule = "{host: %s, http: {paths: [{path: /a, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}"
+	ingresses := kit.GroupPath("networking.k8s.io", s.evil, "ingresses")
+	s.mallory.May("POST", kit.CorePath(s.evil, "services"), "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80}]}}")
+	s.mallory.May("POST", ingresses, fmt.Sprintf("{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: web}, spec: {rules: ["+rule+", "+rule+"]}}",
+		"kubernetes.default.svc", own))
+	s.WaitFor("the route of the other rule of the Ingress", func(context.Context) error {
+		text, err := s.mallory.Try("GET", routes, "")
+		if err == nil && !strings.Contains(text, `"path":"/a"`) {
+			err = fmt.Errorf("there is none: %s", text)
+		}
+		return err
+	})
+	if text := s.mallory.May("GET", routes, ""); strings.Contains(text, "kubernetes.default.svc") {
+		t.Errorf("the Ingress of a tenant has the host of the API server: %s", text)
+	}
+}
+
 // visit requests a page of a route from the node's router.
 func (s *stage) visit(host, path string) (status int, body string, err error) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: s.Dial}}
