@@ -31,12 +31,12 @@ const (
 	maxLooseValues = 200_000
 )
 
-// Bound limits the cost of requests: lists that need much memory, and bodies. It rejects requests
+// Bound limits the cost of requests: requests that last, lists that need much memory, and bodies. It rejects requests
 // whose body has so many values that decoding would need far more memory than the body. It must run
 // after authentication. There is no limit for bodies that are passed on without decoding, and for
 // members of system:masters.
 func (c *Costs) Bound(next http.Handler) http.Handler {
-	return c.boundLists(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return c.boundLongRunning(c.boundLists(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		turn := &turn{costs: c, ctx: r.Context()}
 		if check := c.bodyCheck(r, turn); check != nil {
 			defer turn.end()
@@ -44,7 +44,7 @@ func (c *Costs) Bound(next http.Handler) http.Handler {
 			r.Body = &boundedBody{ReadCloser: r.Body, check: check}
 		}
 		next.ServeHTTP(w, r)
-	}))
+	})))
 }
 
 // turn is the right of a request to be processed. A tenant has few costly requests at a time.

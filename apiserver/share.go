@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -16,6 +17,8 @@ type shares struct {
 	// request that waits occupies a seat of priority and fairness, so that the number is small.
 	requests, waiting int
 	timeout           time.Duration
+	// remedy is the part of the error after "has too many". The default is that of large requests.
+	remedy string
 
 	mu      sync.Mutex
 	tenants map[string]*share
@@ -34,7 +37,8 @@ const shareRetrySeconds = 1
 // the request ends. The error is of kind too many requests if too many requests wait, or if the
 // timeout or ctx ends.
 func (s *shares) acquire(ctx context.Context, tenant string) (release func(), err error) {
-	busy := apierrors.NewTooManyRequests(fmt.Sprintf("%s has too many large requests at the same time; send them one after the other", tenant), shareRetrySeconds)
+	remedy := cmp.Or(s.remedy, "large requests at the same time; send them one after the other")
+	busy := apierrors.NewTooManyRequests(fmt.Sprintf("%s has too many %s", tenant, remedy), shareRetrySeconds)
 	own, ok := s.join(tenant)
 	if !ok {
 		return nil, busy

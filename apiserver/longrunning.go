@@ -1,0 +1,39 @@
+package apiserver
+
+import (
+	"net/http"
+	"slices"
+
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// maxLongRunning limits the requests of a tenant that last: watches, and connections to pods and
+// services. Each needs about 40 KiB. Priority and fairness counts a watch only while it starts, and
+// the others not at all.
+const maxLongRunning = 2_000
+
+// lasting are the subresources whose requests can last as long as the client wants.
+var lasting = []string{"attach", "exec", "log", "portforward", "proxy"}
+
+// boundLongRunning limits requests that last.
+func (c *Costs) boundLongRunning(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info, ok := request.RequestInfoFrom(r.Context())
+		if !ok || !info.IsResourceRequest || info.Verb != "watch" && info.Verb != "watchlist" && !slices.Contains(lasting, info.Subresource) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		tenant := c.tenantOf(r)
+		if tenant == "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		release, err := c.lasting.acquire(r.Context(), tenant)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		defer release()
+		next.ServeHTTP(w, r)
+	})
+}

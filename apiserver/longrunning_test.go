@@ -1,0 +1,63 @@
+package apiserver
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+func TestTenantHasLimitedLongRunningRequests(t *testing.T) {
+	const limit = 5
+	for name, info := range map[string]request.RequestInfo{
+		"watch":      {Verb: "watch", Resource: "configmaps"},
+		"log":        {Verb: "get", Resource: "pods", Subresource: "log"},
+		"exec":       {Verb: "create", Resource: "pods", Subresource: "exec"},
+		"connection": {Verb: "get", Resource: "services", Subresource: "proxy"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := userCosts()
+			c.lasting.requests = limit
+			var running, started sync.WaitGroup
+			end := make(chan struct{})
+			handler := c.Bound(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { started.Done(); <-end }))
+			send := func(caller string, info request.RequestInfo) *httptest.ResponseRecorder {
+				info.IsResourceRequest = true
+				r := httptest.NewRequest(http.MethodGet, "/", nil)
+				r = r.WithContext(request.WithUser(request.WithRequestInfo(r.Context(), &info), &user.DefaultInfo{Name: caller}))
+				w := httptest.NewRecorder()
+				handler.ServeHTTP(w, r)
+				return w
+			}
+			start := func(caller string, info request.RequestInfo) {
+				started.Add(1)
+				running.Go(func() {
+					if got := send(caller, info); got.Code != http.StatusOK {
+						t.Errorf("%s: %d %s", caller, got.Code, got.Body)
+					}
+				})
+			}
+			for range limit {
+				start("mallory", info)
+			}
+			started.Wait()
+			if got := send("mallory", info); got.Code != http.StatusTooManyRequests || !strings.Contains(got.Body.String(), "too many watches") {
+				t.Errorf("one request more: %d %s", got.Code, got.Body)
+			}
+			for range limit + 1 {
+				start("platform", info)
+			}
+			start("alice", info)
+			start("mallory", request.RequestInfo{Verb: "get", Resource: "pods"})
+			started.Wait()
+			close(end)
+			running.Wait()
+			start("mallory", info)
+			running.Wait()
+		})
+	}
+}
