@@ -12,8 +12,8 @@ import (
 )
 
 // Feature returns the API group, and the admission plugin for Ingress objects. suffix is the parent
-// domain of generated hosts. Only namespaces of the platform can have routes for the reserved hosts,
-// which are those of the platform's own servers.
+// domain of generated hosts. Only namespaces of the platform can have routes for the reserved
+// hosts, which are those of the platform's own servers.
 func Feature(suffix string, reserved []string) apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: routev1.GroupVersion,
