@@ -215,6 +215,7 @@ func DefaultNode(c *NodeConfig, dataDir, hostName string) {
 	fill(&c.Slipway.ContainerdDirectory, filepath.Join(dataDir, "containerd"))
 	fill(&c.Slipway.ImageDirectory, filepath.Join(dataDir, "images"))
 	fill(&c.Slipway.RegistryConfigDirectory, filepath.Join(dataDir, "registries.d"))
+	fill(&c.Slipway.SignatureDirectory, "/etc/containers/registries.d")
 	fill(&c.Slipway.SignaturePolicy, "/etc/containers/policy.json")
 	fill(&c.Slipway.RunDirectory, filepath.Join(dataDir, "run"))
 	fill(&c.Slipway.LocalStorage.Directory, filepath.Join(dataDir, "storage"))

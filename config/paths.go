@@ -77,6 +77,7 @@ func (c *NodeConfig) paths() []*string {
 		&c.Slipway.ImageDirectory,
 		&c.Slipway.RegistryConfigDirectory,
 		&c.Slipway.SignaturePolicy,
+		&c.Slipway.SignatureDirectory,
 		&c.Slipway.RunDirectory,
 		&c.Slipway.LocalStorage.Directory,
 	)

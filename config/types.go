@@ -147,6 +147,9 @@ type NodeExtension struct {
 	// SignaturePolicy is the file that decides which images the node pulls, in the format of podman
 	// and skopeo, `/etc/containers/policy.json` by default. Without the file, it pulls all.
 	SignaturePolicy string `json:"signaturePolicy"`
+	// SignatureDirectory contains files that name the signature stores of registries, in the format
+	// of podman and skopeo (registries.d). The default is `/etc/containers/registries.d`.
+	SignatureDirectory string `json:"signatureDirectory"`
 	// RunDirectory contains sockets and the state of this boot, `<data>/run` by default. Keep its
 	// path short: the kernel limits the path of a socket to 107 bytes.
 	RunDirectory string `json:"runDirectory"`

@@ -102,7 +102,8 @@ func (h *Host) imageService() (component.Component, error) {
 	}
 	return &image.Service{
 		Store: image.Store{Socket: h.ContainerdSocket()}, Socket: h.imageSocket(),
-		RegistryConfigDir: h.Node.Slipway.RegistryConfigDirectory, SignaturePolicy: h.Node.Slipway.SignaturePolicy, Dialer: h.outbound(),
+		RegistryConfigDir: h.Node.Slipway.RegistryConfigDirectory, SignaturePolicy: h.Node.Slipway.SignaturePolicy,
+		SignatureStores: h.Node.Slipway.SignatureDirectory, Dialer: h.outbound(),
 		Directory: h.Node.Slipway.ContainerdDirectory, Reserve: reserve,
 	}, nil
 }

@@ -28,6 +28,7 @@ type puller struct {
 	snapshotter string
 	hosts       hosts
 	policyFile  string
+	storeDir    string
 	// decoding limits the manifests that are decoded at a time.
 	decoding  *semaphore.Weighted
 	unpacking unpacking

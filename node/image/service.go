@@ -45,6 +45,9 @@ type Service struct {
 	// SignaturePolicy is the file with the signature policy: which images pods of the node may pull,
 	// in the format of podman and skopeo. Without it, all.
 	SignaturePolicy string
+	// SignatureStores is the directory of files that define signature stores (registries.d of podman
+	// and skopeo). It is optional.
+	SignatureStores string
 	// Dialer connects to registries.
 	Dialer *outbound.Dialer
 	// Directory is containerd's. Pulls leave the Reserve of its disk free.
@@ -83,7 +86,7 @@ func (s *Service) Run(ctx context.Context, ready func()) error {
 	defer client.Close()
 	watch := watch{s.Directory, s.Reserve, cmp.Or(s.minRate, minRate())}
 	puller := &puller{
-		client: client, snapshotter: s.Store.Snapshotter, hosts: hosts{s.RegistryConfigDir, s.Dialer}, policyFile: s.SignaturePolicy,
+		client: client, snapshotter: s.Store.Snapshotter, hosts: hosts{s.RegistryConfigDir, s.Dialer}, policyFile: s.SignaturePolicy, storeDir: s.SignatureStores,
 		decoding: semaphore.NewWeighted(maxDecoding), process: rand.Text(),
 		unpacking: unpacking{
 			newQueue(1, 1), s.Store.Socket, cmp.Or(s.minUnpackTime, minUnpackTime), &memory{maxGrowth: cmp.Or(s.maxGrowth, maxGrowth)},

@@ -11,6 +11,7 @@ import (
 	"github.com/distribution/reference"
 	"google.golang.org/grpc/codes"
 
+	"github.com/slipway-platform/slipway/internal/signaturestore"
 	"github.com/slipway-platform/slipway/node/image/policy"
 )
 
@@ -31,9 +32,24 @@ func (p *puller) checkPolicy(ctx context.Context, ref reference.Named, digest st
 	return &refusal{codes.PermissionDenied, "the signature policy of the node does not allow the image; the log of the node has the cause"}
 }
 
-// signatures reads the signatures of an image from its registry, or from a mirror that has some. A
-// registry without the API of OpenShift 3 has none.
+// signatures reads the signatures of an image from its signature store or, if it has none, from its
+// registry.
 func (p *puller) signatures(ctx context.Context, ref reference.Named, digest string, credentials credentialsFunc) ([][]byte, error) {
+	stores, err := signaturestore.Read(p.storeDir)
+	if err != nil {
+		return nil, err
+	}
+	address := stores.Address(reference.Domain(ref), reference.Path(ref), digest)
+	all, err := signaturestore.Fetch(ctx, p.hosts.dialer, address)
+	if err != nil || len(all) > 0 {
+		return all, err
+	}
+	return p.registrySignatures(ctx, ref, digest, credentials)
+}
+
+// registrySignatures reads the signatures of an image from its registry, or from a mirror that has
+// some. A registry without the API of OpenShift 3 has none.
+func (p *puller) registrySignatures(ctx context.Context, ref reference.Named, digest string, credentials credentialsFunc) ([][]byte, error) {
 	servers, err := p.hosts.of(ctx, credentials)(reference.Domain(ref))
 	if err != nil {
 		return nil, err

@@ -1,10 +1,7 @@
-// Package sigstore imports signatures of images from signature stores, which are servers or
-// directories that contain signatures for the images of registries. It does not verify the
+// Package sigstore imports signatures of images from signature stores. It does not verify the
 // signatures.
 //
-// Source: OpenShift Container Platform 3.11 Cluster Administration, 12.4.3;
-// containers-registries.d(5) for the files, and the documents of github.com/containers/image for
-// the layout of a store.
+// Source: OpenShift Container Platform 3.11 Cluster Administration, 12.4.3.
 package sigstore
 
 import (
@@ -13,13 +10,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"net/http"
-	"net/url"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -31,6 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 	"github.com/slipway-platform/slipway/controller"
 	"github.com/slipway-platform/slipway/internal/outbound"
+	"github.com/slipway-platform/slipway/internal/signaturestore"
 )
 
 // Importer is the component that adds signatures to images of other registries.
@@ -49,10 +40,6 @@ const (
 	// retryInterval is the interval between checks of an image. storePollInterval is the interval
 	// between checks of a directory that defines no stores.
 	retryInterval, storePollInterval = time.Hour, 10 * time.Second
-	// maxSignatures limits the number of signatures of an image, and maxSize the bytes of each.
-	maxSignatures, maxSize = 16, 1 << 20
-	// fetchTimeout limits the time to fetch one signature.
-	fetchTimeout = 30 * time.Second
 )
 
 // Name implements the component interface.
@@ -62,7 +49,7 @@ func (*Importer) Name() string { return "image-signatures" }
 func (i *Importer) Run(ctx context.Context, ready func()) error {
 	ready()
 	for {
-		stores, err := Read(i.Directory)
+		stores, err := signaturestore.Read(i.Directory)
 		if err != nil || !stores.Empty() { // reconcile reports the error
 			break
 		}
@@ -99,7 +86,7 @@ func (i *Importer) reconcile(ctx context.Context, client imageclient.ImageV1Inte
 	if image.Annotations[record.Managed] == "true" { // pushed to the cluster's registry
 		return nil
 	}
-	stores, err := Read(i.Directory)
+	stores, err := signaturestore.Read(i.Directory)
 	if err != nil {
 		return err
 	}
@@ -127,7 +114,7 @@ func identity(content []byte) string {
 
 // signatures returns the signatures of an image in its store, up to the first one that is missing.
 // If it cannot read a signature, it returns those before it and an error.
-func (i *Importer) signatures(ctx context.Context, stores *Stores, image *imagev1.Image) (all [][]byte, err error) {
+func (i *Importer) signatures(ctx context.Context, stores *signaturestore.Stores, image *imagev1.Image) ([][]byte, error) {
 	reference, err := record.ParseReference(image.DockerImageReference)
 	if err != nil || image.Annotations[record.ReferenceClaimed] == "true" {
 		return nil, nil // no pull spec, or an unverified one
@@ -135,64 +122,5 @@ func (i *Importer) signatures(ctx context.Context, stores *Stores, image *imagev
 	if reference.Digest = image.Name; digest.Digest(image.Name).Validate() != nil {
 		return nil, nil
 	}
-	address := stores.Address(reference)
-	if address == "" {
-		return nil, nil
-	}
-	for number := 1; number <= maxSignatures; number++ {
-		content, err := i.fetch(ctx, address+strconv.Itoa(number))
-		if errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		if err != nil {
-			return all, err
-		}
-		all = append(all, content)
-	}
-	return all, nil
-}
-
-// fetch reads a signature from a file or a server. If the signature does not exist, the error is
-// fs.ErrNotExist.
-func (i *Importer) fetch(ctx context.Context, address string) ([]byte, error) {
-	if name, local := strings.CutPrefix(address, "file://"); local {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = file.Close() }() // opened only for reading
-		return limited(file)
-	}
-	parsed, err := url.Parse(address)
-	if err != nil {
-		return nil, err
-	}
-	transport := i.Outbound.With(parsed.Host).Transport(false)
-	defer transport.CloseIdleConnections()
-	ctx, done := context.WithTimeout(ctx, fetchTimeout)
-	defer done()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, parsed.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := (&http.Client{Transport: transport}).Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = response.Body.Close() }() // opened only for reading
-	switch response.StatusCode {
-	case http.StatusOK:
-		return limited(response.Body)
-	case http.StatusNotFound:
-		return nil, fs.ErrNotExist
-	}
-	return nil, fmt.Errorf("read %q: the server responds with status %d", parsed.Redacted(), response.StatusCode)
-}
-
-func limited(content io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(content, maxSize+1))
-	if err == nil && len(data) > maxSize {
-		return nil, fmt.Errorf("read signature: it has more than %d bytes", maxSize)
-	}
-	return data, err
+	return signaturestore.Fetch(ctx, i.Outbound, stores.Address(reference.Registry, reference.Repository, reference.Digest))
 }

@@ -33,58 +33,6 @@ func storeDirectory(t *testing.T, contents ...string) string {
 	return dir
 }
 
-func TestMostSpecificStoreApplies(t *testing.T) {
-	stores, err := Read(storeDirectory(t, `
-default-docker: {sigstore-staging: file:///var/lib/containers/sigstore}
-docker:
-  registry.example.com: {sigstore: "https://registry.example.com/sigstore/"}
-  registry.example.com/team: {lookaside: "https://new.example.com", sigstore: "https://old.example.com"}
-  registry.example.com/team/staged: {lookaside-staging: file:///tmp}
-`, `
-docker:
-  registry.example.com/team/app: {sigstore: file:///srv/app}
-  "*.example.org": {sigstore: "https://wild.example.org"}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	const end = "@sha256=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef/signature-"
-	for image, want := range map[string]string{
-		"registry.example.com/any":         "https://registry.example.com/sigstore/any" + end,
-		"registry.example.com/teams/app":   "https://registry.example.com/sigstore/teams/app" + end,
-		"registry.example.com/team/other":  "https://new.example.com/team/other" + end,
-		"registry.example.com/team/staged": "https://new.example.com/team/staged" + end,
-		"registry.example.com/team/app/b":  "file:///srv/app/team/app/b" + end,
-		"a.b.example.org/app":              "https://wild.example.org/app" + end,
-		"example.org/app":                  "",
-		"registry.example.com:5000/any":    "",
-	} {
-		reference, err := record.ParseReference(image + "@" + id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := stores.Address(reference); got != want {
-			t.Errorf("%s: %q, want %q", image, got, want)
-		}
-	}
-	none, err := Read(filepath.Join(t.TempDir(), "none"))
-	if err != nil || !none.Empty() {
-		t.Errorf("no directory: %+v, %v", none, err)
-	}
-}
-
-func TestInvalidFilesAreReported(t *testing.T) {
-	for want, contents := range map[string][]string{
-		"must begin with":       {"docker: {a.example.com: {sigstore: /srv}}"},
-		"a.yaml":                {"docker: ["},
-		"both set the store of": {"docker: {a.example.com: {sigstore: file:///a}}", "docker: {a.example.com: {sigstore: file:///b}}"},
-	} {
-		if _, err := Read(storeDirectory(t, contents...)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", contents, err, want)
-		}
-	}
-}
-
 func TestSignaturesOfStoreAreImported(t *testing.T) {
 	broken := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -127,15 +75,5 @@ func TestSignaturesOfStoreAreImported(t *testing.T) {
 	pushed.Annotations = map[string]string{record.Managed: "true"}
 	if contents, _, err := imported(pushed); err != nil || contents != nil {
 		t.Errorf("an image of the cluster's registry: %q, %v", contents, err)
-	}
-}
-
-func TestSignatureSizeIsLimited(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "large")
-	if err := os.WriteFile(file, make([]byte, maxSize+1), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := (&Importer{}).fetch(t.Context(), "file://"+file); err == nil || !strings.Contains(err.Error(), "more than") {
-		t.Error(err)
 	}
 }

@@ -1,4 +1,9 @@
-package sigstore
+// Package signaturestore reads signatures of images from signature stores, which are servers or
+// directories that contain signatures for the images of registries. It does not verify them.
+//
+// Source: containers-registries.d(5) for the files, and the documents of
+// github.com/containers/image for the layout of a store.
+package signaturestore
 
 import (
 	"fmt"
@@ -9,8 +14,6 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
-
-	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
 // Stores contains the signature stores that a directory defines, in files in the format of
@@ -100,23 +103,23 @@ func (s *Stores) Empty() bool { return s.general == "" && len(s.byName) == 0 }
 
 // Address returns the URL of an image's signatures without the number at its end, or "" if there is
 // no store for the image. The most specific store applies.
-func (s *Stores) Address(image record.Reference) string {
-	store := s.of(image)
+func (s *Stores) Address(registry, repository, digest string) string {
+	store := s.of(registry, repository)
 	if store == "" {
 		return ""
 	}
-	return strings.TrimSuffix(store, "/") + "/" + image.Repository + "@" + strings.Replace(image.Digest, ":", "=", 1) + "/signature-"
+	return strings.TrimSuffix(store, "/") + "/" + repository + "@" + strings.Replace(digest, ":", "=", 1) + "/signature-"
 }
 
-func (s *Stores) of(image record.Reference) string {
-	for name := image.Name(); name != ""; {
+func (s *Stores) of(registry, repository string) string {
+	for name := registry + "/" + repository; name != ""; {
 		if store, ok := s.byName[name]; ok {
 			return store
 		}
 		at := strings.LastIndex(name, "/")
 		name = name[:max(at, 0)]
 	}
-	for domain := image.Registry; domain != ""; { // *.example.com
+	for domain := registry; domain != ""; { // *.example.com
 		_, after, _ := strings.Cut(domain, ".")
 		if store, ok := s.byName["*."+after]; ok && after != "" {
 			return store
