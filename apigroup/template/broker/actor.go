@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
 // actor is the originator of a request, with clients that have the originator's permissions.
@@ -24,7 +26,7 @@ type actor struct {
 
 // actor returns the originator of a request with its clients.
 func (b *broker) actor(r *http.Request) (*actor, error) {
-	u, err := b.originator(r)
+	u, err := osbserver.Originator(r, b.authorizer)
 	if err != nil {
 		return nil, err
 	}
@@ -58,5 +60,6 @@ func (b *broker) may(r *http.Request, u user.Info, verb, namespace, name string)
 	if err != nil {
 		return fmt.Errorf("check permission of %q: %w", u.GetName(), err)
 	}
-	return refuse(http.StatusForbidden, "user %q may not %s templateinstances %q in project %q", u.GetName(), verb, name, namespace)
+	return osbserver.Refuse(http.StatusForbidden, "user %q may not %s templateinstances %q in project %q",
+		u.GetName(), verb, name, namespace)
 }

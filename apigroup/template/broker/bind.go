@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
 // exposing returns the resources of the objects that can expose values, by kind. Routes that use
@@ -28,35 +30,35 @@ func exposing() map[schema.GroupKind]schema.GroupVersionResource {
 }
 
 // bind returns the values that the objects of an instance expose, and records the binding.
-func (b *broker) bind(r *http.Request) (response, error) {
-	id, err := idOf(r, "binding")
+func (b *broker) bind(r *http.Request) (osbserver.Response, error) {
+	id, err := osbserver.ID(r, "binding")
 	if err != nil {
-		return response{}, err
+		return osbserver.Response{}, err
 	}
 	var body bindRequest
-	if err := read(r, &body); err != nil {
-		return response{}, err
+	if err := osbserver.Read(r, &body); err != nil {
+		return osbserver.Response{}, err
 	}
 	if len(body.Parameters) > 0 {
-		return response{}, refuse(http.StatusBadRequest, "parameters: a binding has none")
+		return osbserver.Response{}, osbserver.Refuse(http.StatusBadRequest, "parameters: a binding has none")
 	}
 	target, err := b.target(r, "get", "update")
 	if err != nil {
-		return response{}, err
+		return osbserver.Response{}, err
 	}
 	if target.record == nil {
-		return response{}, refuse(http.StatusBadRequest, "there is no instance %q", target.id)
+		return osbserver.Response{}, osbserver.Refuse(http.StatusBadRequest, "there is no instance %q", target.id)
 	}
 	instance, err := b.instance(r.Context(), target.record)
 	if err != nil {
-		return response{}, err
+		return osbserver.Response{}, err
 	}
 	if err := checkBindable(instance, target.id, body); err != nil {
-		return response{}, err
+		return osbserver.Response{}, err
 	}
 	exposed, err := target.actor.credentials(r.Context(), instance)
 	if err != nil {
-		return response{}, err
+		return osbserver.Response{}, err
 	}
 	code := http.StatusOK
 	err = b.change(r.Context(), target.record, func(spec *templatev1.BrokerTemplateInstanceSpec) bool {
@@ -67,24 +69,24 @@ func (b *broker) bind(r *http.Request) (response, error) {
 		return true
 	})
 	if err != nil {
-		return response{}, fmt.Errorf("record binding %q: %w", id, err)
+		return osbserver.Response{}, fmt.Errorf("record binding %q: %w", id, err)
 	}
-	return response{code, binding{exposed}}, nil
+	return osbserver.Response{code, binding{exposed}}, nil
 }
 
 // checkBindable returns an error if an instance does not support the binding.
 func checkBindable(instance *templatev1.TemplateInstance, id string, body bindRequest) error {
 	if instance == nil {
-		return refuse(http.StatusBadRequest, "the template instance of instance %q was deleted", id)
+		return osbserver.Refuse(http.StatusBadRequest, "the template instance of instance %q was deleted", id)
 	}
 	_, ready := hasCondition(instance, templatev1.TemplateInstanceReady)
 	switch {
 	case body.ServiceID != string(instance.Spec.Template.UID) || body.PlanID != body.ServiceID:
-		return refuse(http.StatusBadRequest, "instance %q belongs to service and plan %q", id, instance.Spec.Template.UID)
+		return osbserver.Refuse(http.StatusBadRequest, "instance %q belongs to service and plan %q", id, instance.Spec.Template.UID)
 	case !bindable(&instance.Spec.Template):
-		return refuse(http.StatusBadRequest, "template %q is not bindable (%s)", instance.Spec.Template.Name, bindableAnnotation)
+		return osbserver.Refuse(http.StatusBadRequest, "template %q is not bindable (%s)", instance.Spec.Template.Name, bindableAnnotation)
 	case !ready || instance.DeletionTimestamp != nil:
-		return busy("instance %q is not ready", id)
+		return osbserver.Busy("instance %q is not ready", id)
 	}
 	return nil
 }
@@ -99,7 +101,7 @@ func (a *actor) credentials(ctx context.Context, instance *templatev1.TemplateIn
 		}
 		object, err := a.objects.Resource(resource).Namespace(entry.Ref.Namespace).Get(ctx, entry.Ref.Name, metav1.GetOptions{})
 		if err == nil && object.GetUID() != entry.Ref.UID {
-			err = refuse(http.StatusBadRequest, "the object was replaced")
+			err = osbserver.Refuse(http.StatusBadRequest, "the object was replaced")
 		}
 		if err == nil {
 			err = expose(values, object)
@@ -126,18 +128,18 @@ func expose(values map[string]string, object *unstructured.Unstructured) error {
 }
 
 // unbind deletes the record of a binding.
-func (b *broker) unbind(r *http.Request) (response, error) {
-	id, err := idOf(r, "binding")
+func (b *broker) unbind(r *http.Request) (osbserver.Response, error) {
+	id, err := osbserver.ID(r, "binding")
 	if err != nil {
-		return response{}, err
+		return osbserver.Response{}, err
 	}
 	target, err := b.target(r, "get", "delete")
 	if err != nil {
-		return response{}, err
+		return osbserver.Response{}, err
 	}
 	code := http.StatusGone
 	if target.record == nil {
-		return response{code, empty{}}, nil
+		return osbserver.Response{code, osbserver.Empty{}}, nil
 	}
 	err = b.change(r.Context(), target.record, func(spec *templatev1.BrokerTemplateInstanceSpec) bool {
 		if !slices.Contains(spec.BindingIDs, id) {
@@ -148,7 +150,7 @@ func (b *broker) unbind(r *http.Request) (response, error) {
 		return true
 	})
 	if err != nil {
-		return response{}, fmt.Errorf("delete the record of binding %q: %w", id, err)
+		return osbserver.Response{}, fmt.Errorf("delete the record of binding %q: %w", id, err)
 	}
-	return response{code, empty{}}, nil
+	return osbserver.Response{code, osbserver.Empty{}}, nil
 }

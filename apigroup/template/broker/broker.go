@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
 // Root is the path prefix of the broker. Roles such as
@@ -53,7 +54,7 @@ func New(deps apiserver.Deps, namespaces []string) (http.Handler, error) {
 	b := &broker{namespaces: namespaces, loopback: loopback, client: client, authorizer: deps.Authorizer}
 	const instance = Root + "v2/service_instances/{instance}"
 	mux := http.NewServeMux()
-	for pattern, handle := range map[string]func(*http.Request) (response, error){
+	for pattern, handle := range map[string]func(*http.Request) (osbserver.Response, error){
 		"GET " + Root + "v2/catalog":                         b.catalog,
 		"PUT " + instance:                                    b.provision,
 		"DELETE " + instance:                                 b.deprovision,
@@ -61,7 +62,7 @@ func New(deps apiserver.Deps, namespaces []string) (http.Handler, error) {
 		"PUT " + instance + "/service_bindings/{binding}":    b.bind,
 		"DELETE " + instance + "/service_bindings/{binding}": b.unbind,
 	} {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { serve(w, r, handle) })
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { osbserver.Serve(w, r, handle) })
 	}
 	return mux, nil
 }

@@ -20,6 +20,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
 func TestTemplatesAreServices(t *testing.T) {
@@ -102,9 +104,9 @@ func TestOriginatorIsUserOfPlatform(t *testing.T) {
 	} {
 		r := httptest.NewRequest(http.MethodGet, Root, nil)
 		r = r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: "catalog", Groups: []string{"platforms"}}))
-		r.Header.Set(identityHeader, header)
+		r.Header.Set(osbserver.IdentityHeader, header)
 		got := ""
-		if info, err := b.originator(r); err != nil {
+		if info, err := osbserver.Originator(r, b.authorizer); err != nil {
 			got = err.Error()
 		} else {
 			got = fmt.Sprint(info.GetName(), " ", info.GetGroups(), " ", info.GetExtra())
@@ -117,7 +119,7 @@ func TestOriginatorIsUserOfPlatform(t *testing.T) {
 
 func TestBrokerRejectsInvalidRequests(t *testing.T) {
 	b := &broker{}
-	newPut := func(path, headers, body string) (*http.Request, func(*http.Request) (response, error)) {
+	newPut := func(path, headers, body string) (*http.Request, func(*http.Request) (osbserver.Response, error)) {
 		r := httptest.NewRequest(http.MethodPut, "/"+path, strings.NewReader(body))
 		for header := range strings.SplitSeq(headers, "; ") {
 			key, value, _ := strings.Cut(header, "=")
@@ -164,10 +166,10 @@ func TestErrorsHaveBrokerCodes(t *testing.T) {
 		"400 ":                 fmt.Errorf("read: %w", apierrors.NewNotFound(resource, "a")),
 		"422 ConcurrencyError": apierrors.NewConflict(resource, "a", nil),
 		"429 ":                 apierrors.NewTooManyRequests("later", 1),
-		"409 ":                 fmt.Errorf("make: %w", refuse(http.StatusConflict, "other")),
+		"409 ":                 fmt.Errorf("make: %w", osbserver.Refuse(http.StatusConflict, "other")),
 		"500 ":                 fmt.Errorf("broken"),
 	} {
-		code, kind := codeOf(err)
+		code, kind := osbserver.Code(err)
 		if got := fmt.Sprintf("%d %s", code, kind); got != want {
 			t.Errorf("%v: %q, want %q", err, got, want)
 		}

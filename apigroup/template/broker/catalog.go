@@ -8,6 +8,8 @@ import (
 
 	templatev1 "github.com/openshift/api/template/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
 // services maps annotations of templates to names in the catalog's metadata. If two annotations
@@ -34,10 +36,10 @@ const (
 )
 
 // catalog returns the services.
-func (b *broker) catalog(r *http.Request) (response, error) {
+func (b *broker) catalog(r *http.Request) (osbserver.Response, error) {
 	templates, err := b.templates(r.Context())
 	if err != nil {
-		return response{}, err
+		return osbserver.Response{}, err
 	}
 	services := make([]service, 0, len(templates))
 	names := map[string]bool{}
@@ -49,7 +51,7 @@ func (b *broker) catalog(r *http.Request) (response, error) {
 		names[service.Name] = true
 		services = append(services, service)
 	}
-	return response{http.StatusOK, map[string][]service{"services": services}}, nil
+	return osbserver.Response{http.StatusOK, map[string][]service{"services": services}}, nil
 }
 
 // templates returns all offered templates.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-platform/slipway/internal/osbserver"
 	"github.com/slipway-platform/slipway/internal/singlepath"
 )
 
@@ -43,14 +44,14 @@ func exposed(values, annotations map[string]string, content any) error {
 			continue
 		}
 		if _, exists := values[name]; exists {
-			return refuse(http.StatusBadRequest, "annotation %s: another annotation exposes %q too", annotation, name)
+			return osbserver.Refuse(http.StatusBadRequest, "annotation %s: another annotation exposes %q too", annotation, name)
 		}
 		if len(values) == maxCredentials {
-			return refuse(http.StatusBadRequest, "annotation %s: an instance can expose at most %d values", annotation, maxCredentials)
+			return osbserver.Refuse(http.StatusBadRequest, "annotation %s: an instance can expose at most %d values", annotation, maxCredentials)
 		}
 		value, err := evaluate(annotations[annotation], content, !plain, maxExposed-size(values))
 		if err != nil {
-			return refuse(http.StatusBadRequest, "annotation %s: %w", annotation, err)
+			return osbserver.Refuse(http.StatusBadRequest, "annotation %s: %w", annotation, err)
 		}
 		values[name] = value
 	}

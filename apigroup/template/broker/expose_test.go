@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/slipway-platform/slipway/internal/osbserver"
 	"github.com/slipway-platform/slipway/internal/singlepath"
 )
 
@@ -77,7 +78,7 @@ func TestExposedRejectsExpensiveExpressions(t *testing.T) {
 		"twice":     {map[string]string{exposePrefix + "a": "x", base64ExposePrefix + "a": "y"}, `another annotation exposes "a" too`},
 	} {
 		err := expose(map[string]string{}, database(t, "Service", tt.annotations))
-		if code, _ := codeOf(err); err == nil || code != 400 || !strings.Contains(err.Error(), tt.want) {
+		if code, _ := osbserver.Code(err); err == nil || code != 400 || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
 // FuzzRequest proves that a platform's request is either rejected or decoded, and that a platform
@@ -29,19 +31,19 @@ func FuzzRequest(f *testing.F) {
 		r := httptest.NewRequest(http.MethodPut, "/brokers/template.openshift.io/v2/service_instances/x", strings.NewReader(body))
 		r.Header.Set(versionHeader, version)
 		r.Header.Set("Content-Type", media)
-		r.Header.Set(identityHeader, identity)
+		r.Header.Set(osbserver.IdentityHeader, identity)
 		r = r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: "platform"}))
 		answer := httptest.NewRecorder()
-		serve(answer, r, func(r *http.Request) (response, error) {
-			info, err := b.originator(r)
+		serve(answer, r, func(r *http.Request) (osbserver.Response, error) {
+			info, err := osbserver.Originator(r, b.authorizer)
 			if err != nil {
-				return response{}, err
+				return osbserver.Response{}, err
 			}
 			if info.GetName() == "" || strings.HasPrefix(info.GetName(), reserved) || slices.Contains(info.GetGroups(), user.SystemPrivilegedGroup) {
 				t.Errorf("header %q names %+v", identity, info)
 			}
 			var request provisionRequest
-			return response{http.StatusOK, struct{}{}}, read(r, &request)
+			return osbserver.Response{http.StatusOK, struct{}{}}, read(r, &request)
 		})
 		if answer.Code == http.StatusInternalServerError {
 			t.Errorf("%q, %q, %q, %q: %s", version, media, identity, body, answer.Body)

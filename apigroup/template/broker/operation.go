@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
 // target is the instance of a request, which might not exist.
@@ -22,7 +24,7 @@ type target struct {
 // target returns the instance of a request. The user must be allowed the verbs on its
 // TemplateInstance.
 func (b *broker) target(r *http.Request, verbs ...string) (target, error) {
-	id, err := idOf(r, "instance")
+	id, err := osbserver.ID(r, "instance")
 	if err != nil {
 		return target{}, err
 	}
@@ -60,19 +62,19 @@ func (b *broker) instance(ctx context.Context, record *templatev1.BrokerTemplate
 
 // deprovision deletes the TemplateInstance of an instance, and thereby its objects. Afterwards, it
 // deletes the record.
-func (b *broker) deprovision(r *http.Request) (response, error) {
-	if err := incomplete(r); err != nil {
-		return response{}, err
+func (b *broker) deprovision(r *http.Request) (osbserver.Response, error) {
+	if err := osbserver.Incomplete(r); err != nil {
+		return osbserver.Response{}, err
 	}
 	target, err := b.target(r, "get", "delete")
 	if err != nil {
-		return response{}, err
+		return osbserver.Response{}, err
 	}
 	if target.record == nil {
-		return response{http.StatusGone, empty{}}, nil
+		return osbserver.Response{http.StatusGone, osbserver.Empty{}}, nil
 	}
 	if done, err := b.forget(r.Context(), target.record); done || err != nil {
-		return response{http.StatusOK, empty{}}, err
+		return osbserver.Response{http.StatusOK, osbserver.Empty{}}, err
 	}
 	of := target.record.Spec.TemplateInstance
 	options := metav1.DeleteOptions{}
@@ -81,9 +83,9 @@ func (b *broker) deprovision(r *http.Request) (response, error) {
 	}
 	err = target.actor.templates.TemplateV1().TemplateInstances(of.Namespace).Delete(r.Context(), of.Name, options)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return response{}, err
+		return osbserver.Response{}, err
 	}
-	return response{http.StatusAccepted, operation{deprovisioning}}, nil
+	return osbserver.Response{http.StatusAccepted, operation{deprovisioning}}, nil
 }
 
 // forget deletes the record of an instance if its TemplateInstance no longer exists. The Secret
@@ -102,31 +104,31 @@ func (b *broker) forget(ctx context.Context, record *templatev1.BrokerTemplateIn
 }
 
 // lastOperation returns the state of the creation or deletion of an instance.
-func (b *broker) lastOperation(r *http.Request) (response, error) {
+func (b *broker) lastOperation(r *http.Request) (osbserver.Response, error) {
 	switch operation := r.URL.Query().Get("operation"); operation {
 	case provisioning:
 		return b.lastProvisioning(r)
 	case deprovisioning:
 		return b.lastDeprovisioning(r)
 	default:
-		return response{}, refuse(http.StatusBadRequest, "operation is %q, must be the operation of the response: %s or %s",
+		return osbserver.Response{}, osbserver.Refuse(http.StatusBadRequest, "operation is %q, must be the operation of the response: %s or %s",
 			operation, provisioning, deprovisioning)
 	}
 }
 
-func (b *broker) lastProvisioning(r *http.Request) (response, error) {
+func (b *broker) lastProvisioning(r *http.Request) (osbserver.Response, error) {
 	target, err := b.target(r, "get")
 	if err != nil {
-		return response{}, err
+		return osbserver.Response{}, err
 	}
 	if target.record == nil {
-		return response{}, refuse(http.StatusBadRequest, "there is no instance %q", target.id)
+		return osbserver.Response{}, osbserver.Refuse(http.StatusBadRequest, "there is no instance %q", target.id)
 	}
 	instance, err := b.instance(r.Context(), target.record)
 	if err != nil {
-		return response{}, err
+		return osbserver.Response{}, err
 	}
-	return response{http.StatusOK, progress(instance)}, nil
+	return osbserver.Response{http.StatusOK, progress(instance)}, nil
 }
 
 // progress returns the state of an instance, which is nil if it was deleted.
@@ -143,21 +145,21 @@ func progress(instance *templatev1.TemplateInstance) operationState {
 	return operationState{State: inProgress}
 }
 
-func (b *broker) lastDeprovisioning(r *http.Request) (response, error) {
+func (b *broker) lastDeprovisioning(r *http.Request) (osbserver.Response, error) {
 	target, err := b.target(r, "get", "delete")
 	if err != nil {
-		return response{}, err
+		return osbserver.Response{}, err
 	}
 	done := target.record == nil
 	if !done {
 		if done, err = b.forget(r.Context(), target.record); err != nil {
-			return response{}, err
+			return osbserver.Response{}, err
 		}
 	}
 	if !done {
-		return response{http.StatusOK, operationState{State: inProgress}}, nil
+		return osbserver.Response{http.StatusOK, operationState{State: inProgress}}, nil
 	}
-	return response{http.StatusOK, operationState{State: succeeded}}, nil
+	return osbserver.Response{http.StatusOK, operationState{State: succeeded}}, nil
 }
 
 // hasCondition reports whether an instance has a condition, and returns its message.

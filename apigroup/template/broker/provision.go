@@ -14,10 +14,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
 const (
-	kubernetesPlatform = "kubernetes"
 	// externalID is the annotation with which OpenShift 3 marks the objects of an instance that a
 	// broker created.
 	externalID = "openservicebroker.openshift.io/instance-external-id"
@@ -26,44 +27,44 @@ const (
 // provision creates an instance of a template: first its record, then the values of its parameters,
 // and then the TemplateInstance. If the request is repeated, it returns the existing instance. A
 // different request for the same instance is a conflict.
-func (b *broker) provision(r *http.Request) (response, error) {
-	id, err := idOf(r, "instance")
+func (b *broker) provision(r *http.Request) (osbserver.Response, error) {
+	id, err := osbserver.ID(r, "instance")
 	if err != nil {
-		return response{}, err
+		return osbserver.Response{}, err
 	}
 	var body provisionRequest
-	if err := read(r, &body); err != nil {
-		return response{}, err
+	if err := osbserver.Read(r, &body); err != nil {
+		return osbserver.Response{}, err
 	}
 	if err := body.validate(); err != nil {
-		return response{}, err
+		return osbserver.Response{}, err
 	}
-	if err := incomplete(r); err != nil {
-		return response{}, err
+	if err := osbserver.Incomplete(r); err != nil {
+		return osbserver.Response{}, err
 	}
 	actor, err := b.actor(r)
 	if err != nil {
-		return response{}, err
+		return osbserver.Response{}, err
 	}
 	template, err := b.template(r.Context(), actor, body)
 	if err != nil {
-		return response{}, err
+		return osbserver.Response{}, err
 	}
 	namespace := body.Context.Namespace
 	if err := b.may(r, actor.user, "create", namespace, id); err != nil {
-		return response{}, err
+		return osbserver.Response{}, err
 	}
 	record, err := b.record(r.Context(), namespace, id)
 	if err != nil {
-		return response{}, err
+		return osbserver.Response{}, err
 	}
 	secret, err := actor.values(r.Context(), record, body.Parameters)
 	if err != nil {
-		return response{}, err
+		return osbserver.Response{}, err
 	}
 	instance, err := actor.instance(r.Context(), record, template)
 	if err != nil {
-		return response{}, err
+		return osbserver.Response{}, err
 	}
 	err = b.change(r.Context(), record, func(spec *templatev1.BrokerTemplateInstanceSpec) bool {
 		complete := spec.Secret.UID == secret.UID && spec.TemplateInstance.UID == instance.UID
@@ -71,26 +72,26 @@ func (b *broker) provision(r *http.Request) (response, error) {
 		return !complete
 	})
 	if err != nil {
-		return response{}, fmt.Errorf("complete the record of instance %q: %w", id, err)
+		return osbserver.Response{}, fmt.Errorf("complete the record of instance %q: %w", id, err)
 	}
 	code := http.StatusAccepted
 	if _, ready := hasCondition(instance, templatev1.TemplateInstanceReady); ready {
 		code = http.StatusOK
 	}
-	return response{code, operation{provisioning}}, nil
+	return osbserver.Response{code, operation{provisioning}}, nil
 }
 
 func (p *provisionRequest) validate() error {
 	switch {
 	case p.ServiceID == "":
-		return refuse(http.StatusBadRequest, "service_id is missing")
+		return osbserver.Refuse(http.StatusBadRequest, "service_id is missing")
 	case p.PlanID != p.ServiceID:
-		return refuse(http.StatusBadRequest, "plan_id is %q; service %q has one plan with the same ID", p.PlanID, p.ServiceID)
-	case p.Context.Platform != kubernetesPlatform:
-		return refuse(http.StatusBadRequest, "context.platform is %q, must be %s", p.Context.Platform, kubernetesPlatform)
+		return osbserver.Refuse(http.StatusBadRequest, "plan_id is %q; service %q has one plan with the same ID", p.PlanID, p.ServiceID)
+	case p.Context.Platform != osbserver.Platform:
+		return osbserver.Refuse(http.StatusBadRequest, "context.platform is %q, must be %s", p.Context.Platform, osbserver.Platform)
 	}
 	if errs := validation.ValidateNamespaceName(p.Context.Namespace, false); len(errs) > 0 {
-		return refuse(http.StatusBadRequest, "context.namespace %q: %s", p.Context.Namespace, strings.Join(errs, "; "))
+		return osbserver.Refuse(http.StatusBadRequest, "context.namespace %q: %s", p.Context.Namespace, strings.Join(errs, "; "))
 	}
 	return nil
 }
@@ -103,7 +104,7 @@ func (b *broker) template(ctx context.Context, actor *actor, body provisionReque
 	}
 	at := slices.IndexFunc(templates, func(t templatev1.Template) bool { return string(t.UID) == body.ServiceID })
 	if at < 0 {
-		return nil, refuse(http.StatusBadRequest, "there is no service %q", body.ServiceID)
+		return nil, osbserver.Refuse(http.StatusBadRequest, "there is no service %q", body.ServiceID)
 	}
 	template, err := actor.templates.TemplateV1().Templates(templates[at].Namespace).Get(ctx, templates[at].Name, metav1.GetOptions{})
 	if err != nil {
@@ -112,7 +113,7 @@ func (b *broker) template(ctx context.Context, actor *actor, body provisionReque
 	for _, name := range slices.Sorted(maps.Keys(body.Parameters)) {
 		exists := slices.ContainsFunc(template.Parameters, func(p templatev1.Parameter) bool { return p.Name == name })
 		if !exists && name != customLabels {
-			return nil, refuse(http.StatusBadRequest, "parameters.%s: template %q has no such parameter", name, template.Name)
+			return nil, osbserver.Refuse(http.StatusBadRequest, "parameters.%s: template %q has no such parameter", name, template.Name)
 		}
 	}
 	template.ResourceVersion, template.ManagedFields = "", nil
@@ -152,9 +153,9 @@ func (b *broker) record(ctx context.Context, namespace, id string) (*templatev1.
 	case err != nil:
 		return nil, fmt.Errorf("read the record of instance %q: %w", id, err)
 	case existing.Spec.TemplateInstance.Namespace != namespace:
-		return nil, refuse(http.StatusConflict, "another instance %q exists", id)
+		return nil, osbserver.Refuse(http.StatusConflict, "another instance %q exists", id)
 	case existing.DeletionTimestamp != nil:
-		return nil, busy("instance %q is being deleted", id)
+		return nil, osbserver.Busy("instance %q is being deleted", id)
 	}
 	return existing, nil
 }
@@ -175,7 +176,7 @@ func checkOwner(kind string, object metav1.Object, record *templatev1.BrokerTemp
 	if slices.ContainsFunc(object.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.UID == record.UID }) {
 		return nil
 	}
-	return busy("a %s %q exists and does not belong to this instance", kind, object.GetName())
+	return osbserver.Busy("a %s %q exists and does not belong to this instance", kind, object.GetName())
 }
 
 // values creates or returns the Secret with the values of an instance's parameters.
@@ -197,7 +198,7 @@ func (a *actor) values(ctx context.Context, record *templatev1.BrokerTemplateIns
 		return nil, err
 	}
 	if !maps.EqualFunc(existing.Data, data, bytes.Equal) {
-		return nil, refuse(http.StatusConflict, "instance %q has other parameters", record.Name)
+		return nil, osbserver.Refuse(http.StatusConflict, "instance %q has other parameters", record.Name)
 	}
 	return existing, nil
 }
@@ -222,9 +223,9 @@ func (a *actor) instance(ctx context.Context, record *templatev1.BrokerTemplateI
 	}
 	switch {
 	case existing.Spec.Template.UID != template.UID:
-		return nil, refuse(http.StatusConflict, "instance %q belongs to another service", record.Name)
+		return nil, osbserver.Refuse(http.StatusConflict, "instance %q belongs to another service", record.Name)
 	case existing.DeletionTimestamp != nil:
-		return nil, busy("instance %q is being deleted", record.Name)
+		return nil, osbserver.Busy("instance %q is being deleted", record.Name)
 	}
 	return existing, nil
 }

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
 // recordWith returns the record of the instance `one` in the project `shop`.
@@ -79,7 +81,7 @@ func TestProvisionRejectsOrphansOfEarlierInstance(t *testing.T) {
 		for _, err := range []error{ofSecret, ofInstance} {
 			code := 0
 			if err != nil {
-				code, _ = codeOf(err)
+				code, _ = osbserver.Code(err)
 			}
 			if code != want {
 				t.Errorf("record %q: %v, want %d", uid, err, want)

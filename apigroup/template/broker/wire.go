@@ -104,12 +104,3 @@ type operationState struct {
 type binding struct {
 	Credentials map[string]string `json:"credentials"`
 }
-
-// problem is the body of an error.
-type problem struct {
-	Error       string `json:"error,omitempty"`
-	Description string `json:"description"`
-}
-
-// empty is the body of a response without content.
-type empty struct{}

@@ -1,4 +1,4 @@
-package broker
+package osbserver
 
 import (
 	"encoding/base64"
@@ -15,24 +15,25 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// identityHeader is the header that names the originator of a platform's request: `kubernetes`, and
+// IdentityHeader is the header that names the originator of a platform's request: `kubernetes`, and
 // a user as base64-encoded JSON.
-const identityHeader = "X-Broker-API-Originating-Identity"
+const IdentityHeader = "X-Broker-API-Originating-Identity"
 
-// originator returns the originator of a request: the user that the platform names, or the caller.
-func (b *broker) originator(r *http.Request) (user.Info, error) {
+// Originator returns the originator of a request: the user that the platform names, or the caller.
+// It uses permissions to check that the caller may name this user.
+func Originator(r *http.Request, permissions authorizer.Authorizer) (user.Info, error) {
 	caller, ok := request.UserFrom(r.Context())
 	if !ok {
-		return nil, refuse(http.StatusUnauthorized, "the request has no user")
+		return nil, Refuse(http.StatusUnauthorized, "the request has no user")
 	}
-	header := r.Header.Get(identityHeader)
+	header := r.Header.Get(IdentityHeader)
 	if header == "" {
 		return caller, nil
 	}
 	platform, encoded, _ := strings.Cut(header, " ")
-	if !strings.EqualFold(platform, kubernetesPlatform) {
-		return nil, refuse(http.StatusBadRequest, "header %s is for the platform %q, must be for %s",
-			identityHeader, platform, kubernetesPlatform)
+	if !strings.EqualFold(platform, Platform) {
+		return nil, Refuse(http.StatusBadRequest, "header %s is for the platform %q, must be for %s",
+			IdentityHeader, platform, Platform)
 	}
 	var ref authenticationv1.UserInfo
 	text, err := base64.StdEncoding.DecodeString(strings.TrimSpace(encoded))
@@ -40,18 +41,21 @@ func (b *broker) originator(r *http.Request) (user.Info, error) {
 		err = json.Unmarshal(text, &ref)
 	}
 	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "read header %s: %w", identityHeader, err)
+		return nil, Refuse(http.StatusBadRequest, "read header %s: %w", IdentityHeader, err)
 	}
 	if ref.Username == "" {
-		return nil, refuse(http.StatusBadRequest, "header %s has no user: username is missing", identityHeader)
+		return nil, Refuse(http.StatusBadRequest, "header %s has no user: username is missing", IdentityHeader)
 	}
 	extra := make(map[string][]string, len(ref.Extra))
 	for key, values := range ref.Extra {
 		extra[key] = values
 	}
 	u := &user.DefaultInfo{Name: ref.Username, UID: ref.UID, Groups: ref.Groups, Extra: extra}
-	return u, b.mayName(r, caller, u)
+	return u, mayName(r, permissions, caller, u)
 }
+
+// Platform is the name of the platform in originators and in contexts of requests.
+const Platform = "kubernetes"
 
 // reserved is the prefix of the users and groups to which the platform grants permissions.
 const reserved = "system:"
@@ -64,9 +68,9 @@ const scopesKey = "scopes.authorization.openshift.io"
 // groups, reserved names and extra values require permission to impersonate them, as in the API
 // server. Thus, nobody can become a member of system:masters or of another privileged group through
 // this role.
-func (b *broker) mayName(r *http.Request, caller, u user.Info) error {
+func mayName(r *http.Request, permissions authorizer.Authorizer, caller, u user.Info) error {
 	if strings.HasPrefix(u.GetName(), reserved) && u.GetName() != caller.GetName() {
-		if err := b.mayImpersonate(r, caller, "users", "", u.GetName()); err != nil {
+		if err := mayImpersonate(r, permissions, caller, "users", "", u.GetName()); err != nil {
 			return err
 		}
 	}
@@ -75,7 +79,7 @@ func (b *broker) mayName(r *http.Request, caller, u user.Info) error {
 		if slices.Contains(everyone, group) || u.GetName() == caller.GetName() && slices.Contains(caller.GetGroups(), group) {
 			continue
 		}
-		if err := b.mayImpersonate(r, caller, "groups", "", group); err != nil {
+		if err := mayImpersonate(r, permissions, caller, "groups", "", group); err != nil {
 			return err
 		}
 	}
@@ -84,7 +88,7 @@ func (b *broker) mayName(r *http.Request, caller, u user.Info) error {
 			continue
 		}
 		for _, value := range u.GetExtra()[key] {
-			if err := b.mayImpersonate(r, caller, "userextras", key, value); err != nil {
+			if err := mayImpersonate(r, permissions, caller, "userextras", key, value); err != nil {
 				return err
 			}
 		}
@@ -93,7 +97,7 @@ func (b *broker) mayName(r *http.Request, caller, u user.Info) error {
 }
 
 // mayImpersonate checks the permission that the API server also checks for impersonation headers.
-func (b *broker) mayImpersonate(r *http.Request, caller user.Info, resource, subresource, name string) error {
+func mayImpersonate(r *http.Request, permissions authorizer.Authorizer, caller user.Info, resource, subresource, name string) error {
 	attributes := authorizer.AttributesRecord{
 		User: caller, Verb: "impersonate", APIVersion: "v1", Resource: resource, Subresource: subresource, Name: name,
 		ResourceRequest: true,
@@ -101,13 +105,13 @@ func (b *broker) mayImpersonate(r *http.Request, caller user.Info, resource, sub
 	if resource == "userextras" {
 		attributes.APIGroup = authenticationv1.GroupName
 	}
-	decision, _, err := b.authorizer.Authorize(r.Context(), attributes)
+	decision, _, err := permissions.Authorize(r.Context(), attributes)
 	if decision == authorizer.DecisionAllow {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("check permission of %q: %w", caller.GetName(), err)
 	}
-	return refuse(http.StatusForbidden, "header %s: user %q may not impersonate %s %q; an administrator can grant this permission",
-		identityHeader, caller.GetName(), resource, name)
+	return Refuse(http.StatusForbidden, "header %s: user %q may not impersonate %s %q; an administrator can grant this permission",
+		IdentityHeader, caller.GetName(), resource, name)
 }
