@@ -37,6 +37,9 @@ const LocalStorage = "40-local-storage.yaml"
 // service catalog.
 const TemplateBroker = "65-template-service-broker-registration.yaml"
 
+// AnsibleBroker is the name of the manifest that registers the Ansible service broker.
+const AnsibleBroker = "66-ansible-service-broker.yaml"
+
 // Name returns the component's name.
 func (o *Objects) Name() string { return "bootstrap" }
 

@@ -81,6 +81,7 @@ func DefaultMaster(c *MasterConfig, dataDir string) {
 	fill(&c.JenkinsPipelineConfig.TemplateNamespace, "openshift")
 	fill(&c.JenkinsPipelineConfig.TemplateName, "jenkins-ephemeral")
 	fill(&c.JenkinsPipelineConfig.ServiceName, "jenkins")
+	defaultAnsibleBroker(&c.AnsibleServiceBrokerConfig)
 	if c.AuditConfig.Enabled {
 		fill(&c.AuditConfig.AuditFilePath, filepath.Join(dataDir, "log", "audit.log"))
 		fill(&c.AuditConfig.MaximumFileSizeMegabytes, 100)
@@ -264,4 +265,14 @@ func nodeNameOf(hostName string) string {
 		return "localhost"
 	}
 	return name
+}
+
+func defaultAnsibleBroker(c *AnsibleServiceBrokerConfig) {
+	if c.Namespaces == nil {
+		c.Namespaces = []string{"openshift"}
+	}
+	if c.WhiteList == nil {
+		c.WhiteList = []string{"-apb$"}
+	}
+	fill(&c.SandboxRole, "edit")
 }

@@ -72,6 +72,7 @@ func supported(kind string) []string {
 			"serviceAccountConfig.publicKeyFiles",
 			"templateServiceBrokerConfig.templateNamespaces",
 			"jenkinsPipelineConfig",
+			"ansibleServiceBrokerConfig",
 			"slipway",
 		}...)
 	}

@@ -11,6 +11,9 @@ type MasterConfig struct {
 
 	// TemplateServiceBrokerConfig is a block of OpenShift 3 that its current types no longer have.
 	TemplateServiceBrokerConfig TemplateServiceBrokerConfig `json:"templateServiceBrokerConfig"`
+	// AnsibleServiceBrokerConfig configures the Ansible service broker. In OpenShift 3, these settings
+	// are in the broker's own configuration.
+	AnsibleServiceBrokerConfig AnsibleServiceBrokerConfig `json:"ansibleServiceBrokerConfig"`
 	// Slipway contains settings that OpenShift 3 has no key for. It is optional.
 	Slipway MasterExtension `json:"slipway"`
 }
@@ -20,6 +23,25 @@ type TemplateServiceBrokerConfig struct {
 	// TemplateNamespaces are the projects whose templates the broker offers as services,
 	// `openshift` by default.
 	TemplateNamespaces []string `json:"templateNamespaces"`
+}
+
+// AnsibleServiceBrokerConfig configures the Ansible service broker.
+type AnsibleServiceBrokerConfig struct {
+	// Namespaces are the projects whose image streams the broker offers as services if their images
+	// are Ansible playbook bundles, `openshift` by default. An empty list turns the broker off.
+	Namespaces []string `json:"namespaces"`
+	// WhiteList contains regular expressions. The name of a bundle's image stream must match one of
+	// them. The default is `-apb$`.
+	WhiteList []string `json:"whiteList"`
+	// BlackList contains regular expressions for names that the broker does not offer.
+	BlackList []string `json:"blackList"`
+	// SandboxRole is the cluster role that a bundle has in the project of an instance while it runs,
+	// `edit` by default. Users need its permissions to order services.
+	SandboxRole string `json:"sandboxRole"`
+	// KeepNamespace keeps the namespaces in which bundles have run.
+	KeepNamespace bool `json:"keepNamespace"`
+	// KeepNamespaceOnError keeps the namespaces of bundles that have failed.
+	KeepNamespaceOnError bool `json:"keepNamespaceOnError"`
 }
 
 // MasterExtension is the block `slipway` of a MasterConfig.

@@ -85,6 +85,7 @@ func (c *checker) master(m *MasterConfig) []netip.Prefix {
 			c.fail("jenkinsPipelineConfig."+key, "is %q, must be a name such as jenkins", name)
 		}
 	}
+	c.ansibleBroker(&m.AnsibleServiceBrokerConfig)
 	c.audit(m)
 	c.oauth(m)
 	c.exclusive("authConfig.oauthMetadataFile", m.AuthConfig.OAuthMetadataFile != "", "oauthConfig", m.OAuthConfig != nil)
@@ -115,6 +116,22 @@ func (c *checker) master(m *MasterConfig) []netip.Prefix {
 	}
 	c.snapshots(&m.Slipway.EtcdSnapshots)
 	return c.networks(m)
+}
+
+// ansibleBroker checks the settings of the Ansible service broker.
+func (c *checker) ansibleBroker(s *AnsibleServiceBrokerConfig) {
+	for i, name := range s.Namespaces {
+		if len(validation.IsDNS1123Label(name)) > 0 {
+			c.fail(indexed("ansibleServiceBrokerConfig.namespaces", i), "is %q, must be the name of a project", name)
+		}
+	}
+	for key, patterns := range map[string][]string{"whiteList": s.WhiteList, "blackList": s.BlackList} {
+		for i, pattern := range patterns {
+			if _, err := regexp.Compile(pattern); err != nil {
+				c.fail(indexed("ansibleServiceBrokerConfig."+key, i), "is %q, must be a regular expression: %v", pattern, err)
+			}
+		}
+	}
 }
 
 // snapshots checks the settings of copies of etcd.

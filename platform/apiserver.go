@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog"
 	"github.com/slipway-platform/slipway/apigroup/template"
 	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/catalog/ansible"
 	"github.com/slipway-platform/slipway/config/reload"
 	"github.com/slipway-platform/slipway/controller/hosts"
 	"github.com/slipway-platform/slipway/controller/nodegroup"
@@ -110,6 +111,7 @@ func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 		route.Feature(h.Master.RoutingConfig.Subdomain, h.pkiSpec().ServerHosts()),
 		servicecatalog.Feature(),
 		template.Feature(h.Master.TemplateServiceBrokerConfig.TemplateNamespaces),
+		ansible.Feature(h.ansibleOptions()),
 		quota.Feature(rules),
 		metrics.Feature(h.usage),
 		hosts.Feature(h.hostOptions()),
@@ -117,6 +119,14 @@ func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 		apiserver.VersionFeature(),
 	}, h.networkFeatures())
 	return features, append(userAdjustments, projectAdjustment), nil
+}
+
+func (h *Host) ansibleOptions() ansible.Options {
+	c := h.Master.AnsibleServiceBrokerConfig
+	return ansible.Options{
+		Namespaces: c.Namespaces, WhiteList: c.WhiteList, BlackList: c.BlackList, SandboxRole: c.SandboxRole,
+		KeepNamespace: c.KeepNamespace, KeepNamespaceOnError: c.KeepNamespaceOnError,
+	}
 }
 
 // serviceAccountKeys returns the key file that signs the tokens of service accounts, and the key

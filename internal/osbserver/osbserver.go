@@ -75,14 +75,14 @@ const (
 	olderVersion  = 7
 )
 
-// maxBody limits the size of a request; a Secret has the same limit.
-const maxBody = 1 << 20
+// MaxBodyBytes limits the size of a request; a Secret has the same limit.
+const MaxBodyBytes = 1 << 20
 
 // Serve performs the checks that all requests share, and writes the response.
 func Serve(w http.ResponseWriter, r *http.Request, handle func(*http.Request) (Response, error)) {
 	w.Header().Set(versionHeader, apiVersion)
 	w.Header().Set("Content-Type", "application/json")
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	r.Body = http.MaxBytesReader(w, r.Body, MaxBodyBytes)
 	err := acceptable(r)
 	var resp Response
 	if err == nil {

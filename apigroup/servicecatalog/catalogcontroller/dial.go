@@ -21,13 +21,21 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
 )
 
-// The template service broker is in the API server. The catalog calls it with its own credentials,
-// because the broker acts as the users that its caller names.
-const (
-	templateBroker     = "template-service-broker"
-	templateBrokerHost = "https://kubernetes.default.svc:443"
-	templateBrokerPath = "/brokers/template.openshift.io"
-)
+// builtInHost is the address of the brokers in the API server.
+const builtInHost = "https://kubernetes.default.svc:443"
+
+// builtInPath returns the path of a broker in the API server, or "". The catalog calls these
+// brokers with its own credentials, because they act as the users that their caller names.
+func builtInPath(broker *brokerView) string {
+	path := map[string]string{
+		"template-service-broker": "/brokers/template.openshift.io",
+		"ansible-service-broker":  "/brokers/ansible.openshift.io",
+	}[broker.name]
+	if path == "" || broker.namespace != "" || broker.spec.URL != builtInHost+path {
+		return ""
+	}
+	return path
+}
 
 // connection returns a client of a broker. The caller must call end. If the broker has too many
 // requests, the error is errBusy.
@@ -46,8 +54,8 @@ func (r *reconciler) connection(ctx context.Context, broker *brokerView) (client
 
 func (r *reconciler) connect(ctx context.Context, broker *brokerView) (client *osb.Client, closeIdle func(), err error) {
 	client = &osb.Client{URL: broker.spec.URL, Timeout: r.timing.RequestTimeout, IsTenant: broker.namespace != ""}
-	if broker.namespace == "" && broker.name == templateBroker && broker.spec.URL == templateBrokerHost+templateBrokerPath {
-		client.URL, client.Transport = strings.TrimSuffix(r.config.Host, "/")+templateBrokerPath, r.loopback
+	if path := builtInPath(broker); path != "" {
+		client.URL, client.Transport = strings.TrimSuffix(r.config.Host, "/")+path, r.loopback
 		return client, func() {}, nil
 	}
 	if client.Authorization, err = r.authorization(ctx, broker); err != nil {

@@ -143,7 +143,7 @@ func TestBrokerRejectsInvalidRequests(t *testing.T) {
 		"upper case":  {strings.ToUpper(id), good, body, 400, "not a UUID in lower case"},
 		"body":        {id, good, "{", 400, "read body"},
 		"number":      {id, good, `{"parameters": {"PORT": 80}}`, 400, "parameters"},
-		"large":       {id, good, `{"parameters": {"A": "` + strings.Repeat("a", maxBody) + `"}}`, 400, "too large"},
+		"large":       {id, good, `{"parameters": {"A": "` + strings.Repeat("a", osbserver.MaxBodyBytes) + `"}}`, 400, "too large"},
 		"plan":        {id, good, strings.Replace(body, `"plan_id": "s"`, `"plan_id": "p"`, 1), 400, "has one plan"},
 		"platform":    {id, good, strings.Replace(body, "kubernetes", "cloudfoundry", 1), 400, "must be kubernetes"},
 		"namespace":   {id, good, strings.Replace(body, "shop", "../shop", 1), 400, "context.namespace"},

@@ -1,0 +1,115 @@
+// Package ansible is the Ansible service broker. It offers Ansible playbook bundles (APBs) as
+// services of the Open Service Broker API. A bundle is an image in the cluster's registry whose
+// label contains its specification, apb.yml. To provision, update, deprovision, bind or unbind, the
+// broker runs the image in a pod.
+//
+// The pod is in a namespace of its own, the sandbox. Its service account has a role in the user's
+// project for the time of the operation. The user must have all permissions of this role.
+//
+// The broker stores an instance in a secret, together with its last operation. It records an
+// operation before it creates the pod, and the operation determines all names. Requests for the
+// state of the operation continue it, so that a crash at any time loses nothing.
+//
+// Source: OpenShift Container Platform 3.9 Architecture, 6.3 OpenShift Ansible Broker, and Open
+// Service Broker API, version 2.13. The label, the arguments of the image and the secret with
+// credentials are those of bundles for OpenShift 3.11.
+package ansible
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+
+	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/internal/osbserver"
+)
+
+// Root is the path prefix of the broker. Only administrators and the service catalog have access.
+const Root = "/brokers/ansible.openshift.io/"
+
+// Options configure the broker.
+type Options struct {
+	// Namespaces are the projects whose image streams can be bundles.
+	Namespaces []string
+	// WhiteList and BlackList are regular expressions. The name of a bundle's image stream must match
+	// one of WhiteList and none of BlackList.
+	WhiteList, BlackList []string
+	// SandboxRole is the cluster role that a bundle has in the user's project.
+	SandboxRole string
+	// KeepNamespace keeps all sandboxes, KeepNamespaceOnError those of failed operations.
+	KeepNamespace, KeepNamespaceOnError bool
+}
+
+// broker serves the requests of platforms.
+type broker struct {
+	options    Options
+	allow      []*regexp.Regexp
+	deny       []*regexp.Regexp
+	loopback   *rest.Config
+	kube       kubernetes.Interface
+	images     imageclient.ImageV1Interface
+	authorizer authorizer.Authorizer
+}
+
+// Feature returns the broker as a part of the API server.
+func Feature(options Options) apiserver.Feature {
+	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
+		handler, err := newHandler(deps, options)
+		return apiserver.Hooks{Handlers: []apiserver.Handler{{Path: Root, Handler: handler}}}, err
+	}}
+}
+
+func newHandler(deps apiserver.Deps, options Options) (http.Handler, error) {
+	loopback := apiserver.Unlimited(deps.Loopback)
+	b := &broker{options: options, loopback: loopback, kube: deps.Kube, authorizer: deps.Authorizer}
+	var err error
+	if b.images, err = imageclient.NewForConfig(loopback); err != nil {
+		return nil, fmt.Errorf("connect Ansible service broker: %w", err)
+	}
+	if b.allow, err = compile(options.WhiteList); err != nil {
+		return nil, err
+	}
+	if b.deny, err = compile(options.BlackList); err != nil {
+		return nil, err
+	}
+	return b.routes(), nil
+}
+
+func compile(patterns []string) (compiled []*regexp.Regexp, err error) {
+	for _, pattern := range patterns {
+		expression, err := regexp.Compile(pattern)
+		if err != nil {
+			return nil, fmt.Errorf("compile pattern %q of the Ansible service broker: %w", pattern, err)
+		}
+		compiled = append(compiled, expression)
+	}
+	return compiled, nil
+}
+
+func (b *broker) routes() http.Handler {
+	const (
+		instance = Root + "v2/service_instances/{instance}"
+		binding  = instance + "/service_bindings/{binding}"
+	)
+	mux := http.NewServeMux()
+	for pattern, handle := range map[string]func(*http.Request) (osbserver.Response, error){
+		"GET " + Root + "v2/catalog":          b.catalog,
+		"POST " + Root + "v2/bootstrap":       b.bootstrap,
+		"PUT " + instance:                     b.provision,
+		"PATCH " + instance:                   b.update,
+		"DELETE " + instance:                  b.deprovision,
+		"GET " + instance + "/last_operation": b.lastOperation,
+		"PUT " + binding:                      b.bind,
+		"GET " + binding:                      b.readBinding,
+		"DELETE " + binding:                   b.unbind,
+		"GET " + binding + "/last_operation":  b.lastOperation,
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { osbserver.Serve(w, r, handle) })
+	}
+	return mux
+}

@@ -1,0 +1,119 @@
+package ansible
+
+import (
+	"net/http"
+
+	"github.com/slipway-platform/slipway/internal/osbserver"
+)
+
+// bind begins to create a binding. If the bundle does not support bindings of its own, the binding
+// gets the credentials of the instance immediately.
+func (b *broker) bind(r *http.Request) (osbserver.Response, error) {
+	rec, id, user, err := b.bindingRequest(r)
+	if err != nil {
+		return osbserver.Response{}, err
+	}
+	if rec == nil || !rec.Provisioned {
+		return osbserver.Response{}, osbserver.Refuse(http.StatusBadRequest, "there is no instance %q that is provisioned", r.PathValue("instance"))
+	}
+	var body request
+	if err := osbserver.Read(r, &body); err != nil {
+		return osbserver.Response{}, err
+	}
+	values, err := b.bindValues(r, rec, body)
+	if err != nil {
+		return osbserver.Response{}, err
+	}
+	existing := rec.Bindings[id]
+	switch {
+	case existing != nil && existing.Failure == "" && !equal(existing.Values, values):
+		return osbserver.Response{}, osbserver.Refuse(http.StatusConflict, "another binding %q exists", id)
+	case existing != nil && existing.Failure == "":
+		return osbserver.Response{Code: http.StatusOK, Body: credentialsBody(existing)}, nil
+	case rec.Bundle.Separate:
+		if err := osbserver.Incomplete(r); err != nil {
+			return osbserver.Response{}, err
+		}
+		return b.begin(r.Context(), rec, &operation{Action: bindAction, Binding: id, Bundle: rec.Bundle, Values: values, User: user})
+	case rec.Operation != nil && rec.Operation.State == inProgress:
+		return osbserver.Response{}, osbserver.Busy("instance %q has an operation in progress: %s", rec.ID, rec.Operation.Action)
+	}
+	created := &bindingRecord{Values: values, Credentials: rec.Credentials}
+	rec.Bindings[id] = created
+	return osbserver.Response{Code: http.StatusCreated, Body: credentialsBody(created)}, b.store(r.Context(), rec)
+}
+
+func credentialsBody(binding *bindingRecord) any {
+	return map[string]any{"credentials": binding.Credentials, "parameters": binding.Values}
+}
+
+// bindingRequest returns the record of an instance, or nil, with the ID of the binding and the name
+// of the originator.
+func (b *broker) bindingRequest(r *http.Request) (rec *record, id, user string, err error) {
+	instance, err := osbserver.ID(r, "instance")
+	if err != nil {
+		return nil, "", "", err
+	}
+	if id, err = osbserver.ID(r, "binding"); err != nil {
+		return nil, "", "", err
+	}
+	if rec, err = b.load(r.Context(), instance); err != nil || rec == nil {
+		return nil, id, "", err
+	}
+	user, err = b.permitted(r, rec.Namespace)
+	return rec, id, user, err
+}
+
+// bindValues returns the parameters of a binding. A bundle that is no longer offered does not check
+// them.
+func (b *broker) bindValues(r *http.Request, rec *record, body request) (map[string]any, error) {
+	bundle, err := b.bundle(r.Context(), rec.Service)
+	if err != nil || bundle == nil {
+		return body.Parameters, err
+	}
+	if !bundle.Spec.Bindable {
+		return nil, osbserver.Refuse(http.StatusBadRequest, "bundle %q is not bindable", bundle.Spec.Name)
+	}
+	plan := bundle.plan(rec.Plan)
+	if plan == nil {
+		return body.Parameters, nil
+	}
+	return complete(plan.BindParameters, body.Parameters)
+}
+
+// readBinding returns the credentials of a binding.
+func (b *broker) readBinding(r *http.Request) (osbserver.Response, error) {
+	rec, id, _, err := b.bindingRequest(r)
+	if err != nil {
+		return osbserver.Response{}, err
+	}
+	if rec == nil || rec.Bindings[id] == nil || rec.Bindings[id].Failure != "" {
+		return osbserver.Response{}, osbserver.Refuse(http.StatusNotFound, "there is no binding %q", id)
+	}
+	return osbserver.Response{Code: http.StatusOK, Body: credentialsBody(rec.Bindings[id])}, nil
+}
+
+// unbind begins to delete a binding.
+func (b *broker) unbind(r *http.Request) (osbserver.Response, error) {
+	rec, id, user, err := b.bindingRequest(r)
+	if err != nil {
+		return osbserver.Response{}, err
+	}
+	if rec == nil || rec.Bindings[id] == nil && !rec.binds(id) {
+		return osbserver.Response{Code: http.StatusGone, Body: osbserver.Empty{}}, nil
+	}
+	if rec.Bundle.Separate {
+		if err := osbserver.Incomplete(r); err != nil {
+			return osbserver.Response{}, err
+		}
+		return b.begin(r.Context(), rec, &operation{Action: unbindAction, Binding: id, Bundle: rec.Bundle, User: user})
+	}
+	delete(rec.Bindings, id)
+	return osbserver.Response{Code: http.StatusOK, Body: osbserver.Empty{}}, b.store(r.Context(), rec)
+}
+
+// binds reports whether the creation of a binding is in progress.
+func (rec *record) binds(id string) bool {
+	op := rec.Operation
+	return op != nil && op.State == inProgress && op.Action == bindAction && op.Binding == id
+}

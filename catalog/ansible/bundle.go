@@ -1,0 +1,189 @@
+package ansible
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	imagev1 "github.com/openshift/api/image/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// specLabel is the label of an image with the base64-encoded apb.yml.
+const specLabel = "com.redhat.apb.spec"
+
+// bundleTag is the tag of bundles.
+const bundleTag = "latest"
+
+// bundle is an Ansible playbook bundle.
+type bundle struct {
+	// Namespace and Stream are the image stream, Image the reference to pull the image.
+	Namespace, Stream, Image string
+	Spec                     spec
+}
+
+// spec is an apb.yml.
+type spec struct {
+	Version     string         `json:"version"`
+	Name        string         `json:"name"`
+	Description string         `json:"description"`
+	Bindable    bool           `json:"bindable"`
+	Async       string         `json:"async"`
+	Tags        []string       `json:"tags"`
+	Metadata    map[string]any `json:"metadata"`
+	Plans       []plan         `json:"plans"`
+}
+
+// plan is a plan of a bundle.
+type plan struct {
+	Name           string         `json:"name"`
+	Description    string         `json:"description"`
+	Free           bool           `json:"free"`
+	Metadata       map[string]any `json:"metadata"`
+	Parameters     []parameter    `json:"parameters"`
+	BindParameters []parameter    `json:"bind_parameters"`
+	UpdatesTo      []string       `json:"updates_to"`
+}
+
+// parameter is a parameter of a plan.
+type parameter struct {
+	Name         string   `json:"name"`
+	Title        string   `json:"title"`
+	Description  string   `json:"description"`
+	Type         string   `json:"type"`
+	Default      any      `json:"default"`
+	Required     bool     `json:"required"`
+	Updatable    bool     `json:"updatable"`
+	Pattern      string   `json:"pattern"`
+	MaxLength    int      `json:"max_length"`
+	MinLength    int      `json:"min_length"`
+	Maximum      *float64 `json:"maximum"`
+	Minimum      *float64 `json:"minimum"`
+	Enum         []string `json:"enum"`
+	DisplayType  string   `json:"display_type"`
+	DisplayGroup string   `json:"display_group"`
+}
+
+// id is the ID of the service. It stays the same when the image changes.
+func (b *bundle) id() string { return derive(b.Namespace + "/" + b.Stream) }
+
+func (b *bundle) planID(name string) string { return derive(b.Namespace + "/" + b.Stream + ":" + name) }
+
+func derive(name string) string {
+	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("apb:"+name)).String()
+}
+
+// plan returns the plan with an ID, or nil.
+func (b *bundle) plan(id string) *plan {
+	at := slices.IndexFunc(b.Spec.Plans, func(p plan) bool { return b.planID(p.Name) == id })
+	if at < 0 {
+		return nil
+	}
+	return &b.Spec.Plans[at]
+}
+
+// separate reports whether bindings run the bundle. If not, a binding gets the credentials of the
+// instance.
+func (s *spec) separate() bool { return s.Bindable && s.Async != "unsupported" }
+
+// bundles returns the offered bundles, and the number of images that were examined. An image whose
+// specification is not valid is not offered; rejected contains the reasons.
+func (b *broker) bundles(ctx context.Context) (all []bundle, images int, rejected, err error) {
+	for _, namespace := range b.options.Namespaces {
+		streams, err := b.images.ImageStreams(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, 0, nil, fmt.Errorf("list image streams of project %q: %w", namespace, err)
+		}
+		for i := range streams.Items {
+			name := streams.Items[i].Name
+			if !matches(b.allow, name) || matches(b.deny, name) {
+				continue
+			}
+			tag, err := b.images.ImageStreamTags(namespace).Get(ctx, name+":"+bundleTag, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				continue
+			}
+			if err != nil {
+				return nil, 0, nil, fmt.Errorf("read image %q of project %q: %w", name, namespace, err)
+			}
+			images++
+			spec, ok, err := specOf(&tag.Image)
+			if err != nil {
+				rejected = errors.Join(rejected, fmt.Errorf("image stream %s/%s: %w", namespace, name, err))
+			}
+			if ok && err == nil {
+				all = append(all, bundle{namespace, name, tag.Image.DockerImageReference, spec})
+			}
+		}
+	}
+	return all, images, rejected, nil
+}
+
+func matches(expressions []*regexp.Regexp, name string) bool {
+	return slices.ContainsFunc(expressions, func(e *regexp.Regexp) bool { return e.MatchString(name) })
+}
+
+// specOf returns the specification of an image. ok is false if the image is not a bundle.
+func specOf(image *imagev1.Image) (result spec, ok bool, err error) {
+	var metadata struct {
+		Config struct{ Labels map[string]string }
+	}
+	if len(image.DockerImageMetadata.Raw) > 0 {
+		if err := json.Unmarshal(image.DockerImageMetadata.Raw, &metadata); err != nil {
+			return result, false, fmt.Errorf("read metadata of image: %w", err)
+		}
+	}
+	label, ok := metadata.Config.Labels[specLabel]
+	if !ok {
+		return result, false, nil
+	}
+	text, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(label), ""))
+	if err == nil {
+		err = yaml.Unmarshal(text, &result)
+	}
+	if err != nil {
+		return result, true, fmt.Errorf("decode label %s: %w", specLabel, err)
+	}
+	return result, true, result.validate()
+}
+
+// validate returns everything that is wrong with a specification.
+func (s *spec) validate() error {
+	var errs []error
+	fail := func(format string, values ...any) {
+		errs = append(errs, fmt.Errorf("label %s: "+format, append([]any{specLabel}, values...)...))
+	}
+	if s.Name == "" {
+		fail("name is missing")
+	}
+	if !slices.Contains([]string{"", "optional", "required", "unsupported"}, s.Async) {
+		fail("async is %q, must be optional, required or unsupported", s.Async)
+	}
+	if len(s.Plans) == 0 {
+		fail("plans is empty")
+	}
+	names := map[string]bool{}
+	for _, plan := range s.Plans {
+		if plan.Name == "" || names[plan.Name] {
+			fail("plans: name %q is missing or not unique", plan.Name)
+		}
+		names[plan.Name] = true
+		for _, p := range slices.Concat(plan.Parameters, plan.BindParameters) {
+			if p.Name == "" || typeOf(p) == "" {
+				fail("plans.%s: parameter %q has no name, or the unknown type %q", plan.Name, p.Name, p.Type)
+			}
+			if _, err := regexp.Compile(p.Pattern); err != nil {
+				fail("plans.%s: pattern of parameter %q: %w", plan.Name, p.Name, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,118 @@
+package ansible
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// namespace contains the secrets with the records. recordKey is the key of a record.
+const (
+	namespace = "openshift-ansible-service-broker"
+	recordKey = "record"
+)
+
+// record is what the broker stores of an instance.
+type record struct {
+	ID        string         `json:"-"`
+	Service   string         `json:"service"`
+	Plan      string         `json:"plan"`
+	Namespace string         `json:"namespace"`
+	Bundle    source         `json:"bundle"`
+	Values    map[string]any `json:"parameters"`
+	// Provisioned means that an operation has created the instance.
+	Provisioned bool                      `json:"provisioned"`
+	Credentials map[string]any            `json:"credentials,omitempty"`
+	Bindings    map[string]*bindingRecord `json:"bindings,omitempty"`
+	// Operation is the last operation.
+	Operation *operation `json:"operation,omitempty"`
+
+	secret *corev1.Secret
+}
+
+// source is the bundle of an instance, which can disappear from the catalog.
+type source struct {
+	Namespace string `json:"namespace"`
+	Image     string `json:"image"`
+	Name      string `json:"name"`
+	PlanName  string `json:"planName"`
+	// Separate means that bindings run the bundle.
+	Separate bool `json:"separate"`
+}
+
+// bindingRecord is a binding. It has credentials, or the reason why it failed.
+type bindingRecord struct {
+	Values      map[string]any `json:"parameters,omitempty"`
+	Credentials map[string]any `json:"credentials,omitempty"`
+	Failure     string         `json:"failure,omitempty"`
+}
+
+// operation is a run of the bundle. Its name is that of the sandbox, of the pod and of the
+// rights of the pod.
+type operation struct {
+	Name        string         `json:"name"`
+	Action      string         `json:"action"`
+	Binding     string         `json:"binding,omitempty"`
+	Plan        string         `json:"plan,omitempty"`
+	Bundle      source         `json:"bundle"`
+	Values      map[string]any `json:"parameters,omitempty"`
+	User        string         `json:"user"`
+	State       string         `json:"state"`
+	Description string         `json:"description,omitempty"`
+}
+
+func secretName(id string) string { return "instance-" + id }
+
+// load returns the record of an instance, or nil.
+func (b *broker) load(ctx context.Context, id string) (*record, error) {
+	secret, err := b.kube.CoreV1().Secrets(namespace).Get(ctx, secretName(id), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the record of instance %q: %w", id, err)
+	}
+	rec := &record{ID: id, secret: secret}
+	if err := json.Unmarshal(secret.Data[recordKey], rec); err != nil {
+		return nil, fmt.Errorf("decode the record of instance %q: %w", id, err)
+	}
+	if rec.Bindings == nil {
+		rec.Bindings = map[string]*bindingRecord{}
+	}
+	return rec, nil
+}
+
+// store writes a record. A conflict is an error, which the platform answers with a new request.
+func (b *broker) store(ctx context.Context, rec *record) error {
+	content, err := json.Marshal(rec)
+	if err != nil {
+		return fmt.Errorf("encode the record of instance %q: %w", rec.ID, err)
+	}
+	secrets := b.kube.CoreV1().Secrets(namespace)
+	if rec.secret == nil {
+		rec.secret, err = secrets.Create(ctx, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: secretName(rec.ID)}, Data: map[string][]byte{recordKey: content},
+		}, metav1.CreateOptions{})
+	} else {
+		changed := rec.secret.DeepCopy()
+		changed.Data = map[string][]byte{recordKey: content}
+		rec.secret, err = secrets.Update(ctx, changed, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("store the record of instance %q: %w", rec.ID, err)
+	}
+	return nil
+}
+
+// forget deletes a record.
+func (b *broker) forget(ctx context.Context, rec *record) error {
+	err := b.kube.CoreV1().Secrets(namespace).Delete(ctx, secretName(rec.ID), metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete the record of instance %q: %w", rec.ID, err)
+	}
+	return nil
+}
