@@ -186,7 +186,7 @@ func (b *broker) clean(ctx context.Context, rec *record) error {
 		return nil
 	}
 	err := b.kube.CoreV1().Namespaces().Delete(ctx, op.Name, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // a conflict means that it is being deleted
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // a conflict: deletion runs
 		return fmt.Errorf("delete sandbox %q: %w", op.Name, err)
 	}
 	return nil

@@ -134,7 +134,7 @@ func violates(p parameter, value any) string {
 		return fmt.Sprintf("the value must be of type %s", typeOf(p))
 	case isText && len(p.Enum) > 0 && !slices.Contains(p.Enum, text):
 		return fmt.Sprintf("the value must be one of %s", strings.Join(p.Enum, ", "))
-	case isText && p.Pattern != "" && !regexp.MustCompile(p.Pattern).MatchString(text): // validate compiled it
+	case isText && p.Pattern != "" && !regexp.MustCompile(p.Pattern).MatchString(text):
 		return fmt.Sprintf("the value must match the pattern %s", p.Pattern)
 	case isText && p.MaxLength > 0 && utf8.RuneCountInString(text) > p.MaxLength:
 		return fmt.Sprintf("the value must have at most %d characters", p.MaxLength)
