@@ -34,6 +34,9 @@ const (
 // notImplemented is the exit code of a bundle that has no playbook for an action.
 const notImplemented = 8
 
+// pollInterval is the interval in seconds in which the platform polls an operation.
+const pollInterval = 3
+
 // Annotations and keys that a bundle writes.
 const (
 	lastOperationAnnotation = "apb_last_operation"
@@ -263,5 +266,9 @@ func (rec *record) formerOperation(binding, name string) (osbserver.Response, er
 }
 
 func state(state, description string) osbserver.Response {
-	return osbserver.Response{Code: http.StatusOK, Body: map[string]string{"state": state, "description": description}}
+	resp := osbserver.Response{Code: http.StatusOK, Body: map[string]string{"state": state, "description": description}}
+	if state == inProgress {
+		resp.RetryAfter = pollInterval
+	}
+	return resp
 }

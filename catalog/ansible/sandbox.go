@@ -186,7 +186,8 @@ func (b *broker) clean(ctx context.Context, rec *record) error {
 		return nil
 	}
 	err := b.kube.CoreV1().Namespaces().Delete(ctx, op.Name, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // a conflict: deletion runs
+	// A conflict means that the namespace is already being deleted.
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("delete sandbox %q: %w", op.Name, err)
 	}
 	return nil

@@ -22,6 +22,8 @@ type Response struct {
 	// Code is the HTTP status code, Body the value whose JSON is the body.
 	Code int
 	Body any
+	// RetryAfter is the delay in seconds before the next poll, or 0 for the platform's own.
+	RetryAfter int
 }
 
 // refusal is an error with its HTTP status code.
@@ -67,11 +69,12 @@ func Code(err error) (code int, kind string) {
 	return http.StatusInternalServerError, ""
 }
 
-// apiVersion is the supported version of the Open Service Broker API. olderVersion is the oldest
-// minor version that is accepted. Nothing that the brokers need has changed since then.
+// APIVersion is the supported version of the Open Service Broker API, VersionHeader the header of
+// requests and responses with a version. olderVersion is the oldest minor version that is accepted.
+// Nothing that the brokers need has changed since then.
 const (
-	apiVersion    = "2.13"
-	versionHeader = "X-Broker-API-Version"
+	APIVersion    = "2.13"
+	VersionHeader = "X-Broker-API-Version"
 	olderVersion  = 7
 )
 
@@ -80,7 +83,7 @@ const MaxBodyBytes = 1 << 20
 
 // Serve performs the checks that all requests share, and writes the response.
 func Serve(w http.ResponseWriter, r *http.Request, handle func(*http.Request) (Response, error)) {
-	w.Header().Set(versionHeader, apiVersion)
+	w.Header().Set(VersionHeader, APIVersion)
 	w.Header().Set("Content-Type", "application/json")
 	r.Body = http.MaxBytesReader(w, r.Body, MaxBodyBytes)
 	err := acceptable(r)
@@ -90,7 +93,10 @@ func Serve(w http.ResponseWriter, r *http.Request, handle func(*http.Request) (R
 	}
 	if err != nil {
 		code, kind := Code(err)
-		resp = Response{code, problem{Error: kind, Description: err.Error()}}
+		resp = Response{Code: code, Body: problem{Error: kind, Description: err.Error()}}
+	}
+	if resp.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(resp.RetryAfter))
 	}
 	w.WriteHeader(resp.Code)
 	_ = json.NewEncoder(w).Encode(resp.Body) // an error means that the client disconnected
@@ -98,10 +104,10 @@ func Serve(w http.ResponseWriter, r *http.Request, handle func(*http.Request) (R
 
 // acceptable returns an error if the headers of a request are not acceptable.
 func acceptable(r *http.Request) error {
-	major, minor, _ := strings.Cut(r.Header.Get(versionHeader), ".")
+	major, minor, _ := strings.Cut(r.Header.Get(VersionHeader), ".")
 	if number, err := strconv.Atoi(minor); major != "2" || err != nil || number < olderVersion {
 		return Refuse(http.StatusPreconditionFailed, "header %s is %q, must be 2.%d or a later 2.x",
-			versionHeader, r.Header.Get(versionHeader), olderVersion)
+			VersionHeader, r.Header.Get(VersionHeader), olderVersion)
 	}
 	if r.Method != http.MethodPut {
 		return nil

@@ -67,13 +67,16 @@ func (s *schedule) fail(kind string, object metav1.Object, atLeast time.Duration
 	return delay
 }
 
-// poll sets the next poll of an operation that started at a time. The interval doubles.
-func (s *schedule) poll(kind string, object metav1.Object, start *metav1.Time, atLeast time.Duration) time.Duration {
+// poll sets the next poll of an operation that started at a time. The interval doubles, unless the
+// broker requests one.
+func (s *schedule) poll(kind string, object metav1.Object, start *metav1.Time, requested time.Duration) time.Duration {
 	delay := s.timing.MinBackoff
 	if start != nil {
 		delay = min(max(delay, time.Since(start.Time)), s.timing.MaxBackoff)
 	}
-	delay = max(delay, atLeast)
+	if requested > 0 {
+		delay = max(s.timing.MinBackoff, requested)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.entries[keyOf(kind, object)] = scheduleEntry{uid: string(object.GetUID()), generation: object.GetGeneration(), due: time.Now().Add(delay)}

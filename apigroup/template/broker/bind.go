@@ -71,7 +71,7 @@ func (b *broker) bind(r *http.Request) (osbserver.Response, error) {
 	if err != nil {
 		return osbserver.Response{}, fmt.Errorf("record binding %q: %w", id, err)
 	}
-	return osbserver.Response{code, binding{exposed}}, nil
+	return osbserver.Response{Code: code, Body: binding{exposed}}, nil
 }
 
 // checkBindable returns an error if an instance does not support the binding.
@@ -139,7 +139,7 @@ func (b *broker) unbind(r *http.Request) (osbserver.Response, error) {
 	}
 	code := http.StatusGone
 	if target.record == nil {
-		return osbserver.Response{code, osbserver.Empty{}}, nil
+		return osbserver.Response{Code: code, Body: osbserver.Empty{}}, nil
 	}
 	err = b.change(r.Context(), target.record, func(spec *templatev1.BrokerTemplateInstanceSpec) bool {
 		if !slices.Contains(spec.BindingIDs, id) {
@@ -152,5 +152,5 @@ func (b *broker) unbind(r *http.Request) (osbserver.Response, error) {
 	if err != nil {
 		return osbserver.Response{}, fmt.Errorf("delete the record of binding %q: %w", id, err)
 	}
-	return osbserver.Response{code, osbserver.Empty{}}, nil
+	return osbserver.Response{Code: code, Body: osbserver.Empty{}}, nil
 }

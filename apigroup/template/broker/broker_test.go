@@ -152,8 +152,8 @@ func TestBrokerRejectsInvalidRequests(t *testing.T) {
 	} {
 		w := httptest.NewRecorder()
 		r, answer := newPut(tt.path, tt.headers, tt.body)
-		serve(w, r, answer)
-		if w.Code != tt.code || !strings.Contains(w.Body.String(), tt.want) || w.Header().Get(versionHeader) != apiVersion {
+		osbserver.Serve(w, r, answer)
+		if w.Code != tt.code || !strings.Contains(w.Body.String(), tt.want) || w.Header().Get(osbserver.VersionHeader) != osbserver.APIVersion {
 			t.Errorf("%s: %d %s, want %d and %q", name, w.Code, w.Body, tt.code, tt.want)
 		}
 	}

@@ -51,7 +51,7 @@ func (b *broker) catalog(r *http.Request) (osbserver.Response, error) {
 		names[service.Name] = true
 		services = append(services, service)
 	}
-	return osbserver.Response{http.StatusOK, map[string][]service{"services": services}}, nil
+	return osbserver.Response{Code: http.StatusOK, Body: map[string][]service{"services": services}}, nil
 }
 
 // templates returns all offered templates.

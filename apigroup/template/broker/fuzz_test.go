@@ -29,21 +29,21 @@ func FuzzRequest(f *testing.F) {
 	b := &broker{authorizer: deny}
 	f.Fuzz(func(t *testing.T, version, media, identity, body string) {
 		r := httptest.NewRequest(http.MethodPut, "/brokers/template.openshift.io/v2/service_instances/x", strings.NewReader(body))
-		r.Header.Set(versionHeader, version)
+		r.Header.Set(osbserver.VersionHeader, version)
 		r.Header.Set("Content-Type", media)
 		r.Header.Set(osbserver.IdentityHeader, identity)
 		r = r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: "platform"}))
 		answer := httptest.NewRecorder()
-		serve(answer, r, func(r *http.Request) (osbserver.Response, error) {
+		osbserver.Serve(answer, r, func(r *http.Request) (osbserver.Response, error) {
 			info, err := osbserver.Originator(r, b.authorizer)
 			if err != nil {
 				return osbserver.Response{}, err
 			}
-			if info.GetName() == "" || strings.HasPrefix(info.GetName(), reserved) || slices.Contains(info.GetGroups(), user.SystemPrivilegedGroup) {
+			if info.GetName() == "" || strings.HasPrefix(info.GetName(), "system:") || slices.Contains(info.GetGroups(), user.SystemPrivilegedGroup) {
 				t.Errorf("header %q names %+v", identity, info)
 			}
 			var request provisionRequest
-			return osbserver.Response{http.StatusOK, struct{}{}}, read(r, &request)
+			return osbserver.Response{Code: http.StatusOK, Body: struct{}{}}, osbserver.Read(r, &request)
 		})
 		if answer.Code == http.StatusInternalServerError {
 			t.Errorf("%q, %q, %q, %q: %s", version, media, identity, body, answer.Body)

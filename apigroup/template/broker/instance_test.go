@@ -23,6 +23,7 @@ import (
 
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/internal/apitest"
+	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
 const id = "a7d1bcf4-4ba2-4a2e-b4c6-0d9a3a0f4e11"
@@ -46,7 +47,7 @@ func newCatalogue(t *testing.T) *catalogue {
 	c := &catalogue{t: t, kube: kubernetes.NewForConfigOrDie(config), templates: templateclient.NewForConfigOrDie(config)}
 	template, err := c.templates.TemplateV1().Templates("openshift").Create(t.Context(), &templatev1.Template{
 		ObjectMeta: metav1.ObjectMeta{Name: "db"}, Parameters: []templatev1.Parameter{{Name: "NAME"}},
-		Objects: []runtime.RawExtension{{Raw: []byte(`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "${NAME}"}}`)}},
+		Objects: []runtime.RawExtension{{Raw: []byte(`{"osbserver.APIVersion": "v1", "kind": "Secret", "metadata": {"name": "${NAME}"}}`)}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +64,7 @@ func newCatalogue(t *testing.T) *catalogue {
 func (c *catalogue) ask(method, path, body string, code int) string {
 	c.t.Helper()
 	r := httptest.NewRequest(method, Root+"v2/service_instances/"+id+path, strings.NewReader(body))
-	r.Header.Set(versionHeader, apiVersion)
+	r.Header.Set(osbserver.VersionHeader, osbserver.APIVersion)
 	r.Header.Set("Content-Type", "application/json")
 	r = r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: "alice"}))
 	w := httptest.NewRecorder()

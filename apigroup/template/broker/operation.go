@@ -71,10 +71,10 @@ func (b *broker) deprovision(r *http.Request) (osbserver.Response, error) {
 		return osbserver.Response{}, err
 	}
 	if target.record == nil {
-		return osbserver.Response{http.StatusGone, osbserver.Empty{}}, nil
+		return osbserver.Response{Code: http.StatusGone, Body: osbserver.Empty{}}, nil
 	}
 	if done, err := b.forget(r.Context(), target.record); done || err != nil {
-		return osbserver.Response{http.StatusOK, osbserver.Empty{}}, err
+		return osbserver.Response{Code: http.StatusOK, Body: osbserver.Empty{}}, err
 	}
 	of := target.record.Spec.TemplateInstance
 	options := metav1.DeleteOptions{}
@@ -85,7 +85,7 @@ func (b *broker) deprovision(r *http.Request) (osbserver.Response, error) {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return osbserver.Response{}, err
 	}
-	return osbserver.Response{http.StatusAccepted, operation{deprovisioning}}, nil
+	return osbserver.Response{Code: http.StatusAccepted, Body: operation{deprovisioning}}, nil
 }
 
 // forget deletes the record of an instance if its TemplateInstance no longer exists. The Secret
@@ -128,7 +128,7 @@ func (b *broker) lastProvisioning(r *http.Request) (osbserver.Response, error) {
 	if err != nil {
 		return osbserver.Response{}, err
 	}
-	return osbserver.Response{http.StatusOK, progress(instance)}, nil
+	return osbserver.Response{Code: http.StatusOK, Body: progress(instance)}, nil
 }
 
 // progress returns the state of an instance, which is nil if it was deleted.
@@ -157,9 +157,9 @@ func (b *broker) lastDeprovisioning(r *http.Request) (osbserver.Response, error)
 		}
 	}
 	if !done {
-		return osbserver.Response{http.StatusOK, operationState{State: inProgress}}, nil
+		return osbserver.Response{Code: http.StatusOK, Body: operationState{State: inProgress}}, nil
 	}
-	return osbserver.Response{http.StatusOK, operationState{State: succeeded}}, nil
+	return osbserver.Response{Code: http.StatusOK, Body: operationState{State: succeeded}}, nil
 }
 
 // hasCondition reports whether an instance has a condition, and returns its message.

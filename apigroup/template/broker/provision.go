@@ -78,7 +78,7 @@ func (b *broker) provision(r *http.Request) (osbserver.Response, error) {
 	if _, ready := hasCondition(instance, templatev1.TemplateInstanceReady); ready {
 		code = http.StatusOK
 	}
-	return osbserver.Response{code, operation{provisioning}}, nil
+	return osbserver.Response{Code: code, Body: operation{provisioning}}, nil
 }
 
 func (p *provisionRequest) validate() error {

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -40,17 +41,24 @@ deprovision) oc delete configmap hello -n "$project" ;;
 esac
 `
 
-func TestPlaybookBundleIsOrderedBoundAndReturned(t *testing.T) {
-	c := kit.Shared(t)
-	pushBundle(t, c, "hello-apb", bundleSpec, bundleScript)
-	c.OC("policy", "add-role-to-user", "edit", "alice")
-	c.OC("patch", "clusterservicebroker/ansible-service-broker", "--type=merge", "-p", `{"spec": {"relistRequests": 1}}`)
-	c.WaitFor("class of the bundle", func(context.Context) error {
-		if out := c.OC("get", "clusterserviceclasses", "--field-selector=spec.externalName=hello-apb", "-o", "name"); out == "" {
+// relist fetches the catalog of the broker and waits until it contains a class.
+func relist(c *kit.Cluster, class string) {
+	const broker = "clusterservicebroker/ansible-service-broker"
+	requests, _ := strconv.Atoi(c.OC("get", broker, "-o", "jsonpath={.spec.relistRequests}")) // empty at first
+	c.OC("patch", broker, "--type=merge", "-p", fmt.Sprintf(`{"spec": {"relistRequests": %d}}`, requests+1))
+	c.WaitFor("class "+class, func(context.Context) error {
+		if out := c.OC("get", "clusterserviceclasses", "--field-selector=spec.externalName="+class, "-o", "name"); out == "" {
 			return fmt.Errorf("there is none")
 		}
 		return nil
 	})
+}
+
+func TestPlaybookBundleIsOrderedBoundAndReturned(t *testing.T) {
+	c := kit.Shared(t)
+	pushBundle(t, c, "hello-apb", bundleSpec, bundleScript)
+	c.OC("policy", "add-role-to-user", "edit", "alice")
+	relist(c, "hello-apb")
 	apply := func(user, manifest string) {
 		t.Helper()
 		if out, err := c.TryOCWithInput(manifest, "--as="+user, "--as-group=system:authenticated", "apply", "-f", "-"); err != nil {
@@ -105,13 +113,7 @@ func TestPlaybookBundleIsOrderedBoundAndReturned(t *testing.T) {
 func TestPlaybookBundleNeedsTheRightsOfTheUser(t *testing.T) {
 	c := kit.Shared(t)
 	pushBundle(t, c, "rights-apb", strings.ReplaceAll(bundleSpec, "hello-apb", "rights-apb"), bundleScript)
-	c.OC("patch", "clusterservicebroker/ansible-service-broker", "--type=merge", "-p", `{"spec": {"relistRequests": 2}}`)
-	c.WaitFor("class of the bundle", func(context.Context) error {
-		if out := c.OC("get", "clusterserviceclasses", "--field-selector=spec.externalName=rights-apb", "-o", "name"); out == "" {
-			return fmt.Errorf("there is none")
-		}
-		return nil
-	})
+	relist(c, "rights-apb")
 	c.Apply(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: orders}, rules: [{apiGroups: [servicecatalog.k8s.io], resources: [serviceinstances], verbs: [create, get, patch, delete]}]}`)
 	c.OC("policy", "add-role-to-user", "orders", "mallory", "--role-namespace="+c.Namespace)
 	manifest := `{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceInstance, metadata: {name: rights}, spec: {clusterServiceClassExternalName: rights-apb, parameters: {count: 1}}}`
