@@ -44,7 +44,7 @@ esac
 // relist fetches the catalog of the broker and waits until it contains a class.
 func relist(c *kit.Cluster, class string) {
 	const broker = "clusterservicebroker/ansible-service-broker"
-	requests, _ := strconv.Atoi(c.OC("get", broker, "-o", "jsonpath={.spec.relistRequests}")) // empty at first
+	requests, _ := strconv.Atoi(c.OC("get", broker, "-o", "jsonpath={.spec.relistRequests}"))
 	c.OC("patch", broker, "--type=merge", "-p", fmt.Sprintf(`{"spec": {"relistRequests": %d}}`, requests+1))
 	c.WaitFor("class "+class, func(context.Context) error {
 		if out := c.OC("get", "clusterserviceclasses", "--field-selector=spec.externalName="+class, "-o", "name"); out == "" {
