@@ -22,7 +22,7 @@ import (
 
 // controlPlaneTable lists what `slipway control-plane` runs.
 func controlPlaneTable() []entry {
-	afterAPI, afterInformers := []string{"apiserver"}, []string{"informers"}
+	afterAPI := []string{"apiserver"}
 	led := []string{"informers", "leadership"}
 	return []entry{
 		{"etcd", nil, (*Host).etcd, ""},
@@ -50,7 +50,7 @@ func controlPlaneTable() []entry {
 		{"service-account-secrets", led, (*Host).serviceAccountSecrets, ownControllers},
 		{"service-certificates", led, (*Host).serviceCertificates, ownControllers},
 		{"ingress", led, (*Host).ingress, ownControllers},
-		{"registry", afterInformers, (*Host).registry, ""},
+		{"registry", led, (*Host).registry, imageRegistry},
 		{"image-streams", led, (*Host).imageStreams, ownControllers},
 		{"image-signatures", led, (*Host).imageSignatures, ownControllers},
 		{"deployments", led, (*Host).deployments, ownControllers},

@@ -83,8 +83,8 @@ func peerMembers(ctx context.Context, client etcdmember.Client, url string) ([]e
 }
 
 // ResetEtcd records that etcd continues with the data of this host alone. It takes effect at the
-// next start of the control plane. The registry of a lost master is lost with it, so that this host
-// runs its own one.
+// next start of the control plane. From then on, this host runs the registry, whichever master ran
+// it before.
 func (h *Host) ResetEtcd() error { return h.writeCluster(Cluster{Complete: true, Reset: true}) }
 
 // etcdResetDone records the end of a reset.

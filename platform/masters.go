@@ -31,7 +31,7 @@ type Cluster struct {
 	// Etcd lists the members of etcd for the first start of this one; "" on the first master.
 	Etcd string `json:"etcd,omitempty"`
 	// Registry is the host:port address of the image registry of another master; "" on the first
-	// master, which runs it.
+	// master, which runs it. It means nothing if all masters share the storage of the registry.
 	Registry string `json:"registry,omitempty"`
 	// Complete means that the host has all files of a master. It is false during a join.
 	Complete bool `json:"complete"`
@@ -77,7 +77,9 @@ func (h *Host) writeCluster(c Cluster) error {
 }
 
 // usesRemoteRegistry reports whether another master runs the registry for this one.
-func (h *Host) usesRemoteRegistry() bool { return h.cluster != nil && h.cluster.Registry != "" }
+func (h *Host) usesRemoteRegistry() bool {
+	return h.cluster != nil && h.cluster.Registry != "" && !h.sharesRegistry()
+}
 
 // reachable returns an address that other masters can reach: a loopback or unspecified address
 // becomes that of the machine.

@@ -109,7 +109,7 @@ func (h *Host) balancer() (component.Component, error) {
 	_, port := h.Master.APIAddress()
 	return &balancer.Balancer{
 		Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Servers: h.membership.Masters,
-		HTTP: &http.Client{Transport: transport}, Watch: balancer.WatchService(client),
+		HTTP: &http.Client{Transport: transport}, Watch: balancer.WatchService(client, "kubernetes"),
 		Save: func(masters []string) error {
 			next := *h.membership
 			next.Masters = masters

@@ -34,6 +34,7 @@ func nodeTable() []entry {
 		{"flexvolume-cleanup", []string{"flexvolume"}, (*Host).flexVolumeCleanup, ""},
 		{"flexvolume-report", []string{"kubelet"}, (*Host).flexVolumeReport, ""},
 		{"image-service", nil, (*Host).imageService, ""},
+		{"registry-address", []string{"api"}, (*Host).registryAddress, ""},
 		{"node-config", nil, (*Host).nodeConfig, ""},
 		{"kubelet", []string{"api", "images", "image-service", "flexvolume-cleanup"}, (*Host).kubelet, ""},
 		{"local-storage", []string{"kubelet"}, (*Host).localStorage, ""},

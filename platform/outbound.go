@@ -1,8 +1,6 @@
 package platform
 
 import (
-	"fmt"
-	"net"
 	"net/netip"
 
 	"github.com/slipway-platform/slipway/internal/outbound"
@@ -16,15 +14,6 @@ func (h *Host) RegistryNames() registryname.Names {
 		Internal: policy.InternalRegistryHostname, External: policy.ExternalRegistryHostname,
 		RouteDomain: h.Master.RoutingConfig.Subdomain, ClusterDomain: h.Node.DNSDomain,
 	}
-}
-
-// registryAddress returns the address of the registry on this machine.
-func (h *Host) registryAddress() (string, error) {
-	_, port, err := net.SplitHostPort(h.Master.Slipway.Registry.BindAddress)
-	if err != nil {
-		return "", fmt.Errorf("read address of registry: %w", err)
-	}
-	return net.JoinHostPort(h.address.String(), port), nil
 }
 
 // outbound returns the dialer for connections to servers that users name.

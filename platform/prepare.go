@@ -1,7 +1,6 @@
 package platform
 
 import (
-	"github.com/slipway-platform/slipway/node/containerd"
 	"github.com/slipway-platform/slipway/oauth/idp/htpasswd"
 	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/platform/backup"
@@ -36,32 +35,3 @@ func (h *Host) prepare() (err error) {
 
 // Developer is the user of the first start.
 const Developer = "developer"
-
-// writeRegistryHosts configures containerd for the cluster's registry.
-func (h *Host) writeRegistryHosts() error {
-	if h.Master.Slipway.Registry.Disabled {
-		return nil
-	}
-	address, authority, err := h.registryServer()
-	if err != nil {
-		return err
-	}
-	return containerd.RegistryHosts{
-		Dir:     h.Node.Slipway.RegistryConfigDirectory,
-		Names:   h.RegistryNames().All(),
-		Address: address, CAFile: authority,
-	}.Write()
-}
-
-// registryServer returns the address of the cluster's registry and the file of its certificate
-// authority.
-func (h *Host) registryServer() (address, authority string, err error) {
-	switch {
-	case h.Joined():
-		return h.membership.Registry, h.credentials.NodeCA, nil
-	case h.usesRemoteRegistry():
-		return h.cluster.Registry, h.credentials.CA.Cert, nil
-	}
-	address, err = h.registryAddress()
-	return address, h.credentials.CA.Cert, err
-}

@@ -71,7 +71,7 @@ func (h *Host) SetStopped(part string, stopped bool) error {
 
 // gate returns what admits the component of an entry; nil if it always runs.
 func (h *Host) gate(e entry) (component.Gate, error) {
-	if e.group == "" && e.name != EtcdPart {
+	if e.group == "" && e.name != EtcdPart || e.group == imageRegistry && !h.sharesRegistry() {
 		return nil, nil
 	}
 	parts, err := h.StoppedParts()
@@ -79,7 +79,7 @@ func (h *Host) gate(e entry) (component.Gate, error) {
 		return nil, err
 	}
 	switch {
-	case e.group != "" && slices.Contains(parts, ControllersPart), e.name == EtcdPart && slices.Contains(parts, EtcdPart):
+	case e.group != "" && e.group != imageRegistry && slices.Contains(parts, ControllersPart), e.name == EtcdPart && slices.Contains(parts, EtcdPart):
 		return closedGate{}, nil
 	case e.group != "" && h.leadership != nil:
 		return h.leadership.Group(e.group), nil

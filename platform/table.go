@@ -32,6 +32,8 @@ const (
 	upstreamControllers = "kube-controller-manager"
 	upstreamScheduler   = "kube-scheduler"
 	ownControllers      = "slipway-controllers"
+	// imageRegistry is the group of the registry, which runs on any master if all reach its storage.
+	imageRegistry = "slipway-registry"
 )
 
 // adjustable is the result of the constructor of a component that can follow changes of the
@@ -77,4 +79,6 @@ func statusOf(table []entry) []supervisor.ComponentStatus {
 }
 
 // Groups returns the Leases of the groups of components that one of several masters runs.
-func Groups() []string { return []string{upstreamControllers, upstreamScheduler, ownControllers} }
+func Groups() []string {
+	return []string{upstreamControllers, upstreamScheduler, ownControllers, imageRegistry}
+}

@@ -14,14 +14,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// WatchService returns a function for Balancer.Watch that follows the endpoints of the service
-// `kubernetes`, in which each API server registers itself.
-func WatchService(client kubernetes.Interface) func(context.Context, func([]string)) {
+// WatchService returns a function that follows the endpoints of a service in the namespace default,
+// such as `kubernetes`, in which each API server registers itself.
+func WatchService(client kubernetes.Interface, service string) func(context.Context, func([]string)) {
 	return func(ctx context.Context, changed func([]string)) {
 		factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
 			informers.WithNamespace(metav1.NamespaceDefault),
 			informers.WithTweakListOptions(func(options *metav1.ListOptions) {
-				options.LabelSelector = discoveryv1.LabelServiceName + "=kubernetes"
+				options.LabelSelector = discoveryv1.LabelServiceName + "=" + service
 			}))
 		informer := factory.Discovery().V1().EndpointSlices().Informer()
 		notify := func(any) { changed(addresses(informer.GetStore().List())) }
@@ -29,7 +29,7 @@ func WatchService(client kubernetes.Interface) func(context.Context, func([]stri
 			AddFunc: notify, DeleteFunc: notify, UpdateFunc: func(_, object any) { notify(object) },
 		})
 		if err != nil {
-			panic(fmt.Sprintf("watch API servers: %v", err)) // a new informer accepts handlers
+			panic(fmt.Sprintf("watch service %s: %v", service, err)) // a new informer accepts handlers
 		}
 		factory.StartWithContext(ctx)
 		<-ctx.Done()

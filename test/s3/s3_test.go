@@ -38,8 +38,15 @@ type registry struct {
 
 func start(t *testing.T) *registry {
 	t.Helper()
+	return startWith(t, kit.Options{})
+}
+
+// startWith starts a cluster with options of its first host.
+func startWith(t *testing.T, options kit.Options) *registry {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "registry.yml")
-	c := kit.New(t, kit.Options{Master: fmt.Sprintf("slipway: {registry: {configuration: %q}}", path)})
+	options.Master = fmt.Sprintf("slipway: {registry: {configuration: %q}}", path)
+	c := kit.New(t, options)
 	s := serve(t, c)
 	if err := os.Rename(s.configuration(t), path); err != nil {
 		t.Fatal(err)
