@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/quota"
 	"github.com/slipway-platform/slipway/apigroup/route"
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog"
+	"github.com/slipway-platform/slipway/apigroup/settings"
 	"github.com/slipway-platform/slipway/apigroup/template"
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/catalog/ansible"
@@ -110,6 +111,7 @@ func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 		image.Feature(h.imageOptions()),
 		route.Feature(h.Master.RoutingConfig.Subdomain, h.pkiSpec().ServerHosts()),
 		servicecatalog.Feature(),
+		settings.Feature(rules),
 		template.Feature(h.Master.TemplateServiceBrokerConfig.TemplateNamespaces),
 		ansible.Feature(h.ansibleOptions()),
 		quota.Feature(rules),

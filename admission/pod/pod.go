@@ -4,7 +4,8 @@
 // (ClusterResourceOverride). Each of these is enabled if the configuration contains it
 // (admissionConfig.pluginConfig). SystemPriority, which reserves the platform's priority classes
 // for the platform, is enabled unless it is disabled in the configuration. PodNetwork, which checks
-// the annotations that configure the network of a pod, is always enabled.
+// the annotations that configure the network of a pod, and CriticalPod, which converts the
+// annotation of critical pods into a priority class, are always enabled.
 //
 // Source: OpenShift 3.11 Cluster Administration, 7.3 and 16.6, and the reference of 3.11's master
 // configuration.
@@ -26,6 +27,7 @@ const (
 	ClusterResourceOverride = "ClusterResourceOverride"
 	SystemPriority          = "openshift.io/SystemPriority"
 	PodNetwork              = "openshift.io/PodNetwork"
+	CriticalPod             = "openshift.io/CriticalPod"
 )
 
 // Feature returns the plugins.
@@ -41,6 +43,8 @@ func Feature() apiserver.Feature {
 		{Name: ClusterResourceOverride, Before: "LimitRanger", Live: true, Optional: true, New: func(config io.Reader) (admission.Interface, error) {
 			return newOverride(config)
 		}},
+		// Priority sets the number of the class.
+		{Name: CriticalPod, Before: "Priority", New: func(io.Reader) (admission.Interface, error) { return newCritical(), nil }},
 		{Name: SystemPriority, New: func(io.Reader) (admission.Interface, error) { return newPriority(), nil }},
 		{Name: PodNetwork, New: func(io.Reader) (admission.Interface, error) { return newNetwork(), nil }},
 	}}

@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,6 +54,17 @@ func TestPriorityClassSetsPriority(t *testing.T) {
 	c.Apply("{apiVersion: v1, kind: ResourceQuota, metadata: {name: critical}, spec: {hard: {pods: 1}, scopeSelector: {matchExpressions: [" +
 		"{scopeName: PriorityClass, operator: In, values: [system-node-critical]}]}}}")
 	c.WaitFor("the quota that allows the class", func(context.Context) error { return create(t, c, critical) })
+}
+
+func TestCriticalPodAnnotationBecomesPriorityClass(t *testing.T) {
+	c := kit.Shared(t)
+	manifest := fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: annotated, annotations: {scheduler.alpha.kubernetes.io/critical-pod: "true"}}, spec: {%s}}`, sleeper())
+	for namespace, want := range map[string]string{"kube-system": "system-cluster-critical 2000000000", c.Namespace: ""} {
+		out, err := c.TryOCWithInput(manifest, "create", "--dry-run=server", "-n", namespace, "-f", "-", "-o", "jsonpath={.spec.priorityClassName} {.spec.priority}")
+		if err != nil || want != "" && out != want || want == "" && strings.Contains(out, "critical") {
+			t.Errorf("priority in %s: %q %v, want %q", namespace, out, err, want)
+		}
+	}
 }
 
 // TestPreemptionPrefersVictimsWithoutBudget also shows that a pod does not preempt the pods that it

@@ -1,0 +1,37 @@
+package pod
+
+import (
+	"context"
+
+	"k8s.io/apiserver/pkg/admission"
+)
+
+// criticalAnnotation marks a pod as critical, with the value "" or "true".
+const criticalAnnotation = "scheduler.alpha.kubernetes.io/critical-pod"
+
+// clusterCritical is the priority class of pods that are important for the cluster.
+const clusterCritical = "system-cluster-critical"
+
+// critical is the plugin CriticalPod: a new pod with the annotation, in a namespace of the
+// platform, gets the priority class system-cluster-critical unless it names a class. In other
+// namespaces, the annotation gives no priority, because every user can set it.
+//
+// Source: OpenShift 3.11 Cluster Administration, 16.6.2.1. Kubernetes removed the conversion in
+// 1.16.
+type critical struct{ *admission.Handler }
+
+var _ admission.MutationInterface = critical{}
+
+func newCritical() critical { return critical{admission.NewHandler(admission.Create)} }
+
+// Admit sets the priority class.
+func (critical) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	pod := podOf(a)
+	if pod == nil || pod.Spec.PriorityClassName != "" || !platformNamespace(a.GetNamespace()) {
+		return nil
+	}
+	if value, ok := pod.Annotations[criticalAnnotation]; ok && (value == "" || value == "true") {
+		pod.Spec.PriorityClassName = clusterCritical
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package settings
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/slipway-platform/slipway/apigroup/settings/v1alpha1"
+)
+
+const (
+	domain = "podpreset.admission.kubernetes.io"
+	// excludeAnnotation excludes a pod if its value is "true".
+	excludeAnnotation = domain + "/exclude"
+	// conflictAnnotation says why a pod has none of its presets.
+	conflictAnnotation = "podpreset.slipway.io/conflict"
+	// platform is the user of Slipway's controllers.
+	platform = "system:openshift-master"
+)
+
+// presets reads presets from the API server's cache.
+type presets struct {
+	stores map[schema.GroupResource]*registry.Store
+}
+
+// of returns the presets of a pod, sorted by name.
+func (p *presets) of(ctx context.Context, namespace string, pod *corev1.Pod) ([]v1alpha1.PodPreset, error) {
+	list, err := p.stores[resource()].List(request.WithNamespace(ctx, namespace), &internalversion.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return nil, fmt.Errorf("list pod presets: %w", err)
+	}
+	var matching []v1alpha1.PodPreset
+	for _, preset := range list.(*v1alpha1.PodPresetList).Items {
+		selector, err := metav1.LabelSelectorAsSelector(&preset.Spec.Selector)
+		if err != nil {
+			return nil, fmt.Errorf("read selector of pod preset %q: %w", preset.Name, err)
+		}
+		if selector.Matches(labels.Set(pod.Labels)) {
+			matching = append(matching, preset)
+		}
+	}
+	slices.SortFunc(matching, func(a, b v1alpha1.PodPreset) int { return strings.Compare(a.Name, b.Name) })
+	return matching, nil
+}
+
+// injection is the plugin PodPreset. It adds presets to new pods, except pods that Slipway creates
+// itself, such as those of builds: with variables and files of users, their programs could pass on
+// rights that the users do not have.
+type injection struct {
+	*admission.Handler
+	presets *presets
+}
+
+var _ admission.MutationInterface = &injection{}
+
+func newInjection(p *presets) *injection {
+	return &injection{admission.NewHandler(admission.Create), p}
+}
+
+// Admit adds all presets of a pod or, if two parts conflict, none.
+func (i *injection) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" || a.GetUserInfo().GetName() == platform {
+		return nil
+	}
+	pod, ok := a.GetObject().(*corev1.Pod)
+	if !ok || pod.Annotations[excludeAnnotation] == "true" {
+		return nil
+	}
+	if _, mirrored := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirrored {
+		return nil
+	}
+	matching, err := i.presets.of(ctx, a.GetNamespace(), pod)
+	if err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	if len(matching) == 0 {
+		return nil
+	}
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	if err := apply(pod, matching); err != nil {
+		text := strings.ReplaceAll(err.Error(), "\n", "; ")
+		pod.Annotations[conflictAnnotation] = text
+		warning.AddWarning(ctx, "", "the pod has none of its pod presets: "+text)
+		return nil
+	}
+	for _, preset := range matching {
+		pod.Annotations[annotation(preset.Name)] = preset.ResourceVersion
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// PodPreset is what the API server adds to new pods of its project that have certain labels.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type PodPreset struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec PodPresetSpec `json:"spec,omitempty"`
+}
+
+// PodPresetList is a list of pod presets.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type PodPresetList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []PodPreset `json:"items"`
+}
+
+// PodPresetSpec describes the pods, and what they get.
+type PodPresetSpec struct {
+	// Selector selects pods by their labels. An empty selector selects all pods.
+	Selector metav1.LabelSelector `json:"selector,omitempty"`
+	// Env are environment variables of each container.
+	Env []corev1.EnvVar `json:"env,omitempty"`
+	// EnvFrom are sources of environment variables of each container.
+	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
+	// Volumes are volumes of the pod.
+	Volumes []corev1.Volume `json:"volumes,omitempty"`
+	// VolumeMounts are mounts of volumes into each container.
+	VolumeMounts []corev1.VolumeMount `json:"volumeMounts,omitempty"`
+}
