@@ -311,6 +311,13 @@ func (c *checker) node(n *NodeConfig) {
 	c.duration("iptablesSyncPeriod", n.IPTablesSyncPeriod)
 	c.duration("authConfig.authenticationCacheTTL", n.AuthConfig.AuthenticationCacheTTL)
 	c.duration("authConfig.authorizationCacheTTL", n.AuthConfig.AuthorizationCacheTTL)
+	for key, size := range map[string]int{
+		"authenticationCacheSize": n.AuthConfig.AuthenticationCacheSize, "authorizationCacheSize": n.AuthConfig.AuthorizationCacheSize,
+	} {
+		if size < 0 {
+			c.fail("authConfig."+key, "is %d, must be 0 or more", size)
+		}
+	}
 	if client := n.MasterClientConnectionOverrides; client != nil {
 		if client.QPS < 0 {
 			c.fail("masterClientConnectionOverrides.qps", "is %v, must be 0 or more", client.QPS)

@@ -71,6 +71,8 @@ type Kubelet struct {
 	// AuthenticationTTL and AuthorizationTTL are how long kubelet caches who a client is and what it
 	// can do; nil means upstream's default.
 	AuthenticationTTL, AuthorizationTTL *time.Duration
+	// CacheSizes limit these caches.
+	CacheSizes CacheSizes
 	// Connection overrides the connection to the API server.
 	Connection Connection
 	// VolumePluginDir is the directory of installed FlexVolume drivers; Prober loads them.
@@ -128,7 +130,7 @@ func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	defer closePods()
 	sync := &podSync{client: client, nodeName: k.NodeName, kubelet: pods}
 	synced := make(chan struct{})
-	if dependencies.Auth, err = newAuth(k.NodeName, client, server.KubeletConfiguration, synced, ctx.Done()); err != nil {
+	if dependencies.Auth, err = newAuth(k.NodeName, client, server.KubeletConfiguration, k.CacheSizes, synced, ctx.Done()); err != nil {
 		return err
 	}
 	pollCtx, cancelPoll := context.WithCancel(ctx)

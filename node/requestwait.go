@@ -27,14 +27,20 @@ type waitingAuth struct {
 	timeout time.Duration
 }
 
-// newAuth returns kubelet's own authentication and authorization, whose requests wait for synced.
-// It reloads certificate authorities until stop is closed.
-func newAuth(nodeName string, client kubernetes.Interface, config kubeletconfig.KubeletConfiguration, synced, stop <-chan struct{}) (*waitingAuth, error) {
-	auth, reload, err := app.BuildAuth(types.NodeName(nodeName), client, config)
+// newAuth returns kubelet's own authentication and authorization, whose caches have the given sizes
+// and whose requests wait for synced. It reloads certificate authorities until stop is closed.
+func newAuth(nodeName string, client kubernetes.Interface, config kubeletconfig.KubeletConfiguration, sizes CacheSizes, synced, stop <-chan struct{}) (*waitingAuth, error) {
+	auth, err := bound(sizes, config, func(config kubeletconfig.KubeletConfiguration) (server.AuthInterface, error) {
+		auth, reload, err := app.BuildAuth(types.NodeName(nodeName), client, config)
+		if err != nil {
+			return nil, fmt.Errorf("set up authentication of kubelet: %w", err)
+		}
+		reload(stop)
+		return auth, nil
+	})
 	if err != nil {
-		return nil, fmt.Errorf("set up authentication of kubelet: %w", err)
+		return nil, err
 	}
-	reload(stop)
 	return &waitingAuth{AuthInterface: auth, synced: synced, timeout: syncTimeout}, nil
 }
 

@@ -200,6 +200,7 @@ func (h *Host) newKubelet(c *config.NodeConfig) (*node.Kubelet, error) {
 		ManifestInterval:  interval,
 		AuthenticationTTL: authentication,
 		AuthorizationTTL:  authorization,
+		CacheSizes:        node.CacheSizes{Authentication: c.AuthConfig.AuthenticationCacheSize, Authorization: c.AuthConfig.AuthorizationCacheSize},
 		Connection:        connection,
 		VolumePluginDir:   c.VolumePluginDir(),
 		Prober:            prober,

@@ -42,7 +42,7 @@ admissionConfig: {pluginConfig: {PodTolerationRestriction: {configuration: {apiV
 const node = `
 kubeletArguments: {feature-gates: ["RotateKubeletClientCertificate=true,RotateKubeletServerCertificate=false"]}
 podManifestConfig: {path: pods, fileCheckIntervalSeconds: 1}
-authConfig: {authenticationCacheTTL: 4m, authorizationCacheTTL: 3m}
+authConfig: {authenticationCacheTTL: 4m, authenticationCacheSize: 1000, authorizationCacheTTL: 3m, authorizationCacheSize: 1000}
 masterClientConnectionOverrides: {contentType: application/json, qps: 60, burst: 120}
 `
 
