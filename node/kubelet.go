@@ -173,6 +173,17 @@ func (k *Kubelet) server() (*options.KubeletServer, error) {
 	return server, nil
 }
 
+// KubeletFlags returns all flags of kubelet, with upstream's defaults.
+func KubeletFlags() (*pflag.FlagSet, error) {
+	server, err := options.NewKubeletServer()
+	if err != nil {
+		return nil, fmt.Errorf("read flags of kubelet: %w", err)
+	}
+	flags := pflag.NewFlagSet("kubelet", pflag.ContinueOnError)
+	server.AddFlags(flags)
+	return flags, nil
+}
+
 // Check returns an error if kubelet does not accept its settings.
 func (k *Kubelet) Check() error {
 	_, err := k.server()

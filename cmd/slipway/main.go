@@ -1,7 +1,7 @@
 // Command slipway is the whole platform in one program: the supervisor of a host, its processes,
 // and the clients oc and kubectl, which run if the program is called by their names. Under the
-// names openshift, oadm, master-restart, etcdctl and etcdutl, it runs as the programs of these
-// names.
+// names openshift, oadm, hyperkube, master-restart, etcdctl and etcdutl, it runs as the programs of
+// these names.
 package main
 
 import (
@@ -34,6 +34,8 @@ func run(name string, args []string) error {
 		return cli.Run("oc", append([]string{"adm"}, args...))
 	case "openshift":
 		return command.NewOpenShift(cli.Run).Execute()
+	case "hyperkube":
+		return command.NewHyperkube(cli.Run).Execute()
 	case "descheduler":
 		return command.NewDescheduler().Execute()
 	}

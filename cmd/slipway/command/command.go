@@ -109,6 +109,7 @@ func verbs(opts *options) []*cobra.Command {
 		versionCommand(),
 		configCommand(opts),
 		imagesCommand(opts),
+		storageCommand(opts),
 		samplesCommand(opts),
 		flexvolumeCommand(opts),
 		csiCommand(opts),

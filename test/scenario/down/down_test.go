@@ -41,7 +41,13 @@ kind: Pod
 metadata: {name: on-host}
 spec:
   terminationGracePeriodSeconds: 1
-  containers: [{name: web, image: %[1]s, command: [httpd, -f, -p, "80"], ports: [{containerPort: 80, hostPort: 18081}]}]
+  volumes: [{name: data, emptyDir: {}}]
+  containers:
+  - name: web
+    image: %[1]s
+    command: [sh, -c, "[ -e /data/note ] || echo kept >/data/note; exec httpd -f -p 80"]
+    ports: [{containerPort: 80, hostPort: 18081}]
+    volumeMounts: [{name: data, mountPath: /data}]
 `, kit.ToolsImage)
 
 func TestDownKeepsObjectsForNextUp(t *testing.T) {
@@ -57,11 +63,46 @@ func TestDownKeepsObjectsForNextUp(t *testing.T) {
 	c.MustSlipway("down") // A second call succeeds.
 
 	c.Up()
+	checkApplication(t, c)
+}
+
+// checkApplication checks that the application runs with its data.
+func checkApplication(t *testing.T, c *kit.Cluster) {
+	t.Helper()
 	if color := c.OC("get", "configmap", "kept", "-o", "jsonpath={.data.color}"); color != "blue" {
 		t.Errorf("the object's value is %q", color)
 	}
 	c.OC("rollout", "status", "deployment/web", "--timeout", "2m")
 	c.WaitPodRunning("on-host")
+	if note := c.Exec("on-host", "cat", "/data/note"); note != "kept\n" {
+		t.Errorf("the volume of the pod has %q", note)
+	}
+}
+
+func TestStorageResetKeepsObjectsAndVolumes(t *testing.T) {
+	c := kit.Start(t, kit.Options{})
+	c.Apply(application)
+	c.OC("rollout", "status", "deployment/web", "--timeout", "2m")
+	c.WaitPodRunning("on-host")
+	container := func() string { return c.Pod("on-host").Status.ContainerStatuses[0].ContainerID }
+	before := container()
+	if result := c.Slipway("storage", "reset"); result.Code != 1 || !strings.Contains(result.Stderr, "--yes") {
+		t.Errorf("without a confirmation: exit code %d, %q", result.Code, result.Stderr)
+	}
+	if c.Pod("on-host"); c.Slipway("status").Code != 0 {
+		t.Error("the host was stopped without a confirmation")
+	}
+	c.MustSlipway("storage", "reset", "--yes")
+	if entries, err := os.ReadDir(c.Path("containerd")); err != nil || len(entries) > 0 {
+		t.Errorf("the storage has %v, %v", entries, err)
+	}
+	c.MustSlipway("storage", "reset", "--yes") // A second call succeeds.
+
+	c.Up()
+	checkApplication(t, c)
+	if after := container(); after == before {
+		t.Errorf("the container is still %s", after)
+	}
 }
 
 func TestDownCleansUpAfterKilledSupervisor(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,12 +40,11 @@ func TestRestartPolicyControlsRestarts(t *testing.T) {
 	if log := c.OC("logs", "succeeding"); log != "done\n" {
 		t.Errorf("log of a pod that has ended: %q", log)
 	}
-	for _, delay := range []string{"10s", "20s", "40s"} {
+	for i, delay := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second} {
 		missing := map[string]bool{"always": true, "on-failure": true}
-		c.WaitFor("back-off of "+delay, func(context.Context) error {
+		c.WaitFor(fmt.Sprintf("back-off of %s", delay), func(context.Context) error {
 			maps.DeleteFunc(missing, func(name string, _ bool) bool {
-				waiting := c.Pod(name).Status.ContainerStatuses[0].State.Waiting
-				return waiting != nil && waiting.Reason == "CrashLoopBackOff" && strings.HasPrefix(waiting.Message, "back-off "+delay)
+				return backedOff(c.Pod(name).Status.ContainerStatuses[0], int32(i)+2, delay)
 			})
 			if len(missing) > 0 {
 				return fmt.Errorf("not seen: %v", missing)
@@ -65,6 +65,17 @@ func TestRestartPolicyControlsRestarts(t *testing.T) {
 	if both.Spec.NodeName != machine(c) {
 		t.Errorf("pod is on node %q", both.Spec.NodeName)
 	}
+}
+
+// backedOff reports whether a container waits with a delay, or was started after this delay for its
+// nth restart. Kubelet does not always report that a container waits.
+func backedOff(status corev1.ContainerStatus, restart int32, delay time.Duration) bool {
+	if waiting := status.State.Waiting; waiting != nil {
+		return waiting.Reason == "CrashLoopBackOff" && strings.HasPrefix(waiting.Message, "back-off "+delay.String())
+	}
+	last, current := status.LastTerminationState.Terminated, status.State.Terminated
+	const precision = time.Second // of the times
+	return last != nil && current != nil && status.RestartCount == restart && current.StartedAt.Sub(last.FinishedAt.Time) >= delay-precision
 }
 
 func TestContainersOfPodShareNetworkAndVolumes(t *testing.T) {
