@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -92,6 +93,7 @@ func supported(kind string) []string {
 		"dnsRecursiveResolvConf",
 		"iptablesSyncPeriod",
 		"networkConfig.mtu",
+		"networkConfig.networkPluginName",
 		"volumeDirectory",
 		"podManifestConfig",
 		"authConfig",
@@ -130,6 +132,9 @@ func (c *Config) Ignored() []string {
 		if path != "" && existing(path) == "" {
 			list = append(list, nodeKind+": "+key+", because there is no such file")
 		}
+	}
+	if cluster, plugin := c.Master.NetworkConfig.NetworkPluginName, c.Node.NetworkConfig.NetworkPluginName; plugin != "" && plugin != cluster {
+		list = append(list, fmt.Sprintf("%s: networkConfig.networkPluginName, because master-config.yaml has %s", nodeKind, cluster))
 	}
 	list = append(append(list, ignored(nodeKind, c.node)...), c.graduated...)
 	slices.Sort(list)
