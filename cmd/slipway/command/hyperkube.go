@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/node"
 )
 
-// NewHyperkube returns the command line of OpenShift 3.11's program `hyperkube`, which contained the
-// components of Kubernetes. It prints the options of kubelet, and client runs kubectl.
+// NewHyperkube returns the command line of OpenShift 3.11's program `hyperkube`, which contained
+// the components of Kubernetes. It prints the options of kubelet, and client runs kubectl.
 //
 // Source: OpenShift 3.11 Cluster Administration, 2.11.1.
 func NewHyperkube(client func(name string, args []string) error) *cobra.Command {
