@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	kubeletapis "k8s.io/kubelet/pkg/apis"
 	"k8s.io/kubernetes/cmd/kubelet/app"
@@ -119,9 +120,12 @@ func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	}
 	dependencies.DynamicPluginProber = k.Prober
 
-	client, err := k.client()
+	connection, client, err := k.client()
 	if err != nil {
 		return err
+	}
+	if dependencies.Recorder, err = newNodeEvents(ctx, k.NodeName, connection, server.KubeletConfiguration); err != nil {
+		return fmt.Errorf("record events as %q: %w", k.NodeName, err)
 	}
 	pods, closePods, err := dialKubelet(server.RootDirectory)
 	if err != nil {
@@ -287,16 +291,16 @@ func (k *Kubelet) fillClients(c *kubeletconfig.KubeletConfiguration) {
 	c.KubeAPIBurst = cmp.Or(k.Connection.Burst, c.KubeAPIBurst)
 }
 
-func (k *Kubelet) client() (kubernetes.Interface, error) {
+func (k *Kubelet) client() (*rest.Config, kubernetes.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", k.Kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("read kubeconfig %q: %w", k.Kubeconfig, err)
+		return nil, nil, fmt.Errorf("read kubeconfig %q: %w", k.Kubeconfig, err)
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("connect as %q: %w", k.NodeName, err)
+		return nil, nil, fmt.Errorf("connect as %q: %w", k.NodeName, err)
 	}
-	return client, nil
+	return config, client, nil
 }
 
 // serves reports whether kubelet listens and has a serving certificate. Its Node can still be Ready

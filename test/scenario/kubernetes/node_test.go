@@ -136,7 +136,7 @@ func TestNodeReportsItsProperties(t *testing.T) {
 	if port := node.Status.DaemonEndpoints.KubeletEndpoint.Port; port != 10250 {
 		t.Errorf("kubelet is at port %d", port)
 	}
-	for _, reason := range []string{"Starting", "NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID", "NodeAllocatableEnforced"} {
+	for _, reason := range []string{"Starting", "NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientDisk", "NodeHasSufficientPID", "NodeAllocatableEnforced"} {
 		waitEvent(c, "default", name, reason, "")
 	}
 	inSubnet(t, node.Spec.PodCIDR, netip.MustParsePrefix("10.128.0.0/14"))

@@ -1,0 +1,73 @@
+package node
+
+import (
+	"context"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+)
+
+// diskEvent returns the event of OutOfDisk, a condition that Kubernetes removed, for an event
+// of the condition DiskPressure, which it follows. It returns "" for other events.
+//
+// Source: OpenShift 3.11 Cluster Administration, 2.1.
+func diskEvent(reason string) string {
+	switch reason {
+	case "NodeHasNoDiskPressure":
+		return "NodeHasSufficientDisk"
+	case "NodeHasDiskPressure":
+		return "NodeOutOfDisk"
+	}
+	return ""
+}
+
+// nodeEvents is kubelet's recorder of events. It adds events about the disk.
+type nodeEvents struct{ record.EventRecorderLogger }
+
+// newNodeEvents returns a recorder that sends events to the API server, with kubelet's limits,
+// until ctx ends.
+func newNodeEvents(ctx context.Context, name string, connection *rest.Config, config kubeletconfig.KubeletConfiguration) (nodeEvents, error) {
+	limited := rest.CopyConfig(connection)
+	limited.QPS, limited.Burst = float32(config.EventRecordQPS), int(config.EventBurst)
+	if config.EventRecordQPS == 0 {
+		limited.QPS = -1 // no limit
+	}
+	client, err := kubernetes.NewForConfig(limited)
+	if err != nil {
+		return nodeEvents{}, err
+	}
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+	broadcaster.StartStructuredLogging(3)
+	broadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	return nodeEvents{broadcaster.NewRecorder(legacyscheme.Scheme, corev1.EventSource{Component: "kubelet", Host: name})}, nil
+}
+
+// Eventf records an event and, for a change of DiskPressure, one about the disk with the same text.
+func (e nodeEvents) Eventf(object runtime.Object, kind, reason, format string, args ...any) {
+	e.EventRecorderLogger.Eventf(object, kind, reason, format, args...)
+	other := diskEvent(reason)
+	if other == "" {
+		return
+	}
+	replaced := make([]any, len(args))
+	for i, arg := range args {
+		if text, ok := arg.(string); ok {
+			arg = strings.ReplaceAll(text, reason, other)
+		}
+		replaced[i] = arg
+	}
+	e.EventRecorderLogger.Eventf(object, kind, other, format, replaced...)
+}
+
+// WithLogger returns a recorder with another logger.
+func (e nodeEvents) WithLogger(logger klog.Logger) record.EventRecorderLogger {
+	return nodeEvents{e.EventRecorderLogger.WithLogger(logger)}
+}
