@@ -106,7 +106,12 @@ func (s *APIServer) Run(ctx context.Context, ready func()) error {
 	kubelets := newDrainer()
 	kubelets.lastRenewal = renewals{config.KubeAPIs.ControlPlane.Generic.LoopbackClientConfig}.last
 	config.KubeAPIs.Extra.KubeletClientConfig.Lookup = kubelets.lookup
-	server, err := s.chain(config, authorizer)
+	etcd, err := newEtcdConnection(config.Options.Etcd)
+	if err != nil {
+		return err
+	}
+	defer etcd.close()
+	server, err := s.chain(config, authorizer, etcd)
 	if err != nil {
 		return err
 	}

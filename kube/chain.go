@@ -31,15 +31,15 @@ import (
 // chain links the API servers. A request passes the aggregator's filters once. The first link with
 // its path serves it: aggregator, Kubernetes, our groups, custom resources, not found. It is
 // upstream's CreateServerChain with one more link.
-func (s *APIServer) chain(config *app.Config, authorizer *apiserver.Authorizer) (*aggregator.APIAggregator, error) {
+func (s *APIServer) chain(config *app.Config, authorizer *apiserver.Authorizer, etcd *etcdConnection) (*aggregator.APIAggregator, error) {
 	generic := config.KubeAPIs.ControlPlane.Generic
 	generic.LoopbackClientConfig.Wrap(carryTenant)
-	generic.RESTOptionsGetter = paced(generic.RESTOptionsGetter)
+	generic.RESTOptionsGetter = etcd.stores(generic.RESTOptionsGetter)
 	extensions := config.ApiExtensions
-	extensions.GenericConfig.RESTOptionsGetter = paced(extensions.GenericConfig.RESTOptionsGetter)
-	extensions.ExtraConfig.CRDRESTOptionsGetter = paced(extensions.ExtraConfig.CRDRESTOptionsGetter)
+	extensions.GenericConfig.RESTOptionsGetter = etcd.stores(extensions.GenericConfig.RESTOptionsGetter)
+	extensions.ExtraConfig.CRDRESTOptionsGetter = etcd.stores(extensions.ExtraConfig.CRDRESTOptionsGetter)
 	server, err := apiserver.New(s.Features, apiserver.Base{
-		Config: *generic, Etcd: *config.Options.Etcd, Storage: paced, Authorizer: authorizer, Informers: config.KubeAPIs.ControlPlane.VersionedInformers,
+		Config: *generic, Etcd: *config.Options.Etcd, Storage: etcd.stores, Authorizer: authorizer, Informers: config.KubeAPIs.ControlPlane.VersionedInformers,
 		Definitions: openapi.GetOpenAPIDefinitions,
 	})
 	if err != nil {

@@ -12,14 +12,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
-	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
-	"k8s.io/apiserver/pkg/storage/storagebackend"
-	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-platform/slipway/internal/tenant"
 )
@@ -77,30 +72,6 @@ func response(ctx context.Context, err error) error {
 		return apierrors.NewTooManyRequests(state.Message(), seconds)
 	}
 	return err
-}
-
-// paced returns storage that converts the pacer's errors to those of the API.
-func paced(getter generic.RESTOptionsGetter) generic.RESTOptionsGetter { return pacedGetter{getter} }
-
-// pacedGetter adds pacedStorage to the storage of each resource.
-type pacedGetter struct{ generic.RESTOptionsGetter }
-
-// GetRESTOptions implements generic.RESTOptionsGetter.
-func (g pacedGetter) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
-	options, err := g.RESTOptionsGetter.GetRESTOptions(resource, example)
-	if err != nil {
-		return options, err
-	}
-	next := options.Decorator
-	options.Decorator = func(config *storagebackend.ConfigForResource, prefix string, keyFunc func(runtime.Object) (string, error), newFunc, newListFunc func() runtime.Object,
-		attributes storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
-		store, destroy, err := next(config, prefix, keyFunc, newFunc, newListFunc, attributes, triggers, indexers)
-		if err != nil {
-			return nil, nil, err
-		}
-		return pacedStorage{store}, destroy, nil
-	}
-	return options, nil
 }
 
 // pacedStorage converts the pacer's errors to those of the API.

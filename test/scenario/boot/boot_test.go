@@ -87,6 +87,24 @@ func TestComponentsArePrintedWithTheirStates(t *testing.T) {
 }
 
 // TestPathsOfOpenShiftExistOnHost checks the counterparts of all paths in the documents.
+// Upstream opens a connection for each of more than a hundred resources.
+func TestResourcesShareConnectionToEtcd(t *testing.T) {
+	c := kit.Shared(t)
+	var sockets []byte
+	err := c.Do(func() (err error) {
+		sockets, err = os.ReadFile("/proc/thread-self/net/unix")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The path has one listening socket, and one for each connection: that of the resources, and
+	// those of health checks, allocators and leases.
+	if count := strings.Count(string(sockets), c.Path("run", "etcd.sock")+"\n"); count < 2 || count > 20 {
+		t.Errorf("etcd has %d sockets, want at most 20", count)
+	}
+}
+
 func TestPathsOfOpenShiftExistOnHost(t *testing.T) {
 	c := kit.Shared(t)
 	paths := map[string]string{}
