@@ -36,6 +36,9 @@ needs() {
 		rsync                               rsync           tests of oc rsync
 		gpg                                 gnupg           tests of signatures
 		ansible-playbook                    ansible-core    tests of playbooks
+		cockpit-bridge                      cockpit-bridge  tests of playbooks
+		/usr/share/cockpit/shell            cockpit-system  tests of playbooks
+		/usr/share/cockpit/static           cockpit-ws      tests of playbooks
 		buildah                             buildah         make bench: builds beside ours
 		shellcheck                          shellcheck      make lint
 		mkdocs                              mkdocs          make docs

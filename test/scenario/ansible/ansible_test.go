@@ -52,7 +52,7 @@ func TestPlaybooksDeployAndAddHosts(t *testing.T) {
 	f.runUnchanged(t, "deploy_cluster.yml")
 
 	f.groups["new_nodes"] = []string{"node.example.com"}
-	f.variables["node.example.com"] += " openshift_node_group_name=node-config-gpu openshift_schedulable=false"
+	f.variables["node.example.com"] += " openshift_node_group_name=node-config-gpu openshift_schedulable=false osm_use_cockpit=true"
 	f.settings = append(f.settings, `openshift_node_groups=[{"name": "node-config-gpu", "labels": ["node-role.kubernetes.io/gpu=true"],`+
 		` "edits": [{"key": "kubeletArguments.max-pods", "value": ["40"]}]}]`)
 	if r := f.try(t, "openshift-node/scaleup.yml"); r.err == nil || !strings.Contains(r.output, "has no ConfigMap node-config-gpu") {
@@ -61,6 +61,7 @@ func TestPlaybooksDeployAndAddHosts(t *testing.T) {
 	f.run(t, "openshift-master/openshift_node_group.yml")
 	f.run(t, "openshift-node/scaleup.yml")
 	checkNode(t, master)
+	checkCockpit(t, master, node.Machine)
 	f.runUnchanged(t, "openshift-node/scaleup.yml")
 	waitHealthy(master)
 

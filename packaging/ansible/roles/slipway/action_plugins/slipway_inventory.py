@@ -16,7 +16,7 @@ EFFECTIVE = {
     "openshift_master_api_port", "openshift_master_cluster_hostname", "openshift_master_cluster_method",
     "openshift_master_cluster_public_hostname", "openshift_master_default_subdomain",
     "openshift_portal_net", "osm_cluster_network_cidr", "osm_host_subnet_length",
-    "os_sdn_network_plugin_name",
+    "os_sdn_network_plugin_name", "osm_use_cockpit", "osm_cockpit_plugins",
 }
 
 # The beginnings of the names of openshift-ansible's variables.
@@ -30,6 +30,7 @@ VALUES = {
     "openshift_deployment_type": {"origin", "openshift-enterprise"},
     "openshift_master_cluster_method": {"native"},
     "openshift_schedulable": {"true", "false", "yes", "no"},
+    "osm_use_cockpit": {"true", "false", "yes", "no"},
 }
 
 
