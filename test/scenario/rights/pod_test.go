@@ -117,3 +117,22 @@ spec:
 		t.Errorf("the deployment's pod has %q, want restricted", got)
 	}
 }
+
+// Section 9 of the cluster administration guide lists the accounts and their rights.
+func TestAccountsOfControllersHaveTheirRights(t *testing.T) {
+	c := kit.Shared(t)
+	privileged := strings.Replace(sleeper("builder"), "command:", "securityContext: {privileged: true}, command:", 1)
+	for account, constraint := range map[string]string{
+		"build-controller": "privileged", "deployment-controller": "<none>", "replication-controller": "<none>",
+	} {
+		c.OC("get", "serviceaccount", account, "-n", "openshift-infra")
+		user := "system:serviceaccount:openshift-infra:" + account
+		if got := c.OC("auth", "can-i", "create", "pods", "--as="+user); got != "yes\n" {
+			t.Errorf("%s can create pods: %q, want yes", account, got)
+		}
+		out, err := c.TryOCWithInput(privileged, "policy", "scc-subject-review", "-u", user, "-f", "-", "--no-headers")
+		if got := strings.Fields(out); err != nil || len(got) != 2 || got[1] != constraint {
+			t.Errorf("a privileged pod of %s is allowed by %q (%v), want %s", account, out, err, constraint)
+		}
+	}
+}
