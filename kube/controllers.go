@@ -13,10 +13,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/arguments"
 )
 
-// Controllers is the component that runs upstream's controller manager, without the attach-detach
-// and expand controllers: AttachDetach and Expander run those with our volume plugins. Package
-// controller/network replaces the controller of the nodes' subnets. The component listens on no
-// port.
+// Controllers is the component that runs upstream's controller manager, without the controllers
+// that AttachDetach, Expander and PolicyStatus run in another way. Package controller/network
+// replaces the controller of the nodes' subnets. The component listens on no port.
 type Controllers struct {
 	// Kubeconfig is the path of the controller manager's kubeconfig. Each controller uses its own
 	// service account, as RBAC expects.
@@ -78,6 +77,7 @@ func (c *Controllers) fill(opts *options.KubeControllerManagerOptions) {
 	opts.Generic.Debugging.EnableProfiling = false
 	opts.Generic.Controllers = []string{
 		"*", "-" + names.PersistentVolumeAttachDetachController, "-" + names.PersistentVolumeExpanderController,
+		"-" + names.ValidatingAdmissionPolicyStatusController,
 		"-" + names.NodeIpamController, // package controller/network allocates the subnets of nodes
 	}
 	opts.KubeCloudShared.UseServiceAccountCredentials = true

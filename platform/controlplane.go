@@ -34,6 +34,7 @@ func controlPlaneTable() []entry {
 		{"etcd-members", []string{"leadership"}, (*Host).etcdMembers, ownControllers},
 		{"controllers", []string{"apiserver", "leadership"}, (*Host).controllers, upstreamControllers},
 		{"scheduler", []string{"apiserver", "leadership"}, (*Host).scheduler, upstreamScheduler},
+		{"policy-status", led, (*Host).policyStatus, ownControllers},
 		{"descheduler", []string{"apiserver", "leadership"}, (*Host).descheduler, ownControllers},
 		{"flexvolume", nil, (*Host).flexVolumes, ""},
 		{"flexvolume-recovery", []string{"apiserver", "flexvolume", "leadership"}, (*Host).flexVolumeRecovery, ownControllers},
@@ -105,6 +106,8 @@ func (h *Host) controllers() (component.Component, error) {
 		Arguments:             arguments.Map(h.Master.KubernetesMasterConfig.ControllerArguments),
 	}, nil
 }
+
+func (h *Host) policyStatus() (component.Component, error) { return &kube.PolicyStatus{Deps: h.deps}, nil }
 
 func (h *Host) scheduler() (component.Component, error) {
 	settings := func(c *config.Config) kube.SchedulerSettings {

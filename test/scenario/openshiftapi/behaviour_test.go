@@ -261,6 +261,28 @@ spec: {policyName: hosts, validationActions: [Deny]}
 	c.Apply("{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: fine}, spec: {host: a.allowed.example.com, to: {name: web}}}")
 }
 
+func TestTypesInPoliciesAreChecked(t *testing.T) {
+	c := kit.Shared(t)
+	for group, field := range map[string]string{"apps": "deployments", "route.openshift.io": "routes"} {
+		c.Apply(fmt.Sprintf(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: mistake-in-%[2]s}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [%[1]s], apiVersions: [v1], operations: [CREATE], resources: [%[2]s]}]}
+  validations: [{expression: object.spec.mistake > 1}]
+`, group, field))
+		t.Cleanup(func() { c.OC("delete", "validatingadmissionpolicy", "mistake-in-"+field) })
+		c.WaitFor("warning in the status", func(context.Context) error {
+			got := c.OC("get", "validatingadmissionpolicy", "mistake-in-"+field, "-o", "jsonpath={.status.typeChecking.expressionWarnings[*].warning}")
+			if !strings.Contains(got, "undefined field 'mistake'") {
+				return fmt.Errorf("the warning for %s is %q", field, got)
+			}
+			return nil
+		})
+	}
+}
+
 func TestProjectsSeeTheQuotasThatApply(t *testing.T) {
 	c := kit.Shared(t)
 	c.OC("label", "namespace", c.Namespace, "team="+c.Namespace)
