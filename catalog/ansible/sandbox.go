@@ -77,7 +77,8 @@ func ignoreExisting(err error) error {
 
 // createPod creates the pod as its own service account, so that its security context constraints
 // are those of the account and not those of the broker. It waits until controllers have prepared
-// the namespace and the account.
+// the namespace and the account. The pod names the pull secrets of the account, because admission
+// can read an older copy of the account without them.
 func (b *broker) createPod(ctx context.Context, rec *record) error {
 	name := rec.Operation.Name
 	config := rest.CopyConfig(b.loopback)
@@ -97,6 +98,7 @@ func (b *broker) createPod(ctx context.Context, rec *record) error {
 			err = apierrors.NewForbidden(corev1.Resource("pods"), name, fmt.Errorf("service account %q has no pull secret yet", name))
 		}
 		if err == nil {
+			pod.Spec.ImagePullSecrets = account.ImagePullSecrets
 			_, err = client.CoreV1().Pods(name).Create(ctx, pod, metav1.CreateOptions{})
 		}
 		cause = ignoreExisting(err)

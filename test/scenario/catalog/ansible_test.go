@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -44,8 +45,15 @@ esac
 // relist fetches the catalog of the broker and waits until it contains a class.
 func relist(c *kit.Cluster, class string) {
 	const broker = "clusterservicebroker/ansible-service-broker"
-	requests, _ := strconv.Atoi(c.OC("get", broker, "-o", "jsonpath={.spec.relistRequests}"))
-	c.OC("patch", broker, "--type=merge", "-p", fmt.Sprintf(`{"spec": {"relistRequests": %d}}`, requests+1))
+	c.WaitFor("a request for the catalog", func(context.Context) error {
+		text, err := c.TryOC("get", broker, "-o", "jsonpath={.spec.relistRequests}")
+		if err != nil {
+			return err
+		}
+		requests, _ := strconv.Atoi(text)
+		_, err = c.TryOC("patch", broker, "--type=merge", "-p", fmt.Sprintf(`{"spec": {"relistRequests": %d}}`, requests+1))
+		return err
+	})
 	c.WaitFor("class "+class, func(context.Context) error {
 		if out := c.OC("get", "clusterserviceclasses", "--field-selector=spec.externalName="+class, "-o", "name"); out == "" {
 			return fmt.Errorf("there is none")
@@ -54,8 +62,32 @@ func relist(c *kit.Cluster, class string) {
 	})
 }
 
+// explain logs, if a test has failed, what the broker and its sandboxes say.
+func explain(t *testing.T, c *kit.Cluster) {
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		for _, args := range [][]string{
+			{"get", "serviceinstances,servicebindings", "-o", `jsonpath={range .items[*]}{.metadata.name}: {.status.conditions}{"\n"}{end}`},
+			{"get", "pods", "-A", "-l", "apb-action", "-o", "wide"},
+			{"get", "events", "-A", "-o", `custom-columns=NAMESPACE:.metadata.namespace,REASON:.reason,MESSAGE:.message`},
+		} {
+			out, err := c.TryOC(args...)
+			lines := strings.Split(out, "\n")
+			if args[1] == "events" {
+				lines = slices.DeleteFunc(lines, func(line string) bool {
+					return !strings.HasPrefix(line, "bundle-") && !strings.HasPrefix(line, c.Namespace)
+				})
+			}
+			t.Logf("oc %s: %v\n%s", strings.Join(args[:2], " "), err, strings.Join(lines, "\n"))
+		}
+	})
+}
+
 func TestPlaybookBundleIsOrderedBoundAndReturned(t *testing.T) {
 	c := kit.Shared(t)
+	explain(t, c)
 	pushBundle(t, c, "hello-apb", bundleSpec, bundleScript)
 	c.OC("policy", "add-role-to-user", "edit", "alice")
 	relist(c, "hello-apb")

@@ -59,9 +59,13 @@ func pushBundle(t *testing.T, c *kit.Cluster, stream, text, script string) {
 	must(err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(read(c.Path("pki", "ca.crt")))
-	token := strings.TrimSpace(c.In("openshift").OC("create", "token", "builder"))
 	c.WaitFor("the push of "+stream, func(ctx context.Context) error {
-		return remote.Write(reference, image, remote.WithContext(ctx), remote.WithAuth(&authn.Basic{Username: "any", Password: token}),
+		// A new cluster gets the service accounts of the project a moment later.
+		token, err := c.In("openshift").TryOC("create", "token", "builder")
+		if err != nil {
+			return err
+		}
+		return remote.Write(reference, image, remote.WithContext(ctx), remote.WithAuth(&authn.Basic{Username: "any", Password: strings.TrimSpace(token)}),
 			remote.WithTransport(&http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}))
 	})
 	t.Cleanup(func() { c.In("openshift").OC("delete", "imagestream/"+stream) })
