@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/slipway-platform/slipway/apigroup/security/scc"
+	"github.com/slipway-platform/slipway/internal/podpreset"
 )
 
 // podPlugin is the admission plugin that checks pods. It evaluates the constraints that the user
@@ -102,9 +103,15 @@ func unchanged(old, pod *corev1.Pod) bool {
 		old.Annotations[securityv1.ValidatedSCCAnnotation] == pod.Annotations[securityv1.ValidatedSCCAnnotation]
 }
 
-// subjects returns the user of the request and the pod's service account.
+// subjects returns the user of the request and the pod's service account. The author of a new pod
+// did not write what the pod got from presets, so that only the service account counts for it:
+// otherwise, members of a project could use the rights of an administrator who creates a pod there.
 func (c *podPlugin) subjects(a admission.Attributes, pod *corev1.Pod) []user.Info {
-	return []user.Info{a.GetUserInfo(), account(a.GetNamespace(), pod)}
+	own := account(a.GetNamespace(), pod)
+	if a.GetOperation() == admission.Create && podpreset.Applied(pod.Annotations) {
+		return []user.Info{own}
+	}
+	return []user.Info{a.GetUserInfo(), own}
 }
 
 // refuse returns the error that contains the objections of each constraint.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/slipway-platform/slipway/apigroup/security/scc"
 	"github.com/slipway-platform/slipway/apiserver/storetest"
+	"github.com/slipway-platform/slipway/internal/podpreset"
 )
 
 // newEvaluator returns an evaluator for a cluster that has the built-in constraints and the project
@@ -65,6 +66,10 @@ func privileged(pod *corev1.Pod) {
 	pod.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: new(true)}
 }
 
+func preset(pod *corev1.Pod) {
+	pod.Annotations = map[string]string{podpreset.Annotation("db"): "7"}
+}
+
 // attributesOf returns the attributes of a request whose user has no permissions in the cluster.
 func attributesOf(operation admission.Operation, pod, old runtime.Object, groups ...string) admission.Attributes {
 	u := &user.DefaultInfo{Name: "alice", Groups: append(groups, user.AllAuthenticated)}
@@ -84,6 +89,9 @@ func TestPodPluginChoosesConstraints(t *testing.T) {
 		"privileged pod of an account": {newPod(func(p *corev1.Pod) { privileged(p); p.Spec.ServiceAccountName = "strong" }), nil, "privileged", false},
 		"privileged pod of a group":    {newPod(privileged), []string{"system:cluster-admins"}, "privileged", false},
 		"priority of anyuid":           {newPod(nil), []string{"system:cluster-admins"}, "anyuid", false},
+		"preset in pod of a group":     {newPod(func(p *corev1.Pod) { preset(p); privileged(p) }), []string{"system:cluster-admins"}, "privileged containers are not allowed", true},
+		"preset in plain pod of group": {newPod(preset), []string{"system:cluster-admins"}, "restricted", false},
+		"preset in pod of an account":  {newPod(func(p *corev1.Pod) { preset(p); privileged(p); p.Spec.ServiceAccountName = "strong" }), nil, "privileged", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := newPodPlugin(newEvaluator(t)).Admit(t.Context(), attributesOf(admission.Create, tt.pod, nil, tt.groups...), nil)

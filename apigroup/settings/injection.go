@@ -17,16 +17,18 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/slipway-platform/slipway/apigroup/settings/v1alpha1"
+	"github.com/slipway-platform/slipway/internal/podpreset"
 )
 
 const (
-	domain = "podpreset.admission.kubernetes.io"
 	// excludeAnnotation excludes a pod if its value is "true".
-	excludeAnnotation = domain + "/exclude"
+	excludeAnnotation = podpreset.Domain + "/exclude"
 	// conflictAnnotation says why a pod has none of its presets.
 	conflictAnnotation = "podpreset.slipway.io/conflict"
-	// platform is the user of Slipway's controllers.
-	platform = "system:openshift-master"
+	// platform is the user of Slipway's controllers, and platformAccounts the prefix of the service
+	// accounts as which they create pods.
+	platform         = "system:openshift-master"
+	platformAccounts = "system:serviceaccount:openshift-infra:"
 )
 
 // presets reads presets from the API server's cache.
@@ -56,7 +58,8 @@ func (p *presets) of(ctx context.Context, namespace string, pod *corev1.Pod) ([]
 
 // injection is the plugin PodPreset. It adds presets to new pods, except pods that Slipway creates
 // itself, such as those of builds: with variables and files of users, their programs could pass on
-// rights that the users do not have.
+// rights that the users do not have. For other authors, the admission plugin for security context
+// constraints ignores the author's rights if a pod has a preset.
 type injection struct {
 	*admission.Handler
 	presets *presets
@@ -70,7 +73,7 @@ func newInjection(p *presets) *injection {
 
 // Admit adds all presets of a pod or, if two parts conflict, none.
 func (i *injection) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" || a.GetUserInfo().GetName() == platform {
+	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" || isPlatform(a.GetUserInfo().GetName()) {
 		return nil
 	}
 	pod, ok := a.GetObject().(*corev1.Pod)
@@ -97,7 +100,11 @@ func (i *injection) Admit(ctx context.Context, a admission.Attributes, _ admissi
 		return nil
 	}
 	for _, preset := range matching {
-		pod.Annotations[annotation(preset.Name)] = preset.ResourceVersion
+		pod.Annotations[podpreset.Annotation(preset.Name)] = preset.ResourceVersion
 	}
 	return nil
+}
+
+func isPlatform(user string) bool {
+	return user == platform || strings.HasPrefix(user, platformAccounts)
 }

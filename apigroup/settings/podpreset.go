@@ -2,7 +2,6 @@ package settings
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -66,10 +65,4 @@ func validate(p *v1alpha1.PodPreset, rules Rules) (errs field.ErrorList) {
 		errs = append(errs, err)
 	}
 	return errs
-}
-
-// annotation returns the name of the annotation of pods that have a preset. Its value is the
-// preset's resource version.
-func annotation(preset string) string {
-	return fmt.Sprintf("%s/podpreset-%s", domain, preset)
 }

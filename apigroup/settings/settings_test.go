@@ -97,3 +97,14 @@ func TestPresetsAreValidated(t *testing.T) {
 		}
 	}
 }
+
+func TestPodsOfPlatformGetNoPresets(t *testing.T) {
+	for name, want := range map[string]bool{
+		platform: true, "system:serviceaccount:openshift-infra:build-controller": true,
+		"system:serviceaccount:kube-system:replicaset-controller": false, "system:serviceaccount:shop:default": false, "alice": false,
+	} {
+		if isPlatform(name) != want {
+			t.Errorf("the platform creates pods as %q: %t", name, !want)
+		}
+	}
+}
