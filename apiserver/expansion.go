@@ -1,8 +1,8 @@
 package apiserver
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"mime"
@@ -112,7 +112,7 @@ func (c *Costs) bodyCheck(r *http.Request, turn *turn) func(piece []byte) error 
 		return (&document{limit: limit, turn: turn}).check
 	case turn.tenant != "" && isQuadratic(media):
 		turn.least = costlyPatchValues
-		check := turn.atMost(min(limit, maxPatchValues), (&jsonlimit.Counter{}).Count)
+		check := turn.atMost(min(limit, maxPatchValues), (&jsonBody{}).count)
 		return func(piece []byte) error {
 			err := check(piece)
 			if apierrors.IsRequestEntityTooLargeError(err) {
@@ -121,21 +121,45 @@ func (c *Costs) bodyCheck(r *http.Request, turn *turn) func(piece []byte) error 
 			return err
 		}
 	}
-	return turn.atMost(limit, (&jsonlimit.Counter{}).Count)
+	return turn.atMost(limit, (&jsonBody{}).count)
 }
 
-// atMost returns a check of the number that count returns.
-func (t *turn) atMost(limit int, count func(piece []byte) int) func(piece []byte) error {
+// counts are what is limited in a body: the number of values, and of field paths in
+// metadata.managedFields.
+type counts struct{ values, paths int }
+
+// jsonBody counts in JSON.
+type jsonBody struct {
+	values jsonlimit.Counter
+	paths  paths
+}
+
+func (b *jsonBody) count(piece []byte) counts {
+	return counts{b.values.Count(piece), b.paths.count(piece)}
+}
+
+// atMost returns a check of what count returns.
+func (t *turn) atMost(limit int, count func(piece []byte) counts) func(piece []byte) error {
 	return func(piece []byte) error {
-		values := count(piece)
-		switch {
-		case values > limit:
-			return errTooManyValues(limit)
-		case len(piece) == 0:
-			return t.wait(values)
+		found := count(piece)
+		if err := found.check(limit); err != nil {
+			return err
+		}
+		if len(piece) == 0 {
+			return t.wait(found.values)
 		}
 		return nil
 	}
+}
+
+func (c counts) check(limit int) error {
+	switch {
+	case c.values > limit:
+		return errTooManyValues(limit)
+	case c.paths > maxPaths:
+		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("metadata.managedFields has more than %d paths; remove it from the body", maxPaths))
+	}
+	return nil
 }
 
 func errTooManyValues(limit int) error {
@@ -146,29 +170,33 @@ func errTooManyValues(limit int) error {
 // body.
 const maxExpanded = 3 << 20
 
-// document checks a YAML body: the number of values while it arrives, and what its aliases expand
-// to at its end.
+// document checks a YAML body at its end, with what its aliases expand to.
 type document struct {
 	limit int
 	turn  *turn
 	body  []byte
-	lines int
-	json  jsonlimit.Counter
 }
 
 func (d *document) check(piece []byte) error {
-	d.lines += bytes.Count(piece, []byte("\n"))
-	values := d.lines + d.json.Count(piece)
-	if values > d.limit {
-		return errTooManyValues(d.limit)
+	if len(d.body) <= maxExpanded { // upstream rejects a longer body
+		d.body = append(d.body, piece...)
 	}
-	if d.body = append(d.body, piece...); len(piece) > 0 || len(d.body) > maxExpanded {
-		return nil // upstream rejects a longer body
+	if len(piece) > 0 || len(d.body) > maxExpanded {
+		return nil
+	}
+	limit, found := d.limit, counts{values: yamllimit.Count(d.body)}
+	if json.Valid(d.body) { // as from oc apply --server-side
+		found.paths = (&paths{}).count(d.body)
+	} else {
+		limit = min(limit, maxPaths) // each value can be a field path
+	}
+	if err := found.check(limit); err != nil {
+		return err
 	}
 	if err := yamllimit.Check(d.body, d.limit, maxExpanded); err != nil {
 		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the body is YAML that cannot be expanded: %s; send JSON, or no aliases", err))
 	}
-	return d.turn.wait(values)
+	return d.turn.wait(found.values)
 }
 
 // streamed reports whether the body of a subresource is passed on without decoding.
@@ -201,91 +229,4 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 		return 0, problem
 	}
 	return n, err
-}
-
-// messages counts the list elements in a protobuf message that are messages, strings or bytes. Each
-// of these takes at least two bytes.
-type messages struct {
-	body   []byte
-	counts int
-}
-
-// count adds a piece of the body and returns the number of elements found so far. To bound its
-// cost, it parses the body again only if its size has doubled or if the piece is empty, which means
-// the end.
-func (m *messages) count(piece []byte) int {
-	const first = 16 << 10
-	before := len(m.body)
-	m.body = append(m.body, piece...)
-	if len(piece) == 0 || before < first && len(m.body) >= first || len(m.body) >= 2*before {
-		m.counts = elements(bytes.TrimPrefix(m.body, []byte("k8s\x00")), 0)
-	}
-	return m.counts
-}
-
-// maxDepth limits how deep elements descends. Messages of Kubernetes are less deep.
-const maxDepth = 40
-
-// The wire types of protobuf's encoding.
-const (
-	kindVarint, kindFixed64, kindBytes, kindStartGroup, kindEndGroup, kindFixed32 = 0, 1, 2, 3, 4, 5
-)
-
-// elements counts the length-delimited fields of a message whose field number was seen before or is
-// 64 or higher, including those of nested messages: protobuf encodes a list as a repeated field. It
-// stops where the bytes are not a message. It must accept at least what the decoders of Kubernetes
-// accept: anything that it does not count must not be decodable.
-func elements(message []byte, depth int) (count int) {
-	const numbers = 64
-	var seen uint64 // field numbers below 64
-	for len(message) > 0 && depth < maxDepth {
-		tag, n := varint(message)
-		if n == 0 {
-			return count
-		}
-		message, n = message[n:], 0
-		switch tag & 7 {
-		case kindVarint:
-			_, n = varint(message)
-		case kindFixed64:
-			n = 8
-		case kindFixed32:
-			n = 4
-		case kindStartGroup, kindEndGroup:
-		case kindBytes:
-			length, size := varint(message)
-			if size == 0 {
-				return count
-			}
-			end := len(message) // more of a longer field arrives later
-			if length < uint64(end-size) {
-				end = size + int(length)
-			}
-			if number := tag >> 3; number >= numbers || seen&(1<<number) != 0 {
-				count++
-			} else {
-				seen |= 1 << number
-			}
-			count += elements(message[size:end], depth+1)
-			n = end
-		default:
-			return count
-		}
-		message = message[min(n, len(message)):]
-	}
-	return count
-}
-
-// varint decodes a protobuf varint. n is its length in bytes, or 0 if text does not begin with a
-// complete varint. Like generated decoders, it drops bits that do not fit.
-func varint(text []byte) (value uint64, n int) {
-	const maxBytes = 10
-	for n < min(len(text), maxBytes) {
-		value |= uint64(text[n]&0x7f) << (7 * n)
-		n++
-		if text[n-1] < 0x80 {
-			return value, n
-		}
-	}
-	return 0, 0
 }

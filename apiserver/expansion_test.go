@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -23,18 +24,36 @@ func podOf(t *testing.T, containers int) string {
 	t.Helper()
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: make([]corev1.Container, containers)}}
 	pod.APIVersion, pod.Kind = "v1", "Pod"
+	return encode(t, pod)
+}
+
+// withPaths returns a config map with many field paths, as protobuf.
+func withPaths(t *testing.T, number int) string {
+	t.Helper()
+	config := &corev1.ConfigMap{}
+	config.APIVersion, config.Kind = "v1", "ConfigMap"
+	config.ManagedFields = []metav1.ManagedFieldsEntry{{FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:a":{}` + strings.Repeat(`,"f:b":{}`, number) + "}")}}}
+	return encode(t, config)
+}
+
+func encode(t *testing.T, object runtime.Object) string {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	var body bytes.Buffer
-	if err := protobuf.NewSerializer(scheme, scheme).Encode(pod, &body); err != nil {
+	if err := protobuf.NewSerializer(scheme, scheme).Encode(object, &body); err != nil {
 		t.Fatal(err)
 	}
 	return body.String()
 }
 
 func TestBodiesThatExpandAreRejected(t *testing.T) {
+	fields := func(key string) string {
+		return `{"metadata": {"managedFields": [{"fieldsV1": {"f:a": {}` + strings.Repeat(`, "`+key+`": {}`, maxPaths) + `}}]}}`
+	}
+	review := request.RequestInfo{IsResourceRequest: true, APIGroup: "authorization.k8s.io"}
 	list := func(values int) string { return `{"spec": {"containers": [{}` + strings.Repeat(",{}", values) + `]}}` }
 	for name, tt := range map[string]struct {
 		content, body string
@@ -52,9 +71,19 @@ func TestBodiesThatExpandAreRejected(t *testing.T) {
 		"a long text":            {content: "application/json", body: `{"data": {"a": "` + strings.Repeat("{,", maxValues) + `"}}`},
 		"YAML in lines":          {content: "application/yaml", body: "spec:\n  containers:\n" + strings.Repeat("  -\n", maxValues), wantErr: true},
 		"YAML in a line":         {content: "application/apply-patch+yaml", body: list(maxValues), wantErr: true},
+		"YAML with a quotation":  {content: "application/yaml", body: "# \"\nspec: {containers: [{}" + strings.Repeat(",{}", maxValues) + "]}", wantErr: true},
+		"YAML with returns":      {content: "application/yaml", body: "spec:\n  containers:\r" + strings.Repeat("  -\r", maxValues), wantErr: true},
+		"JSON text as YAML":      {content: "application/apply-patch+yaml", body: `{"data": {"a": "` + strings.Repeat("{,", maxValues) + `"}}`},
 		"YAML with an alias":     {content: "application/yaml", body: "a: &a text\nb: *a\n"},
 		"YAML with long aliases": {content: "application/yaml", body: "a: &a " + strings.Repeat("x", 1<<16) + "\nb: [" + strings.Repeat("*a,", 100) + "]", wantErr: true},
 		"YAML with many aliases": {content: "application/apply-patch+yaml", body: "a: &a [" + strings.Repeat("1,", 1000) + "]\nb: [" + strings.Repeat("*a,", 100) + "]", wantErr: true},
+		"field paths":            {content: "application/json", body: fields("f:b"), info: review, wantErr: true},
+		"escaped field paths":    {content: "application/json", body: fields(`\u0066:b`), info: review, wantErr: true},
+		"escaped colons":         {content: "application/json", body: fields(`f\u003ab`), info: review, wantErr: true},
+		"field paths in YAML":    {content: "application/yaml", body: "# \n" + fields("f:b"), info: review, wantErr: true},
+		"other keys":             {content: "application/json", body: fields("fb"), info: review},
+		"field paths, protobuf":  {content: "application/vnd.kubernetes.protobuf", body: withPaths(t, maxPaths), wantErr: true},
+		"few paths, protobuf":    {content: "application/vnd.kubernetes.protobuf", body: withPaths(t, maxPaths/4)},
 		"protobuf":               {content: "application/vnd.kubernetes.protobuf", body: podOf(t, maxValues+2), wantErr: true},
 		"little protobuf":        {content: "application/vnd.kubernetes.protobuf", body: podOf(t, maxValues/4)},
 		"a long text, protobuf":  {content: "application/vnd.kubernetes.protobuf", body: "k8s\x00\x12\x80\x80\x40" + strings.Repeat("text of a file\n", 1<<20/15+1)},

@@ -10,14 +10,15 @@ import (
 	"sync"
 
 	"go.yaml.in/yaml/v2"
-
-	"github.com/slipway-platform/slipway/internal/jsonlimit"
 )
 
 // Check returns an error if the first document of text has more than the given number of values, or
 // needs more than size bytes as JSON. It counts the value of an alias each time. An invalid
 // document is an error too.
 func Check(text []byte, values, size int) error {
+	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+		return errors.New("it is UTF-16; use UTF-8")
+	}
 	if Count(text) > values {
 		return tooManyValues(values)
 	}
@@ -37,11 +38,6 @@ func Check(text []byte, values, size int) error {
 		return fmt.Errorf("its aliases expand it to more than %d bytes", size)
 	}
 	return nil
-}
-
-// Count returns a number that is at least as large as the number of values in text without aliases.
-func Count(text []byte) int {
-	return (&jsonlimit.Counter{}).Count(text) + bytes.Count(text, []byte("\n"))
 }
 
 func tooManyValues(limit int) error { return fmt.Errorf("it has more than %d YAML values", limit) }

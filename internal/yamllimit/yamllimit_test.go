@@ -24,7 +24,14 @@ func TestCheckCountsAliasesEachTime(t *testing.T) {
 		"nested":             {nested, "more than 1000 YAML values"},
 		"many values":        {"[" + strings.Repeat("1,", values+1) + "]", "more than 1000 YAML values"},
 		"many lines":         {strings.Repeat("-\n", values+1), "more than 1000 YAML values"},
-		"UTF-16":             {utf16("a: &a " + long + "\nb: [" + strings.Repeat("*a,", 50) + "]"), "aliases expand"},
+		"UTF-16":             {utf16("a: b"), "use UTF-8"},
+		"behind a quotation": {"# \"\na: [" + strings.Repeat("1,", values+1) + "]", "more than 1000 YAML values"},
+		"in a plain text":    {"a: b\"c\nd: [" + strings.Repeat("1,", values+1) + "]", "more than 1000 YAML values"},
+		"many returns":       {strings.Repeat("-\r", values+1), "more than 1000 YAML values"},
+		"many new lines":     {strings.Repeat("-\u0085", values+1), "more than 1000 YAML values"},
+		"many separators":    {strings.Repeat("-\u2028", values+1), "more than 1000 YAML values"},
+		"many in one line":   {strings.Repeat("- ", values+1), "more than 1000 YAML values"},
+		"commas of JSON":     {`{"a": "` + strings.Repeat(",", values+1) + `"}`, ""},
 		"invalid":            {"a: *none", "unknown anchor"},
 	} {
 		err := Check([]byte(tt.text), values, size)
