@@ -20,7 +20,7 @@ import (
 // RestrictionPluginName is the name of the admission plugin that enforces RoleBindingRestrictions.
 const RestrictionPluginName = "authorization.openshift.io/RestrictSubjectBindings"
 
-// Feature returns the group with its admission plugin.
+// Feature returns the group with its admission plugins.
 func Feature() apiserver.Feature {
 	restrict := &restrict{Handler: admission.NewHandler(admission.Create, admission.Update)}
 	return apiserver.Feature{
@@ -48,8 +48,9 @@ func Feature() apiserver.Feature {
 				AuthorizerName: "own-reviews", Authorizer: authorizer.AuthorizerFunc(personal{deps.Authorizer}.authorize),
 			}}}, nil
 		},
-		Admission: []apiserver.Admission{{Name: RestrictionPluginName, New: func(io.Reader) (admission.Interface, error) {
-			return restrict, nil
-		}}},
+		Admission: []apiserver.Admission{
+			{Name: RestrictionPluginName, New: func(io.Reader) (admission.Interface, error) { return restrict, nil }},
+			{Name: RoleSizePluginName, New: func(io.Reader) (admission.Interface, error) { return newRoleSize(), nil }},
+		},
 	}
 }
