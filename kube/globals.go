@@ -2,6 +2,7 @@ package kube
 
 import (
 	"fmt"
+	"maps"
 
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -9,6 +10,7 @@ import (
 	basecompatibility "k8s.io/component-base/compatibility"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/version"
+	"k8s.io/kubernetes/pkg/features"
 )
 
 // Globals sets every process-wide variable of upstream that more than one component uses. The
@@ -32,7 +34,9 @@ func Globals(gates map[string]bool) error {
 	registry := compatibility.DefaultComponentGlobalsRegistry
 	registry.ComponentGlobalsOrRegister(basecompatibility.DefaultKubeComponent,
 		compatibility.DefaultBuildEffectiveVersion(), utilfeature.DefaultMutableFeatureGate)
-	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(gates); err != nil {
+	all := ownGates()
+	maps.Copy(all, gates)
+	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(all); err != nil {
 		return fmt.Errorf("set feature gates: %w", err)
 	}
 	if err := registry.Set(); err != nil {
@@ -43,6 +47,15 @@ func Globals(gates map[string]bool) error {
 		return fmt.Errorf("set logging: %w", err)
 	}
 	return nil
+}
+
+// ownGates returns the feature gates whose value differs from upstream's default.
+//
+// EnvFiles lets kubelet read a file of a container as root, to set variables of another one
+// (fileKeyRef). Kubelet accepts pipes and files of every size there: a tenant could use all memory
+// of the node, or block kubelet's threads and the deletion of the pod.
+func ownGates() map[string]bool {
+	return map[string]bool{string(features.EnvFiles): false}
 }
 
 // Version returns the version of the embedded Kubernetes, for instance "v1.37.1".
