@@ -38,7 +38,7 @@ func admissionPlugins() []string {
 		"PodNodeConstraints", "ProjectRequestLimit", "RunOnceDuration",
 		"SecurityContextConstraint", "authorization.openshift.io/RestrictSubjectBindings",
 		"openshift.io/RestrictedEndpointsAdmission", "openshift.io/ImagePolicy",
-		"openshift.io/IngressAdmission", "openshift.io/SystemPriority", "BuildByStrategy",
+		"openshift.io/IngressAdmission", "openshift.io/SystemPriority", "openshift.io/CrossNamespacePodAffinity", "BuildByStrategy",
 		"SCCExecRestrictions", "PodPreset", BuildDefaults, BuildOverrides,
 	}
 }

@@ -3,9 +3,10 @@
 // choose nodes (PodNodeConstraints), and how requests for CPU and memory follow from limits
 // (ClusterResourceOverride). Each of these is enabled if the configuration contains it
 // (admissionConfig.pluginConfig). SystemPriority, which reserves the platform's priority classes
-// for the platform, is enabled unless it is disabled in the configuration. PodNetwork, which checks
-// the annotations that configure the network of a pod, and CriticalPod, which converts the
-// annotation of critical pods into a priority class, are always enabled.
+// for the platform, and CrossNamespacePodAffinity, which reserves affinity to pods of other
+// projects, are enabled unless they are disabled in the configuration. PodNetwork, which checks the
+// annotations that configure the network of a pod, and CriticalPod, which converts the annotation
+// of critical pods into a priority class, are always enabled.
 //
 // Source: OpenShift 3.11 Cluster Administration, 7.3 and 16.6, and the reference of 3.11's master
 // configuration.
@@ -28,6 +29,8 @@ const (
 	SystemPriority          = "openshift.io/SystemPriority"
 	PodNetwork              = "openshift.io/PodNetwork"
 	CriticalPod             = "openshift.io/CriticalPod"
+
+	CrossNamespacePodAffinity = "openshift.io/CrossNamespacePodAffinity"
 )
 
 // Feature returns the plugins.
@@ -46,6 +49,7 @@ func Feature() apiserver.Feature {
 		// Priority sets the number of the class.
 		{Name: CriticalPod, Before: "Priority", New: func(io.Reader) (admission.Interface, error) { return newCritical(), nil }},
 		{Name: SystemPriority, New: func(io.Reader) (admission.Interface, error) { return newPriority(), nil }},
+		{Name: CrossNamespacePodAffinity, New: func(io.Reader) (admission.Interface, error) { return newAffinity(), nil }},
 		{Name: PodNetwork, New: func(io.Reader) (admission.Interface, error) { return newNetwork(), nil }},
 	}}
 }

@@ -45,3 +45,29 @@ func (s *stage) waitReplicaFailure(user *kit.User, path, reason string) {
 		return err
 	})
 }
+
+// A running pod whose anti-affinity excludes all pods stops the scheduler on its node.
+func TestPodCannotExcludePodsOfOtherProjects(t *testing.T) {
+	s := tenants(t)
+	pods := kit.CorePath(s.evil, "pods")
+	pod := func(term string) string {
+		return "{apiVersion: v1, kind: Pod, metadata: {name: alone}, spec: {nodeName: none, affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [" +
+			"{topologyKey: kubernetes.io/hostname, labelSelector: {}" + term + "}]}}, containers: [{name: main, image: none}]}}"
+	}
+	s.mallory.May("POST", pods+"?", pod(""))
+	for _, term := range []string{", namespaceSelector: {}", ", namespaces: [" + s.shop + "]"} {
+		s.mallory.MayNot("POST", pods, pod(term), "it selects pods of other projects")
+	}
+	s.Administrator().May("POST", kit.CorePath(s.evil, "resourcequotas"), "{apiVersion: v1, kind: ResourceQuota, metadata: {name: affinity}, spec: {scopes: [CrossNamespacePodAffinity], hard: {pods: 1}}}")
+	s.WaitFor("the quota", func(context.Context) error {
+		_, err := s.mallory.Try("POST", pods+"?", pod(", namespaceSelector: {}"))
+		return err
+	})
+}
+
+// The kubelet would read the file as root, also a pipe without an end.
+func TestKubeletReadsNoFilesOfContainers(t *testing.T) {
+	s := tenants(t)
+	s.mallory.Refused("POST", kit.CorePath(s.evil, "pods"), "{apiVersion: v1, kind: Pod, metadata: {name: reader}, spec: {volumes: [{name: v, emptyDir: {}}], containers: ["+
+		container("sleep infinity", "env: [{name: A, valueFrom: {fileKeyRef: {volumeName: v, path: pipe, key: A}}}]")+"]}}", "valueFrom", denied)
+}

@@ -11,6 +11,19 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
+// giveQuota lets a plugin read a cluster with a quota, or with none.
+func giveQuota(t *testing.T, plugin *reserved, quota *corev1.ResourceQuota) {
+	t.Helper()
+	client := fake.NewClientset()
+	if quota != nil {
+		client = fake.NewClientset(quota)
+	}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	plugin.SetExternalKubeInformerFactory(factory)
+	factory.Start(t.Context().Done())
+	factory.WaitForCacheSync(t.Context().Done())
+}
+
 func TestSystemPriorityRejectsPodsOfTenants(t *testing.T) {
 	selector := func(operator corev1.ScopeSelectorOperator, classes ...string) corev1.ResourceQuotaSpec {
 		return corev1.ResourceQuotaSpec{ScopeSelector: &corev1.ScopeSelector{MatchExpressions: []corev1.ScopedResourceSelectorRequirement{
@@ -40,15 +53,12 @@ func TestSystemPriorityRejectsPodsOfTenants(t *testing.T) {
 		"quota for each class":         {"shop", node, new(selector(corev1.ScopeSelectorOpExists)), true},
 		"quota for each class, scoped": {"shop", node, &corev1.ResourceQuotaSpec{Scopes: []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopePriorityClass}}, true},
 	} {
-		client := fake.NewClientset()
+		var quota *corev1.ResourceQuota
 		if c.quota != nil {
-			client = fake.NewClientset(&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "q"}, Spec: *c.quota})
+			quota = &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "q"}, Spec: *c.quota}
 		}
-		factory := informers.NewSharedInformerFactory(client, 0)
 		plugin := newPriority()
-		plugin.SetExternalKubeInformerFactory(factory)
-		factory.Start(t.Context().Done())
-		factory.WaitForCacheSync(t.Context().Done())
+		giveQuota(t, plugin, quota)
 		for _, annotations := range []map[string]string{nil, {corev1.MirrorPodAnnotationKey: "forged"}} {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}, Spec: corev1.PodSpec{PriorityClassName: c.class}}
 			request := admission.NewAttributesRecord(pod, nil, corev1.SchemeGroupVersion.WithKind("Pod"), c.namespace, "x", corev1.SchemeGroupVersion.WithResource("pods"), "",

@@ -1,0 +1,50 @@
+package pod
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// newAffinity returns the plugin CrossNamespacePodAffinity, for affinity and anti-affinity to pods
+// of other projects. A running pod that excludes all other pods keeps the scheduler from placing
+// any of them on its node, and the choice of a node shows which pods others have.
+//
+// Source: Kubernetes, resource quotas, cross-namespace pod affinity quota.
+func newAffinity() *reserved {
+	return newReserved(CrossNamespacePodAffinity, func(pod *corev1.Pod, namespace string) *property {
+		if !slices.ContainsFunc(affinityTerms(pod.Spec.Affinity), func(term corev1.PodAffinityTerm) bool { return leaves(term, namespace) }) {
+			return nil
+		}
+		return &property{
+			scope: corev1.ResourceQuotaScopeCrossNamespacePodAffinity, at: field.NewPath("spec", "affinity"),
+			text: "it selects pods of other projects; remove namespaces and namespaceSelector",
+		}
+	})
+}
+
+// affinityTerms returns all terms about other pods.
+func affinityTerms(affinity *corev1.Affinity) (terms []corev1.PodAffinityTerm) {
+	if affinity == nil {
+		return nil
+	}
+	add := func(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
+		terms = append(terms, required...)
+		for _, weighted := range preferred {
+			terms = append(terms, weighted.PodAffinityTerm)
+		}
+	}
+	if own := affinity.PodAffinity; own != nil {
+		add(own.RequiredDuringSchedulingIgnoredDuringExecution, own.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	if own := affinity.PodAntiAffinity; own != nil {
+		add(own.RequiredDuringSchedulingIgnoredDuringExecution, own.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	return terms
+}
+
+// leaves reports whether a term can select pods of another namespace.
+func leaves(term corev1.PodAffinityTerm, namespace string) bool {
+	return term.NamespaceSelector != nil || slices.ContainsFunc(term.Namespaces, func(name string) bool { return name != namespace })
+}

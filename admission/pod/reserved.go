@@ -1,0 +1,125 @@
+package pod
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
+)
+
+// reserved is a plugin for a property of pods that affects the pods of all other users. Only pods
+// in namespaces of the platform, or in a namespace with a ResourceQuota that covers the property,
+// may have it.
+type reserved struct {
+	*admission.Handler
+	name string
+	// find returns the property of a pod in a namespace, or nil.
+	find   func(pod *corev1.Pod, namespace string) *property
+	quotas corelisters.ResourceQuotaLister
+}
+
+// property is a property of a pod, and the scope of the quotas that cover it.
+type property struct {
+	scope corev1.ResourceQuotaScope
+	// value is the value of the scope, if the scope has values.
+	value string
+	at    *field.Path
+	text  string
+}
+
+var _ admission.ValidationInterface = &reserved{}
+
+func newReserved(name string, find func(*corev1.Pod, string) *property) *reserved {
+	return &reserved{Handler: admission.NewHandler(admission.Create), name: name, find: find}
+}
+
+// newPriority returns the plugin SystemPriority, for system priority classes. Their pods preempt
+// the pods of all other users.
+func newPriority() *reserved {
+	return newReserved(SystemPriority, func(pod *corev1.Pod, _ string) *property {
+		class := pod.Spec.PriorityClassName
+		if !strings.HasPrefix(class, systemPriority) {
+			return nil
+		}
+		return &property{corev1.ResourceQuotaScopePriorityClass, class, field.NewPath("spec", "priorityClassName"),
+			class + " is for namespaces of the platform; use another priority class"}
+	})
+}
+
+// systemPriority is the prefix of Kubernetes' system priority classes. No other class may have this
+// prefix.
+const systemPriority = "system-"
+
+// SetExternalKubeInformerFactory stores the lister of quotas.
+func (p *reserved) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
+	p.quotas = factory.Core().V1().ResourceQuotas().Lister()
+	p.SetReadyFunc(factory.Core().V1().ResourceQuotas().Informer().HasSynced)
+}
+
+// ValidateInitialization fails without the lister.
+func (p *reserved) ValidateInitialization() error {
+	if p.quotas == nil {
+		return fmt.Errorf("initialize %s: no quotas", p.name)
+	}
+	return nil
+}
+
+// Validate rejects the property outside the platform's namespaces. It also checks mirror pods: the
+// node's administrator chooses their namespaces.
+func (p *reserved) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" || platformNamespace(a.GetNamespace()) {
+		return nil
+	}
+	pod, ok := a.GetObject().(*corev1.Pod)
+	if !ok {
+		return nil
+	}
+	found := p.find(pod, a.GetNamespace())
+	if found == nil {
+		return nil
+	}
+	if !p.WaitForReady() {
+		return admission.NewForbidden(a, fmt.Errorf("the cache of quotas is not ready; try again"))
+	}
+	quotas, err := p.quotas.ResourceQuotas(a.GetNamespace()).List(labels.Everything())
+	if err != nil {
+		return admission.NewForbidden(a, fmt.Errorf("list quotas: %w", err))
+	}
+	if slices.ContainsFunc(quotas, found.coveredBy) {
+		return nil
+	}
+	return admission.NewForbidden(a, field.Forbidden(found.at, fmt.Sprintf(
+		"%s, or ask the cluster's administrator for a quota with the scope %s in the project", found.text, found.scope)))
+}
+
+// platformNamespace reports whether a name is reserved: users cannot request a project with this
+// name.
+func platformNamespace(name string) bool {
+	return name == "default" || name == "openshift" || strings.HasPrefix(name, "openshift-") || strings.HasPrefix(name, "kube-")
+}
+
+// coveredBy reports whether a quota covers pods with the property.
+func (p *property) coveredBy(quota *corev1.ResourceQuota) bool {
+	if slices.Contains(quota.Spec.Scopes, p.scope) {
+		return true
+	}
+	if quota.Spec.ScopeSelector == nil {
+		return false
+	}
+	return slices.ContainsFunc(quota.Spec.ScopeSelector.MatchExpressions, func(r corev1.ScopedResourceSelectorRequirement) bool {
+		switch {
+		case r.ScopeName != p.scope:
+			return false
+		case r.Operator == corev1.ScopeSelectorOpExists:
+			return true
+		}
+		return r.Operator == corev1.ScopeSelectorOpIn && slices.Contains(r.Values, p.value)
+	})
+}
