@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
@@ -54,6 +56,9 @@ func (b *broker) begin(ctx context.Context, rec *record, op *operation) (osbserv
 			return osbserver.Response{}, err
 		}
 	}
+	if err := b.checkShare(ctx, rec); err != nil {
+		return osbserver.Response{}, err
+	}
 	if rec.Operation != nil {
 		if err := b.clean(ctx, rec); err != nil {
 			return osbserver.Response{}, err
@@ -71,6 +76,25 @@ func (b *broker) begin(ctx context.Context, rec *record, op *operation) (osbserv
 		op.Description = err.Error()
 	}
 	return accepted(op), nil
+}
+
+// maxOperations limits the operations of a project that are in progress. Their pods run in sandboxes,
+// to which the project's quota does not apply.
+const maxOperations = 2
+
+// checkShare returns an error if other instances of the project have too many operations in
+// progress. The platform repeats the request.
+func (b *broker) checkShare(ctx context.Context, rec *record) error {
+	selector := labels.SelectorFromSet(labels.Set{projectLabel: rec.Namespace, runningLabel: "true"})
+	list, err := b.kube.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+	if err != nil {
+		return fmt.Errorf("list operations of project %q: %w", rec.Namespace, err)
+	}
+	others := slices.DeleteFunc(list.Items, func(secret corev1.Secret) bool { return secret.Name == secretName(rec.ID) })
+	if len(others) >= maxOperations {
+		return osbserver.Busy("project %q has %d operations of bundles in progress", rec.Namespace, len(others))
+	}
+	return nil
 }
 
 // interrupt ends the operation in progress of a record if the action is to deprovision. Otherwise,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -95,17 +96,28 @@ func (b *broker) store(ctx context.Context, rec *record) error {
 	secrets := b.kube.CoreV1().Secrets(namespace)
 	if rec.secret == nil {
 		rec.secret, err = secrets.Create(ctx, &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Name: secretName(rec.ID)}, Data: map[string][]byte{recordKey: content},
+			ObjectMeta: metav1.ObjectMeta{Name: secretName(rec.ID), Labels: rec.labels()}, Data: map[string][]byte{recordKey: content},
 		}, metav1.CreateOptions{})
 	} else {
 		changed := rec.secret.DeepCopy()
-		changed.Data = map[string][]byte{recordKey: content}
+		changed.Labels, changed.Data = rec.labels(), map[string][]byte{recordKey: content}
 		rec.secret, err = secrets.Update(ctx, changed, metav1.UpdateOptions{})
 	}
 	if err != nil {
 		return fmt.Errorf("store the record of instance %q: %w", rec.ID, err)
 	}
 	return nil
+}
+
+// The labels of secrets with records: the project, and whether an operation is in progress.
+const (
+	projectLabel = "slipway.openshift.io/ansible-project"
+	runningLabel = "slipway.openshift.io/ansible-running"
+)
+
+func (rec *record) labels() map[string]string {
+	running := rec.Operation != nil && rec.Operation.State == inProgress
+	return map[string]string{projectLabel: rec.Namespace, runningLabel: strconv.FormatBool(running)}
 }
 
 // forget deletes a record.
