@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -94,4 +95,40 @@ func podGroup(ctx context.Context, c *kit.Cluster, name, controller string) (str
 		}
 	}
 	return "", errors.New("the pod has no cgroup")
+}
+
+// TestControlPlaneLacksCapabilities checks the running process, whose threads each have own sets.
+func TestControlPlaneLacksCapabilities(t *testing.T) {
+	c := kit.Shared(t)
+	for _, process := range c.Status().Processes {
+		if process.Name != "control-plane" {
+			continue
+		}
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", process.PID))
+		if err != nil || len(threads) == 0 {
+			t.Fatalf("the control plane has the threads %v, %v", threads, err)
+		}
+		for _, thread := range threads {
+			status, err := os.ReadFile(thread)
+			if errors.Is(err, os.ErrNotExist) {
+				continue // it has ended
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, set := range []string{"CapEff", "CapPrm", "CapBnd"} {
+				_, rest, _ := strings.Cut(string(status), "\n"+set+":\t")
+				text, _, _ := strings.Cut(rest, "\n")
+				capabilities, err := strconv.ParseUint(text, 16, 64)
+				if err != nil {
+					t.Fatalf("read %s of %s: %v", set, thread, err)
+				}
+				for name, bit := range map[string]int{"SYS_PTRACE": unix.CAP_SYS_PTRACE, "SYS_BOOT": unix.CAP_SYS_BOOT, "SYS_TIME": unix.CAP_SYS_TIME, "MAC_ADMIN": unix.CAP_MAC_ADMIN, "BPF": unix.CAP_BPF} {
+					if capabilities&(1<<bit) != 0 {
+						t.Errorf("%s of %s contains %s", set, thread, name)
+					}
+				}
+			}
+		}
+	}
 }
