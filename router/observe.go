@@ -30,21 +30,13 @@ func serve(ctx context.Context, address string, guard access, engine health, m *
 	}
 	defer listener.Close()
 	mux := http.NewServeMux()
-	alive := func(w http.ResponseWriter, _ *http.Request) {
-		if err := engine.Alive(); err != nil {
-			http.Error(w, "HAProxy does not respond", http.StatusServiceUnavailable)
-			return
+	dead := func() string {
+		if engine.Alive() != nil {
+			return "HAProxy does not respond"
 		}
-		fmt.Fprintln(w, "ok")
+		return ""
 	}
-	mux.HandleFunc("GET /healthz", alive)
-	mux.HandleFunc("GET /healthz/ready", func(w http.ResponseWriter, r *http.Request) {
-		if reason := unready(); reason != "" {
-			http.Error(w, reason, http.StatusServiceUnavailable)
-			return
-		}
-		alive(w, r)
-	})
+	handleHealth(mux, dead, unready)
 	if s.Text("ROUTER_METRICS_TYPE") == "haproxy" {
 		mux.Handle("GET /metrics", guard.guardMetrics(m.handler(newCollector(s, engine.Stats))))
 	}
@@ -56,4 +48,22 @@ func serve(ctx context.Context, address string, guard access, engine health, m *
 	}
 	mux.Handle("/", guard.guard(page))
 	return serveAll(ctx, s, listener, mux)
+}
+
+// handleHealth serves health checks. dead returns why the router cannot work without a restart, and
+// unready why it must not get requests. Both return "" if there is no such reason.
+func handleHealth(mux *http.ServeMux, dead, unready func() string) {
+	check := func(reasons ...func() string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			for _, reason := range reasons {
+				if text := reason(); text != "" {
+					http.Error(w, text, http.StatusServiceUnavailable)
+					return
+				}
+			}
+			fmt.Fprintln(w, "ok")
+		}
+	}
+	mux.HandleFunc("GET /healthz", check(dead))
+	mux.HandleFunc("GET /healthz/ready", check(unready, dead))
 }

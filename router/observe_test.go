@@ -149,7 +149,7 @@ func TestStoppingRouterIsAliveButNotReady(t *testing.T) {
 }
 
 func TestRouterIsReadyWhenRoutesAreServed(t *testing.T) {
-	s := session{Router: &Router{Settings: read(t, nil)}, engine: &haproxy.Engine{}, seen: &view{}}
+	s := session{Router: &Router{Settings: read(t, nil)}, engine: &haproxy.Engine{}, decisions: &decisions{seen: &view{}}}
 	if got := s.unready(); got != "routes are not served yet" {
 		t.Errorf("before the router has routes: %q", got)
 	}

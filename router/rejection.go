@@ -39,6 +39,17 @@ func (s *session) rejected(routes []model.ServiceAliasConfigKey, reason error) {
 	s.again()
 }
 
+// rejectionOf returns the message for a route that HAProxy rejected and that is unchanged since
+// then, or "".
+func (s *session) rejectionOf(route *routev1.Route) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !sameRequest(s.rejectedRoutes[key(route)], route) {
+		return ""
+	}
+	return "HAProxy rejects the route's certificate or settings; for the reason, see the router's log"
+}
+
 // sameRequest reports whether a route has the same spec and annotations as before, whatever its
 // status. before may be nil.
 func sameRequest(before, route *routev1.Route) bool {

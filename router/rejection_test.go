@@ -16,12 +16,14 @@ import (
 // user changes it. A change of its status does not count.
 func TestRejectedRouteIsExcludedUntilChanged(t *testing.T) {
 	variables := read(t, map[string]string{"ROUTER_SUBDOMAIN": "${name}.example.com"})
-	view, err := newView(&rest.Config{}, variables)
+	d, err := newDecisions(&rest.Config{}, variables, "")
 	if err != nil {
 		t.Fatal(err)
 	}
+	view := d.seen
 	count := 0
-	s := &session{Router: &Router{Settings: variables, Report: func(string) {}}, seen: view, observed: newMetrics(), again: func() { count++ }}
+	s := &session{Router: &Router{Settings: variables, Report: func(string) {}}, decisions: d, observed: newMetrics(), again: func() { count++ }}
+	s.rejection = s.rejectionOf
 	route := &routev1.Route{} // The router sets its host.
 	route.Namespace, route.Name, route.ResourceVersion = "shop", "front", "1"
 	if err := view.routes.GetStore().Add(route); err != nil {

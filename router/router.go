@@ -60,14 +60,9 @@ func (*Router) Name() string { return "router" }
 // session is a running router.
 type session struct {
 	*Router
-	seen   *view
-	status *statusWriter
+	*decisions
 	writer haproxy.Writer
 	engine *haproxy.Engine
-
-	builder model.Builder
-	hosts   map[*routev1.Route]*routev1.Route // routes with the hosts that the router assigns
-	checked map[*routev1.Route]error          // problems of the certificates of routes
 
 	mu         sync.Mutex
 	configured []*routev1.Route // all routes of the newest configuration
@@ -89,10 +84,11 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	view, err := newView(r.Config, r.Settings)
+	decisions, err := newDecisions(r.Config, r.Settings, r.Domain)
 	if err != nil {
 		return err
 	}
+	view := decisions.seen
 	// A client with its own rate limit, so that guessed tokens do not delay other requests of the
 	// router.
 	reviews, err := kubernetes.NewForConfig(r.Config)
@@ -103,14 +99,13 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 		r.Report = func(string) {}
 	}
 	s := &session{
-		Router: r, seen: view, rejectedRoutes: map[model.ServiceAliasConfigKey]*routev1.Route{},
-		again: view.all, observed: newMetrics(), builder: model.Builder{Source: view.source()},
-		hosts: map[*routev1.Route]*routev1.Route{}, checked: map[*routev1.Route]error{},
-		status: &statusWriter{client: view.routeClient, settings: r.Settings, writes: map[string]*writing{}},
+		Router: r, decisions: decisions, rejectedRoutes: map[model.ServiceAliasConfigKey]*routev1.Route{},
+		again: view.all, observed: newMetrics(),
 		writer: haproxy.Writer{
 			Dir: r.Dir, Settings: r.Settings, User: r.User, DefaultCertificate: pem, ServiceCA: r.ServiceCA,
 		},
 	}
+	s.rejection = s.rejectionOf
 	s.observed.watching(view.problem)
 	s.engine = &haproxy.Engine{
 		Program: r.Program, Dir: r.Dir, Interval: r.Settings.Duration("RELOAD_INTERVAL"),

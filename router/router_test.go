@@ -19,7 +19,6 @@ import (
 	"github.com/slipway-platform/slipway/internal/certtest"
 	"github.com/slipway-platform/slipway/router/claim"
 	"github.com/slipway-platform/slipway/router/haproxy"
-	"github.com/slipway-platform/slipway/router/model"
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
@@ -49,7 +48,7 @@ func TestHostsOfRoutes(t *testing.T) {
 		{map[string]string{"ROUTER_SUBDOMAIN": template, "ROUTER_OVERRIDE_HOSTNAME": "true"}, "www.example.com", "", "front-shop.apps.example.com"},
 		{map[string]string{"ROUTER_OVERRIDE_HOSTNAME": "true"}, "www.example.com", "", "www.example.com"},
 	} {
-		s := session{Router: &Router{Settings: read(t, tt.variables), Domain: "cluster.example.com"}}
+		s := decisions{settings: read(t, tt.variables), domain: "cluster.example.com"}
 		route := &routev1.Route{Spec: routev1.RouteSpec{Host: tt.host, Subdomain: tt.subdomain}}
 		route.Namespace, route.Name = "shop", "front"
 		if got := s.host(route); got != tt.want {
@@ -61,7 +60,7 @@ func TestHostsOfRoutes(t *testing.T) {
 func TestRoutesWithBadCertificates(t *testing.T) {
 	route := &routev1.Route{Spec: routev1.RouteSpec{TLS: &routev1.TLSConfig{Termination: "edge", Certificate: "x", Key: "y"}}}
 	for value, admitted := range map[string]bool{"true": false, "false": true} {
-		s := session{Router: &Router{Settings: read(t, map[string]string{"EXTENDED_VALIDATION": value})}}
+		s := decisions{settings: read(t, map[string]string{"EXTENDED_VALIDATION": value})}
 		verdict := claim.Verdict{Route: route}
 		s.validate(&verdict, map[*routev1.Route]error{})
 		if verdict.Admitted() != admitted || !admitted && verdict.Reason != ExtendedValidationFailed || admitted && verdict.Route.Spec.TLS.Certificate != "" {
@@ -183,14 +182,14 @@ func TestMetricsOfHAProxy(t *testing.T) {
 }
 
 func TestPolicyFromVariables(t *testing.T) {
-	s := session{Router: &Router{Settings: read(t, map[string]string{
+	s := decisions{settings: read(t, map[string]string{
 		"ROUTER_ALLOW_WILDCARD_ROUTES": "true", "ROUTER_DISABLE_NAMESPACE_OWNERSHIP_CHECK": "TRUE", "ROUTER_ALLOWED_DOMAINS": "a.com, b.com", "ROUTER_DENIED_DOMAINS": "c.a.com",
-	})}}
+	})}
 	want := claim.Policy{Wildcards: true, AnyNamespace: true, Allowed: []string{"a.com", "b.com"}, Denied: []string{"c.a.com"}}
 	if got := s.policy(); !reflect.DeepEqual(got, want) {
 		t.Errorf("the policy is %+v, want %+v", got, want)
 	}
-	s.Settings = read(t, nil)
+	s.settings = read(t, nil)
 	if got := s.policy(); got.Wildcards || got.AnyNamespace || len(got.Allowed)+len(got.Denied) > 0 {
 		t.Errorf("by default the policy is %+v", got)
 	}
@@ -199,15 +198,15 @@ func TestPolicyFromVariables(t *testing.T) {
 func TestFailedConfigurationIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		variables := read(t, map[string]string{"TEMPLATE_FILE": filepath.Join(t.TempDir(), "none")})
-		view, err := newView(&rest.Config{}, variables)
+		d, err := newDecisions(&rest.Config{}, variables, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &session{Router: &Router{Settings: variables}, seen: view, builder: model.Builder{Source: view.source()}, writer: haproxy.Writer{Settings: variables}}
+		s := &session{Router: &Router{Settings: variables}, decisions: d, writer: haproxy.Writer{Settings: variables}}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		tries := 0
-		view.all()
+		d.seen.all()
 		s.follow(ctx, func() { tries++ })
 		if tries < 9 || tries > 11 {
 			t.Errorf("it was tried %d times within ten seconds", tries)

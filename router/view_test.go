@@ -32,7 +32,7 @@ func TestRouterReportsWatchErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := session{Router: &Router{Settings: variables}, seen: view, engine: &haproxy.Engine{}, observed: newMetrics()}
+	s := session{Router: &Router{Settings: variables}, decisions: &decisions{seen: view}, engine: &haproxy.Engine{}, observed: newMetrics()}
 	s.observed.watching(view.problem)
 	if got := s.unready(); got != "routes are not served yet" {
 		t.Errorf("before the first request: %q", got)

@@ -75,7 +75,7 @@ func (s Source) Endpoints(namespace, name string) []Endpoint {
 
 // unit returns a service with its ready endpoints.
 func (s Source) unit(key ServiceUnitKey) ServiceUnit {
-	namespace, name, _ := strings.Cut(string(key), "/")
+	namespace, name := key.Split()
 	unit := ServiceUnit{
 		Name: string(key), Hostname: name + "." + namespace + ".svc", ServiceAliasAssociations: map[ServiceAliasConfigKey]bool{},
 	}

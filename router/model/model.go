@@ -4,6 +4,8 @@
 package model
 
 import (
+	"strings"
+
 	routev1 "github.com/openshift/api/route/v1"
 )
 
@@ -12,6 +14,12 @@ type ServiceAliasConfigKey string
 
 // ServiceUnitKey names a service as "namespace/name".
 type ServiceUnitKey string
+
+// Split returns the namespace and the name.
+func (k ServiceUnitKey) Split() (namespace, name string) {
+	namespace, name, _ = strings.Cut(string(k), "/")
+	return namespace, name
+}
 
 // State is everything that a router serves. Aliases are immutable: a changed route gets a new one.
 type State struct {

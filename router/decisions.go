@@ -1,0 +1,159 @@
+package router
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	routev1 "github.com/openshift/api/route/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/router/certificate"
+	"github.com/slipway-platform/slipway/router/claim"
+	"github.com/slipway-platform/slipway/router/model"
+	"github.com/slipway-platform/slipway/router/settings"
+)
+
+// ExtendedValidationFailed is the reason of routes with invalid certificates.
+const ExtendedValidationFailed = "ExtendedValidationFailed"
+
+// decisions decides which routes of the cluster a router serves, whatever program serves them, and
+// keeps the state of the admitted routes.
+type decisions struct {
+	settings settings.Settings
+	domain   string // for spec.subdomain of routes if ROUTER_DOMAIN is not set
+	seen     *view
+	status   *statusWriter
+	// rejection returns why the program rejects a route, or "". It can be nil.
+	rejection func(*routev1.Route) string
+
+	builder model.Builder
+	hosts   map[*routev1.Route]*routev1.Route // routes with the hosts that the router assigns
+	checked map[*routev1.Route]error          // problems of the certificates of routes
+}
+
+func newDecisions(config *rest.Config, s settings.Settings, domain string) (*decisions, error) {
+	view, err := newView(config, s)
+	if err != nil {
+		return nil, err
+	}
+	return &decisions{
+		settings: s, domain: domain, seen: view, builder: model.Builder{Source: view.source()},
+		status: &statusWriter{client: view.routeClient, settings: s, writes: map[string]*writing{}},
+		hosts:  map[*routev1.Route]*routev1.Route{}, checked: map[*routev1.Route]error{},
+	}, nil
+}
+
+// update applies changes to the state of the builder. It returns the changed routes of the state,
+// all routes of the router, and the verdicts about them; the latter two only if routes changed.
+func (d *decisions) update(changed changes) (touched []model.ServiceAliasConfigKey, routes []*routev1.Route, verdicts []claim.Verdict) {
+	touched = []model.ServiceAliasConfigKey{}
+	if changed.routes {
+		routes = d.routes()
+		verdicts = d.decideAll(routes)
+		var admitted []*routev1.Route
+		for i := range verdicts {
+			if verdicts[i].Admitted() {
+				admitted = append(admitted, verdicts[i].Route)
+			}
+		}
+		touched = append(touched, d.builder.Routes(admitted)...)
+	}
+	touched = append(touched, d.builder.Services(slices.Collect(maps.Keys(changed.services)))...)
+	return touched, routes, verdicts
+}
+
+// decideAll decides about all routes.
+func (d *decisions) decideAll(routes []*routev1.Route) []claim.Verdict {
+	verdicts := claim.Judge(routes, d.policy())
+	results := make(map[*routev1.Route]error, len(d.checked))
+	for i := range verdicts {
+		if verdicts[i].Admitted() {
+			d.validate(&verdicts[i], results)
+		}
+	}
+	d.checked = results
+	return verdicts
+}
+
+func (d *decisions) policy() claim.Policy {
+	return claim.Policy{
+		Wildcards:    d.settings.On("ROUTER_ALLOW_WILDCARD_ROUTES"),
+		AnyNamespace: d.settings.On("ROUTER_DISABLE_NAMESPACE_OWNERSHIP_CHECK"),
+		Allowed:      d.settings.List("ROUTER_ALLOWED_DOMAINS"),
+		Denied:       d.settings.List("ROUTER_DENIED_DOMAINS"),
+	}
+}
+
+// routes returns the routes of the router's shard with the hosts that it assigns. An unchanged
+// route is the same object as before.
+func (d *decisions) routes() (routes []*routev1.Route) {
+	hosts := make(map[*routev1.Route]*routev1.Route, len(d.hosts))
+	for _, route := range d.seen.shard() {
+		if host := d.host(route); host != route.Spec.Host {
+			assigned := d.hosts[route]
+			if assigned == nil {
+				assigned = route.DeepCopy()
+				assigned.Spec.Host = host
+			}
+			hosts[route] = assigned
+			route = assigned
+		}
+		routes = append(routes, route)
+	}
+	d.hosts = hosts
+	return routes
+}
+
+// host returns the host that this router serves for a route.
+func (d *decisions) host(route *routev1.Route) string {
+	template := d.settings.Text("ROUTER_SUBDOMAIN")
+	generated := ""
+	if template != "" {
+		generated = strings.NewReplacer("${name}", route.Name, "${namespace}", route.Namespace).Replace(template)
+	}
+	switch {
+	case template != "" && d.settings.On("ROUTER_OVERRIDE_HOSTNAME"):
+		return generated
+	case route.Spec.Host != "":
+		return route.Spec.Host
+	}
+	if domain := cmp.Or(d.settings.Text("ROUTER_DOMAIN"), d.domain); route.Spec.Subdomain != "" && domain != "" {
+		return route.Spec.Subdomain + "." + domain
+	}
+	return generated
+}
+
+// validate rejects a route with invalid certificates. If EXTENDED_VALIDATION is off, it replaces
+// them with the router's default certificate.
+func (d *decisions) validate(verdict *claim.Verdict, results map[*routev1.Route]error) {
+	route := verdict.Route
+	if d.rejection != nil {
+		if message := d.rejection(route); message != "" {
+			verdict.Reason, verdict.Message = ExtendedValidationFailed, message
+			return
+		}
+	}
+	if route.Spec.TLS == nil {
+		return
+	}
+	err, ok := d.checked[route]
+	if !ok {
+		err = certificate.Check(route.Spec.TLS)
+	}
+	results[route] = err
+	switch {
+	case err == nil:
+	case d.settings.On("EXTENDED_VALIDATION"):
+		verdict.Reason, verdict.Message = ExtendedValidationFailed, err.Error()
+	default:
+		verdict.Route = route.DeepCopy()
+		tls := verdict.Route.Spec.TLS
+		tls.Certificate, tls.Key, tls.CACertificate, tls.DestinationCACertificate = "", "", "", ""
+	}
+}
+
+func key(route *routev1.Route) model.ServiceAliasConfigKey {
+	return model.ServiceAliasConfigKey(route.Namespace + ":" + route.Name)
+}
