@@ -41,6 +41,10 @@ func Read(environment map[string]string) (Settings, error) {
 			s.values[variable.Name] = value
 			continue
 		}
+		if variable.isSecret() {
+			problems = append(problems, fmt.Errorf("set %s: it must be %s", variable.Name, variable.kind.want))
+			continue
+		}
 		problems = append(problems, fmt.Errorf("set %s to %q: it must be %s", variable.Name, value, variable.kind.want))
 	}
 	if s.Text("ROUTER_SERVICE_SNI_PORT") == s.Text("ROUTER_SERVICE_NO_SNI_PORT") {

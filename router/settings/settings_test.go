@@ -47,12 +47,12 @@ func TestBadValuesAreReported(t *testing.T) {
 	_, err := Read(map[string]string{
 		"ROUTER_STRICT_SNI": "yes", "RELOAD_INTERVAL": "5 s", "STATS_PORT": "0", "ROUTER_TCP_BALANCE_SCHEME": "random", "ROUTE_LABELS": "a==b==c",
 		"ROUTER_COOKIE_NAME": "a;b", "ROUTER_LISTEN_ADDR": "1936", "ROUTER_SYSLOG_FORMAT": "a\nb", "ROUTER_SERVICE_SNI_PORT": "10443",
-		"ROUTER_DOMAIN": "a b", "ROUTER_METRICS_TLS_KEY_FILE": "/key",
+		"ROUTER_DOMAIN": "a b", "ROUTER_METRICS_TLS_KEY_FILE": "/key", "STATS_PASSWORD": "hush\nhush",
 	})
-	if err == nil {
-		t.Fatal("nothing was reported")
+	if err == nil || strings.Contains(err.Error(), "hush") {
+		t.Fatalf("nothing was reported, or the password was: %v", err)
 	}
-	for _, name := range []string{"ROUTER_STRICT_SNI", "RELOAD_INTERVAL", "STATS_PORT", "ROUTER_TCP_BALANCE_SCHEME", "ROUTE_LABELS", "ROUTER_COOKIE_NAME", "ROUTER_DOMAIN", "ROUTER_METRICS_TLS_CERT_FILE",
+	for _, name := range []string{"ROUTER_STRICT_SNI", "RELOAD_INTERVAL", "STATS_PORT", "ROUTER_TCP_BALANCE_SCHEME", "ROUTE_LABELS", "ROUTER_COOKIE_NAME", "ROUTER_DOMAIN", "ROUTER_METRICS_TLS_CERT_FILE", "STATS_PASSWORD",
 		"ROUTER_LISTEN_ADDR", "ROUTER_SYSLOG_FORMAT", "ROUTER_SERVICE_NO_SNI_PORT"} {
 		if !strings.Contains(err.Error(), name) {
 			t.Errorf("%s is not reported: %v", name, err)

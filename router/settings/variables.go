@@ -1,17 +1,22 @@
 package settings
 
+import "strings"
+
 // Variable is one environment variable of a router.
 type Variable struct {
 	Name, Default, Meaning string
 	kind                   kind
 }
 
+// isSecret reports whether errors must not contain the variable's value.
+func (v Variable) isSecret() bool { return strings.HasSuffix(v.Name, "PASSWORD") }
+
 const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 // Variables returns all variables of a router.
 func Variables() []Variable {
 	var all []Variable
-	for _, group := range [][]Variable{supported(), certificates(), listening(), balancing(), observing(), timeouts()} {
+	for _, group := range [][]Variable{supported(), certificates(), listening(), balancing(), observing(), timeouts(), external()} {
 		all = append(all, group...)
 	}
 	return all

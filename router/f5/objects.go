@@ -1,0 +1,150 @@
+package f5
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// objects are the objects of one collection of the appliance that belong to the router.
+type objects[T any] struct {
+	// collection is the path below /mgmt/tm.
+	collection string
+	// folder contains the objects, or is empty if names are full paths or need no folder.
+	folder string
+	// create returns the body of the request that creates an object, except for its name, and change
+	// that of the request that changes one. Without change, an object is deleted and created again.
+	create, change func(T) map[string]any
+	// actual are the objects on the appliance by name.
+	actual map[string]T
+}
+
+// path returns the path of an object.
+func (o *objects[T]) path(name string) string {
+	if o.folder != "" {
+		name = o.folder + "/" + name
+	}
+	return o.collection + "/" + escape(name)
+}
+
+// ensure creates and changes objects. An object that the appliance refuses does not stop the
+// others.
+func (o *objects[T]) ensure(ctx context.Context, c *client, desired map[string]T) error {
+	return o.each(desired, func(name string) error {
+		object := desired[name]
+		existing, exists := o.actual[name]
+		switch {
+		case exists && reflect.DeepEqual(existing, object):
+			return nil
+		case exists && o.change != nil:
+			if err := c.call(ctx, http.MethodPatch, o.path(name), o.change(object), nil); err != nil {
+				return err
+			}
+		default:
+			if exists {
+				if err := o.remove(ctx, c, name); err != nil {
+					return err
+				}
+			}
+			body := o.create(object)
+			if body["name"] = name; o.folder != "" {
+				body["partition"] = o.folder
+			}
+			if err := c.call(ctx, http.MethodPost, o.collection, body, nil); err != nil {
+				return err
+			}
+		}
+		o.actual[name] = object
+		return nil
+	})
+}
+
+// prune deletes the objects that are not desired.
+func (o *objects[T]) prune(ctx context.Context, c *client, desired map[string]T) error {
+	return o.each(o.actual, func(name string) error {
+		if _, needed := desired[name]; needed {
+			return nil
+		}
+		return o.remove(ctx, c, name)
+	})
+}
+
+// remove deletes an object, which can be gone already.
+func (o *objects[T]) remove(ctx context.Context, c *client, name string) error {
+	err := c.call(ctx, http.MethodDelete, o.path(name), nil, nil)
+	if err != nil && !is(err, http.StatusNotFound) {
+		return err
+	}
+	delete(o.actual, name)
+	return nil
+}
+
+// maxFailures limits the refusals of one collection in an error.
+const maxFailures = 5
+
+// each calls a function for all names in order, until the appliance does not respond.
+func (o *objects[T]) each(all map[string]T, do func(name string) error) error {
+	var failures []error
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		err := do(name)
+		var failure *Failure
+		switch {
+		case err == nil:
+		case !errors.As(err, &failure):
+			return errors.Join(append(failures, err)...)
+		case len(failures) < maxFailures:
+			failures = append(failures, err)
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// fill reads the collection. convert returns an object of the REST API with its name, or false if
+// it does not belong to the router.
+func fill[T, Item any](ctx context.Context, c *client, o *objects[T], query string, convert func(Item) (string, T, bool)) error {
+	var list struct{ Items []Item }
+	if err := c.get(ctx, o.collection+query, &list); err != nil {
+		return err
+	}
+	o.actual = map[string]T{}
+	for _, item := range list.Items {
+		if name, object, own := convert(item); own {
+			o.actual[name] = object
+		}
+	}
+	return nil
+}
+
+// own returns the name of an object of the router in a folder.
+func own(fullPath, folder string) (name string, ok bool) {
+	name, ok = strings.CutPrefix(fullPath, folder+"/")
+	return name, ok && strings.HasPrefix(name, "openshift_") && !strings.Contains(name, "/")
+}
+
+// exists reports whether the appliance has an object at a path.
+func exists(ctx context.Context, c *client, path string) (bool, error) {
+	err := c.get(ctx, path, nil)
+	if is(err, http.StatusNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// ensureObject creates an object that never changes.
+func ensureObject(ctx context.Context, c *client, collection, folder, name string, body map[string]any) error {
+	o := objects[any]{collection: collection, folder: folder}
+	present, err := exists(ctx, c, o.path(name))
+	if err != nil || present {
+		return err
+	}
+	body["name"], body["partition"] = name, folder
+	if err := c.call(ctx, http.MethodPost, collection, body, nil); err != nil && !is(err, http.StatusConflict) {
+		return fmt.Errorf("create %q: %w", folder+"/"+name, err)
+	}
+	return nil
+}

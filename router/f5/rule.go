@@ -1,0 +1,144 @@
+package f5
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/slipway-platform/slipway/router/claim"
+	"github.com/slipway-platform/slipway/router/model"
+)
+
+// rule is a rule of a policy in the format of the REST API, without its name. If several rules
+// match a request, the one with the most conditions applies (the strategy best-match).
+type rule struct {
+	Conditions []condition `json:"conditions"`
+	Actions    []action    `json:"actions"`
+}
+
+// condition is a condition for requests: one of HTTPHost and HTTPURI with the part that is
+// compared, and one of Equals and EndsWith.
+type condition struct {
+	Name            string   `json:"name"`
+	Request         bool     `json:"request"`
+	HTTPHost        bool     `json:"httpHost,omitempty"`
+	Host            bool     `json:"host,omitempty"`
+	HTTPURI         bool     `json:"httpUri,omitempty"`
+	Path            bool     `json:"path,omitempty"`
+	PathSegment     bool     `json:"pathSegment,omitempty"`
+	Index           int      `json:"index,omitempty"`
+	Equals          bool     `json:"equals,omitempty"`
+	EndsWith        bool     `json:"endsWith,omitempty"`
+	Not             bool     `json:"not,omitempty"`
+	CaseInsensitive bool     `json:"caseInsensitive,omitempty"`
+	Values          []string `json:"values"`
+}
+
+// action is an action for requests: forward to a pool, redirect, or encrypt connections to pods or
+// not.
+type action struct {
+	Name      string `json:"name"`
+	Request   bool   `json:"request"`
+	Forward   bool   `json:"forward,omitempty"`
+	Select    bool   `json:"select,omitempty"`
+	Pool      string `json:"pool,omitempty"`
+	HTTPReply bool   `json:"httpReply,omitempty"`
+	Redirect  bool   `json:"redirect,omitempty"`
+	Location  string `json:"location,omitempty"`
+	ServerSSL bool   `json:"serverSsl,omitempty"`
+	Enable    bool   `json:"enable,omitempty"`
+	Disable   bool   `json:"disable,omitempty"`
+}
+
+// enable and disable switch encryption to pods on and off.
+const enable, disable = "enable", "disable"
+
+// forward returns the rule of a route to a pool. encryption is enable, disable, or empty for a
+// virtual server that has no profile for servers.
+func forward(alias *model.ServiceAliasConfig, pool, encryption string) rule {
+	r := rule{conditions(alias), []action{{Name: "0", Request: true, Forward: true, Select: true, Pool: pool}}}
+	if encryption != "" {
+		r.Actions = append(r.Actions, action{Name: "1", Request: true, ServerSSL: true, Enable: encryption == enable, Disable: encryption == disable})
+	}
+	return r
+}
+
+// redirect returns the rule that sends clients of a route to HTTPS.
+func redirect(alias *model.ServiceAliasConfig) rule {
+	const location = `tcl:https://[getfield [HTTP::host] ":" 1][HTTP::uri]`
+	return rule{conditions(alias), []action{{Name: "0", Request: true, HTTPReply: true, Redirect: true, Location: location}}}
+}
+
+// conditions returns the conditions of a route's host and path. A path matches by its segments, so
+// that /shop matches /shop/cart and not /shopping.
+func conditions(alias *model.ServiceAliasConfig) (all []condition) {
+	host := condition{HTTPHost: true, Host: true, Equals: true, CaseInsensitive: true, Values: []string{alias.Host}}
+	if alias.IsWildcard {
+		host.Equals, host.EndsWith, host.Values = false, true, []string{suffix(alias.Host)}
+	}
+	all = append(all, host)
+	if path := strings.Trim(alias.Path, "/"); path != "" {
+		for i, segment := range strings.Split(path, "/") {
+			all = append(all, condition{HTTPURI: true, PathSegment: true, Index: i + 1, Equals: true, Values: []string{segment}})
+		}
+	}
+	if claim.Exact(alias.Annotations) {
+		path := "/" + strings.TrimPrefix(alias.Path, "/")
+		all = append(all, condition{HTTPURI: true, Path: true, Equals: true, Values: []string{path}})
+	}
+	return number(all)
+}
+
+// number names conditions by their positions.
+func number(conditions []condition) []condition {
+	for i := range conditions {
+		conditions[i].Name, conditions[i].Request = strconv.Itoa(i), true
+	}
+	return conditions
+}
+
+// excludeFromWildcards adds to each rule of a wildcard the hosts and the domains below it that
+// other rules of the policy have, which take precedence. Otherwise its path could decide.
+func (b *builder) excludeFromWildcards() {
+	for _, rules := range []map[string]rule{b.insecure, b.secure} {
+		var hosts, domains []string
+		for _, r := range rules {
+			if host := r.Conditions[0]; host.EndsWith {
+				domains = append(domains, host.Values[0])
+			} else {
+				hosts = append(hosts, host.Values[0])
+			}
+		}
+		if len(domains) == 0 {
+			continue
+		}
+		for name, r := range rules {
+			host := r.Conditions[0]
+			if !host.EndsWith {
+				continue
+			}
+			for _, except := range []condition{
+				{HTTPHost: true, Host: true, Equals: true, Values: below(host.Values[0], hosts)},
+				{HTTPHost: true, Host: true, EndsWith: true, Values: below(host.Values[0], domains)},
+			} {
+				if len(except.Values) > 0 {
+					except.Not, except.CaseInsensitive = true, true
+					r.Conditions = append(r.Conditions, except)
+				}
+			}
+			r.Conditions = number(r.Conditions)
+			rules[name] = r
+		}
+	}
+}
+
+// below returns the names that end with a domain and are longer, in order.
+func below(domain string, names []string) (result []string) {
+	for _, name := range names {
+		if name != domain && strings.HasSuffix(name, domain) {
+			result = append(result, name)
+		}
+	}
+	slices.Sort(result)
+	return slices.Compact(result)
+}
