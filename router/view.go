@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,7 +29,8 @@ type view struct {
 	routeClient *rest.RESTClient
 	factory     informers.SharedInformerFactory
 
-	routes, services, slices, namespaces cache.SharedIndexInformer
+	routes, services, slices cache.SharedIndexInformer
+	namespaces, nodes        cache.SharedIndexInformer // nil if the router does not need them
 
 	labels, namespaceLabels, projectLabels labels.Selector
 
@@ -74,20 +76,39 @@ func newView(config *rest.Config, s settings.Settings) (*view, error) {
 		watched["namespaces"] = v.namespaces
 	}
 	for resource, informer := range watched {
-		if err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
-			cache.DefaultWatchErrorHandler(ctx, r, err)
-			v.miss(resource, err)
-		}); err != nil {
-			return nil, fmt.Errorf("watch the cluster: %w", err)
-		}
-		note := func(object any) { v.note(informer, object) }
-		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: note, UpdateFunc: func(before, object any) { note(before); note(object) }, DeleteFunc: note,
-		}); err != nil {
-			return nil, fmt.Errorf("watch the cluster: %w", err)
+		if err := v.watch(resource, informer); err != nil {
+			return nil, err
 		}
 	}
 	return v, nil
+}
+
+// watch notes the changes of a resource.
+func (v *view) watch(resource string, informer cache.SharedIndexInformer) error {
+	if err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+		v.miss(resource, err)
+	}); err != nil {
+		return fmt.Errorf("watch the cluster: %w", err)
+	}
+	note := func(object any) { v.note(informer, object) }
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: note, DeleteFunc: note, UpdateFunc: func(before, object any) {
+			if informer != v.nodes || !sameAddresses(before, object) {
+				note(before)
+				note(object)
+			}
+		},
+	}); err != nil {
+		return fmt.Errorf("watch the cluster: %w", err)
+	}
+	return nil
+}
+
+// sameAddresses reports whether two versions of a node have the same addresses. Their other status
+// changes all the time.
+func sameAddresses(before, after any) bool {
+	return slices.Equal(before.(*corev1.Node).Status.Addresses, after.(*corev1.Node).Status.Addresses)
 }
 
 // routes returns a client for routes.
@@ -172,8 +193,10 @@ func (v *view) run(ctx context.Context) error {
 
 func (v *view) waitFilled(ctx context.Context) bool {
 	synced := []cache.InformerSynced{v.routes.HasSynced, v.services.HasSynced, v.slices.HasSynced}
-	if v.namespaces != nil {
-		synced = append(synced, v.namespaces.HasSynced)
+	for _, informer := range []cache.SharedIndexInformer{v.namespaces, v.nodes} {
+		if informer != nil {
+			synced = append(synced, informer.HasSynced)
+		}
 	}
 	return cache.WaitForCacheSync(ctx.Done(), synced...)
 }

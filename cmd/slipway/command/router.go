@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -15,15 +16,19 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
+// haproxyRouter and f5Router are the kinds of routers.
+const haproxyRouter, f5Router = "haproxy-router", "f5-router"
+
 func routerCommand() *cobra.Command {
-	var file, dir, serviceCA string
+	var file, dir, serviceCA, kind string
 	command := &cobra.Command{
 		Use:   "router",
-		Short: "Serve routes with HAProxy: an additional router, such as one for a shard",
+		Short: "Serve routes with HAProxy or an F5 BIG-IP: an additional router, such as one for a shard",
 		Long: "Serve the routes of a cluster with HAProxy. Its configuration is in the environment variables of OpenShift 3's router, such as\n" +
 			"ROUTE_LABELS, ROUTER_SERVICE_NAME and ROUTER_SERVICE_HTTP_PORT, and runs in a pod on the host network or with a kubeconfig.\n" +
 			"Routers on one machine need different ports: ROUTER_SERVICE_HTTP_PORT, ROUTER_SERVICE_HTTPS_PORT and ROUTER_LISTEN_ADDR.\n" +
-			"Custom templates also use ROUTER_SERVICE_SNI_PORT and ROUTER_SERVICE_NO_SNI_PORT.",
+			"Custom templates also use ROUTER_SERVICE_SNI_PORT and ROUTER_SERVICE_NO_SNI_PORT.\n\n" +
+			"With --type=f5-router, configure the F5 BIG-IP appliance that the variables ROUTER_EXTERNAL_HOST_* describe. It serves the routes.",
 		GroupID: "host",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -34,6 +39,13 @@ func routerCommand() *cobra.Command {
 			configured, err := settings.Read(environment())
 			if err != nil {
 				return err
+			}
+			switch kind {
+			case f5Router:
+				return runForeground(cmd.Context(), &router.F5{Config: config, Settings: configured, ServiceCA: serviceCA})
+			case haproxyRouter:
+			default:
+				return fmt.Errorf("read --type %q: must be %s or %s", kind, haproxyRouter, f5Router)
 			}
 			program, err := haproxy.FindProgram()
 			if err != nil {
@@ -52,6 +64,7 @@ func routerCommand() *cobra.Command {
 	command.AddCommand(routerLogCommand())
 	flags := command.Flags()
 	flags.StringVar(&file, "kubeconfig", "", "kubeconfig of the cluster; the default is the pod's service account")
+	flags.StringVar(&kind, "type", haproxyRouter, "kind of router: "+haproxyRouter+" or "+f5Router)
 	flags.StringVar(&dir, "working-dir", "/var/lib/haproxy", "directory for HAProxy's configuration and sockets")
 	flags.StringVar(&serviceCA, "service-ca", "/var/run/secrets/kubernetes.io/serviceaccount/service-ca.crt", "file of the certificate authority of services' certificates, if it exists")
 	return command

@@ -1,0 +1,265 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/router/f5"
+	"github.com/slipway-platform/slipway/router/model"
+	"github.com/slipway-platform/slipway/router/settings"
+)
+
+// F5 is a router of type f5-router: it decides about routes as Router does, and configures an F5
+// BIG-IP appliance, which serves them.
+type F5 struct {
+	// Config connects to the cluster. Its user must be allowed what Router's user is and, for native
+	// integration, to watch nodes.
+	Config *rest.Config
+	// Settings are the router's variables. ROUTER_EXTERNAL_HOST_* describe the appliance.
+	Settings settings.Settings
+	// ServiceCA is the file with the CA certificates of services. It is optional and can change while
+	// the router runs.
+	ServiceCA string
+}
+
+// Name returns the name of the component.
+func (*F5) Name() string { return "router" }
+
+const (
+	// resyncInterval is how often the router compares all its objects on the appliance, which others
+	// can change, with the routes.
+	resyncInterval = time.Minute
+	// maxRetryDelay limits the delay until a failed change is retried. It starts at decideRetryDelay.
+	maxRetryDelay = 30 * time.Second
+)
+
+// f5Session is a running F5 router.
+type f5Session struct {
+	*F5
+	*decisions
+	appliance *f5.Appliance
+	services  map[model.ServiceUnitKey][]model.Endpoint
+
+	delay time.Duration      // of the last retry; 0 after a success
+	next  time.Time          // no change of the appliance before
+	later chan time.Duration // time until the next resync
+	stale atomic.Bool        // the appliance must be read again
+
+	mu      sync.Mutex
+	problem string // why the appliance does not match the routes
+}
+
+// Run configures the appliance until ctx ends, and leaves its configuration in place. It calls
+// ready when the appliance serves all routes that existed at the start.
+func (r *F5) Run(ctx context.Context, ready func()) error {
+	config, err := f5.Read(r.Settings)
+	if err != nil {
+		return err
+	}
+	decisions, err := newDecisions(r.Config, r.Settings, "")
+	if err != nil {
+		return err
+	}
+	view := decisions.seen
+	if config.Native() {
+		view.nodes = view.factory.Core().V1().Nodes().Informer()
+		if err := view.watch("nodes", view.nodes); err != nil {
+			return err
+		}
+	}
+	s := &f5Session{
+		F5: r, decisions: decisions, appliance: f5.New(config), services: map[model.ServiceUnitKey][]model.Endpoint{},
+		later: make(chan time.Duration, 1), problem: "the appliance is not configured yet",
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var group sync.WaitGroup
+	part := func(run func() error) {
+		group.Go(func() {
+			if err := run(); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	part(func() error { return view.run(ctx) })
+	part(func() error { return s.status.run(ctx) })
+	part(func() error { s.resync(ctx); return nil })
+	part(func() error {
+		if !view.waitFilled(ctx) {
+			return nil
+		}
+		view.all()
+		s.follow(ctx, sync.OnceFunc(ready))
+		return nil
+	})
+	if address := r.Settings.Text("ROUTER_LISTEN_ADDR"); address != "" {
+		part(func() error { return s.serveHealth(ctx, address) })
+	}
+	group.Wait()
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+// follow makes the appliance match the cluster until ctx ends. It calls ready when it does.
+func (s *f5Session) follow(ctx context.Context, ready func()) {
+	for {
+		changed, ok := s.seen.next(ctx, time.Time{})
+		if !ok {
+			return
+		}
+		s.write(ctx, changed)
+		if s.unready() == "" {
+			ready()
+		}
+	}
+}
+
+// write makes the appliance match the cluster after changes. After a failure, it waits for resync.
+func (s *f5Session) write(ctx context.Context, changed changes) {
+	_, _, verdicts := s.update(changed)
+	if changed.routes {
+		s.status.set(verdicts)
+	}
+	s.readServices(changed)
+	if time.Now().Before(s.next) {
+		return
+	}
+	if s.stale.Swap(false) {
+		s.appliance.Forget()
+	}
+	err := s.sync(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	delay, problem := resyncInterval, ""
+	if err == nil {
+		s.delay = 0
+	} else {
+		s.delay = min(max(2*s.delay, decideRetryDelay), maxRetryDelay)
+		s.next, delay = time.Now().Add(s.delay), s.delay
+		problem = "the appliance does not match the routes: " + err.Error()
+		slog.Error("cannot configure the appliance; what it served before stays in effect", "error", err, "retry", delay)
+	}
+	s.mu.Lock()
+	s.problem = problem
+	s.mu.Unlock()
+	select {
+	case <-s.later:
+	default:
+	}
+	s.later <- delay
+}
+
+func (s *f5Session) sync(ctx context.Context) error {
+	authority, err := s.serviceCA()
+	if err != nil {
+		slog.Error("cannot read authorities of services; re-encrypt routes without an authority of their own are not served", "error", err)
+	}
+	return s.appliance.Sync(ctx, f5.State{
+		Routes: s.builder.State(), Services: s.services, ServiceCA: authority, Nodes: s.nodes(),
+	})
+}
+
+// serviceCA returns the CA certificates of services, or "" if the router has no such file.
+func (s *f5Session) serviceCA() (string, error) {
+	if s.ServiceCA == "" {
+		return "", nil
+	}
+	content, err := os.ReadFile(s.ServiceCA)
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	return string(content), err
+}
+
+// readServices reads the endpoints of services that changed.
+func (s *f5Session) readServices(changed changes) {
+	keys := changed.services
+	if changed.routes { // the first time, and when the namespaces of the shard change
+		clear(s.services)
+		keys = map[model.ServiceUnitKey]bool{}
+		for _, key := range s.seen.services.GetStore().ListKeys() {
+			keys[model.ServiceUnitKey(key)] = true
+		}
+	}
+	for key := range keys {
+		namespace, name := key.Split()
+		delete(s.services, key)
+		if endpoints := s.builder.Source.Endpoints(namespace, name); len(endpoints) > 0 && s.seen.inShard(namespace) {
+			s.services[key] = endpoints
+		}
+	}
+}
+
+// nodes returns the addresses of the nodes, in order.
+func (s *f5Session) nodes() (addresses []netip.Addr) {
+	if s.seen.nodes == nil {
+		return nil
+	}
+	for _, object := range s.seen.nodes.GetStore().List() {
+		for _, status := range object.(*corev1.Node).Status.Addresses {
+			address, err := netip.ParseAddr(status.Address)
+			if err == nil && status.Type == corev1.NodeInternalIP {
+				addresses = append(addresses, address)
+			}
+		}
+	}
+	slices.SortFunc(addresses, netip.Addr.Compare)
+	return addresses
+}
+
+// resync repeats the decision about all routes, and makes it read the appliance again, at the time
+// that the last change of the appliance set.
+func (s *f5Session) resync(ctx context.Context) {
+	timer := time.NewTimer(resyncInterval)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case delay := <-s.later:
+			timer.Reset(delay)
+		case <-timer.C:
+			s.stale.Store(true)
+			s.seen.all()
+			timer.Reset(resyncInterval)
+		}
+	}
+}
+
+// unready returns why the appliance does not match the routes, or "".
+func (s *f5Session) unready() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if problem := s.seen.problem(); problem != "" && s.problem != "" {
+		return problem
+	}
+	return s.problem
+}
+
+// serveHealth serves health checks until ctx ends.
+func (s *f5Session) serveHealth(ctx context.Context, address string) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("listen on ROUTER_LISTEN_ADDR: %w", err)
+	}
+	defer listener.Close()
+	mux := http.NewServeMux()
+	handleHealth(mux, func() string { return "" }, s.unready)
+	return serveAll(ctx, s.Settings, listener, mux)
+}
