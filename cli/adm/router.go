@@ -28,7 +28,8 @@ func newAdmRouter(factory util.Factory, streams genericiooptions.IOStreams) *cob
 	command := &cobra.Command{
 		Use:   "router [NAME]",
 		Short: "Install a router",
-		Long: `Install a router: pods that serve routes with HAProxy, in addition to the router of every node.
+		Long: `Install a router: pods that serve routes with HAProxy, in addition to the router of every node. With --type=f5-router,
+the pods configure an F5 BIG-IP appliance instead, which serves the routes.
 
 Its service account gets the permissions of a router, and can use the host's network if the pods do. Routers on the same host need
 different ports: --ports and --stats-port. The node itself serves routes on ports 80, 443 and 1936, unless the NodeConfig
@@ -42,6 +43,9 @@ if the service account can't use the host's network yet.`,
 
   # Install two pods behind a service, which need no ports of the host
   oc adm router inner --host-network=false --host-ports=false --replicas=2
+
+  # Install a router that configures an F5 BIG-IP appliance
+  oc adm router f5 --type=f5-router --external-host=f5.example.com --external-host-username=admin --external-host-password=PASSWORD
 
   # Print the objects without creating them
   oc adm router --dry-run -o yaml`,

@@ -108,6 +108,13 @@ func (p *plan) access() []runtime.Object {
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:router"}, Subjects: subjects,
 		})
 	}
+	// For native integration, it watches nodes.
+	if *p.external["ROUTER_EXTERNAL_HOST_VXLAN_GW_CIDR"] != "" && p.kind == f5Router {
+		objects = append(objects, &rbacv1.ClusterRoleBinding{
+			TypeMeta: kind(rbacv1.SchemeGroupVersion.String(), "ClusterRoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: "router-" + p.Name + "-sdn-reader"},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:sdn-reader"}, Subjects: subjects,
+		})
+	}
 	if p.hostNetwork || p.hostPorts {
 		objects = append(objects, binding("router-"+p.Name+"-hostnetwork", "ClusterRole", "system:openshift:scc:hostnetwork"))
 	}
@@ -127,6 +134,9 @@ func (p *plan) statistics() *corev1.Secret {
 	if p.sshKey != nil {
 		secret.StringData["router.pem"] = string(p.sshKey)
 	}
+	if p.sshHosts != nil {
+		secret.StringData["known_hosts"] = string(p.sshHosts)
+	}
 	return secret
 }
 
@@ -135,7 +145,7 @@ func (p *plan) service() *corev1.Service {
 		TypeMeta: kind("v1", "Service"), ObjectMeta: p.meta(p.Name), Spec: corev1.ServiceSpec{Selector: maps.Clone(p.labels)},
 	}
 	service.Annotations = map[string]string{"prometheus.io/port": strconv.Itoa(p.listen()), "prometheus.io/scrape": "true"}
-	if p.certificate == nil {
+	if p.certificate == nil && p.kind == haproxyRouter {
 		service.Annotations[servingCertificate] = p.certificates()
 	}
 	for _, item := range append(slices.Clone(p.ports), port{container: int32(p.listen())}) {
@@ -175,5 +185,5 @@ func (p *plan) image() string {
 	if p.latest {
 		release = "latest"
 	}
-	return strings.NewReplacer("${component}", "haproxy-router", "${version}", release).Replace(p.images)
+	return strings.NewReplacer("${component}", p.kind, "${version}", release).Replace(p.images)
 }

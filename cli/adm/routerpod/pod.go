@@ -33,6 +33,9 @@ func (p *plan) pod() corev1.PodSpec {
 			corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("256Mi"),
 		}},
 	}
+	if p.kind == f5Router {
+		router.Args = []string{"--type=" + f5Router}
+	}
 	for _, port := range p.ports {
 		containerPort := corev1.ContainerPort{ContainerPort: port.container, Protocol: corev1.ProtocolTCP}
 		if p.hostNetwork || p.hostPorts {
@@ -56,17 +59,23 @@ func (p *plan) pod() corev1.PodSpec {
 		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: name, VolumeSource: source})
 		return corev1.VolumeMount{Name: name, MountPath: path, ReadOnly: source.EmptyDir == nil}
 	}
-	router.VolumeMounts = append(router.VolumeMounts, mount("server-certificate", certificateDir, corev1.VolumeSource{
-		Secret: &corev1.SecretVolumeSource{SecretName: p.certificates()},
-	}))
+	if p.kind == haproxyRouter {
+		router.VolumeMounts = append(router.VolumeMounts, mount("server-certificate", certificateDir, corev1.VolumeSource{
+			Secret: &corev1.SecretVolumeSource{SecretName: p.certificates()},
+		}))
+	}
 	if p.authorities != nil {
 		router.VolumeMounts = append(router.VolumeMounts, mount("client-ca", clientDir, corev1.VolumeSource{
 			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: p.Name + "-client-ca"}},
 		}))
 	}
 	if p.sshKey != nil {
+		files := []corev1.KeyToPath{{Key: "router.pem", Path: "router.pem"}}
+		if p.sshHosts != nil {
+			files = append(files, corev1.KeyToPath{Key: "known_hosts", Path: "known_hosts"})
+		}
 		router.VolumeMounts = append(router.VolumeMounts, mount("external-host-private-key-volume", secretDir, corev1.VolumeSource{
-			Secret: &corev1.SecretVolumeSource{SecretName: p.Name + "-stats", Items: []corev1.KeyToPath{{Key: "router.pem", Path: "router.pem"}}},
+			Secret: &corev1.SecretVolumeSource{SecretName: p.Name + "-stats", Items: files},
 		}))
 	}
 	spec.Containers = []corev1.Container{router}
@@ -104,14 +113,18 @@ func (p *plan) environment() (variables []corev1.EnvVar) {
 		}
 		return ""
 	}
-	sni, noSNI := p.tlsPorts()
 	values := map[string]string{
-		"DEFAULT_CERTIFICATE_DIR": certificateDir, "ROUTER_GRACEFUL_SHUTDOWN_DELAY": drainPeriod,
 		"ROUTER_SERVICE_NAME": p.Name, "ROUTER_SERVICE_NAMESPACE": p.Namespace, "ROUTER_METRICS_TYPE": "haproxy", "ROUTER_LISTEN_ADDR": "0.0.0.0:" + strconv.Itoa(p.listen()),
-		"ROUTER_SERVICE_HTTP_PORT": text(p.ports[0].container), "ROUTER_SERVICE_HTTPS_PORT": text(p.ports[1].container),
-		"ROUTER_SERVICE_SNI_PORT": text(sni), "ROUTER_SERVICE_NO_SNI_PORT": text(noSNI),
 		"ROUTER_SUBDOMAIN": p.subdomain, "ROUTER_CIPHERS": p.ciphers, "ROUTER_CANONICAL_HOSTNAME": p.canonical, "ROUTER_MAX_CONNECTIONS": p.maximum, "ROUTER_THREADS": p.threads,
 		"ROUTER_STRICT_SNI": flag(p.strictSNI), "ROUTER_DISABLE_NAMESPACE_OWNERSHIP_CHECK": flag(p.sharedHosts),
+	}
+	if p.kind == haproxyRouter {
+		sni, noSNI := p.tlsPorts()
+		maps.Copy(values, map[string]string{
+			"DEFAULT_CERTIFICATE_DIR": certificateDir, "ROUTER_GRACEFUL_SHUTDOWN_DELAY": drainPeriod,
+			"ROUTER_SERVICE_HTTP_PORT": text(p.ports[0].container), "ROUTER_SERVICE_HTTPS_PORT": text(p.ports[1].container),
+			"ROUTER_SERVICE_SNI_PORT": text(sni), "ROUTER_SERVICE_NO_SNI_PORT": text(noSNI),
+		})
 	}
 	if p.forceSubdomain != "" {
 		values["ROUTER_SUBDOMAIN"], values["ROUTER_OVERRIDE_HOSTNAME"] = p.forceSubdomain, "true"
@@ -134,6 +147,9 @@ func (p *plan) environment() (variables []corev1.EnvVar) {
 	}
 	if p.sshKey != nil {
 		values["ROUTER_EXTERNAL_HOST_PRIVKEY"] = secretDir + "/router.pem"
+		if p.sshHosts != nil {
+			values["ROUTER_EXTERNAL_HOST_KNOWN_HOSTS"] = secretDir + "/known_hosts"
+		}
 	}
 	secret := map[string]string{}
 	if p.externalPassword != "" {

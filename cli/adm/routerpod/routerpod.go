@@ -36,15 +36,16 @@ type Request struct {
 	subdomain, forceSubdomain                                   string
 	extendedLogging, strictSNI, sharedHosts                     bool
 	external                                                    map[string]*string // by variable
-	externalPassword, externalKey, ciphers, canonical, maximum  string
+	externalPassword, externalKey, externalHosts                string
+	ciphers, canonical, maximum                                 string
 	clientAuthentication, clientFilter, threads, ignoredSecrets string
 }
 
 // AddFlags adds the flags of OpenShift 3.11's `oc adm router`, and --own-project.
 func (r *Request) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&r.OwnProject, "own-project", false, "Serve only the routes of the current project, with permissions that the project's administrator can grant.")
-	flags.StringVar(&r.kind, "type", "haproxy-router", "Kind of router. Must be haproxy-router.")
-	flags.StringVar(&r.images, "images", defaultImages, "Image of the pods. ${component} is replaced by haproxy-router, ${version} by the version.")
+	flags.StringVar(&r.kind, "type", haproxyRouter, "Kind of router: haproxy-router, or f5-router, which configures an F5 BIG-IP appliance.")
+	flags.StringVar(&r.images, "images", defaultImages, "Image of the pods. ${component} is replaced by the kind of router, ${version} by the version.")
 	flags.BoolVar(&r.latest, "latest-images", false, "Replace ${version} in --images by latest.")
 	flags.StringVar(&r.account, "service-account", "router", "Service account of the pods.")
 	flags.StringVar(&r.selector, "selector", "", "Labels of the nodes for the pods, as KEY=VALUE,KEY=VALUE.")
@@ -72,25 +73,28 @@ func (r *Request) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&r.clientFilter, "mutual-tls-auth-filter", "", "Regular expression for the subject of clients' certificates.")
 	r.external = map[string]*string{}
 	for _, flag := range []struct{ name, variable, use string }{
-		{"external-host", "HOSTNAME", "Host"}, {"external-host-username", "USERNAME", "User at the host"}, {"external-host-http-vserver", "HTTP_VSERVER", "Virtual server for HTTP"},
+		{"external-host", "HOSTNAME", "Host"}, {"external-host-username", "USERNAME", "User"}, {"external-host-http-vserver", "HTTP_VSERVER", "Virtual server for HTTP"},
 		{"external-host-https-vserver", "HTTPS_VSERVER", "Virtual server for HTTPS"}, {"external-host-partition-path", "PARTITION_PATH", "Partition"},
-		{"external-host-internal-ip", "INTERNAL_ADDRESS", "Address in the pods' network"}, {"external-host-vxlan-gw", "VXLAN_GW_CIDR", "Gateway to the pods' network"},
+		{"external-host-internal-ip", "INTERNAL_ADDRESS", "Address of the internal interface, for native integration,"}, {"external-host-vxlan-gw", "VXLAN_GW_CIDR", "Address in its HostSubnet, with the prefix length of the pod network,"},
 	} {
-		r.external["ROUTER_EXTERNAL_HOST_"+flag.variable] = flags.String(flag.name, "", flag.use+" of an external load balancer, for the image's use.")
+		r.external["ROUTER_EXTERNAL_HOST_"+flag.variable] = flags.String(flag.name, "", flag.use+" of the appliance of an f5-router.")
 	}
 	r.external["ROUTER_EXTERNAL_HOST_INSECURE"] = new(string)
-	flags.BoolFunc("external-host-insecure", "Do not check the certificate of the external load balancer.", func(value string) error {
+	flags.BoolFunc("external-host-insecure", "Do not check the certificate and the SSH key of the appliance.", func(value string) error {
 		*r.external["ROUTER_EXTERNAL_HOST_INSECURE"] = value
 		return nil
 	})
-	flags.StringVar(&r.externalPassword, "external-host-password", "", "Password at the external load balancer.")
-	flags.StringVar(&r.externalKey, "external-host-private-key", "", "File of the SSH key for the external load balancer.")
+	flags.StringVar(&r.externalPassword, "external-host-password", "", "Password of the user.")
+	flags.StringVar(&r.externalKey, "external-host-private-key", "", "File of the SSH key to upload certificates. By default, the REST API uploads them.")
+	flags.StringVar(&r.externalHosts, "external-host-known-hosts", "", "File with the SSH key of the appliance, in the format of ssh-keyscan.")
 	flags.StringVar(&r.ignoredSecrets, "credentials", "", "Accepted for OpenShift 3.")
 	// It cannot fail: the flag exists.
 	_ = flags.MarkDeprecated("credentials", "it has no effect: the pods use their service account")
 }
 
 const (
+	// haproxyRouter and f5Router are the kinds of routers.
+	haproxyRouter, f5Router = "haproxy-router", "f5-router"
 	// defaultImages is the image that every node provides.
 	defaultImages = "localhost/slipway-router:current"
 	// listenPort is the default port of health checks, metrics and statistics.
@@ -107,7 +111,7 @@ type plan struct {
 	labels, nodes        map[string]string
 	certificate, key     []byte
 	authorities, revoked []byte
-	sshKey               []byte
+	sshKey, sshHosts     []byte
 }
 
 // read validates the flags. If flags are invalid, its error names all of them.
@@ -118,8 +122,11 @@ func (r *Request) read() (*plan, error) {
 	if messages := validation.IsDNS1123Label(r.Name); len(messages) > 0 || len(r.Name) > 40 {
 		problem("name the router %q: must be a name of at most 40 lower-case letters, digits and dashes", r.Name)
 	}
-	if r.kind != "haproxy-router" {
-		problem("read --type %q: must be haproxy-router", r.kind)
+	if r.kind != haproxyRouter && r.kind != f5Router {
+		problem("read --type %q: must be haproxy-router or f5-router", r.kind)
+	}
+	if r.kind == f5Router && (*r.external["ROUTER_EXTERNAL_HOST_HOSTNAME"] == "" || *r.external["ROUTER_EXTERNAL_HOST_USERNAME"] == "" || r.externalPassword == "") {
+		problem("read --type f5-router: set the appliance with --external-host, --external-host-username and --external-host-password")
 	}
 	if !slices.Contains([]string{"none", "optional", "required"}, r.clientAuthentication) {
 		problem("read --mutual-tls-auth %q: must be none, optional or required", r.clientAuthentication)
@@ -158,7 +165,8 @@ func (r *Request) read() (*plan, error) {
 		into       *[]byte
 	}{
 		{"default-cert", r.defaultCertificate, &p.certificate}, {"mutual-tls-auth-ca", r.clientAuthorities, &p.authorities},
-		{"mutual-tls-auth-crl", r.clientRevoked, &p.revoked}, {"external-host-private-key", r.externalKey, &p.sshKey},
+		{"mutual-tls-auth-crl", r.clientRevoked, &p.revoked},
+		{"external-host-private-key", r.externalKey, &p.sshKey}, {"external-host-known-hosts", r.externalHosts, &p.sshHosts},
 	} {
 		if file.path == "" {
 			continue
@@ -174,6 +182,9 @@ func (r *Request) read() (*plan, error) {
 	}
 	if r.statsPassword == "" {
 		r.statsPassword = rand.Text()
+	}
+	if r.kind == f5Router { // it only sends requests
+		p.ports, r.hostNetwork, r.hostPorts = nil, false, false
 	}
 	return p, errors.Join(problems...)
 }

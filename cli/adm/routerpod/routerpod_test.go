@@ -77,6 +77,10 @@ func TestVariables(t *testing.T) {
 		{[]string{"--external-host=lb", "--external-host-insecure", "--external-host-password=p"}, map[string]string{
 			"ROUTER_EXTERNAL_HOST_HOSTNAME": "lb", "ROUTER_EXTERNAL_HOST_INSECURE": "true", "ROUTER_EXTERNAL_HOST_PASSWORD": "edge-stats/external-host-password",
 		}},
+		{[]string{"--type=f5-router", "--external-host=lb", "--external-host-username=admin", "--external-host-password=p", "--external-host-vxlan-gw=10.131.0.1/14"}, map[string]string{
+			"ROUTER_EXTERNAL_HOST_USERNAME": "admin", "ROUTER_EXTERNAL_HOST_VXLAN_GW_CIDR": "10.131.0.1/14", "ROUTER_SERVICE_HTTP_PORT": "", "DEFAULT_CERTIFICATE_DIR": "",
+			"ROUTER_LISTEN_ADDR": "0.0.0.0:1936",
+		}},
 	} {
 		t.Run(fmt.Sprint(test.args), func(t *testing.T) {
 			objects, _ := create(t, test.args...)
@@ -107,6 +111,10 @@ func TestObjects(t *testing.T) {
 		{
 			name: "other ports of the host", args: []string{"--ports=8080,8443", "--stats-port=8444"},
 			want: "ServiceAccount/router ClusterRoleBinding/router-edge-role RoleBinding/router-edge-hostnetwork Secret/edge-stats Service/edge DeploymentConfig/edge",
+		},
+		{
+			name: "appliance", args: []string{"--type=f5-router", "--external-host=lb", "--external-host-username=admin", "--external-host-password=p", "--external-host-vxlan-gw=10.131.0.1/14"},
+			want: "ServiceAccount/router ClusterRoleBinding/router-edge-role ClusterRoleBinding/router-edge-sdn-reader Secret/edge-stats Service/edge DeploymentConfig/edge",
 		},
 		{
 			name: "only ports of the host", args: []string{"--host-network=false", "--ports=8080:80,8443"}, note: "use 80 of the host",
@@ -228,5 +236,25 @@ func TestRequestReportsAllProblems(t *testing.T) {
 	}
 	if _, _, err := (&Request{Name: "Edge"}).Objects(); err == nil || !strings.Contains(err.Error(), `name the router "Edge"`) {
 		t.Errorf("an invalid name: %v", err)
+	}
+}
+
+// The pods of a router for an appliance only send requests, so that they need no ports, and they
+// have the SSH keys in files.
+func TestPodOfRouterForAppliance(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte("key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	objects, _ := create(t, "--type=f5-router", "--external-host=lb", "--external-host-username=admin", "--external-host-password=p",
+		"--external-host-private-key="+key, "--external-host-known-hosts="+key)
+	pod, variables := podOf(t, objects)
+	container := pod.Containers[0]
+	if pod.HostNetwork || len(container.Ports) != 1 || len(container.Args) != 1 || container.Args[0] != "--type=f5-router" {
+		t.Errorf("the pod is %+v", pod)
+	}
+	if len(pod.Volumes) != 1 || len(pod.Volumes[0].Secret.Items) != 2 ||
+		variables["ROUTER_EXTERNAL_HOST_PRIVKEY"] != secretDir+"/router.pem" || variables["ROUTER_EXTERNAL_HOST_KNOWN_HOSTS"] != secretDir+"/known_hosts" {
+		t.Errorf("the SSH keys are missing: %+v, %v", pod.Volumes, variables)
 	}
 }
