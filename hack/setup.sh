@@ -26,6 +26,7 @@ needs() {
 		slapd                               slapd           tests of LDAP
 		ldapadd                             ldap-utils      tests of LDAP
 		openssl                             openssl         tests of the router
+		tclsh                               tcl             tests of the router: an iRule
 		dig                                 bind9-dnsutils  tests of DNS
 		haproxy                             haproxy         slipway: the router
 		keepalived                          keepalived      slipway: oc adm ipfailover
