@@ -24,8 +24,6 @@ import (
 	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
 	"k8s.io/kubectl/pkg/cmd/util"
-
-	"github.com/slipway-platform/slipway/cli/objects"
 )
 
 // migration defines how objects are changed.
@@ -89,7 +87,7 @@ func (w *walk) run(ctx context.Context, factory util.Factory, out io.Writer, m m
 	if err != nil {
 		return err
 	}
-	client, err := dynamic.NewForConfig(objects.Unlimited(config))
+	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err
 	}

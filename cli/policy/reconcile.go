@@ -54,15 +54,6 @@ func (r *reconcile) command(factory util.Factory, command *cobra.Command, find f
 	return command
 }
 
-// reconcileClient returns a client without a limit of requests: each default is one request.
-func reconcileClient(factory util.Factory) (rbacclient.RbacV1Interface, error) {
-	config, err := factory.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	return rbacclient.NewForConfig(objects.Unlimited(config))
-}
-
 // skip reports a protected object, if --confirm is set.
 func (r *reconcile) skip(name string) {
 	if r.confirm {
@@ -107,11 +98,11 @@ annotation openshift.io/reconcile-protect=true or rbac.authorization.kubernetes.
   # Restore missing rules of the role admin
   oc adm policy reconcile-cluster-roles admin --confirm`,
 	}, func(ctx context.Context, factory util.Factory, names []string) ([]changed, error) {
-		client, err := reconcileClient(factory)
+		client, err := factory.KubernetesClientSet()
 		if err != nil {
 			return nil, err
 		}
-		return r.roles(ctx, client, names)
+		return r.roles(ctx, client.RbacV1(), names)
 	})
 }
 
@@ -179,11 +170,11 @@ with the annotation openshift.io/reconcile-protect=true or rbac.authorization.ku
   # Restore the bindings of the role basic-user, except for a group
   oc adm policy reconcile-cluster-role-bindings basic-user --exclude-groups=system:authenticated --confirm`,
 	}, func(ctx context.Context, factory util.Factory, names []string) ([]changed, error) {
-		client, err := reconcileClient(factory)
+		client, err := factory.KubernetesClientSet()
 		if err != nil {
 			return nil, err
 		}
-		return r.bindings(ctx, client, names)
+		return r.bindings(ctx, client.RbacV1(), names)
 	})
 	command.Flags().StringSliceVar(&r.excludedUsers, "exclude-users", nil, "Users to exclude.")
 	command.Flags().StringSliceVar(&r.excludedGroups, "exclude-groups", nil, "Groups to exclude.")

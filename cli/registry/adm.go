@@ -18,32 +18,32 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// registrySettings maps flags of OpenShift 3's `oc adm registry` to the corresponding settings of
-// the registry in the control plane. It is empty for flags that select no setting.
+// registrySettings maps flags of OpenShift 3's `oc adm registry` to what to do instead, or to the
+// reason why there is no setting. It is empty for flags that select no setting.
 var registrySettings = map[string]string{
-	"mount-host":               "slipway.registry.directory of the MasterConfig",
-	"volume":                   "slipway.registry.directory of the MasterConfig, with the volume mounted there",
-	"ports":                    "slipway.registry.bindAddress of the MasterConfig",
-	"supplemental-groups":      "the owner of slipway.registry.directory of the MasterConfig",
-	"tls-certificate":          "imagePolicyConfig.externalRegistryHostname of the MasterConfig: Slipway creates and renews the certificate",
-	"tls-key":                  "imagePolicyConfig.externalRegistryHostname of the MasterConfig: Slipway creates and renews the certificate",
-	"replicas":                 "no setting: the registry runs once, in the control plane",
-	"selector":                 "no setting: the registry runs in the control plane, not in a pod",
-	"daemonset":                "no setting: the registry runs in the control plane, not in a pod",
-	"service-account":          "no setting: the registry runs in the control plane, not in a pod",
-	"images":                   "no setting: the registry is in the program, not in an image",
-	"latest-images":            "no setting: the registry is in the program, not in an image",
-	"enforce-quota":            "no setting: quotas are always enforced",
-	"cluster-ip":               "no setting: the service has its own address",
-	"labels":                   "no setting: the service has the label docker-registry=default",
-	"fs-group":                 "the owner of slipway.registry.directory of the MasterConfig",
+	"mount-host":               "set slipway.registry.directory of the MasterConfig",
+	"volume":                   "set slipway.registry.directory of the MasterConfig, with the volume mounted there",
+	"ports":                    "set slipway.registry.bindAddress of the MasterConfig",
+	"supplemental-groups":      "set the owner of slipway.registry.directory of the MasterConfig",
+	"tls-certificate":          "set imagePolicyConfig.externalRegistryHostname of the MasterConfig: Slipway creates and renews the certificate",
+	"tls-key":                  "set imagePolicyConfig.externalRegistryHostname of the MasterConfig: Slipway creates and renews the certificate",
+	"replicas":                 "the registry runs once, in the control plane",
+	"selector":                 "the registry runs in the control plane, not in a pod",
+	"daemonset":                "the registry runs in the control plane, not in a pod",
+	"service-account":          "the registry runs in the control plane, not in a pod",
+	"images":                   "the registry is in the program, not in an image",
+	"latest-images":            "the registry is in the program, not in an image",
+	"enforce-quota":            "quotas are always enforced",
+	"cluster-ip":               "the service has its own address",
+	"labels":                   "the service has the label docker-registry=default",
+	"fs-group":                 "set the owner of slipway.registry.directory of the MasterConfig",
 	"dry-run":                  "",
 	"create":                   "",
-	"credentials":              "no setting: the registry has its own credentials",
-	"type":                     "no setting: there is one kind of registry",
+	"credentials":              "the registry has its own credentials",
+	"type":                     "there is one kind of registry",
 	"local":                    "",
-	"expose-metrics":           "no setting",
-	"disable-service-creation": "no setting",
+	"expose-metrics":           "the registry has no metrics of its own",
+	"disable-service-creation": "the service always exists",
 }
 
 // NewAdm returns `oc adm registry`. OpenShift 3's command deploys a registry. In Slipway every
@@ -54,14 +54,14 @@ func NewAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 	command := &cobra.Command{
 		Use: "registry", Short: "Show the cluster's image registry, which always exists",
 		Long: `Show the cluster's image registry. It is part of the control plane from the first start, so the command deploys nothing. The MasterConfig contains the settings
-for which OpenShift 3's command has flags. For each flag, the command prints the name of the setting.
+for which OpenShift 3's command has flags. For each flag, the command prints the name of the setting, or why there is none.
 
 With -o, the command prints the only object of the registry, its service.`,
 		Args: cobra.NoArgs,
 		Run: func(command *cobra.Command, _ []string) {
 			command.Flags().Visit(func(flag *pflag.Flag) {
 				if setting := registrySettings[flag.Name]; setting != "" {
-					fmt.Fprintf(streams.ErrOut, "note: --%s has no effect; use %s\n", flag.Name, setting)
+					fmt.Fprintf(streams.ErrOut, "note: --%s has no effect: %s\n", flag.Name, setting)
 				}
 			})
 			config, namespace := connect(factory)

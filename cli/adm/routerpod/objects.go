@@ -65,8 +65,8 @@ func (p *plan) collisions() (notes []string) {
 	if len(shared) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("the router of every node uses ports 80, 443 and 1936; pods that use %s of the host can serve only on nodes whose NodeConfig has slipway.router.disabled. "+
-		"To use other ports, set --ports and --stats-port, or --host-network=false --host-ports=false.", strings.Join(shared, " and "))}
+	return []string{fmt.Sprintf("the router of every node uses ports 80, 443 and 1936; pods with the host ports %s can serve only on nodes whose NodeConfig has slipway.router.disabled. "+
+		"To use other ports, set --ports and --stats-port, or --host-network=false --host-ports=false.", strings.Join(shared, ", "))}
 }
 
 func kind(version, name string) metav1.TypeMeta {

@@ -72,7 +72,7 @@ func TestRegistryExistsAfterStart(t *testing.T) {
 		t.Errorf("oc adm registry prints %q", got)
 	}
 	notes, err := io.ReadAll(p.StartOCForErrors("adm", "registry", "--mount-host=/srv/registry", "--replicas=2"))
-	if err != nil || !strings.Contains(string(notes), "--mount-host has no effect; use slipway.registry.directory of the MasterConfig") {
+	if err != nil || !strings.Contains(string(notes), "--mount-host has no effect: set slipway.registry.directory of the MasterConfig") {
 		t.Errorf("oc adm registry --mount-host prints %q, %v", notes, err)
 	}
 }
