@@ -132,6 +132,14 @@ func TestFlagsOfOpenShift3AreAccepted(t *testing.T) {
 	}
 }
 
+func TestDryRunAcceptsBooleans(t *testing.T) {
+	for _, line := range []string{"create configmap settings --dry-run -o name", "create secret generic key --dry-run -o name", "create sa robot --dry-run=true -o name"} {
+		if out, stderr, code := client(t, "oc", nil, strings.Fields(line)...); code != 0 || out == "" || stderr != "" {
+			t.Errorf("oc %s: code %d, %s, %s", line, code, out, stderr)
+		}
+	}
+}
+
 func TestHostClusterIsUsedWithoutKubeconfig(t *testing.T) {
 	dataDir, kubeconfig := t.TempDir(), filepath.Join(t.TempDir(), "own")
 	writeKubeconfig(t, filepath.Join(dataDir, "admin.kubeconfig"), "https://host:8443")

@@ -88,6 +88,32 @@ func acceptOldFlags(root *cobra.Command) {
 		alias.Name, alias.Hidden = "prune-whitelist", true
 		flags.AddFlag(&alias)
 	}
+	acceptBooleanDryRun(root)
+}
+
+// acceptBooleanDryRun accepts the boolean values of --dry-run, and the flag without a value, as
+// OpenShift 3 did. kubectl does too, but prints a warning for each use.
+func acceptBooleanDryRun(command *cobra.Command) {
+	if flag := command.Flags().Lookup("dry-run"); flag != nil && flag.NoOptDefVal == "unchanged" {
+		flag.Value = booleanDryRun{flag.Value}
+	}
+	for _, child := range command.Commands() {
+		acceptBooleanDryRun(child)
+	}
+}
+
+// booleanDryRun is a value of --dry-run that translates booleans to kubectl's words.
+type booleanDryRun struct{ pflag.Value }
+
+// Set sets the value. Without a value, kubectl's flag is "unchanged".
+func (v booleanDryRun) Set(text string) error {
+	switch text {
+	case "true", "unchanged":
+		text = "client"
+	case "false":
+		text = "none"
+	}
+	return v.Value.Set(text)
 }
 
 // flagsOf returns the flags of the command with a path, or nil if there is no such command.
