@@ -183,6 +183,17 @@ func TestListShowsLastFailedCall(t *testing.T) {
 	}
 }
 
+func TestFailureThatMakesDriverUnusableIsPrintedOnce(t *testing.T) {
+	var out strings.Builder
+	message := "run init of FlexVolume driver \"example.com/loop\": it printed nothing"
+	if err := printDrivers(&out, []driverStatus{{Driver: "example.com/loop", Error: message, LastFailure: &flexvolume.Failure{Message: message}}}); err != nil {
+		t.Fatal(err)
+	}
+	if count := strings.Count(out.String(), message); count != 1 {
+		t.Errorf("the message is printed %d times:\n%s", count, out.String())
+	}
+}
+
 func TestReadingVerbsCreateNoFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	for _, args := range [][]string{{"config", "view"}, {"status"}, {"flexvolume", "list"}} {

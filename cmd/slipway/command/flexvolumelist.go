@@ -169,7 +169,7 @@ func printDrivers(out io.Writer, drivers []driverStatus) error {
 		for _, c := range d.Running {
 			fmt.Fprintf(out, "\n%s: %s has been running since %s, process %d\n", d.Driver, c, c.Start.Local().Format(time.DateTime), c.PID)
 		}
-		if failure := d.LastFailure; failure != nil {
+		if failure := d.LastFailure; failure != nil && failure.Message != d.Error {
 			fmt.Fprintf(out, "\n%s: last failed call, at %s: %s\n", d.Driver, failure.Time.Local().Format(time.DateTime), failure.Message)
 		}
 	}
