@@ -175,6 +175,20 @@ func TestTagWithoutTargetKeepsAnnotations(t *testing.T) {
 	}
 }
 
+// TestSecretsOfNewProject proves the number that docs/compat.md implies: each of three accounts has
+// a token and the registry credentials of that token. OpenShift 3.11 had a second token for each.
+func TestSecretsOfNewProject(t *testing.T) {
+	c := kit.Shared(t)
+	c.Apply("{apiVersion: v1, kind: ResourceQuota, metadata: {name: count}, spec: {hard: {secrets: 20}}}")
+	c.WaitFor("six counted secrets", func(context.Context) error {
+		used, err := c.TryOC("get", "quota/count", "-o", "jsonpath={.status.used.secrets}")
+		if err == nil && used != "6" {
+			err = fmt.Errorf("%q are counted", used)
+		}
+		return err
+	})
+}
+
 func TestProfilesRequireRight(t *testing.T) {
 	c := kit.Shared(t)
 	if got := c.OC("get", "--raw", "/debug/pprof/"); !strings.Contains(got, "goroutine") {
