@@ -41,7 +41,8 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 		Long: `Print objects without the properties that belong to this cluster, so that they can be created elsewhere, or as a template.
 
 The command removes everything that the server sets: UIDs, versions, times, status, addresses of services, nodes of pods, and the tokens of service
-accounts. --exact keeps properties that the object's author can set, such as the project and the address of a service. --raw changes nothing.`,
+accounts. --exact keeps properties that the object's author can set, such as the project and the address of a service, and the secrets of accounts.
+--raw changes nothing.`,
 		Example: `  # Export the service and the deployment configuration of an application
   oc export svc,dc -l app=shop
 
@@ -189,7 +190,7 @@ func strip(object *unstructured.Unstructured, exact bool) {
 	for _, path := range remove {
 		unstructured.RemoveNestedField(object.Object, path...)
 	}
-	if object.GetKind() == "ServiceAccount" {
+	if object.GetKind() == "ServiceAccount" && !exact {
 		stripTokens(object)
 	}
 	if object.GetKind() == "DeploymentConfig" && !exact {
