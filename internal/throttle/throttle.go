@@ -14,7 +14,7 @@ import (
 // ErrThrottled rejects a password without a check, because too many wrong ones came before it.
 var ErrThrottled = errors.New("too many wrong passwords")
 
-// RetryAfter is the maximum delay between two checks.
+// RetryAfter is the maximum delay between two checks of one server.
 const RetryAfter = maxDelay
 
 const (
@@ -44,7 +44,13 @@ const (
 // An attacker cannot lock a user out permanently. Rejected attempts don't count, and wrong
 // passwords expire. At an address from which the user has logged in, wrong passwords for other
 // users or from other addresses don't count.
+//
+// Servers that check the same passwords share the attempts: each permits its part of them, so that
+// a client that uses all is not faster than with one.
 type Throttle struct {
+	// Servers returns the number of servers that check the same passwords. The default is 1.
+	Servers func() int
+
 	now func() time.Time
 
 	mu      sync.Mutex
@@ -70,6 +76,10 @@ func New() *Throttle {
 // Try begins the check of a password or fails with ErrThrottled. The caller must call end with the
 // result: a wrong password, the right one, or neither if the check failed.
 func (t *Throttle) Try(user, address string) (end func(failed, right bool), err error) {
+	servers := 1
+	if t.Servers != nil {
+		servers = max(servers, t.Servers())
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now, user := t.now(), accountOf(user)
@@ -77,6 +87,9 @@ func (t *Throttle) Try(user, address string) (end func(failed, right bool), err 
 	limits := map[key]int{together: freeTogether}
 	if since, ok := t.logins.Get(together); !ok || now.Sub(since.(time.Time)) > loginAge {
 		limits[key{address: address}], limits[key{user: user}] = freeAddress, freeUser
+	}
+	for k, free := range limits {
+		limits[k] = (free + servers - 1) / servers
 	}
 	for k, free := range limits {
 		// Beyond the free attempts, only one password is checked at a time, so that concurrent attempts
@@ -104,7 +117,7 @@ func (t *Throttle) Try(user, address string) (end func(failed, right bool), err 
 			r.trying--
 			if failed {
 				r.failures, r.last = r.failures+1, now
-				r.end = now.Add(wait(r.failures - free))
+				r.end = now.Add(wait(r.failures-free) * time.Duration(servers))
 			}
 		}
 		if right {

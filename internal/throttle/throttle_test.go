@@ -60,6 +60,30 @@ func TestGuessesForUserAreDelayed(t *testing.T) {
 	}
 }
 
+func TestServersShareTheAttempts(t *testing.T) {
+	var guessers []*guesser
+	for range 3 {
+		g := newGuesser()
+		g.Servers = func() int { return 3 }
+		guessers = append(guessers, g)
+	}
+	total := 0
+	for range 3600 { // an hour
+		for _, g := range guessers {
+			total += g.guess("alice", "a", 100)
+			g.clock = g.clock.Add(time.Second)
+		}
+	}
+	alone, g := 0, newGuesser()
+	for range 3600 {
+		alone += g.guess("alice", "a", 100)
+		g.clock = g.clock.Add(time.Second)
+	}
+	if total > alone+alone/10 {
+		t.Errorf("three servers check %d passwords, one checks %d", total, alone)
+	}
+}
+
 func TestConcurrentGuessesDoNotBypassDelay(t *testing.T) {
 	g := newGuesser()
 	g.guess("alice", "a", 100)
