@@ -44,6 +44,7 @@ type counter struct {
 	// inFlight contains the reservations that a count must include, whether or not their objects are
 	// already stored.
 	inFlight reservations
+	settling settling
 
 	mu         sync.Mutex
 	changed    map[string]bool
@@ -96,7 +97,7 @@ func (c *counter) check(ctx context.Context, quota *quotav1.ClusterResourceQuota
 	if !c.due(quota.Name, same, now) {
 		return nil
 	}
-	err = c.count(ctx, quota.Name)
+	err = c.count(ctx, quota.Name, now)
 	// another request has reserved usage since the quota was read, or the quota was deleted
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		c.stale([]string{quota.Name})
@@ -121,7 +122,7 @@ func (c *counter) due(name string, same bool, now time.Time) bool {
 }
 
 // count stores the current usage of a quota's projects.
-func (c *counter) count(ctx context.Context, name string) error {
+func (c *counter) count(ctx context.Context, name string, now time.Time) error {
 	item, err := c.ledger.read(ctx, name)
 	if err != nil {
 		return err
@@ -139,7 +140,11 @@ func (c *counter) count(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		quantities = keepReserved(quantities, reserved[namespace], previousUsage(item, namespace))
+		previous := previousUsage(item, namespace)
+		quantities, more := c.settling.keep(name, item.ResourceVersion, now, keepReserved(quantities, reserved[namespace], previous), previous)
+		if more {
+			c.stale([]string{name})
+		}
 		status.Total.Used = quota.Add(status.Total.Used, quantities)
 		status.Namespaces = append(status.Namespaces, quotav1.ResourceQuotaStatusByNamespace{
 			Namespace: namespace, Status: corev1.ResourceQuotaStatus{Hard: item.Spec.Quota.Hard, Used: quantities},

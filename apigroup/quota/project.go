@@ -108,8 +108,9 @@ func (c *counter) countProjects(ctx context.Context, now time.Time) error {
 			return err
 		}
 		quantities := corev1.ResourceList{streamsName: *apiresource.NewQuantity(int64(len(streams)), apiresource.DecimalSI)}
-		usage := keepReserved(quantities, reserved, quota.Status.Used)[streamsName]
-		if len(reserved) > 0 {
+		kept, more := c.settling.keep(keyOf(quota), quota.ResourceVersion, now, keepReserved(quantities, reserved, quota.Status.Used), quota.Status.Used)
+		usage := kept[streamsName]
+		if len(reserved) > 0 || more {
 			c.stale([]string{keyOf(quota)})
 		}
 		if ok && usage.Equal(quantity) && hard.Equal(quota.Spec.Hard[streamsName]) {

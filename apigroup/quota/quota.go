@@ -33,9 +33,13 @@ type Rules interface {
 	Quota(*corev1.ResourceQuotaSpec, *field.Path) field.ErrorList
 }
 
-// Feature returns the API group, with the admission plugin and the counter.
-func Feature(rules Rules) apiserver.Feature {
+// Feature returns the API group, with the admission plugin and the counter. severalServers means
+// that further API servers reserve usage.
+func Feature(rules Rules, severalServers bool) apiserver.Feature {
 	f := &feature{}
+	if severalServers {
+		f.counter.settling.period = settlingPeriod
+	}
 	return apiserver.Feature{
 		Groups: []apiserver.Group{{
 			GroupVersion: quotav1.GroupVersion,

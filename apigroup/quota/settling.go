@@ -1,0 +1,56 @@
+package quota
+
+import (
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	quota "k8s.io/apiserver/pkg/quota/v1"
+)
+
+// settlingPeriod is the time after the last reservation in a quota, by any API server, in which its
+// object is stored or its request has failed.
+const settlingPeriod = 5 * time.Second
+
+// settling delays that a count lowers the usage of a quota while another API server can have
+// reserved usage for objects that are not stored yet. Each reservation changes the quota.
+type settling struct {
+	// period is settlingPeriod, or 0 if there is no other API server.
+	period time.Duration
+
+	mu       sync.Mutex
+	versions map[string]version
+}
+
+// version is a resource version with the time when this server first saw it.
+type version struct {
+	resource string
+	since    time.Time
+}
+
+// keep returns the usage that a count stores: the counted one, but not less than the previous one
+// if the quota has changed in the period. more reports whether the count must be repeated.
+func (s *settling) keep(name, resourceVersion string, now time.Time, counted, previous corev1.ResourceList) (usage corev1.ResourceList, more bool) {
+	if s.settled(name, resourceVersion, now) {
+		return counted, false
+	}
+	usage = quota.Mask(quota.Max(counted, previous), quota.ResourceNames(counted))
+	return usage, !quota.Equals(usage, counted)
+}
+
+// settled reports whether a quota has had its resource version for the period.
+func (s *settling) settled(name, resourceVersion string, now time.Time) bool {
+	if s.period == 0 {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.versions == nil {
+		s.versions = map[string]version{}
+	}
+	if known, exists := s.versions[name]; exists && known.resource == resourceVersion {
+		return now.Sub(known.since) >= s.period
+	}
+	s.versions[name] = version{resourceVersion, now}
+	return false
+}
