@@ -20,6 +20,18 @@ func (c *MasterConfig) APIAddress() (host string, port int) {
 	return splitAddress(c.ServingInfo.BindAddress)
 }
 
+// DNSPort returns the port of the master's DNS server, or 0 if other hosts cannot reach one.
+func (c *MasterConfig) DNSPort() int32 {
+	if c.DNSConfig == nil {
+		return 0
+	}
+	host, port := splitAddress(c.DNSConfig.BindAddress)
+	if ip, err := netip.ParseAddr(host); err != nil || ip.IsLoopback() {
+		return 0
+	}
+	return int32(port)
+}
+
 // EtcdAddress returns the host:port on which etcd serves clients.
 func (c *MasterConfig) EtcdAddress() string { return c.EtcdConfig.Address }
 

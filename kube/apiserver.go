@@ -36,6 +36,8 @@ type APIServer struct {
 	// `kubernetes`.
 	BindAddress, AdvertiseAddress net.IP
 	Port                          int
+	// DNSPort is the port of the master's DNS server in the service `kubernetes`; 0 if there is none.
+	DNSPort int32
 	// CertFile and KeyFile are its serving certificate.
 	CertFile, KeyFile string
 	// ClientCAFile verifies client certificates.
@@ -127,8 +129,10 @@ func (s *APIServer) Run(ctx context.Context, ready func()) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if untilReady(pollCtx, config.KubeAPIs.ControlPlane.Generic.LoopbackClientConfig) == nil {
+		loopback := config.KubeAPIs.ControlPlane.Generic.LoopbackClientConfig
+		if untilReady(pollCtx, loopback) == nil {
 			ready()
+			masterService{s.DNSPort}.maintain(pollCtx, kubernetes.NewForConfigOrDie(loopback))
 		}
 	}()
 	err = prepared.Run(ctx)

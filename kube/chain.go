@@ -56,6 +56,8 @@ func (s *APIServer) chain(config *app.Config, authorizer *apiserver.Authorizer, 
 	if err != nil {
 		return nil, fmt.Errorf("complete API server configuration: %w", err)
 	}
+	reconciler := &completed.KubeAPIs.Extra.EndpointReconcilerConfig.Reconciler
+	*reconciler = endpoints{*reconciler, masterService{s.DNSPort}}
 	notFound := notfoundhandler.New(generic.Serializer, filters.NoMuxAndDiscoveryIncompleteKey)
 	custom, err := completed.ApiExtensions.New(genericserver.NewEmptyDelegateWithCustomHandler(notFound))
 	if err != nil {

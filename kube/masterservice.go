@@ -1,0 +1,100 @@
+package kube
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	endpointsv1 "k8s.io/kubernetes/pkg/api/v1/endpoints"
+	"k8s.io/kubernetes/pkg/controlplane/reconcilers"
+)
+
+// masterService gives the service `kubernetes` the form of OpenShift 3: its port 53 leads to the
+// DNS servers of the masters, and a client keeps its master. Kubernetes creates the service and
+// maintains its endpoints.
+//
+// Source: OpenShift Container Platform 3.11 Cluster Administration, 4.1.
+type masterService struct {
+	// dnsPort is the port of the DNS server of each master; 0 if there is none.
+	dnsPort int32
+}
+
+// protocols are the protocols of the DNS server by the names of its ports.
+func (masterService) protocols() []corev1.ServicePort {
+	return []corev1.ServicePort{{Name: "dns", Protocol: corev1.ProtocolUDP}, {Name: "dns-tcp", Protocol: corev1.ProtocolTCP}}
+}
+
+// endpoints are the endpoints of the service with the ports of the DNS server.
+type endpoints struct {
+	reconcilers.EndpointReconciler
+	service masterService
+}
+
+// ReconcileEndpoints implements reconcilers.EndpointReconciler. Without true, upstream would keep
+// former ports.
+func (e endpoints) ReconcileEndpoints(service string, ip net.IP, ports []corev1.EndpointPort, _ bool) error {
+	return e.EndpointReconciler.ReconcileEndpoints(service, ip, e.add(ports), true)
+}
+
+// RemoveEndpoints implements reconcilers.EndpointReconciler.
+func (e endpoints) RemoveEndpoints(service string, ip net.IP, ports []corev1.EndpointPort) error {
+	return e.EndpointReconciler.RemoveEndpoints(service, ip, e.add(ports))
+}
+
+// add returns ports with those of the DNS server, in the order of upstream.
+func (e endpoints) add(ports []corev1.EndpointPort) []corev1.EndpointPort {
+	if e.service.dnsPort == 0 {
+		return ports
+	}
+	all := slices.Clone(ports)
+	for _, port := range e.service.protocols() {
+		all = append(all, corev1.EndpointPort{Name: port.Name, Protocol: port.Protocol, Port: e.service.dnsPort})
+	}
+	subset := corev1.EndpointSubset{Addresses: []corev1.EndpointAddress{{IP: "192.0.2.1"}}, Ports: all}
+	return endpointsv1.RepackSubsets([]corev1.EndpointSubset{subset})[0].Ports
+}
+
+// maintain sets the ports and the affinity of the service, which is created when the API server is
+// ready. It returns when they are correct, or ctx ends.
+func (m masterService) maintain(ctx context.Context, client kubernetes.Interface) {
+	services, failure := client.CoreV1().Services(metav1.NamespaceDefault), ""
+	_ = wait.PollUntilContextCancel(ctx, time.Second/5, true, func(ctx context.Context) (bool, error) {
+		service, err := services.Get(ctx, "kubernetes", metav1.GetOptions{})
+		if err == nil && m.shape(service) {
+			_, err = services.Update(ctx, service, metav1.UpdateOptions{})
+		}
+		if err != nil && err.Error() != failure {
+			failure = err.Error()
+			slog.Info("the service kubernetes has no port for DNS yet", "error", err)
+		}
+		return err == nil, nil
+	})
+}
+
+// shape sets the ports and the affinity, and reports whether it changed something.
+func (m masterService) shape(service *corev1.Service) bool {
+	before := service.Spec.DeepCopy()
+	service.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
+	ports := service.Spec.Ports[:0:0]
+	for _, port := range before.Ports {
+		if port.Name == "https" {
+			ports = append(ports, port)
+		}
+	}
+	for _, port := range m.protocols() {
+		if m.dnsPort != 0 {
+			port.Port, port.TargetPort = 53, intstr.FromInt32(m.dnsPort)
+			ports = append(ports, port)
+		}
+	}
+	service.Spec.Ports = ports
+	return !equality.Semantic.DeepEqual(*before, service.Spec)
+}
