@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strconv"
 )
 
@@ -34,6 +35,12 @@ func (c *Config) NodeBindings(file string) ([]Binding, error) {
 	_, port := c.Master.APIAddress()
 	api := binding{"API of the masters", "tcp", joined("127.0.0.1", port), "servingInfo.bindAddress", fileOr(file, MasterFile(c.DataDir))}
 	return parseBindings(append([]binding{api}, c.nodeBindings(file)...))
+}
+
+// MasterBindings is Bindings for one of several masters, whose node has a balancer.
+func (c *Config) MasterBindings(file string) ([]Binding, error) {
+	api := binding{"API of all masters", "tcp", c.Node.Slipway.BalancerAddress, "slipway.balancerAddress", fileOr(file, NodeFile(c.DataDir))}
+	return parseBindings(slices.Concat(c.masterBindings(file), c.nodeBindings(file), []binding{api}))
 }
 
 func (c *Config) masterBindings(file string) []binding {

@@ -211,6 +211,7 @@ func DefaultNode(c *NodeConfig, dataDir, hostName string) {
 	fill(&c.Slipway.DNSDevice, "slipway-dns")
 	fill(&c.Slipway.VXLANDevice, "vxlan_sys_4789")
 	fill(&c.Slipway.PodTransport, "auto")
+	fill(&c.Slipway.BalancerAddress, "127.0.0.1:8442")
 	fill(&c.Slipway.NFTTable, "slipway")
 	fill(&c.Slipway.CgroupRoot, cgroupRoot(dataDir))
 	fill(&c.Slipway.ContainerdDirectory, filepath.Join(dataDir, "containerd"))
@@ -219,6 +220,14 @@ func DefaultNode(c *NodeConfig, dataDir, hostName string) {
 	fill(&c.Slipway.SignatureDirectory, "/etc/containers/registries.d")
 	fill(&c.Slipway.SignaturePolicy, "/etc/containers/policy.json")
 	fill(&c.Slipway.RunDirectory, filepath.Join(dataDir, "run"))
+	for _, setting := range []struct {
+		value    **metav1.Duration
+		fallback time.Duration
+	}{{&c.Slipway.Shutdown.Period, 30 * time.Second}, {&c.Slipway.Shutdown.Critical, 10 * time.Second}} {
+		if *setting.value == nil {
+			*setting.value = &metav1.Duration{Duration: setting.fallback}
+		}
+	}
 	fill(&c.Slipway.LocalStorage.Directory, filepath.Join(dataDir, "storage"))
 	fill(&c.Slipway.LocalStorage.Reserve, "5%")
 	fill(&c.Slipway.LocalStorage.OvercommitPercent, 100)

@@ -40,6 +40,7 @@ func (c *MasterConfig) paths() []*string {
 		&c.Slipway.Registry.SignatureDirectory,
 		&c.Slipway.Descheduler.PolicyConfigFile,
 		&c.Slipway.EtcdSnapshots.Directory,
+		&c.Slipway.EtcdSnapshots.Configuration,
 	)
 	for i := range accounts.PublicKeyFiles {
 		list = append(list, &accounts.PublicKeyFiles[i])

@@ -78,6 +78,9 @@ type EtcdSnapshots struct {
 	// Directory contains the copies, `<data>/snapshots` by default. Use another disk, so that they
 	// survive the loss of that of etcd.
 	Directory string `json:"directory"`
+	// Configuration is a file in the format of distribution's registry. The storage of its section
+	// `storage`, such as S3, gets the same copies, in `etcd-snapshots/NODE`. It is optional.
+	Configuration string `json:"configuration"`
 }
 
 // Descheduler configures the descheduler of the control plane. A Job can run it, too, as in
@@ -154,6 +157,9 @@ type NodeExtension struct {
 	// directly to hosts on a network segment of this host, and in VXLAN to others; `vxlan` sends
 	// all in VXLAN; `host-gw` sends all directly, and reaches no others. Set it on all hosts.
 	PodTransport string `json:"podTransport"`
+	// BalancerAddress is the address at which the node of one of several masters reaches the API
+	// servers of all masters, `127.0.0.1:8442` by default. Other hosts do not use it.
+	BalancerAddress string `json:"balancerAddress"`
 	// NFTTable is the nftables table with the rules of the pod network, `slipway` by default.
 	NFTTable string `json:"nftTable"`
 	// CgroupRoot is the cgroup of pods and of the host's own processes: `/slipway`, with a suffix
@@ -182,8 +188,20 @@ type NodeExtension struct {
 	// LocalStorage configures volumes of the default StorageClass, which are on the node's own
 	// disk.
 	LocalStorage LocalStorage `json:"localStorage"`
+	// Shutdown is the time that pods have to end when the machine shuts down.
+	Shutdown Shutdown `json:"shutdown"`
 	// Router configures the router that serves routes on the host's own ports.
 	Router Router `json:"router"`
+}
+
+// Shutdown is the time that pods have to end when the machine shuts down or reboots. It needs
+// systemd-logind. On a machine without it, pods end at once.
+type Shutdown struct {
+	// Period is the time for all pods, `30s` by default; `0s` waits for none.
+	Period *metav1.Duration `json:"period"`
+	// Critical is the last part of Period, `10s` by default, in which pods of the priority class
+	// `system-cluster-critical` or higher end.
+	Critical *metav1.Duration `json:"critical"`
 }
 
 // Router configures the router of a node.

@@ -349,6 +349,10 @@ func (c *checker) extension(e *NodeExtension) {
 	if transports := []string{"auto", "vxlan", "host-gw"}; !slices.Contains(transports, e.PodTransport) {
 		c.fail("slipway.podTransport", "is %q; must be one of %s", e.PodTransport, strings.Join(transports, ", "))
 	}
+	c.listen("slipway.balancerAddress", e.BalancerAddress)
+	if period, critical := e.Shutdown.Period.Duration, e.Shutdown.Critical.Duration; period < 0 || critical < 0 || period > 0 && critical > period {
+		c.fail("slipway.shutdown", "has the period %s and %s for critical pods; must be 0s or more, and critical at most period", period, critical)
+	}
 	if !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,126}$`).MatchString(e.NFTTable) {
 		c.fail("slipway.nftTable", "is %q, must be a letter followed by letters, digits, '_', '-' and '.'", e.NFTTable)
 	}

@@ -53,9 +53,16 @@ func unchanged(path string) bool {
 }
 
 // defaultMasterFile returns the first MasterConfig. As in OpenShift 3, the master resolves the
-// names of services for clients outside of pods.
+// names of services for clients outside of pods, and etcd has the ports of its own project.
+// Clusters of earlier versions, whose file has no etcdConfig, keep the ports of DefaultMaster.
 func defaultMasterFile() string {
-	return masterFileWithoutDNS() + "dnsConfig:\n  bindAddress: 0.0.0.0:8053\n  bindNetwork: tcp4\n"
+	return masterFileWithoutDNS() + `etcdConfig:
+  address: 127.0.0.1:2379
+  peerAddress: 127.0.0.1:2380
+dnsConfig:
+  bindAddress: 0.0.0.0:8053
+  bindNetwork: tcp4
+`
 }
 
 func masterFileWithoutDNS() string {
