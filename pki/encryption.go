@@ -64,17 +64,88 @@ func EnsureEncryption(dir string, encrypt bool) (path string, err error) {
 // RotateEncryption adds a key to the file of EnsureEncryption. The API server uses it after it
 // reloads the file.
 func RotateEncryption(dir string) error {
+	return editKeys(dir, func(keys []apiserverv1.Key) []apiserverv1.Key {
+		return slices.Insert(keys, 0, newEncryptionKey(freeName(keys)))
+	})
+}
+
+// EncryptionFile returns the path of the file of EnsureEncryption.
+func EncryptionFile(dir string) string { return encryptionFile(dir) }
+
+// EncryptionKey is a key that is in use on no master yet.
+type EncryptionKey struct{ key apiserverv1.Key }
+
+// NewEncryptionKey generates a key.
+func NewEncryptionKey() *EncryptionKey { return &EncryptionKey{newEncryptionKey("")} }
+
+// Add adds the key to the file of EnsureEncryption, as one that only decrypts. With several API
+// servers, all of them must have read it before one of them encrypts with it.
+func (e *EncryptionKey) Add(dir string) error {
+	return editKeys(dir, func(keys []apiserverv1.Key) []apiserverv1.Key {
+		if e.index(keys) >= 0 {
+			return keys
+		}
+		if e.key.Name == "" {
+			e.key.Name = freeName(keys)
+		}
+		return slices.Insert(keys, min(1, len(keys)), e.key)
+	})
+}
+
+// Use makes the key, which Add has added, the one that encrypts.
+func (e *EncryptionKey) Use(dir string) error {
+	return editKeys(dir, func(keys []apiserverv1.Key) []apiserverv1.Key {
+		if i := e.index(keys); i > 0 {
+			keys = slices.Insert(slices.Delete(keys, i, i+1), 0, e.key)
+		}
+		return keys
+	})
+}
+
+func (e *EncryptionKey) index(keys []apiserverv1.Key) int {
+	return slices.IndexFunc(keys, func(k apiserverv1.Key) bool { return k.Secret == e.key.Secret })
+}
+
+// ReplaceEncryption writes the file of another master. Keys that only the former file has stay at
+// the end of the list: backups can need them.
+func ReplaceEncryption(dir string, content []byte) error {
+	var former []apiserverv1.Key
+	err := editKeys(dir, func(keys []apiserverv1.Key) []apiserverv1.Key {
+		former = slices.Clone(keys)
+		return keys
+	})
+	if err != nil && !errors.Is(err, errNoKey) {
+		return err
+	}
+	if err := atomicfile.Write(encryptionFile(dir), content, secret); err != nil {
+		return err
+	}
+	return editKeys(dir, func(keys []apiserverv1.Key) []apiserverv1.Key {
+		for _, key := range former {
+			if (&EncryptionKey{key}).index(keys) < 0 {
+				keys = append(keys, key)
+			}
+		}
+		return keys
+	})
+}
+
+// errNoKey means that the file has no generated key.
+var errNoKey = errors.New("rotate encryption key: Slipway has not generated a key; it does at its start " +
+	"unless slipway.encryptSecrets is false or apiServerArguments sets an encryption configuration")
+
+// editKeys changes the keys of the file that Slipway has generated.
+func editKeys(dir string, edit func([]apiserverv1.Key) []apiserverv1.Key) error {
 	_, err := editEncryption(dir, func(file *apiserverv1.EncryptionConfiguration) (bool, error) {
 		for i := range file.Resources {
 			for _, provider := range file.Resources[i].Providers {
 				if box := provider.Secretbox; box != nil {
-					box.Keys = slices.Insert(box.Keys, 0, newEncryptionKey(freeName(box.Keys)))
+					box.Keys = edit(box.Keys)
 					return true, nil
 				}
 			}
 		}
-		return false, errors.New("rotate encryption key: Slipway has not generated a key; it does at its start " +
-			"unless slipway.encryptSecrets is false or apiServerArguments sets an encryption configuration")
+		return false, errNoKey
 	})
 	return err
 }

@@ -1,12 +1,15 @@
 package pki
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
 	"k8s.io/apiserver/pkg/server/options/encryptionconfig"
 	"k8s.io/apiserver/pkg/storage/value"
 )
@@ -160,5 +163,95 @@ func TestDamagedEncryptionFileShowsNoKey(t *testing.T) {
 	}
 	if _, err := EnsureEncryption(dir, true); err == nil || strings.Contains(err.Error(), "topsecret") || !strings.Contains(err.Error(), dir) {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// keys returns the names of the keys in the file, in their order.
+func keys(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	err := editKeys(dir, func(keys []apiserverv1.Key) []apiserverv1.Key {
+		for _, key := range keys {
+			names = append(names, key.Name)
+		}
+		return keys
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestKeyDecryptsOnAllMastersBeforeItEncrypts(t *testing.T) {
+	first, second := t.TempDir(), t.TempDir()
+	path, content := encryption(t, first, true)
+	if err := os.WriteFile(encryptionFile(second), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := transformer(t, path)
+	key := NewEncryptionKey()
+	for range 2 { // a repetition adds no second key
+		if err := key.Add(first); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := keys(t, first); !slices.Equal(got, []string{"key1", "key2"}) {
+		t.Errorf("the keys are %q", got)
+	}
+	added := transformer(t, path)
+	if text, _ := decrypted(t, before, encrypted(t, added, "a")); text != "a" {
+		t.Error("the key encrypts before other masters have it")
+	}
+	if err := key.Use(first); err != nil {
+		t.Fatal(err)
+	}
+	if got := keys(t, first); !slices.Equal(got, []string{"key2", "key1"}) {
+		t.Errorf("the keys are %q", got)
+	}
+	if text, _ := decrypted(t, added, encrypted(t, transformer(t, path), "a")); text != "a" {
+		t.Error("a master with the added key cannot decrypt")
+	}
+
+	// A file of another master removes no key.
+	if err := RotateEncryption(second); err != nil {
+		t.Fatal(err)
+	}
+	own := encrypted(t, transformer(t, encryptionFile(second)), "b")
+	content2, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ReplaceEncryption(second, content2); err != nil {
+		t.Fatal(err)
+	}
+	merged := transformer(t, encryptionFile(second))
+	if text, _ := decrypted(t, merged, own); text != "b" || len(keys(t, second)) != 3 {
+		t.Errorf("a key is lost: %q", keys(t, second))
+	}
+	if text, stale := decrypted(t, transformer(t, path), encrypted(t, merged, "c")); text != "c" || stale {
+		t.Error("the masters encrypt with different keys")
+	}
+}
+
+func TestSealedFilesAreThoseOfTheAuthority(t *testing.T) {
+	dirs := map[string]string{"own": t.TempDir(), "other": t.TempDir()}
+	for name, dir := range dirs {
+		if err := os.WriteFile(FilesIn(dir).CA.Key, []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sealed, err := Seal(dirs["own"], []byte("content"))
+	if err != nil || bytes.Contains(sealed, []byte("content")) {
+		t.Fatalf("%q, %v", sealed, err)
+	}
+	if content, err := Open(dirs["own"], sealed); err != nil || string(content) != "content" {
+		t.Errorf("%q, %v", content, err)
+	}
+	for name, data := range map[string][]byte{"changed": append(slices.Clone(sealed[:len(sealed)-1]), sealed[len(sealed)-1]^1), "cut": sealed[:5]} {
+		if _, err := Open(dirs["own"], data); err == nil {
+			t.Errorf("a file that is %s is opened", name)
+		}
+	}
+	if _, err := Open(dirs["other"], sealed); err == nil {
+		t.Error("another cluster opens the file")
 	}
 }

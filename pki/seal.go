@@ -1,0 +1,63 @@
+package pki
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// sealPurpose separates the key of Seal from other uses of the authority's key.
+const sealPurpose = "slipway files of masters 1"
+
+// Seal encrypts a file that masters exchange through the cluster. Its key comes from the private
+// key of the cluster's authority in dir, which only the disks of masters contain. Thus, neither a
+// copy of etcd nor the keys that encrypt it reveal the file.
+func Seal(dir string, content []byte) ([]byte, error) {
+	box, err := sealBox(dir)
+	if err != nil {
+		return nil, err
+	}
+	nonce := make([]byte, box.NonceSize())
+	rand.Read(nonce)
+	return box.Seal(nonce, nonce, content, nil), nil
+}
+
+// Open decrypts a file that Seal has encrypted on another master.
+func Open(dir string, sealed []byte) ([]byte, error) {
+	box, err := sealBox(dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(sealed) < box.NonceSize() {
+		return nil, errSealed
+	}
+	content, err := box.Open(nil, sealed[:box.NonceSize()], sealed[box.NonceSize():], nil)
+	if err != nil {
+		return nil, errSealed
+	}
+	return content, nil
+}
+
+// errSealed means that a file was not sealed by a master of the cluster.
+var errSealed = errors.New("it was changed, or sealed with another authority of the cluster")
+
+func sealBox(dir string) (cipher.AEAD, error) {
+	secret, err := os.ReadFile(FilesIn(dir).CA.Key)
+	if err != nil {
+		return nil, fmt.Errorf("read key of the authority: %w", err)
+	}
+	key, err := hkdf.Key(sha256.New, secret, nil, sealPurpose, 32)
+	if err != nil {
+		return nil, fmt.Errorf("derive key of shared files: %w", err)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fmt.Errorf("derive key of shared files: %w", err)
+	}
+	return cipher.NewGCM(block)
+}
