@@ -18,18 +18,19 @@ import (
 // ensureKubeconfigs writes a kubeconfig for each client.
 func (i *issuer) ensureKubeconfigs() error {
 	f := i.credentials.Files
-	for _, own := range []struct{ path, user, ca string }{
-		{f.MasterKubeconfig, "system:openshift-master", f.CA.Cert},
-		{f.ControllerManagerKubeconfig, "system:kube-controller-manager", f.CA.Cert},
-		{f.SchedulerKubeconfig, "system:kube-scheduler", f.CA.Cert},
-		{f.NodeKubeconfig, "system:node:" + i.spec.NodeName, f.NodeCA},
-	} {
-		if err := i.ensureOwn(own.path, own.user, own.ca); err != nil {
-			return err
-		}
+	type own struct{ path, user, ca, url string }
+	master, node := i.spec.LoopbackURL, i.spec.NodeURL
+	clients := []own{
+		{f.MasterKubeconfig, "system:openshift-master", f.CA.Cert, master},
+		{f.ControllerManagerKubeconfig, "system:kube-controller-manager", f.CA.Cert, master},
+		{f.SchedulerKubeconfig, "system:kube-scheduler", f.CA.Cert, master},
+		{f.NodeKubeconfig, "system:node:" + i.spec.NodeName, f.NodeCA, node},
 	}
 	for _, c := range NodeClients() {
-		if err := i.ensureOwn(c.Kubeconfig(f), c.User, f.NodeCA); err != nil {
+		clients = append(clients, own{c.Kubeconfig(f), c.User, f.NodeCA, node})
+	}
+	for _, c := range clients {
+		if err := i.ensureOwn(c.path, c.user, c.ca, c.url); err != nil {
 			return err
 		}
 	}
@@ -37,9 +38,9 @@ func (i *issuer) ensureKubeconfigs() error {
 }
 
 // ensureOwn writes the kubeconfig of a component of this host. It refers to certificate files.
-func (i *issuer) ensureOwn(path, user, ca string) error {
+func (i *issuer) ensureOwn(path, user, ca, url string) error {
 	client := clientOf(path)
-	config, err := kubeconfig(i.spec.LoopbackURL, user,
+	config, err := kubeconfig(url, user,
 		&clientcmdapi.Cluster{CertificateAuthority: ca},
 		&clientcmdapi.AuthInfo{ClientCertificate: client.Cert, ClientKey: client.Key})
 	if err != nil {

@@ -46,9 +46,9 @@ type Spec struct {
 	// device and of the services `kubernetes` and `openshift`.
 	APIHosts []string
 	// APIURL is the address of the API server in the administrator's kubeconfig, such as
-	// `https://192.0.2.10:8443`. LoopbackURL is its address in the kubeconfigs of the host's
-	// components.
-	APIURL, LoopbackURL string
+	// `https://192.0.2.10:8443`. LoopbackURL is its address in the kubeconfigs of the control
+	// plane, and NodeURL that in the kubeconfigs of the node, by default the same.
+	APIURL, LoopbackURL, NodeURL string
 	// NodeName is the name of the Node object.
 	NodeName string
 	// NodeHosts are the names and IP addresses of this machine, for the servers of kubelet and
@@ -140,6 +140,9 @@ func (s Spec) completed() Spec {
 	}
 	if s.ClusterDomain == "" {
 		s.ClusterDomain = "cluster.local"
+	}
+	if s.NodeURL == "" {
+		s.NodeURL = s.LoopbackURL
 	}
 	if s.Now == nil {
 		s.Now = time.Now

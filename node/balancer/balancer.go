@@ -32,6 +32,8 @@ type Balancer struct {
 	Address string
 	// Servers are the host:port addresses of the API servers at the start.
 	Servers []string
+	// Preferred, if set, is the API server of the same host. It gets the connections while it serves.
+	Preferred string
 	// HTTP sends the checks. It trusts the cluster's certificate authority.
 	HTTP *http.Client
 	// Watch calls its argument with each new list of API servers until ctx ends.
@@ -233,19 +235,21 @@ func (b *Balancer) record(address string, serves bool) {
 	}
 }
 
-// order returns the API servers in the order of attempts: those that serve come first.
+// order returns the API servers in the order of attempts: those that serve come first, and the
+// preferred one of them first of all.
 func (b *Balancer) order() []*backend {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var serving, others []*backend
-	for _, backend := range b.backends {
-		if backend.serves {
-			serving = append(serving, backend)
-		} else {
-			others = append(others, backend)
+	rank := func(s *backend) int {
+		switch {
+		case s.serves && s.address == b.Preferred:
+			return 0
+		case s.serves:
+			return 1
 		}
+		return 2
 	}
-	return append(serving, others...)
+	return slices.SortedStableFunc(slices.Values(b.backends), func(x, y *backend) int { return rank(x) - rank(y) })
 }
 
 // forward copies between a client and the first API server that accepts a connection.

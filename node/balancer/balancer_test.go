@@ -81,6 +81,18 @@ func TestConnectionsMoveToAServerThatServes(t *testing.T) {
 	eventually.Equal(t, "the server that serves again", func() string { return name(client, url) }, "first")
 }
 
+func TestPreferredServerGetsConnectionsWhileItServes(t *testing.T) {
+	other, own := newServer(t, "other"), newServer(t, "own")
+	client, url := start(t, &Balancer{Servers: []string{other.address(), own.address()}, Preferred: own.address()})
+	if got := name(client, url); got != "own" {
+		t.Fatalf("got %q", got)
+	}
+	own.broken.Store(true)
+	eventually.Equal(t, "another server responds", func() string { return name(client, url) }, "other")
+	own.broken.Store(false)
+	eventually.Equal(t, "the own server responds to new connections", func() string { return name(insecure(), url) }, "own")
+}
+
 func TestTheOnlyServerKeepsItsConnections(t *testing.T) {
 	only := newServer(t, "only")
 	var b Balancer
@@ -137,9 +149,9 @@ func TestFormerServerStaysUntilAListedOneServes(t *testing.T) {
 }
 
 func TestAddressesOfEndpoints(t *testing.T) {
-	port := int32(8443)
+	port, dnsPort, dns := int32(8443), int32(8053), "dns"
 	slice := &discoveryv1.EndpointSlice{
-		Ports:     []discoveryv1.EndpointPort{{Port: &port}, {}},
+		Ports:     []discoveryv1.EndpointPort{{Port: &port}, {}, {Name: &dns, Port: &dnsPort}},
 		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.2"}}, {Addresses: []string{"192.0.2.1"}}},
 	}
 	want := []string{"192.0.2.1:8443", "192.0.2.2:8443"}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,12 +38,13 @@ func WatchService(client kubernetes.Interface, service string) func(context.Cont
 	}
 }
 
-// addresses returns the sorted host:port addresses of endpoint slices.
+// addresses returns the sorted host:port addresses of endpoint slices. It omits the ports of the
+// DNS server in the service `kubernetes`.
 func addresses(objects []any) (list []string) {
 	for _, object := range objects {
 		slice := object.(*discoveryv1.EndpointSlice)
 		for _, port := range slice.Ports {
-			if port.Port == nil {
+			if port.Port == nil || port.Name != nil && strings.HasPrefix(*port.Name, "dns") {
 				continue
 			}
 			for _, endpoint := range slice.Endpoints {
