@@ -41,6 +41,7 @@ needs() {
 		/usr/share/cockpit/shell            cockpit-system  tests of playbooks
 		/usr/share/cockpit/static           cockpit-ws      tests of playbooks
 		buildah                             buildah         make bench: builds beside ours
+		dbus-daemon                         dbus-daemon     tests of shutdowns
 		shellcheck                          shellcheck      make lint
 		mkdocs                              mkdocs          make docs
 		/usr/share/doc/mkdocs-material      mkdocs-material make docs

@@ -54,6 +54,8 @@ type Kubelet struct {
 	RootDirectory, CertDirectory string
 	// PodLogsDirectory contains the output of containers, in a directory for each pod.
 	PodLogsDirectory string
+	// Shutdown is the time that pods have to end when the machine shuts down.
+	Shutdown Shutdown
 	// RuntimeSocket is the path of containerd's socket.
 	RuntimeSocket string
 	// ImageSocket is the path of the socket of the image service.
@@ -262,6 +264,7 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	if k.ManifestInterval > 0 {
 		c.FileCheckFrequency = metav1.Duration{Duration: k.ManifestInterval}
 	}
+	k.Shutdown.fill(c)
 	k.fillClients(c)
 	c.VolumePluginDir = k.VolumePluginDir
 	c.EnableControllerAttachDetach = true
