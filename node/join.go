@@ -48,7 +48,7 @@ func RequestCredentials(ctx context.Context, m pki.Member, bootstrapKubeconfig, 
 		return fmt.Errorf("connect as node %q: %w", m.NodeName, err)
 	}
 	requests, ctx := errgroup.WithContext(ctx)
-	for _, c := range pki.NodeClients() {
+	for _, c := range m.Clients() {
 		requests.Go(func() error { return requestClient(ctx, m, client, c) })
 	}
 	return requests.Wait()
@@ -108,7 +108,7 @@ func (*Certificates) Name() string { return "certificates" }
 // Run renews certificates until ctx ends.
 func (c *Certificates) Run(ctx context.Context, ready func()) error {
 	var managers []certificate.Manager
-	for _, client := range pki.NodeClients() {
+	for _, client := range c.Member.Clients() {
 		manager, err := c.manager(client)
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -24,6 +25,13 @@ type Member struct {
 	URL string
 	// NodeName is the name of the Node object.
 	NodeName string
+	// Router means that the host runs a router, and has its credentials.
+	Router bool
+}
+
+// Clients returns the clients of the host, except the kubelet.
+func (m Member) Clients() []NodeClient {
+	return slices.DeleteFunc(NodeClients(), func(c NodeClient) bool { return c.User == RouterUser && !m.Router })
 }
 
 // KubeletStore is the name of the kubelet's store of client certificates.
@@ -69,7 +77,7 @@ func (m Member) WriteKubeconfigs() error {
 	if err := m.write(f.NodeKubeconfig, "system:node:"+m.NodeName, Current(m.KubeletDir(), KubeletStore)); err != nil {
 		return err
 	}
-	for _, c := range NodeClients() {
+	for _, c := range m.Clients() {
 		if err := m.write(c.Kubeconfig(f), c.User, Current(m.StoreDir(), c.Name)); err != nil {
 			return err
 		}
@@ -95,7 +103,7 @@ func (m Member) write(path, user, store string) error {
 func (m Member) Check() error {
 	f := m.Files()
 	paths := []string{f.NodeCA, f.ServiceCA, f.NodeKubeconfig, Current(m.KubeletDir(), KubeletStore)}
-	for _, c := range NodeClients() {
+	for _, c := range m.Clients() {
 		paths = append(paths, c.Kubeconfig(f), Current(m.StoreDir(), c.Name))
 	}
 	for _, path := range paths {

@@ -96,7 +96,7 @@ func (a *approver) reason(ctx context.Context, request *certificatesv1.Certifica
 	case certificatesv1.KubeletServingSignerName:
 		return servingCertificate(node, host.Address, certificate), nil
 	case certificatesv1.KubeAPIServerClientSignerName:
-		if isComponent(node, request, certificate) {
+		if isComponent(node, host, request, certificate) {
 			return "the certificate is for a component of the requesting node", nil
 		}
 	}
@@ -154,7 +154,7 @@ func servingCertificate(node, address string, certificate *x509.CertificateReque
 // isComponent reports whether a certificate is one that the components of a node need. Its subject
 // has the user of a component, and the node as the organizational unit, so that the API server can
 // reject it later.
-func isComponent(node string, request *certificatesv1.CertificateSigningRequest, certificate *x509.CertificateRequest) bool {
+func isComponent(node string, host Host, request *certificatesv1.CertificateSigningRequest, certificate *x509.CertificateRequest) bool {
 	subject := certificate.Subject
 	if hasNames(certificate) || !slices.Equal(subject.OrganizationalUnit, []string{userOfNode + node}) {
 		return false
@@ -162,7 +162,7 @@ func isComponent(node string, request *certificatesv1.CertificateSigningRequest,
 	if !slices.Contains(request.Spec.Usages, certificatesv1.UsageClientAuth) {
 		return false
 	}
-	for _, client := range pki.NodeClients() {
+	for _, client := range (pki.Member{Router: !host.NoRouter}).Clients() {
 		if client.User == subject.CommonName && slices.Equal(client.Groups, subject.Organization) {
 			return true
 		}

@@ -30,6 +30,9 @@ func TestApprovalOfSigningRequests(t *testing.T) {
 	proxy := pkix.Name{CommonName: "system:kube-proxy", OrganizationalUnit: []string{"system:node:second"}}
 	admin := pkix.Name{CommonName: "system:admin", Organization: []string{"system:masters"}, OrganizationalUnit: []string{"system:node:second"}}
 	dns := pkix.Name{CommonName: "system:slipway-dns", Organization: []string{"system:slipway-dns-servers"}, OrganizationalUnit: []string{"system:node:second"}}
+	router := func(node string) pkix.Name {
+		return pkix.Name{CommonName: "system:slipway-router", Organization: []string{"system:slipway-routers"}, OrganizationalUnit: []string{"system:node:" + node}}
+	}
 	dnsAsMaster := dns
 	dnsAsMaster.Organization = append([]string{"system:masters"}, dns.Organization...)
 	otherUnit := dns
@@ -57,6 +60,8 @@ func TestApprovalOfSigningRequests(t *testing.T) {
 		{"server with another name", "second", kubeletServer, x509.CertificateRequest{Subject: node("second"), DNSNames: []string{"kubernetes"}}, false},
 		{"service proxy of a node", "second", apiClient, x509.CertificateRequest{Subject: proxy}, true},
 		{"DNS server of a node", "second", apiClient, x509.CertificateRequest{Subject: dns}, true},
+		{"router of a node", "second", apiClient, x509.CertificateRequest{Subject: router("second")}, true},
+		{"router of a host without one", "plain", apiClient, x509.CertificateRequest{Subject: router("plain")}, false},
 		{"administrator", "second", apiClient, x509.CertificateRequest{Subject: admin}, false},
 		{"component with a further group", "second", apiClient, x509.CertificateRequest{Subject: dnsAsMaster}, false},
 		{"component of another node", "second", apiClient, x509.CertificateRequest{Subject: otherUnit}, false},
@@ -69,6 +74,9 @@ func TestApprovalOfSigningRequests(t *testing.T) {
 			token := f.createToken(t, time.Hour)
 			if code, body := f.send(t, requestFor(token)); code != 200 {
 				t.Fatal(body)
+			}
+			if err := f.register.change(t.Context(), "plain", func(h *Host) { h.NoRouter = true }); err != nil {
+				t.Fatal(err)
 			}
 			removed := metav1.Now()
 			if err := f.register.change(t.Context(), "removed", func(h *Host) { h.Removed = &removed }); err != nil {

@@ -58,7 +58,7 @@ func Feature(o Options) apiserver.Feature {
 		tokens := Tokens{deps.Kube}
 		guard := &guard{register: register{deps.Kube}, ownNode: o.OwnNode}
 		return apiserver.Hooks{
-			Authenticators: []authenticator.Request{bearer{tokens}},
+			Authenticators: []authenticator.Request{bearer{tokens, register{deps.Kube}}},
 			Filters:        []func(http.Handler) http.Handler{guard.filter},
 			Handlers: []apiserver.Handler{
 				{Path: join.Path, Public: true, Handler: &door{o, deps.Kube, tokens}},
@@ -67,8 +67,11 @@ func Feature(o Options) apiserver.Feature {
 	}}
 }
 
-// bearer authenticates requests with a join token.
-type bearer struct{ tokens Tokens }
+// bearer authenticates requests with a join token, until all hosts that can use it have joined.
+type bearer struct {
+	tokens   Tokens
+	register register
+}
 
 // AuthenticateRequest implements authenticator.Request. It ignores other credentials.
 func (b bearer) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
@@ -84,8 +87,17 @@ func (b bearer) AuthenticateRequest(r *http.Request) (*authenticator.Response, b
 	if err != nil {
 		return nil, false, err
 	}
-	if infoOf(secret).Role != join.RoleNode {
+	info := infoOf(secret)
+	if info.Role != join.RoleNode {
 		return nil, false, nil // a master issues its certificates itself
+	}
+	hosts, err := b.register.read(r.Context())
+	if err != nil {
+		return nil, false, err
+	}
+	joining := func(node string) bool { return !hosts[node].hasJoined(token.ID) }
+	if len(info.Nodes) >= info.Uses && !slices.ContainsFunc(info.Nodes, joining) {
+		return nil, false, ErrUsedUp
 	}
 	return &authenticator.Response{User: &user.DefaultInfo{
 		Name: join.UserPrefix + token.ID, Groups: []string{"system:bootstrappers", join.Group},
@@ -154,7 +166,11 @@ func (d *door) join(r *http.Request) (*join.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	role := infoOf(secret).Role
+	info := infoOf(secret)
+	role := info.Role
+	if info.NoRouter && role == join.RoleNode && !request.NoRouter {
+		return nil, Refuse("the token is for hosts without a router; omit --router, or create another token with `slipway token create` on a master")
+	}
 	if request.Role != "" && role != request.Role {
 		return nil, Refusal{fmt.Errorf("the token is for the role %s, but the host joins as %s; create another one with `slipway token create --role %s` on a master", role, request.Role, request.Role)}
 	}
@@ -175,7 +191,7 @@ func (d *door) join(r *http.Request) (*join.Response, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	if err := d.record(ctx, token, request, infoOf(secret).Group); err != nil {
+	if err := d.record(ctx, token, request, info.Group); err != nil {
 		return nil, err
 	}
 	response, err := d.Response()
@@ -196,7 +212,7 @@ func (d *door) record(ctx context.Context, token join.Token, request join.Reques
 		if taken = h.Token != token.ID && h.isJoining(); taken {
 			return
 		}
-		h.Address, h.Group, h.Role, h.Token = request.Address, group, request.Role, token.ID
+		h.Address, h.Group, h.Role, h.Token, h.NoRouter = request.Address, group, request.Role, token.ID, request.NoRouter
 		if request.Role == join.RoleMaster { // it gets no certificate whose approval records the time
 			h.Joined = now()
 		}

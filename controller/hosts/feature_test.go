@@ -137,13 +137,67 @@ func TestRemovedHostCannotRepeatItsJoin(t *testing.T) {
 	}
 }
 
+func TestHostWithoutRouterIsRecorded(t *testing.T) {
+	f := newFixture(t)
+	token := f.createToken(t, time.Hour)
+	secrets := f.client.CoreV1().Secrets(namespace)
+	secret, err := secrets.Get(t.Context(), secretName(token.ID), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret.Data[noRouterKey] = []byte("true")
+	if _, err := secrets.Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	request := requestFor(token)
+	if code, body := f.send(t, request); code != http.StatusForbidden || !strings.Contains(body, "omit --router") {
+		t.Errorf("a host with a router: %d %q", code, body)
+	}
+	request.NoRouter = true
+	if code, body := f.send(t, request); code != http.StatusOK {
+		t.Errorf("a host without a router: %d %q", code, body)
+	}
+	hosts, err := f.register.read(t.Context())
+	if err != nil || !hosts[request.NodeName].NoRouter {
+		t.Errorf("recorded is %+v, %v", hosts, err)
+	}
+}
+
+func TestUsedUpTokenIsNoUserAfterTheJoin(t *testing.T) {
+	f := newFixture(t)
+	token := f.createToken(t, time.Hour)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api", nil)
+	r.Header.Set("Authorization", "Bearer "+token.String())
+	accepted := func() bool {
+		_, ok, _ := bearer{f.tokens, f.register}.AuthenticateRequest(r)
+		return ok
+	}
+	joined := func(ago time.Duration) {
+		t.Helper()
+		err := f.register.change(t.Context(), "second", func(h *Host) { h.Joined = metav1.NewTime(time.Now().Add(-ago)) })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.send(t, requestFor(token))
+	if !accepted() {
+		t.Error("a host that joins has no access")
+	}
+	if joined(time.Second); !accepted() {
+		t.Error("a host cannot read its certificate")
+	}
+	if joined(2 * joinPeriod); accepted() {
+		t.Error("the token has access after the join")
+	}
+}
+
 func TestBearerTokenIsAUserWithoutOtherRights(t *testing.T) {
 	f := newFixture(t)
 	token := f.createToken(t, time.Hour)
 	authenticate := func(value string) (string, bool, error) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api", nil)
 		r.Header.Set("Authorization", "Bearer "+value)
-		response, ok, err := bearer{f.tokens}.AuthenticateRequest(r)
+		response, ok, err := bearer{f.tokens, f.register}.AuthenticateRequest(r)
 		if !ok {
 			return "", false, err
 		}

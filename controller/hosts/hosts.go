@@ -53,6 +53,8 @@ type Host struct {
 	Group string `json:"group,omitempty"`
 	// Token is the ID of the token of the last join.
 	Token string `json:"token,omitempty"`
+	// NoRouter means that the host gets no credentials of a router.
+	NoRouter bool `json:"noRouter,omitempty"`
 	// Removed is the time of the last removal. Certificates that were issued before are void.
 	Removed *metav1.Time `json:"removed,omitempty"`
 }
@@ -65,6 +67,12 @@ const joinPeriod = 3 * time.Minute
 
 // isJoining reports whether the host has joined a moment ago, so that it might have no Node yet.
 func (h Host) isJoining() bool { return !h.removed() && time.Since(h.Joined.Time) < joinPeriod }
+
+// hasJoined reports whether the host has joined with a token, or another one since then, and has
+// all its certificates.
+func (h Host) hasJoined(token string) bool {
+	return h.Token != token || !h.Joined.IsZero() && !h.isJoining()
+}
 
 // register reads and writes the entries of hosts.
 type register struct{ client kubernetes.Interface }

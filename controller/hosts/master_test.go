@@ -104,7 +104,7 @@ func TestMasterTokenIsNoBearerToken(t *testing.T) {
 	f := newFixture(t)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api", nil)
 	r.Header.Set("Authorization", "Bearer "+f.masterToken(t).String())
-	if _, ok, err := (bearer{f.tokens}).AuthenticateRequest(r); ok || err != nil {
+	if _, ok, err := (bearer{f.tokens, f.register}).AuthenticateRequest(r); ok || err != nil {
 		t.Errorf("got %t, %v", ok, err)
 	}
 }

@@ -32,6 +32,8 @@ const (
 	roleKey  = "slipway-role"
 	groupKey = "slipway-group"
 	usesKey  = "slipway-uses"
+	// noRouterKey is "true" if hosts get no credentials of a router.
+	noRouterKey = "slipway-no-router"
 	// nodesKey contains a JSON object: the names of the nodes that use the token, with the name of
 	// the signing request of each that is approved, or with the hash of the key of a master.
 	nodesKey = "slipway-nodes"
@@ -48,6 +50,8 @@ var (
 type TokenInfo struct {
 	ID, Role, Group string
 	Expiry          time.Time
+	// NoRouter means that the hosts run no router, and get no credentials of one.
+	NoRouter bool
 	// Uses is the number of hosts that can join. Nodes are those that have used the token.
 	Uses  int
 	Nodes []string
@@ -77,6 +81,7 @@ func (t Tokens) Create(ctx context.Context, token join.Token, info TokenInfo) er
 		StringData: map[string]string{
 			idKey: token.ID, expiryKey: info.Expiry.UTC().Format(time.RFC3339), usageKey: "true", groupsKey: join.Group,
 			hashKey: token.SecretHash(), roleKey: info.Role, groupKey: info.Group, usesKey: strconv.Itoa(info.Uses),
+			noRouterKey: strconv.FormatBool(info.NoRouter),
 		},
 	}
 	if _, err := t.Client.CoreV1().Secrets(namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
@@ -202,6 +207,7 @@ func infoOf(secret *corev1.Secret) TokenInfo {
 	// An invalid time is zero, and the token has expired.
 	info.Expiry, _ = time.Parse(time.RFC3339, string(secret.Data[expiryKey]))
 	info.Uses, _ = strconv.Atoi(string(secret.Data[usesKey]))
+	info.NoRouter, _ = strconv.ParseBool(string(secret.Data[noRouterKey])) // absent in older tokens
 	for node := range nodesOf(secret) {
 		info.Nodes = append(info.Nodes, node)
 	}

@@ -17,6 +17,8 @@ type Request struct {
 	Address  string `json:"address"`
 	// DNSDomain is the DNS domain in the host's NodeConfig.
 	DNSDomain string `json:"dnsDomain"`
+	// NoRouter means that a node runs no router, and gets no credentials of one.
+	NoRouter bool `json:"noRouter,omitempty"`
 
 	// A host that joins as a master also sends the following fields. Version is its version of
 	// slipway, and PeerURL the address at which its etcd serves other members. Key is the public key

@@ -49,6 +49,7 @@ func tokenCommand(opts *options) *cobra.Command {
 func createTokenCommand(opts *options) *cobra.Command {
 	info := hosts.TokenInfo{}
 	var ttl time.Duration
+	router := true
 	command := &cobra.Command{
 		Use:   "create",
 		Short: "Create a token and print it",
@@ -80,7 +81,7 @@ func createTokenCommand(opts *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			info.Expiry = time.Now().Add(ttl)
+			info.Expiry, info.NoRouter = time.Now().Add(ttl), !router
 			if err := tokens.Create(cmd.Context(), token, info); err != nil {
 				return err
 			}
@@ -92,6 +93,7 @@ func createTokenCommand(opts *options) *cobra.Command {
 	flags.StringVar(&info.Role, "role", join.RoleNode, "role of the hosts that join: node or master")
 	flags.StringVar(&info.Group, "group", "", "node group of the hosts, such as compute or node-config-compute; see ConfigMaps of project openshift-node")
 	flags.DurationVar(&ttl, "ttl", 24*time.Hour, "time until the token expires")
+	flags.BoolVar(&router, "router", true, "let the hosts run a router, and give those with --router its credentials")
 	flags.IntVar(&info.Uses, "uses", 1, "number of hosts that can join")
 	return command
 }
