@@ -36,6 +36,9 @@ const (
 type Rewriter struct {
 	// Client has rights to read and update the resources.
 	Client *rest.Config
+	// Servers, if set, returns a connection to each API server. All of them must use the file before
+	// objects are written: the others would still encrypt with the former key.
+	Servers func(context.Context) ([]*rest.Config, error)
 	// Resources are the resources that the API server encrypts.
 	Resources []schema.GroupVersionResource
 	// File is the API server's EncryptionConfiguration. If it is empty, Run does nothing.
@@ -54,7 +57,7 @@ func (r *Rewriter) Run(ctx context.Context, ready func()) error {
 	ready()
 	done, warned := "", ""
 	for r.File != "" && ctx.Err() == nil {
-		version, err := r.version()
+		version, err := Version(r.File)
 		count := 0
 		if err == nil && version != done {
 			count, err = r.rewrite(ctx, version)
@@ -78,16 +81,6 @@ func (r *Rewriter) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// version returns the version of the encryption in the file.
-func (r *Rewriter) version() (string, error) {
-	content, err := os.ReadFile(r.File)
-	if err != nil {
-		return "", fmt.Errorf("read encryption configuration: %w", err)
-	}
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:]), nil
-}
-
 // errNotLoaded reports that the API server still uses an earlier version of the file.
 var errNotLoaded = errors.New("the API server has not read the current encryption configuration yet")
 
@@ -109,13 +102,16 @@ func (r *Rewriter) rewrite(ctx context.Context, version string) (count int, err 
 	if mark.Data[Key] == version {
 		return 0, nil
 	}
-	// A metric contains the hash of the configuration that the API server loaded.
-	metrics, err := client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("request encryption configuration of the API server: %w", err)
+	servers := []*rest.Config{r.Client}
+	if r.Servers != nil {
+		if servers, err = r.Servers(ctx); err != nil {
+			return 0, err
+		}
 	}
-	if !bytes.Contains(metrics, []byte(version)) {
-		return 0, errNotLoaded
+	for _, server := range servers {
+		if loaded, err := Loaded(ctx, server, version); err != nil || !loaded {
+			return 0, errors.Join(err, errNotLoaded)
+		}
 	}
 	var problems []error
 	for _, resource := range r.Resources {
@@ -136,6 +132,30 @@ func (r *Rewriter) rewrite(ctx context.Context, version string) (count int, err 
 		return count, fmt.Errorf("write version of the encryption: %w", err)
 	}
 	return count, nil
+}
+
+// Loaded reports whether an API server uses a version of the file, which is the hash of its
+// content. A metric contains the hash of what it loaded.
+func Loaded(ctx context.Context, server *rest.Config, version string) (bool, error) {
+	client, err := kubernetes.NewForConfig(server)
+	if err != nil {
+		return false, fmt.Errorf("connect: %w", err)
+	}
+	metrics, err := client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return false, fmt.Errorf("request encryption configuration of the API server: %w", err)
+	}
+	return bytes.Contains(metrics, []byte(version)), nil
+}
+
+// Version returns the version of a file: the hash of its content.
+func Version(path string) (string, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read encryption configuration: %w", err)
+	}
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:]), nil
 }
 
 // pageLimit is the number of objects per list request.

@@ -1,0 +1,201 @@
+package masters
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/slipway-platform/slipway/controller"
+	"github.com/slipway-platform/slipway/internal/atomicfile"
+)
+
+// filesName is the Secret in kube-system with the files that a command has changed on one master.
+const filesName = "slipway-shared-files"
+
+// filesResync is the time until a file is written again after a failure.
+const filesResync = time.Minute
+
+// SharedFiles keeps files of all masters equal: passwords, and the keys that encrypt secrets.
+// Change edits a file of this master and stores it in a Secret. As a component, SharedFiles writes
+// the files that other masters have stored. A file that an administrator edits by hand stays until
+// the next Change of it.
+type SharedFiles struct {
+	Client kubernetes.Interface
+	// Files are the files by their key in the Secret.
+	Files map[string]SharedFile
+	// Seal encrypts a file for the Secret, with a key that only masters have. Open decrypts it.
+	Seal, Open func([]byte) ([]byte, error)
+	// Record is the path of the file with the versions that this master has written or stored.
+	Record string
+
+	mu sync.Mutex
+}
+
+// SharedFile is a file that all masters have.
+type SharedFile struct {
+	// Path is its absolute path.
+	Path string
+	// Write, if set, writes the content of another master in place of the whole file.
+	Write func(content []byte) error
+}
+
+func (f SharedFile) write(content []byte) error {
+	if f.Write != nil {
+		return f.Write(content)
+	}
+	return atomicfile.Write(f.Path, content, 0o600)
+}
+
+// Name returns the component's name.
+func (*SharedFiles) Name() string { return "shared-files" }
+
+// Run writes files until ctx ends.
+func (f *SharedFiles) Run(ctx context.Context, ready func()) error {
+	factory := informers.NewSharedInformerFactoryWithOptions(f.Client, filesResync, informers.WithNamespace(metav1.NamespaceSystem),
+		informers.WithTweakListOptions(func(options *metav1.ListOptions) {
+			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, filesName).String()
+		}))
+	informer := factory.Core().V1().Secrets().Informer()
+	apply := func(object any) {
+		if err := f.apply(object.(*corev1.Secret)); err != nil {
+			slog.Warn("a file of another master is not written", "error", err)
+		}
+	}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: apply, UpdateFunc: func(_, object any) { apply(object) },
+	})
+	if err != nil {
+		return fmt.Errorf("watch shared files: %w", err)
+	}
+	defer controller.Start(ctx, factory)()
+	ready()
+	<-ctx.Done()
+	return nil
+}
+
+// apply writes the files whose version in the Secret is another one than that on this master.
+func (f *SharedFiles) apply(secret *corev1.Secret) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for key, file := range f.Files {
+		sealed, stored := secret.Data[key]
+		if !stored {
+			continue
+		}
+		versions, err := f.versions()
+		if err != nil {
+			return err
+		}
+		content, err := f.Open(sealed)
+		if err != nil {
+			return fmt.Errorf("read %s of another master: %w", key, err)
+		}
+		if versions[key] == hash(content) {
+			continue
+		}
+		if err := file.write(content); err != nil {
+			return err
+		}
+		if err := f.record(versions, key, content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Change calls edit, which changes a file of this master, and stores the file for the others. If
+// another master changes the file at the same time, edit is called again with that change.
+func (f *SharedFiles) Change(ctx context.Context, key string, edit func() error) error {
+	isConflict := func(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
+	return retry.OnError(retry.DefaultBackoff, isConflict, func() error { return f.tryChange(ctx, key, edit) })
+}
+
+func (f *SharedFiles) tryChange(ctx context.Context, key string, edit func() error) error {
+	secrets := f.Client.CoreV1().Secrets(metav1.NamespaceSystem)
+	store := func(secret *corev1.Secret) error {
+		_, err := secrets.Update(ctx, secret, metav1.UpdateOptions{})
+		return err
+	}
+	secret, err := secrets.Get(ctx, filesName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: filesName}}
+		store = func(secret *corev1.Secret) error {
+			_, err := secrets.Create(ctx, secret, metav1.CreateOptions{})
+			return err
+		}
+	} else if err != nil {
+		return fmt.Errorf("read shared files: %w", err)
+	}
+	if err := f.apply(secret); err != nil {
+		return err
+	}
+	if err := edit(); err != nil {
+		return err
+	}
+	content, err := os.ReadFile(f.Files[key].Path)
+	if err != nil {
+		return fmt.Errorf("read shared file: %w", err)
+	}
+	if secret.Data == nil {
+		secret.Data = map[string][]byte{}
+	}
+	if secret.Data[key], err = f.Seal(content); err != nil {
+		return err
+	}
+	if err := store(secret); err != nil {
+		return err
+	}
+	versions, err := f.versions()
+	if err != nil {
+		return err
+	}
+	return f.record(versions, key, content)
+}
+
+// versions returns the recorded versions by key.
+func (f *SharedFiles) versions() (map[string]string, error) {
+	versions := map[string]string{}
+	data, err := os.ReadFile(f.Record)
+	if errors.Is(err, fs.ErrNotExist) {
+		return versions, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &versions)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read versions of shared files %q: %w", f.Record, err)
+	}
+	return versions, nil
+}
+
+// record records the version of a file.
+func (f *SharedFiles) record(versions map[string]string, key string, content []byte) error {
+	versions[key] = hash(content)
+	data, err := json.Marshal(versions)
+	if err != nil {
+		return fmt.Errorf("encode versions of shared files: %w", err)
+	}
+	return atomicfile.Write(f.Record, data, 0o600)
+}
+
+func hash(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
