@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/distribution/distribution/v3/configuration"
+	"github.com/distribution/distribution/v3/registry/storage/driver"
 	"github.com/distribution/distribution/v3/registry/storage/driver/factory"
 	// Registers the storage `filesystem`.
 	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem"
@@ -36,6 +38,16 @@ func ReadStorage(dir, file string, readOnly bool) (configuration.Storage, error)
 		settings.Storage["maintenance"] = refusePushes()
 	}
 	return settings.Storage, nil
+}
+
+// OpenStorage opens the storage of a configuration file for other files than images.
+func OpenStorage(ctx context.Context, file string) (driver.StorageDriver, error) {
+	storage, err := ReadStorage("", file, false)
+	if err != nil {
+		return nil, err
+	}
+	registerS3()
+	return factory.Create(ctx, storage.Type(), storage.Parameters())
 }
 
 // Directory returns storage in a directory, such as a mounted volume.

@@ -23,6 +23,8 @@ type Schedule struct {
 	Interval time.Duration
 	// Keep is the number of copies that remain, at least 1.
 	Keep int
+	// Copies is a second storage of the copies, or nil.
+	Copies *Copies
 
 	note func(string)
 }
@@ -53,20 +55,41 @@ func (s *Schedule) Run(ctx context.Context, ready func()) error {
 			return nil
 		case <-timer.C:
 		}
-		path, err := s.save(ctx, time.Now())
-		switch {
-		case ctx.Err() != nil:
+		err := s.step(ctx)
+		if ctx.Err() != nil {
 			return nil
-		case err != nil:
-			slog.Warn("no snapshot of etcd was saved", "error", err)
-			s.note(fmt.Sprintf("no snapshot of etcd was saved: %v", err))
-			timer.Reset(min(s.Interval, retryInterval))
-		default:
-			slog.Info("saved a snapshot of etcd", "path", path)
-			s.note("")
-			timer.Reset(s.delay(time.Now(), s.Interval))
 		}
+		next := s.delay(time.Now(), s.Interval)
+		if err != nil {
+			slog.Warn("a snapshot of etcd is missing", "error", err)
+			s.note(err.Error())
+			next = min(s.Interval, retryInterval)
+		} else {
+			s.note("")
+		}
+		timer.Reset(next)
 	}
+}
+
+// step saves a copy if one is due, and copies it to the second storage.
+func (s *Schedule) step(ctx context.Context) error {
+	if s.delay(time.Now(), 0) <= 0 {
+		path, err := s.save(ctx, time.Now())
+		if err != nil {
+			return fmt.Errorf("no snapshot of etcd was saved: %w", err)
+		}
+		slog.Info("saved a snapshot of etcd", "path", path)
+	}
+	if s.Copies == nil {
+		return nil
+	}
+	files, err := List(s.Dir)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
+	defer cancel()
+	return s.Copies.sync(ctx, files)
 }
 
 // delay returns the time until the next copy is due, at most Interval. first applies if there is
@@ -137,13 +160,18 @@ func List(dir string) (files []File, err error) {
 		return nil, fmt.Errorf("list snapshots: %w", err)
 	}
 	for _, entry := range entries {
-		text, hasPrefix := strings.CutPrefix(entry.Name(), prefix)
-		text, hasSuffix := strings.CutSuffix(text, suffix)
-		saved, err := time.Parse(timeFormat, text)
-		if hasPrefix && hasSuffix && err == nil && entry.Type().IsRegular() {
+		if saved, isSnapshot := timeOf(entry.Name()); isSnapshot && entry.Type().IsRegular() {
 			files = append(files, File{Path: filepath.Join(dir, entry.Name()), Time: saved})
 		}
 	}
 	slices.SortFunc(files, func(a, b File) int { return a.Time.Compare(b.Time) })
 	return files, nil
+}
+
+// timeOf returns the time in the name of a copy.
+func timeOf(name string) (saved time.Time, ok bool) {
+	text, hasPrefix := strings.CutPrefix(name, prefix)
+	text, hasSuffix := strings.CutSuffix(text, suffix)
+	saved, err := time.Parse(timeFormat, text)
+	return saved, hasPrefix && hasSuffix && err == nil
 }
