@@ -1,0 +1,148 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/slipway-platform/slipway/kube"
+	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/preflight"
+	"github.com/slipway-platform/slipway/platform/snapshot"
+	"github.com/slipway-platform/slipway/platform/upgrade"
+)
+
+// upgradeTimeout limits the requests of the check.
+const upgradeTimeout = 30 * time.Second
+
+// upgradeCommand returns the command that checks whether this program can replace the running one.
+func upgradeCommand(opts *options) *cobra.Command {
+	check := false
+	command := &cobra.Command{
+		Use: "upgrade --check", Short: "Name what stands in the way of an upgrade of the cluster to this program", GroupID: "host", Args: cobra.NoArgs,
+		Long: "Name what stands in the way of an upgrade of the cluster to this program. Run the new program on a master, from any directory, while\n" +
+			"the former one runs. It changes nothing. It ends with 1 if there is an error; warnings need attention.",
+		Example: "  ./slipway upgrade --check",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !check {
+				return errors.New("the only action is --check; to upgrade, install the new program on host after host and restart Slipway there, the masters first")
+			}
+			h, err := opts.loadMaster()
+			if err != nil {
+				return fmt.Errorf("this program does not accept the configuration: %w", err)
+			}
+			return checkUpgrade(cmd, h)
+		},
+	}
+	command.Flags().BoolVar(&check, "check", false, "check the cluster")
+	return command
+}
+
+// errUpgrade follows the printed problems.
+var errUpgrade = errors.New("the cluster cannot be upgraded to this program yet: fix the errors above and run the command again")
+
+// checkUpgrade prints the problems of the cluster and of this machine.
+func checkUpgrade(cmd *cobra.Command, h *platform.Host) error {
+	ctx, cancel := context.WithTimeout(cmd.Context(), upgradeTimeout)
+	defer cancel()
+	state, err := upgradeState(ctx, h)
+	if err != nil {
+		return err
+	}
+	problems, err := upgrade.Check(*state)
+	if err != nil {
+		return err
+	}
+	machine, err := h.MachineProblems(ctx)
+	if err != nil {
+		return err
+	}
+	problems = append(problems, machine...)
+	if err := preflight.Print(cmd.OutOrStdout(), problems); err != nil {
+		return err
+	}
+	if preflight.Failed(problems) {
+		return errUpgrade
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "Nothing prevents the upgrade from Kubernetes %s to %s.\n", state.Server, state.Program)
+	return nil
+}
+
+// upgradeState reads the state of the cluster.
+func upgradeState(ctx context.Context, h *platform.Host) (*upgrade.State, error) {
+	config, err := h.AdminClient()
+	if err != nil {
+		return nil, fmt.Errorf("%w; start the cluster with: slipway up", err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	server, err := client.Discovery().ServerVersion()
+	if err != nil {
+		return nil, fmt.Errorf("request version of the API server: %w", err)
+	}
+	state := &upgrade.State{Server: server.GitVersion, Program: kube.Version(), Now: time.Now(), Members: map[string]string{}}
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	budgets, err := client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list disruption budgets: %w", err)
+	}
+	state.Nodes, state.Budgets = nodes.Items, budgets.Items
+	members, err := etcdStates(ctx, h.EtcdMembers())
+	if err != nil {
+		return nil, err
+	}
+	for _, member := range members {
+		state.Members[member.Name] = member.problem()
+	}
+	files, err := snapshot.List(h.Master.Slipway.EtcdSnapshots.Directory)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) > 0 {
+		state.Snapshot = files[len(files)-1].Time
+	}
+	metrics, err := client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("request metrics of the API server: %w", err)
+	}
+	state.Deprecated, err = deprecatedAPIs(metrics)
+	return state, err
+}
+
+// deprecatedAPIs returns the deprecated APIs that clients have requested since the start of the API
+// server, out of its metrics.
+func deprecatedAPIs(metrics []byte) (apis []upgrade.API, err error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(metrics))
+	if err != nil {
+		return nil, fmt.Errorf("read metrics of the API server: %w", err)
+	}
+	for _, metric := range families["apiserver_requested_deprecated_apis"].GetMetric() {
+		labels := map[string]string{}
+		for _, label := range metric.GetLabel() {
+			labels[label.GetName()] = label.GetValue()
+		}
+		name := labels["resource"] + "." + labels["version"]
+		if labels["group"] != "" {
+			name += "." + labels["group"]
+		}
+		if _, err := strconv.ParseFloat(labels["removed_release"], 64); err == nil {
+			apis = append(apis, upgrade.API{Name: name, Removed: labels["removed_release"]})
+		}
+	}
+	return apis, nil
+}

@@ -1,0 +1,183 @@
+// Package upgrade finds what stands in the way of replacing the program of a running cluster by
+// this one.
+package upgrade
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/slipway-platform/slipway/platform/preflight"
+)
+
+// State is what the checks need to know of a cluster.
+type State struct {
+	// Server is the version of Kubernetes in the running API server, and Program that in this program,
+	// such as `v1.37.2`.
+	Server, Program string
+	Nodes           []corev1.Node
+	// Members are problems of etcd's members, by name; "" means none.
+	Members map[string]string
+	// Snapshot is the time of the newest snapshot of etcd, zero if there is none.
+	Snapshot time.Time
+	Now      time.Time
+	Budgets  []policyv1.PodDisruptionBudget
+	// Deprecated are deprecated APIs that clients have requested.
+	Deprecated []API
+}
+
+// API is an API that a version of Kubernetes removes.
+type API struct {
+	// Name is RESOURCE.VERSION.GROUP.
+	Name string
+	// Removed is the version of Kubernetes that no longer serves it, such as `1.40`.
+	Removed string
+}
+
+const (
+	// maxKubeletAge is the number of minor versions that a kubelet may be older than the API server.
+	maxKubeletAge = 3
+	// maxSnapshotAge is the age from which a snapshot is too old to go back to.
+	maxSnapshotAge = 24 * time.Hour
+)
+
+// Check returns everything that stands in the way, errors first.
+func Check(s State) (problems []preflight.Problem, err error) {
+	program, err := utilversion.ParseGeneric(s.Program)
+	if err != nil {
+		return nil, fmt.Errorf("read version of this program: %w", err)
+	}
+	server, err := utilversion.ParseGeneric(s.Server)
+	if err != nil {
+		return nil, fmt.Errorf("read version of the API server: %w", err)
+	}
+	problems = slices.Concat(
+		checkJump(server, program), checkNodes(s.Nodes, program), checkMembers(s.Members),
+		checkDeprecated(s.Deprecated, program), checkSnapshot(s.Snapshot, s.Now), checkBudgets(s.Budgets),
+	)
+	slices.SortStableFunc(problems, func(a, b preflight.Problem) int { return strings.Compare(string(a.Severity), string(b.Severity)) })
+	return problems, nil
+}
+
+// CheckJump returns an error, with the way, if a program with one version of Kubernetes must not
+// continue with the data of another one.
+func CheckJump(data, program string) error {
+	former, formerErr := utilversion.ParseGeneric(data)
+	own, ownErr := utilversion.ParseGeneric(program)
+	if err := errors.Join(formerErr, ownErr); err != nil {
+		return fmt.Errorf("read version of Kubernetes: %w", err)
+	}
+	for _, problem := range checkJump(former, own) {
+		return fmt.Errorf("%s; %s", problem.Text, problem.Remedy)
+	}
+	return nil
+}
+
+// checkJump permits the same minor version, and the next one: upstream migrates stored objects from
+// one to the next.
+func checkJump(server, program *utilversion.Version) []preflight.Problem {
+	const subject = "version"
+	switch {
+	case program.Major() != server.Major() || program.Minor() > server.Minor()+1:
+		return []preflight.Problem{{
+			Severity: preflight.Error, Subject: subject,
+			Text:   fmt.Sprintf("the data are those of Kubernetes %s, and this program contains %s: a jump over versions is not supported", server, program),
+			Remedy: fmt.Sprintf("upgrade to a program with Kubernetes %d.%d first", server.Major(), server.Minor()+1),
+		}}
+	case program.Minor() < server.Minor():
+		return []preflight.Problem{{
+			Severity: preflight.Error, Subject: subject,
+			Text:   fmt.Sprintf("the data are those of Kubernetes %s, and this program contains the older %s", server, program),
+			Remedy: "to go back, restore a snapshot or a backup that a program of this version has saved",
+		}}
+	}
+	return nil
+}
+
+// checkNodes reports nodes that are not ready, or whose kubelet is too old for the API server.
+func checkNodes(nodes []corev1.Node, program *utilversion.Version) (problems []preflight.Problem) {
+	for _, node := range nodes {
+		subject := "node " + node.Name
+		kubelet, err := utilversion.ParseGeneric(node.Status.NodeInfo.KubeletVersion)
+		if err == nil && kubelet.Minor()+maxKubeletAge < program.Minor() {
+			problems = append(problems, preflight.Problem{
+				Severity: preflight.Error, Subject: subject,
+				Text:   fmt.Sprintf("its kubelet has version %s, more than %d minor versions before %s", kubelet, maxKubeletAge, program),
+				Remedy: "upgrade this host first",
+			})
+		}
+		isReady := func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		}
+		if !slices.ContainsFunc(node.Status.Conditions, isReady) {
+			problems = append(problems, preflight.Problem{
+				Severity: preflight.Error, Subject: subject, Text: "it is not ready",
+				Remedy: "oc describe node " + node.Name + "   # or: oc delete node " + node.Name,
+			})
+		}
+	}
+	return problems
+}
+
+func checkMembers(members map[string]string) (problems []preflight.Problem) {
+	for name, text := range members {
+		if text == "" {
+			continue
+		}
+		problems = append(problems, preflight.Problem{
+			Severity: preflight.Error, Subject: "etcd member " + name, Text: text, Remedy: "slipway etcd health",
+		})
+	}
+	slices.SortFunc(problems, func(a, b preflight.Problem) int { return strings.Compare(a.Subject, b.Subject) })
+	return problems
+}
+
+// checkDeprecated reports APIs in use that this program does not serve.
+func checkDeprecated(apis []API, program *utilversion.Version) (problems []preflight.Problem) {
+	for _, api := range apis {
+		removed, err := utilversion.ParseGeneric(api.Removed)
+		if err != nil || program.LessThan(removed) {
+			continue
+		}
+		problems = append(problems, preflight.Problem{
+			Severity: preflight.Error, Subject: "API " + api.Name,
+			Text:   "clients use it, and Kubernetes " + api.Removed + " does not serve it",
+			Remedy: "find the clients in the audit log, and move them to the current version of the API",
+		})
+	}
+	return problems
+}
+
+func checkSnapshot(newest, now time.Time) []preflight.Problem {
+	text := fmt.Sprintf("the newest snapshot of etcd is %s old", now.Sub(newest).Round(time.Minute))
+	if newest.IsZero() {
+		text = "there is no snapshot of etcd"
+	} else if now.Sub(newest) < maxSnapshotAge {
+		return nil
+	}
+	return []preflight.Problem{{
+		Severity: preflight.Warning, Subject: "backup", Text: text + ": there is no way back from newer data",
+		Remedy: "slipway backup /backup",
+	}}
+}
+
+// checkBudgets reports pods that cannot move while their host is upgraded.
+func checkBudgets(budgets []policyv1.PodDisruptionBudget) (problems []preflight.Problem) {
+	for _, budget := range budgets {
+		if budget.Status.ExpectedPods == 0 || budget.Status.DisruptionsAllowed > 0 {
+			continue
+		}
+		problems = append(problems, preflight.Problem{
+			Severity: preflight.Warning, Subject: "budget " + budget.Namespace + "/" + budget.Name,
+			Text:   "it permits no disruption, so that `oc adm drain` waits for its pods",
+			Remedy: "scale the application up, or upgrade without a drain: pods continue to run",
+		})
+	}
+	return problems
+}
