@@ -1,7 +1,10 @@
 package platform
 
 import (
+	"context"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/controller/encryption"
 	"github.com/slipway-platform/slipway/internal/arguments"
@@ -26,6 +29,9 @@ func (h *Host) encryptionRewriter() (component.Component, error) {
 		return nil, err
 	}
 	rewriter := &encryption.Rewriter{Client: h.limitedConfig(50, 100), File: file}
+	if h.SeveralMasters() {
+		rewriter.Servers = func(ctx context.Context) ([]*rest.Config, error) { return Connections(ctx, rewriter.Client) }
+	}
 	for _, name := range pki.EncryptedResources() {
 		rewriter.Resources = append(rewriter.Resources, schema.ParseGroupResource(name).WithVersion("v1"))
 	}

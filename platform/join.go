@@ -54,7 +54,7 @@ func (h *Host) Join(ctx context.Context, url string, token join.Token, router bo
 	}
 	response, err := h.requestJoin(ctx, master, authority, join.Request{
 		Token: token.String(), NodeName: h.Node.NodeName, Address: h.address.String(), DNSDomain: h.Node.DNSDomain,
-		Version: version.Slipway(), PeerURL: h.peerURL(), Key: key.PublicKey().Bytes(),
+		NoRouter: !router, Version: version.Slipway(), PeerURL: h.peerURL(), Key: key.PublicKey().Bytes(),
 	})
 	if err != nil {
 		return "", err
@@ -126,6 +126,7 @@ func (h *Host) requestJoin(ctx context.Context, master join.Client, authority []
 // joinNodes makes this host a node.
 func (h *Host) joinNodes(ctx context.Context, url string, token join.Token, router bool, authority []byte, response *join.Response) (err error) {
 	m := h.member()
+	m.Router = router
 	if m.URL, err = localURL(response.Masters); err != nil {
 		return err
 	}

@@ -169,6 +169,12 @@ func (h *Host) admitMaster(ctx context.Context, request join.Request) (*join.Mas
 	if h.cluster == nil {
 		return nil, h.becomeOneOfSeveral(ctx)
 	}
+	// The host gets this master's configuration, and thus its port.
+	_, port, err := net.SplitHostPort(h.Master.EtcdPeerAddress())
+	if err != nil {
+		return nil, fmt.Errorf("read address of etcd: %w", err)
+	}
+	request.PeerURL = "https://" + net.JoinHostPort(request.Address, port)
 	client := h.EtcdMembers()
 	members, err := client.List(ctx)
 	if err != nil {

@@ -5,16 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
-	"net/http"
 	"os"
-	"strconv"
-
-	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 	"github.com/slipway-platform/slipway/node"
-	"github.com/slipway-platform/slipway/node/balancer"
 	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/supervisor"
 	"github.com/slipway-platform/slipway/supervisor/component"
@@ -64,7 +58,9 @@ func (h *Host) Joined() bool { return h.membership != nil }
 
 // member describes the credentials of a joined host.
 func (h *Host) member() pki.Member {
-	return pki.Member{Dir: h.PKIDir(), URL: h.apiURL("127.0.0.1"), NodeName: h.Node.NodeName}
+	m := pki.Member{Dir: h.PKIDir(), URL: h.apiURL("127.0.0.1"), NodeName: h.Node.NodeName}
+	m.Router = h.membership != nil && h.membership.Router
+	return m
 }
 
 // prepareMember is prepare for a joined host.
@@ -79,43 +75,7 @@ func (h *Host) prepareMember() error {
 
 // memberTable lists what `slipway node` runs on a joined host.
 func memberTable() []entry {
-	table := []entry{
-		{"balancer", nil, (*Host).balancer, ""},
-		{"certificates", []string{"balancer"}, (*Host).memberCertificates, ""},
-	}
-	for _, e := range nodeTable() {
-		if e.name == "api" {
-			e.after = []string{"balancer"}
-		}
-		table = append(table, e)
-	}
-	return table
-}
-
-// balancer connects the components of a joined host to the API servers.
-func (h *Host) balancer() (component.Component, error) {
-	config, err := readKubeconfig(h.credentials.ProxyKubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	client, err := clientFor(h.credentials.ProxyKubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	transport, err := rest.TransportFor(rest.AnonymousClientConfig(config))
-	if err != nil {
-		return nil, fmt.Errorf("create client of API servers: %w", err)
-	}
-	_, port := h.Master.APIAddress()
-	return &balancer.Balancer{
-		Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Servers: h.membership.Masters,
-		HTTP: &http.Client{Transport: transport}, Watch: balancer.WatchService(client, "kubernetes"),
-		Save: func(masters []string) error {
-			next := *h.membership
-			next.Masters = masters
-			return h.writeMembership(next)
-		},
-	}, nil
+	return append(nodeTable(), entry{"certificates", []string{"balancer"}, (*Host).memberCertificates, ""})
 }
 
 // memberCertificates renews the certificates of a joined host.

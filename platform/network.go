@@ -191,6 +191,7 @@ func (h *Host) masterDNS() (component.Component, error) {
 	if err != nil {
 		return nil, err
 	}
+	client.Host = h.apiURL("127.0.0.1") // the kubeconfig is that of the node
 	return &dns.Server{
 		Part: "master-dns", Address: settings.BindAddress, Domain: h.Node.DNSDomain, Config: client,
 		ClusterOnly: !settings.AllowRecursiveQueries, OldSRV: true,

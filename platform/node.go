@@ -27,7 +27,8 @@ import (
 // network, as on a host that is only a node.
 func nodeTable() []entry {
 	return []entry{
-		{"api", nil, (*Host).apiAccess, ""},
+		{"balancer", nil, (*Host).balancer, ""},
+		{"api", []string{"balancer"}, (*Host).apiAccess, ""},
 		{"images", nil, (*Host).images, ""},
 		{"disk-guard", nil, (*Host).diskGuard, ""},
 		{"flexvolume", nil, (*Host).flexVolumes, ""},
@@ -51,13 +52,17 @@ func nodeTable() []entry {
 
 func (h *Host) apiAccess() (component.Component, error) {
 	access := &node.APIAccess{}
-	for _, grant := range []struct{ kubeconfig, path string }{
+	type grant struct{ kubeconfig, path string }
+	grants := []grant{
 		{h.credentials.AgentKubeconfig, "/api/v1/nodes"},
 		{h.credentials.AgentKubeconfig, "/apis/network.openshift.io/v1/egressnetworkpolicies"},
 		{h.credentials.DNSKubeconfig, "/api/v1/namespaces"},
 		{h.credentials.IdlingKubeconfig, "/api/v1/services"},
-		{h.credentials.RouterKubeconfig, "/apis/route.openshift.io/v1/routes"},
-	} {
+	}
+	if h.runsRouter() {
+		grants = append(grants, grant{h.credentials.RouterKubeconfig, "/apis/route.openshift.io/v1/routes"})
+	}
+	for _, grant := range grants {
 		client, err := readKubeconfig(grant.kubeconfig)
 		if err != nil {
 			return nil, err
@@ -189,6 +194,7 @@ func (h *Host) newKubelet(c *config.NodeConfig) (*node.Kubelet, error) {
 		RootDirectory:     c.VolumeDirectory,
 		CertDirectory:     h.path("pki", "kubelet"),
 		PodLogsDirectory:  h.podLogs(),
+		Shutdown:          node.Shutdown{Period: c.Slipway.Shutdown.Period.Duration, Critical: c.Slipway.Shutdown.Critical.Duration},
 		RuntimeSocket:     h.ContainerdSocket(),
 		ImageSocket:       h.imageSocket(),
 		CgroupRoot:        c.Slipway.CgroupRoot,

@@ -35,6 +35,7 @@ func (h *Host) userFeatures() ([]apiserver.Feature, []reload.Adjustment, error) 
 		return nil, nil, err
 	}
 	settings.Throttle = throttle.New()
+	settings.Throttle.Servers = h.countMasters
 	server := oauth.New(settings, func(err error) { slog.Warn("login failed", "error", err) })
 	adjustment := reload.Adjustment{
 		Keys: []string{

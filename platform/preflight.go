@@ -35,11 +35,25 @@ func (h *Host) Preflight(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
+// MachineProblems returns the problems that this program has on the machine while the host runs.
+func (h *Host) MachineProblems(ctx context.Context) ([]preflight.Problem, error) {
+	requirements, err := h.requirements()
+	if err != nil {
+		return nil, err
+	}
+	// The running host uses them, and most of the memory.
+	requirements.Ports, requirements.Sockets, requirements.Memory = nil, nil, 0
+	return preflight.Run(ctx, requirements, preflight.ThisMachine()), nil
+}
+
 // requirements returns what this host needs of its machine.
 func (h *Host) requirements() (preflight.Requirements, error) {
 	bindingsOf := h.Bindings
-	if h.Joined() {
+	switch {
+	case h.Joined():
 		bindingsOf = h.NodeBindings
+	case h.SeveralMasters():
+		bindingsOf = h.MasterBindings
 	}
 	bindings, err := bindingsOf(h.file)
 	if err != nil {

@@ -42,7 +42,7 @@ func (h *Host) runProcess(ctx context.Context, name string, table []entry) error
 		return err
 	}
 	if name == ControlPlane {
-		if err := h.connect(); err != nil {
+		if err := errors.Join(h.checkVersion(), h.connect()); err != nil {
 			return err
 		}
 	}
@@ -63,6 +63,11 @@ func (h *Host) runProcess(ctx context.Context, name string, table []entry) error
 	err = component.Run(ctx, entries, report, func(ctx context.Context) {
 		endStart()
 		close(h.allReady)
+		if name == ControlPlane {
+			if err := h.recordVersion(); err != nil {
+				slog.Warn("the version of the data is not recorded", "error", err)
+			}
+		}
 		ReleaseMemory(ctx)
 	})
 	if errors.Is(err, nodeconfig.ErrRestart) && ctx.Err() == nil {

@@ -5,14 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/distribution/distribution/v3/registry/storage/driver"
+
 	"github.com/slipway-platform/slipway/kube"
 	"github.com/slipway-platform/slipway/platform/backup"
 	"github.com/slipway-platform/slipway/platform/snapshot"
+	"github.com/slipway-platform/slipway/registry"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
@@ -43,6 +47,10 @@ func (h *Host) RestoreEtcd(ctx context.Context, path string, skipHash, force boo
 	if err := restore.Run(); err != nil {
 		return "", err
 	}
+	// The snapshot can be that of a former version.
+	if err := os.Remove(h.versionFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("remove version of the former data: %w", err)
+	}
 	if h.cluster != nil {
 		if err := h.writeCluster(Cluster{Complete: true}); err != nil {
 			return "", err
@@ -64,7 +72,18 @@ func (h *Host) etcdSnapshots() (component.Component, error) {
 		return component.Disabled("etcd-snapshots"), nil
 	}
 	client := h.EtcdMembers()
+	var copies *snapshot.Copies
+	if file := settings.Configuration; file != "" {
+		if _, err := registry.ReadStorage("", file, false); err != nil {
+			return nil, fmt.Errorf("read slipway.etcdSnapshots.configuration: %w", err)
+		}
+		copies = &snapshot.Copies{
+			Dir:  "/etcd-snapshots/" + h.Node.NodeName,
+			Open: func(ctx context.Context) (driver.StorageDriver, error) { return registry.OpenStorage(ctx, file) },
+		}
+	}
 	return &snapshot.Schedule{
+		Copies: copies,
 		Source: func(ctx context.Context, out io.Writer) error { return client.Snapshot(ctx, snapshotTimeout, out) },
 		Dir:    settings.Directory, Interval: settings.Interval.Duration, Keep: settings.Keep,
 	}, nil

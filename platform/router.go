@@ -12,15 +12,20 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
+// runsRouter reports whether the node of this host runs a router.
+func (h *Host) runsRouter() bool {
+	return !h.Node.Slipway.Router.Disabled && (!h.Joined() || h.membership.Router)
+}
+
 // router serves routes on the node's own ports.
 func (h *Host) router() (component.Component, error) {
+	if !h.runsRouter() {
+		return &router.Disabled{Dir: h.RouterDir()}, nil
+	}
+	configured := h.Node.Slipway.Router
 	config, err := readKubeconfig(h.credentials.RouterKubeconfig)
 	if err != nil {
 		return nil, err
-	}
-	configured := h.Node.Slipway.Router
-	if configured.Disabled || h.Joined() && !h.membership.Router {
-		return &router.Disabled{Dir: h.RouterDir()}, nil
 	}
 	environment, settingsErr := settings.Read(configured.Environment)
 	r := &router.Router{

@@ -99,6 +99,7 @@ func verbs(opts *options) []*cobra.Command {
 		masterRestartCommand(opts),
 		masterCommand(opts),
 		leaveCommand(opts),
+		upgradeCommand(opts),
 		etcdctlCommand(opts),
 		etcdutlCommand(opts),
 		statusCommand(opts),

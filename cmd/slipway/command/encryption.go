@@ -1,12 +1,19 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
+	"github.com/slipway-platform/slipway/controller/encryption"
 	"github.com/slipway-platform/slipway/pki"
+	"github.com/slipway-platform/slipway/platform"
 )
 
 // encryptionCommand returns the command that manages the keys that encrypt secrets.
@@ -20,10 +27,11 @@ background. It is complete when both commands print the same:
   slipway oc get configmap slipway-encryption -n kube-system -o jsonpath={.data.version}
   sha256sum <data>/pki/encryption.yaml
 
-The old keys stay in the file. Keep them as long as you have backups that need them. To revoke a stolen key, remove it from the file afterwards.
+The old keys stay in the file. Keep them as long as you have backups that need them. To revoke a stolen key, remove it from the file afterwards, on all
+masters.
 
-With several API servers, copy the file to all of them before the first one reads it: add the key as the second one of the list, distribute the file, and
-then make it the first.`,
+With several masters, all of them must run. The command gives them the key, waits until their API servers decrypt with it, and then lets them encrypt with
+it. That takes about a minute.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, err := opts.loadMaster()
@@ -31,9 +39,11 @@ then make it the first.`,
 				return err
 			}
 			if h.SeveralMasters() {
-				return errors.New("the cluster has several masters: the command would change the file of this one only; edit pki/encryption.yaml on all masters instead, as `slipway encryption rotate --help` describes")
+				err = rotateOnAll(cmd.Context(), h)
+			} else {
+				err = pki.RotateEncryption(h.PKIDir())
 			}
-			if err := pki.RotateEncryption(h.PKIDir()); err != nil {
+			if err != nil {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), "Added a key. The API server uses it within a minute.")
@@ -43,4 +53,64 @@ then make it the first.`,
 	command := &cobra.Command{Use: "encryption", Short: "Manage the keys that encrypt secrets", GroupID: "host"}
 	command.AddCommand(rotate)
 	return command
+}
+
+// loadTimeout limits the time until all API servers have read a new key, which each does once a
+// minute.
+const loadTimeout = 4 * time.Minute
+
+// rotateOnAll adds a key on all masters, and lets them use it when all have read it.
+func rotateOnAll(ctx context.Context, h *platform.Host) error {
+	config, err := h.AdminClient()
+	if err != nil {
+		return fmt.Errorf("%w; start the cluster with: slipway up", err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connect to the cluster: %w", err)
+	}
+	servers, err := allServers(ctx, h, config)
+	if err != nil {
+		return err
+	}
+	files, key := h.SharedFiles(client), pki.NewEncryptionKey()
+	if err := files.Change(ctx, platform.EncryptionFile, func() error { return key.Add(h.PKIDir()) }); err != nil {
+		return err
+	}
+	version, err := encryption.Version(pki.EncryptionFile(h.PKIDir()))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	for _, server := range servers {
+		lastErr := error(nil)
+		err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (loaded bool, _ error) {
+			loaded, lastErr = encryption.Loaded(ctx, server, version)
+			return loaded, nil
+		})
+		if err != nil {
+			return errors.Join(fmt.Errorf("the API server %s has not read the new key after %s; repeat the command when all masters run, no master encrypts with it", server.Host, loadTimeout), lastErr)
+		}
+	}
+	return files.Change(ctx, platform.EncryptionFile, func() error { return key.Use(h.PKIDir()) })
+}
+
+// allServers returns connections to the API servers of all masters. One that is off would not get
+// the key.
+func allServers(ctx context.Context, h *platform.Host, config *rest.Config) ([]*rest.Config, error) {
+	servers, err := platform.Connections(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	listing, cancel := context.WithTimeout(ctx, etcdTimeout)
+	defer cancel()
+	members, err := h.EtcdMembers().List(listing)
+	if err != nil {
+		return nil, err
+	}
+	if len(servers) != len(members) {
+		return nil, fmt.Errorf("%d of %d masters serve: start the others, or remove them with `oc delete node`; see `slipway status --cluster`", len(servers), len(members))
+	}
+	return servers, nil
 }

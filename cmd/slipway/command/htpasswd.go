@@ -1,15 +1,12 @@
 package command
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-platform/slipway/oauth/idp/htpasswd"
 )
@@ -19,7 +16,8 @@ func htpasswdCommand(opts *options) *cobra.Command {
 	var file string
 	command := &cobra.Command{
 		Use: "htpasswd", Short: "Manage the users and passwords in the file of an HTPasswd identity provider", GroupID: "host",
-		Long: `Manage the users and passwords in the file of an HTPasswd identity provider.
+		Long: `Manage the users and passwords in the file of an HTPasswd identity provider. With several masters, the commands change a file in the data
+directory on all of them.
 
 A change applies from the next login on. It ends no session and no token: for that, delete the User and its Identity, too.`,
 	}
@@ -38,16 +36,18 @@ A change applies from the next login on. It ends no session and no token: for th
 			Use: "set USER", Short: "Set a user's password, and create the user if it does not exist", Args: cobra.ExactArgs(1),
 			Long: "Set a user's password. The command prompts for it on a terminal, otherwise it reads the first line of standard input.",
 			RunE: withFile(func(cmd *cobra.Command, path string, args []string) error {
-				password, err := readPassword(cmd.InOrStdin(), cmd.ErrOrStderr(), args[0])
+				password, err := readSecret(cmd.InOrStdin(), cmd.ErrOrStderr(), "New password of "+args[0])
 				if err != nil {
 					return err
 				}
-				return htpasswd.Set(path, args[0], password)
+				return changePasswords(cmd, opts, path, func() error { return htpasswd.Set(path, args[0], password) })
 			}),
 		},
 		&cobra.Command{
 			Use: "delete USER", Short: "Delete a user", Args: cobra.ExactArgs(1),
-			RunE: withFile(func(_ *cobra.Command, path string, args []string) error { return htpasswd.Delete(path, args[0]) }),
+			RunE: withFile(func(cmd *cobra.Command, path string, args []string) error {
+				return changePasswords(cmd, opts, path, func() error { return htpasswd.Delete(path, args[0]) })
+			}),
 		},
 		&cobra.Command{
 			Use: "list", Short: "List the users", Args: cobra.NoArgs,
@@ -82,17 +82,26 @@ func htpasswdFile(opts *options, flag string) (string, error) {
 	}
 }
 
-// readPassword prompts for a password if in is a terminal. Otherwise, it reads a line.
-func readPassword(in io.Reader, out io.Writer, user string) (string, error) {
-	if file, ok := in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		fmt.Fprintf(out, "New password of %s: ", user)
-		password, err := term.ReadPassword(int(file.Fd()))
-		fmt.Fprintln(out)
-		return string(password), err
+// changePasswords changes a file of this master, and that of all others, if it is in the data
+// directory.
+func changePasswords(cmd *cobra.Command, opts *options, path string, edit func() error) error {
+	h, err := opts.load()
+	if err != nil || !h.SeveralMasters() {
+		return edit() // --file works without a configuration
 	}
-	line, err := bufio.NewReader(in).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", fmt.Errorf("read password: %w", err)
+	config, err := h.AdminClient()
+	if err != nil {
+		return fmt.Errorf("%w; start the cluster with: slipway up", err)
 	}
-	return strings.TrimRight(line, "\r\n"), nil
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connect to the cluster: %w", err)
+	}
+	shared := h.SharedFiles(client)
+	for key, file := range shared.Files {
+		if file.Path == path {
+			return shared.Change(cmd.Context(), key, edit)
+		}
+	}
+	return edit()
 }

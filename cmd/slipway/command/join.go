@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os"
 
 	"github.com/spf13/pflag"
 
@@ -15,21 +16,22 @@ import (
 
 // joinFlags are the flags of `slipway up` for joining a cluster.
 type joinFlags struct {
-	master, token string
-	router        bool
+	master, token, file string
+	router              bool
 }
 
 func (j *joinFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&j.master, "join", "", "join the cluster of this master, in the role of the token, such as https://master.example.com:8443")
-	flags.StringVar(&j.token, "token", "", "the output of `slipway token create` on a master, for --join")
+	flags.StringVar(&j.token, "token", "", "the output of `slipway token create` on a master, for --join; users of this machine can read it there")
+	flags.StringVar(&j.file, "token-file", "", "with --join: a file with the token, or - for standard input")
 	flags.BoolVar(&j.router, "router", false, "with --join: run a router on this host, too")
 }
 
 // run joins the cluster of --join, if that is set.
-func (j *joinFlags) run(ctx context.Context, opts *options, out io.Writer) error {
+func (j *joinFlags) run(ctx context.Context, opts *options, in io.Reader, out io.Writer) error {
 	if j.master == "" {
-		if j.token != "" || j.router {
-			return errors.New("--token and --router need --join with the address of a master")
+		if j.token != "" || j.file != "" || j.router {
+			return errors.New("--token, --token-file and --router need --join with the address of a master")
 		}
 		return nil
 	}
@@ -37,9 +39,9 @@ func (j *joinFlags) run(ctx context.Context, opts *options, out io.Writer) error
 	if err != nil || address.Scheme != "https" || address.Host == "" || address.Path != "" && address.Path != "/" {
 		return fmt.Errorf("--join %q is not the address of a master; use https://HOST:8443", j.master)
 	}
-	token, err := join.Parse(j.token)
+	token, err := j.readToken(in, out)
 	if err != nil {
-		return fmt.Errorf("--token: %w", err)
+		return err
 	}
 	if opts.file == "" {
 		if err := config.WriteDefaults(opts.dataDir); err != nil {
@@ -56,4 +58,28 @@ func (j *joinFlags) run(ctx context.Context, opts *options, out io.Writer) error
 	}
 	fmt.Fprintf(out, "This host joined the cluster of %s as the %s %s.\n", j.master, role, h.Node.NodeName)
 	return nil
+}
+
+// readToken returns the token of --token or --token-file.
+func (j *joinFlags) readToken(in io.Reader, out io.Writer) (token join.Token, err error) {
+	flag, text := "--token", j.token
+	switch {
+	case j.file != "" && j.token != "":
+		return token, errors.New("use either --token or --token-file")
+	case j.file == "-":
+		flag = "standard input"
+		text, err = readSecret(in, out, "Token")
+	case j.file != "":
+		var content []byte
+		flag = "--token-file"
+		content, err = os.ReadFile(j.file)
+		text = string(content)
+	}
+	if err == nil {
+		token, err = join.Parse(text)
+	}
+	if err != nil {
+		return token, fmt.Errorf("%s: %w", flag, err)
+	}
+	return token, nil
 }

@@ -12,6 +12,7 @@ import (
 func runVerb(dataDir string, args ...string) error {
 	root := New()
 	root.SetArgs(append(args, "--data-dir", dataDir))
+	root.SetIn(&bytes.Buffer{})
 	root.SetOut(&bytes.Buffer{})
 	root.SetErr(&bytes.Buffer{})
 	return root.Execute()
@@ -28,6 +29,9 @@ func TestJoinRejectsWrongFlags(t *testing.T) {
 		{"master without scheme", []string{"--join", "master:8443"}, "use https://HOST:8443"},
 		{"master with path", []string{"--join", "https://master:8443/api"}, "use https://HOST:8443"},
 		{"no token", []string{"--join", "https://master:8443"}, "not a complete token"},
+		{"two tokens", []string{"--join", "https://master:8443", "--token", "sw1.x", "--token-file", "-"}, "use either --token or --token-file"},
+		{"no file", []string{"--join", "https://master:8443", "--token-file", "none"}, "--token-file: open none"},
+		{"empty input", []string{"--join", "https://master:8443", "--token-file", "-"}, "standard input: it is not a complete token"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-platform/slipway/internal/atomicfile"
+	"github.com/slipway-platform/slipway/platform"
 	"github.com/slipway-platform/slipway/router/haproxy"
 	"github.com/slipway-platform/slipway/router/masters"
 )
@@ -127,7 +128,7 @@ func clusterMasters(ctx context.Context, opts *options) ([]masters.Server, error
 	}
 	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()
-	addresses, err := apiServers(ctx, client)
+	addresses, err := platform.APIServers(ctx, client, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -5,17 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/url"
 	"os"
 	"os/signal"
 	"slices"
-	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -83,40 +79,16 @@ func leaveClient(ctx context.Context, h *platform.Host) (*rest.Config, error) {
 	if !votes {
 		return nil, errors.New("this host is the only master with a vote in etcd: let further masters join first, see `slipway etcd members`; to remove the whole cluster, use `slipway down --purge`")
 	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the cluster: %w", err)
-	}
-	servers, err := apiServers(ctx, client)
+	servers, err := platform.Connections(ctx, config)
 	if err != nil {
 		return nil, err
 	}
 	for _, server := range servers {
-		if own, err := url.Parse(config.Host); err == nil && server != own.Host {
-			other := rest.CopyConfig(config)
-			other.Host = "https://" + server
-			return other, nil
+		if server.Host != config.Host {
+			return server, nil
 		}
 	}
 	return nil, errors.New("no other master serves the API: start another one first")
-}
-
-// apiServers returns the host:port addresses of the API servers.
-func apiServers(ctx context.Context, client kubernetes.Interface) (servers []string, err error) {
-	slices, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{
-		LabelSelector: discoveryv1.LabelServiceName + "=kubernetes",
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list API servers: %w", err)
-	}
-	for _, slice := range slices.Items {
-		for _, endpoint := range slice.Endpoints {
-			for _, port := range slice.Ports {
-				servers = append(servers, net.JoinHostPort(endpoint.Addresses[0], strconv.Itoa(int(*port.Port))))
-			}
-		}
-	}
-	return servers, nil
 }
 
 // leave requests that the master removes the node, and waits until the node no longer exists.

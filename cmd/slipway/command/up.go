@@ -35,11 +35,11 @@ func upCommand(opts *options) *cobra.Command {
 		Long: "Start the cluster on this host, in the background, and wait until it is ready. With --join, the host first joins the cluster of\n" +
 			"a master as a node; later starts need no flag.",
 		Example: "  slipway up\n" +
-			"  slipway up --join https://master.example.com:8443 --token sw1...",
+			"  slipway up --join https://master.example.com:8443 --token-file -",
 		GroupID: "host",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := join.run(cmd.Context(), opts, os.Stderr); err != nil {
+			if err := join.run(cmd.Context(), opts, cmd.InOrStdin(), os.Stderr); err != nil {
 				return err
 			}
 			if err := up(cmd.Context(), opts, os.Stderr); err != nil || !link {
