@@ -94,8 +94,9 @@ func (c *Cluster) newHost(name string, options Options) (*Host, error) {
 // JoinWith runs `slipway up --join` and fails the test unless the host joins.
 func (c *Cluster) JoinWith(url, token string) {
 	c.t.Helper()
-	c.runs = true
-	c.MustSlipway("up", "--join", url, "--token", token)
+	if err := c.join(url, token); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 // Token creates a join token for one host.
@@ -158,10 +159,15 @@ func (c *Cluster) joinShared(name string, segment bool) (*Host, error) {
 	if err != nil {
 		return host, err
 	}
-	host.runs = true
-	result, err := host.slipway("up", "--join", c.APIURL(), "--token", strings.TrimSpace(token.Stdout))
+	return host, host.join(c.APIURL(), strings.TrimSpace(token.Stdout))
+}
+
+// join runs `slipway up --join` with the token on standard input.
+func (c *Cluster) join(url, token string) error {
+	c.runs = true
+	result, err := c.run(token+"\n", c.program("slipway"), "up", "--join", url, "--token-file", "-")
 	if err == nil && result.Code != 0 {
 		err = fmt.Errorf("slipway up --join: exit code %d\n%s%s", result.Code, result.Stdout, result.Stderr)
 	}
-	return host, err
+	return err
 }

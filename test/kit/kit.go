@@ -137,12 +137,15 @@ const evictionThresholds = "nodefs.available<1%,imagefs.available<1%,memory.avai
 // registryReserve is lower than the default for the same reason.
 const registryReserve = "slipway: {registry: {reserve: 1%}}"
 
+// firstMaster has the ports of etcd as in the file that the first start of a cluster writes.
+const firstMaster = "{apiVersion: v1, kind: MasterConfig, etcdConfig: {address: '127.0.0.1:2379', peerAddress: '127.0.0.1:2380'}}"
+
 // configure writes the configuration files with the settings that separate clusters and those of
 // the test.
 func (c *Cluster) configure(options Options) error {
 	separation := fmt.Sprintf("kubeletArguments: {volume-plugin-dir: [%q], eviction-hard: [%q]}\nslipway: {cgroupRoot: %q}\n", c.VolumePluginDir, evictionThresholds, c.CgroupRoot)
 	for path, documents := range map[string][]string{
-		c.MasterFile(): {"{apiVersion: v1, kind: MasterConfig}", registryReserve, options.Master},
+		c.MasterFile(): {firstMaster, registryReserve, options.Master},
 		c.NodeFile():   {"{apiVersion: v1, kind: NodeConfig}", separation, options.Node},
 	} {
 		content, err := merge(documents...)

@@ -73,6 +73,15 @@ func (c *Cluster) Kill(name string) {
 	c.kill(Process{PID: c.pid(name)})
 }
 
+// Signal sends a signal to one process of the cluster: "slipway", the supervisor, or one that
+// `slipway status` lists.
+func (c *Cluster) Signal(name string, signal syscall.Signal) {
+	c.t.Helper()
+	if err := syscall.Kill(c.pid(name), signal); err != nil {
+		c.t.Fatalf("send %s to %s: %v", signal, name, err)
+	}
+}
+
 // KillEverything sends SIGKILL to all processes, containers included, as if the machine lost power.
 func (c *Cluster) KillEverything() {
 	c.t.Helper()

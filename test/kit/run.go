@@ -49,6 +49,16 @@ func (c *Cluster) SlipwayWith(environment []string, args ...string) Result {
 	return result
 }
 
+// SlipwayWithInput is Slipway with standard input.
+func (c *Cluster) SlipwayWithInput(input string, args ...string) Result {
+	c.t.Helper()
+	result, err := c.run(input, c.program("slipway"), args...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return result
+}
+
 // MustSlipway is like Slipway but fails the test unless the exit code is 0. It returns standard
 // output.
 func (c *Cluster) MustSlipway(args ...string) string {

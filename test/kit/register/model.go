@@ -1,0 +1,71 @@
+package register
+
+import "github.com/anishathalye/porcupine"
+
+// action is a kind of operation.
+type action int
+
+const (
+	// read returns the value, "" if the register does not exist.
+	read action = iota
+	// write sets the value.
+	write
+	// swap sets the value if it is the expected one, and is refused otherwise.
+	swap
+)
+
+// input is what an operation does. Each value is written once.
+type input struct {
+	register        string
+	action          action
+	expected, value string
+}
+
+// output is the result of an operation: the value, a refusal, or nothing, if there was no response.
+type output struct {
+	value            string
+	refused, unknown bool
+}
+
+// model returns the model of the registers, whose state is the value of one.
+func model() porcupine.Model {
+	m := porcupine.NondeterministicModel{
+		Partition: partition,
+		Init:      func() []any { return []any{""} },
+		Step: func(state, in, out any) []any {
+			return step(state.(string), in.(input), out.(output))
+		},
+	}
+	return m.ToModel()
+}
+
+// partition returns the operations of each register.
+func partition(history []porcupine.Operation) [][]porcupine.Operation {
+	byRegister := map[string][]porcupine.Operation{}
+	for _, operation := range history {
+		name := operation.Input.(input).register
+		byRegister[name] = append(byRegister[name], operation)
+	}
+	var parts [][]porcupine.Operation
+	for _, part := range byRegister {
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+// step returns the possible values after an operation with a result; none if it contradicts state.
+func step(state string, in input, out output) []any {
+	switch {
+	case in.action == read && state == out.value:
+		return []any{state}
+	case in.action == read:
+		return nil
+	case in.action == swap && (state == in.expected) == out.refused && !out.unknown:
+		return nil
+	case out.refused || in.action == swap && state != in.expected:
+		return []any{state}
+	case out.unknown:
+		return []any{state, in.value}
+	}
+	return []any{in.value}
+}
