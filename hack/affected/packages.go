@@ -85,6 +85,6 @@ func (g graph) affected(paths []string) []string {
 func (graph) withoutSlow(paths []string) []string {
 	slices.Sort(paths)
 	return slices.DeleteFunc(paths, func(pkg string) bool {
-		return strings.HasPrefix(pkg, module+"/test/scenario/") || strings.HasPrefix(pkg, module+"/test/s3")
+		return slices.ContainsFunc([]string{"/test/scenario/", "/test/s3", "/test/faults", "/test/measure"}, func(slow string) bool { return strings.HasPrefix(pkg, module+slow) })
 	})
 }

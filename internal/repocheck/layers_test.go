@@ -32,7 +32,9 @@ identity        pki                              plumbing                       
 plumbing        internal/*                       plumbing                              knows nothing of the product
 scenario        test/scenario/*                  test-kit plumbing                     proofs on a real cluster
 scenario        test/conformance/* test/s3       test-kit plumbing
+scenario        test/faults                      test-kit plumbing
 benchmark       test/bench                       upstream identity plumbing            compares the product with stock programs
+benchmark       test/measure                     test-kit plumbing                     measures several hosts, and many nodes
 example         examples/*                       feature plumbing                      examples for users to copy, and their tests
 test-kit        test/kit                         plumbing                              boots the real binary
 tool            hack/*                           plumbing                              for work on the repository

@@ -1,0 +1,140 @@
+package faults
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// fullDisk is the kind of fault that only the host with a disk of its own can have.
+const fullDisk = "full disk"
+
+// begin starts a fault on a host and returns the function that ends it.
+type begin func(t *testing.T, host *kit.Cluster) (end func())
+
+// effects are the faults by kind.
+var effects = map[string]begin{
+	"kill of the control plane": kill("control-plane"),
+	"kill of the node process":  kill("node"),
+	"kill of containerd":        kill("containerd"),
+	"kill of the host":          loss,
+	"pause of the control plane": func(_ *testing.T, host *kit.Cluster) func() {
+		host.Signal("control-plane", syscall.SIGSTOP)
+		return func() { host.Signal("control-plane", syscall.SIGCONT) }
+	},
+	"pause of the host": func(t *testing.T, host *kit.Cluster) func() {
+		signalAll(t, host, syscall.SIGSTOP)
+		return func() { signalAll(t, host, syscall.SIGCONT) }
+	},
+	"pulled cable": func(t *testing.T, host *kit.Cluster) func() {
+		must(t, host.SetConnected(false))
+		return func() { must(t, host.SetConnected(true)) }
+	},
+	"loss of incoming packets":       filter("input", "iifname eth0 drop"),
+	"loss of outgoing packets":       filter("output", "oifname eth0 drop"),
+	"loss of a third of the packets": filter("input", "iifname eth0 numgen random mod 3 < 1 drop"),
+	fullDisk:                         fill,
+}
+
+func kinds() []string { return slices.Sorted(maps.Keys(effects)) }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kill kills a process, which the supervisor starts again.
+func kill(process string) begin {
+	return func(_ *testing.T, host *kit.Cluster) func() {
+		host.Kill(process)
+		return func() {}
+	}
+}
+
+// loss kills all processes of a host, as if it lost power.
+func loss(_ *testing.T, host *kit.Cluster) func() {
+	host.KillEverything()
+	return func() { host.Up() }
+}
+
+func signalAll(t *testing.T, host *kit.Cluster, signal syscall.Signal) {
+	t.Helper()
+	processes, err := host.Processes()
+	must(t, err)
+	for _, process := range processes {
+		_ = syscall.Kill(process.PID, signal) // it might have ended
+	}
+}
+
+// filter drops packets of the machine's network device.
+func filter(hook, rule string) begin {
+	return func(t *testing.T, host *kit.Cluster) func() {
+		change := func(rules string) {
+			t.Helper()
+			command := exec.Command("nft", "-f", "-")
+			command.Stdin = strings.NewReader(rules)
+			must(t, host.Do(func() error {
+				output, err := command.CombinedOutput()
+				if err != nil {
+					err = fmt.Errorf("%w: %s", err, output)
+				}
+				return err
+			}))
+		}
+		change(fmt.Sprintf("table inet fault { chain c { type filter hook %s priority -400; %s; }; }", hook, rule))
+		return func() { change("delete table inet fault") }
+	}
+}
+
+// diskSize is the size in bytes of the disk of a host.
+const diskSize = 12 << 30
+
+// newDisk returns an empty directory on a file system of its own.
+func newDisk(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "slipway-disk-")
+	must(t, err)
+	image := dir + ".img"
+	t.Cleanup(func() { must(t, errors.Join(os.Remove(dir), os.Remove(image))) })
+	must(t, os.WriteFile(image, nil, 0o600))
+	must(t, os.Truncate(image, diskSize))
+	for _, command := range [][]string{{"mkfs.ext4", "-q", image}, {"mount", "-o", "loop", image, dir}} {
+		if output, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v\n%s", command, err, output)
+		}
+	}
+	t.Cleanup(func() { must(t, unix.Unmount(dir, 0)) })
+	data := filepath.Join(dir, "data")
+	must(t, os.Mkdir(data, 0o700))
+	return data
+}
+
+// fill fills the disk of the host.
+func fill(t *testing.T, host *kit.Cluster) func() {
+	path := host.Path("filler")
+	file, err := os.Create(path)
+	must(t, err)
+	defer file.Close()
+	size := int64(0)
+	for step := int64(1 << 30); step >= 4096; {
+		if err := unix.Fallocate(int(file.Fd()), 0, size, step); err != nil {
+			step /= 2
+			continue
+		}
+		size += step
+	}
+	return func() { must(t, os.Remove(path)) }
+}

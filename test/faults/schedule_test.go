@@ -1,0 +1,89 @@
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// fault is one step of a schedule: something happens to a host, and ends after a time.
+type fault struct {
+	host, kind string
+	lasts      time.Duration
+	// second is a host whose control plane is killed meanwhile, or "".
+	second string
+}
+
+func (f fault) String() string {
+	text := fmt.Sprintf("%s on %s for %s", f.kind, f.host, f.lasts)
+	if f.second != "" {
+		text += ", the control plane of " + f.second + " is killed"
+	}
+	return text
+}
+
+const (
+	// shortest and longest limit the time that a fault lasts: below and above the time after which
+	// leases of leaders expire.
+	shortest, longest = 2 * time.Second, 20 * time.Second
+	// secondShare is the share of faults, one in so many, that coincide with another one.
+	secondShare = 3
+)
+
+// schedule chooses faults. A seed gives the same ones each time.
+type schedule struct {
+	random *rand.Rand
+	hosts  []string
+	kinds  []string
+	// disk is the host whose disk can be full.
+	disk string
+}
+
+func newSchedule(seed uint64, hosts, kinds []string, disk string) *schedule {
+	return &schedule{rand.New(rand.NewPCG(seed, 0)), hosts, kinds, disk}
+}
+
+// next returns the next fault.
+func (s *schedule) next() fault {
+	f := fault{
+		host: s.hosts[s.random.IntN(len(s.hosts))], kind: s.kinds[s.random.IntN(len(s.kinds))],
+		lasts: shortest + time.Duration(s.random.Int64N(int64(longest-shortest))).Round(time.Second/10),
+	}
+	other := s.hosts[s.random.IntN(len(s.hosts))]
+	if s.random.IntN(secondShare) == 0 && other != f.host {
+		f.second = other
+	}
+	if f.kind == fullDisk {
+		f.host = s.disk
+		if f.second == s.disk {
+			f.second = ""
+		}
+	}
+	return f
+}
+
+func TestScheduleIsThatOfItsSeed(t *testing.T) {
+	list := func(seed uint64) (faults []fault) {
+		s := newSchedule(seed, []string{"a", "b", "c"}, kinds(), "c")
+		for range 100 {
+			faults = append(faults, s.next())
+		}
+		return faults
+	}
+	first := list(7)
+	if !slices.Equal(first, list(7)) || slices.Equal(first, list(8)) {
+		t.Error("a seed does not decide the faults")
+	}
+	for _, f := range first {
+		if f.second == f.host || f.kind == fullDisk && f.host != "c" || f.lasts < shortest || f.lasts > longest {
+			t.Errorf("%s", f)
+		}
+	}
+	for _, kind := range kinds() {
+		if !slices.ContainsFunc(first, func(f fault) bool { return f.kind == kind }) {
+			t.Errorf("there is no %s", kind)
+		}
+	}
+}
