@@ -1,0 +1,147 @@
+package measure
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+)
+
+// leaseInterval is that of kubelet.
+const leaseInterval = 10 * time.Second
+
+// hollow is a node without a machine. Like a kubelet, it renews its lease, has a watch of its pods,
+// and reports that they run; it starts nothing.
+type hollow struct {
+	client kubernetes.Interface
+	name   string
+	number int
+}
+
+// register creates the Node, its status and its lease.
+func (h hollow) register(ctx context.Context) error {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: h.name, Labels: map[string]string{"hollow": "true", "kubernetes.io/hostname": h.name}}}
+	created, err := h.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	room := corev1.ResourceList{"cpu": apiresource.MustParse("32"), "memory": apiresource.MustParse("128Gi"), "pods": apiresource.MustParse("250")}
+	created.Status = corev1.NodeStatus{
+		Capacity: room, Allocatable: room,
+		Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: h.address(0)}},
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: metav1.Now()}},
+	}
+	if _, err := h.client.CoreV1().Nodes().UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
+		return err
+	}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: h.name}, Spec: coordinationv1.LeaseSpec{
+		HolderIdentity: &h.name, LeaseDurationSeconds: ptr.To(int32(40)), RenewTime: ptr.To(metav1.NowMicro()),
+	}}
+	_, err = h.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Create(ctx, lease, metav1.CreateOptions{})
+	return err
+}
+
+// address returns an address of the node, or of one of its pods.
+func (h hollow) address(pod int) string {
+	if pod == 0 {
+		return fmt.Sprintf("203.%d.%d.1", h.number>>8, h.number&255)
+	}
+	return fmt.Sprintf("10.%d.%d.%d", 200+h.number>>8, h.number&255, pod)
+}
+
+// run acts as the kubelet until ctx ends.
+func (h hollow) run(ctx context.Context) {
+	var tasks sync.WaitGroup
+	tasks.Go(func() { h.renew(ctx) })
+	tasks.Go(func() {
+		for ctx.Err() == nil {
+			h.follow(ctx)
+		}
+	})
+	tasks.Wait()
+}
+
+func (h hollow) renew(ctx context.Context) {
+	ticker := time.NewTicker(leaseInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		patch := fmt.Appendf(nil, `{"spec":{"renewTime":%q}}`, metav1.NowMicro().UTC().Format(metav1.RFC3339Micro))
+		// After a failure, the next renewal counts.
+		_, _ = h.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Patch(ctx, h.name, types.MergePatchType, patch, metav1.PatchOptions{})
+	}
+}
+
+// follow watches the pods of the node, until the watch ends.
+func (h hollow) follow(ctx context.Context) {
+	pods, err := h.client.CoreV1().Pods(metav1.NamespaceAll).Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", h.name).String()})
+	if err != nil {
+		return
+	}
+	defer pods.Stop()
+	count := 0
+	for event := range pods.ResultChan() {
+		pod, ok := event.Object.(*corev1.Pod)
+		switch {
+		case !ok || event.Type == watch.Deleted:
+		case pod.DeletionTimestamp != nil:
+			_ = h.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))})
+		case pod.Status.Phase == corev1.PodPending:
+			count++
+			h.start(ctx, pod, h.address(1+count%250))
+		}
+	}
+}
+
+// start reports that a pod runs.
+func (h hollow) start(ctx context.Context, pod *corev1.Pod, address string) {
+	now := metav1.Now()
+	status := corev1.PodStatus{
+		Phase: corev1.PodRunning, HostIP: h.address(0), PodIP: address, PodIPs: []corev1.PodIP{{IP: address}}, StartTime: &now,
+		Conditions: []corev1.PodCondition{
+			{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now},
+			{Type: corev1.ContainersReady, Status: corev1.ConditionTrue, LastTransitionTime: now},
+			{Type: corev1.PodInitialized, Status: corev1.ConditionTrue, LastTransitionTime: now},
+		},
+		ContainerStatuses: []corev1.ContainerStatus{{Name: "app", Ready: true, Image: "app", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}}},
+	}
+	patch, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		return
+	}
+	_, _ = h.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+}
+
+// startHollow registers and starts nodes, and returns how long the registration took. They run
+// until the test ends.
+func startHollow(t *testing.T, client kubernetes.Interface, count int) time.Duration {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	t.Cleanup(func() { cancel(); running.Wait() })
+	start := time.Now()
+	for i := range count {
+		node := hollow{client, fmt.Sprintf("hollow-%d", i), i}
+		if err := node.register(ctx); err != nil {
+			t.Fatal(err)
+		}
+		running.Go(func() { node.run(ctx) })
+	}
+	return time.Since(start)
+}

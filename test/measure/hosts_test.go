@@ -1,0 +1,186 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+const (
+	// joins is the number of nodes whose join is measured, writes that of writes.
+	joins, writes = 3, 300
+	// joinAim is the aim of issue 16 for a join, and leaderAim that for a fail-over.
+	joinAim, leaderAim = 4 * time.Second, 10 * time.Second
+	// nodeMemory is the limit in bytes of a host that is only a node.
+	nodeMemory = 220 << 20
+)
+
+func TestHosts(t *testing.T) {
+	r := newTable("hosts")
+	first := kit.Start(t, kit.Options{Segment: true, Node: "nodeName: first"})
+	alone := measureWrites(t, first, "alone")
+
+	var durations []time.Duration
+	var nodes []*kit.Host
+	for i := range joins {
+		host := first.NewHost(fmt.Sprintf("node-%d", i), kit.Options{})
+		token := first.Token()
+		start := time.Now()
+		host.JoinWith(first.APIURL(), token)
+		waitReady(first, fmt.Sprintf("node-%d", i))
+		durations, nodes = append(durations, time.Since(start)), append(nodes, host)
+	}
+	r.aim(fmt.Sprintf("join of a node to Ready, median of %d", joins), median(durations), joinAim)
+
+	masters := map[string]*kit.Cluster{"first": first}
+	for _, name := range []string{"second", "third"} {
+		start := time.Now()
+		masters[name] = first.JoinMaster(name, kit.Options{})
+		waitReady(first, name)
+		r.add("join of the "+name+" master to Ready", "%s", seconds(time.Since(start)))
+	}
+	first.WaitFor("three voters", func(context.Context) error {
+		if result := first.Slipway("etcd", "members"); strings.Count(result.Stdout, " voter ") != 3 {
+			return fmt.Errorf("slipway etcd members: %s%s", result.Stdout, result.Stderr)
+		}
+		return nil
+	})
+	leaveAlone(*idle) // what the start needed is released
+	used := memory(t, nodes[0])
+	outcome := "met"
+	if used > nodeMemory {
+		outcome = "missed"
+	}
+	r.rows = append(r.rows, [4]string{"idle memory of a node (PSS)", mebibytes(used), "<= " + mebibytes(nodeMemory), outcome})
+	for _, name := range []string{"first", "second", "third"} {
+		r.add("idle memory of the "+name+" of three masters (PSS)", "%s", mebibytes(memory(t, masters[name])))
+	}
+
+	three := measureWrites(t, first, "three")
+	bareAlone, bareThree := measureEtcd(t, 1), measureEtcd(t, 3)
+	r.add(fmt.Sprintf("write through the API, one member, median of %d", writes), "%s", seconds(median(alone)))
+	r.add("write to a bare etcd, one member", "%s", seconds(median(bareAlone)))
+	r.add("write through the API, three members", "%s", seconds(median(three)))
+	r.add("write to a bare etcd, three members", "%s", seconds(median(bareThree)))
+	difference := float64(median(three)-median(bareThree)) / float64(median(alone)-median(bareAlone))
+	outcome = "met"
+	if difference > 1.15 {
+		outcome = "missed"
+	}
+	r.rows = append(r.rows, [4]string{"difference with three members to that with one", fmt.Sprintf("%.2f", difference), "<= 1.15", outcome})
+
+	for _, lease := range []string{"slipway-controllers", "kube-controller-manager", "kube-scheduler"} {
+		r.aim("fail-over of "+lease+" after kill -9", failOver(t, masters, lease), leaderAim)
+	}
+	r.write(t)
+}
+
+func waitReady(c *kit.Cluster, name string) {
+	c.WaitFor("ready node "+name, func(ctx context.Context) error {
+		node, err := c.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		}) {
+			return fmt.Errorf("it is not ready")
+		}
+		return nil
+	})
+}
+
+// measureWrites creates objects one after the other.
+func measureWrites(t *testing.T, c *kit.Cluster, prefix string) (durations []time.Duration) {
+	t.Helper()
+	maps := c.Client.CoreV1().ConfigMaps("default")
+	for i := range writes {
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", prefix, i)}, Data: map[string]string{"value": value}}
+		start := time.Now()
+		if _, err := maps.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		durations = append(durations, time.Since(start))
+	}
+	return durations
+}
+
+// memory returns the proportional set size in bytes of the processes of a host, without those of
+// pods.
+func memory(t *testing.T, host *kit.Cluster) (bytes int64) {
+	t.Helper()
+	processes, err := host.Processes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, process := range processes {
+		if slices.Contains([]string{"pause", "containerd-shim-runc-v2"}, process.Program()) {
+			continue
+		}
+		bytes += proportional(process.PID)
+	}
+	return bytes
+}
+
+// proportional returns the proportional set size in bytes of a process, 0 if it has ended.
+func proportional(pid int) int64 {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(content)) {
+		if words := strings.Fields(line); len(words) == 3 && words[0] == "Pss:" {
+			kibibytes, _ := strconv.ParseInt(words[1], 10, 64) // digits
+			return kibibytes << 10
+		}
+	}
+	return 0
+}
+
+// failOver kills the master that holds a lease, and returns the time until another one holds it.
+func failOver(t *testing.T, masters map[string]*kit.Cluster, lease string) time.Duration {
+	t.Helper()
+	holder := func(ctx context.Context, c *kit.Cluster) (string, error) {
+		object, err := c.Client.CoordinationV1().Leases("kube-system").Get(ctx, lease, metav1.GetOptions{})
+		if err != nil || object.Spec.HolderIdentity == nil {
+			return "", err
+		}
+		name, _, _ := strings.Cut(*object.Spec.HolderIdentity, "_") // upstream adds a UUID
+		return name, nil
+	}
+	former, err := holder(t.Context(), masters["first"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := masters["first"]
+	if former == "first" {
+		other = masters["second"]
+	}
+	masters[former].Kill("control-plane")
+	start := time.Now()
+	other.WaitFor("another holder of "+lease, func(ctx context.Context) error {
+		name, err := holder(ctx, other)
+		if err == nil && (name == "" || name == former) {
+			err = fmt.Errorf("it is %q", name)
+		}
+		return err
+	})
+	took := time.Since(start)
+	masters[former].WaitFor("restart of the master", func(context.Context) error {
+		if status := masters[former].Status(); !status.Ready {
+			return fmt.Errorf("the status is %+v", status.Processes)
+		}
+		return nil
+	})
+	return took
+}

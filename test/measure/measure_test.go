@@ -1,0 +1,91 @@
+// Package measure measures clusters of several hosts, and one with simulated nodes. `make bench`
+// runs it. It fails only if a measurement is not possible: a missed aim is printed as missed.
+package measure
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slipway-platform/slipway/internal/markdown"
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+var (
+	markdownFile = flag.String("markdown", "", "write the tables into this `file`, between their markers")
+	hollowNodes  = flag.Int("nodes", 1000, "simulated nodes")
+	podsPerNode  = flag.Int("pods", 10, "pods of each simulated node")
+	idle         = flag.Duration("idle", 45*time.Second, "how long a cluster is left alone before its memory is read")
+)
+
+func TestMain(m *testing.M) { kit.Main(m) }
+
+// table is a table of measurements with their aims.
+type table struct {
+	section markdown.Section
+	rows    [][4]string // what, value, aim, outcome
+}
+
+func newTable(name string) *table {
+	return &table{section: markdown.Section{Begin: "<!-- " + name + ":begin -->", End: "<!-- " + name + ":end -->"}}
+}
+
+// add adds a measurement without an aim.
+func (r *table) add(what, format string, values ...any) {
+	r.rows = append(r.rows, [4]string{what, fmt.Sprintf(format, values...)})
+}
+
+// aim adds a duration that should be at most a limit.
+func (r *table) aim(what string, got, limit time.Duration) {
+	outcome := "met"
+	if got > limit {
+		outcome = "missed"
+	}
+	r.rows = append(r.rows, [4]string{what, seconds(got), "<= " + seconds(limit), outcome})
+}
+
+// write prints the table, and writes it into the document.
+func (r *table) write(t *testing.T) {
+	t.Helper()
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d processors, %s; one run, other work on the machine at the same time.\n\n", runtime.NumCPU(), time.Now().UTC().Format("2006-01-02 15:04 MST"))
+	text.WriteString("| measurement | value | aim | |\n|---|--:|---|---|\n")
+	for _, row := range r.rows {
+		fmt.Fprintf(&text, "| %s |\n", strings.Join(row[:], " | "))
+	}
+	fmt.Fprintln(os.Stdout, text.String())
+	if *markdownFile == "" {
+		return
+	}
+	if err := r.section.Write(*markdownFile, text.String()); err != nil {
+		t.Error(err)
+	}
+}
+
+// leaveAlone lets a time pass that is part of a measurement, such as that of an idle cluster.
+func leaveAlone(d time.Duration) { <-time.After(d) }
+
+func seconds(d time.Duration) string {
+	if d < time.Second/10 {
+		return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}
+
+// percentile returns the duration that so many percent of all do not exceed.
+func percentile(all []time.Duration, percent int) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[(len(sorted)-1)*percent/100]
+}
+
+func median(all []time.Duration) time.Duration { return percentile(all, 50) }
+
+func mebibytes(bytes int64) string { return fmt.Sprintf("%d MiB", bytes>>20) }
