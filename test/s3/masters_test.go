@@ -54,6 +54,7 @@ func TestRegistryMovesToAnotherMaster(t *testing.T) {
 		}
 		return nil
 	})
+	t.Run("InfrastructureNodesReboot", func(t *testing.T) { r.checkRollingReboot(t, masters) })
 	former := waitRegistry(r.Cluster, masters, "")
 	r.Cluster = masters[former]
 	r.push("app:v1")

@@ -45,7 +45,7 @@ func start(t *testing.T) *registry {
 func startWith(t *testing.T, options kit.Options) *registry {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "registry.yml")
-	options.Master = fmt.Sprintf("slipway: {registry: {configuration: %q}}", path)
+	options.Master = fmt.Sprintf("slipway: {registry: {configuration: %[1]q}, etcdSnapshots: {interval: 20s, keep: 2, configuration: %[1]q}}", path)
 	c := kit.New(t, options)
 	s := serve(t, c)
 	if err := os.Rename(s.configuration(t), path); err != nil {
@@ -160,6 +160,13 @@ func TestRegistryStoresImagesInS3(t *testing.T) {
 	r.prune("registry")
 
 	r.mirror(current)
+	r.WaitFor("snapshots of etcd in S3", func(context.Context) error {
+		if stored := r.objects(t, "registry/etcd-snapshots/*/etcd-*.db"); len(stored) != 2 {
+			return fmt.Errorf("there are %q", stored)
+		}
+		return nil
+	})
+	r.MustSlipway("etcd", "snapshot", "status", r.objects(t, "registry/etcd-snapshots/*/etcd-*.db")[0])
 }
 
 // post sends a POST request to the registry and returns the status.

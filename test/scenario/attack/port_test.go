@@ -44,8 +44,8 @@ func ports() []port {
 			"http:///healthz": "200 ok", "http:///healthz/ready": "200 ok", "http:///metrics": "403", "http:///": "403", "http:///;csv": "403", "http:///debug/pprof/": "403",
 		}},
 		{"*", 8053, "DNS of the master, which speaks no HTTP", nil},
-		{"127.0.0.1", 4001, "etcd", map[string]string{"https:///v2/keys": "closed", "http:///version": "closed"}},
-		{"127.0.0.1", 7001, "etcd's peers", map[string]string{"https:///members": "closed", "http:///version": "closed"}},
+		{"127.0.0.1", 2379, "etcd", map[string]string{"https:///v2/keys": "closed", "http:///version": "closed"}},
+		{"127.0.0.1", 2380, "etcd's peers", map[string]string{"https:///members": "closed", "http:///version": "closed"}},
 		{"127.0.0.1", 10256, "health of the service proxy", map[string]string{"http:///healthz": "200", "http:///livez": "200", "http:///metrics": "404", "http:///configz": "404", "http:///debug/pprof/": "404"}},
 		{"169.254.20.10", 53, "DNS, which speaks no HTTP", nil},
 	}

@@ -79,6 +79,12 @@ func TestDamagedDatabaseIsReported(t *testing.T) {
 	expect(t, c.UpFails(), "etcd", c.Path("etcd"))
 }
 
+func TestDataOfAnotherVersionAreRefused(t *testing.T) {
+	c := kit.New(t, kit.Options{})
+	write(t, c.Path("master", "kubernetes-version"), "v1.99.0\n")
+	expect(t, c.UpFails(), "the data are those of Kubernetes 1.99.0", "restore a snapshot or a backup")
+}
+
 func TestFullDiskIsReported(t *testing.T) {
 	c := kit.New(t, kit.Options{DataDir: smallDisk(t, "size=8m")})
 	fill(t, c.Path("filler"))

@@ -236,5 +236,15 @@ func ask(c *kit.Cluster, address string) error {
 func TestKubernetesServicePointsToMaster(t *testing.T) {
 	c := kit.Shared(t)
 	description := c.OC("describe", "svc", "kubernetes", "-n", "default")
-	expect(t, description, "component=apiserver", "provider=kubernetes", "Selector:                 <none>", "172.30.0.1", "https  443/TCP", c.Address.String()+":8443")
+	expect(t, description, "component=apiserver", "provider=kubernetes", "Selector:                 <none>", "172.30.0.1",
+		"https  443/TCP", c.Address.String()+":8443", "dns  53/UDP", "dns-tcp  53/TCP", c.Address.String()+":8053", "Session Affinity:         ClientIP")
+	c.Apply(pod("resolver", sleeper()))
+	c.WaitPodRunning("resolver")
+	c.WaitFor("answer of the DNS server of the master", func(context.Context) error {
+		answer, err := c.TryOC("exec", "resolver", "--", "nslookup", "kubernetes.default.svc.cluster.local", "172.30.0.1")
+		if err == nil && strings.Count(answer, "172.30.0.1") < 3 {
+			err = fmt.Errorf("the answer is %q", answer)
+		}
+		return err
+	})
 }

@@ -15,8 +15,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/test/kit"
+	"github.com/slipway-platform/slipway/test/kit/register"
 )
 
 func TestMain(m *testing.M) { kit.Main(m) }
@@ -90,6 +92,9 @@ func refuseMaster(t *testing.T, c *kit.Cluster) {
 	}
 }
 
+// seed decides what the clients of registers do.
+const seed = 1
+
 func TestThreeMastersLoseNothing(t *testing.T) {
 	first := kit.New(t, kit.Options{Segment: true, Node: "nodeName: first"})
 	lb := newBalancer(t, first)
@@ -120,6 +125,8 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 	writing := maps.Clone(masters)
 	writing["balancer"] = lb.client(t, first, source)
 	w := startWriters(writing)
+	servers := []*rest.Config{first.Config, second.Config, third.Config, writing["balancer"].Config}
+	registers := register.Start(t, servers, seed)
 	t.Run("WholeMasterIsKilled", func(t *testing.T) {
 		third := third.For(t)
 		third.KillEverything()
@@ -166,11 +173,21 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 		waitControllers(other, "killed-"+name)
 		waitReady(master)
 	})
+	t.Run("NodeOutlivesItsAPIServer", func(t *testing.T) { checkNodeWithoutAPI(t, second.For(t), first.For(t), w) })
 	w.check(t)
+	registers.Check(t)
 	t.Run("Status", func(t *testing.T) { checkStatus(t, first.For(t)) })
 	t.Run("UsersLogInAtEachMaster", func(t *testing.T) {
+		password, err := os.ReadFile(first.Path("developer.password"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result := second.For(t).SlipwayWithInput("secret\n", "htpasswd", "set", "ann"); result.Code != 0 {
+			t.Errorf("slipway htpasswd set: %+v", result)
+		}
 		for _, master := range masters {
-			checkLogin(t, master.For(t))
+			waitLogin(t, master.For(t), "developer", strings.TrimSpace(string(password)))
+			waitLogin(t, master.For(t), "ann", "secret")
 		}
 	})
 	t.Run("LoadBalancerIsLost", func(t *testing.T) { checkWithoutBalancer(t, lb, first.For(t), node.For(t)) })
@@ -187,19 +204,17 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 	replaceMasters(t, w, first, second, node)
 }
 
-// checkLogin tests that the user of the first start logs in at a master.
-func checkLogin(t *testing.T, c *kit.Cluster) {
+// waitLogin waits until a user logs in at a master.
+func waitLogin(t *testing.T, c *kit.Cluster, user, password string) {
 	t.Helper()
-	password, err := os.ReadFile(c.Path("developer.password"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	environment := []string{"KUBECONFIG=" + filepath.Join(t.TempDir(), "config")}
-	result := c.SlipwayWith(environment, "oc", "login", "--insecure-skip-tls-verify",
-		"-u", "developer", "-p", strings.TrimSpace(string(password)), c.APIURL())
-	if result.Code != 0 {
-		t.Errorf("oc login at %s: %s%s", c.APIURL(), result.Stdout, result.Stderr)
-	}
+	c.WaitFor("login of "+user, func(context.Context) error {
+		result := c.SlipwayWith(environment, "oc", "login", "--insecure-skip-tls-verify", "-u", user, "-p", password, c.APIURL())
+		if result.Code != 0 {
+			return fmt.Errorf("oc login at %s: %s%s", c.APIURL(), result.Stdout, result.Stderr)
+		}
+		return nil
+	})
 }
 
 // checkStatus tests the commands that show the state of all masters.
@@ -225,6 +240,9 @@ func checkStatus(t *testing.T, c *kit.Cluster) {
 	}
 	if freed := c.MustSlipway("etcd", "defrag"); strings.Count(freed, "bytes now") != 3 {
 		t.Errorf("slipway etcd defrag:\n%s", freed)
+	}
+	if check := c.MustSlipway("upgrade", "--check"); !strings.Contains(check, "Nothing prevents the upgrade") {
+		t.Errorf("slipway upgrade --check:\n%s", check)
 	}
 	path := filepath.Join(t.TempDir(), "snapshot.db")
 	c.MustSlipway("etcd", "snapshot", "save", path)

@@ -131,9 +131,9 @@ func checkEtcdctl(t *testing.T, c *kit.Cluster) {
 		want        string
 	}{
 		{three, []string{"endpoint", "health"}, "is healthy"},
-		{three, []string{"--cert", cert, "--key", key, "--cacert", ca, "--endpoints=https://127.0.0.1:4001", "endpoint", "health"}, "is healthy"},
-		{nil, []string{"--cert-file", cert, "--key-file", key, "--ca-file", ca, "--peers=https://127.0.0.1:4001", "cluster-health"}, "is healthy"},
-		{nil, []string{"-C", "https://127.0.0.1:4001", "--ca-file=" + ca, "member", "list"}, "started"},
+		{three, []string{"--cert", cert, "--key", key, "--cacert", ca, "--endpoints=https://127.0.0.1:2379", "endpoint", "health"}, "is healthy"},
+		{nil, []string{"--cert-file", cert, "--key-file", key, "--ca-file", ca, "--peers=https://127.0.0.1:2379", "cluster-health"}, "is healthy"},
+		{nil, []string{"-C", "https://127.0.0.1:2379", "--ca-file=" + ca, "member", "list"}, "started"},
 		{three, []string{"member", "list", "-w", "table"}, "started"},
 		{three, []string{"get", "/registry/namespaces/default", "--keys-only"}, "/registry/namespaces/default"},
 		{three, []string{"snapshot", "restore", "x.db"}, "slipway etcd snapshot restore"},

@@ -1,0 +1,208 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// shop is an application with a pod on each of three hosts, and its route.
+const shop = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: shop}}
+  template:
+    metadata: {labels: {app: shop}}
+    spec:
+      terminationGracePeriodSeconds: 10
+      affinity:
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: shop}}}]
+      containers:
+      - name: web
+        image: ` + kit.ToolsImage + `
+        command: [sh, -c, "mkdir -p /tmp/www && echo open >/tmp/www/index.html && exec httpd -f -p 8080 -h /tmp/www"]
+        readinessProbe: {httpGet: {port: 8080}, periodSeconds: 1}
+        lifecycle: {preStop: {sleep: {seconds: 3}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: shop}
+spec: {selector: {app: shop}, ports: [{port: 80, targetPort: 8080}]}
+---
+apiVersion: route.openshift.io/v1
+kind: Route
+metadata: {name: shop}
+spec: {host: shop.example.com, to: {kind: Service, name: shop}}
+`
+
+// visit requests the page of the shop from the router of a host.
+func visit(ctx context.Context, host *kit.Cluster) error {
+	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+		DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return host.Dial(ctx, "tcp", "127.0.0.1:80") },
+	}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://shop.example.com/", nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	page, err := io.ReadAll(response.Body)
+	if err == nil && (response.StatusCode != http.StatusOK || !strings.Contains(string(page), "open")) {
+		err = fmt.Errorf("%s: %.100s", response.Status, page)
+	}
+	return err
+}
+
+// visitors request the page of the shop from the routers of hosts until stop is called, which
+// returns their number and the failures.
+func visitors(hosts map[string]*kit.Cluster) (stop func() (count int64, failures []string)) {
+	var visitors sync.WaitGroup
+	var visits atomic.Int64
+	var mu sync.Mutex
+	ctx, cancel := context.WithCancel(context.Background())
+	var failures []string
+	for name, host := range hosts {
+		visitors.Go(func() {
+			for ctx.Err() == nil {
+				visits.Add(1)
+				// A visit that has begun ends, so that the end of the test is no failure.
+				if err := visit(context.Background(), host); err != nil {
+					mu.Lock()
+					failures = append(failures, name+": "+err.Error())
+					mu.Unlock()
+				}
+				select { // fifty a second leave the machine to the hosts
+				case <-ctx.Done():
+				case <-time.After(20 * time.Millisecond):
+				}
+			}
+		})
+	}
+	return func() (int64, []string) {
+		cancel()
+		visitors.Wait()
+		return visits.Load(), failures
+	}
+}
+
+// pushTools pushes the image of small programs with a layer of its own.
+func (r *registry) pushTools(to string) {
+	r.t.Helper()
+	image, err := remote.Image(r.tag("tools:v1"), r.options()...)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	layer, err := random.Layer(1<<20, "application/vnd.docker.image.rootfs.diff.tar.gzip")
+	if err == nil {
+		image, err = mutate.AppendLayers(image, layer)
+	}
+	if err == nil {
+		err = remote.Write(r.tag(to), image, r.options()...)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// checkRollingReboot reboots three infrastructure nodes one after the other, as administrators do
+// (3.11 Cluster Administration, 2.D). The routers of the others serve the route without a failed
+// request, and the registry on one of them receives an image and sends it to a node.
+func (r *registry) checkRollingReboot(t *testing.T, masters map[string]*kit.Cluster) {
+	names := []string{"first", "second", "third"}
+	rotated := r.rotateKey(masters) // waits for all masters
+	r.OC("label", "nodes", "first", "second", "third", "node-role.kubernetes.io/infra=true")
+	r.MustSlipway("images", "publish", kit.ToolsImage, "default/tools:v1")
+	r.Apply(shop)
+	waitShop := func(c *kit.Cluster) {
+		c.WaitFor("pods of the shop on three hosts", func(context.Context) error {
+			got, err := c.TryOC("get", "deployment", "shop", "-o", "jsonpath={.status.readyReplicas}")
+			if err == nil && got != "3" {
+				err = fmt.Errorf("ready are %q", got)
+			}
+			return err
+		})
+		for _, host := range masters {
+			host.For(t).WaitFor("the route at a router", func(ctx context.Context) error { return visit(ctx, host) })
+		}
+	}
+	waitShop(r.Cluster)
+	rotated()
+	for i, name := range names {
+		rebooting, remaining := masters[name].For(t), map[string]*kit.Cluster{}
+		for other, host := range masters {
+			if other != name {
+				remaining[other] = host.For(t)
+			}
+		}
+		next := remaining[names[(i+1)%len(names)]]
+		stop := visitors(remaining)
+		next.OC("adm", "drain", name, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=90s")
+		rebooting.MustSlipway("down")
+		current := waitRegistry(next, remaining, "")
+		infra := &registry{Cluster: remaining[current], server: r.server, t: t, client: r.client, token: r.token}
+		infra.pushTools("tools:without-" + name)
+		pod := "without-" + name
+		next.Apply(fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {nodeName: %s, terminationGracePeriodSeconds: 1, tolerations: [{operator: Exists}],
+			containers: [{name: tools, image: "docker-registry.default.svc:5000/default/tools:%[1]s", imagePullPolicy: Always, command: [sleep, "10000"]}]}}`, pod, names[(i+1)%len(names)]))
+		next.WaitPodRunning(pod)
+		rebooting.Up()
+		count, failures := stop()
+		if len(failures) > 0 {
+			t.Errorf("%d of %d requests failed while %s rebooted, the first with: %s", len(failures), count, name, failures[0])
+		}
+		t.Logf("%s: %d requests, the registry was on %s", name, count, current)
+		next.OC("delete", "pod", pod)
+		next.OC("adm", "uncordon", name)
+		waitShop(next)
+	}
+}
+
+// rotateKey adds a key that encrypts secrets. The function that it returns waits until all masters
+// use it.
+func (r *registry) rotateKey(masters map[string]*kit.Cluster) (wait func()) {
+	file := func(host *kit.Cluster) string {
+		content, err := os.ReadFile(host.Path("pki", "encryption.yaml"))
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		return string(content)
+	}
+	before := file(r.Cluster)
+	rotation := r.StartSlipway(nil, "encryption", "rotate")
+	return func() {
+		r.t.Helper()
+		if err := rotation.Wait(); err != nil {
+			r.t.Fatalf("slipway encryption rotate: %v", err)
+		}
+		for name, host := range masters {
+			host.For(r.t).WaitFor("new key on master "+name, func(context.Context) error {
+				if content := file(host); content != file(r.Cluster) || strings.Index(content, "name: key2") > strings.Index(content, "name: key1") || content == before {
+					return errors.New("it has another file")
+				}
+				return nil
+			})
+		}
+	}
+}
