@@ -25,7 +25,7 @@ To view or setup config directly use the 'config' command.`
 
 // connectionFlags returns the flags with which every command connects to a server. name, the name
 // of the program, is part of the user agent. If no server is configured, the first request of oc
-// ends the program. kubectl keeps its default server, port 8080 of this machine. The client does not
+// ends the program. kubectl keeps its default server, port 8080 of this machine. The client doesn't
 // limit its requests to client-go's five per second: the server's priority levels limit them.
 func connectionFlags(name string) *genericclioptions.ConfigFlags {
 	flags := genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50)
