@@ -136,7 +136,7 @@ func (c *Config) Ignored() []string {
 	if cluster, plugin := c.Master.NetworkConfig.NetworkPluginName, c.Node.NetworkConfig.NetworkPluginName; plugin != "" && plugin != cluster {
 		list = append(list, fmt.Sprintf("%s: networkConfig.networkPluginName, because master-config.yaml has %s", nodeKind, cluster))
 	}
-	list = append(append(list, ignored(nodeKind, c.node)...), c.graduated...)
+	list = slices.Concat(list, c.ignoredCNI(), ignored(nodeKind, c.node), c.graduated)
 	slices.Sort(list)
 	return list
 }

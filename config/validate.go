@@ -333,6 +333,7 @@ func (c *checker) node(n *NodeConfig) {
 			c.absolute(indexed("kubeletArguments."+name, i), path)
 		}
 	}
+	c.cni(n)
 	c.extension(&n.Slipway)
 }
 

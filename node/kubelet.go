@@ -81,6 +81,9 @@ type Kubelet struct {
 	// VolumePluginDir is the directory of installed FlexVolume drivers; Prober loads them.
 	VolumePluginDir string
 	Prober          volume.DynamicPluginProber
+	// OtherNetwork means that a CNI plug-in of the administrator connects the pods. Its installation
+	// can need a kubelet whose Node is not ready.
+	OtherNetwork bool
 	// Arguments are the administrator's flags (kubeletArguments of node-config.yaml).
 	Arguments arguments.Map
 }
@@ -98,8 +101,8 @@ type Connection struct {
 // Name returns the component's name.
 func (k *Kubelet) Name() string { return "kubelet" }
 
-// Run runs kubelet until ctx ends. It calls ready when kubelet serves, its Node is Ready, and
-// kubelet has received the node's existing pods from the API server.
+// Run runs kubelet until ctx ends. It calls ready when kubelet serves, its Node is Ready (except
+// with OtherNetwork), and kubelet has received the node's existing pods from the API server.
 func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	server, err := k.server()
 	if err != nil {
@@ -147,7 +150,9 @@ func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 			return
 		}
 		close(synced)
-		if poll(pollCtx, func(ctx context.Context) bool { return nodeReady(ctx, client, k.NodeName) && k.serves() }) {
+		if poll(pollCtx, func(ctx context.Context) bool {
+			return (k.OtherNetwork || nodeReady(ctx, client, k.NodeName)) && k.serves()
+		}) {
 			ready()
 		}
 	}()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -20,8 +21,10 @@ type Proxy struct {
 	// Kubeconfig is the path of the proxy's kubeconfig (system:kube-proxy).
 	Kubeconfig string
 	// Bridge is the pods' bridge: the proxy treats its traffic as local and keeps the source
-	// addresses.
+	// addresses. It is empty if the pods are on devices of another network.
 	Bridge string
+	// Pods is the network of pods. Without a bridge, the proxy treats traffic from it as local.
+	Pods netip.Prefix
 	// HealthAddress is the host:port of the proxy's health endpoint, which serves nothing else.
 	HealthAddress string
 	// SyncPeriod is the longest time after which the proxy repairs its rules.
@@ -44,13 +47,16 @@ func (p *Proxy) Run(ctx context.Context, ready func()) error {
 		"kubeconfig":             {p.Kubeconfig},
 		"hostname-override":      {p.NodeName},
 		"proxy-mode":             {"nftables"},
-		"detect-local-mode":      {"BridgeInterface"},
-		"pod-bridge-interface":   {p.Bridge},
 		"healthz-bind-address":   {p.HealthAddress},
 		"bind-address-hard-fail": {"true"},
 		"conntrack-max-per-core": {"0"},
 		"nodeport-addresses":     {"all"},
 		"iptables-sync-period":   {p.SyncPeriod.String()}, // in every mode
+	}
+	if p.Bridge == "" {
+		settings["detect-local-mode"], settings["cluster-cidr"] = []string{"ClusterCIDR"}, []string{p.Pods.String()}
+	} else {
+		settings["detect-local-mode"], settings["pod-bridge-interface"] = []string{"BridgeInterface"}, []string{p.Bridge}
 	}
 	if err := settings.ApplyTo("proxy", flags); err != nil {
 		return err

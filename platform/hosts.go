@@ -22,9 +22,14 @@ func (h *Host) hosts() (component.Component, error) {
 // hostOptions returns the settings with which hosts join this one.
 func (h *Host) hostOptions() hosts.Options {
 	pods, _ := h.Master.ClusterNetwork()
+	var claimable netip.Prefix
+	if h.Master.HasOtherNetwork() {
+		claimable = pods
+	}
 	return hosts.Options{
 		Reserved:  h.pkiSpec().ServerHosts(),
 		Networks:  []netip.Prefix{pods, h.Master.ServiceNetwork()},
+		Pods:      claimable,
 		Authority: func() ([]byte, error) { return os.ReadFile(h.credentials.CA.Cert) },
 		Response:  h.joinResponse,
 		DNSDomain: h.Node.DNSDomain,
@@ -60,7 +65,7 @@ func (h *Host) nodeSettings() (string, error) {
 	c := h.Master
 	network := map[string]any{
 		"clusterNetworks": c.NetworkConfig.ClusterNetworks, "serviceNetworkCIDR": c.NetworkConfig.ServiceNetworkCIDR,
-		"ingressIPNetworkCIDR": c.NetworkConfig.IngressIPNetworkCIDR,
+		"ingressIPNetworkCIDR": c.NetworkConfig.IngressIPNetworkCIDR, "networkPluginName": c.NetworkConfig.NetworkPluginName,
 	}
 	images := map[string]any{
 		"internalRegistryHostname": c.ImagePolicyConfig.InternalRegistryHostname,

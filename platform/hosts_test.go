@@ -16,7 +16,7 @@ import (
 func TestSettingsForNodesAreAConfiguration(t *testing.T) {
 	master := loadHost(t, `
 servingInfo: {bindAddress: "0.0.0.0:9443"}
-networkConfig: {clusterNetworks: [{cidr: 10.32.0.0/14, hostSubnetLength: 8}], serviceNetworkCIDR: 172.20.0.0/16}
+networkConfig: {clusterNetworks: [{cidr: 10.32.0.0/14, hostSubnetLength: 8}], serviceNetworkCIDR: 172.20.0.0/16, networkPluginName: cni}
 routingConfig: {subdomain: apps.example.com}
 imagePolicyConfig: {internalRegistryHostname: "registry.example:5000", allowedRegistriesForImport: [{domainName: example.com}]}
 slipway: {outbound: {allowedHosts: [mirror.example.com]}, registry: {bindAddress: "0.0.0.0:5001"}}`)
@@ -35,6 +35,7 @@ slipway: {outbound: {allowedHosts: [mirror.example.com]}, registry: {bindAddress
 	type view struct {
 		Port                        int
 		Pods, Services, Ingress     string
+		OtherNetwork                bool
 		Subdomain, Images, Registry string
 		Hosts                       []string
 	}
@@ -42,7 +43,7 @@ slipway: {outbound: {allowedHosts: [mirror.example.com]}, registry: {bindAddress
 		pods, _ := h.Master.ClusterNetwork()
 		_, port := h.Master.APIAddress()
 		return view{
-			port, pods.String(), h.Master.ServiceNetwork().String(), h.Master.IngressNetwork().String(),
+			port, pods.String(), h.Master.ServiceNetwork().String(), h.Master.IngressNetwork().String(), h.Master.HasOtherNetwork(),
 			h.Master.RoutingConfig.Subdomain, h.RegistryNames().Internal, h.Master.Slipway.Registry.BindAddress, h.configuredRegistries(),
 		}
 	}

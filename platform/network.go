@@ -30,13 +30,20 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// network returns the agent that connects the pods of the node.
+// network returns the agent that connects the pods of the node, or the component that stands in for
+// it if the administrator's CNI plug-in does.
 func (h *Host) network() (component.Component, error) {
-	client, err := clientFor(h.credentials.AgentKubeconfig)
+	dnsIP, err := netip.ParseAddr(h.dnsHost())
 	if err != nil {
 		return nil, err
 	}
-	dnsIP, err := netip.ParseAddr(h.dnsHost())
+	if h.Master.HasOtherNetwork() {
+		configuration, programs := h.Node.CNIDirectories()
+		return &agent.OtherNetwork{
+			ConfDir: configuration, BinDirs: programs, FormerBridge: h.Node.Slipway.Bridge, DNSDevice: h.Node.Slipway.DNSDevice, DNSIP: dnsIP,
+		}, nil
+	}
+	client, err := clientFor(h.credentials.AgentKubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +85,9 @@ func (h *Host) network() (component.Component, error) {
 
 // networkPolicy returns the component that enforces network policies for the pods of the node.
 func (h *Host) networkPolicy() (component.Component, error) {
+	if h.Master.HasOtherNetwork() {
+		return component.Disabled("network-policy"), nil
+	}
 	client, err := clientFor(h.credentials.AgentKubeconfig)
 	if err != nil {
 		return nil, err
@@ -99,6 +109,9 @@ func (h *Host) networkPolicy() (component.Component, error) {
 
 // bandwidth returns the component that limits the bandwidth of the pods of the node.
 func (h *Host) bandwidth() (component.Component, error) {
+	if h.Master.HasOtherNetwork() {
+		return component.Disabled("bandwidth"), nil
+	}
 	client, err := clientFor(h.credentials.AgentKubeconfig)
 	if err != nil {
 		return nil, err
@@ -119,6 +132,9 @@ func (h *Host) podNetwork() (component.Component, error) {
 
 // egressIPs returns the controller that assigns egress IPs to hosts with egressCIDRs.
 func (h *Host) egressIPs() (component.Component, error) {
+	if h.Master.HasOtherNetwork() {
+		return component.Disabled("egress-ips"), nil
+	}
 	client, err := networkclient.NewForConfig(h.deps.Config)
 	if err != nil {
 		return nil, fmt.Errorf("create client of networks: %w", err)
@@ -138,14 +154,18 @@ func (h *Host) networkObject() networkv1.ClusterNetwork {
 	}
 }
 
-// networkFeatures returns the API group of the pod network. In a mode without isolation, it warns
-// users who create policies.
+// networkFeatures returns the API group of the pod network. It warns users who create policies that
+// the network plug-in does not enforce. Whether that of an administrator enforces network policies
+// is unknown.
 func (h *Host) networkFeatures() []apiserver.Feature {
 	features := []apiserver.Feature{networkapi.Feature(h.networkObject())}
-	if plugin := h.Master.NetworkConfig.NetworkPluginName; plugin == networkplugin.Subnet {
-		features = append(features, unenforced.Feature([]schema.GroupVersionResource{
-			networkingv1.SchemeGroupVersion.WithResource("networkpolicies"), networkv1.GroupVersion.WithResource("egressnetworkpolicies"),
-		}, "networkConfig.networkPluginName is "+plugin))
+	plugin := h.Master.NetworkConfig.NetworkPluginName
+	policies := map[string][]schema.GroupVersionResource{
+		networkplugin.Subnet: {networkingv1.SchemeGroupVersion.WithResource("networkpolicies"), networkv1.GroupVersion.WithResource("egressnetworkpolicies")},
+		networkplugin.CNI:    {networkv1.GroupVersion.WithResource("egressnetworkpolicies")},
+	}
+	if len(policies[plugin]) > 0 {
+		features = append(features, unenforced.Feature(policies[plugin], "networkConfig.networkPluginName is "+plugin))
 	}
 	return features
 }
@@ -212,9 +232,14 @@ func (h *Host) idling() (component.Component, error) {
 	if err != nil {
 		return nil, err
 	}
+	policed := policy.Isolation(h.PolicyTable(), h.clusterNetworks())
+	if h.Master.HasOtherNetwork() {
+		// The plug-in can have policies, which a connection through the host would avoid.
+		policed = func(context.Context, netip.Addr, netip.Addr) (bool, error) { return true, nil }
+	}
 	enabled := h.Node.EnableUnidling
 	return &idle.Proxy{
-		Client: client, Table: h.IdleTable(), Host: h.Node.NodeName, Policed: policy.Isolation(h.PolicyTable(), h.clusterNetworks()), Disabled: enabled != nil && !*enabled,
+		Client: client, Table: h.IdleTable(), Host: h.Node.NodeName, Policed: policed, Disabled: enabled != nil && !*enabled,
 	}, nil
 }
 

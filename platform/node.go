@@ -210,15 +210,22 @@ func (h *Host) newKubelet(c *config.NodeConfig) (*node.Kubelet, error) {
 		Connection:        connection,
 		VolumePluginDir:   c.VolumePluginDir(),
 		Prober:            prober,
-		Arguments:         arguments.Map(c.KubeletArguments),
+		OtherNetwork:      h.Master.HasOtherNetwork(),
+		Arguments:         arguments.Map(c.KubeletFlags()),
 	}, nil
 }
 
 func (h *Host) proxy() (component.Component, error) {
+	pods, _ := h.Master.ClusterNetwork()
+	bridge := h.Node.Slipway.Bridge
+	if h.Master.HasOtherNetwork() {
+		bridge = ""
+	}
 	return &node.Proxy{
 		NodeName:      h.Node.NodeName,
 		Kubeconfig:    h.credentials.ProxyKubeconfig,
-		Bridge:        h.Node.Slipway.Bridge,
+		Bridge:        bridge,
+		Pods:          pods,
 		HealthAddress: h.Node.ProxyHealthAddress(),
 		SyncPeriod:    h.Node.SyncPeriod(),
 		Arguments:     arguments.Map(h.Node.ProxyArguments),

@@ -133,10 +133,14 @@ func (h *Host) Runtime() (containerd.Runtime, error) {
 	if err != nil {
 		return containerd.Runtime{}, err
 	}
+	configuration, plugins := h.cniConfDir(), []string{programs.Dir}
+	if h.Master.HasOtherNetwork() {
+		configuration, plugins = h.Node.CNIDirectories()
+	}
 	return containerd.Runtime{
 		Program: programs.Containerd, Shim: programs.Shim, Runc: programs.Runc,
 		Root: h.Node.Slipway.ContainerdDirectory, State: h.ContainerdState(), Socket: h.ContainerdSocket(),
-		CNIConfDir: h.cniConfDir(), CNIBinDir: programs.Dir,
+		CNIConfDir: configuration, CNIBinDirs: plugins,
 		RegistryConfigDir: h.Node.Slipway.RegistryConfigDirectory,
 		SandboxImage:      image.PauseName,
 	}, nil

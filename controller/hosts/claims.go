@@ -164,7 +164,7 @@ func (p *claims) checkPod(ctx context.Context, node string, a admission.Attribut
 		return nil
 	}
 	existing, err := p.nodes.Get(node)
-	if err == nil && hasAddresses(existing, pod) {
+	if err == nil && p.hasAddresses(existing, pod) {
 		return nil
 	}
 	// The cache can be older than the subnet of a new node.
@@ -172,7 +172,7 @@ func (p *claims) checkPod(ctx context.Context, node string, a admission.Attribut
 	if err != nil {
 		return err
 	}
-	if !hasAddresses(existing, pod) {
+	if !p.hasAddresses(existing, pod) {
 		return fmt.Errorf("status.podIPs: %s are not addresses of node %s", strings.Join(podAddresses(pod), ", "), node)
 	}
 	return nil
@@ -188,9 +188,9 @@ func podAddresses(pod *corev1.Pod) (addresses []string) {
 	return addresses
 }
 
-// hasAddresses reports whether a pod can have its addresses on a node: those of the node's subnet,
-// or, in the network of the host, those of the host.
-func hasAddresses(node *corev1.Node, pod *corev1.Pod) bool {
+// hasAddresses reports whether a pod can have its addresses on a node: those of the node's subnet
+// or of Pods, or, in the network of the host, those of the host.
+func (p *claims) hasAddresses(node *corev1.Node, pod *corev1.Pod) bool {
 	for _, text := range podAddresses(pod) {
 		if pod.Spec.HostNetwork {
 			if !slices.ContainsFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Address == text }) {
@@ -199,7 +199,7 @@ func hasAddresses(node *corev1.Node, pod *corev1.Pod) bool {
 			continue
 		}
 		address, err := netip.ParseAddr(text)
-		if err != nil || !slices.ContainsFunc(node.Spec.PodCIDRs, func(cidr string) bool {
+		if err != nil || !p.Pods.Contains(address) && !slices.ContainsFunc(node.Spec.PodCIDRs, func(cidr string) bool {
 			subnet, err := netip.ParsePrefix(cidr)
 			return err == nil && subnet.Contains(address)
 		}) {

@@ -102,6 +102,17 @@ func TestNewNodeHasNoSubnet(t *testing.T) {
 	expectRefusal(t, p.validate(t, "second", "nodes", nil, node), "spec.podCIDRs")
 }
 
+func TestOtherNetworkGivesPodsAnyAddressOfItsOwn(t *testing.T) {
+	p := newTestClaims(t)
+	p.Pods = netip.MustParsePrefix("10.128.0.0/14")
+	for address, want := range map[string]string{"10.131.7.2": "", "10.130.0.5": "", "192.0.2.3": "status.podIPs", "172.30.0.1": "status.podIPs"} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pod"}}
+		changed := pod.DeepCopy()
+		changed.Status = corev1.PodStatus{PodIP: address, PodIPs: []corev1.PodIP{{IP: address}}}
+		expectRefusal(t, p.validate(t, "second", "pods", pod, changed), want)
+	}
+}
+
 func TestPodHasAddressOfItsNode(t *testing.T) {
 	p := newTestClaims(t)
 	pod := func(namespace, address string, hostNetwork bool) *corev1.Pod {

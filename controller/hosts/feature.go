@@ -36,6 +36,10 @@ type Options struct {
 	Reserved []string
 	// Networks are the networks of pods and services, which contain no host.
 	Networks []netip.Prefix
+	// Pods is the network of pods if another network plug-in assigns their addresses. Then a pod can
+	// have each of them on each node. Otherwise, Pods is invalid, and pods have addresses of the
+	// subnet of their node.
+	Pods netip.Prefix
 	// OwnNode is the name of this host's node. Its certificates come from the host itself.
 	OwnNode string
 	// Addresses, if set, gets the addresses of the hosts from the API server.

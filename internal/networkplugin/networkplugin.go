@@ -21,13 +21,15 @@ const (
 	Multitenant = "redhat/openshift-ovs-multitenant"
 	// NetworkPolicy isolates pods by network policies.
 	NetworkPolicy = "redhat/openshift-ovs-networkpolicy"
+	// CNI leaves the network of pods to a CNI plug-in that the administrator installs on each host.
+	CNI = "cni"
 )
 
 // Default is the plug-in of a configuration without one.
 const Default = NetworkPolicy
 
 // Names returns the names of all plug-ins.
-func Names() []string { return []string{Subnet, Multitenant, NetworkPolicy} }
+func Names() []string { return []string{Subnet, Multitenant, NetworkPolicy, CNI} }
 
 // IDs of networks.
 const (

@@ -23,7 +23,7 @@ func TestConfig(t *testing.T) {
 	r := Runtime{
 		Shim: "/data/bin/0/containerd-shim-runc-v2", Runc: "/data/bin/0/runc",
 		Root: "/data/containerd", State: "/data/run/containerd", Socket: "/data/run/containerd.sock",
-		CNIConfDir: "/data/cni/conf", CNIBinDir: "/data/cni/bin", RegistryConfigDir: `/data/"quoted"\registries.d`,
+		CNIConfDir: "/data/cni/conf", CNIBinDirs: []string{"/data/cni/bin"}, RegistryConfigDir: `/data/"quoted"\registries.d`,
 		SandboxImage: "localhost/slipway-pause:current",
 	}
 	hosts := map[string]host{

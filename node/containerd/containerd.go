@@ -36,8 +36,9 @@ type Runtime struct {
 	State string
 	// Socket is the Unix socket of containerd and its CRI plugin. Only root can open it.
 	Socket string
-	// CNIConfDir contains the network configuration of pods, CNIBinDir the CNI plugins.
-	CNIConfDir, CNIBinDir string
+	// CNIConfDir contains the network configuration of pods, and CNIBinDirs contain the CNI plugins.
+	CNIConfDir string
+	CNIBinDirs []string
 	// RegistryConfigDir contains a directory with a hosts.toml for each registry with mirrors or
 	// settings; see package image.
 	RegistryConfigDir string

@@ -48,7 +48,7 @@ func New(t testing.TB) (containerd.Runtime, payload.Programs) {
 		State:             filepath.Join(dir, "run", "containerd"),
 		Socket:            filepath.Join(dir, "run", "containerd.sock"),
 		CNIConfDir:        filepath.Join(dir, "cni", "conf"),
-		CNIBinDir:         programs.Dir,
+		CNIBinDirs:        []string{programs.Dir},
 		RegistryConfigDir: filepath.Join(dir, "registries.d"),
 		SandboxImage:      "localhost/slipway-pause:current",
 	}, programs

@@ -1,0 +1,66 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/slipway-platform/slipway/internal/networkplugin"
+)
+
+// Arguments of OpenShift 3's kubelet about CNI. Now they apply to the container runtime.
+const (
+	networkPlugin = "network-plugin"
+	cniConfDir    = "cni-conf-dir"
+	cniBinDir     = "cni-bin-dir"
+)
+
+// HasOtherNetwork reports whether a CNI plug-in of the administrator connects the pods.
+func (c *MasterConfig) HasOtherNetwork() bool {
+	return c.NetworkConfig.NetworkPluginName == networkplugin.CNI
+}
+
+// CNIDirectories returns the directory with the configuration of an administrator's CNI plug-in,
+// and those with its programs. The defaults are those of OpenShift 3's kubelet.
+func (c *NodeConfig) CNIDirectories() (configuration string, programs []string) {
+	configuration = last(c.KubeletArguments[cniConfDir], "/etc/cni/net.d")
+	return configuration, strings.Split(last(c.KubeletArguments[cniBinDir], "/opt/cni/bin"), ",")
+}
+
+// KubeletFlags returns the arguments of kubelet that are flags of this version of Kubernetes.
+func (c *NodeConfig) KubeletFlags() map[string][]string {
+	flags := map[string][]string{}
+	for name, values := range c.KubeletArguments {
+		if !slices.Contains([]string{networkPlugin, cniConfDir, cniBinDir}, name) {
+			flags[name] = values
+		}
+	}
+	return flags
+}
+
+// cni checks the arguments of kubelet about CNI.
+func (c *checker) cni(n *NodeConfig) {
+	for i, name := range n.KubeletArguments[networkPlugin] {
+		if name != networkplugin.CNI {
+			c.fail(indexed("kubeletArguments."+networkPlugin, i), "is %q, must be %s; "+
+				"networkConfig.networkPluginName of master-config.yaml names the network plug-in", name, networkplugin.CNI)
+		}
+	}
+	for _, name := range []string{cniConfDir, cniBinDir} {
+		for i, value := range n.KubeletArguments[name] {
+			for path := range strings.SplitSeq(value, ",") {
+				c.absolute(indexed("kubeletArguments."+name, i), path)
+			}
+		}
+	}
+}
+
+// ignoredCNI lists the arguments about CNI that have no effect with Slipway's own network.
+func (c *Config) ignoredCNI() (list []string) {
+	for _, name := range []string{cniConfDir, cniBinDir} {
+		if len(c.Node.KubeletArguments[name]) > 0 && !c.Master.HasOtherNetwork() {
+			list = append(list, fmt.Sprintf("%s: kubeletArguments.%s, because networkConfig.networkPluginName is not %s", nodeKind, name, networkplugin.CNI))
+		}
+	}
+	return list
+}

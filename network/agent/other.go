@@ -1,0 +1,82 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"time"
+)
+
+// OtherNetwork is the component that stands in for Agent where a CNI plug-in of the administrator
+// connects the pods. It gives the host the address of the pods' DNS server, forwards packets, and
+// reports what the container runtime lacks of the plug-in.
+type OtherNetwork struct {
+	ConfDir      string     // directory of the plug-in's configuration
+	BinDirs      []string   // directories of its programs
+	FormerBridge string     // the bridge of an Agent; pods on it have no connection to others
+	DNSDevice    string     // device for DNSIP, such as slipway-dns
+	DNSIP        netip.Addr // address of the pods' DNS server
+	// CheckInterval is the time between two checks; the default is 5 s.
+	CheckInterval time.Duration
+
+	note func(text string)
+}
+
+// Name returns the component's name.
+func (*OtherNetwork) Name() string { return "network" }
+
+// Notes sets the function that reports what the pods' network lacks.
+func (o *OtherNetwork) Notes(note func(text string)) { o.note = note }
+
+// Run calls ready when the host has the address, because a plug-in can need services and DNS before
+// it is complete. It then repairs the address and checks the plug-in until ctx ends.
+func (o *OtherNetwork) Run(ctx context.Context, ready func()) error {
+	if err := o.apply(); err != nil {
+		return fmt.Errorf("network: %w", err)
+	}
+	ready()
+	ticker := time.NewTicker(cmp.Or(o.CheckInterval, 5*time.Second))
+	defer ticker.Stop()
+	noted := ""
+	for {
+		note := o.problem()
+		if note != noted && o.note != nil {
+			o.note(note)
+		}
+		noted = note
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if err := o.apply(); err != nil {
+			slog.Error("cannot repair network", "error", err)
+		}
+	}
+}
+
+// apply creates or repairs the device of the DNS server, and makes the host forward packets.
+func (o *OtherNetwork) apply() error {
+	if err := ensureBridge(o.DNSDevice, netip.PrefixFrom(o.DNSIP, o.DNSIP.BitLen()), 1500); err != nil {
+		return err
+	}
+	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
+		return fmt.Errorf("set sysctl: %w", err)
+	}
+	return nil
+}
+
+// problem returns why pods have no network, with the remedy, or "".
+func (o *OtherNetwork) problem() string {
+	if err := checkPlugin(o.ConfDir, o.BinDirs); err != nil {
+		return err.Error()
+	}
+	if link, err := findDevice(o.FormerBridge); err == nil && link != nil {
+		return fmt.Sprintf("the bridge %s of the former network plug-in remains, and pods on it are not connected to others: "+
+			"run slipway down, and slipway up", o.FormerBridge)
+	}
+	return ""
+}
