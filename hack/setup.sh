@@ -30,6 +30,7 @@ needs() {
 		dig                                 bind9-dnsutils  tests of DNS
 		haproxy                             haproxy         slipway: the router
 		keepalived                          keepalived      slipway: oc adm ipfailover
+		/usr/lib/cni/bridge                 containernetworking-plugins tests of flannel
 		chromium                            chromium        tests of routes
 		wrk                                 wrk             make bench: the router
 		mmdebstrap                          mmdebstrap      tests of builds: builder images

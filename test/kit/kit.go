@@ -35,6 +35,8 @@ type Options struct {
 	// Segment connects the machine to a network segment that further hosts can share. A further host
 	// has a segment of its own, and this machine is the router between them.
 	Segment bool
+	// OtherNetwork means that a CNI plug-in of the test connects the pods. It can leave tables.
+	OtherNetwork bool
 }
 
 // Cluster is a cluster for one test. If a verb fails, it fails the test.
@@ -57,6 +59,8 @@ type Cluster struct {
 	home       string   // home directory of the client
 	runs       bool     // a program of the cluster was started
 	master     *Cluster // of a further host
+	// otherNetwork is Options.OtherNetwork.
+	otherNetwork bool
 }
 
 // New creates the network and the configuration files of a cluster, and does not start it.
@@ -108,7 +112,7 @@ func prepareIn(options Options, shared *segment) (*Cluster, error) {
 	}
 	c := &Cluster{
 		Machine: machine, DataDir: options.DataDir, Namespace: "default",
-		repository: repository, CgroupRoot: "/slipway-" + machine.name,
+		repository: repository, CgroupRoot: "/slipway-" + machine.name, otherNetwork: options.OtherNetwork,
 	}
 	if err := c.createFiles(options); err != nil {
 		return nil, errors.Join(append([]error{err}, c.dispose()...)...)

@@ -90,7 +90,10 @@ func (c *Cluster) leftTables() ([]string, error) {
 	if err == nil && result.Code != 0 {
 		err = errors.New(result.Stderr)
 	}
-	return strings.FieldsFunc(result.Stdout, func(r rune) bool { return r == '\n' }), err
+	tables := strings.FieldsFunc(result.Stdout, func(r rune) bool { return r == '\n' })
+	return slices.DeleteFunc(tables, func(table string) bool {
+		return c.otherNetwork && !strings.Contains(table, " slipway") && !strings.HasSuffix(table, " kube-proxy")
+	}), err
 }
 
 // leftCgroups searches every hierarchy, of version 1 or 2.

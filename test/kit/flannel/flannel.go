@@ -1,0 +1,186 @@
+// Package flannel runs flannel on the hosts of a cluster, with the files of examples/flannel.
+package flannel
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// Plugins is the directory of the CNI plug-ins of Debian's package containernetworking-plugins.
+const Plugins = "/usr/lib/cni"
+
+// Files are the files of flannel of one host.
+type Files struct{ dir string }
+
+// NewFiles returns files in a temporary directory.
+func NewFiles(t testing.TB) Files {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "flannel-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return Files{dir}
+}
+
+// Node returns the settings of a NodeConfig with which the host uses flannel's CNI configuration.
+func (f Files) Node() string {
+	return fmt.Sprintf("kubeletArguments: {cni-conf-dir: [%q], cni-bin-dir: [%q]}", f.path("net.d"), Plugins)
+}
+
+// Environment is the file with the settings of the service, /etc/sysconfig/flanneld.
+func (f Files) Environment() string { return f.path("flanneld") }
+
+// Subnet returns the subnet of the host, such as 10.128.2.1/23, or "" if flannel has not assigned
+// one.
+func (f Files) Subnet() string {
+	content, _ := os.ReadFile(f.path("subnet.env"))
+	match := regexp.MustCompile(`(?m)^FLANNEL_SUBNET=(.*)$`).FindSubmatch(content)
+	if match == nil {
+		return ""
+	}
+	return string(match[1])
+}
+
+// Forget removes the subnet and the CNI configuration of the host.
+func (f Files) Forget(t testing.TB) {
+	t.Helper()
+	for _, name := range []string{"subnet.env", filepath.Join("net.d", "10-flannel.conflist"), "addresses"} {
+		if err := os.RemoveAll(f.path(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (f Files) path(name string) string { return filepath.Join(f.dir, name) }
+
+// Daemon is a flanneld that runs on a host.
+type Daemon struct {
+	command *exec.Cmd
+	log     string
+}
+
+// program builds flanneld and returns its path.
+var program = sync.OnceValues(func() (string, error) {
+	const module = "github.com/flannel-io/flannel"
+	dir, err := filepath.Abs(filepath.Join("..", "..", "kit", "flannel", "flanneld"))
+	if err != nil {
+		return "", err
+	}
+	result := filepath.Join(dir, "..", "..", "..", "..", "bin", "flanneld")
+	// Its backend UDP, which is not in use, needs cgo.
+	build := exec.Command("go", "build", "-tags", "netgo,osusergo", "-ldflags", "-s -w", "-o", result, module)
+	build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=1")
+	if output, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", module, err, output)
+	}
+	return result, nil
+})
+
+// readyTimeout limits the start of flanneld.
+const readyTimeout = time.Minute
+
+// Start starts flanneld on a host as systemd does with the service of examples/flannel, with
+// settings of the file Environment as NAME=value. When flanneld has a subnet, the host gets its CNI
+// configuration. At the end of the test, the daemon ends, and Remove removes what it leaves.
+func Start(t testing.TB, host *kit.Cluster, files Files, settings ...string) *Daemon {
+	t.Helper()
+	built, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(files.Environment(), []byte(strings.Join(settings, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ready, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: files.path("notify"), Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(files.path("notify"))
+	defer ready.Close()
+	log, err := os.Create(files.path("log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	unit := files.unit(t, host, built)
+	command := exec.Command("sh", "-c", "set -a; . "+unit["EnvironmentFile"]+"; exec "+unit["ExecStart"])
+	command.Env = append(os.Environ(), "NOTIFY_SOCKET="+files.path("notify"))
+	command.Stdout, command.Stderr = log, log
+	if err := host.Do(command.Start); err != nil {
+		t.Fatal(err)
+	}
+	d := &Daemon{command, files.path("log")}
+	t.Cleanup(func() {
+		d.Stop()
+		if err := Remove(host); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Logf("flanneld:\n%s", d.Log())
+		}
+	})
+	if err := ready.SetReadDeadline(time.Now().Add(readyTimeout)); err != nil {
+		t.Fatal(err)
+	}
+	message := make([]byte, 64)
+	n, err := ready.Read(message)
+	if err != nil || !bytes.Contains(message[:n], []byte("READY=1")) {
+		t.Fatalf("flanneld is not ready: %v %q\n%s", err, message[:n], d.Log())
+	}
+	after := exec.Command("sh", "-c", unit["ExecStartPost"]+" "+files.path("addresses"))
+	if output, err := after.CombinedOutput(); err != nil {
+		t.Fatalf("write CNI configuration: %v\n%s", err, output)
+	}
+	return d
+}
+
+// unit returns the settings of the service, with the paths of this host.
+func (f Files) unit(t testing.TB, host *kit.Cluster, program string) map[string]string {
+	t.Helper()
+	content, err := os.ReadFile(host.RepositoryFile("examples", "flannel", "flanneld.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := strings.NewReplacer(
+		"/etc/sysconfig/flanneld", f.Environment(), "/usr/local/bin/flanneld", program,
+		"/usr/local/libexec/flannel-cni", host.RepositoryFile("examples", "flannel", "flannel-cni"),
+		"/run/flannel/subnet.env", f.path("subnet.env"), "/etc/cni/net.d", f.path("net.d"),
+	)
+	unit := map[string]string{}
+	for line := range strings.Lines(string(content)) {
+		if key, value, isSetting := strings.Cut(strings.TrimSpace(line), "="); isSetting {
+			unit[key] = paths.Replace(value)
+		}
+	}
+	return unit
+}
+
+// Log returns the output of the daemon.
+func (d *Daemon) Log() string {
+	content, _ := os.ReadFile(d.log)
+	return string(content)
+}
+
+// Stop ends the daemon. Routes, devices and rules stay.
+func (d *Daemon) Stop() {
+	if d.command.ProcessState == nil {
+		_ = d.command.Process.Kill()
+		_ = d.command.Wait() // killed
+	}
+}

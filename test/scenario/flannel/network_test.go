@@ -1,0 +1,136 @@
+package flannel
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+func TestFlannelConnectsPods(t *testing.T) {
+	h := newHosts(t)
+	checkMissingPlugin(t, h)
+	c := h[0].Cluster
+
+	c.MustSlipway("etcdctl", "put", "/coreos.com/network/config", netConf(t, c, "host-gw"))
+	etcd := fmt.Sprintf("FLANNEL_ETCD_ENDPOINTS=https://%s:4001", c.Address)
+	options := fmt.Sprintf(`FLANNEL_OPTIONS="-ip-masq -etcd-cafile=%[1]s.etcd-ca.crt -etcd-certfile=%[1]s.etcd-client.crt -etcd-keyfile=%[1]s.etcd-client.key"`, c.Path("pki", "master"))
+	h.start(t, etcd, "FLANNEL_ETCD_PREFIX=/coreos.com/network", options)
+	t.Run("HostGateway", func(t *testing.T) {
+		h.checkPods(t)
+		for i, host := range h {
+			want := fmt.Sprintf("%s via %s dev eth0", subnetOf(h[1-i]), h[1-i].Address)
+			if routes := host.routes(t); !strings.Contains(routes, want) || !strings.Contains(routes, subnetOf(host)+" dev cni0") {
+				t.Errorf("routes of %s, want %s:\n%s", host.node, want, routes)
+			}
+		}
+	})
+	t.Run("NothingOfTheOwnNetwork", func(t *testing.T) { checkNoOwnNetwork(t, h) })
+	t.Run("Build", func(t *testing.T) { checkBuild(t, c.For(t)) })
+}
+
+// checkMissingPlugin checks that the status names the remedy while no plug-in is installed.
+func checkMissingPlugin(t *testing.T, h hosts) {
+	t.Helper()
+	for _, host := range h {
+		host.WaitFor("status without a network plug-in", func(ctx context.Context) error {
+			result := host.Slipway("status")
+			if !strings.Contains(result.Stdout, "has no CNI configuration, so pods get no network: install a network plug-in on this host") {
+				return fmt.Errorf("slipway status: exit code %d\n%s", result.Code, result.Stdout)
+			}
+			condition, err := h.ready(ctx, host.node)
+			if err == nil && !strings.Contains(condition.Message, "cni plugin not initialized") {
+				err = fmt.Errorf("the condition of node %s is %s: %s", host.node, condition.Status, condition.Message)
+			}
+			return err
+		})
+	}
+}
+
+// netConf returns the example of flannel's settings with another backend.
+func netConf(t *testing.T, c *kit.Cluster, backend string) string {
+	t.Helper()
+	content, err := os.ReadFile(c.RepositoryFile("examples", "flannel", "net-conf.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Replace(string(content), "host-gw", backend, 1)
+}
+
+// subnetOf returns the subnet of a host as routes name it.
+func subnetOf(h *host) string {
+	return strings.Replace(h.files.Subnet(), ".1/", ".0/", 1)
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkNoOwnNetwork checks that the hosts have no device and no table of Slipway's own network.
+func checkNoOwnNetwork(t *testing.T, h hosts) {
+	for _, host := range h {
+		for _, command := range [][]string{{"ip", "-br", "link"}, {"nft", "list", "tables"}} {
+			output := host.output(t, command...)
+			for _, own := range []string{"slipway0", "vxlan_sys_4789", "table ip slipway\n", "table ip slipway-policy", "table netdev slipway"} {
+				if strings.Contains(output, own) {
+					t.Errorf("%s has %s:\n%s", host.node, own, output)
+				}
+			}
+		}
+		if status := host.MustSlipway("status"); strings.Contains(status, "\nnetwork:") {
+			t.Errorf("status of %s with flannel:\n%s", host.node, status)
+		}
+	}
+	if output, err := h[0].TryOC("adm", "pod-network", "isolate-projects", "default"); err == nil || !strings.Contains(err.Error(), `using plugin: "cni"`) {
+		t.Errorf("oc adm pod-network: %v\n%s", err, output)
+	}
+}
+
+// checkBuild builds an image in a pod, which pushes it to the registry.
+func checkBuild(t *testing.T, c *kit.Cluster) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "Dockerfile"), "FROM scratch\nCOPY page /page\n")
+	write(t, filepath.Join(dir, "page"), "built\n")
+	c.OC("new-build", "--name=page", "--binary", "--strategy=docker")
+	if output := c.OC("start-build", "page", "--from-dir="+dir, "--follow", "--wait"); !strings.Contains(output, "page") {
+		t.Errorf("oc start-build:\n%s", output)
+	}
+	if image := c.OC("get", "istag", "page:latest", "-o", "jsonpath={.image.dockerImageReference}"); !strings.Contains(image, "@sha256:") {
+		t.Errorf("the image is %q", image)
+	}
+}
+
+// fetchRoute requests the page of a host from the router of the first host.
+func fetchRoute(ctx context.Context, c *kit.Cluster, name, want string) error {
+	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return c.Dial(ctx, "tcp", net.JoinHostPort(c.Address.String(), "80"))
+		},
+	}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+name+"/", nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err == nil && !strings.Contains(string(content), want) {
+		err = fmt.Errorf("%s: %q", response.Status, content)
+	}
+	return err
+}
