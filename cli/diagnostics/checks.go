@@ -119,10 +119,7 @@ func nodeDefinitions(ctx context.Context, env *environment) (problems []string, 
 	}
 	schedulable := false
 	for _, node := range nodes.Items {
-		ready := false
-		for _, condition := range node.Status.Conditions {
-			ready = ready || condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
-		}
+		ready := nodeReady(&node)
 		schedulable = schedulable || ready && !node.Spec.Unschedulable
 		if !ready {
 			problems = append(problems, fmt.Sprintf("node %q is not ready; for the reason: oc describe node %[1]s", node.Name))
@@ -132,6 +129,15 @@ func nodeDefinitions(ctx context.Context, env *environment) (problems []string, 
 		problems = append(problems, "no node can run new pods; to see why: oc get nodes")
 	}
 	return problems, nil
+}
+
+func nodeReady(node *corev1.Node) bool {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
 }
 
 func configContexts(_ context.Context, env *environment) (problems []string, err error) {

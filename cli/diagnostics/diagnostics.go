@@ -1,5 +1,5 @@
-// Package diagnostics contains `oc adm diagnostics`, which checks the client's configuration and
-// the objects of a cluster.
+// Package diagnostics contains `oc adm diagnostics`, which checks the client's configuration, the
+// objects of a cluster, and its network.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Diagnostics tool.
 package diagnostics
@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 
@@ -17,6 +18,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubectl/pkg/cmd/util"
 )
+
+// networkCheckName is the name of the diagnostic that creates objects.
+const networkCheckName = "NetworkCheck"
 
 // check is one diagnostic.
 type check struct {
@@ -33,6 +37,8 @@ type environment struct {
 	kubernetes   kubernetes.Interface
 	dynamic      dynamic.Interface
 	masterConfig string
+	// external is the HOST:PORT of a server outside of the cluster, or "".
+	external string
 }
 
 // checks returns all diagnostics of OpenShift 3.
@@ -54,7 +60,7 @@ func checks() []check {
 		{"EtcdWriteVolume", "Measure writes of etcd", nil, "the metrics of etcd contain it"},
 		{"MasterNode", "Check that the master is a node", nil, "each master of Slipway is a node"},
 		{"MetricsApiProxy", "Check the proxy to the metrics", nil, "Slipway has no Heapster"},
-		{"NetworkCheck", "Check the network between pods", nil, "slipway network throughput measures it"},
+		{networkCheckName, "Check the network between pods, services, nodes and the outside, from two temporary projects", networkCheck, ""},
 		{"NodeDefinitions", "Check that nodes are ready and schedulable", nodeDefinitions, ""},
 		{"RouteCertificateValidation", "Check the certificates of routes", routeCertificates, ""},
 		{"SecurityContextConstraints", "Check that the default security context constraints exist", constraints, ""},
@@ -68,14 +74,19 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	command := &cobra.Command{
 		Use:   "diagnostics",
 		Short: "Diagnose common cluster problems",
-		Long: `Check the client's configuration and the objects of the cluster, and print problems with remedies. The command changes nothing.
+		Long: `Check the client's configuration, the objects of the cluster and its network, and print problems with remedies.
 
-Without arguments it does all checks. slipway status reports the problems of the host.`,
-		Example: `  # Do all checks
-  oc adm diagnostics
+Without arguments it does all checks. slipway status reports the problems of the host. NetworkCheck creates two projects with pods on all
+nodes, and deletes them; the other checks change nothing. Its problems begin with what was checked: pod-start, pod-to-pod,
+pod-to-service, dns, pod-to-node, isolation or external.`,
+		Example: `  # Do all checks, and change nothing
+  oc adm diagnostics --prevent-modification
 
   # Check only the default cluster roles
-  oc adm diagnostics clusterroles`,
+  oc adm diagnostics clusterroles
+
+  # Check only the network, with connections to a server outside of the cluster
+  oc adm diagnostics networkcheck --external-address=www.example.com:443`,
 		Args: cobra.ArbitraryArgs, // start reports them in the words of OpenShift 3
 		Run: func(command *cobra.Command, args []string) {
 			util.CheckErr(start(command, factory, streams, args, checks()))
@@ -105,7 +116,8 @@ Without arguments it does all checks. slipway status reports the problems of the
 
 func addFlags(command *cobra.Command) {
 	command.Flags().String("master-config", "", "File of the MasterConfig, for the check of external addresses.")
-	command.Flags().Bool("prevent-modification", true, "No effect: the checks change nothing.")
+	command.Flags().Bool("prevent-modification", false, "Skip NetworkCheck, which creates projects.")
+	command.Flags().String("external-address", "", "HOST:PORT of a server outside of the cluster, for NetworkCheck. Without it, NetworkCheck omits that connection.")
 	acceptOldFlags(command.Flags())
 }
 
@@ -114,7 +126,15 @@ func start(command *cobra.Command, factory util.Factory, streams genericiooption
 	if len(args) > 0 {
 		return fmt.Errorf("Unexpected command line argument(s): %s", strings.Join(args, " "))
 	}
-	env := &environment{factory: factory, masterConfig: util.GetFlagString(command, "master-config")}
+	env := &environment{
+		factory: factory, masterConfig: util.GetFlagString(command, "master-config"), external: util.GetFlagString(command, "external-address"),
+	}
+	if _, _, err := net.SplitHostPort(env.external); env.external != "" && err != nil {
+		return fmt.Errorf("--external-address must be HOST:PORT: %w", err)
+	}
+	if util.GetFlagBool(command, "prevent-modification") {
+		selected = withoutModification(selected)
+	}
 	var err error
 	if env.kubernetes, err = factory.KubernetesClientSet(); err != nil {
 		return err
@@ -123,6 +143,17 @@ func start(command *cobra.Command, factory util.Factory, streams genericiooption
 		return err
 	}
 	return run(command.Context(), streams, env, selected)
+}
+
+// withoutModification returns the checks without the one that creates objects.
+func withoutModification(checks []check) (kept []check) {
+	for _, item := range checks {
+		if item.name == networkCheckName {
+			item.run, item.elsewhere = nil, "it creates projects, which --prevent-modification excludes"
+		}
+		kept = append(kept, item)
+	}
+	return kept
 }
 
 // errProblems means that checks found problems. run has already printed them.

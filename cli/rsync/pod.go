@@ -15,11 +15,11 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
-	kubectlexec "k8s.io/kubectl/pkg/cmd/exec"
 	"k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubectl/pkg/cmd/util/podcmd"
-	"k8s.io/kubectl/pkg/scheme"
 	"k8s.io/streaming/pkg/httpstream"
+
+	"github.com/slipway-platform/slipway/cli/objects"
 )
 
 // pod identifies a container. If container is empty, it is kubectl's default container.
@@ -52,10 +52,7 @@ func (p pod) connect(ctx context.Context, factory util.Factory) (inContainer, fo
 		return nil, nil, fmt.Errorf("connect: %w", err)
 	}
 	in := func(ctx context.Context, command []string, streams genericiooptions.IOStreams) error {
-		request := client.Post().Namespace(p.namespace).Resource("pods").Name(p.name).SubResource("exec").VersionedParams(&corev1.PodExecOptions{
-			Container: container.Name, Command: command, Stdin: streams.In != nil, Stdout: true, Stderr: true,
-		}, scheme.ParameterCodec)
-		return (&kubectlexec.DefaultRemoteExecutor{}).ExecuteWithContext(ctx, request.URL(), config, streams.In, streams.Out, streams.ErrOut, false, nil)
+		return objects.Exec(ctx, config, p.namespace, p.name, container.Name, command, streams)
 	}
 	to := client.Post().Namespace(p.namespace).Resource("pods").Name(p.name).SubResource("portforward").URL()
 	return in, func(ctx context.Context, port int, use func(int) error) error {

@@ -35,6 +35,7 @@ func TestFlannelConnectsPods(t *testing.T) {
 	})
 	t.Run("NothingOfTheOwnNetwork", func(t *testing.T) { checkNoOwnNetwork(t, h) })
 	t.Run("Build", func(t *testing.T) { checkBuild(t, c.For(t)) })
+	t.Run("NetworkCheck", func(t *testing.T) { checkDiagnostic(t, c.For(t)) })
 }
 
 // checkMissingPlugin checks that the status names the remedy while no plug-in is installed.
@@ -108,6 +109,20 @@ func checkBuild(t *testing.T, c *kit.Cluster) {
 	}
 	if image := c.OC("get", "istag", "page:latest", "-o", "jsonpath={.image.dockerImageReference}"); !strings.Contains(image, "@sha256:") {
 		t.Errorf("the image is %q", image)
+	}
+}
+
+// checkDiagnostic checks that NetworkCheck misses only network policies, which flannel does not
+// enforce.
+func checkDiagnostic(t *testing.T, c *kit.Cluster) {
+	if output, err := c.TryOC("adm", "diagnostics", "NetworkCheck"); err != nil {
+		t.Errorf("oc adm diagnostics NetworkCheck: %v\n%s", err, output)
+	}
+	c.Apply("{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: deny-all}, spec: {podSelector: {}}}")
+	defer c.OC("delete", "networkpolicy", "deny-all")
+	output, err := c.TryOC("adm", "diagnostics", "NetworkCheck")
+	if err == nil || strings.Count(err.Error(), "\n       isolation: pods on node ") != 8 || !strings.Contains(err.Error(), "Errors seen: 8") {
+		t.Errorf("oc adm diagnostics NetworkCheck with a network policy: %v\n%s", err, output)
 	}
 }
 
