@@ -21,12 +21,12 @@ const networkTimeout = 10 * time.Second
 func networkCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "network",
-		Short: "Capture packets and measure throughput, on this host or in a pod",
-		Long: "Capture packets and measure throughput, on this host or in the network of a pod that runs on this host. Pods need no tools\n" +
+		Short: "Capture and trace packets, and measure throughput, on this host or in a pod",
+		Long: "Capture and trace packets, and measure throughput, on this host or in the network of a pod that runs on this host. Pods need no tools\n" +
 			"and no rights for it.",
 		GroupID: "look",
 	}
-	command.AddCommand(networkCaptureCommand(opts), networkThroughputCommand(opts))
+	command.AddCommand(networkCaptureCommand(opts), networkThroughputCommand(opts), networkTraceCommand(opts))
 	return command
 }
 

@@ -89,7 +89,7 @@ func TestCommandsReachPodsOfTheSecondHost(t *testing.T) {
 }
 
 func TestNetworkPoliciesHoldAcrossHosts(t *testing.T) {
-	c, _ := newServers(t)
+	c, host := newServers(t)
 	c.Apply(server("other", firstNode(c)))
 	c.WaitPodRunning("other")
 	url := fmt.Sprintf("http://%s:8080/", c.Pod("far").Status.PodIP)
@@ -113,6 +113,22 @@ spec:
 		return nil
 	})
 	c.WaitFetch("near", url, "I am far")
+	checkTrace(t, c, host)
+}
+
+// checkTrace checks that both hosts say what their rules do with packets to the pod "far", which
+// only the pod "near" reaches.
+func checkTrace(t *testing.T, c *kit.Cluster, host *kit.Host) {
+	t.Helper()
+	far := c.Pod("far").Status.PodIP
+	if output := c.MustSlipway("network", "trace", c.Namespace+"/near", far, "8080"); !strings.Contains(output, "No rule drops the packet, and the server accepts the connection.") {
+		t.Errorf("trace of the pod with permission:\n%s", output)
+	}
+	c.StartOC("exec", "other", "--", "sh", "-c", "while :; do timeout 1 wget -q -O - http://"+far+":8080/; done")
+	result := host.Slipway("network", "trace", c.Pod("other").Status.PodIP, c.Namespace+"/far", "8080")
+	if want := " Policies that apply and do not allow it: " + c.Namespace + "/from-near."; result.Code != 1 || !strings.Contains(result.Stdout, "Dropped by table ip slipway-policy, chain ") || !strings.Contains(result.Stdout, want) {
+		t.Errorf("trace of the pod without permission, want %q: exit code %d\n%s%s", want, result.Code, result.Stdout, result.Stderr)
+	}
 }
 
 func TestSecondHostPullsFromTheRegistry(t *testing.T) {

@@ -1,0 +1,187 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-platform/slipway/network/trace"
+)
+
+const (
+	// traceTimeout limits the wait for a packet that another host sends.
+	traceTimeout = time.Minute
+	// attemptTimeout limits the wait for the response to a packet.
+	attemptTimeout = 700 * time.Millisecond
+)
+
+func networkTraceCommand(opts *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "trace FROM TO [PORT]",
+		Short: "Follow a packet through the rules of this host, and print which one drops it",
+		Long: "Follow the first packet of a TCP connection through the nftables rules of this host, and print which rule decides about it. FROM\n" +
+			"and TO are pods of this host, NAMESPACE/NAME, or IP addresses, such as that of a service or of a pod of another host. The port is 80\n" +
+			"by default.\n\n" +
+			"If FROM is a pod, the command sends the packet from its network. Otherwise it waits for a packet from that address. To follow a packet\n" +
+			"to a pod of another host, run the command on both hosts at the same time.",
+		Example: "  slipway network trace shop/web shop/database 5432\n" +
+			"  slipway network trace shop/web 172.30.18.4              # to a service\n" +
+			"  slipway network trace 10.128.0.7 shop/database 5432     # from a pod of another host",
+		Args: cobra.RangeArgs(2, 3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			port := uint64(80)
+			if len(args) == 3 {
+				var err error
+				if port, err = strconv.ParseUint(args[2], 10, 16); err != nil || port == 0 {
+					return fmt.Errorf("port %q: must be a number from 1 to 65535", args[2])
+				}
+			}
+			if os.Geteuid() != 0 {
+				return errNotRoot
+			}
+			ctx, stop := untilInterrupt(cmd.Context())
+			defer stop()
+			return traceConnection(ctx, opts, args[0], args[1], uint16(port), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+}
+
+// traceConnection prints the rules that the first packet of a connection matches.
+func traceConnection(ctx context.Context, opts *options, from, to string, port uint16, out, messages io.Writer) error {
+	var source networkPlace
+	defer func() { source.close() }()
+	sender, err := source.find(ctx, opts, from)
+	if err != nil {
+		return err
+	}
+	var target networkPlace
+	defer func() { target.close() }()
+	receiver, err := target.find(ctx, opts, to)
+	if err != nil {
+		return err
+	}
+	packet := trace.Packet{From: sender, To: receiver, Port: port}
+	ctx, cancel := context.WithTimeout(ctx, traceTimeout)
+	defer cancel()
+	response := errNoPacket
+	send := func(ctx context.Context) { response = source.attempt(ctx, packet) }
+	if source.namespace == nil {
+		fmt.Fprintf(messages, "Waiting for a connection from %s. Start it on the host of the pod: slipway network trace NAMESPACE/NAME %s %d\n", sender, receiver, port)
+		send = func(context.Context) {}
+	}
+	steps, err := trace.Follow(ctx, packet, send)
+	if err != nil {
+		return err
+	}
+	return printTrace(out, steps, response)
+}
+
+// errNoPacket is the result of a connection that another host starts.
+var errNoPacket = errors.New("this host did not send the packet")
+
+// find opens the network of a pod and returns its address. An IP address has no network.
+func (p *networkPlace) find(ctx context.Context, opts *options, name string) (address netip.Addr, err error) {
+	if address, err := netip.ParseAddr(name); err == nil {
+		if !address.Is4() {
+			return netip.Addr{}, fmt.Errorf("address %q: must be IPv4", name)
+		}
+		return address, nil
+	}
+	p.pod = name
+	if err := p.open(ctx, opts); err != nil {
+		return netip.Addr{}, err
+	}
+	err = p.do(func() error {
+		device, err := net.InterfaceByName(podDevice)
+		if err != nil {
+			return fmt.Errorf("find device of pod %s: %w", name, err)
+		}
+		addresses, err := device.Addrs()
+		if err != nil {
+			return fmt.Errorf("find address of pod %s: %w", name, err)
+		}
+		for _, candidate := range addresses {
+			if prefix, err := netip.ParsePrefix(candidate.String()); err == nil && prefix.Addr().Is4() {
+				address = prefix.Addr()
+			}
+		}
+		return nil
+	})
+	if err == nil && !address.IsValid() {
+		err = fmt.Errorf("pod %s has no IPv4 address", name)
+	}
+	return address, err
+}
+
+// attempt opens a connection and closes it.
+func (p *networkPlace) attempt(ctx context.Context, packet trace.Packet) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	return p.do(func() error {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp4", net.JoinHostPort(packet.To.String(), strconv.Itoa(int(packet.Port))))
+		if err == nil {
+			err = conn.Close()
+		}
+		return err
+	})
+}
+
+// errDropped makes the command end with 1 after it has printed the rule.
+var errDropped = errors.New("a rule of this host drops the packet")
+
+// printTrace prints the steps, and what they mean together with the response.
+func printTrace(out io.Writer, steps []trace.Step, response error) error {
+	if len(steps) == 0 {
+		return errors.New("no packet reached the rules of this host: it was not sent, or the check of source addresses at the pod's device dropped it")
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "TABLE\tCHAIN\tVERDICT\tRULE")
+	for _, step := range steps {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", step.Table, step.Chain, step.Verdict, step.Rule)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
+	last := steps[len(steps)-1]
+	if last.Drops() {
+		fmt.Fprintf(out, "Dropped by table %s, chain %s.%s\n", last.Table, last.Chain, policies(steps))
+		return errDropped
+	}
+	switch {
+	case response == nil:
+		fmt.Fprintln(out, "No rule drops the packet, and the server accepts the connection.")
+	case errors.Is(response, syscall.ECONNREFUSED):
+		fmt.Fprintln(out, "No rule drops the packet, and the server refuses the connection: nothing listens on the port.")
+	default:
+		fmt.Fprintln(out, "No rule of this host drops the packet. If it is lost, trace it on the host of the other pod.")
+	}
+	return nil
+}
+
+// policies names the policies that decided together with the last step: the comments of the chains
+// of its table that the packet passed.
+func policies(steps []trace.Step) string {
+	var names []string
+	for _, step := range steps {
+		if step.Table == steps[len(steps)-1].Table && step.Comment != "" && !slices.Contains(names, step.Comment) {
+			names = append(names, step.Comment)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " Policies that apply and do not allow it: " + strings.Join(names, ", ") + "."
+}

@@ -1,0 +1,170 @@
+// Package trace follows a packet through the nftables rules of this host, and says which of them
+// decides about it. The kernel reports each rule that the packet matches, so that the answer
+// includes rules of other programs.
+package trace
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os/exec"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/knftables"
+)
+
+// Packet is the first packet of a TCP connection.
+type Packet struct {
+	From, To netip.Addr
+	Port     uint16
+}
+
+// Step is a rule or the policy of a chain that the packet matches.
+type Step struct {
+	Table, Chain string
+	// Rule is the text of the rule, or "policy".
+	Rule string
+	// Verdict is that of the kernel, such as accept, drop, continue or jump CHAIN.
+	Verdict string
+	// Comment is the comment of the chain, or of that to which the rule jumps, such as the name of a
+	// network policy, or "".
+	Comment string
+}
+
+// Drops reports whether the packet ends with the step.
+func (s Step) Drops() bool { return s.Verdict == "drop" || strings.HasPrefix(s.Rule, "reject") }
+
+const (
+	// table is the table that marks the packet while Follow runs.
+	table = "slipway-trace"
+	// quietPeriod without a report means that the packet has left the host, or waits in vain.
+	quietPeriod = 500 * time.Millisecond
+	// sendInterval is the time between two attempts, because nft says nothing when it is ready.
+	sendInterval = time.Second
+)
+
+// Follow calls send repeatedly, which sends the packet, until the kernel has reported what happens
+// to it on this host. It returns no step if ctx ends before. It needs root and the program nft.
+func Follow(ctx context.Context, packet Packet, send func(context.Context)) (steps []Step, err error) {
+	nft, err := knftables.New(knftables.IPv4Family, table)
+	if err != nil {
+		return nil, fmt.Errorf("open nftables table %q: %w (install the package nftables)", table, err)
+	}
+	if err := mark(ctx, nft, packet); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unmark(context.WithoutCancel(ctx), nft)) }()
+	comments, err := chainComments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	monitor := exec.CommandContext(ctx, "nft", "monitor", "trace")
+	output, err := monitor.StdoutPipe()
+	if err == nil {
+		err = monitor.Start()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("start nft: %w", err)
+	}
+	lines, sent := make(chan string), make(chan struct{})
+	go func() { defer close(lines); readLines(ctx, output, lines) }()
+	go func() { defer close(sent); repeat(ctx, send) }()
+	steps = collect(ctx, lines, comments)
+	cancel()
+	<-sent
+	for range lines { //nolint:revive // the reader ends with the process
+	}
+	_ = monitor.Wait() // killed
+	return steps, nil
+}
+
+// mark creates the table. Its chains precede all others at their hooks.
+func mark(ctx context.Context, nft knftables.Interface, packet Packet) error {
+	tx := nft.NewTransaction()
+	tx.Add(&knftables.Table{})
+	tx.Flush(&knftables.Table{})
+	for _, hook := range []knftables.BaseChainHook{knftables.PreroutingHook, knftables.OutputHook} {
+		kind, priority := knftables.FilterType, knftables.BaseChainPriority("-350")
+		tx.Add(&knftables.Chain{Name: string(hook), Type: &kind, Hook: &hook, Priority: &priority})
+		tx.Add(&knftables.Rule{Chain: string(hook), Rule: fmt.Sprintf(
+			"ip saddr %s ip daddr %s tcp dport %d tcp flags & (syn | ack) == syn meta nftrace set 1", packet.From, packet.To, packet.Port)})
+	}
+	if err := nft.Run(ctx, tx); err != nil {
+		return fmt.Errorf("mark packets: %w", err)
+	}
+	return nil
+}
+
+func unmark(ctx context.Context, nft knftables.Interface) error {
+	tx := nft.NewTransaction()
+	tx.Delete(&knftables.Table{})
+	if err := nft.Run(ctx, tx); err != nil {
+		return fmt.Errorf("remove nftables table %q: %w", table, err)
+	}
+	return nil
+}
+
+// repeat calls send until ctx ends.
+func repeat(ctx context.Context, send func(context.Context)) {
+	ticker := time.NewTicker(sendInterval)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		send(ctx)
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+}
+
+// readLines passes the lines of a reader on until its end.
+func readLines(ctx context.Context, reader io.Reader, lines chan<- string) {
+	for scanner := bufio.NewScanner(reader); scanner.Scan(); {
+		select {
+		case lines <- scanner.Text():
+		case <-ctx.Done():
+		}
+	}
+}
+
+// collect returns the steps of the first packet.
+func collect(ctx context.Context, lines <-chan string, comments map[string]string) (steps []Step) {
+	entered := map[string]bool{} // chains at hooks
+	var quiet <-chan time.Time
+	for {
+		var line string
+		var open bool
+		select {
+		case line, open = <-lines:
+		case <-quiet:
+			return steps
+		case <-ctx.Done():
+			return steps
+		}
+		event, ok := parse(line)
+		if !open || ok && event.enters && entered[event.chainID()] {
+			return steps // the next attempt
+		}
+		if !ok {
+			continue
+		}
+		quiet = time.After(quietPeriod)
+		if event.enters {
+			entered[event.chainID()] = true
+			continue
+		}
+		if event.Table == "ip "+table {
+			continue
+		}
+		event.Comment = comments[event.subject()]
+		if steps = append(steps, event.Step); event.Drops() {
+			return steps
+		}
+	}
+}
