@@ -71,6 +71,7 @@ func TestModeChangesOnARunningCluster(t *testing.T) {
 		t.Errorf("warnings about a network policy: %q", warnings)
 	}
 	s.reach(s.blue, s.red, true)
+	networkCheck(t, s.Cluster)
 
 	s.setPlugin(t, networkplugin.Subnet, networkplugin.NetworkPolicy)
 	isolated := []request{{s.red, "near", s.blue.addresses("far", "")[0], ""}, {s.red, "far", s.blue.addresses("near", "")[0], ""}}
@@ -86,6 +87,7 @@ func TestModeChangesOnARunningCluster(t *testing.T) {
 		s.WaitFor(r.String(), func(context.Context) error { return r.send() })
 	}
 	s.OC("delete", "networkpolicy", "deny-all")
+	networkCheck(t, s.Cluster)
 
 	s.setPlugin(t, networkplugin.NetworkPolicy, networkplugin.Multitenant)
 	s.reach(s.blue, s.red, false)
