@@ -191,6 +191,9 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 		}
 	})
 	t.Run("LoadBalancerIsLost", func(t *testing.T) { checkWithoutBalancer(t, lb, first.For(t), node.For(t)) })
+	agent := newFlannel(t, first, node)
+	agent.start(t, third)
+	subnet := agent.files.Subnet()
 	t.Run("MasterLeaves", func(t *testing.T) {
 		third.For(t).MustSlipway("leave")
 		waitMembers(first.For(t), 2, "voter")
@@ -201,7 +204,13 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 		lb.configure(first.For(t), 2)
 		lb.waitMaster(first.For(t), source, "third", false)
 	})
-	replaceMasters(t, w, first, second, node)
+	fourth := first.JoinMaster("fourth", kit.Options{})
+	waitMembers(first, 3, "voter")
+	agent.start(t, third, fourth)
+	if got := agent.files.Subnet(); got != subnet || subnet == "" {
+		t.Errorf("flannel's subnet is %q, and was %q before a master was replaced", got, subnet)
+	}
+	replaceMasters(t, w, first, second, fourth, node)
 }
 
 // waitLogin waits until a user logs in at a master.

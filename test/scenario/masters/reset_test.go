@@ -9,12 +9,10 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// replaceMasters adds a third master, and loses two of three for ever. The first one continues
-// alone with all data, a lost one can't come back, and a new one joins.
-func replaceMasters(t *testing.T, w *writers, first, second, node *kit.Cluster) {
+// replaceMasters loses two of three masters for ever. The first one continues alone with all data,
+// a lost one can't come back, and a new one joins.
+func replaceMasters(t *testing.T, w *writers, first, second, fourth, node *kit.Cluster) {
 	t.Helper()
-	fourth := first.JoinMaster("fourth", kit.Options{})
-	waitMembers(first, 3, "voter")
 	fourth.KillEverything()
 	waitRefusal(first, "etcd works")
 	second.KillEverything()

@@ -1,0 +1,43 @@
+package masters
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+	"github.com/slipway-platform/slipway/test/kit/flannel"
+)
+
+// flannelPrefix is the key of flannel in etcd. The pods of this cluster have Slipway's network.
+const flannelPrefix = "/coreos.com/network"
+
+// agent is flannel on a host, which keeps its subnet in the etcd of the masters.
+type agent struct {
+	host   *kit.Cluster
+	files  flannel.Files
+	daemon *flannel.Daemon
+	pki    string // beginning of the files with etcd's certificates
+}
+
+// newFlannel stores flannel's settings in etcd. It starts nothing.
+func newFlannel(t *testing.T, master, host *kit.Cluster) *agent {
+	t.Helper()
+	master.MustSlipway("etcdctl", "put", flannelPrefix+"/config", `{"Network": "10.200.0.0/16", "EnableNFTables": true, "Backend": {"Type": "host-gw"}}`)
+	return &agent{host: host, files: flannel.NewFiles(t), pki: master.Path("pki", "master")}
+}
+
+// start starts flanneld, or starts it again, with the etcd of the masters.
+func (a *agent) start(t *testing.T, masters ...*kit.Cluster) {
+	t.Helper()
+	if a.daemon != nil {
+		a.daemon.Stop()
+	}
+	var endpoints []string
+	for _, master := range masters {
+		endpoints = append(endpoints, fmt.Sprintf("https://%s:4001", master.Address))
+	}
+	a.daemon = flannel.Start(t, a.host, a.files,
+		"FLANNEL_ETCD_ENDPOINTS="+strings.Join(endpoints, ","), "FLANNEL_ETCD_PREFIX="+flannelPrefix,
+		fmt.Sprintf(`FLANNEL_OPTIONS="-etcd-cafile=%[1]s.etcd-ca.crt -etcd-certfile=%[1]s.etcd-client.crt -etcd-keyfile=%[1]s.etcd-client.key"`, a.pki))
+}
