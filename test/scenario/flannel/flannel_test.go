@@ -1,7 +1,7 @@
 // Package flannel proves clusters whose pods an administrator's CNI plug-in connects
 // (networkConfig.networkPluginName: cni). The plug-in is flannel, a real flanneld on each of two
-// hosts, with etcd and host-gw. Source: OpenShift Container Platform 3.9 Architecture, 5.3.2.1
-// Flannel SDN.
+// hosts: with etcd and host-gw as OpenShift Container Platform 3.9 Architecture, 5.3.2.1 Flannel
+// SDN describes, and with the Kubernetes API and VXLAN.
 package flannel
 
 import (
@@ -77,6 +77,18 @@ func (h hosts) ready(ctx context.Context, node string) (corev1.NodeCondition, er
 		}
 	}
 	return corev1.NodeCondition{}, fmt.Errorf("node %s has no condition Ready", node)
+}
+
+// stop stops flanneld on all hosts, and removes what it and the CNI plug-ins have created.
+func (h hosts) stop(t *testing.T) {
+	t.Helper()
+	for _, host := range h {
+		host.daemon.Stop()
+		if err := flannel.Remove(host.Cluster); err != nil {
+			t.Fatal(err)
+		}
+		host.output(t, "ip", "-4", "route", "flush", "root", "10.128.0.0/14")
+	}
 }
 
 // routes returns the routes of a host to pods.

@@ -36,6 +36,29 @@ func TestFlannelConnectsPods(t *testing.T) {
 	t.Run("NothingOfTheOwnNetwork", func(t *testing.T) { checkNoOwnNetwork(t, h) })
 	t.Run("Build", func(t *testing.T) { checkBuild(t, c.For(t)) })
 	t.Run("NetworkCheck", func(t *testing.T) { checkDiagnostic(t, c.For(t)) })
+
+	c.OC("delete", "pod,service,route", "pod-first", "pod-second")
+	h.stop(t)
+	namespace := c.In("flannel")
+	namespace.OC("apply", "-f", c.RepositoryFile("examples", "flannel", "subnet-manager.yaml"))
+	kubeconfig, settings := c.Path("flanneld.kubeconfig"), c.Path("net-conf.json")
+	write(t, kubeconfig, namespace.OC("serviceaccounts", "create-kubeconfig", "flanneld"))
+	write(t, settings, netConf(t, c, "vxlan"))
+	for _, host := range h {
+		host.files.Forget(t)
+	}
+	h.start(t, fmt.Sprintf(`FLANNEL_OPTIONS="-ip-masq -kube-subnet-mgr -kubeconfig-file=%s -net-config-path=%s"`, kubeconfig, settings))
+	t.Run("VXLAN", func(t *testing.T) {
+		h.checkPods(t)
+		for i, host := range h {
+			if routes, want := host.routes(t), subnetOf(h[1-i])+" via "+strings.Split(subnetOf(h[1-i]), "/")[0]+" dev flannel.1"; !strings.Contains(routes, want) {
+				t.Errorf("routes of %s, want %s:\n%s", host.node, want, routes)
+			}
+			if cidr := c.OC("get", "node", host.node, "-o", "jsonpath={.spec.podCIDR}"); cidr != subnetOf(host) {
+				t.Errorf("flannel's subnet of %s is %s, that of the node %s", host.node, subnetOf(host), cidr)
+			}
+		}
+	})
 }
 
 // checkMissingPlugin checks that the status names the remedy while no plug-in is installed.
