@@ -39,9 +39,10 @@ func isWebSocket(r *http.Request) bool {
 	return r.Method == http.MethodGet && strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// isAPI reports whether a path belongs to the API, its OpenAPI schema or its version.
+// isAPI reports whether a path belongs to the API, its OpenAPI schema, its version or the views of
+// the platform.
 func isAPI(path string) bool {
-	return slices.ContainsFunc([]string{"/api", "/apis", "/oapi", "/openapi", "/version"}, func(root string) bool {
+	return slices.ContainsFunc([]string{"/api", "/apis", "/oapi", "/openapi", "/version", "/slipway"}, func(root string) bool {
 		return path == root || strings.HasPrefix(path, root+"/")
 	})
 }

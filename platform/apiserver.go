@@ -22,10 +22,12 @@ import (
 	"github.com/slipway-platform/slipway/catalog/ansible"
 	"github.com/slipway-platform/slipway/config/reload"
 	"github.com/slipway-platform/slipway/controller/hosts"
+	"github.com/slipway-platform/slipway/controller/masters"
 	"github.com/slipway-platform/slipway/controller/nodegroup"
 	"github.com/slipway-platform/slipway/controller/serviceca"
 	"github.com/slipway-platform/slipway/internal/arguments"
 	"github.com/slipway-platform/slipway/kube"
+	"github.com/slipway-platform/slipway/kube/auditlog"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
@@ -119,6 +121,8 @@ func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 		metrics.Feature(h.usage),
 		hosts.Feature(h.hostOptions()),
 		nodegroup.Feature(checkGroup),
+		masters.Feature(h.EtcdMembers(), Groups()),
+		auditlog.Feature(h.auditFile()),
 		apiserver.VersionFeature(),
 	}, h.networkFeatures())
 	return features, append(userAdjustments, projectAdjustment), nil
@@ -136,6 +140,14 @@ func (h *Host) ansibleOptions() ansible.Options {
 // files that verify them.
 func (h *Host) serviceAccountKeys() (signing string, verifying []string) {
 	return h.Master.ServiceAccountKeys(h.credentials.ServiceAccountKey, h.credentials.ServiceAccountPublicKey)
+}
+
+// auditFile returns the path of the audit log, or "" if it is off.
+func (h *Host) auditFile() string {
+	if !h.Master.AuditConfig.Enabled {
+		return ""
+	}
+	return h.Master.AuditConfig.AuditFilePath
 }
 
 // audit returns the settings of auditConfig, or nil if it is disabled.

@@ -18,8 +18,10 @@ import (
 	"github.com/slipway-platform/slipway/network/vrrp"
 	"github.com/slipway-platform/slipway/node"
 	"github.com/slipway-platform/slipway/node/disk"
+	"github.com/slipway-platform/slipway/node/hostreport"
 	"github.com/slipway-platform/slipway/node/image"
 	"github.com/slipway-platform/slipway/router/haproxy"
+	"github.com/slipway-platform/slipway/supervisor"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
@@ -37,6 +39,7 @@ func nodeTable() []entry {
 		{"image-service", nil, (*Host).imageService, ""},
 		{"registry-address", []string{"api"}, (*Host).registryAddress, ""},
 		{"node-config", nil, (*Host).nodeConfig, ""},
+		{"host-report", []string{"kubelet"}, (*Host).hostReport, ""},
 		{"kubelet", []string{"api", "images", "image-service", "flexvolume-cleanup"}, (*Host).kubelet, ""},
 		{"local-storage", []string{"kubelet"}, (*Host).localStorage, ""},
 		{"network-policy", []string{"api"}, (*Host).networkPolicy, ""},
@@ -111,6 +114,18 @@ func (h *Host) imageService() (component.Component, error) {
 		RegistryConfigDir: h.Node.Slipway.RegistryConfigDirectory, SignaturePolicy: h.Node.Slipway.SignaturePolicy,
 		SignatureStores: h.Node.Slipway.SignatureDirectory, Dialer: h.outbound(),
 		Directory: h.Node.Slipway.ContainerdDirectory, Reserve: reserve,
+	}, nil
+}
+
+// hostReport publishes the state of the host on its Node.
+func (h *Host) hostReport() (component.Component, error) {
+	client, err := clientFor(h.credentials.NodeKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return &hostreport.Reporter{
+		Client: client, Node: h.Node.NodeName, Status: supervisor.NewClient(h.Socket()).Status,
+		CertificateDirs: []string{h.path("pki")},
 	}, nil
 }
 

@@ -88,6 +88,10 @@ func (p *claims) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
+// CockpitAnnotation is the annotation of a Node with the address of the host's Cockpit, to which
+// the web console links. Only administrators set it: a host could lead them to a page of its own.
+const CockpitAnnotation = "slipway.openshift.io/cockpit"
+
 // checkNode checks the Node of a host. The first version of a Node is compared with an empty one.
 func (p *claims) checkNode(a admission.Attributes) error {
 	node, ok := a.GetObject().(*corev1.Node)
@@ -106,7 +110,7 @@ func (p *claims) checkNode(a admission.Attributes) error {
 	case !slices.Equal(node.Finalizers, old.Finalizers):
 		return errors.New("metadata.finalizers: a node cannot change them")
 	}
-	for _, key := range []string{nodegroup.GroupAnnotation, nodegroup.DesiredAnnotation, nodegroup.LabelsAnnotation} {
+	for _, key := range []string{nodegroup.GroupAnnotation, nodegroup.DesiredAnnotation, nodegroup.LabelsAnnotation, CockpitAnnotation} {
 		if node.Annotations[key] != old.Annotations[key] {
 			return fmt.Errorf("metadata.annotations: a node cannot change %s", key)
 		}

@@ -72,6 +72,7 @@ func TestNodeClaimsOnlyWhatIsItsOwn(t *testing.T) {
 		"further subnet":                 {func(n *corev1.Node) { n.Spec.PodCIDRs = append(n.Spec.PodCIDRs, "fd00::/64") }, "spec.podCIDRs"},
 		"no finalizer":                   {func(n *corev1.Node) { n.Finalizers = nil }, "metadata.finalizers"},
 		"cordon":                         {func(n *corev1.Node) { n.Spec.Unschedulable = true }, "spec.unschedulable"},
+		"address of Cockpit":             {func(n *corev1.Node) { n.Annotations = map[string]string{CockpitAnnotation: "https://x"} }, CockpitAnnotation},
 		"address of another node":        {address("192.0.2.3"), "belongs to the node third"},
 		"name of another node":           {address("third"), "belongs to the node third"},
 		"address of the control plane":   {address("192.0.2.1"), "belongs to the control plane"},

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/slipway-platform/slipway/controller/masters"
 	"github.com/slipway-platform/slipway/platform"
 )
 
@@ -29,9 +30,8 @@ const maxClockDifference = time.Minute
 
 // clusterState is what `slipway status --cluster -o json` prints.
 type clusterState struct {
-	Hosts   []hostState   `json:"hosts"`
-	Members []etcdState   `json:"etcd"`
-	Leaders []leaderState `json:"leaders"`
+	Hosts []hostState `json:"hosts"`
+	masters.View
 }
 
 // hostState is one host of the cluster.
@@ -47,23 +47,6 @@ type hostState struct {
 	// ClockDifference is the difference of its clock from that of this host.
 	ClockDifference string `json:"clockDifference,omitempty"`
 	Problem         string `json:"problem,omitempty"`
-}
-
-// etcdState is one member of etcd.
-type etcdState struct {
-	Name    string `json:"name"`
-	Role    string `json:"role"`
-	Leader  bool   `json:"leader"`
-	Behind  uint64 `json:"behind"`
-	Size    int64  `json:"size"`
-	Version string `json:"version"`
-	Problem string `json:"problem,omitempty"`
-}
-
-// leaderState is the master that runs a group of components.
-type leaderState struct {
-	Group  string `json:"group"`
-	Master string `json:"master"`
 }
 
 // printCluster prints the state of all hosts. It ends with errNotReady if something has a problem.
@@ -106,36 +89,21 @@ func readCluster(ctx context.Context, h *platform.Host, config *rest.Config) (*c
 	if err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)
 	}
-	members, err := etcdStates(ctx, h.EtcdMembers())
+	view, err := masters.Read(ctx, h.EtcdMembers(), client, platform.Groups())
 	if err != nil {
 		return nil, err
 	}
-	state := &clusterState{Hosts: make([]hostState, len(nodes.Items))}
-	masters := map[string]bool{h.Node.NodeName: true}
-	last := lastIndex(members)
-	for _, m := range members {
-		masters[m.Name] = true
-		member := etcdState{Name: m.Name, Role: m.role(), Problem: m.problem()}
-		if member.Problem == "" {
-			member.Leader, member.Behind, member.Size, member.Version = m.Leader == m.ID, last-m.Index, m.Size, m.Version
-		}
-		state.Members = append(state.Members, member)
+	state := &clusterState{Hosts: make([]hostState, len(nodes.Items)), View: view}
+	isMaster := map[string]bool{h.Node.NodeName: true}
+	for _, m := range view.Members {
+		isMaster[m.Name] = true
 	}
 	var probes sync.WaitGroup
 	_, port := h.Master.APIAddress()
 	for i := range nodes.Items {
-		probes.Go(func() { state.Hosts[i] = probeHost(ctx, &nodes.Items[i], masters[nodes.Items[i].Name], port) })
+		probes.Go(func() { state.Hosts[i] = probeHost(ctx, &nodes.Items[i], isMaster[nodes.Items[i].Name], port) })
 	}
 	probes.Wait()
-	leases, err := client.CoordinationV1().Leases(metav1.NamespaceSystem).List(limited, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("list leaders: %w", err)
-	}
-	for _, lease := range leases.Items {
-		if holder := lease.Spec.HolderIdentity; slices.Contains(platform.Groups(), lease.Name) && holder != nil {
-			state.Leaders = append(state.Leaders, leaderState{lease.Name, *holder})
-		}
-	}
 	return state, nil
 }
 
@@ -204,7 +172,7 @@ func (s *hostState) probe(ctx context.Context, url string, mustServe bool) error
 // healthy reports whether nothing has a problem.
 func (c *clusterState) healthy() bool {
 	return !slices.ContainsFunc(c.Hosts, func(h hostState) bool { return !h.Ready || h.Problem != "" }) &&
-		!slices.ContainsFunc(c.Members, func(m etcdState) bool { return m.Problem != "" })
+		!slices.ContainsFunc(c.Members, func(m masters.MemberView) bool { return m.Problem != "" })
 }
 
 func (c *clusterState) print(out io.Writer) error {

@@ -45,42 +45,6 @@ func etcdCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// memberState is a member with its state, or the error of the request for it.
-type memberState struct {
-	etcdmember.Member
-	etcdmember.Status
-	err error
-}
-
-// role returns "voter" or "learner".
-func (m memberState) role() string {
-	if m.Learner {
-		return "learner"
-	}
-	return "voter"
-}
-
-// etcdStates returns all members with their states.
-func etcdStates(ctx context.Context, client etcdmember.Client) ([]memberState, error) {
-	listing, cancel := context.WithTimeout(ctx, etcdTimeout)
-	defer cancel()
-	members, err := client.List(listing)
-	if err != nil {
-		return nil, err
-	}
-	var states []memberState
-	for _, member := range members {
-		state := memberState{Member: member, err: errors.New("it has not started yet")}
-		if member.ClientURL != "" {
-			asking, cancel := context.WithTimeout(ctx, etcdTimeout)
-			state.Status, state.err = client.Status(asking, member.ClientURL)
-			cancel()
-		}
-		states = append(states, state)
-	}
-	return states, nil
-}
-
 // etcdClient returns the client of the cluster of this master.
 func etcdClient(opts *options) (etcdmember.Client, error) {
 	h, err := opts.loadMaster()
@@ -104,7 +68,7 @@ func listMembers(cmd *cobra.Command, opts *options) error {
 	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "ID\tNAME\tROLE\tPEERS\tCLIENTS")
 	for _, m := range members {
-		fmt.Fprintf(table, "%x\t%s\t%s\t%s\t%s\n", m.ID, m.Name, memberState{Member: m}.role(), m.PeerURL, m.ClientURL)
+		fmt.Fprintf(table, "%x\t%s\t%s\t%s\t%s\n", m.ID, m.Name, m.Role(), m.PeerURL, m.ClientURL)
 	}
 	return table.Flush()
 }
@@ -142,23 +106,23 @@ func checkMembers(cmd *cobra.Command, opts *options) error {
 	if err != nil {
 		return err
 	}
-	states, err := etcdStates(cmd.Context(), client)
+	states, err := client.States(cmd.Context())
 	if err != nil {
 		return err
 	}
 	healthy := true
 	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NAME\tROLE\tHEALTHY\tLEADER\tBEHIND\tSIZE\tIN USE\tVERSION")
-	last := lastIndex(states)
+	last := etcdmember.LastIndex(states)
 	for _, m := range states {
-		problem := m.problem()
+		problem := m.Problem()
 		healthy = healthy && problem == ""
 		if problem != "" {
-			fmt.Fprintf(table, "%s\t%s\tno: %s\t\t\t\t\t\n", m.Name, m.role(), problem)
+			fmt.Fprintf(table, "%s\t%s\tno: %s\t\t\t\t\t\n", m.Name, m.Role(), problem)
 			continue
 		}
 		fmt.Fprintf(table, "%s\t%s\tyes\t%t\t%d\t%d\t%d\t%s\n",
-			m.Name, m.role(), m.Leader == m.ID, last-m.Index, m.Size, m.InUse, m.Version)
+			m.Name, m.Role(), m.Leader == m.ID, last-m.Index, m.Size, m.InUse, m.Version)
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -169,27 +133,6 @@ func checkMembers(cmd *cobra.Command, opts *options) error {
 	return nil
 }
 
-// problem returns why a member is not healthy, or "".
-func (m memberState) problem() string {
-	switch {
-	case m.err != nil:
-		return m.err.Error()
-	case len(m.Errors) > 0:
-		return m.Errors[0]
-	case m.Leader == 0:
-		return "it knows no leader"
-	}
-	return ""
-}
-
-// lastIndex returns the index of the member that has applied most.
-func lastIndex(states []memberState) (last uint64) {
-	for _, m := range states {
-		last = max(last, m.Index)
-	}
-	return last
-}
-
 // defragmentTimeout limits the work on one member.
 const defragmentTimeout = 2 * time.Minute
 
@@ -198,13 +141,13 @@ func defragment(cmd *cobra.Command, opts *options) error {
 	if err != nil {
 		return err
 	}
-	states, err := etcdStates(cmd.Context(), client)
+	states, err := client.States(cmd.Context())
 	if err != nil {
 		return err
 	}
 	for _, m := range states {
-		if m.err != nil {
-			return fmt.Errorf("defragment member %q: %w", m.Name, m.err)
+		if m.Err != nil {
+			return fmt.Errorf("defragment member %q: %w", m.Name, m.Err)
 		}
 		if err := defragmentMember(cmd.Context(), client, m.ClientURL); err != nil {
 			return fmt.Errorf("defragment member %q: %w", m.Name, err)

@@ -1,0 +1,100 @@
+package masters
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/internal/etcdmember"
+)
+
+// Path is the path of a View, for users whose roles name it.
+const Path = "/slipway/cluster"
+
+// viewTimeout limits the collection of a View. A member that does not respond takes some seconds.
+const viewTimeout = 30 * time.Second
+
+// View is the state of the masters.
+type View struct {
+	Members []MemberView `json:"etcd"`
+	Leaders []LeaderView `json:"leaders"`
+}
+
+// MemberView is a member of etcd. Behind is the number of log entries that it has yet to apply, and
+// Size that of the bytes of its database. A member with a problem has no other values.
+type MemberView struct {
+	Name    string `json:"name"`
+	Role    string `json:"role"`
+	Leader  bool   `json:"leader"`
+	Behind  uint64 `json:"behind"`
+	Size    int64  `json:"size"`
+	Version string `json:"version"`
+	Problem string `json:"problem,omitempty"`
+}
+
+// LeaderView is the master that runs a group of components.
+type LeaderView struct {
+	Group  string `json:"group"`
+	Master string `json:"master"`
+}
+
+// Feature serves a View at Path. groups are the groups of components that one master runs.
+func Feature(members etcdmember.Client, groups []string) apiserver.Feature {
+	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
+		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodGet {
+				http.Error(w, "use GET", http.StatusMethodNotAllowed)
+				return
+			}
+			ctx, cancel := context.WithTimeout(r.Context(), viewTimeout)
+			defer cancel()
+			view, err := Read(ctx, members, deps.Kube, groups)
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(view) // the client might have gone
+		})
+		return apiserver.Hooks{Handlers: []apiserver.Handler{{Path: Path, Handler: handler}}}, nil
+	}}
+}
+
+// Read collects a View.
+func Read(ctx context.Context, members etcdmember.Client, client kubernetes.Interface, groups []string) (View, error) {
+	states, err := members.States(ctx)
+	if err != nil {
+		return View{}, err
+	}
+	view := View{Members: MemberViews(states)}
+	leases, err := client.CoordinationV1().Leases(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return View{}, fmt.Errorf("list leaders: %w", err)
+	}
+	for _, lease := range leases.Items {
+		if holder := lease.Spec.HolderIdentity; slices.Contains(groups, lease.Name) && holder != nil {
+			view.Leaders = append(view.Leaders, LeaderView{lease.Name, *holder})
+		}
+	}
+	return view, nil
+}
+
+// MemberViews returns the views of members.
+func MemberViews(states []etcdmember.State) (views []MemberView) {
+	last := etcdmember.LastIndex(states)
+	for _, s := range states {
+		view := MemberView{Name: s.Name, Role: s.Role(), Problem: s.Problem()}
+		if view.Problem == "" {
+			view.Leader, view.Behind, view.Size, view.Version = s.Leader == s.ID, last-s.Index, s.Size, s.Version
+		}
+		views = append(views, view)
+	}
+	return views
+}

@@ -1,0 +1,167 @@
+// Package auditlog searches the audit log of this master, so that administrators see in the web
+// console who did what.
+package auditlog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// Path is the path of the search, for users whose roles name it.
+const Path = "/slipway/audit"
+
+// maxEvents limits the events of a response, and searchTimeout the time of a search.
+const (
+	maxEvents     = 200
+	searchTimeout = 20 * time.Second
+)
+
+// Event is a request in the log. Resource contains the group and the subresource, such as
+// deployments.apps/scale; it is empty for other paths.
+type Event struct {
+	Time      time.Time `json:"time"`
+	User      string    `json:"user"`
+	Verb      string    `json:"verb"`
+	Resource  string    `json:"resource,omitempty"`
+	Namespace string    `json:"namespace,omitempty"`
+	Name      string    `json:"name,omitempty"`
+	Path      string    `json:"path"`
+	Address   string    `json:"address,omitempty"`
+	Code      int32     `json:"code,omitempty"`
+}
+
+// Result is the result of a search, newest first. Complete says that the search has reached the
+// beginning of the log file.
+type Result struct {
+	Enabled  bool    `json:"enabled"`
+	Events   []Event `json:"events"`
+	Complete bool    `json:"complete"`
+}
+
+// query is what events must have. Empty fields match everything.
+type query struct {
+	user, verb, resource, namespace, name string
+	failed                                bool
+}
+
+// Feature serves the search of a log file at Path. Without a file, the log is off.
+func Feature(file string) apiserver.Feature {
+	return apiserver.Feature{Hooks: func(apiserver.Deps) (apiserver.Hooks, error) {
+		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodGet {
+				http.Error(w, "use GET", http.StatusMethodNotAllowed)
+				return
+			}
+			ctx, cancel := context.WithTimeout(r.Context(), searchTimeout)
+			defer cancel()
+			result, err := search(ctx, file, queryOf(r))
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(result) // the client might have gone
+		})
+		return apiserver.Hooks{Handlers: []apiserver.Handler{{Path: Path, Handler: handler}}}, nil
+	}}
+}
+
+func queryOf(r *http.Request) query {
+	values := r.URL.Query()
+	failed, _ := strconv.ParseBool(values.Get("failed"))
+	return query{
+		user: values.Get("user"), verb: values.Get("verb"), resource: values.Get("resource"),
+		namespace: values.Get("namespace"), name: values.Get("name"), failed: failed,
+	}
+}
+
+// search reads the log backwards until it has maxEvents events, or until ctx ends. It reads the
+// current file only, not those that were renamed.
+func search(ctx context.Context, path string, q query) (Result, error) {
+	result := Result{Enabled: path != "", Events: []Event{}}
+	if path == "" {
+		return result, nil
+	}
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		result.Complete = true
+		return result, nil
+	}
+	if err != nil {
+		return result, fmt.Errorf("read audit log: %w", err)
+	}
+	defer file.Close()
+	lines, err := newReverse(file)
+	if err != nil {
+		return result, fmt.Errorf("read audit log: %w", err)
+	}
+	for len(result.Events) < maxEvents && ctx.Err() == nil {
+		line, err := lines.next()
+		if err != nil {
+			return result, fmt.Errorf("read audit log: %w", err)
+		}
+		if line == nil {
+			result.Complete = true
+			break
+		}
+		if event, ok := q.match(line); ok {
+			result.Events = append(result.Events, event)
+		}
+	}
+	return result, nil
+}
+
+// match returns the event of a line, if it has what the query asks for. A request has two lines if
+// it takes long; only the last one matches.
+func (q query) match(line []byte) (event Event, ok bool) {
+	for _, word := range []string{q.user, q.verb, q.namespace, q.name} {
+		if word != "" && !strings.Contains(string(line), word) {
+			return event, false // without decoding most lines
+		}
+	}
+	var full auditv1.Event
+	if err := json.Unmarshal(line, &full); err != nil || full.Stage != auditv1.StageResponseComplete && full.Stage != auditv1.StagePanic {
+		return event, false
+	}
+	event = eventOf(&full)
+	is := func(want, got string) bool { return want == "" || want == got }
+	resource, _, _ := strings.Cut(event.Resource, "/")
+	kind, _, _ := strings.Cut(resource, ".")
+	return event, is(q.user, event.User) && is(q.verb, event.Verb) && is(q.namespace, event.Namespace) && is(q.name, event.Name) &&
+		(is(q.resource, event.Resource) || is(q.resource, resource) || is(q.resource, kind)) && (!q.failed || event.Code >= http.StatusBadRequest)
+}
+
+func eventOf(full *auditv1.Event) Event {
+	event := Event{Time: full.StageTimestamp.Time, User: full.User.Username, Verb: full.Verb, Path: full.RequestURI}
+	if full.ImpersonatedUser != nil {
+		event.User = full.ImpersonatedUser.Username + " (by " + full.User.Username + ")"
+	}
+	if len(full.SourceIPs) > 0 {
+		event.Address = full.SourceIPs[0]
+	}
+	if full.ResponseStatus != nil {
+		event.Code = full.ResponseStatus.Code
+	}
+	if ref := full.ObjectRef; ref != nil {
+		event.Resource, event.Namespace, event.Name = ref.Resource, ref.Namespace, ref.Name
+		if ref.APIGroup != "" {
+			event.Resource += "." + ref.APIGroup
+		}
+		if ref.Subresource != "" {
+			event.Resource += "/" + ref.Subresource
+		}
+	}
+	return event
+}

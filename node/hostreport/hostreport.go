@@ -1,0 +1,133 @@
+// Package hostreport publishes what `slipway status` knows of a host in an annotation of its Node,
+// so that clients of the API see all hosts: the version, the state of the components, and when the
+// certificates end.
+package hostreport
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/slipway-platform/slipway/supervisor"
+	"github.com/slipway-platform/slipway/supervisor/component"
+)
+
+// Annotation is the annotation of a Node with its Report in JSON.
+const Annotation = "slipway.openshift.io/host-report"
+
+// interval is the time between two looks at the state.
+const interval = 10 * time.Second
+
+// Report is the state of a host.
+type Report struct {
+	Version      string        `json:"version"`
+	Components   []Component   `json:"components"`
+	Certificates []Certificate `json:"certificates"`
+}
+
+// Component is the state of a component. Note is its error, or what it lacks.
+type Component struct {
+	Process string          `json:"process"`
+	Name    string          `json:"name"`
+	State   component.State `json:"state"`
+	Since   metav1.Time     `json:"since"`
+	Note    string          `json:"note,omitempty"`
+}
+
+// Certificate is the name of a file below the directory of certificates, and the end of its first
+// certificate.
+type Certificate struct {
+	Name string      `json:"name"`
+	End  metav1.Time `json:"end"`
+}
+
+// Reporter is the component that publishes the report of a host.
+type Reporter struct {
+	// Client can patch the Node.
+	Client kubernetes.Interface
+	Node   string
+	// Status returns the state of the host's processes.
+	Status func(context.Context) (supervisor.Status, error)
+	// CertificateDirs are directories with certificates.
+	CertificateDirs []string
+}
+
+// Name returns the component's name.
+func (*Reporter) Name() string { return "host-report" }
+
+// Run publishes each change until ctx ends. It is ready immediately: no component needs the report.
+func (r *Reporter) Run(ctx context.Context, ready func()) error {
+	ready()
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	var published, failure string
+	for {
+		report, err := r.report(ctx)
+		if err == nil && report != published {
+			err = r.publish(ctx, report)
+		}
+		switch {
+		case err == nil:
+			published, failure = report, ""
+		case ctx.Err() == nil && err.Error() != failure:
+			failure = err.Error()
+			slog.Warn("cannot publish the state of the host", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// report returns the report in JSON.
+func (r *Reporter) report(ctx context.Context) (string, error) {
+	status, err := r.Status(ctx)
+	if err != nil {
+		return "", err
+	}
+	certificates, err := certificatesIn(r.CertificateDirs)
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(Report{Version: status.Version, Components: componentsOf(status), Certificates: certificates})
+	return string(text), err
+}
+
+// componentsOf returns the components of all processes. A process without components stands for
+// itself.
+func componentsOf(status supervisor.Status) (all []Component) {
+	for _, process := range status.Processes {
+		if len(process.Components) == 0 {
+			all = append(all, Component{
+				Process: process.Name, Name: process.Name, State: process.State, Since: metav1.NewTime(process.Since), Note: process.LastError,
+			})
+		}
+		for _, c := range process.Components {
+			note := c.Note
+			if c.Error != "" {
+				note = c.Error
+			}
+			all = append(all, Component{Process: process.Name, Name: c.Name, State: c.State, Since: metav1.NewTime(c.Since), Note: note})
+		}
+	}
+	return all
+}
+
+func (r *Reporter) publish(ctx context.Context, report string) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{Annotation: report}}})
+	if err != nil {
+		return err
+	}
+	if _, err := r.Client.CoreV1().Nodes().Patch(ctx, r.Node, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("annotate node %q: %w", r.Node, err)
+	}
+	return nil
+}
