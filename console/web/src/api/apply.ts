@@ -7,6 +7,8 @@ export interface Applied {
   object: KubeObject;
   resource: Resource;
   outcome: 'created' | 'changed';
+  /** before is the object that is replaced. */
+  before?: KubeObject;
 }
 
 /** apply creates objects in a project, and replaces those that exist. dryRun changes nothing. */
@@ -51,7 +53,7 @@ async function applyOne(object: KubeObject, resource: Resource, project: string,
   const path = pathOf(versioned, namespace, object.metadata.name);
   const current = await get<KubeObject>(path);
   const metadata = { ...placed.metadata, resourceVersion: placed.metadata.resourceVersion ?? current.metadata.resourceVersion };
-  return { object: await put<KubeObject>(path + query, { ...placed, metadata }), resource, outcome: 'changed' };
+  return { object: await put<KubeObject>(path + query, { ...placed, metadata }), resource, outcome: 'changed', before: current };
 }
 
 /**

@@ -1,13 +1,16 @@
 import { proxy } from './http';
 
-const protocol = 'v5.channel.k8s.io';
+/** execProtocol is the protocol of the WebSocket of a command. */
+export const execProtocol = 'v5.channel.k8s.io';
 
-/** Channels of the protocol. Each message begins with one. */
-const stdin = 0;
-const stdout = 1;
-const stderr = 2;
-const status = 3;
-const resize = 4;
+/** channels are those of the protocol. Each message begins with one. close ends another channel. */
+export const channels = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4, close: 255 } as const;
+
+/** execURL is the address of a command in a container of a pod. */
+export function execURL(namespace: string, pod: string, query: URLSearchParams): string {
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}/exec`;
+  return `wss://${location.host}${proxy}${path}?${query}`;
+}
 
 /** SessionOptions say what runs where, and who gets its output. */
 export interface SessionOptions {
@@ -28,14 +31,13 @@ export class ExecSession {
   constructor(options: SessionOptions) {
     const query = new URLSearchParams({ container: options.container, stdin: 'true', stdout: 'true', tty: 'true' });
     options.command.forEach((word) => query.append('command', word));
-    const path = `/api/v1/namespaces/${encodeURIComponent(options.namespace)}/pods/${encodeURIComponent(options.pod)}/exec`;
-    this.socket = new WebSocket(`wss://${location.host}${proxy}${path}?${query}`, protocol);
+    this.socket = new WebSocket(execURL(options.namespace, options.pod, query), execProtocol);
     this.socket.binaryType = 'arraybuffer';
     this.socket.onmessage = (message) => {
       const data = new Uint8Array(message.data as ArrayBuffer);
-      if (data[0] === stdout || data[0] === stderr) {
+      if (data[0] === channels.stdout || data[0] === channels.stderr) {
         options.output(data.subarray(1));
-      } else if (data[0] === status) {
+      } else if (data[0] === channels.status) {
         this.reason = failureOf(new TextDecoder().decode(data.subarray(1)));
       }
     };
@@ -44,12 +46,12 @@ export class ExecSession {
 
   /** write sends what the user typed. */
   write(text: string): void {
-    this.send(stdin, new TextEncoder().encode(text));
+    this.send(channels.stdin, new TextEncoder().encode(text));
   }
 
   /** resize tells the size of the terminal. */
   resize(columns: number, rows: number): void {
-    this.send(resize, new TextEncoder().encode(JSON.stringify({ Width: columns, Height: rows })));
+    this.send(channels.resize, new TextEncoder().encode(JSON.stringify({ Width: columns, Height: rows })));
   }
 
   /** onOpen calls a function when the session has begun. */
@@ -73,7 +75,7 @@ export class ExecSession {
 }
 
 /** failureOf returns the message of a Status that reports a failure. */
-function failureOf(content: string): string | undefined {
+export function failureOf(content: string): string | undefined {
   try {
     const result = JSON.parse(content) as { status?: string; message?: string };
     return result.status === 'Success' ? undefined : result.message;

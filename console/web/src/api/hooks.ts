@@ -38,11 +38,17 @@ export function useUser(): User | undefined {
   return useQuery({ queryKey: ['user'], queryFn: () => get<User>('/apis/user.openshift.io/v1/users/~'), staleTime: Infinity }).data;
 }
 
+/** Selectors limit a collection. */
+export interface Selectors {
+  labelSelector?: string;
+  fieldSelector?: string;
+}
+
 /** useTable follows a collection with the server's columns. */
-export function useTable(resource: Resource, namespace?: string, labelSelector?: string): Snapshot<Row> {
-  const query: Record<string, string> = labelSelector === undefined ? {} : { labelSelector };
+export function useTable(resource: Resource, namespace?: string, selectors: Selectors = {}): Snapshot<Row> {
+  const key = JSON.stringify(selectors);
   const path = pathOf(resource, namespace);
-  const watch = useMemo(() => watchTable(path, query), [path, labelSelector]);
+  const watch = useMemo(() => watchTable(path, JSON.parse(key) as Record<string, string>), [path, key]);
   return useStore(watch);
 }
 

@@ -1,8 +1,8 @@
-import type { KubeObject } from './types';
+import type { Condition, KubeObject } from './types';
 
 export interface Route extends KubeObject {
   spec: { host?: string; path?: string; to?: { name?: string; weight?: number }; alternateBackends?: { name: string; weight?: number }[]; tls?: { termination?: string } };
-  status?: { ingress?: { host?: string; routerName?: string; conditions?: { type: string; status: string; reason?: string; message?: string }[] }[] };
+  status?: { ingress?: { host?: string; routerName?: string; routerCanonicalHostname?: string; conditions?: Condition[] }[] };
 }
 
 /** addressOf returns the address of a route for a browser, or nothing if its host is not a host. */

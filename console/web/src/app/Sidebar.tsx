@@ -13,6 +13,14 @@ export function Sidebar({ project }: { project: string | undefined }) {
   const sections = project !== undefined || pathname.startsWith('/cluster') ? (resources ? sectionsOf(project, resources, rights) : []) : [];
   const administrator = cluster.may('list', '', 'nodes');
   const isActive = (path: string) => pathname === path || pathname.startsWith(path + '/');
+  const pages: [label: string, path: string, offered: boolean][] = [
+    [text.nav.hosts, '/cluster/hosts', administrator],
+    [text.nav.routers, '/cluster/routers', cluster.may('list', 'route.openshift.io', 'routes')],
+    [text.nav.images, '/cluster/image-usage', cluster.may('list', 'image.openshift.io', 'images')],
+    [text.nav.whoCan, '/cluster/who-can', cluster.may('create', 'authorization.openshift.io', 'resourceaccessreviews')],
+    [text.nav.audit, '/cluster/audit', cluster.may('*', '*', '*')],
+    [text.drivers.title, '/cluster/storage-drivers', cluster.may('get', '', 'nodes/proxy')],
+  ];
   const item = (entry: Entry) => (
     <NavItem key={entry.path} itemId={entry.path} isActive={isActive(entry.path)}>
       <NavLink to={entry.path}>{entry.label}</NavLink>
@@ -29,6 +37,7 @@ export function Sidebar({ project }: { project: string | undefined }) {
         ) : (
           <>
             {item({ label: text.nav.overview, path: `/project/${project}/overview` })}
+            {item({ label: text.nav.topology, path: `/project/${project}/topology` })}
             {item({ label: text.search.title, path: `/project/${project}/search` })}
             {item({ label: text.nav.catalog, path: `/project/${project}/catalog` })}
             {item({ label: text.nav.addToProject, path: `/project/${project}/import` })}
@@ -45,9 +54,10 @@ export function Sidebar({ project }: { project: string | undefined }) {
           </NavExpandable>
         ))}
         {project !== undefined && rights.may('list', '', 'events') && item({ label: text.monitoring.title, path: `/project/${project}/monitoring` })}
+        {project !== undefined && rights.may('list', 'networking.k8s.io', 'networkpolicies') && item({ label: text.nav.network, path: `/project/${project}/network` })}
         {project !== undefined && rights.may('list', '', 'resourcequotas') && item({ label: text.quota.title, path: `/project/${project}/quota` })}
         {project !== undefined && rights.may('list', 'rbac.authorization.k8s.io', 'rolebindings') && item({ label: text.membership.title, path: `/project/${project}/membership` })}
-        {project === undefined && pathname.startsWith('/cluster') && cluster.may('get', '', 'nodes/proxy') && item({ label: text.drivers.title, path: '/cluster/storage-drivers' })}
+        {project === undefined && pathname.startsWith('/cluster') && pages.filter(([, , offered]) => offered).map(([label, path]) => item({ label, path }))}
         {project === undefined && administrator && !pathname.startsWith('/cluster') && item({ label: text.nav.administration, path: '/cluster/nodes' })}
       </NavList>
     </Nav>

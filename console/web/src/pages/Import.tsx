@@ -11,6 +11,7 @@ import { Loading } from '../ui/Loading';
 import { useTitle } from '../ui/useTitle';
 import { linkTo } from '../app/links';
 
+const Differences = lazy(persistent(() => import('../ui/Differences')));
 const Editor = lazy(persistent(() => import('../ui/Editor')));
 
 /** Component creates the objects of a text. */
@@ -31,18 +32,18 @@ function ImportForm({ project, start }: { project: string; start: string }) {
   const resources = useResources();
   const [source, setSource] = useState(start);
   const [error, setError] = useState<Error>();
-  const [checked, setChecked] = useState(false);
+  const [checked, setChecked] = useState<Applied[]>();
   const [applied, setApplied] = useState<Applied[]>();
   const [busy, setBusy] = useState(false);
   const run = async (dryRun: boolean) => {
     setBusy(true);
     setError(undefined);
     setApplied(undefined);
-    setChecked(false);
+    setChecked(undefined);
     try {
       const done = await apply(parseObjects(source), project, resources ?? new Map(), dryRun);
       if (dryRun) {
-        setChecked(true);
+        setChecked(done);
       } else {
         setApplied(done);
       }
@@ -69,10 +70,17 @@ function ImportForm({ project, start }: { project: string; start: string }) {
           <Suspense fallback={<Loading />}>
             <Editor label={text.editor.label} value={source} onChange={setSource} />
           </Suspense>
-          {error && <Alert isInline variant="danger" isLiveRegion title={error.message} />}
-          {checked && <Alert isInline variant="success" isLiveRegion title={text.editor.checked} />}
+          {error && <Alert isInline component="h2" variant="danger" isLiveRegion title={error.message} />}
+          {checked && (
+            <>
+              <Alert isInline component="h2" variant="success" isLiveRegion title={text.editor.checked} />
+              <Suspense fallback={<Loading />}>
+                <Differences applied={checked} />
+              </Suspense>
+            </>
+          )}
           {applied && (
-            <Alert isInline variant="success" isLiveRegion title={text.import.created(applied.length)}>
+            <Alert isInline component="h2" variant="success" isLiveRegion title={text.import.created(applied.length)}>
               <List isPlain>
                 {applied.map(({ object, resource, outcome }) => (
                   <ListItem key={object.metadata.uid}>

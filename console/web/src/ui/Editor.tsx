@@ -17,7 +17,7 @@ interface EditorProps {
 /** external marks changes that the page makes, of which it needs no notice. */
 const external = Annotation.define<boolean>();
 
-/** maxBytes limits a file that is dropped into the editor. */
+/** maxBytes limits the files that are dropped into the editor. */
 const maxBytes = 4 << 20;
 
 /**
@@ -99,14 +99,16 @@ export function samePlace(before: Text, after: Text, position: number): number {
   return from + Math.min(column, length);
 }
 
-/** dropFile inserts the text of a dropped file. */
+/** dropFile inserts the texts of dropped files, as documents of one text. */
 function dropFile(event: DragEvent, editor: EditorView): boolean {
-  const file = event.dataTransfer?.files[0];
-  if (!file || file.size > maxBytes) {
+  const files = [...(event.dataTransfer?.files ?? [])];
+  if (files.length === 0 || files.reduce((sum, { size }) => sum + size, 0) > maxBytes) {
     return false;
   }
   event.preventDefault();
-  void file.text().then((content) => editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: content } }));
+  void Promise.all(files.map((file) => file.text())).then((contents) =>
+    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: contents.map((content) => content.trimEnd() + '\n').join('---\n') } }),
+  );
   return true;
 }
 

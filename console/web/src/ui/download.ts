@@ -1,6 +1,11 @@
 /** download saves a text as a file. */
 export function download(name: string, content: string): void {
-  const address = URL.createObjectURL(new Blob([content], { type: 'text/plain' }));
+  saveFile(name, new Blob([content], { type: 'text/plain' }));
+}
+
+/** saveFile saves content as a file. */
+export function saveFile(name: string, content: Blob): void {
+  const address = URL.createObjectURL(content);
   const link = document.createElement('a');
   link.href = address;
   link.download = name;

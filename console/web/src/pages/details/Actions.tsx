@@ -1,5 +1,5 @@
 import { Alert, AlertActionCloseButton, AlertActionLink, AlertGroup, Dropdown, DropdownItem, DropdownList, MenuToggle, type MenuToggleElement } from '@patternfly/react-core';
-import { useState, type Ref } from 'react';
+import { Suspense, useState, type Ref } from 'react';
 import { useNavigate } from 'react-router';
 import { pathOf, type Resource } from '../../api/discovery';
 import { useRights } from '../../api/hooks';
@@ -8,6 +8,7 @@ import type { LooseObject } from '../../api/types';
 import { words } from '../../app/navigation';
 import { text } from '../../text/en';
 import { Confirm } from '../../ui/Confirm';
+import { dialogs } from './dialogs';
 import { actionsOf, type Action } from './verbs';
 import { Scale } from './Scale';
 
@@ -35,7 +36,7 @@ export function Actions({ resource, project, object }: ActionsProps) {
   const rights = useRights(project);
   const navigate = useNavigate();
   const [open, setOpen] = useState(false);
-  const [dialog, setDialog] = useState<'delete' | 'scale'>();
+  const [dialog, setDialog] = useState<string>();
   const [result, setResult] = useState<Result>();
   const name = object.metadata.name;
   const run = (action: Action) => {
@@ -46,9 +47,11 @@ export function Actions({ resource, project, object }: ActionsProps) {
     );
   };
   const actions = actionsOf(object, resource, rights);
+  const offered = dialogs.filter((candidate) => candidate.applies(object, resource, rights));
+  const Opened = offered.find(({ key }) => key === dialog)?.component;
   const mayScale = resource.subresources.includes('scale') && rights.may('patch', resource.group, `${resource.name}/scale`);
   const mayDelete = resource.verbs.includes('delete') && rights.may('delete', resource.group, resource.name, name);
-  if (actions.length === 0 && !mayScale && !mayDelete) {
+  if (actions.length === 0 && offered.length === 0 && !mayScale && !mayDelete) {
     return null;
   }
   return (
@@ -68,6 +71,11 @@ export function Actions({ resource, project, object }: ActionsProps) {
           {actions.map((action) => (
             <DropdownItem key={action.label} onClick={() => run(action)}>
               {action.label}
+            </DropdownItem>
+          ))}
+          {offered.map(({ key, label }) => (
+            <DropdownItem key={key} onClick={() => setDialog(key)}>
+              {label}
             </DropdownItem>
           ))}
           {mayScale && <DropdownItem onClick={() => setDialog('scale')}>{text.workload.scale}</DropdownItem>}
@@ -91,6 +99,11 @@ export function Actions({ resource, project, object }: ActionsProps) {
             {result.error?.message}
           </Alert>
         </AlertGroup>
+      )}
+      {Opened && (
+        <Suspense>
+          <Opened object={object} path={pathOf(resource, project, name)} close={() => setDialog(undefined)} />
+        </Suspense>
       )}
       {dialog === 'scale' && <Scale path={pathOf(resource, project, name)} current={(object.spec as { replicas?: number }).replicas ?? 1} close={() => setDialog(undefined)} />}
       {dialog === 'delete' && (

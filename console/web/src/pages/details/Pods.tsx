@@ -1,6 +1,6 @@
 import { EmptyState } from '@patternfly/react-core';
 import type { Resource } from '../../api/discovery';
-import { useResources, useTable } from '../../api/hooks';
+import { useResources, useTable, type Selectors } from '../../api/hooks';
 import { summarize } from '../../api/pods';
 import { selectorOf, toSelector, type Workload } from '../../api/workloads';
 import { label } from '../../app/navigation';
@@ -11,19 +11,23 @@ import { ResourceTable } from '../../ui/ResourceTable';
 import { linkTo } from '../../app/links';
 import type { TabProps } from './tabs';
 
-/** Pods is the tab with the pods of a workload. */
+/** Pods is the tab with the pods of a workload or node. */
 export default function Pods({ object, project }: TabProps) {
   const resources = useResources();
   const pods = resources?.get('pods');
-  const selector = toSelector(selectorOf(object as unknown as Workload));
   if (!resources || !pods) {
     return <Loading />;
   }
-  return selector === '' ? <EmptyState titleText={text.list.empty(label('pods', resources))} /> : <List pods={pods} project={project} selector={selector} title={label('pods', resources)} />;
+  const title = label('pods', resources);
+  if (object.kind === 'Node') {
+    return <List pods={pods} project={undefined} selectors={{ fieldSelector: `spec.nodeName=${object.metadata.name}` }} title={title} />;
+  }
+  const labelSelector = toSelector(selectorOf(object as unknown as Workload));
+  return labelSelector === '' ? <EmptyState titleText={text.list.empty(title)} /> : <List pods={pods} project={project} selectors={{ labelSelector }} title={title} />;
 }
 
-function List({ pods, project, selector, title }: { pods: Resource; project: string | undefined; selector: string; title: string }) {
-  const table = useTable(pods, project, selector);
+function List({ pods, project, selectors, title }: { pods: Resource; project: string | undefined; selectors: Selectors; title: string }) {
+  const table = useTable(pods, project, selectors);
   if (!table.loaded) {
     return <Loading />;
   }
@@ -33,7 +37,7 @@ function List({ pods, project, selector, title }: { pods: Resource; project: str
   return (
     <>
       <PodDonut pods={summarize(table)} />
-      <ResourceTable label={title} columns={table.columns} rows={table.items} withProject={false} linkOf={(row) => linkTo(pods, project, row.metadata.name)} />
+      <ResourceTable label={title} columns={table.columns} rows={table.items} withProject={project === undefined} linkOf={(row) => linkTo(pods, row.metadata.namespace, row.metadata.name)} />
     </>
   );
 }

@@ -75,7 +75,7 @@ function Pairs({ of }: { of: Record<string, string> | undefined }) {
   return (
     <LabelGroup numLabels={8}>
       {pairs.map(([key, value]) => (
-        <Label key={key} variant="outline" textMaxWidth="32rem">
+        <Label key={key} variant="outline" textMaxWidth="min(32rem, 60vw)">
           {`${key}=${value.length > maxValue ? value.slice(0, maxValue) + '…' : value}`}
         </Label>
       ))}

@@ -5,6 +5,8 @@ import { admission, addressOf, type Route } from '../../api/routes';
 import type { LooseObject } from '../../api/types';
 import { desiredOf, selectorOf, toSelector, type Workload } from '../../api/workloads';
 import { text } from '../../text/en';
+import { admin } from '../../text/admin';
+import { nodeFacts } from './node/facts';
 
 /** Fact is a term with its value. */
 export type Fact = [term: string, value: ReactNode];
@@ -19,6 +21,8 @@ export function factsOf(object: LooseObject, project: string | undefined): Fact[
   switch (object.kind) {
     case 'Pod':
       return podFacts(object);
+    case 'Node':
+      return nodeFacts(object);
     case 'Service':
       return serviceFacts(object);
     case 'Route':
@@ -29,6 +33,10 @@ export function factsOf(object: LooseObject, project: string | undefined): Fact[
       return buildFacts(object, project);
     case 'BuildConfig':
       return buildConfigFacts(object, project);
+    case 'User':
+    case 'Group':
+    case 'Identity':
+      return userFacts(object);
     case 'ServiceInstance':
     case 'ServiceBinding':
       return serviceCatalogFacts(object, project);
@@ -203,6 +211,34 @@ function buildConfigFacts(object: LooseObject, project: string | undefined): Fac
     [text.builds.builder, imageLink(typeof details === 'object' ? details.from : undefined, project)],
     [text.facts.output, imageLink(output?.to, project)],
   ];
+}
+
+/** userFacts returns who a user, group or identity is. */
+function userFacts(object: LooseObject): Fact[] {
+  const t = admin.users;
+  const { identities, users } = object as unknown as { identities?: string[] | null; users?: string[] | null };
+  const link = (resource: string, name: string) => (
+    <div key={name}>
+      <Link to={`/cluster/${resource}/${encodeURIComponent(name)}`}>{name}</Link>
+    </div>
+  );
+  switch (object.kind) {
+    case 'User':
+      return [
+        [t.fullName, at(object, 'fullName') || '-'],
+        [t.identities, identities?.length ? identities.map((name) => link('identities.user.openshift.io', name)) : text.none],
+      ];
+    case 'Group':
+      return [[t.members, users?.length ? users.map((name) => link('users.user.openshift.io', name)) : t.noMembers]];
+    default: {
+      const user = at(object, 'user.name');
+      return [
+        [t.provider, at(object, 'providerName') || '-'],
+        [t.providerName, at(object, 'providerUserName') || '-'],
+        [t.user, user ? link('users.user.openshift.io', user) : text.none],
+      ];
+    }
+  }
 }
 
 function serviceCatalogFacts(object: LooseObject, project: string | undefined): Fact[] {

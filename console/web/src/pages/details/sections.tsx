@@ -1,28 +1,68 @@
 import { Button, ClipboardCopy, Label } from '@patternfly/react-core';
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
-import { useState, type ReactNode } from 'react';
-import type { QuotaStatus } from '../../api/quota';
+import { lazy, Suspense, useState, type ReactNode } from 'react';
+import { constraintKey } from '../../api/constraint';
+import { isPipeline } from '../../api/pipeline';
+import type { EgressNetworkPolicy } from '../../api/policies';
+import type { ClusterQuota as ClusterQuotaObject, QuotaStatus } from '../../api/quota';
+import type { Route } from '../../api/routes';
 import type { Condition, LooseObject } from '../../api/types';
+import { persistent } from '../../app/load';
+import { access } from '../../text/access';
+import { admin } from '../../text/admin';
 import { text } from '../../text/en';
+import { network } from '../../text/network';
+import { nodes } from '../../text/nodes';
+import { pipelines } from '../../text/pipelines';
+import { Loading } from '../../ui/Loading';
 import { QuotaDonuts } from '../../ui/QuotaDonuts';
 import { Layers } from './Layers';
 import { Secrets } from './Secrets';
 import { VolumeFailures } from './VolumeFailures';
 import { Webhooks } from './Webhooks';
 
+const Constraint = lazy(persistent(() => import('./Constraint')));
+const NodeResources = lazy(persistent(() => import('./node/Resources')));
+const ClusterQuota = lazy(persistent(() => import('./ClusterQuota')));
+const EgressFirewall = lazy(persistent(() => import('../network/EgressFirewall')));
+const Grants = lazy(persistent(() => import('./Grants')));
+const Decisions = lazy(persistent(() => import('../network/Decisions')));
+const Reach = lazy(persistent(() => import('../network/Reach')));
+const Pipeline = lazy(persistent(() => import('./Pipeline')));
+const PipelineRuns = lazy(persistent(() => import('./PipelineRuns')));
+const PodUsage = lazy(persistent(() => import('./node/Usage')));
+
+/** later shows a section that is loaded when it is shown. */
+function later(section: ReactNode): ReactNode {
+  return <Suspense fallback={<Loading />}>{section}</Suspense>;
+}
+
 /** sectionsOf returns tables with the parts of objects of some kinds. */
 export function sectionsOf(object: LooseObject): [title: string, section: ReactNode][] {
   switch (object.kind) {
     case 'Pod':
       return podSections(object);
+    case 'Node':
+      return [[nodes.resources, later(<NodeResources node={object} />)]];
     case 'BuildConfig':
-      return [[text.builds.webhooks, <Webhooks key="webhooks" object={object} />]];
+      return [...(isPipeline(object) ? runsOf(object) : []), [text.builds.webhooks, <Webhooks key="webhooks" object={object} />]];
+    case 'Build':
+      return isPipeline(object) ? [[pipelines.title, later(<Pipeline build={object} />)]] : [];
+    case 'Route':
+      return [[network.routers.decisions, later(<Decisions route={object as unknown as Route} />)]];
     case 'ConfigMap':
       return [[text.details.tabs.data, <Values key="data" values={(object.data ?? {}) as Record<string, string>} />]];
     case 'Secret':
       return [[text.details.tabs.data, <Secrets key="data" data={(object.data ?? {}) as Record<string, string>} />]];
     case 'ResourceQuota':
       return [[text.sections.quota, <QuotaDonuts key="quota" status={object.status as QuotaStatus | undefined} />]];
+    case 'ClusterResourceQuota':
+      return [[text.sections.quota, later(<ClusterQuota quota={object as unknown as ClusterQuotaObject} />)]];
+    case 'EgressNetworkPolicy':
+      return [[network.egress, later(<EgressFirewall policy={object as unknown as EgressNetworkPolicy} />)]];
+    case 'User':
+    case 'Group':
+      return [[admin.users.roles, later(<Grants of={object} />)]];
     case 'ImageStream':
       return [[text.sections.tags, <Tags key="tags" stream={object} />]];
     case 'RoleBinding':
@@ -31,6 +71,10 @@ export function sectionsOf(object: LooseObject): [title: string, section: ReactN
     default:
       return [];
   }
+}
+
+function runsOf(config: LooseObject): [string, ReactNode][] {
+  return [[pipelines.runs, later(<PipelineRuns config={config} />)]];
 }
 
 interface ContainerStatus {
@@ -42,17 +86,24 @@ interface ContainerStatus {
 }
 
 function podSections(pod: LooseObject): [string, ReactNode][] {
-  const status = pod.status as { conditions?: Condition[]; containerStatuses?: ContainerStatus[]; initContainerStatuses?: ContainerStatus[] } | undefined;
+  const status = pod.status as { phase?: string; conditions?: Condition[]; containerStatuses?: ContainerStatus[]; initContainerStatuses?: ContainerStatus[] } | undefined;
   const sections: [string, ReactNode][] = [];
   const unscheduled = status?.conditions?.find((c) => c.type === 'PodScheduled' && c.status === 'False');
   if (unscheduled?.message) {
     sections.push([text.pod.waiting, <p key="waiting">{unscheduled.message}</p>]);
-  } else if ((pod.status as { phase?: string } | undefined)?.phase === 'Pending') {
+  } else if (status?.phase === 'Pending') {
     sections.push([text.pod.waiting, <VolumeFailures key="volumes" pod={pod} />]);
   }
   const containers = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   if (containers.length > 0) {
     sections.push([text.sections.containers, <Containers key="containers" containers={containers} />]);
+  }
+  if (status?.phase === 'Running') {
+    sections.push([nodes.usage, later(<PodUsage namespace={pod.metadata.namespace ?? ''} name={pod.metadata.name} />)]);
+  }
+  sections.push([network.ofPod, later(<Reach pod={pod} />)]);
+  if (pod.metadata.annotations?.[constraintKey]) {
+    sections.push([access.constraint.title, later(<Constraint pod={pod} />)]);
   }
   return sections;
 }

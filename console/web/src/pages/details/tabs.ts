@@ -24,7 +24,7 @@ export interface Tab {
   component: ComponentType<TabProps>;
 }
 
-const podOwners = ['Deployment', 'DeploymentConfig', 'StatefulSet', 'DaemonSet', 'ReplicaSet', 'ReplicationController', 'Job'];
+const podOwners = ['Deployment', 'DeploymentConfig', 'StatefulSet', 'DaemonSet', 'ReplicaSet', 'ReplicationController', 'Job', 'Node'];
 
 /** templateOwners are the kinds whose pod template can be changed. */
 const templateOwners = ['Deployment', 'DeploymentConfig', 'StatefulSet', 'DaemonSet', 'CronJob'];
@@ -36,8 +36,10 @@ export const tabs: Tab[] = [
   { key: 'history', label: text.details.tabs.history, kinds: ['Deployment', 'DeploymentConfig'], component: lazy(persistent(() => import('./History'))) },
   { key: 'logs', label: text.details.tabs.logs, kinds: ['Pod', 'Build'], component: lazy(persistent(() => import('./Logs'))) },
   { key: 'terminal', label: text.details.tabs.terminal, kinds: ['Pod'], component: lazy(persistent(() => import('./Terminal'))) },
+  { key: 'files', label: text.details.tabs.files, kinds: ['Pod'], component: lazy(persistent(() => import('./Files'))) },
   { key: 'java', label: text.details.tabs.java, kinds: ['Pod'], applies: (pod) => jolokiaPort(pod) !== undefined, component: lazy(persistent(() => import('./Java'))) },
   { key: 'environment', label: text.details.tabs.environment, kinds: templateOwners, component: lazy(persistent(() => import('./Environment'))) },
+  { key: 'traffic', label: text.details.tabs.traffic, kinds: ['Route'], component: lazy(persistent(() => import('./Traffic'))) },
   { key: 'settings', label: text.builds.settings, kinds: ['BuildConfig'], component: lazy(persistent(() => import('./BuildSettings'))) },
   { key: 'yaml', label: text.details.tabs.yaml, component: lazy(persistent(() => import('./Yaml'))) },
   { key: 'events', label: text.details.tabs.events, component: lazy(persistent(() => import('./Events'))) },

@@ -1,7 +1,7 @@
 import { Alert, EmptyState, Label, LabelGroup, PageSection, Tab, Tabs, TabTitleText, Title } from '@patternfly/react-core';
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { useState } from 'react';
-import { useParams } from 'react-router';
+import { Link, useParams } from 'react-router';
 import { useObjects, useRights, useUser } from '../../api/hooks';
 import { addRole, bindingsPath, membersOf, removeRole, type Member, type RoleBinding, type RoleRef, type Subject, type SubjectKind } from '../../api/members';
 import { text } from '../../text/en';
@@ -64,6 +64,11 @@ export function Component() {
           <Members label={text.membership.kinds[kind]} members={shown} remove={mayChange ? setRemoving : undefined} />
         )}
         {error && <Alert isInline variant="danger" isLiveRegion title={error.message} />}
+        {rights.may('create', 'authorization.openshift.io', 'localresourceaccessreviews') && (
+          <p>
+            <Link to={`/project/${project}/who-can`}>{text.nav.whoCan}</Link>
+          </p>
+        )}
         {mayChange && <AddMember key={kind} kind={kind} project={project} add={add} />}
       </PageSection>
       {removing && (

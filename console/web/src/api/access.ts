@@ -1,0 +1,51 @@
+import { post } from './http';
+
+/** Question is a right: a verb on a resource, in a project or in the whole cluster. */
+export interface Question {
+  verb: string;
+  group: string;
+  resource: string;
+  name: string;
+  /** project is empty for the whole cluster. */
+  project: string;
+}
+
+/** Holders are the subjects that have a right. */
+export interface Holders {
+  users: string[];
+  groups: string[];
+  accounts: string[];
+  /** incomplete says what could not be evaluated. */
+  incomplete: string;
+}
+
+interface Response {
+  users?: string[] | null;
+  groups?: string[] | null;
+  evaluationError?: string;
+}
+
+const root = '/apis/authorization.openshift.io/v1';
+const accountPrefix = 'system:serviceaccount:';
+
+/** holdersOf sorts the response of a review. Service accounts are PROJECT/NAME. */
+export function holdersOf(response: Response): Holders {
+  const users = [...(response.users ?? [])].sort();
+  return {
+    users: users.filter((name) => !name.startsWith(accountPrefix)),
+    accounts: users.filter((name) => name.startsWith(accountPrefix)).map((name) => name.slice(accountPrefix.length).replace(':', '/')),
+    groups: [...(response.groups ?? [])].sort(),
+    incomplete: response.evaluationError ?? '',
+  };
+}
+
+/** whoCan asks who has a right. For a project, the right to ask in that project suffices. */
+export async function whoCan({ verb, group, resource, name, project }: Question): Promise<Holders> {
+  const kind = project === '' ? 'ResourceAccessReview' : 'LocalResourceAccessReview';
+  const path = project === '' ? `${root}/resourceaccessreviews` : `${root}/namespaces/${encodeURIComponent(project)}/localresourceaccessreviews`;
+  const body = {
+    apiVersion: 'authorization.openshift.io/v1', kind,
+    verb, resource, resourceAPIGroup: group, resourceName: name, namespace: project, resourceAPIVersion: '', path: '', isNonResourceURL: false, content: null,
+  };
+  return holdersOf(await post<Response>(path, body, { repeatable: true }));
+}

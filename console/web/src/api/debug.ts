@@ -1,0 +1,65 @@
+import type { KubeObject, LooseObject } from './types';
+
+interface DebugContainer {
+  name: string;
+  volumeMounts?: { name: string }[];
+  securityContext?: Record<string, unknown>;
+  [field: string]: unknown;
+}
+
+interface DebugSpec {
+  containers?: DebugContainer[];
+  volumes?: { name: string }[];
+  [field: string]: unknown;
+}
+
+/** lifetime limits a debug pod, in seconds. */
+const lifetime = 3600;
+const maxName = 57;
+const tokenVolume = /^kube-api-access-/;
+
+/** specOf returns the specification of the pods of an object: a pod, or an object with a template. */
+function specOf(object: LooseObject): DebugSpec {
+  const spec = object.spec as { template?: { spec?: DebugSpec } } & DebugSpec;
+  return object.kind === 'Pod' ? spec : (spec.template?.spec ?? {});
+}
+
+/** containersToDebug returns the names of the containers of an object's pods. */
+export function containersToDebug(object: LooseObject): string[] {
+  return (specOf(object).containers ?? []).map(({ name }) => name);
+}
+
+/**
+ * debugPod returns a pod like those of an object, with a shell in one container. It has no labels, so
+ * that no service selects it. Its annotations are those of oc debug.
+ */
+export function debugPod(object: LooseObject, container: string, asRoot: boolean): Omit<KubeObject, 'metadata'> & { metadata: object; spec: DebugSpec } {
+  const { nodeName: _, initContainers: __, ephemeralContainers: ___, hostname: ____, ...spec } = structuredClone(specOf(object));
+  const containers = (spec.containers ?? []).map(({ livenessProbe: _1, readinessProbe: _2, startupProbe: _3, lifecycle: _4, ...rest }) => {
+    const mounted: DebugContainer = { ...(rest as DebugContainer), volumeMounts: (rest.volumeMounts ?? []).filter(({ name }) => !tokenVolume.test(name)) };
+    if (mounted.name !== container) {
+      return mounted;
+    }
+    const securityContext = asRoot ? { ...mounted.securityContext, runAsUser: 0, runAsNonRoot: undefined } : mounted.securityContext;
+    return { ...mounted, command: ['/bin/sh'], args: undefined, stdin: true, tty: true, securityContext };
+  });
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: `${object.metadata.name.slice(0, maxName).replace(/[^a-z0-9]+$/, '')}-debug`,
+      namespace: object.metadata.namespace,
+      annotations: {
+        'debug.openshift.io/source-container': container,
+        'debug.openshift.io/source-resource': `${object.kind.toLowerCase()}/${object.metadata.name}`,
+      },
+    },
+    spec: {
+      ...spec,
+      containers,
+      volumes: (spec.volumes ?? []).filter(({ name }) => !tokenVolume.test(name)),
+      restartPolicy: 'Never',
+      activeDeadlineSeconds: lifetime,
+    },
+  };
+}

@@ -1,0 +1,82 @@
+import type { KubeObject } from './types';
+
+/** Component is the state of a component on a host, as its supervisor reports it. */
+export interface Component {
+  process: string;
+  name: string;
+  state: string;
+  since?: string;
+  note?: string;
+}
+
+/** Certificate is a certificate of a host. Its end is in RFC 3339. */
+export interface Certificate {
+  name: string;
+  end: string;
+}
+
+/** Report is what a host publishes about itself in an annotation of its Node. */
+export interface Report {
+  version: string;
+  components: Component[];
+  certificates: Certificate[];
+}
+
+/** Host is a node with the report of its host. */
+export interface Host {
+  name: string;
+  uid: string;
+  ready: boolean;
+  reason: string;
+  report?: Report;
+}
+
+/** Cluster is what the masters know of etcd and of themselves. */
+export interface Cluster {
+  etcd: { name: string; role: string; leader: boolean; behind: number; size: number; version: string; problem?: string }[];
+  leaders: { group: string; master: string }[];
+}
+
+/** clusterPath is the path of a Cluster. */
+export const clusterPath = '/slipway/cluster';
+
+const reportKey = 'slipway.openshift.io/host-report';
+
+interface NodeObject extends KubeObject {
+  status?: { conditions?: { type: string; status: string; message?: string }[] };
+}
+
+/** hostOf reads a Node. A report that is not valid is none. */
+export function hostOf(node: NodeObject): Host {
+  const { name, uid, annotations } = node.metadata;
+  const condition = node.status?.conditions?.find(({ type }) => type === 'Ready');
+  const ready = condition?.status === 'True';
+  return { name, uid, ready, reason: ready ? '' : (condition?.message ?? ''), report: reportOf(annotations?.[reportKey]) };
+}
+
+function reportOf(content: string | undefined): Report | undefined {
+  try {
+    const report = JSON.parse(content ?? '') as Partial<Report> | null;
+    return report === null ? undefined : { version: String(report.version ?? ''), components: list(report.components), certificates: list(report.certificates) };
+  } catch {
+    return undefined;
+  }
+}
+
+function list<T>(value: T[] | undefined): T[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'object' && item !== null) : [];
+}
+
+/** isWell reports whether a component does what it should. On one master of several, some wait. */
+export function isWell({ state, note }: Component): boolean {
+  return (state === 'ready' || state === 'standby') && !note;
+}
+
+/** soon is the time before its end at which a certificate needs attention. Slipway renews earlier. */
+const soon = 14 * 24 * 3600 * 1000;
+
+/** validity says whether a certificate is valid, ends soon, or has expired. */
+export function validity({ end }: Certificate, now: number): 'valid' | 'soon' | 'expired' {
+  const left = Date.parse(end) - now;
+  return left <= 0 ? 'expired' : left < soon ? 'soon' : 'valid';
+}

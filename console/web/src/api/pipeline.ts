@@ -1,0 +1,81 @@
+import { merge } from './http';
+import type { LooseObject } from './types';
+
+/** Stage is a stage of a pipeline, as Jenkins describes it. Times are milliseconds. */
+export interface Stage {
+  name: string;
+  status: string;
+  start: number;
+  duration: number;
+  paused: number;
+}
+
+/** PendingInput is a decision that a pipeline waits for. */
+export interface PendingInput {
+  id: string;
+  message: string;
+  proceedText: string;
+}
+
+const statusKey = 'openshift.io/jenkins-status-json';
+const inputsKey = 'openshift.io/jenkins-pending-input-actions-json';
+const answerPrefix = 'pipeline.slipway.io/input-';
+const jenkinsKey = 'openshift.io/jenkins-build-uri';
+
+/** isPipeline reports whether a build, or a build configuration, is a pipeline. */
+export function isPipeline(object: LooseObject): boolean {
+  return (object.spec as { strategy?: { type?: string } } | undefined)?.strategy?.type === 'JenkinsPipeline';
+}
+
+function parse(content: string | undefined): unknown {
+  try {
+    return JSON.parse(content ?? '');
+  } catch {
+    return undefined;
+  }
+}
+
+const record = (value: unknown) => (typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {});
+const number = (value: unknown) => (typeof value === 'number' && Number.isFinite(value) ? value : 0);
+const word = (value: unknown) => (typeof value === 'string' ? value : '');
+const listOf = (value: unknown) => (Array.isArray(value) ? (value as unknown[]).map(record) : []);
+
+/** stagesOf returns the stages of a build. Anyone who updates builds can write them. */
+export function stagesOf(build: LooseObject): Stage[] {
+  return listOf(record(parse(build.metadata.annotations?.[statusKey])).stages).map((stage) => ({
+    name: word(stage.name),
+    status: word(stage.status),
+    start: number(stage.startTimeMillis),
+    duration: number(stage.durationMillis),
+    paused: number(stage.pauseDurationMillis),
+  }));
+}
+
+/** inputsOf returns the decisions that a build waits for, without those that are answered. */
+export function inputsOf(build: LooseObject): PendingInput[] {
+  const annotations = build.metadata.annotations ?? {};
+  return listOf(parse(annotations[inputsKey]))
+    .map((input) => ({ id: word(input.id), message: word(input.message), proceedText: word(input.proceedText) }))
+    .filter(({ id }) => /^[a-z0-9][a-z0-9-]*$/.test(id) && annotations[answerPrefix + id] === undefined);
+}
+
+/** answer decides for a pipeline of Slipway's own runner. */
+export function answer(path: string, input: PendingInput, decision: 'proceed' | 'abort'): Promise<unknown> {
+  return merge(path, { metadata: { annotations: { [answerPrefix + input.id]: decision } } });
+}
+
+/** jenkinsOf returns the page of a build that belongs to a Jenkins, which takes the decisions itself. */
+export function jenkinsOf(build: LooseObject): string | undefined {
+  const address = build.metadata.annotations?.[jenkinsKey] ?? '';
+  return /^https?:\/\//.test(address) ? address : undefined;
+}
+
+/** formatDuration writes a time such as 1m 12s. */
+export function formatDuration(milliseconds: number): string {
+  const seconds = Math.round(milliseconds / 1000);
+  if (seconds < 60) {
+    return milliseconds < 1000 ? `${Math.round(milliseconds)}ms` : `${seconds}s`;
+  }
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60 ? `${minutes}m ${seconds % 60}s` : `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
+}

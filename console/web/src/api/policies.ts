@@ -1,0 +1,124 @@
+import { network as t } from '../text/network';
+import type { KubeObject } from './types';
+
+/** LabelSelector selects by labels and by expressions. Empty, it selects everything. */
+export interface LabelSelector {
+  matchLabels?: Record<string, string>;
+  matchExpressions?: { key: string; operator: string; values?: string[] }[];
+}
+
+interface Peer {
+  podSelector?: LabelSelector;
+  namespaceSelector?: LabelSelector;
+  ipBlock?: { cidr: string; except?: string[] };
+}
+
+interface Port {
+  protocol?: string;
+  port?: number | string;
+  endPort?: number;
+}
+
+export interface NetworkPolicy extends KubeObject {
+  spec?: {
+    podSelector?: LabelSelector;
+    policyTypes?: string[];
+    ingress?: { from?: Peer[]; ports?: Port[] }[];
+    egress?: { to?: Peer[]; ports?: Port[] }[];
+  };
+}
+
+export interface EgressNetworkPolicy extends KubeObject {
+  spec?: { egress?: { type: string; to?: { cidrSelector?: string; dnsName?: string } }[] };
+}
+
+/** Allowance is a peer that pods may exchange connections with, on some ports. */
+export interface Allowance {
+  peer: string;
+  kind: string;
+  ports: string;
+  /** policy is empty if no policy restricts the pods. */
+  policy: string;
+}
+
+/** selectsLabels reports whether a selector selects labels. */
+export function selectsLabels(selector: LabelSelector | undefined, labels: Record<string, string>): boolean {
+  const byLabel = Object.entries(selector?.matchLabels ?? {}).every(([key, value]) => labels[key] === value);
+  return (
+    byLabel &&
+    (selector?.matchExpressions ?? []).every(({ key, operator, values = [] }) => {
+      const value = labels[key];
+      switch (operator) {
+        case 'In':
+          return value !== undefined && values.includes(value);
+        case 'NotIn':
+          return value === undefined || !values.includes(value);
+        case 'Exists':
+          return value !== undefined;
+        case 'DoesNotExist':
+          return value === undefined;
+        default:
+          return false;
+      }
+    })
+  );
+}
+
+/** describeSelector writes a selector as the command line does. It is empty for everything. */
+export function describeSelector(selector: LabelSelector | undefined): string {
+  const labels = Object.entries(selector?.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
+  const expressions = (selector?.matchExpressions ?? []).map(({ key, operator, values = [] }) => {
+    switch (operator) {
+      case 'Exists':
+        return key;
+      case 'DoesNotExist':
+        return `!${key}`;
+      default:
+        return `${key} ${operator === 'In' ? 'in' : 'notin'} (${values.join(', ')})`;
+    }
+  });
+  return [...labels, ...expressions].join(', ');
+}
+
+function describePeer({ podSelector, namespaceSelector, ipBlock }: Peer): Pick<Allowance, 'peer' | 'kind'> {
+  if (ipBlock) {
+    return { kind: t.addresses, peer: ipBlock.except?.length ? t.except(ipBlock.cidr, ipBlock.except.join(', ')) : ipBlock.cidr };
+  }
+  const pods = describeSelector(podSelector);
+  const projects = namespaceSelector && (describeSelector(namespaceSelector) ? t.projectsWith(describeSelector(namespaceSelector)) : t.allProjects);
+  if (!projects) {
+    return { kind: t.pods, peer: pods ? t.podsWith(pods) : t.allPods };
+  }
+  return { kind: t.projects, peer: podSelector && pods ? t.inProjects(t.podsWith(pods), projects) : projects };
+}
+
+function describePorts(ports: Port[] | undefined): string {
+  return (ports ?? []).map(({ protocol = 'TCP', port, endPort }) => `${port ?? '*'}${endPort ? `-${endPort}` : ''}/${protocol}`).join(', ') || t.allPorts;
+}
+
+/** directions are the two that policies restrict. */
+export type Direction = 'Ingress' | 'Egress';
+
+/** applies reports whether a policy restricts pods with labels in a direction. */
+function applies({ spec }: NetworkPolicy, labels: Record<string, string>, direction: Direction): boolean {
+  const types = spec?.policyTypes ?? ['Ingress', ...(spec?.egress ? ['Egress'] : [])];
+  return types.includes(direction) && selectsLabels(spec?.podSelector, labels);
+}
+
+/**
+ * allowances returns who may connect to pods with labels, or whom they may connect to. It is
+ * undefined if no policy restricts them, and empty if nothing is allowed.
+ */
+export function allowances(policies: NetworkPolicy[], labels: Record<string, string>, direction: Direction): Allowance[] | undefined {
+  const applied = policies.filter((policy) => applies(policy, labels, direction));
+  if (applied.length === 0) {
+    return undefined;
+  }
+  return applied.flatMap(({ metadata, spec }) =>
+    (direction === 'Ingress' ? (spec?.ingress ?? []).map(({ from, ports }) => ({ peers: from, ports })) : (spec?.egress ?? []).map(({ to, ports }) => ({ peers: to, ports }))).flatMap(({ peers, ports }) => {
+      const everyone = { kind: direction === 'Ingress' ? t.source : t.destination, peer: direction === 'Ingress' ? t.everyone : t.anywhere };
+      const described = peers?.length ? peers.map(describePeer) : [everyone];
+      return described.map((peer) => ({ ...peer, ports: describePorts(ports), policy: metadata.name }));
+    }),
+  );
+}

@@ -1,0 +1,34 @@
+import type { Route } from './routes';
+
+/** Backend is a service of a route, with its weight from 0 to 256. */
+export interface Backend {
+  name: string;
+  weight: number;
+}
+
+const defaultWeight = 100;
+
+/** trafficOf returns the services of a route, the main one first. */
+export function trafficOf({ spec }: Route): Backend[] {
+  return [spec.to, ...(spec.alternateBackends ?? [])].flatMap((backend) => (backend?.name ? [{ name: backend.name, weight: backend.weight ?? defaultWeight }] : []));
+}
+
+/** sharesOf returns the shares of services in percent. */
+export function sharesOf(backends: Backend[]): number[] {
+  const total = backends.reduce((sum, { weight }) => sum + weight, 0);
+  return backends.map(({ weight }) => (total === 0 ? 0 : Math.round((weight / total) * 100)));
+}
+
+/** operationsOf returns the JSON patch that gives a route its services. */
+export function operationsOf([main, ...others]: Backend[]): object[] {
+  const service = (backend: Backend | undefined) => ({ kind: 'Service', name: backend?.name ?? '', weight: backend?.weight ?? 0 });
+  return [
+    { op: 'replace', path: '/spec/to', value: service(main) },
+    { op: 'add', path: '/spec/alternateBackends', value: others.map(service) },
+  ];
+}
+
+/** commandOf returns the command that does the same. */
+export function commandOf(route: string, project: string, backends: Backend[]): string {
+  return `oc set route-backends ${route} ${backends.map(({ name, weight }) => `${name}=${weight}`).join(' ')} -n ${project}`;
+}

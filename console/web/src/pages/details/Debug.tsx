@@ -1,0 +1,62 @@
+import { Alert, Button, Checkbox, ClipboardCopy, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
+import { useState } from 'react';
+import { useNavigate } from 'react-router';
+import { containersToDebug, debugPod } from '../../api/debug';
+import { create } from '../../api/http';
+import type { KubeObject } from '../../api/types';
+import { text } from '../../text/en';
+import { tools } from '../../text/tools';
+import { ContainerSelect } from '../../ui/ContainerSelect';
+import type { DialogProps } from './dialogs';
+
+const t = tools.debug;
+
+/** Debug starts a copy of a pod with a shell, and opens its terminal. */
+export default function Debug({ object, close }: DialogProps) {
+  const { name, namespace = '' } = object.metadata;
+  const navigate = useNavigate();
+  const containers = containersToDebug(object);
+  const [container, setContainer] = useState(containers[0] ?? '');
+  const [asRoot, setAsRoot] = useState(false);
+  const [error, setError] = useState<Error>();
+  const [busy, setBusy] = useState(false);
+  const start = () => {
+    setBusy(true);
+    setError(undefined);
+    const pod = debugPod(object, container, asRoot);
+    const { name: podName } = pod.metadata as { name: string };
+    create<KubeObject>(`/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`, podName, pod).then(
+      () => {
+        close();
+        void navigate(`/project/${namespace}/pods/${podName}/terminal`);
+      },
+      (cause: Error) => {
+        setError(cause);
+        setBusy(false);
+      },
+    );
+  };
+  return (
+    <Modal variant="small" isOpen onClose={close} aria-labelledby="debug-title" aria-describedby="debug-body">
+      <ModalHeader title={t.title(name)} labelId="debug-title" />
+      <ModalBody id="debug-body">
+        <p>{t.body}</p>
+        {containers.length > 1 && <ContainerSelect containers={containers} value={container} onChange={setContainer} />}
+        <Checkbox id="debug-root" label={t.root} isChecked={asRoot} onChange={(_, checked) => setAsRoot(checked)} />
+        <p>{t.command}</p>
+        <ClipboardCopy isReadOnly hoverTip="Copy" clickTip="Copied" textAriaLabel={t.command}>
+          {`oc debug ${object.kind.toLowerCase()}/${name} -n ${namespace} -c ${container}${asRoot ? ' --as-root' : ''}`}
+        </ClipboardCopy>
+        {error && <Alert isInline isLiveRegion variant="danger" title={error.message} />}
+      </ModalBody>
+      <ModalFooter>
+        <Button isDisabled={busy || container === ''} isLoading={busy} onClick={start}>
+          {t.start}
+        </Button>
+        <Button variant="link" onClick={close}>
+          {text.cancel}
+        </Button>
+      </ModalFooter>
+    </Modal>
+  );
+}

@@ -1,0 +1,122 @@
+import { ActionList, ActionListItem, Alert, Button, Label } from '@patternfly/react-core';
+import { useState } from 'react';
+import { Link } from 'react-router';
+import { useObjects, useRights } from '../../api/hooks';
+import { answer, formatDuration, inputsOf, jenkinsOf, stagesOf, type Stage } from '../../api/pipeline';
+import type { LooseObject } from '../../api/types';
+import { text } from '../../text/en';
+import { pipelines as t } from '../../text/pipelines';
+import { Age } from '../../ui/Age';
+import { DataTable } from '../../ui/DataTable';
+import { Loading } from '../../ui/Loading';
+
+const colors: Record<string, 'green' | 'red' | 'blue' | 'orange' | 'grey'> = {
+  SUCCESS: 'green', FAILED: 'red', ABORTED: 'red', IN_PROGRESS: 'blue', PAUSED_PENDING_INPUT: 'orange', UNSTABLE: 'orange',
+};
+
+const buildsPath = (namespace: string) => `/apis/build.openshift.io/v1/namespaces/${encodeURIComponent(namespace)}/builds`;
+
+/** maxRuns limits the runs on the page of a pipeline. */
+const maxRuns = 10;
+
+/** Pipeline shows the stages of a build, and asks for the decisions that it waits for. */
+export default function Pipeline({ build }: { build: LooseObject }) {
+  const { namespace = '', name } = build.metadata;
+  const rights = useRights(namespace);
+  const [error, setError] = useState<Error>();
+  const [answered, setAnswered] = useState(false);
+  const mayDecide = rights.may('patch', 'build.openshift.io', 'builds', name);
+  const jenkins = jenkinsOf(build);
+  const isRunning = ['New', 'Pending', 'Running'].includes((build.status as { phase?: string } | undefined)?.phase ?? '');
+  const inputs = isRunning ? inputsOf(build) : [];
+  const decide = (index: number, decision: 'proceed' | 'abort') => {
+    const input = inputs[index];
+    if (input) {
+      setError(undefined);
+      answer(`${buildsPath(namespace)}/${encodeURIComponent(name)}`, input, decision).then(() => setAnswered(true), setError);
+    }
+  };
+  return (
+    <>
+      <Stages stages={stagesOf(build)} />
+      {inputs.map((input, index) => (
+        <Alert
+          key={input.id}
+          isInline
+          component="h3"
+          variant="info"
+          title={input.message || t.input}
+          actionLinks={
+            jenkins ? (
+              <a href={jenkins} target="_blank" rel="noreferrer">
+                {t.jenkins}
+              </a>
+            ) : (
+              mayDecide && (
+                <ActionList>
+                  <ActionListItem>
+                    <Button onClick={() => decide(index, 'proceed')}>{input.proceedText || t.proceed}</Button>
+                  </ActionListItem>
+                  <ActionListItem>
+                    <Button variant="danger" onClick={() => decide(index, 'abort')}>
+                      {t.abort}
+                    </Button>
+                  </ActionListItem>
+                </ActionList>
+              )
+            )
+          }
+        >
+          {input.message ? t.input : undefined}
+        </Alert>
+      ))}
+      {answered && inputs.length === 0 && isRunning && <Alert isInline isLiveRegion component="h3" variant="success" title={t.answered} />}
+      {error && <Alert isInline isLiveRegion component="h3" variant="danger" title={error.message} />}
+    </>
+  );
+}
+
+/** Stages draws stages in their order, with their durations. */
+function Stages({ stages }: { stages: Stage[] }) {
+  if (stages.length === 0) {
+    return <p>{t.none}</p>;
+  }
+  return (
+    <ol className="console-stages" aria-label={t.stages}>
+      {stages.map((stage, index) => {
+        const status = t.statuses[stage.status] ?? stage.status;
+        return (
+          <li key={index}>
+            <strong>{stage.name}</strong>
+            <Label color={colors[stage.status] ?? 'grey'}>{status}</Label>
+            <span>{stage.status === 'NOT_EXECUTED' ? '-' : formatDuration(stage.duration)}</span>
+            {stage.paused > 0 && <span>{t.paused(formatDuration(stage.paused))}</span>}
+          </li>
+        );
+      })}
+    </ol>
+  );
+}
+
+/** Runs shows the stages of the latest builds of a pipeline. */
+export function Runs({ config }: { config: LooseObject }) {
+  const { namespace = '', name } = config.metadata;
+  const { items, loaded } = useObjects<LooseObject>(buildsPath(namespace), { labelSelector: `openshift.io/build-config.name=${name}` });
+  if (!loaded) {
+    return <Loading />;
+  }
+  const newest = [...items].sort((a, b) => b.metadata.creationTimestamp.localeCompare(a.metadata.creationTimestamp)).slice(0, maxRuns);
+  return (
+    <DataTable
+      label={t.runs}
+      items={newest}
+      keyOf={(build) => build.metadata.uid}
+      empty={t.none}
+      columns={[
+        { title: t.run, cell: (build) => <Link to={`/project/${namespace}/builds.build.openshift.io/${build.metadata.name}`}>{build.metadata.name}</Link> },
+        { title: t.stages, cell: (build) => <Stages stages={stagesOf(build)} /> },
+        { title: text.age, cell: (build) => <Age of={build.metadata.creationTimestamp} /> },
+      ]}
+    />
+  );
+}

@@ -1,0 +1,94 @@
+import { ActionGroup, Alert, Button, ClipboardCopy, Form, FormGroup, FormSelect, FormSelectOption, Slider } from '@patternfly/react-core';
+import { useState, type FormEvent } from 'react';
+import { pathOf } from '../../api/discovery';
+import { useObjects, useRights } from '../../api/hooks';
+import { patch, unchanged } from '../../api/http';
+import { commandOf, operationsOf, sharesOf, trafficOf, type Backend } from '../../api/traffic';
+import type { Route } from '../../api/routes';
+import { text } from '../../text/en';
+import { tools } from '../../text/tools';
+import type { TabProps } from './tabs';
+
+const t = tools.traffic;
+
+/** maxBackends is how many services a route can have. */
+const maxBackends = 4;
+
+/** Traffic is the tab that divides the requests of a route between services. */
+export default function Traffic({ resource, project = '', object }: TabProps) {
+  const route = object as unknown as Route;
+  const rights = useRights(project);
+  const services = useObjects(`/api/v1/namespaces/${encodeURIComponent(project)}/services`);
+  const [edited, setEdited] = useState<Backend[]>();
+  const [result, setResult] = useState<{ error?: Error }>();
+  const backends = edited ?? trafficOf(route);
+  const shares = sharesOf(backends);
+  const mayPatch = rights.may('patch', resource.group, resource.name, object.metadata.name);
+  const edit = (next: Backend[]) => {
+    setEdited(next);
+    setResult(undefined);
+  };
+  const save = (event: FormEvent) => {
+    event.preventDefault();
+    patch(pathOf(resource, project, object.metadata.name), [unchanged(object), ...operationsOf(backends)]).then(
+      () => {
+        setEdited(undefined);
+        setResult({});
+      },
+      (error: Error) => setResult({ error }),
+    );
+  };
+  const others = services.items.map(({ metadata }) => metadata.name).filter((name) => !backends.some((backend) => backend.name === name));
+  return (
+    <Form onSubmit={save} aria-label={t.tab}>
+      <p>{backends.length > 1 ? t.body : t.single}</p>
+      {backends.map((backend, index) => (
+        <FormGroup key={backend.name} label={`${backend.name}: ${t.percent(shares[index] ?? 0)}`} role="group">
+          <Slider
+            value={backend.weight}
+            min={0}
+            max={256}
+            isDisabled={!mayPatch || backends.length < 2}
+            thumbAriaLabel={t.share(backend.name)}
+            aria-valuetext={t.percent(shares[index] ?? 0)}
+            onChange={(_, weight) => edit(backends.map((other, i) => (i === index ? { ...other, weight: Math.round(weight) } : other)))}
+          />
+          {mayPatch && index > 0 && (
+            <Button variant="link" isInline onClick={() => edit(backends.filter((_, i) => i !== index))}>
+              {t.remove(backend.name)}
+            </Button>
+          )}
+        </FormGroup>
+      ))}
+      {mayPatch && backends.length < maxBackends && others.length > 0 && (
+        <FormGroup label={t.add} fieldId="traffic-add">
+          <FormSelect id="traffic-add" value="" onChange={(_, name) => name && edit([...backends, { name, weight: 0 }])}>
+            <FormSelectOption value="" label={text.forms.route.choose} />
+            {others.map((name) => (
+              <FormSelectOption key={name} value={name} label={name} />
+            ))}
+          </FormSelect>
+        </FormGroup>
+      )}
+      {result && <Alert isInline component="h2" isLiveRegion variant={result.error ? 'danger' : 'success'} title={result.error?.message ?? text.editor.saved} />}
+      {mayPatch && (
+        <>
+          <ActionGroup>
+            <Button type="submit" isDisabled={edited === undefined}>
+              {text.save}
+            </Button>
+            <Button variant="link" isDisabled={edited === undefined} onClick={() => setEdited(undefined)}>
+              {text.editor.reload}
+            </Button>
+          </ActionGroup>
+          <div>
+            <p>{t.command}</p>
+            <ClipboardCopy isReadOnly hoverTip="Copy" clickTip="Copied" textAriaLabel={t.command}>
+              {commandOf(object.metadata.name, project, backends)}
+            </ClipboardCopy>
+          </div>
+        </>
+      )}
+    </Form>
+  );
+}

@@ -1,0 +1,31 @@
+/** access are the texts of pages about rights. */
+export const access = {
+  whoCan: {
+    title: 'Who can',
+    body: 'Find the users, groups and service accounts that have a right.',
+    verb: 'Verb',
+    resource: 'Resource',
+    name: 'Name of the object',
+    nameHelp: 'Empty for all objects.',
+    project: 'Project',
+    anyProject: 'The whole cluster',
+    find: 'Find',
+    users: 'Users',
+    groups: 'Groups',
+    accounts: 'Service accounts',
+    nobody: 'Nobody',
+    count: (kind: string, n: number) => `${kind} (${n})`,
+    incomplete: 'Not everything could be evaluated',
+    result: (verb: string, resource: string, project: string) => `Who can ${verb} ${resource} in ${project || 'the whole cluster'}`,
+  },
+  constraint: {
+    title: 'Why it has its security context constraints',
+    chosen: (account: string) => `The first of the constraints that accept the pod, by priority and then from strict to lax, among those that its creator and its service account ${account} may use.`,
+    account: (account: string, constraint: string) => `For the service account ${account} alone, a review of the pod chooses ${constraint}.`,
+    none: (account: string) => `The service account ${account} alone may use no constraint that accepts this pod. Its creator may.`,
+    own: (constraint: string) => `For you, a review of the pod chooses ${constraint}.`,
+    ownNone: 'You may use no constraint that accepts this pod.',
+    priority: (priority: number) => `Its priority is ${priority}.`,
+    users: (constraint: string) => `Who may use ${constraint}`,
+  },
+};

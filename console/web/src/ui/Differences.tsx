@@ -1,0 +1,39 @@
+import { ExpandableSection } from '@patternfly/react-core';
+import type { Applied } from '../api/apply';
+import type { KubeObject } from '../api/types';
+import { toYAML } from '../api/yaml';
+import { tools } from '../text/tools';
+import { context, diff, type Change } from './diff';
+
+const t = tools.diff;
+
+/** comparable is an object without what each change of it changes. */
+function comparable(object: KubeObject): string {
+  const { resourceVersion: _, generation: __, ...metadata } = object.metadata;
+  const { status: ___, ...rest } = object as KubeObject & { status?: unknown };
+  return toYAML({ ...rest, metadata: metadata as KubeObject['metadata'] });
+}
+
+/** Differences shows what would change in each object. */
+export default function Differences({ applied }: { applied: Applied[] }) {
+  return applied.map(({ object, before, resource }, index) => {
+    const title = `${resource.kind} ${object.metadata.name}`;
+    const changes = before ? diff(comparable(before), comparable(object)) : [];
+    const isSame = before !== undefined && changes.every(({ kind }) => kind === ' ');
+    if (!before || isSame) {
+      return <p key={index}>{isSame ? t.same(title) : t.create(title)}</p>;
+    }
+    return (
+      <ExpandableSection key={index} toggleText={t.change(title)} isExpanded>
+        <pre className="console-diff" role="group" tabIndex={0} aria-label={t.change(title)}>
+          {context(changes).map((change, line) => (change ? <Line key={line} change={change} /> : <span key={line}>…{'\n'}</span>))}
+        </pre>
+      </ExpandableSection>
+    );
+  });
+}
+
+function Line({ change: { kind, line } }: { change: Change }) {
+  const content = `${kind} ${line}\n`;
+  return kind === '+' ? <ins>{content}</ins> : kind === '-' ? <del>{content}</del> : <span>{content}</span>;
+}

@@ -1,0 +1,104 @@
+import { useMemo } from 'react';
+import { Link } from 'react-router';
+import { place, type Line, type Shape } from './layout';
+
+/** Node is a box of a Graph. Without a path it is no link. */
+export interface Node extends Shape {
+  kind: string;
+  name: string;
+  detail?: string;
+  state?: 'success' | 'warning' | 'danger';
+  path?: string;
+  /** description says for screen readers what the lines show. */
+  description: string;
+}
+
+/** Edge is a line of a Graph, from left to right unless it leads back. */
+export interface Edge extends Line {
+  label?: string;
+}
+
+const width = 168;
+const height = 58;
+const gapX = 64;
+const gapY = 18;
+const margin = 4;
+const padding = 12;
+
+/** Graph draws nodes in columns, with lines between them. The nodes are links in reading order. */
+export function Graph({ label, nodes, edges }: { label: string; nodes: Node[]; edges: Edge[] }) {
+  const placed = useMemo(() => place(nodes, edges), [nodes, edges]);
+  const columns = [...new Set(placed.map(({ column }) => column))].sort((a, b) => a - b);
+  const at = new Map(placed.map((node) => [node.id, { x: margin + columns.indexOf(node.column) * (width + gapX), y: margin + node.row * (height + gapY) }]));
+  const rows = Math.max(1, ...placed.map(({ row }) => row + 1));
+  const [w, h] = [columns.length * (width + gapX) - gapX + 2 * margin, rows * (height + gapY) - gapY + 2 * margin];
+  return (
+    <div className="console-graph" tabIndex={0} role="region" aria-label={label}>
+      <svg width={w} height={h} viewBox={`0 0 ${w} ${h}`} role="group" aria-label={label}>
+        {edges.map(({ from, to, label: caption }) => {
+          const [start, end] = [at.get(from), at.get(to)];
+          return start && end && <Curve key={`${from} ${to} ${caption}`} start={start} end={end} caption={caption} />;
+        })}
+        {placed.map((node) => {
+          const { x, y } = at.get(node.id) ?? { x: 0, y: 0 };
+          return <Box key={node.id} node={node} x={x} y={y} />;
+        })}
+      </svg>
+    </div>
+  );
+}
+
+interface Point {
+  x: number;
+  y: number;
+}
+
+function Curve({ start, end, caption }: { start: Point; end: Point; caption?: string }) {
+  const back = end.x <= start.x;
+  const [x1, x2] = back ? [start.x, end.x + width] : [start.x + width, end.x];
+  const [y1, y2] = [start.y + height / 2, end.y + height / 2];
+  const bend = (x2 - x1) / 2;
+  return (
+    <g aria-hidden="true" className={back ? 'back' : undefined}>
+      <path d={`M${x1},${y1} C${x1 + bend},${y1} ${x2 - bend},${y2} ${x2},${y2}`} />
+      {caption && (
+        <text x={(x1 + x2) / 2} y={(y1 + y2) / 2 - 4} className="caption">
+          {caption}
+        </text>
+      )}
+    </g>
+  );
+}
+
+function Box({ node, x, y }: { node: Node; x: number; y: number }) {
+  // The name begins with what the box shows, so that it can be spoken.
+  const name = [node.kind, node.name, node.detail].filter(Boolean).join(' ') + `. ${node.description}`;
+  const content = (
+    <>
+      <title>{name}</title>
+      <rect x={x} y={y} width={width} height={height} rx="6" className={node.state} />
+      <svg x={x} y={y} width={width - padding} height={height}>
+        <text x={padding} y="20" className="kind">
+          {node.kind}{' '}
+        </text>
+        <text x={padding} y="40">
+          {node.name}{' '}
+        </text>
+        {node.detail && (
+          <text x={width - padding} y="20" className="detail">
+            {node.detail}
+          </text>
+        )}
+      </svg>
+    </>
+  );
+  return node.path === undefined ? (
+    <g role="img" aria-label={name}>
+      {content}
+    </g>
+  ) : (
+    <Link to={node.path} aria-label={name}>
+      {content}
+    </Link>
+  );
+}
