@@ -1,11 +1,7 @@
 // axe finds nothing on the pages, in the light and in the dark theme.
-import { createRequire } from 'node:module';
-import { readFileSync } from 'node:fs';
-import { address, logIn, open, shoot } from './browser.mjs';
+import { address, logIn, open, shoot, violationsOf } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
-const web = createRequire(new URL('../../../console/web/package.json', import.meta.url));
-const axe = readFileSync(web.resolve('axe-core/axe.min.js'), 'utf8');
 
 const pages = {
   catalog: '/catalog',
@@ -41,15 +37,8 @@ await open(async (page) => {
       await page.goto(`${address}/console${path}`);
       await page.locator('h1').first().waitFor();
       await page.locator('[role="progressbar"]').first().waitFor({ state: 'detached' });
-      // evaluate runs in the page although its policy refuses scripts of others.
-      await page.evaluate(axe);
-      const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
-      for (const violation of violations) {
-        found.push(`${name} (${theme}): ${violation.id}: ${violation.nodes.map((node) => node.html.slice(0, 200)).join('\n    ')}`);
-      }
-      if (theme === 'dark') {
-        await shoot(page, `${name}-dark`);
-      }
+      found.push(...(await violationsOf(page)).map((violation) => `${name} (${theme}): ${violation}`));
+      await shoot(page, theme === 'dark' ? `${name}-dark` : name);
     }
   }
   await page.setViewportSize({ width: 360, height: 740 });

@@ -1,6 +1,6 @@
 // The browser of the tests: the distribution's Chromium, driven by Playwright of the console's lock file.
 import { createRequire } from 'node:module';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 
 const web = createRequire(new URL('../../../console/web/package.json', import.meta.url));
 const { chromium } = web('playwright-core');
@@ -10,6 +10,9 @@ const password = process.env.CONSOLE_PASSWORD;
 const screenshots = process.env.CONSOLE_SCREENSHOTS;
 
 const timeout = 60_000;
+
+/** layoutTimeout limits how long a page may take to follow the size of the window. */
+const layoutTimeout = 5_000;
 
 /**
  * open starts the browser with arguments, passes a page to a flow, and fails if the page reports an
@@ -41,6 +44,7 @@ export async function open(flow, { expected, args = [], ...options } = {}) {
   } finally {
     await browser.close();
   }
+  expect(found.length === 0, found.join('\n'));
   if (problems.length > 0) {
     throw new Error('the browser reports:\n' + problems.join('\n'));
   }
@@ -73,6 +77,46 @@ export async function shoot(page, name) {
     mkdirSync(screenshots, { recursive: true });
     await page.screenshot({ path: `${screenshots}/${name}.png` });
   }
+}
+
+const axe = readFileSync(web.resolve('axe-core/axe.min.js'), 'utf8');
+
+/** violationsOf returns what axe finds on a page. */
+export async function violationsOf(page) {
+  // evaluate runs in the page although its policy refuses scripts of others.
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+  return violations.map((violation) => `${violation.id}: ${violation.nodes.map((node) => node.html.slice(0, 200)).join('\n    ')}`);
+}
+
+/** found is what check found. A flow fails with it at its end. */
+const found = [];
+
+/**
+ * check saves a screenshot, and looks for what axe finds on a page in one of the themes, and for a page
+ * that is too wide for a small screen.
+ */
+export async function check(page, name) {
+  await page.locator('[role="progressbar"]').first().waitFor({ state: 'detached' });
+  await shoot(page, name);
+  await page.evaluate(() => {
+    const still = new CSSStyleSheet(); // colors in transition have other contrasts
+    still.replaceSync('* { transition: none !important; animation: none !important }');
+    document.adoptedStyleSheets = [...document.adoptedStyleSheets, still];
+  });
+  for (const theme of ['light', 'dark']) {
+    await page.evaluate((dark) => document.documentElement.classList.toggle('pf-v6-theme-dark', dark), theme === 'dark');
+    found.push(...(await violationsOf(page)).map((violation) => `${name} (${theme}): ${violation}`));
+  }
+  await page.evaluate(() => document.documentElement.classList.remove('pf-v6-theme-dark'));
+  const size = page.viewportSize();
+  await page.setViewportSize({ width: 360, height: 740 });
+  const fits = () => document.documentElement.scrollWidth <= document.documentElement.clientWidth;
+  await page.waitForFunction(fits, undefined, { timeout: layoutTimeout }).catch(async () => {
+    const wide = await page.evaluate(() => [...document.querySelectorAll('#main *')].filter((element) => element.getBoundingClientRect().right > innerWidth).map((element) => element.outerHTML.slice(0, 200)));
+    found.push(`${name} is wider than a screen of 360 pixels: ${wide.slice(-3).join('\n    ')}`);
+  });
+  await page.setViewportSize(size);
 }
 
 /** expect fails with a message unless a condition holds. */

@@ -19,7 +19,7 @@ await open(async (page) => {
   await filter.fill('front Running');
   await page.reload();
   await page.getByRole('link', { name: /^front-/ }).click();
-  await page.getByText('Security context constraints').waitFor();
+  await page.getByText('Security context constraints', { exact: true }).waitFor();
   await page.getByRole('gridcell', { name: 'running' }).or(page.getByRole('cell', { name: 'running' })).waitFor();
   await shoot(page, 'pod');
 

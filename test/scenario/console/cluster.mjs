@@ -1,0 +1,93 @@
+// An administrator looks after the cluster: nodes, hosts, rights, routers, images, users, the audit log.
+import { address, check, expect, logIn, open, shoot } from './browser.mjs';
+
+const [project, node] = process.argv.slice(2);
+const cluster = `${address}/console/cluster`;
+
+await open(async (page, context) => {
+  await logIn(page, 'developer', `/console/cluster/nodes/${node}`);
+  await page.getByRole('heading', { name: node, level: 1 }).waitFor();
+  const cockpit = page.getByRole('link', { name: 'Open the web interface of the host' });
+  expect((await cockpit.getAttribute('href')) === 'https://node.example.com:9090/', 'the node has no link to Cockpit');
+  await page.getByRole('row', { name: /^cpu / }).waitFor();
+  await page.getByRole('heading', { name: 'Conditions' }).waitFor();
+  await check(page, 'node');
+  await page.getByRole('tab', { name: 'Pods' }).or(page.getByRole('link', { name: 'Pods', exact: true })).click();
+  await page.getByRole('link', { name: 'bare' }).waitFor();
+
+  // A drain waits for a disruption budget, and keeps the pods of daemon sets.
+  await page.getByRole('button', { name: 'Actions' }).click();
+  await page.getByRole('menuitem', { name: 'Drain' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText(/daemon sets and static pods/).waitFor();
+  const start = dialog.getByRole('button', { name: 'Drain', exact: true });
+  expect(await start.isDisabled(), 'a drain does not ask about what is lost');
+  await dialog.getByRole('checkbox', { name: /local data.*bare/ }).check();
+  await dialog.getByRole('checkbox', { name: /nothing starts again.*bare/ }).check();
+  await start.click();
+  await dialog.getByText(/A disruption budget allows no eviction now/).waitFor();
+  await shoot(page, 'drain');
+  const other = await context.newPage();
+  await other.goto(`${address}/console/project/${project}/poddisruptionbudgets.policy/front`);
+  await other.getByRole('button', { name: 'Actions' }).click();
+  await other.getByRole('menuitem', { name: 'Delete' }).click();
+  await other.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await other.getByRole('heading', { name: /No disruption budgets/ }).waitFor();
+  await other.goto(`${address}/console/project/${project}/pods`);
+  await dialog.getByText('The node is drained.').waitFor();
+  await other.getByRole('row', { name: /^agent-.*Running/ }).waitFor();
+  await other.close();
+  await dialog.getByRole('button', { name: 'Close' }).last().click();
+  await page.getByRole('button', { name: 'Actions' }).click();
+  await page.getByRole('menuitem', { name: 'Mark schedulable' }).click();
+  await page.getByText('The server accepted it.').waitFor();
+
+  await page.getByRole('link', { name: 'Hosts', exact: true }).click();
+  await page.getByRole('heading', { name: 'Hosts', level: 1 }).waitFor();
+  await page.getByRole('button', { name: 'Certificates' }).click();
+  await page.getByRole('row', { name: /ca\.crt 20\d\d-\d\d-\d\d/ }).first().waitFor();
+  await page.getByRole('button', { name: /components/i }).first().click();
+  await page.getByRole('row', { name: /^kubelet node ready/ }).waitFor();
+  await page.getByRole('row', { name: /voter Leader 0 / }).waitFor();
+  await check(page, 'hosts');
+
+  await page.getByRole('link', { name: 'Who can', exact: true }).click();
+  await page.getByLabel('Verb', { exact: true }).selectOption('delete');
+  await page.getByLabel('Resource', { exact: true }).selectOption('secrets');
+  await page.getByLabel('Project', { exact: true }).fill(project);
+  await page.getByRole('button', { name: 'Find' }).click();
+  const holders = page.getByRole('region', { name: `Who can delete secrets in ${project}` });
+  await holders.getByText('developer', { exact: true }).waitFor();
+  await holders.getByText('system:masters', { exact: true }).waitFor();
+  await check(page, 'who-can');
+
+  await page.getByRole('link', { name: 'Routers', exact: true }).click();
+  await page.getByRole('row', { name: /rival .*HostAlreadyClaimed/ }).waitFor();
+  await check(page, 'routers');
+
+  await page.goto(`${address}/console/project/${project}/network`);
+  await page.getByRole('row', { name: /^2 Deny 0\.0\.0\.0\/0/ }).waitFor();
+  await page.getByRole('heading', { name: 'Network of the project' }).waitFor();
+  await check(page, 'egress');
+
+  await page.goto(`${cluster}/image-usage`);
+  await page.getByLabel('Keep what is younger than (minutes)').fill('0');
+  await page.getByLabel('Images to keep of each tag').fill('0');
+  const removed = page.getByRole('grid', { name: 'What pruning would remove' }).or(page.getByRole('table', { name: 'What pruning would remove' }));
+  await removed.getByRole('row', { name: new RegExp(`sha256:111111111111.*${project}/app:latest.*3\\.0 MiB`) }).waitFor();
+  await check(page, 'image-usage');
+
+  await page.goto(`${cluster}/users.user.openshift.io/developer`);
+  await page.getByRole('row', { name: /^cluster-admin The whole cluster Directly/ }).waitFor();
+  await check(page, 'user');
+  await page.goto(`${cluster}/clusterresourcequotas.quota.openshift.io/${project}`);
+  await page.getByRole('button', { name: project, exact: true }).waitFor();
+  await check(page, 'cluster-quota');
+
+  await page.goto(`${cluster}/audit`);
+  await page.getByLabel('User', { exact: true }).fill('developer');
+  await page.getByLabel('Resource', { exact: true }).fill('pods/eviction');
+  await page.getByRole('button', { name: 'Search', exact: true }).click();
+  await page.getByRole('row', { name: /developer create pods\/eviction .*429/ }).first().waitFor();
+  await check(page, 'audit');
+});
