@@ -31,6 +31,7 @@ needs() {
 		haproxy                             haproxy         slipway: the router
 		keepalived                          keepalived      slipway: oc adm ipfailover
 		/usr/lib/cni/bridge                 containernetworking-plugins tests of flannel
+		iptables                            iptables        slipway: the chain of administrators
 		chromium                            chromium        tests of routes
 		wrk                                 wrk             make bench: the router
 		mmdebstrap                          mmdebstrap      tests of builds: builder images
