@@ -73,8 +73,8 @@ func CheckJump(data, program string) error {
 	if err := errors.Join(formerErr, ownErr); err != nil {
 		return fmt.Errorf("read version of Kubernetes: %w", err)
 	}
-	for _, problem := range checkJump(former, own) {
-		return fmt.Errorf("%s; %s", problem.Text, problem.Remedy)
+	if problems := checkJump(former, own); len(problems) > 0 {
+		return fmt.Errorf("%s; %s", problems[0].Text, problems[0].Remedy)
 	}
 	return nil
 }
