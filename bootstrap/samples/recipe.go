@@ -1,10 +1,13 @@
 package samples
 
 import (
+	"encoding/base64"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,7 +18,7 @@ import (
 const Archive = "rootfs.tar"
 
 // WriteRecipe writes a Dockerfile, and the files that it copies, into a directory. The caller adds
-// Archive.
+// Archive, unless the image has a base.
 func (i *Image) WriteRecipe(dir string) error {
 	copies := false
 	err := i.rootFiles(func(name string, content []byte, mode fs.FileMode) error {
@@ -35,7 +38,11 @@ func (i *Image) WriteRecipe(dir string) error {
 	if err != nil {
 		return fmt.Errorf("write files of image %q: %w", i.Name, err)
 	}
-	return os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(i.dockerfile(copies)), 0o644)
+	text, err := i.dockerfile(copies)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(text), 0o644)
 }
 
 // writeDirectory creates a directory that the group root can write in the image.
@@ -47,27 +54,22 @@ func writeDirectory(path string) error {
 }
 
 // dockerfile returns the Dockerfile. Only if copies is set, there are files of the image's own.
-func (i *Image) dockerfile(copies bool) string {
+func (i *Image) dockerfile(copies bool) (string, error) {
 	lines := []string{"FROM scratch", "ADD " + Archive + " /"}
+	env := map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": i.Home, "LANG": "C.UTF-8"}
+	if i.base != nil {
+		lines, env = []string{"FROM " + i.base.Reference()}, map[string]string{}
+	}
 	if copies {
 		lines = append(lines, "COPY root /")
 	}
-	env := map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": i.Home, "LANG": "C.UTF-8"}
 	maps.Copy(env, i.Env)
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		lines = append(lines, fmt.Sprintf("ENV %s=%q", name, env[name]))
 	}
-	labels := map[string]string{
-		"io.k8s.display-name":          i.DisplayName + " " + i.Version,
-		"io.k8s.description":           i.Description,
-		"io.openshift.tags":            strings.Join(i.Tags, ","),
-		"io.openshift.expose-services": fmt.Sprintf("%d:%s", i.Port, i.Service),
-		"name":                         i.Name,
-		"version":                      i.Version,
-	}
-	if i.Builder() {
-		labels["io.openshift.s2i.scripts-url"] = "image:///usr/libexec/s2i"
-		labels["io.s2i.scripts-url"] = "image:///usr/libexec/s2i"
+	labels, err := i.labels()
+	if err != nil {
+		return "", err
 	}
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		lines = append(lines, fmt.Sprintf("LABEL %s=%q", name, labels[name]))
@@ -75,6 +77,41 @@ func (i *Image) dockerfile(copies bool) string {
 	if i.Volume != "" {
 		lines = append(lines, fmt.Sprintf("VOLUME [%q]", i.Volume))
 	}
-	lines = append(lines, fmt.Sprintf("EXPOSE %d", i.Port), fmt.Sprintf("USER %d", i.UID), "WORKDIR "+i.Directory(), fmt.Sprintf("CMD [%q]", i.Command))
-	return strings.Join(lines, "\n") + "\n"
+	if i.Port != 0 {
+		lines = append(lines, fmt.Sprintf("EXPOSE %d", i.Port))
+	}
+	if i.base == nil {
+		lines = append(lines, fmt.Sprintf("USER %d", i.UID), "WORKDIR "+i.Directory())
+	}
+	if i.Entrypoint != "" {
+		lines = append(lines, fmt.Sprintf("ENTRYPOINT [%q]", i.Entrypoint))
+	}
+	if i.Command != "" {
+		lines = append(lines, fmt.Sprintf("CMD [%q]", i.Command))
+	}
+	return strings.Join(lines, "\n") + "\n", nil
+}
+
+// labels returns the labels of the image. An apb.yml beside its image.yaml makes it a bundle.
+func (i *Image) labels() (map[string]string, error) {
+	labels := map[string]string{
+		"io.k8s.display-name": i.DisplayName + " " + i.Version,
+		"io.k8s.description":  i.Description,
+		"io.openshift.tags":   strings.Join(i.Tags, ","),
+		"name":                i.Name,
+		"version":             i.Version,
+	}
+	if i.Port != 0 {
+		labels["io.openshift.expose-services"] = fmt.Sprintf("%d:%s", i.Port, i.Service)
+	}
+	if i.Builder() {
+		labels["io.openshift.s2i.scripts-url"] = "image:///usr/libexec/s2i"
+		labels["io.s2i.scripts-url"] = "image:///usr/libexec/s2i"
+	}
+	specification, err := files.ReadFile(path.Join("images", i.Name, "apb.yml"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return labels, nil
+	}
+	labels["com.redhat.apb.spec"], labels["com.redhat.apb.runtime"] = base64.StdEncoding.EncodeToString(specification), "2"
+	return labels, err
 }

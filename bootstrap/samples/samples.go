@@ -1,10 +1,12 @@
 // Package samples contains the images that Slipway can create out of Debian's packages, and the
 // initial image streams and templates of the project openshift. Each image is a folder below
-// images: the table image.yaml, and files of the image in root.
+// images: the table image.yaml, files of the image in root, and apb.yml if the image is an Ansible
+// playbook bundle.
 package samples
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -33,9 +35,12 @@ type Image struct {
 	// Example is the folder of the example application in the repository of Slipway, if the image is
 	// a builder.
 	Example string
+	// Base is the name of the image that this image extends by files, or "". Such an image has no
+	// packages, and the settings of its base.
+	Base string
 	// Packages are the names of Debian packages. Omit are patterns of paths in them that the image
-	// does not get.
-	Packages, Omit []string
+	// does not get, Keep patterns of exceptions.
+	Packages, Omit, Keep []string
 	// UID is the user of the image. Clusters choose another one, in the group root. User is its name.
 	UID  int
 	User string
@@ -48,12 +53,18 @@ type Image struct {
 	// Port and Service are the number and the name of the port of the image.
 	Port    int
 	Service string
-	// Env are variables of the image. Command is a program without arguments.
-	Env     map[string]string
-	Command string
+	// Env are variables of the image. Command is a program without arguments. Entrypoint is a program
+	// that gets the arguments of the container.
+	Env                 map[string]string
+	Command, Entrypoint string
 	// Setup are shell commands. They run in the directory of the image's file system.
 	Setup string
+
+	base *Image
 }
+
+// Reference returns the name of the image on a host.
+func (i *Image) Reference() string { return "localhost/sample-" + i.Name + ":" + i.Version }
 
 // Builder reports whether the image builds applications from source.
 func (i *Image) Builder() bool { return slices.Contains(i.Tags, "builder") }
@@ -73,7 +84,7 @@ func Images() (images []*Image, err error) {
 		return nil, fmt.Errorf("list images: %w", err)
 	}
 	for _, folder := range folders {
-		image := &Image{Name: folder.Name(), Streams: []string{folder.Name()}, UID: 1001, User: "default", Home: "/opt/app-root"}
+		image := &Image{Name: folder.Name(), Streams: []string{folder.Name()}}
 		file := path.Join("images", folder.Name(), "image.yaml")
 		text, err := files.ReadFile(file)
 		if err == nil {
@@ -84,28 +95,52 @@ func Images() (images []*Image, err error) {
 		}
 		images = append(images, image)
 	}
+	for _, image := range images {
+		if err := image.complete(images); err != nil {
+			return nil, err
+		}
+	}
 	return images, nil
 }
 
+// complete finds the base of an image without packages, and sets the defaults of any other image.
+func (i *Image) complete(images []*Image) error {
+	if i.Base != "" {
+		at := slices.IndexFunc(images, func(image *Image) bool { return image.Name == i.Base })
+		if at < 0 {
+			return fmt.Errorf("read image %q: there is no image %q, its base", i.Name, i.Base)
+		}
+		i.base = images[at]
+		return nil
+	}
+	i.UID, i.User, i.Home = cmp.Or(i.UID, 1001), cmp.Or(i.User, "default"), cmp.Or(i.Home, "/opt/app-root")
+	return nil
+}
+
 // Select returns the images with these names, in this order, or all images if there are no names.
-// The name of an image's second stream is a name, too.
+// The base of an image precedes it. The name of an image's second stream is a name, too.
 func Select(names []string) ([]*Image, error) {
 	all, err := Images()
-	if err != nil || len(names) == 0 {
-		return all, err
+	if err != nil {
+		return nil, err
 	}
 	var selected []*Image
 	var known []string
 	for _, image := range all {
 		known = append(known, image.Name)
 	}
+	if len(names) == 0 {
+		names = known
+	}
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(image *Image) bool { return image.Name == name || slices.Contains(image.Streams, name) })
 		if i < 0 {
 			return nil, fmt.Errorf("find image %q: the images are %s", name, strings.Join(known, ", "))
 		}
-		if !slices.Contains(selected, all[i]) {
-			selected = append(selected, all[i])
+		for _, image := range []*Image{all[i].base, all[i]} {
+			if image != nil && !slices.Contains(selected, image) {
+				selected = append(selected, image)
+			}
 		}
 	}
 	return selected, nil

@@ -42,9 +42,15 @@ func TestTablesOfImagesAreComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, image := range images {
-		if image.DisplayName == "" || image.Description == "" || image.Icon == "" || image.Version == "" || image.Service == "" ||
-			image.Command == "" || image.Port < 1024 || len(image.Packages) == 0 || len(image.Tags) == 0 || image.UID == 0 {
+		if image.DisplayName == "" || image.Description == "" || image.Icon == "" || image.Version == "" || len(image.Tags) == 0 ||
+			image.base == nil && (len(image.Packages) == 0 || image.UID == 0) {
 			t.Errorf("image %q lacks a value: %+v", image.Name, image)
+		}
+		if image.base != nil || image.Entrypoint != "" {
+			continue
+		}
+		if image.Service == "" || image.Command == "" || image.Port < 1024 {
+			t.Errorf("image %q has no port or no command: %+v", image.Name, image)
 		}
 		if image.Volume != "" && !slices.Contains(image.Writable, image.Volume) {
 			t.Errorf("users of image %q cannot write its volume", image.Name)
@@ -95,8 +101,37 @@ func TestRecipeHasTheContractOfTheImage(t *testing.T) {
 	}
 }
 
+func TestRecipeOfBundleHasItsBaseAndItsSpecification(t *testing.T) {
+	selected, err := Select([]string{"hello-world-apb", "apb-base", "postgresql-apb"})
+	var names []string
+	for _, image := range selected {
+		names = append(names, image.Name)
+	}
+	if err != nil || strings.Join(names, " ") != "apb-base hello-world-apb postgresql-apb" {
+		t.Fatalf("the selected images are %v, %v", names, err)
+	}
+	for _, image := range selected[1:] {
+		dir := t.TempDir()
+		if err := image.WriteRecipe(dir); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "Dockerfile"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(string(text), "FROM localhost/sample-apb-base:") || !strings.Contains(string(text), "LABEL com.redhat.apb.spec=") {
+			t.Errorf("the recipe of %q is\n%s", image.Name, text)
+		}
+		for _, action := range []string{"provision", "update", "deprovision"} {
+			if _, err := os.Stat(filepath.Join(dir, "root/opt/apb/project", action+".yml")); err != nil {
+				t.Errorf("image %q: %v", image.Name, err)
+			}
+		}
+	}
+}
+
 func TestUnknownImageIsAnErrorWithTheNames(t *testing.T) {
-	if _, err := Select([]string{"oracle"}); err == nil || !strings.Contains(err.Error(), `find image "oracle": the images are golang, mariadb`) {
+	if _, err := Select([]string{"oracle"}); err == nil || !strings.Contains(err.Error(), `find image "oracle": the images are apb-base, golang`) {
 		t.Error(err)
 	}
 }
@@ -108,7 +143,7 @@ func TestStreamsNameTheCommandThatBuildsTheirImages(t *testing.T) {
 		}
 		for _, tag := range stream.Spec.Tags {
 			_, target, _ := strings.Cut(tag.Annotations["slipway.openshift.io/build-command"], "slipway samples build ")
-			if selected, err := Select([]string{target}); target == "" || err != nil || !slices.Contains(selected[0].Streams, name) {
+			if selected, err := Select([]string{target}); target == "" || err != nil || !slices.Contains(selected[len(selected)-1].Streams, name) {
 				t.Errorf("tag %q of stream %q is built by %q, %v", tag.Name, name, target, err)
 			}
 			if icon := tag.Annotations["iconClass"]; len(icon) <= len("icon-") {

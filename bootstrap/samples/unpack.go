@@ -72,6 +72,9 @@ func (i *Image) unpackArguments(hook, file, mirror string) []string {
 	for _, pattern := range append(strings.Fields(baseOmitted), i.Omit...) {
 		arguments = append(arguments, "--dpkgopt=path-exclude="+pattern)
 	}
+	for _, pattern := range i.Keep {
+		arguments = append(arguments, "--dpkgopt=path-include="+pattern)
+	}
 	arguments = append(arguments, release, file)
 	if mirror != "" {
 		arguments = append(arguments, mirror)

@@ -72,6 +72,9 @@ func samplesDownloadCommand() *cobra.Command {
 				return err
 			}
 			return eachSample(cmd, names, func(s *samples.Image, step stepper) error {
+				if s.Base != "" {
+					return nil
+				}
 				return step("download packages", func() error { return s.Unpack(cmd.Context(), archiveOf(to, s), mirror) })
 			})
 		},
@@ -122,27 +125,28 @@ func buildSample(ctx context.Context, h *platform.Host, s *samples.Image, from, 
 	}
 	defer os.RemoveAll(work)
 	archive := filepath.Join(work, samples.Archive)
-	if from == "" {
+	switch {
+	case s.Base != "":
+	case from == "":
 		err = step("download packages", func() error { return s.Unpack(ctx, archive, mirror) })
-	} else {
+	default:
 		err = step("copy packages", func() error { return copyFile(archiveOf(from, s), archive) })
 	}
 	if err != nil {
 		return err
 	}
-	name := "localhost/sample-" + s.Name + ":" + s.Version
 	err = step("create image", func() error {
 		if err := s.WriteRecipe(work); err != nil {
 			return err
 		}
-		_, err := image.Store{Socket: h.ContainerdSocket()}.Build(ctx, image.Recipe{File: filepath.Join(work, "Dockerfile"), Context: work, Name: name})
+		_, err := image.Store{Socket: h.ContainerdSocket()}.Build(ctx, image.Recipe{File: filepath.Join(work, "Dockerfile"), Context: work, Name: s.Reference()})
 		return err
 	})
 	for _, stream := range s.Streams {
 		if err == nil {
 			to := "openshift/" + stream + ":" + s.Version
 			err = step("publish "+to, func() error {
-				_, _, err := publish(ctx, h, name, to)
+				_, _, err := publish(ctx, h, s.Reference(), to)
 				return err
 			})
 		}

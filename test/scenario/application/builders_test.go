@@ -1,8 +1,6 @@
 package application
 
 import (
-	"context"
-	"fmt"
 	"net"
 	"net/http"
 	"net/http/cgi"
@@ -21,51 +19,10 @@ import (
 var languages = []string{"golang", "nodejs", "python"}
 
 // publishBuilders builds the builder images of the examples as an administrator does.
-func publishBuilders(t *testing.T, c *kit.Cluster) {
-	t.Helper()
+func publishBuilders(c *kit.Cluster) {
 	for _, language := range languages {
-		buildSample(t, c, language)
+		c.BuildSample(language)
 	}
-}
-
-// buildSample builds the image of a sample and publishes it in the project openshift. Because the
-// download of its packages takes long, the result is kept next to the programs under test.
-func buildSample(t *testing.T, c *kit.Cluster, name string) {
-	t.Helper()
-	archives := c.RepositoryFile("bin", "samples")
-	if _, err := os.Stat(filepath.Join(archives, name+".tar")); err != nil {
-		for range 3 { // A mirror can fail.
-			// The download needs the network of this machine, and no cluster.
-			download := exec.CommandContext(t.Context(), c.RepositoryFile("bin", "slipway"), "samples", "download", name, "--to", archives)
-			if err = finish(download, (*exec.Cmd).Start); err == nil {
-				break
-			}
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	// A new project gets its service accounts a moment after its creation.
-	c.WaitFor("image of "+name, func(context.Context) error {
-		if result := c.Slipway("samples", "build", name, "--from", archives); result.Code != 0 {
-			return fmt.Errorf("slipway samples build: %s%s", result.Stdout, result.Stderr)
-		}
-		return nil
-	})
-}
-
-// finish runs a command that start starts. The error contains its output.
-func finish(command *exec.Cmd, start func(*exec.Cmd) error) error {
-	var text strings.Builder
-	command.Stdout, command.Stderr = &text, &text
-	err := start(command)
-	if err == nil {
-		err = command.Wait()
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w\n%s", filepath.Base(command.Path), err, text.String())
-	}
-	return nil
 }
 
 // repository is a Git repository with the examples. A server at an address of the host in the

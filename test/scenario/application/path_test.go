@@ -15,7 +15,7 @@ import (
 
 func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 	c := kit.Shared(t)
-	publishBuilders(t, c)
+	publishBuilders(c)
 	source := newRepository(t, c)
 
 	// Three languages in three ways: builder and source on the command line, a quickstart, and a

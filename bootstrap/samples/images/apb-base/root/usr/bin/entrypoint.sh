@@ -1,0 +1,20 @@
+#!/bin/bash
+# Runs the playbook of an action: entrypoint.sh ACTION --extra-vars VARIABLES. Playbooks are in
+# /opt/apb/project or /opt/apb/actions. If there is none, the exit code is 8. The keys of secrets in
+# /etc/apb-secrets are variables, too.
+set -eu
+action=${1:?the name of an action is missing}
+shift
+playbook=
+for directory in /opt/apb/project /opt/apb/actions; do
+	for candidate in $directory/"$action".{yml,yaml}; do
+		if [ -z "$playbook" ] && [ -e "$candidate" ]; then playbook=$candidate; fi
+	done
+done
+if [ -z "$playbook" ]; then
+	echo "There is no playbook for $action." >&2
+	exit 8
+fi
+secrets=$(mktemp)
+python3 /usr/libexec/read-secrets >"$secrets"
+exec ansible-playbook --connection local --inventory localhost, "$playbook" --extra-vars "@$secrets" "$@"
