@@ -101,12 +101,12 @@ func upgradeState(ctx context.Context, h *platform.Host) (*upgrade.State, error)
 		return nil, fmt.Errorf("list disruption budgets: %w", err)
 	}
 	state.Nodes, state.Budgets = nodes.Items, budgets.Items
-	members, err := etcdStates(ctx, h.EtcdMembers())
+	members, err := h.EtcdMembers().States(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, member := range members {
-		state.Members[member.Name] = member.problem()
+		state.Members[member.Name] = member.Problem()
 	}
 	files, err := snapshot.List(h.Master.Slipway.EtcdSnapshots.Directory)
 	if err != nil {
