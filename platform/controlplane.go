@@ -108,7 +108,9 @@ func (h *Host) controllers() (component.Component, error) {
 	}, nil
 }
 
-func (h *Host) policyStatus() (component.Component, error) { return &kube.PolicyStatus{Deps: h.deps}, nil }
+func (h *Host) policyStatus() (component.Component, error) {
+	return &kube.PolicyStatus{Deps: h.deps}, nil
+}
 
 func (h *Host) scheduler() (component.Component, error) {
 	settings := func(c *config.Config) kube.SchedulerSettings {
