@@ -99,7 +99,7 @@ func TestPlaybookBundleIsOrderedBoundAndReturned(t *testing.T) {
 	apply(`{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceBinding, metadata: {name: hello-binding}, spec: {instanceRef: {name: hello}}}`)
 	wait(c, "servicebinding/hello-binding", "{.status.lastConditionState}", "Ready")
 	address := strings.TrimSpace(c.OC("get", "secret/hello-binding", "-o", "go-template={{.data.uri | base64decode}}"))
-	page(c, address, "<h1>Good &lt;morning&gt;</h1>")
+	page(c, address, "<h1>Good &lt;morning></h1>")
 
 	c.OC("patch", "serviceinstance/hello", "--type=merge", "-p", `{"spec": {"parameters": {"greeting": "Good evening"}}}`)
 	page(c, address, "<h1>Good evening</h1>")
