@@ -101,7 +101,7 @@ func TestObjects(t *testing.T) {
 		note       string // a part of the note
 	}{
 		{
-			name: "host network", note: "80 and 443 and 1936 of the host",
+			name: "host network", note: "the host ports 80, 443, 1936",
 			want: "ServiceAccount/router ClusterRoleBinding/router-edge-role RoleBinding/router-edge-hostnetwork Secret/edge-stats Service/edge DeploymentConfig/edge",
 		},
 		{
@@ -117,7 +117,7 @@ func TestObjects(t *testing.T) {
 			want: "ServiceAccount/router ClusterRoleBinding/router-edge-role ClusterRoleBinding/router-edge-sdn-reader Secret/edge-stats Service/edge DeploymentConfig/edge",
 		},
 		{
-			name: "only ports of the host", args: []string{"--host-network=false", "--ports=8080:80,8443"}, note: "use 80 of the host",
+			name: "only ports of the host", args: []string{"--host-network=false", "--ports=8080:80,8443"}, note: "the host ports 80 can serve",
 			want: "ServiceAccount/router ClusterRoleBinding/router-edge-role RoleBinding/router-edge-hostnetwork Secret/edge-stats Service/edge DeploymentConfig/edge",
 		},
 	} {
