@@ -188,7 +188,7 @@ func logger() *zap.Logger {
 	encoder := zap.NewProductionEncoderConfig()
 	encoder.EncodeTime = zapcore.RFC3339NanoTimeEncoder
 	core := zapcore.NewCore(zapcore.NewConsoleEncoder(encoder), zapcore.Lock(os.Stderr), zapcore.WarnLevel)
-	return zap.New(core, zap.WithFatalHook(zapcore.WriteThenPanic))
+	return zap.New(core, zap.WithFatalHook(zapcore.WriteThenPanic), zap.Fields(zap.String("component", "etcd")))
 }
 
 func (e *Etcd) config() (*embed.Config, error) {

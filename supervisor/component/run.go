@@ -124,11 +124,12 @@ func (r *runner) run(ctx context.Context, c Component) error {
 	if noter, ok := c.(Noter); ok {
 		noter.Notes(func(note string) { r.report(Event{Component: name, State: Ready, Note: note}) })
 	}
-	err := c.Run(ctx, sync.OnceFunc(func() {
+	ready := sync.OnceFunc(func() {
 		slog.Info("component is ready", "component", name)
 		r.report(Event{Component: name, State: Ready})
 		close(r.phases[name].ready)
-	}))
+	})
+	err := withLabel(ctx, name, func(ctx context.Context) error { return c.Run(ctx, ready) })
 	switch {
 	case err == nil && ctx.Err() != nil:
 		r.report(Event{Component: name, State: Stopped})

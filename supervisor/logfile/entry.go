@@ -127,13 +127,18 @@ func readFile(path string, limit int64, yield func(string, error) bool) bool {
 	}
 }
 
-// timeOf returns the time at the start of a line, in the formats of klog, containerd and the
+// timeOf returns the time at the start of a line, in the formats of klog, containerd, etcd and the
 // supervisor. klog's lines have no year; the time is in the year before now.
 func timeOf(line string, now time.Time) (time.Time, bool) {
 	if quoted, ok := strings.CutPrefix(line, `time="`); ok {
 		text, _, _ := strings.Cut(quoted, `"`)
 		t, err := time.Parse(time.RFC3339Nano, text)
 		return t, err == nil
+	}
+	if text, _, ok := strings.Cut(line, "\t"); ok {
+		if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+			return t, true
+		}
 	}
 	const supervisorLayout, klogLayout = "2006/01/02 15:04:05", "0102 15:04:05.000000"
 	if len(line) >= len(supervisorLayout) {

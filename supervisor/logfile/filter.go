@@ -11,12 +11,20 @@ import (
 // levels are the levels of lines, in ascending order.
 var levels = []string{"info", "warning", "error"}
 
-// Filter selects lines by their text and level. The zero value selects all.
+// Filter selects lines by their text, level and component. The zero value selects all.
 type Filter struct {
 	// Pattern matches the selected lines; nil matches all.
 	Pattern *regexp.Regexp
 	// Level is the lowest level: info, warning or error. Empty selects all lines.
 	Level string
+
+	component *regexp.Regexp
+}
+
+// ForComponent returns the filter for the lines of a component.
+func (f Filter) ForComponent(name string) Filter {
+	f.component = regexp.MustCompile(`\bcomponent"?[=:] ?"?` + regexp.QuoteMeta(name) + `(["\s]|$)`)
+	return f
 }
 
 // NewFilter returns a filter for a regular expression, without regard to case, and a level. Both
@@ -34,22 +42,23 @@ func NewFilter(pattern, level string) (filter Filter, err error) {
 	return filter, nil
 }
 
-func (f Filter) isZero() bool { return f.Pattern == nil && f.Level == "" }
+func (f Filter) isZero() bool { return f.Pattern == nil && f.Level == "" && f.component == nil }
 
 // matcher returns a function that reports, for each line of a log in order, whether the filter
-// selects it. A line without a time belongs to the line before it and has its level.
+// selects it. A line without a time belongs to the line before it and has its level and component.
 func (f Filter) matcher() func(line string) bool {
-	current := 0
+	level, own := 0, f.component == nil
 	return func(line string) bool {
 		if _, ok := timeOf(line, time.Now()); ok {
-			current = levelOf(line)
+			level, own = levelOf(line), f.component == nil || f.component.MatchString(line)
 		}
-		return current >= slices.Index(levels, f.Level) && (f.Pattern == nil || f.Pattern.MatchString(line))
+		return own && level >= slices.Index(levels, f.Level) && (f.Pattern == nil || f.Pattern.MatchString(line))
 	}
 }
 
 // levelOf returns the index of the level of a line with a time, in the formats of timeOf. The lines
-// of containerd contain level=LEVEL, those of the supervisor have the level after the time.
+// of containerd contain level=LEVEL, those of etcd and of the supervisor have the level after the
+// time.
 func levelOf(line string) int {
 	switch {
 	case strings.HasPrefix(line, "time="):
@@ -63,6 +72,10 @@ func levelOf(line string) int {
 		return 2
 	case line[0] == 'W':
 		return 1
+	}
+	if _, rest, ok := strings.Cut(line, "\t"); ok && line[0] >= '0' && line[0] <= '9' {
+		level, _, _ := strings.Cut(rest, "\t")
+		return max(0, slices.Index([]string{"info", "warn", "error"}, level))
 	}
 	if words := strings.Fields(line); len(words) > 2 && line[0] >= '0' && line[0] <= '9' {
 		return max(0, slices.Index([]string{"INFO", "WARN", "ERROR"}, words[2]))

@@ -241,6 +241,30 @@ func TestFilterSelectsLinesByTextAndLevel(t *testing.T) {
 	}
 }
 
+func TestFilterSelectsLinesOfComponent(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	lines := []string{
+		`I1123 12:00:00.000000   1 a.go:1] "synced" component="dns"`,
+		`E1123 12:00:01.000000   1 a.go:1] "panic" component="proxy"`,
+		`goroutine 1 of the proxy`,
+		`2026/11/23 12:00:02 INFO component starts component=proxy`,
+		`I1123 12:00:03.000000   1 a.go:1] "synced" component="proxy-of-others"`,
+		`2026-11-23T12:00:04.000000001Z	warn	slow	{"component": "proxy", "took": "1s"}`,
+		`2026-11-23T12:00:05.000000001Z	warn	slow	{"component": "etcd", "took": "1s"}`,
+	}
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	selection := Selection{Tail: -1, Filter: Filter{}.ForComponent("proxy")}
+	if err := Print(t.Context(), &got, map[string]string{"node": path}, selection, false); err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.Join(append(lines[1:4], lines[5]), "\n") + "\n"; got.String() != want {
+		t.Errorf("got\n%swant\n%s", got.String(), want)
+	}
+}
+
 func TestFilterSelectsNewLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	ctx, cancel := context.WithCancel(t.Context())

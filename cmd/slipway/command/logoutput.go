@@ -1,6 +1,8 @@
 package command
 
 import (
+	"bytes"
+	"fmt"
 	"io"
 	"log"
 
@@ -8,14 +10,32 @@ import (
 	"k8s.io/klog/v2/textlogger"
 
 	"github.com/slipway-platform/slipway/internal/redact"
+	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
 // setLogOutput sets the output of this process's logs, including klog, which upstream libraries
-// use. It redacts every line. Call it before any other goroutine logs.
+// use. It redacts every line, and adds the component that writes it. Call it before any other
+// goroutine logs.
 func setLogOutput(out io.Writer) {
-	out = redact.Writer(out)
+	out = labelWriter{redact.Writer(out)}
 	log.SetOutput(out)
 	// Without a logger, klog writes to stderr.
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(out)))
 	klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true))
+}
+
+// labelWriter adds the attribute component to lines that do not have it. Loggers write a line in
+// the goroutine that logs it.
+type labelWriter struct{ out io.Writer }
+
+// Write implements io.Writer.
+func (w labelWriter) Write(line []byte) (int, error) {
+	name := component.Current()
+	if name == "" || bytes.Contains(line, []byte(" component=")) {
+		return w.out.Write(line)
+	}
+	if _, err := w.out.Write(fmt.Appendf(nil, "%s component=%q\n", bytes.TrimSuffix(line, []byte("\n")), name)); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }

@@ -22,8 +22,8 @@ func logsCommand(opts *options) *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "logs [COMPONENT|PROCESS]",
-		Short: "Print the log of a process, or of all processes",
-		Long: "Print the log of a process, or of the process that a component runs in. Components of one process share its log.\n" +
+		Short: "Print the log of a component or process, or of all processes",
+		Long: "Print the log of a process, or the lines of a component from the log of its process.\n" +
 			"Without an argument, print the logs of all processes in the order of their times, each line with its process.\n\n" +
 			"Prints the last 100 lines of each log. With --since, prints all lines since then. --tail -1 prints the complete log.\n" +
 			"--grep and --level select lines, of which --tail counts the last ones.",
@@ -52,7 +52,7 @@ func logsCommand(opts *options) *cobra.Command {
 				}
 				paths = map[string]string{name: paths[name]}
 				if name != args[0] {
-					fmt.Fprintf(cmd.ErrOrStderr(), "%s runs in the process %s. This is the log of the whole process, whose lines don't name their component; --grep and --level select lines.\n", args[0], name)
+					filter = filter.ForComponent(args[0])
 				}
 			}
 			selection := logfile.Selection{Tail: tail, Filter: filter}

@@ -160,8 +160,20 @@ func TestConfigViewHasEveryDefault(t *testing.T) {
 
 func TestLogsOfComponent(t *testing.T) {
 	c := kit.Shared(t)
-	if log := c.MustSlipway("logs", "kubelet", "-n", "5"); strings.Count(log, "\n") != 5 {
+	log := c.MustSlipway("logs", "kubelet", "-n", "5")
+	if strings.Count(log, "\n") != 5 {
 		t.Errorf("five lines of the log of kubelet:\n%s", log)
+	}
+	// Other lines, such as pflag's warnings, belong to the line with a time before them.
+	withTime := regexp.MustCompile(`(?m)^[IWE][0-9]{4} .*$`)
+	own := withTime.FindAllString(c.MustSlipway("logs", "kubelet", "-n", "-1"), -1)
+	for _, line := range own {
+		if !strings.HasSuffix(line, `component="kubelet"`) {
+			t.Errorf("a line of another component: %s", line)
+		}
+	}
+	if all := withTime.FindAllString(c.MustSlipway("logs", "node", "-n", "-1"), -1); len(own) == 0 || len(own) >= len(all) {
+		t.Errorf("%d lines of the %d lines of the process are kubelet's", len(own), len(all))
 	}
 	unknown := c.Slipway("logs", "kubelett")
 	if unknown.Code != 1 || !strings.Contains(unknown.Stderr, `"kubelett"`) || !strings.Contains(unknown.Stderr, "kubelet,") {

@@ -1,0 +1,1 @@
+// The file lets the compiler accept a function without a body.
