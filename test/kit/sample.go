@@ -1,28 +1,21 @@
 package kit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-
-	"github.com/slipway-platform/slipway/bootstrap/samples"
 )
 
 // BuildSample builds the image of a sample and publishes it in the project openshift, as an
-// administrator does. Because the download of its packages takes long, the packages are kept next
-// to the programs under test.
-func (c *Cluster) BuildSample(name string) {
+// administrator does. base is the image that it extends, or "". Because the download of packages
+// takes long, they are kept next to the programs under test.
+func (c *Cluster) BuildSample(name, base string) {
 	c.t.Helper()
 	archives := c.RepositoryFile("bin", "samples")
-	images, err := samples.Select([]string{name})
-	for _, image := range images {
-		if err == nil && image.Base == "" {
-			err = c.downloadSample(image.Name, archives)
-		}
-	}
-	if err != nil {
+	if err := c.downloadSample(cmp.Or(base, name), archives); err != nil {
 		c.t.Fatal(err)
 	}
 	// A new project gets its service accounts a moment after its creation.

@@ -21,7 +21,7 @@ var languages = []string{"golang", "nodejs", "python"}
 // publishBuilders builds the builder images of the examples as an administrator does.
 func publishBuilders(c *kit.Cluster) {
 	for _, language := range languages {
-		c.BuildSample(language)
+		c.BuildSample(language, "")
 	}
 }
 

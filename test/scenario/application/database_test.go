@@ -46,7 +46,7 @@ func checkDatabase(t *testing.T, c *kit.Cluster, name string) {
 	if output, err := c.TryOC(append([]string{"new-app", template}, user...)...); err == nil || !strings.Contains(err.Error(), ": slipway samples build "+name) {
 		t.Errorf("without its image, the template prints %s, %v", output, err)
 	}
-	c.BuildSample(name)
+	c.BuildSample(name, "")
 	if output := c.OC(append([]string{"new-app", template}, user...)...); !strings.Contains(output, "Connection Password") {
 		t.Errorf("oc new-app prints %s", output)
 	}

@@ -133,7 +133,7 @@ func TestBuilderInstallsPackagesOfMirror(t *testing.T) {
 			`test "$(python3 -c 'import greeting; print(greeting.text)')" = hello`,
 		},
 	} {
-		c.BuildSample(language)
+		c.BuildSample(language, "")
 		dir := t.TempDir()
 		for name, text := range tt.files {
 			write(t, dir+"/"+name, text)

@@ -71,7 +71,7 @@ func explain(t *testing.T, c *kit.Cluster) {
 func TestPlaybookBundleIsOrderedBoundAndReturned(t *testing.T) {
 	c := kit.Shared(t)
 	explain(t, c)
-	c.BuildSample("hello-world-apb")
+	c.BuildSample("hello-world-apb", "apb-base")
 	c.OC("policy", "add-role-to-user", "edit", "alice")
 	relist(c, "hello-world-apb")
 	apply := func(manifest string) {
