@@ -78,8 +78,8 @@ func (b *broker) begin(ctx context.Context, rec *record, op *operation) (osbserv
 	return accepted(op), nil
 }
 
-// maxOperations limits the operations of a project that are in progress. Their pods run in sandboxes,
-// to which the project's quota does not apply.
+// maxOperations limits the operations of a project that are in progress. Their pods run in
+// sandboxes, to which the quota of the project does not apply.
 const maxOperations = 2
 
 // checkShare returns an error if other instances of the project have too many operations in
