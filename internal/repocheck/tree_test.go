@@ -23,6 +23,7 @@ const module = "github.com/slipway-platform/slipway"
 type tree struct {
 	files   []file
 	folders map[string]bool // every folder that contains a file
+	others  map[string]bool // every file that is not text, such as a picture
 }
 
 // file is one text file.
@@ -36,7 +37,7 @@ type file struct {
 
 // newTree parses files given by path and text.
 func newTree(texts map[string]string) *tree {
-	t := &tree{folders: map[string]bool{}}
+	t := &tree{folders: map[string]bool{}, others: map[string]bool{}}
 	for name, text := range texts {
 		f := file{path: name, text: text}
 		if path.Ext(name) == ".go" && !strings.Contains("/"+name, "/testdata/") {
@@ -65,18 +66,22 @@ func loadTree(t *testing.T) *tree {
 	if err != nil {
 		t.Fatalf("list files of the repository with git: %v: run the test in a clone", err)
 	}
-	texts := map[string]string{}
+	texts, others := map[string]string{}, map[string]bool{}
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
-		if os.IsNotExist(err) || err == nil && bytes.IndexByte(content, 0) >= 0 {
-			continue // deleted but not yet committed, or not text
-		}
-		if err != nil {
+		switch {
+		case os.IsNotExist(err): // deleted but not yet committed
+		case err != nil:
 			t.Fatalf("read repository: %v", err)
+		case bytes.IndexByte(content, 0) >= 0:
+			others[name] = true
+		default:
+			texts[name] = string(content)
 		}
-		texts[name] = string(content)
 	}
-	return newTree(texts)
+	files := newTree(texts)
+	files.others = others
+	return files
 }
 
 // goFiles calls visit for every Go file that can be parsed.
