@@ -1,12 +1,12 @@
 package apiserver
 
-// maxPaths limits the field paths in metadata.managedFields of a request. Upstream inserts each into
-// a sorted list: 20,000 in the worst order take half a second, 200,000 more than a minute.
+// maxPaths limits the field paths in metadata.managedFields of a request. Upstream inserts each
+// into a sorted list: 20,000 in the worst order take half a second, 200,000 more than a minute.
 const maxPaths = 20_000
 
-// paths counts the strings in JSON that can be field paths: keys such as `f:name` and `k:{...}`. It
-// also counts strings that begin with an escape, which can be the same keys. The zero value is ready
-// for use.
+// paths counts the strings in JSON that can be field paths: keys such as `f:name` and `k:{...}`.
+// It also counts strings that begin with an escape, which can be the same keys. The zero value is
+// ready for use.
 type paths struct {
 	found            int
 	inString, escape bool

@@ -107,8 +107,8 @@ func varint(text []byte) (value uint64, n int) {
 // Unknown, metadata, managedFields, fieldsV1, and its JSON.
 var pathsFields = []uint64{2, 1, 17, 7, 1}
 
-// encodedPaths returns the number of field paths in a protobuf message. It counts what separates the
-// values of their JSON.
+// encodedPaths returns the number of field paths in a protobuf message. It counts what separates
+// the values of their JSON.
 func encodedPaths(message []byte, fields []uint64) (count int) {
 	if len(fields) == 0 {
 		return 1 + (&jsonlimit.Counter{}).Count(message)
