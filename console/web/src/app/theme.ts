@@ -18,9 +18,12 @@ export function isDark(): boolean {
   return theme.get() === 'dark' || (theme.get() === 'system' && preference.matches);
 }
 
+/** darkClass is the class of the page in the dark theme. */
+export const darkClass = 'pf-v6-theme-dark';
+
 /** applyTheme sets the theme of the page, now and after each change. */
 export function applyTheme(): void {
-  const apply = () => document.documentElement.classList.toggle('pf-v6-theme-dark', isDark());
+  const apply = () => document.documentElement.classList.toggle(darkClass, isDark());
   apply();
   preference.addEventListener('change', apply);
   theme.subscribe(() => {

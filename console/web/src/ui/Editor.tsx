@@ -1,11 +1,11 @@
 import { HighlightStyle, syntaxHighlighting } from '@codemirror/language';
 import { yaml } from '@codemirror/lang-yaml';
-import { Annotation, Compartment, EditorState, type Text } from '@codemirror/state';
+import { Annotation, Compartment, EditorState, type Extension, type Text } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { basicSetup } from 'codemirror';
 import { useLayoutEffect, useRef, useState } from 'react';
-import { isDark } from '../app/theme';
+import { darkClass } from '../app/theme';
 
 interface EditorProps {
   label: string;
@@ -28,6 +28,7 @@ export default function Editor({ label, value, readOnly = false, onChange }: Edi
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(undefined);
   const [access] = useState(() => new Compartment());
+  const [theme] = useState(() => new Compartment());
   const changed = useRef(onChange);
   changed.current = onChange;
   useLayoutEffect(() => {
@@ -43,11 +44,10 @@ export default function Editor({ label, value, readOnly = false, onChange }: Edi
         doc: value,
         extensions: [
           basicSetup,
-          syntaxHighlighting(highlighting(isDark())),
+          theme.of(currentTheme()),
           yaml(),
           access.of(EditorState.readOnly.of(readOnly)),
           EditorView.contentAttributes.of({ 'aria-label': label }),
-          EditorView.theme({ '&': { fontSize: '0.8125rem' }, '.cm-content, .cm-gutters': { fontFamily: "'Red Hat Mono', monospace" } }, { dark: isDark() }),
           EditorView.domEventHandlers({ drop: (event, target) => dropFile(event, target) }),
           EditorView.updateListener.of((update) => {
             if (update.docChanged && !update.transactions.some((transaction) => transaction.annotation(external))) {
@@ -59,9 +59,14 @@ export default function Editor({ label, value, readOnly = false, onChange }: Edi
     });
     editor.scrollDOM.tabIndex = 0; // long lines can be scrolled by keyboard
     view.current = editor;
-    return () => editor.destroy();
+    const themes = new MutationObserver(() => editor.dispatch({ effects: theme.reconfigure(currentTheme()) }));
+    themes.observe(document.documentElement, { attributes: true, attributeFilter: ['class'] });
+    return () => {
+      themes.disconnect();
+      editor.destroy();
+    };
     // The effects below change the document and the access, so that cursor and history stay.
-  }, [label, access]);
+  }, [label, access, theme]);
   useLayoutEffect(() => view.current?.dispatch({ effects: access.reconfigure(EditorState.readOnly.of(readOnly)) }), [access, readOnly]);
   // A later effect could see a document that has more than the value, because the user types on. It
   // would then take the new text away and move the cursor to the start.
@@ -79,6 +84,13 @@ export default function Editor({ label, value, readOnly = false, onChange }: Edi
     }
   }, [value]);
   return <div className="console-editor" ref={host} />;
+}
+
+/** currentTheme returns the fonts, and the colors of the page's theme. */
+function currentTheme(): Extension {
+  const dark = document.documentElement.classList.contains(darkClass);
+  const fonts = { '&': { fontSize: '0.8125rem' }, '.cm-content, .cm-gutters': { fontFamily: "'Red Hat Mono', monospace" } };
+  return [syntaxHighlighting(highlighting(dark)), EditorView.theme(fonts, { dark })];
 }
 
 /**

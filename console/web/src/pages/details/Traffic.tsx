@@ -49,8 +49,7 @@ export default function Traffic({ resource, project = '', object }: TabProps) {
             min={0}
             max={256}
             isDisabled={!mayPatch || backends.length < 2}
-            thumbAriaLabel={t.share(backend.name)}
-            aria-valuetext={t.percent(shares[index] ?? 0)}
+            thumbAriaLabel={`${t.share(backend.name)}: ${t.percent(shares[index] ?? 0)}`}
             onChange={(_, weight) => edit(backends.map((other, i) => (i === index ? { ...other, weight: Math.round(weight) } : other)))}
           />
           {mayPatch && index > 0 && (
