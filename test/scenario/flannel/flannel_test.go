@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { kit.Main(m) }
 
 // master makes etcd listen on all addresses, because flanneld of each host uses it.
-const master = `{networkConfig: {networkPluginName: cni}, etcdConfig: {address: "0.0.0.0:4001"}}`
+const master = `{networkConfig: {networkPluginName: cni}, etcdConfig: {address: "0.0.0.0:2379"}}`
 
 // host is a host of the cluster with its flannel.
 type host struct {

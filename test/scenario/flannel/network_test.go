@@ -21,7 +21,7 @@ func TestFlannelConnectsPods(t *testing.T) {
 	c := h[0].Cluster
 
 	c.MustSlipway("etcdctl", "put", "/coreos.com/network/config", netConf(t, c, "host-gw"))
-	etcd := fmt.Sprintf("FLANNEL_ETCD_ENDPOINTS=https://%s:4001", c.Address)
+	etcd := fmt.Sprintf("FLANNEL_ETCD_ENDPOINTS=https://%s:2379", c.Address)
 	options := fmt.Sprintf(`FLANNEL_OPTIONS="-ip-masq -etcd-cafile=%[1]s.etcd-ca.crt -etcd-certfile=%[1]s.etcd-client.crt -etcd-keyfile=%[1]s.etcd-client.key"`, c.Path("pki", "master"))
 	h.start(t, etcd, "FLANNEL_ETCD_PREFIX=/coreos.com/network", options)
 	t.Run("HostGateway", func(t *testing.T) {

@@ -35,7 +35,7 @@ func (a *agent) start(t *testing.T, masters ...*kit.Cluster) {
 	}
 	var endpoints []string
 	for _, master := range masters {
-		endpoints = append(endpoints, fmt.Sprintf("https://%s:4001", master.Address))
+		endpoints = append(endpoints, fmt.Sprintf("https://%s:2379", master.Address))
 	}
 	a.daemon = flannel.Start(t, a.host, a.files,
 		"FLANNEL_ETCD_ENDPOINTS="+strings.Join(endpoints, ","), "FLANNEL_ETCD_PREFIX="+flannelPrefix,
