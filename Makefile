@@ -90,7 +90,7 @@ s3: build ## run the registry with a real server of S3, which is built first
 	$(GO) run ./hack/gotest -record bin/times/s3.json $(RERUN) -- -count=1 -timeout 20m ./test/s3
 
 samples: build ## build all images of the catalog that tests know, and run them
-	SLIPWAY_TEST_SAMPLES=all $(GO) test -v -count=1 -timeout 40m -run TestDatabaseOfSample ./test/scenario/application
+	SLIPWAY_TEST_SAMPLES=all $(GO) test -v -count=1 -timeout 40m -run 'TestDatabaseOfSample|TestBuilder' ./test/scenario/application
 
 bench: build ## measure against the same upstream programs run separately, then several hosts and many nodes
 	$(GO) run ./test/bench

@@ -91,7 +91,7 @@ var prefixes = map[string]string{"postgresql": "POSTGRESQL", "mariadb": "MYSQL",
 var schemes = map[string]string{"POSTGRESQL": "postgres", "MYSQL": "mysql", "REDIS": "redis"}
 
 // templates returns the templates that the images make possible.
-func templates(images []*Image) (all []entry) {
+func templates(images []*Image) (all []entry, err error) {
 	for _, stream := range streams(images) {
 		switch {
 		case slices.Contains(stream.Tags, "database"):
@@ -99,14 +99,15 @@ func templates(images []*Image) (all []entry) {
 				kind := map[bool]string{true: "persistent", false: "ephemeral"}[persistent]
 				all = append(all, entry{"database.yaml", fmt.Sprintf("%s-%s", stream.Name, kind), databaseOf(stream, persistent)})
 			}
-		case stream.Example != "":
+		case stream.Example != "" && stream.Name != "httpd": // httpd-example needs no builder
 			all = append(all, entry{"application.yaml", stream.Name + "-example", application{stream: stream}})
 		}
 		if stream.Name == "python" {
 			all = append(all, entry{"application.yaml", "python-persistent-example", application{stream: stream, Persistent: true}})
 		}
 	}
-	return append(all, entry{"httpd.yaml", "httpd-example", nil})
+	more, err := frameworks(streams(images))
+	return append(append(all, more...), entry{"httpd.yaml", "httpd-example", nil}), err
 }
 
 func databaseOf(stream stream, persistent bool) database {

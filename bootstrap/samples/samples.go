@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed images templates base
+//go:embed images templates base shared
 var files embed.FS
 
 // Image is an image that Build creates: the content of an image.yaml, named for its folder.
@@ -41,6 +41,8 @@ type Image struct {
 	// Packages are the names of Debian packages. Omit are patterns of paths in them that the image
 	// does not get, Keep patterns of exceptions.
 	Packages, Omit, Keep []string
+	// Include are folders of shared, whose files the image gets in addition to those of its root.
+	Include []string
 	// UID is the user of the image. Clusters choose another one, in the group root. User is its name.
 	UID  int
 	User string
@@ -173,7 +175,11 @@ func Manifests() (manifests []Manifest, err error) {
 			return nil, err
 		}
 	}
-	for _, entry := range templates(images) {
+	entries, err := templates(images)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
 		if err := add(entry.file, entry.name, entry.values); err != nil {
 			return nil, err
 		}
@@ -181,9 +187,21 @@ func Manifests() (manifests []Manifest, err error) {
 	return manifests, nil
 }
 
-// rootFiles calls add with each file of an image's root, whose path is relative to the root.
+// rootFiles calls add with each file of the image's own, whose path is relative to the root.
 func (i *Image) rootFiles(add func(name string, content []byte, mode fs.FileMode) error) error {
-	root := path.Join("images", i.Name, "root")
+	roots := []string{path.Join("images", i.Name, "root")}
+	for _, folder := range i.Include {
+		roots = append(roots, path.Join("shared", folder))
+	}
+	for _, root := range roots {
+		if err := filesBelow(root, add); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func filesBelow(root string, add func(name string, content []byte, mode fs.FileMode) error) error {
 	return fs.WalkDir(files, root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

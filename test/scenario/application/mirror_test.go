@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// mirror serves one package, greeting, as the registries of npm and of Python do.
+// mirror serves one package, greeting, as the registries of npm, Python, Composer and CPAN do.
 func mirror(t *testing.T, c *kit.Cluster) (url string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(c.Gateway.String(), "0"))
@@ -36,7 +36,15 @@ func mirror(t *testing.T, c *kit.Cluster) (url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	composer, err := json.Marshal(map[string]any{"packages": map[string]any{"acme/greeting": map[string]any{"1.0.0": map[string]any{
+		"name": "acme/greeting", "version": "1.0.0", "autoload": map[string]any{"files": []string{"greeting.php"}},
+		"dist": map[string]string{"type": "zip", "url": url + "/composer/greeting.zip"},
+	}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	const wheel = "greeting-1.0-py3-none-any.whl"
+	const distribution = "A/AC/ACME/Greeting-1.0.tar.gz"
 	contents := map[string][]byte{
 		"/npm/greeting":           packument,
 		"/npm/greeting-1.0.0.tgz": tarball(t, map[string]string{"package/package.json": string(text), "package/index.js": `module.exports = "hello"`}),
@@ -44,6 +52,13 @@ func mirror(t *testing.T, c *kit.Cluster) (url string) {
 		"/pypi/greeting/" + wheel: zipped(t, map[string]string{
 			"greeting.py": "text = 'hello'\n", "greeting-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: greeting\nVersion: 1.0\n",
 			"greeting-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n", "greeting-1.0.dist-info/RECORD": "",
+		}),
+		"/composer/packages.json":                 composer,
+		"/composer/greeting.zip":                  zipped(t, map[string]string{"greeting/greeting.php": "<?php function greeting() { return 'hello'; }"}),
+		"/cpan/modules/02packages.details.txt.gz": compressed(t, "File: 02packages.details.txt\nLine-Count: 1\n\nGreeting 1.0 "+distribution+"\n"),
+		"/cpan/authors/id/" + distribution: tarball(t, map[string]string{
+			"Greeting-1.0/Makefile.PL":     `use ExtUtils::MakeMaker; WriteMakefile(NAME => "Greeting", VERSION_FROM => "lib/Greeting.pm");`,
+			"Greeting-1.0/lib/Greeting.pm": "package Greeting;\nour $VERSION = '1.0';\nsub text { 'hello' }\n1;\n",
 		}),
 	}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -70,8 +85,7 @@ func mirror(t *testing.T, c *kit.Cluster) (url string) {
 func tarball(t *testing.T, files map[string]string) []byte {
 	t.Helper()
 	var content bytes.Buffer
-	compressor := gzip.NewWriter(&content)
-	writer := tar.NewWriter(compressor)
+	writer := tar.NewWriter(&content)
 	for name, text := range files {
 		err := writer.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))})
 		if err == nil {
@@ -84,7 +98,17 @@ func tarball(t *testing.T, files map[string]string) []byte {
 	if err := writer.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := compressor.Close(); err != nil {
+	return compressed(t, content.String())
+}
+
+func compressed(t *testing.T, text string) []byte {
+	t.Helper()
+	var content bytes.Buffer
+	writer := gzip.NewWriter(&content)
+	if _, err := writer.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return content.Bytes()
@@ -109,42 +133,64 @@ func zipped(t *testing.T, files map[string]string) []byte {
 	return content.Bytes()
 }
 
+// source is an application that needs the package of the mirror.
+type source struct {
+	// variable names the mirror, at a path, to builds.
+	variable, path string
+	files          map[string]string
+	// check fails in the image of the application if the package is missing.
+	check string
+}
+
+var sources = map[string]source{
+	"nodejs": {
+		"NPM_MIRROR", "/npm", map[string]string{
+			"package.json": `{"name": "app", "version": "1.0.0", "main": "app.js", "dependencies": {"greeting": "^1"}, "scripts": {"build": "node build.js"}}`,
+			"build.js":     `require("fs").writeFileSync("built", require("greeting"))`, "app.js": "",
+		},
+		`test "$(cat built)" = hello && test "$(node -p 'require("greeting")')" = hello`,
+	},
+	"python": {
+		"PIP_INDEX_URL", "/pypi/", map[string]string{"requirements.txt": "greeting==1.0\n", "app.py": ""},
+		`test "$(python3 -c 'import greeting; print(greeting.text)')" = hello`,
+	},
+	"php": {
+		"COMPOSER_MIRROR", "/composer", map[string]string{"composer.json": `{"require": {"acme/greeting": "^1"}}`},
+		`test "$(php -r 'require "vendor/autoload.php"; echo greeting();')" = hello`,
+	},
+	"perl": {
+		"CPAN_MIRROR", "/cpan", map[string]string{"cpanfile": "requires 'Greeting';\n"},
+		`test "$(perl -MGreeting -e 'print Greeting::text()')" = hello`,
+	},
+}
+
 func TestBuilderInstallsPackagesOfMirror(t *testing.T) {
 	c := kit.Shared(t)
 	url := mirror(t, c)
-	host := strings.Split(strings.TrimPrefix(url, "http://"), ":")[0]
-	for language, tt := range map[string]struct {
-		variables []string
-		files     map[string]string
-		// check fails in the image of the application if the package is missing.
-		check string
-	}{
-		"nodejs": {
-			[]string{"NPM_MIRROR=" + url + "/npm"},
-			map[string]string{
-				"package.json": `{"name": "app", "version": "1.0.0", "main": "app.js", "dependencies": {"greeting": "^1"}, "scripts": {"build": "node build.js"}}`,
-				"build.js":     `require("fs").writeFileSync("built", require("greeting"))`, "app.js": "",
-			},
-			`test "$(cat built)" = hello && test "$(node -p 'require("greeting")')" = hello`,
-		},
-		"python": {
-			[]string{"PIP_INDEX_URL=" + url + "/pypi/", "PIP_TRUSTED_HOST=" + host},
-			map[string]string{"requirements.txt": "greeting==1.0\n", "app.py": ""},
-			`test "$(python3 -c 'import greeting; print(greeting.text)')" = hello`,
-		},
-	} {
+	for _, language := range selected([]string{"nodejs", "python", "php", "perl"}, []string{"nodejs", "python"}) {
 		c.BuildSample(language, "")
 		dir := t.TempDir()
-		for name, text := range tt.files {
+		for name, text := range sources[language].files {
 			write(t, dir+"/"+name, text)
 		}
 		name := language + "-packages"
-		arguments := []string{"new-build", "--name=" + name, "--binary", "--image-stream=openshift/" + language}
-		for _, variable := range tt.variables {
-			arguments = append(arguments, "--env="+variable)
-		}
-		c.OC(arguments...)
-		c.OC("set", "build-hook", "bc/"+name, "--post-commit", "--script", tt.check)
+		host := strings.Split(strings.TrimPrefix(url, "http://"), ":")[0]
+		c.OC("new-build", "--name="+name, "--binary", "--image-stream=openshift/"+language,
+			"--env="+sources[language].variable+"="+url+sources[language].path, "--env=PIP_TRUSTED_HOST="+host)
+		c.OC("set", "build-hook", "bc/"+name, "--post-commit", "--script", sources[language].check)
 		c.OC("start-build", name, "--from-dir="+dir, "--wait")
+	}
+}
+
+// The examples of the other builders need no package.
+func TestBuilderServesItsExample(t *testing.T) {
+	c := kit.Shared(t)
+	for _, name := range selected([]string{"nginx", "httpd", "php", "perl"}, []string{"nginx"}) {
+		c.BuildSample(name, "")
+		c.OC("new-build", "--name="+name, "--binary", "--image-stream=openshift/"+name)
+		c.OC("start-build", name, "--from-dir="+c.RepositoryFile("examples", name), "--wait")
+		c.OC("new-app", name)
+		c.OC("expose", "svc/"+name, "--hostname="+name+".example.com")
+		waitPage(c, name+".example.com", "<h1>Hello from ")
 	}
 }

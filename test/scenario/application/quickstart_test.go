@@ -49,7 +49,8 @@ func TestQuickstartsWorkOnNewCluster(t *testing.T) {
 	c := kit.Shared(t)
 	c.OC("policy", "add-role-to-user", "admin", "alice")
 	list := c.OC("new-app", "-L", "--as=alice", "--as-group=system:authenticated")
-	for _, name := range []string{"golang", "nodejs", "python", "golang-example", "httpd-example", "nodejs-example", "python-example", "python-persistent-example"} {
+	for _, name := range []string{"golang", "nodejs", "python", "golang-example", "httpd-example", "nodejs-example", "python-example", "python-persistent-example",
+		"nginx-example", "cakephp-mysql-persistent", "dancer-mysql-example", "django-psql-persistent"} {
 		if !strings.Contains(list, name+"\n  Project: openshift\n") {
 			t.Errorf("there is no %s in\n%s", name, list)
 		}

@@ -1,0 +1,100 @@
+package samples
+
+import "fmt"
+
+// framework is the template of an application with a database.
+type framework struct {
+	// Name is the name of the template. Framework is the first part of it, and the user of the
+	// database.
+	Name, Framework, DisplayName, Icon string
+	// Builder, BuilderName and BuilderVersion are the image stream of the language.
+	Builder, BuilderName, BuilderVersion string
+	Database                             database
+	// Repository is the source by default. Health is the path of the health checks. Hook is the
+	// command that prepares the database before a deployment, or "".
+	Repository, Health, Hook string
+	Parameters               []setting
+}
+
+// setting is a parameter of an application. It becomes a variable of its pods, of builds, or both.
+type setting struct {
+	// Name is the name of the parameter. Variable is a variable of the pods, Build one of builds.
+	// Secret is the key in the secret of the application, or "".
+	Name, Variable, Build, Secret string
+	DisplayName, Description      string
+	// Value is the default. From generates the default.
+	Value, From string
+}
+
+const tokenPattern = "[a-zA-Z0-9]{50}"
+
+// kinds are the frameworks, without their database and builder.
+var kinds = []struct {
+	framework
+	database string
+	// names are the names of the templates with an ephemeral and with a persistent database.
+	names [2]string
+}{
+	{
+		framework: framework{
+			Framework: "django", DisplayName: "Django", Icon: "python", Builder: "python", Health: "/health",
+			Repository: "https://github.com/sclorg/django-ex.git",
+			Parameters: []setting{
+				{Name: "DATABASE_ENGINE", Variable: "DATABASE_ENGINE", DisplayName: "Database Engine", Description: "The engine of the database.", Value: "postgresql"},
+				{Name: "APP_CONFIG", Variable: "APP_CONFIG", DisplayName: "Application Configuration File Path", Description: "A configuration of Gunicorn, relative to the source."},
+				{Name: "DJANGO_SECRET_KEY", Variable: "DJANGO_SECRET_KEY", Secret: "django-secret-key", DisplayName: "Django Secret Key", Description: "The key of Django's signatures.", From: tokenPattern},
+				{Name: "PIP_INDEX_URL", Build: "PIP_INDEX_URL", DisplayName: "Custom PyPi Index URL", Description: "The index of Python packages that builds use."},
+			},
+		},
+		database: "postgresql", names: [2]string{"django-psql-example", "django-psql-persistent"},
+	},
+	{
+		framework: framework{
+			Framework: "cakephp", DisplayName: "CakePHP", Icon: "php", Builder: "php", Health: "/health.php",
+			Repository: "https://github.com/sclorg/cakephp-ex.git", Hook: "[./migrate-database.sh]",
+			Parameters: []setting{
+				{Name: "DATABASE_ENGINE", Variable: "DATABASE_ENGINE", DisplayName: "Database Engine", Description: "The engine of the database.", Value: "mysql"},
+				{Name: "CAKEPHP_SECRET_TOKEN", Variable: "CAKEPHP_SECRET_TOKEN", Secret: "cakephp-secret-token", DisplayName: "CakePHP Secret Token", Description: "The token of sessions.", From: tokenPattern},
+				{Name: "CAKEPHP_SECURITY_SALT", Variable: "CAKEPHP_SECURITY_SALT", Secret: "cakephp-security-salt", DisplayName: "CakePHP Security Salt", Description: "The salt of hashes.", From: "[a-zA-Z0-9]{40}"},
+				{Name: "CAKEPHP_SECURITY_CIPHER_SEED", Variable: "CAKEPHP_SECURITY_CIPHER_SEED", Secret: "cakephp-security-cipher-seed", DisplayName: "CakePHP Security Cipher Seed", Description: "The seed of ciphers.", From: "[0-9]{30}"},
+				{Name: "OPCACHE_REVALIDATE_FREQ", Variable: "OPCACHE_REVALIDATE_FREQ", DisplayName: "OPcache Revalidation Frequency", Description: "The interval in seconds in which files are checked for changes.", Value: "2"},
+				{Name: "COMPOSER_MIRROR", Build: "COMPOSER_MIRROR", DisplayName: "Custom Composer Mirror URL", Description: "The repository of PHP packages that builds use."},
+			},
+		},
+		database: "mysql", names: [2]string{"cakephp-mysql-example", "cakephp-mysql-persistent"},
+	},
+	{
+		framework: framework{
+			Framework: "dancer", DisplayName: "Dancer", Icon: "perl", Builder: "perl", Health: "/health",
+			Repository: "https://github.com/sclorg/dancer-ex.git",
+			Parameters: []setting{
+				{Name: "PERL_APACHE2_RELOAD", Variable: "PERL_APACHE2_RELOAD", DisplayName: "Perl Module Reload", Description: "With true, changed modules are loaded again."},
+				{Name: "SECRET_KEY_BASE", Variable: "SECRET_KEY_BASE", Secret: "keybase", DisplayName: "Secret Key", Description: "The key of sessions.", From: "[a-z0-9]{127}"},
+				{Name: "CPAN_MIRROR", Build: "CPAN_MIRROR", DisplayName: "Custom CPAN Mirror URL", Description: "The mirror of Perl modules that builds use."},
+			},
+		},
+		database: "mysql", names: [2]string{"dancer-mysql-example", "dancer-mysql-persistent"},
+	},
+}
+
+// frameworks returns the templates that the streams make possible.
+func frameworks(streams []stream) (all []entry, err error) {
+	byName := map[string]stream{}
+	for _, stream := range streams {
+		byName[stream.Name] = stream
+	}
+	for _, kind := range kinds {
+		builder, ok := byName[kind.Builder]
+		base, exists := byName[kind.database]
+		if !ok || !exists {
+			return nil, fmt.Errorf("fill in template %q: there is no image stream %q or %q", kind.names[0], kind.Builder, kind.database)
+		}
+		for i, name := range kind.names {
+			values := kind.framework
+			values.Name, values.Database = name, databaseOf(base, i == 1)
+			values.BuilderName, values.BuilderVersion = builder.DisplayName, builder.Version
+			all = append(all, entry{"framework.yaml", name, values})
+		}
+	}
+	return all, nil
+}
