@@ -177,6 +177,9 @@ func (b *Broker) change(w http.ResponseWriter, r *http.Request, in map[string]*r
 		return
 	}
 	switch {
+	case r.Method == http.MethodPut && existing == nil && !b.offers(body):
+		reply(w, http.StatusBadRequest, map[string]any{"description": "there is no such service with such a plan"})
+		return
 	case r.Method == http.MethodPut && existing == nil:
 		in[id] = &resource{body: body, bindings: map[string]*resource{}}
 		b.orders[id]++
@@ -223,6 +226,14 @@ func (b *Broker) change(w http.ResponseWriter, r *http.Request, in map[string]*r
 	}
 	in[id].pending = map[string]string{http.MethodPut: "create", http.MethodPatch: "update", http.MethodDelete: "delete"}[r.Method]
 	reply(w, http.StatusAccepted, map[string]any{"operation": in[id].pending})
+}
+
+// offers reports whether the catalog has the service and the plan of a request.
+func (b *Broker) offers(body map[string]any) bool {
+	return slices.ContainsFunc(b.Catalog, func(service map[string]any) bool {
+		plans, _ := service["plans"].([]map[string]any)
+		return service["id"] == body["service_id"] && slices.ContainsFunc(plans, func(plan map[string]any) bool { return plan["id"] == body["plan_id"] })
+	})
 }
 
 // sameOrder reports whether two requests have the same attributes.

@@ -112,6 +112,7 @@ func verbs(opts *options) []*cobra.Command {
 		imagesCommand(opts),
 		storageCommand(opts),
 		samplesCommand(opts),
+		catalogCommand(),
 		flexvolumeCommand(opts),
 		csiCommand(opts),
 		routerCommand(),

@@ -1,0 +1,66 @@
+package conformance
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slipway-platform/slipway/internal/osbtest"
+)
+
+func run(t *testing.T, b *osbtest.Broker, service string) ([]Result, error) {
+	t.Helper()
+	server := httptest.NewServer(b)
+	t.Cleanup(server.Close)
+	return Run(t.Context(), Config{
+		URL: server.URL, Client: server.Client(), Service: service, Timeout: time.Minute, Interval: time.Millisecond,
+		Authorize: func(r *http.Request) { r.SetBasicAuth(osbtest.User, osbtest.Password) },
+	})
+}
+
+func TestConformantBrokerPasses(t *testing.T) {
+	for _, service := range []string{"", "db", "cloud"} {
+		results, err := run(t, osbtest.New(), service)
+		if err != nil {
+			t.Errorf("service %q: %v", service, err)
+		}
+		for _, result := range results {
+			if result.Problem != "" {
+				t.Errorf("service %q: %s: %s", service, result.Rule, result.Problem)
+			}
+		}
+	}
+}
+
+func TestViolationsAreFound(t *testing.T) {
+	status := func(method, suffix string, code int) func(*osbtest.Broker) {
+		return func(b *osbtest.Broker) {
+			b.Refuse = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method != method || !strings.HasSuffix(r.URL.Path, suffix) {
+					return false
+				}
+				w.WriteHeader(code)
+				return true
+			}
+		}
+	}
+	for want, change := range map[string]func(*osbtest.Broker){
+		"DELETE of an instance that does not exist gets 410": status(http.MethodDelete, "", http.StatusOK),
+		"The body of an error is a JSON object":              status(http.MethodPut, "", http.StatusBadRequest),
+		"An order of an unknown service gets 400":            status(http.MethodPut, "", http.StatusCreated),
+		"last_operation gets 200 with a valid state":         status(http.MethodGet, "/last_operation", http.StatusTeapot),
+		"IDs are unique":                       func(b *osbtest.Broker) { b.Catalog = osbtest.Services("cloud", "cloud") },
+		"Services and plans have all required": func(b *osbtest.Broker) { delete(b.Catalog[0], "bindable") },
+	} {
+		b := osbtest.New()
+		change(b)
+		results, _ := run(t, b, "cloud")
+		found := slices.ContainsFunc(results, func(r Result) bool { return r.Problem != "" && strings.HasPrefix(r.Rule, want) })
+		if !found {
+			t.Errorf("no violation of %q in %+v", want, results)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package conformance
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/google/uuid"
+)
+
+// checkHeaders sends requests with wrong headers.
+func (c *checker) checkHeaders(ctx context.Context) error {
+	for _, tt := range []struct {
+		rule   string
+		change func(*http.Request)
+		code   int
+	}{
+		{"A request with a wrong token gets 401", func(r *http.Request) { r.Header.Set("Authorization", "Bearer wrong") }, http.StatusUnauthorized},
+		{"A request for another major version gets 412", func(r *http.Request) { r.Header.Set(versionHeader, "1.0") }, http.StatusPreconditionFailed},
+		{"A request without a version gets 412", func(r *http.Request) { r.Header.Del(versionHeader) }, http.StatusPreconditionFailed},
+	} {
+		got, err := c.send(ctx, http.MethodGet, "/v2/catalog", nil, tt.change)
+		if err != nil {
+			return err
+		}
+		c.expect(tt.rule, got, tt.code)
+	}
+	return nil
+}
+
+// query returns the query of a service and its plan.
+func query(s service, p plan) string {
+	return "?" + url.Values{"service_id": {s.ID}, "plan_id": {p.ID}, "accepts_incomplete": {"true"}}.Encode()
+}
+
+// checkUnknown sends requests for an instance that does not exist.
+func (c *checker) checkUnknown(ctx context.Context) error {
+	s := c.catalog.Services[0]
+	p := s.Plans[0]
+	instance := "/v2/service_instances/" + uuid.NewString()
+	for _, tt := range []struct {
+		rule, method, path string
+		codes              []int
+	}{
+		{"DELETE of an instance that does not exist gets 410", http.MethodDelete, instance, []int{http.StatusGone}},
+		{
+			"DELETE of a binding that does not exist gets 410", http.MethodDelete, instance + "/service_bindings/" + uuid.NewString(),
+			[]int{http.StatusGone},
+		},
+		{
+			"The last operation of an instance that does not exist gets 404 or 410", http.MethodGet, instance + "/last_operation",
+			[]int{http.StatusNotFound, http.StatusGone},
+		},
+	} {
+		got, err := c.send(ctx, tt.method, tt.path+query(s, p), nil, nil)
+		if err != nil {
+			return err
+		}
+		c.expect(tt.rule, got, tt.codes...)
+	}
+	return nil
+}
+
+// checkInvalid orders instances by bodies that are not valid.
+func (c *checker) checkInvalid(ctx context.Context) error {
+	s := c.catalog.Services[0]
+	valid := func() map[string]any {
+		return map[string]any{
+			"service_id": s.ID, "plan_id": s.Plans[0].ID, "context": c.Context, "organization_guid": "check", "space_guid": "check",
+		}
+	}
+	without := func(key string, value any) map[string]any {
+		body := valid()
+		delete(body, key)
+		if value != nil {
+			body[key] = value
+		}
+		return body
+	}
+	for _, tt := range []struct {
+		rule string
+		body any
+	}{
+		{"An order without service_id gets 400", without("service_id", nil)},
+		{"An order without plan_id gets 400", without("plan_id", nil)},
+		{"An order of an unknown service gets 400", without("service_id", uuid.NewString())},
+		{"An order of an unknown plan gets 400", without("plan_id", uuid.NewString())},
+		{"An order that is not JSON gets 400", "{"},
+	} {
+		got, err := c.send(ctx, http.MethodPut, "/v2/service_instances/"+uuid.NewString()+"?accepts_incomplete=true", tt.body, nil)
+		if err != nil {
+			return err
+		}
+		c.expect(tt.rule, got, http.StatusBadRequest)
+		if got.body == nil {
+			c.rule("The body of an error is a JSON object", "the body of "+tt.rule+" is not")
+		}
+	}
+	c.rule("The body of an error is a JSON object")
+	return nil
+}
