@@ -57,7 +57,7 @@ func (c *checker) readCatalog(ctx context.Context) error {
 // checkCatalog checks the fields of the catalog.
 func (c *checker) checkCatalog() {
 	var missing, duplicate, schemas []string
-	ids, names := map[string]bool{}, map[string]bool{}
+	services, ids, names := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	unique := func(kind, value string, seen map[string]bool) {
 		if seen[value] {
 			duplicate = append(duplicate, fmt.Sprintf("%s %q is not unique", kind, value))
@@ -76,7 +76,7 @@ func (c *checker) checkCatalog() {
 		need(object, "description", s.Description != "")
 		need(object, "bindable", s.Bindable != nil)
 		need(object, "plans", len(s.Plans) > 0)
-		unique("the ID of a service or plan", s.ID, ids)
+		unique("the ID of a service", s.ID, services)
 		unique("the name of a service", s.Name, names)
 		plans := map[string]bool{}
 		for _, p := range s.Plans {
@@ -85,13 +85,13 @@ func (c *checker) checkCatalog() {
 			need(object, "name", p.Name != "")
 			need(object, "description", p.Description != "")
 			need(object, "maintenance_info.version", p.Maintenance == nil || p.Maintenance.Version != "")
-			unique("the ID of a service or plan", p.ID, ids)
+			unique("the ID of a plan", p.ID, ids)
 			unique("the name of a plan of service "+s.Name, p.Name, plans)
 			schemas = append(schemas, schemaProblems(object, p.Schemas)...)
 		}
 	}
 	c.rule("Services and plans have all required fields", missing...)
-	c.rule("IDs are unique, and names are unique among services and among the plans of a service", duplicate...)
+	c.rule("IDs are unique among services and among plans, and names among services and among the plans of a service", duplicate...)
 	c.rule("Schemas are JSON Schema objects with a $schema and without references to other documents", schemas...)
 }
 

@@ -48,8 +48,8 @@ func (c *checker) checkUnknown(ctx context.Context) error {
 			[]int{http.StatusGone},
 		},
 		{
-			"The last operation of an instance that does not exist gets 404 or 410", http.MethodGet, instance + "/last_operation",
-			[]int{http.StatusNotFound, http.StatusGone},
+			"The last operation of an instance that does not exist gets 400, 404 or 410", http.MethodGet, instance + "/last_operation",
+			[]int{http.StatusBadRequest, http.StatusNotFound, http.StatusGone},
 		},
 	} {
 		got, err := c.send(ctx, tt.method, tt.path+query(s, p), nil, nil)
