@@ -28,7 +28,7 @@ func TestNetworkCheckNamesWhatIsBroken(t *testing.T) {
 	networkCheck(t, s.Cluster, "--external-address="+outside.Addr().String())
 
 	// The distant host loses its VXLAN, and the server outside ends.
-	const rules = `table ip fault { chain drop { type filter hook prerouting priority -400; udp dport 4789 drop; }; }`
+	const rules = `table ip fault { chain vxlan { type filter hook prerouting priority -400; udp dport 4789 drop; }; }`
 	nft := func(arguments ...string) {
 		err := s.distant.Do(func() error { return exec.Command("nft", arguments...).Run() })
 		if err != nil {

@@ -100,6 +100,10 @@ func (s tenants) createProject(t *testing.T, name string) {
 		return err
 	})
 	t.Cleanup(func() { s.OC("delete", "namespace", name, "--wait=false") })
+	s.WaitFor("network of project "+name, func(context.Context) error {
+		_, err := s.TryOC("get", "netnamespace", name)
+		return err
+	})
 }
 
 // firstNode returns the name of the master's node.
