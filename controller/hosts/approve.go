@@ -126,7 +126,7 @@ func (a *approver) firstCertificate(ctx context.Context, id string, request *cer
 	isLast := false // another host can have claimed the name with another token
 	err = a.register.change(ctx, node, func(h *Host) {
 		if isLast = h.Token == id; isLast {
-			h.Joined = now()
+			h.Joined, h.Pending = now(), false
 		}
 	})
 	if err != nil || !isLast {

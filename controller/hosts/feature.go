@@ -216,9 +216,10 @@ func (d *door) record(ctx context.Context, token join.Token, request join.Reques
 		if taken = h.Token != token.ID && h.isJoining(); taken {
 			return
 		}
+		h.Pending = h.Pending || h.Token != token.ID
 		h.Address, h.Group, h.Role, h.Token, h.NoRouter = request.Address, group, request.Role, token.ID, request.NoRouter
 		if request.Role == join.RoleMaster { // it gets no certificate whose approval records the time
-			h.Joined = now()
+			h.Joined, h.Pending = now(), false
 		}
 	})
 	if err == nil && taken {

@@ -174,7 +174,7 @@ func TestUsedUpTokenIsNoUserAfterTheJoin(t *testing.T) {
 	}
 	joined := func(ago time.Duration) {
 		t.Helper()
-		err := f.register.change(t.Context(), "second", func(h *Host) { h.Joined = metav1.NewTime(time.Now().Add(-ago)) })
+		err := f.register.change(t.Context(), "second", func(h *Host) { h.Joined, h.Pending = metav1.NewTime(time.Now().Add(-ago)), false })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,6 +188,20 @@ func TestUsedUpTokenIsNoUserAfterTheJoin(t *testing.T) {
 	}
 	if joined(2 * joinPeriod); accepted() {
 		t.Error("the token has access after the join")
+	}
+
+	removed := metav1.NewTime(time.Now().Add(-joinPeriod))
+	if err := f.register.change(t.Context(), "second", func(h *Host) { h.Removed = &removed }); err != nil {
+		t.Fatal(err)
+	}
+	if accepted() {
+		t.Error("the token has access after the removal of its host")
+	}
+	token = f.createToken(t, time.Hour)
+	r.Header.Set("Authorization", "Bearer "+token.String())
+	f.send(t, requestFor(token))
+	if !accepted() {
+		t.Error("a host that joins again has no access")
 	}
 }
 

@@ -51,8 +51,10 @@ type Host struct {
 	Role string `json:"role,omitempty"`
 	// Group is the node group of the token, or "".
 	Group string `json:"group,omitempty"`
-	// Token is the ID of the token of the last join.
-	Token string `json:"token,omitempty"`
+	// Token is the ID of the token of the last join. Pending means that this join has no certificate
+	// yet, so that Joined is the time of the one before it.
+	Token   string `json:"token,omitempty"`
+	Pending bool   `json:"pending,omitempty"`
 	// NoRouter means that the host gets no credentials of a router.
 	NoRouter bool `json:"noRouter,omitempty"`
 	// Removed is the time of the last removal. Certificates that were issued before are void.
@@ -71,7 +73,7 @@ func (h Host) isJoining() bool { return !h.removed() && time.Since(h.Joined.Time
 // hasJoined reports whether the host has joined with a token, or another one since then, and has
 // all its certificates.
 func (h Host) hasJoined(token string) bool {
-	return h.Token != token || !h.Joined.IsZero() && !h.isJoining()
+	return h.Token != token || !h.Pending && !h.isJoining()
 }
 
 // register reads and writes the entries of hosts.
