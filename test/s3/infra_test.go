@@ -131,7 +131,6 @@ func (r *registry) pushTools(to string) {
 // request, and the registry on one of them receives an image and sends it to a node.
 func (r *registry) checkRollingReboot(t *testing.T, masters map[string]*kit.Cluster) {
 	names := []string{"first", "second", "third"}
-	rotated := r.rotateKey(masters) // waits for all masters
 	r.OC("label", "nodes", "first", "second", "third", "node-role.kubernetes.io/infra=true")
 	r.MustSlipway("images", "publish", kit.ToolsImage, "default/tools:v1")
 	r.Apply(shop)
@@ -148,7 +147,7 @@ func (r *registry) checkRollingReboot(t *testing.T, masters map[string]*kit.Clus
 		}
 	}
 	waitShop(r.Cluster)
-	rotated()
+	r.rotateKey(masters)
 	for i, name := range names {
 		rebooting, remaining := masters[name].For(t), map[string]*kit.Cluster{}
 		for other, host := range masters {
@@ -179,9 +178,10 @@ func (r *registry) checkRollingReboot(t *testing.T, masters map[string]*kit.Clus
 	}
 }
 
-// rotateKey adds a key that encrypts secrets. The function that it returns waits until all masters
-// use it.
-func (r *registry) rotateKey(masters map[string]*kit.Cluster) (wait func()) {
+// rotateKey adds a key that encrypts secrets, as soon as all masters serve, and waits until all use
+// it.
+func (r *registry) rotateKey(masters map[string]*kit.Cluster) {
+	r.t.Helper()
 	file := func(host *kit.Cluster) string {
 		content, err := os.ReadFile(host.Path("pki", "encryption.yaml"))
 		if err != nil {
@@ -190,19 +190,18 @@ func (r *registry) rotateKey(masters map[string]*kit.Cluster) (wait func()) {
 		return string(content)
 	}
 	before := file(r.Cluster)
-	rotation := r.StartSlipway(nil, "encryption", "rotate")
-	return func() {
-		r.t.Helper()
-		if err := rotation.Wait(); err != nil {
-			r.t.Fatalf("slipway encryption rotate: %v", err)
+	r.WaitFor("rotation of the key", func(context.Context) error {
+		if result := r.Slipway("encryption", "rotate"); result.Code != 0 {
+			return errors.New(result.Stderr)
 		}
-		for name, host := range masters {
-			host.For(r.t).WaitFor("new key on master "+name, func(context.Context) error {
-				if content := file(host); content != file(r.Cluster) || strings.Index(content, "name: key2") > strings.Index(content, "name: key1") || content == before {
-					return errors.New("it has another file")
-				}
-				return nil
-			})
-		}
+		return nil
+	})
+	for name, host := range masters {
+		host.For(r.t).WaitFor("new key on master "+name, func(context.Context) error {
+			if content := file(host); content != file(r.Cluster) || strings.Index(content, "name: key2") > strings.Index(content, "name: key1") || content == before {
+				return errors.New("it has another file")
+			}
+			return nil
+		})
 	}
 }
