@@ -95,13 +95,15 @@ func (b bearer) AuthenticateRequest(r *http.Request) (*authenticator.Response, b
 	if info.Role != join.RoleNode {
 		return nil, false, nil // a master issues its certificates itself
 	}
-	hosts, err := b.register.read(r.Context())
-	if err != nil {
-		return nil, false, err
-	}
-	joining := func(node string) bool { return !hosts[node].hasJoined(token.ID) }
-	if len(info.Nodes) >= info.Uses && !slices.ContainsFunc(info.Nodes, joining) {
-		return nil, false, ErrUsedUp
+	if len(info.Nodes) >= info.Uses {
+		hosts, err := b.register.read(r.Context())
+		if err != nil {
+			return nil, false, err
+		}
+		joining := func(node string) bool { return !hosts[node].hasJoined(token.ID) }
+		if !slices.ContainsFunc(info.Nodes, joining) {
+			return nil, false, ErrUsedUp
+		}
 	}
 	return &authenticator.Response{User: &user.DefaultInfo{
 		Name: join.UserPrefix + token.ID, Groups: []string{"system:bootstrappers", join.Group},
