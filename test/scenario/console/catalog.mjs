@@ -6,11 +6,11 @@ const [project] = process.argv.slice(2);
 await open(async (page) => {
   await logIn(page, 'developer', '/console/');
   await page.getByRole('heading', { name: 'Catalog', level: 1 }).waitFor();
-  await page.getByText('Static page').waitFor();
+  await page.getByText('Static page', { exact: true }).waitFor();
   await shoot(page, 'catalog');
   await page.getByRole('textbox', { name: 'Search the catalog' }).fill('no network');
   await page.getByText('Node.js').first().waitFor({ state: 'detached' });
-  await page.getByLabel('Static page').click();
+  await page.getByLabel('Static page', { exact: true }).click();
 
   await page.getByRole('button', { name: 'Create project' }).click();
   await page.locator('#project-name').fill(project);

@@ -8,7 +8,7 @@ const root = `${address}/console/project/${project}`;
 await open(async (page, context) => {
   await logIn(page, 'developer', `/console/project/${project}/catalog`);
   await page.getByRole('button', { name: 'Services', exact: true }).click();
-  await page.getByText('Static page').waitFor({ state: 'detached' });
+  await page.getByText('Static page', { exact: true }).waitFor({ state: 'detached' });
   await shoot(page, 'catalog-services');
   await page.getByLabel('Database db').click();
   await page.getByRole('heading', { name: 'Database db', level: 1 }).waitFor();

@@ -2,6 +2,7 @@ package flannel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -112,9 +113,12 @@ func checkNoOwnNetwork(t *testing.T, h hosts) {
 				}
 			}
 		}
-		if status := host.MustSlipway("status"); strings.Contains(status, "\nnetwork:") {
-			t.Errorf("status of %s with flannel:\n%s", host.node, status)
-		}
+		host.WaitFor("status without a message about the network", func(context.Context) error {
+			if status := host.MustSlipway("status"); strings.Contains(status, "\nnetwork:") {
+				return errors.New(status)
+			}
+			return nil
+		})
 	}
 	if output, err := h[0].TryOC("adm", "pod-network", "isolate-projects", "default"); err == nil || !strings.Contains(err.Error(), `using plugin: "cni"`) {
 		t.Errorf("oc adm pod-network: %v\n%s", err, output)
