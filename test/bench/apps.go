@@ -54,7 +54,7 @@ func measureApps(ctx context.Context, dir, program, oc string, rounds int) (resu
 	if s, err = newSlipway(h, program); err != nil {
 		return nil, err
 	}
-	c, _, err := s.start(ctx, time.Time{})
+	c, err := s.start(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,27 +58,30 @@ func (c *cluster) waitAPI(ctx context.Context) error {
 	return nil
 }
 
-// waitNode waits until the only node is ready, with a heartbeat of its kubelet later than last, and
-// returns the time of this heartbeat. Without the heartbeat, a node that was ready when the cluster
-// stopped would count. At the first start, last is zero.
-func (c *cluster) waitNode(ctx context.Context, last time.Time) (word time.Time, err error) {
-	err = poll(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {
+// waitNode waits until the only node is ready and its kubelet has renewed its lease after begin, the
+// start of the processes. Without the lease, a node that was ready when the cluster stopped would
+// count. The time of the condition is no sign: a kubelet that finds nothing changed after its start
+// leaves the status alone.
+func (c *cluster) waitNode(ctx context.Context, begin time.Time) error {
+	err := poll(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {
 		nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-		if err != nil || len(nodes.Items) == 0 {
+		if err != nil || len(nodes.Items) == 0 || !isReady(nodes.Items[0]) {
 			return false, nil // The node registers when it can.
 		}
-		for _, condition := range nodes.Items[0].Status.Conditions {
-			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
-				word = condition.LastHeartbeatTime.Time
-				return word.After(last), nil
-			}
-		}
-		return false, nil
+		lease, err := c.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, nodes.Items[0].Name, metav1.GetOptions{})
+		return err == nil && lease.Spec.RenewTime != nil && lease.Spec.RenewTime.After(begin), nil
 	})
 	if err != nil {
-		return word, fmt.Errorf("wait for node: %w", err)
+		return fmt.Errorf("wait for node: %w", err)
 	}
-	return word, nil
+	return nil
+}
+
+// isReady reports whether the node's condition Ready is true.
+func isReady(node corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // fill creates the objects of the idle cluster: one pod and a service for it.

@@ -13,9 +13,8 @@ import (
 
 // side is one of the two clusters that are compared.
 type side interface {
-	// start starts all processes and returns when the API server and the node are ready. last is the
-	// argument of waitNode.
-	start(ctx context.Context, last time.Time) (*cluster, time.Time, error)
+	// start starts all processes and returns when the API server and the node are ready.
+	start(ctx context.Context) (*cluster, error)
 	// stop ends all processes and keeps the data.
 	stop(ctx context.Context) error
 	// prepare makes the started cluster ready for pods, if this is not part of its start.
@@ -62,42 +61,40 @@ func measure(ctx context.Context, h *host.Host, open func(*host.Host) (side, err
 	if s, err = open(h); err != nil {
 		return result, err
 	}
-	word, err := measureFirst(ctx, h, s, o, &result)
-	if err != nil {
+	if err := measureFirst(ctx, h, s, o, &result); err != nil {
 		return result, err
 	}
 	if err := s.stop(ctx); err != nil {
 		return result, fmt.Errorf("stop: %w", err)
 	}
-	result.Warm, _, _, err = timedStart(ctx, s, word)
-	if err != nil {
+	if result.Warm, _, err = timedStart(ctx, s); err != nil {
 		return result, fmt.Errorf("second start: %w", err)
 	}
 	fmt.Fprintf(os.Stderr, ", again ready %.2fs", result.Warm.Seconds())
 	return result, s.stop(ctx)
 }
 
-// measureFirst measures the cluster's first run and returns the last heartbeat of its kubelet.
-func measureFirst(ctx context.Context, h *host.Host, s side, o options, result *round) (word time.Time, err error) {
+// measureFirst measures the cluster's first run.
+func measureFirst(ctx context.Context, h *host.Host, s side, o options, result *round) (err error) {
 	var c *cluster
-	if result.Cold, c, word, err = timedStart(ctx, s, word); err != nil {
-		return word, fmt.Errorf("first start: %w", err)
+	if result.Cold, c, err = timedStart(ctx, s); err != nil {
+		return fmt.Errorf("first start: %w", err)
 	}
 	fmt.Fprintf(os.Stderr, " ready %.2fs", result.Cold.Seconds())
 	begin, err := h.Usage()
 	if err != nil {
-		return word, err
+		return err
 	}
 	result.ColdSeconds = host.Total(begin, func(u host.Usage) float64 { return u.Seconds })
 
 	if err := s.prepare(ctx); err != nil {
-		return word, err
+		return err
 	}
 	if err := c.fill(ctx); err != nil {
-		return word, err
+		return err
 	}
 	if result.Idle, err = measureIdle(ctx, h, o.idle); err != nil {
-		return word, err
+		return err
 	}
 	fmt.Fprintf(os.Stderr, ", idle PSS %s", stats.Mebibytes(host.Total(result.Idle, func(u host.Usage) float64 { return float64(u.PSS) })))
 
@@ -105,37 +102,34 @@ func measureFirst(ctx context.Context, h *host.Host, s side, o options, result *
 		name := fmt.Sprintf("pod-%d", number)
 		took, err := c.startPod(ctx, pausePod(name))
 		if err != nil {
-			return word, err
+			return err
 		}
 		result.Pods = append(result.Pods, took)
 		if err := c.deletePod(ctx, name); err != nil {
-			return word, err
+			return err
 		}
 	}
 	fmt.Fprintf(os.Stderr, ", pod %.2fs", stats.Median(stats.Seconds(result.Pods)))
 	if err := measureVolumes(ctx, h, c, o, result); err != nil {
-		return word, err
+		return err
 	}
 	fmt.Fprintf(os.Stderr, ", with volume %.2fs, %d together %.1fs, beside a driver that hangs %.2fs",
 		stats.Median(stats.Seconds(result.Volumes)), result.Count, result.Together.Seconds(), stats.Median(stats.Seconds(result.Hanging)))
 	if _, ok := s.(*slipway); ok {
 		if result.Requests, err = measureAPI(ctx, c.client.CoreV1().RESTClient()); err != nil {
-			return word, err
+			return err
 		}
 	}
-	if err := c.empty(ctx); err != nil {
-		return word, err
-	}
-	return c.waitNode(ctx, time.Time{})
+	return c.empty(ctx)
 }
 
 // timedStart starts a side and returns the duration.
-func timedStart(ctx context.Context, s side, last time.Time) (time.Duration, *cluster, time.Time, error) {
+func timedStart(ctx context.Context, s side) (time.Duration, *cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, host.ReadyTimeout)
 	defer cancel()
 	start := time.Now()
-	c, word, err := s.start(ctx, last)
-	return time.Since(start), c, word, err
+	c, err := s.start(ctx)
+	return time.Since(start), c, err
 }
 
 // measureIdle leaves the cluster idle and returns the usage of its processes. Their processor time

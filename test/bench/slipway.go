@@ -50,19 +50,19 @@ func (s *slipway) data(names ...string) string {
 
 // start runs `slipway up`, which returns when everything is ready, and verifies this with the API
 // server and the node.
-func (s *slipway) start(ctx context.Context, last time.Time) (*cluster, time.Time, error) {
+func (s *slipway) start(ctx context.Context) (*cluster, error) {
+	begin := time.Now()
 	if err := s.run(ctx, "up"); err != nil {
-		return nil, time.Time{}, err
+		return nil, err
 	}
 	c, err := connectCluster(s.host, s.data("admin.kubeconfig"))
 	if err != nil {
-		return nil, time.Time{}, err
+		return nil, err
 	}
 	if err := c.waitAPI(ctx); err != nil {
-		return nil, time.Time{}, err
+		return nil, err
 	}
-	word, err := c.waitNode(ctx, last)
-	return c, word, err
+	return c, c.waitNode(ctx, begin)
 }
 
 // prepare has nothing to do: slipway contains its images.
@@ -124,7 +124,7 @@ func onSlipway(ctx context.Context, dir, cgroupRoot, program, master string, use
 			return err
 		}
 	}
-	c, _, err := s.start(ctx, time.Time{})
+	c, err := s.start(ctx)
 	if err != nil {
 		return err
 	}

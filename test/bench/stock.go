@@ -79,11 +79,12 @@ func newStock(h *host.Host, programs string) (side, error) {
 // server and containerd immediately, and the kubelet as soon as containerd accepts connections,
 // without which the kubelet exits. The others start when the API server is ready; earlier, they
 // would only compete with it for CPU time.
-func (s *stock) start(ctx context.Context, last time.Time) (*cluster, time.Time, error) {
+func (s *stock) start(ctx context.Context) (*cluster, error) {
+	begin := time.Now()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	fail := func(err error) (*cluster, time.Time, error) {
-		return nil, time.Time{}, errors.Join(err, context.Cause(ctx))
+	fail := func(err error) (*cluster, error) {
+		return nil, errors.Join(err, context.Cause(ctx))
 	}
 	if err := s.launch(cancel, "etcd", "kube-apiserver", "containerd"); err != nil {
 		return fail(err)
@@ -104,14 +105,13 @@ func (s *stock) start(ctx context.Context, last time.Time) (*cluster, time.Time,
 	if err := s.launch(cancel, "kube-controller-manager", "kube-scheduler", "kube-proxy"); err != nil {
 		return fail(err)
 	}
-	word, err := c.waitNode(ctx, last)
-	if err != nil {
+	if err := c.waitNode(ctx, begin); err != nil {
 		return fail(err)
 	}
 	if err := s.waitProxy(ctx); err != nil {
 		return fail(err)
 	}
-	return c, word, nil
+	return c, nil
 }
 
 // launch starts programs in the host's network namespace, each with a log file. When a program
