@@ -13,6 +13,7 @@ program         cmd/slipway                      extension engine configuration 
 pod-program     cmd/slipway-cni cmd/pause        feature plumbing                      started once a pod, so small
 pod-program     cmd/slipway-deployer             feature plumbing                      started once a deployment, so small
 pod-program     cmd/slipway-egress-router        feature plumbing                      in egress router pods, whose images contain nothing else
+pod-program     cmd/slipway-oauth-proxy          feature plumbing                      in pods of applications, so small
 pod-program     cmd/slipway-builder              feature plumbing                      BuildKit, kept out of the one binary
 client-program  cmd/oc                           client plumbing                       the client alone, on every system
 composition     platform                         feature upstream extension engine     the components of each process, created from the configuration
@@ -84,6 +85,7 @@ var light = []reach{
 	{"cmd/pause", []string{"k8s.io/", "github.com/"}, "runs once a pod: keep it to the standard library and golang.org/x"},
 	{"cmd/slipway-cni", []string{"k8s.io/"}, "runs for each pod: use sigs.k8s.io/knftables and netlink, no Kubernetes client"},
 	{"cmd/slipway-egress-router", []string{"k8s.io/"}, "runs for each egress router: use netlink and nftables, no Kubernetes client"},
+	{"cmd/slipway-oauth-proxy", []string{"k8s.io/", "github.com/"}, "runs in pods of applications: keep it to the standard library"},
 	{"cmd/oc", []string{"k8s.io/kubernetes", "go.etcd.io/etcd/server/"}, "is the client alone: use k8s.io/kubectl and client-go"},
 }
 

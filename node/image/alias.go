@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/slipway-platform/slipway/internal/payload/manifest"
 )
 
 // openshiftImages maps OpenShift 3's images to those with the same purpose that slipway creates.
@@ -21,6 +23,8 @@ func openshiftImages() map[string]string {
 		"openshift3/ose-egress-http-proxy": EgressHTTPProxyName,
 		"openshift3/ose-egress-dns-proxy":  EgressDNSProxyName,
 		"openshift3/ose-descheduler":       DeschedulerName,
+		"openshift3/oauth-proxy":           OAuthProxyName,
+		"openshift/oauth-proxy":            OAuthProxyName,
 	}
 }
 
@@ -29,11 +33,13 @@ func openshiftImages() map[string]string {
 func createOnDemand(name string) (img Image, ok bool, err error) {
 	switch name {
 	case EgressRouterName:
-		img, err = EgressRouter(name)
+		img, err = singleProgram(name, manifest.EgressRouter)
 	case EgressHTTPProxyName:
-		img, err = EgressRouter(name, "http-proxy")
+		img, err = singleProgram(name, manifest.EgressRouter, "http-proxy")
 	case EgressDNSProxyName:
-		img, err = EgressRouter(name, "dns-proxy")
+		img, err = singleProgram(name, manifest.EgressRouter, "dns-proxy")
+	case OAuthProxyName:
+		img, err = singleProgram(name, manifest.OAuthProxy)
 	default:
 		return Image{}, false, nil
 	}

@@ -16,6 +16,8 @@ func TestOpenShiftNamesStandForOwnImages(t *testing.T) {
 		"registry.example.com/openshift3/ose-egress-http-proxy":     EgressHTTPProxyName,
 		"registry.example.com/openshift3/ose-egress-dns-proxy:v1":   EgressDNSProxyName,
 		"registry.example.com/openshift3/ose-pod":                   PauseName,
+		"openshift3/oauth-proxy":                                    OAuthProxyName,
+		"registry.example.com/openshift/oauth-proxy:v1.1.0":         OAuthProxyName,
 		"registry.example.com/openshift3/ose-descheduler":           DeschedulerName,
 		EgressRouterName: EgressRouterName,
 		PauseName:        "", // kubelet finds it without help

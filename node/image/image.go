@@ -56,6 +56,9 @@ const (
 	EgressRouterName    = "localhost/slipway-egress-router:current"
 	EgressHTTPProxyName = "localhost/slipway-egress-http-proxy:current"
 	EgressDNSProxyName  = "localhost/slipway-egress-dns-proxy:current"
+	// OAuthProxyName is the image of the sidecar that lets only users of the cluster reach an
+	// application. The node creates it when a pod needs it.
+	OAuthProxyName = "localhost/slipway-oauth-proxy:current"
 )
 
 // namespace is containerd's namespace of the CRI plugin, and thus of kubelet.

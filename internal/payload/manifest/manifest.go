@@ -29,15 +29,18 @@ const (
 	Builder    = "slipway-builder"
 
 	EgressRouter = "slipway-egress-router"
+	OAuthProxy   = "slipway-oauth-proxy"
 )
 
 // Names returns the programs of a complete payload in the order of unpacking.
 func Names() []string {
-	return []string{Containerd, Shim, Runc, CNI, Pause, Deployer, Builder, EgressRouter}
+	return []string{Containerd, Shim, Runc, CNI, Pause, Deployer, Builder, EgressRouter, OAuthProxy}
 }
 
 // inImages reports whether a program is only part of an image. Hosts do not start it.
-func inImages(name string) bool { return name == Deployer || name == Builder || name == EgressRouter }
+func inImages(name string) bool {
+	return slices.Contains([]string{Deployer, Builder, EgressRouter, OAuthProxy}, name)
+}
 
 // Started returns the manifest of the programs that a host starts.
 func (m Manifest) Started() Manifest {

@@ -41,5 +41,6 @@ func All() []Recipe {
 		{Name: manifest.Deployer, Package: "./cmd/slipway-deployer"},
 		{Name: manifest.Builder, Package: "./cmd/slipway-builder"},
 		{Name: manifest.EgressRouter, Package: "./cmd/slipway-egress-router"},
+		{Name: manifest.OAuthProxy, Package: "./cmd/slipway-oauth-proxy"},
 	}
 }

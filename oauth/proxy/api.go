@@ -1,0 +1,138 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+)
+
+const (
+	// requestTimeout limits a request to the API server.
+	requestTimeout = 30 * time.Second
+	// maxResponse limits the size of its response in bytes.
+	maxResponse = 1 << 20
+)
+
+// api is the API server, which is also the OAuth server.
+type api struct {
+	url    string
+	client *http.Client
+}
+
+// connect creates the client. It sends no request.
+func connect(s Settings) (*api, error) {
+	authorities, err := os.ReadFile(s.CA)
+	if err != nil {
+		return nil, fmt.Errorf("read authority of the API server: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(authorities) {
+		return nil, fmt.Errorf("read authority of the API server: file %q has no certificate", s.CA)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute}
+	return &api{strings.TrimSuffix(s.API, "/"), &http.Client{Transport: transport, Timeout: requestTimeout}}, nil
+}
+
+// call sends a request with a token, unless it is empty, and decodes the response. A body that is a
+// form is sent as such, and any other one as JSON.
+func (a *api) call(ctx context.Context, method, path, token string, body, into any) error {
+	var content []byte
+	kind := "application/json"
+	switch body := body.(type) {
+	case nil:
+	case url.Values:
+		content, kind = []byte(body.Encode()), "application/x-www-form-urlencoded"
+	default:
+		var err error
+		if content, err = json.Marshal(body); err != nil {
+			return fmt.Errorf("encode request to %s: %w", path, err)
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, a.url+path, bytes.NewReader(content))
+	if err != nil {
+		return fmt.Errorf("create request to %s: %w", path, err)
+	}
+	request.Header.Set("Accept", "application/json")
+	if content != nil {
+		request.Header.Set("Content-Type", kind)
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := a.client.Do(request)
+	if err != nil {
+		return fmt.Errorf("ask the API server: %w", err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
+	if err == nil && response.StatusCode/100 != 2 {
+		err = fmt.Errorf("the response is %s", response.Status)
+	}
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		return fmt.Errorf("ask the API server for %s: %w", path, err)
+	}
+	return nil
+}
+
+// authorizeURL returns the public address of the OAuth server, for browsers.
+func (a *api) authorizeURL(ctx context.Context) (*url.URL, error) {
+	var metadata struct {
+		Endpoint string `json:"authorization_endpoint"`
+	}
+	if err := a.call(ctx, http.MethodGet, "/.well-known/oauth-authorization-server", "", nil, &metadata); err != nil {
+		return nil, err
+	}
+	endpoint, err := url.Parse(metadata.Endpoint)
+	if err != nil || endpoint.Host == "" {
+		return nil, fmt.Errorf("the API server names the OAuth server %q", metadata.Endpoint)
+	}
+	return endpoint, nil
+}
+
+// token exchanges a code.
+func (a *api) token(ctx context.Context, s *Settings, code, redirect, verifier string) (string, error) {
+	var issued struct {
+		Token string `json:"access_token"`
+	}
+	err := a.call(ctx, http.MethodPost, "/oauth/token", "", url.Values{
+		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {redirect}, "code_verifier": {verifier},
+		"client_id": {s.ClientID}, "client_secret": {s.ClientSecret},
+	}, &issued)
+	if err == nil && issued.Token == "" {
+		err = fmt.Errorf("the OAuth server issued no token")
+	}
+	return issued.Token, err
+}
+
+// user returns the name of the owner of a token.
+func (a *api) user(ctx context.Context, token string) (string, error) {
+	var user struct {
+		Metadata struct{ Name string }
+	}
+	err := a.call(ctx, http.MethodGet, "/apis/user.openshift.io/v1/users/~", token, nil, &user)
+	return user.Metadata.Name, err
+}
+
+// allows reports whether the owner of a token has access to what resource attributes describe.
+func (a *api) allows(ctx context.Context, token string, attributes json.RawMessage) (bool, error) {
+	review := map[string]any{
+		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": map[string]any{"resourceAttributes": attributes},
+	}
+	var result struct {
+		Status struct{ Allowed bool }
+	}
+	err := a.call(ctx, http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", token, review, &result)
+	return result.Status.Allowed, err
+}

@@ -1,0 +1,195 @@
+package proxy
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"log/slog"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Paths of the proxy, besides callbackPath.
+const (
+	startPath   = "/oauth/start"
+	signOutPath = "/oauth/sign_out"
+	healthPath  = "/oauth/healthz"
+)
+
+// Headers of requests to the application. Those of a client are removed.
+const (
+	userHeader  = "X-Forwarded-User"
+	emailHeader = "X-Forwarded-Email"
+	tokenHeader = "X-Forwarded-Access-Token"
+)
+
+// session is the content of the session's cookie.
+type session struct {
+	User string
+	// Token is empty unless it is passed to the application.
+	Token string
+}
+
+// login is the content of the cookie of a login that this browser has started.
+type login struct{ State, Verifier, Then string }
+
+// loginTimeout limits the duration of a login.
+const loginTimeout = 15 * time.Minute
+
+// handler serves the proxy's port.
+type handler struct {
+	Settings
+	api     *api
+	cookies sealer
+	next    http.Handler
+}
+
+func newHandler(s Settings, api *api) (*handler, error) {
+	cookies, err := newSealer(s.CookieSecret)
+	if err != nil {
+		return nil, err
+	}
+	h := &handler{Settings: s, api: api, cookies: cookies}
+	h.next = &httputil.ReverseProxy{Rewrite: h.rewrite}
+	return h, nil
+}
+
+// ServeHTTP handles a request.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var of session
+	switch {
+	case r.URL.Path == healthPath:
+		_, _ = w.Write([]byte("ok\n"))
+	case r.URL.Path == callbackPath:
+		h.complete(w, r)
+	case r.URL.Path == startPath:
+		h.start(w, r, local(r.URL.Query().Get("rd")))
+	case r.URL.Path == signOutPath:
+		clearCookie(w, h.CookieName)
+		http.Error(w, "You are logged out of this application.", http.StatusOK)
+	case slices.ContainsFunc(h.Open, func(e *regexp.Regexp) bool { return e.MatchString(r.URL.Path) }):
+		h.pass(w, r, session{})
+	case h.cookies.open(r, h.CookieName, &of):
+		h.pass(w, r, of)
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		http.Error(w, "Log in first: open the application in a browser.", http.StatusForbidden)
+	default:
+		h.start(w, r, r.URL.RequestURI())
+	}
+}
+
+// start sends the browser to the OAuth server.
+func (h *handler) start(w http.ResponseWriter, r *http.Request, then string) {
+	target, err := h.api.authorizeURL(r.Context())
+	begun := login{State: randomText(), Verifier: randomText() + randomText(), Then: then}
+	if err == nil {
+		err = h.cookies.set(w, h.loginCookie(), begun, loginTimeout)
+	}
+	if err != nil {
+		fail(w, "start login", err)
+		return
+	}
+	challenge := sha256.Sum256([]byte(begun.Verifier))
+	target.RawQuery = url.Values{
+		"client_id": {h.ClientID}, "response_type": {"code"}, "redirect_uri": {h.redirectURL(r.Host)}, "scope": {h.Scope}, "state": {begun.State},
+		"code_challenge": {base64.RawURLEncoding.EncodeToString(challenge[:])}, "code_challenge_method": {"S256"},
+	}.Encode()
+	http.Redirect(w, r, target.String(), http.StatusFound)
+}
+
+func (h *handler) loginCookie() string { return h.CookieName + "_login" }
+
+// complete ends a login that this browser has started.
+func (h *handler) complete(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	var begun login
+	known := h.cookies.open(r, h.loginCookie(), &begun)
+	clearCookie(w, h.loginCookie())
+	switch {
+	case !known || subtle.ConstantTimeCompare([]byte(begun.State), []byte(query.Get("state"))) != 1:
+		http.Error(w, "The login has expired. Open the application again.", http.StatusForbidden)
+		return
+	case query.Get("error") != "":
+		http.Error(w, "The login was refused: "+query.Get("error"), http.StatusForbidden)
+		return
+	}
+	token, err := h.api.token(r.Context(), &h.Settings, query.Get("code"), h.redirectURL(r.Host), begun.Verifier)
+	if err != nil {
+		fail(w, "complete login", err)
+		return
+	}
+	user, err := h.api.user(r.Context(), token)
+	allowed := len(h.Review) == 0
+	if err == nil && !allowed {
+		allowed, err = h.api.allows(r.Context(), token, h.Review)
+	}
+	switch {
+	case err != nil:
+		fail(w, "complete login", err)
+		return
+	case !allowed:
+		slog.Info("refuse user without access", "user", user)
+		http.Error(w, "You have no access to this application.", http.StatusForbidden)
+		return
+	}
+	of := session{User: user}
+	if h.PassToken {
+		of.Token = token
+	}
+	if err := h.cookies.set(w, h.CookieName, of, h.CookieExpire); err != nil {
+		fail(w, "complete login", err)
+		return
+	}
+	slog.Info("log in", "user", user)
+	http.Redirect(w, r, local(begun.Then), http.StatusFound)
+}
+
+// fail responds to a request that the OAuth server or the API server did not serve.
+func fail(w http.ResponseWriter, what string, err error) {
+	slog.Error(what, "error", err)
+	http.Error(w, "The login failed. The log of the proxy says why.", http.StatusInternalServerError)
+}
+
+// pass sends a request of a user to the application.
+func (h *handler) pass(w http.ResponseWriter, r *http.Request, of session) {
+	r = r.Clone(r.Context())
+	for name, value := range map[string]string{userHeader: of.User, emailHeader: "", tokenHeader: of.Token} {
+		r.Header.Del(name)
+		if value != "" {
+			r.Header.Set(name, value)
+		}
+	}
+	if of.User != "" {
+		r.Header.Set(emailHeader, of.User+"@cluster.local")
+	}
+	cookies := r.Cookies()
+	r.Header.Del("Cookie")
+	for _, cookie := range cookies {
+		if cookie.Name != h.CookieName && cookie.Name != h.loginCookie() {
+			r.AddCookie(cookie)
+		}
+	}
+	h.next.ServeHTTP(w, r)
+}
+
+// rewrite addresses a request to the application, with the host name of the client's request.
+func (h *handler) rewrite(r *httputil.ProxyRequest) {
+	r.SetURL(h.Upstream)
+	r.Out.Host = r.In.Host
+	r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
+	r.SetXForwarded()
+}
+
+// local returns then if it is a path of this host, and / otherwise.
+func local(then string) string {
+	target, err := url.Parse(then)
+	if err != nil || target.IsAbs() || target.Host != "" || !strings.HasPrefix(then, "/") || strings.HasPrefix(then, "//") || strings.ContainsAny(then, "\\\r\n\t") {
+		return "/"
+	}
+	return then
+}

@@ -1,0 +1,105 @@
+// Package proxy is the program of the image openshift3/oauth-proxy: a sidecar that lets only users
+// of the cluster reach the application of its pod. The pod's service account is its OAuth client.
+//
+//	browser             proxy                        OAuth server
+//	   |  any page        |                               |
+//	   |----------------->|  no session                   |
+//	   |<-----------------|  302, cookie with the state   |
+//	   |  /oauth/authorize                                |
+//	   |------------------------------------------------->|
+//	   |  /oauth/callback |                               |
+//	   |----------------->|  code for a token, user       |
+//	   |<-----------------|  302, cookie with the session |
+//
+// Source: OpenShift Container Platform 3.9 Architecture, section 4.1.4.3.1.1. The flags, paths and
+// headers are those of github.com/openshift/oauth-proxy.
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// Main runs the proxy until a signal ends it. It ends the process with status 1 if a setting is
+// invalid.
+func Main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	settings, err := Parse(os.Args[1:], os.Stderr)
+	if err == nil {
+		err = Run(ctx, settings)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "error: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+const (
+	// headerTimeout limits the time to read the header of a request.
+	headerTimeout = 30 * time.Second
+	// shutdownTimeout limits the time that open requests have after a signal.
+	shutdownTimeout = 10 * time.Second
+)
+
+// Run serves until ctx ends.
+func Run(ctx context.Context, s Settings) error {
+	api, err := connect(s)
+	if err != nil {
+		return err
+	}
+	handler, err := newHandler(s, api)
+	if err != nil {
+		return err
+	}
+	listener, err := s.listen()
+	if err != nil {
+		return err
+	}
+	slog.Info("serve", "address", listener.Addr().String(), "upstream", s.Upstream.String())
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	err = server.Shutdown(last)
+	if served := <-served; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}
+
+// listen opens the port, with TLS if the settings name an HTTPS address.
+func (s Settings) listen() (net.Listener, error) {
+	address := s.HTTPS
+	if address == "" {
+		address = s.HTTP
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	if s.HTTPS == "" {
+		return listener, nil
+	}
+	pair := keyPair{certificate: s.Certificate, key: s.Key}
+	if _, err := pair.get(nil); err != nil {
+		listener.Close()
+		return nil, err
+	}
+	return tls.NewListener(listener, &tls.Config{GetCertificate: pair.get, NextProtos: []string{"h2", "http/1.1"}}), nil
+}

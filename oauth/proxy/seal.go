@@ -1,0 +1,81 @@
+package proxy
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// sealer encrypts and authenticates the values of cookies. All replicas of an application have the
+// same secret, so each reads the cookies of the others.
+type sealer struct{ aead cipher.AEAD }
+
+func newSealer(secret string) (sealer, error) {
+	key := sha256.Sum256([]byte("slipway-oauth-proxy\x00" + secret))
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		return sealer{}, fmt.Errorf("create cipher: %w", err)
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	return sealer{aead}, err
+}
+
+// sealed is the content of a cookie.
+type sealed struct {
+	Expires time.Time
+	Value   json.RawMessage
+}
+
+// set sets a cookie that only open reads, until it expires.
+func (s sealer) set(w http.ResponseWriter, name string, value any, valid time.Duration) error {
+	content, err := json.Marshal(value)
+	if err == nil {
+		content, err = json.Marshal(sealed{time.Now().Add(valid), content})
+	}
+	if err != nil {
+		return fmt.Errorf("encode cookie %q: %w", name, err)
+	}
+	text := base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, content, []byte(name)))
+	http.SetCookie(w, cookie(name, text, int(valid.Seconds())))
+	return nil
+}
+
+// open reads a cookie that set has set. ok is false without a valid one.
+func (s sealer) open(r *http.Request, name string, value any) (ok bool) {
+	sent, err := r.Cookie(name)
+	if err != nil {
+		return false
+	}
+	text, err := base64.RawURLEncoding.DecodeString(sent.Value)
+	if err != nil {
+		return false
+	}
+	var content sealed
+	plain, err := s.aead.Open(nil, nil, text, []byte(name))
+	if err == nil {
+		err = json.Unmarshal(plain, &content)
+	}
+	if err == nil && !time.Now().Before(content.Expires) {
+		err = errors.New("the cookie has expired")
+	}
+	return err == nil && json.Unmarshal(content.Value, value) == nil
+}
+
+// clearCookie removes a cookie.
+func clearCookie(w http.ResponseWriter, name string) { http.SetCookie(w, cookie(name, "", -1)) }
+
+// cookie is sent over TLS only, and with requests that begin at other sites, because the OAuth
+// server is one.
+func cookie(name, value string, seconds int) *http.Cookie {
+	return &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: seconds, Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode}
+}
+
+// randomText returns 128 random bits as text.
+func randomText() string { return rand.Text() }
