@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
 	kubeletapis "k8s.io/kubelet/pkg/apis"
 	"k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
@@ -118,6 +119,10 @@ func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	defer file.Close()
 	if err := writeProfiles(server.RootDirectory); err != nil {
 		return err
+	}
+	for _, address := range server.ClusterDNS {
+		// The line of OpenShift 3's kubelet, which administrators look for.
+		klog.Infof("Kubelet is setting %s as a DNS nameserver for domain %q", address, server.ClusterDomain)
 	}
 	dependencies, err := app.UnsecuredDependencies(ctx, server, utilfeature.DefaultFeatureGate)
 	if err != nil {

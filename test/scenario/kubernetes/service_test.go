@@ -158,6 +158,7 @@ func TestDNSNamesOfHeadlessServices(t *testing.T) {
 	}
 	resolver := c.Exec("client", "cat", "/etc/resolv.conf")
 	expect(t, resolver, "nameserver 169.254.20.10\n", "search "+c.Namespace+".svc.cluster.local svc.cluster.local cluster.local")
+	expect(t, c.MustSlipway("logs", "node", "-n", "-1"), "Kubelet is setting 169.254.20.10 as a DNS nameserver for domain")
 }
 
 // TestServiceReachesExternalHost uses a web server and a DNS server outside the cluster, one for
