@@ -36,7 +36,7 @@ func (h *Host) RunNode(ctx context.Context) error {
 
 // runProcess runs the components of a table and reports their states to the supervisor.
 func (h *Host) runProcess(ctx context.Context, name string, table []entry) error {
-	endStart := memory.BeginStart()
+	memory.LimitGarbage()
 	h.process = name
 	if err := h.prepare(); err != nil {
 		return err
@@ -61,7 +61,6 @@ func (h *Host) runProcess(ctx context.Context, name string, table []entry) error
 	syscall.CloseOnExec(supervisor.ReportDescriptor)
 	report := component.Reporter(os.NewFile(supervisor.ReportDescriptor, "reports"))
 	err = component.Run(ctx, entries, report, func(ctx context.Context) {
-		endStart()
 		close(h.allReady)
 		if name == ControlPlane {
 			if err := h.recordVersion(); err != nil {

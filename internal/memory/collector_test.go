@@ -2,40 +2,32 @@ package memory
 
 import (
 	"runtime/debug"
+	"runtime/metrics"
 	"testing"
 )
 
-// collectorTarget returns the current target.
-func collectorTarget() int {
-	percent := debug.SetGCPercent(100)
-	debug.SetGCPercent(percent)
-	return percent
+// collectorTarget returns the current target in percent.
+func collectorTarget() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }
 
-func TestStartDelaysCollection(t *testing.T) {
-	t.Setenv("GOGC", "")
-	before := collectorTarget()
-	defer debug.SetGCPercent(before)
-	end := BeginStart()
-	if got := collectorTarget(); got != startTarget {
-		t.Errorf("%d%% during the start, want %d%%", got, startTarget)
-	}
-	end()
-	if got := collectorTarget(); got != target {
-		t.Errorf("%d%% after the start, want %d%%", got, target)
-	}
-}
-
-func TestStartKeepsOwnGOGC(t *testing.T) {
-	t.Setenv("GOGC", "77")
-	before := debug.SetGCPercent(77)
-	defer debug.SetGCPercent(before)
-	end := BeginStart()
-	if got := collectorTarget(); got != 77 {
-		t.Errorf("%d%% during the start", got)
-	}
-	end()
-	if got := collectorTarget(); got != 77 {
-		t.Errorf("%d%% after the start", got)
+func TestGarbageIsLimited(t *testing.T) {
+	for name, test := range map[string]struct {
+		gogc string
+		want uint64
+	}{
+		"by default":               {"", target},
+		"as the administrator set": {"77", 77},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("GOGC", test.gogc)
+			defer debug.SetGCPercent(debug.SetGCPercent(77))
+			LimitGarbage()
+			if got := collectorTarget(); got != test.want {
+				t.Errorf("the target is %d%%, want %d%%", got, test.want)
+			}
+		})
 	}
 }
