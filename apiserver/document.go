@@ -1,18 +1,23 @@
 package apiserver
 
 import (
+	"crypto/sha256"
+	"debug/elf"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 	"weak"
 
 	"github.com/emicklei/go-restful/v3"
 	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/mux"
 	"k8s.io/apiserver/pkg/server/routes"
-	"k8s.io/apiserver/pkg/util/responsewriter"
 	"k8s.io/kube-openapi/pkg/builder"
 	"k8s.io/kube-openapi/pkg/cached"
 	"k8s.io/kube-openapi/pkg/common"
@@ -25,10 +30,9 @@ import (
 // Document serves the OpenAPI documents of a server's groups. Call it after the groups are
 // installed. The server's configuration must set SkipOpenAPIInstallation: upstream's service
 // creates every document at startup and keeps it forever, as a model and as text, 60 MiB in all,
-// although clients rarely request them. Document creates the version 3 documents at startup only
-// for their hashes, which tell clients whether their copy is current, and then again on request. It
-// creates the version 2 document, which recent clients do not read, for the first request and keeps
-// it.
+// although clients rarely request them. Document creates a version 3 document on request, and the
+// version 2 document, which recent clients do not read, for the first request and keeps it. It
+// fails if the program has no Go build ID.
 func Document(link *genericserver.GenericAPIServer, v2 *common.Config, v3 *common.OpenAPIV3Config) error {
 	services := link.Handler.GoRestfulContainer.RegisteredWebServices()
 	build := func() (*spec.Swagger, string, error) {
@@ -47,7 +51,11 @@ func Document(link *genericserver.GenericAPIServer, v2 *common.Config, v3 *commo
 	for _, service := range services {
 		documents.services[strings.TrimPrefix(service.RootPath(), "/")] = service
 	}
-	if err := documents.list(); err != nil {
+	program, err := buildID()
+	if err != nil {
+		return err
+	}
+	if err := documents.list(program); err != nil {
 		return err
 	}
 	link.Handler.NonGoRestfulMux.HandleFunc(documentsPath, documents.serveList)
@@ -64,6 +72,8 @@ type documents struct {
 	config *common.OpenAPIV3Config
 	// services are the documented services by path, such as "apis/apps/v1".
 	services map[string]*restful.WebService
+	// hashes are the hashes of the documents by path.
+	hashes map[string]string
 	// paths is the list of all documents, as JSON.
 	paths []byte
 
@@ -71,28 +81,54 @@ type documents struct {
 	recent map[string]weak.Pointer[handler3.OpenAPIService]
 }
 
-// list creates the list of all documents with their hashes.
-func (d *documents) list() error {
+// list creates the list of all documents with their hashes, which tell clients whether their copy
+// is current. Upstream hashes the text of a document. Here, the hash is that of the program and of
+// the document's routes, which determine the text: the documents do not have to be created.
+func (d *documents) list(program string) error {
 	all := handler3.OpenAPIV3Discovery{Paths: map[string]handler3.OpenAPIV3DiscoveryGroupVersion{}}
-	request, err := http.NewRequest(http.MethodGet, documentsPath, nil)
-	if err != nil {
-		return fmt.Errorf("list OpenAPI documents: %w", err)
+	d.hashes = make(map[string]string, len(d.services))
+	for path, service := range d.services {
+		d.hashes[path] = hashRoutes(program, service)
+		all.Paths[path] = handler3.OpenAPIV3DiscoveryGroupVersion{ServerRelativeURL: d.url(path)}
 	}
-	for path := range d.services {
-		recorder := responsewriter.NewInMemoryResponseWriter()
-		d.build(path).HandleDiscovery(recorder, request)
-		var discovery handler3.OpenAPIV3Discovery
-		if err := json.Unmarshal(recorder.Data(), &discovery); err != nil {
-			return fmt.Errorf("list OpenAPI document of %q: %w", path, err)
-		}
-		for path, document := range discovery.Paths {
-			all.Paths[path] = document
-		}
-	}
+	var err error
 	if d.paths, err = json.Marshal(all); err != nil {
 		return fmt.Errorf("list OpenAPI documents: %w", err)
 	}
 	return nil
+}
+
+// buildID returns the Go build ID of this program, which depends on its content.
+func buildID() (string, error) {
+	program, err := elf.Open("/proc/self/exe")
+	if err != nil {
+		return "", fmt.Errorf("read build ID of own program: %w", err)
+	}
+	defer program.Close()
+	note := program.Section(".note.go.buildid")
+	if note == nil {
+		return "", errors.New("read build ID of own program: it has none; build it without -buildid=")
+	}
+	content, err := note.Data()
+	if err != nil {
+		return "", fmt.Errorf("read build ID of own program: %w", err)
+	}
+	return string(content), nil
+}
+
+// hashRoutes returns the hash of a program and of the routes of a service, in any order.
+func hashRoutes(program string, service *restful.WebService) string {
+	var routes []string
+	for _, route := range service.Routes() {
+		routes = append(routes, route.Method+" "+route.Path)
+	}
+	slices.Sort(routes)
+	return fmt.Sprintf("%X", sha256.Sum256([]byte(program+"\n"+strings.Join(routes, "\n"))))
+}
+
+// url returns the current address of a document.
+func (d *documents) url(path string) string {
+	return documentsPath + "/" + path + "?" + url.Values{"hash": {d.hashes[path]}}.Encode()
 }
 
 func (d *documents) serveList(w http.ResponseWriter, _ *http.Request) {
@@ -100,12 +136,25 @@ func (d *documents) serveList(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(d.paths) // fails only if the client has disconnected
 }
 
-// serve sends one document in the same form and under the same conditions as upstream's service.
+// serve sends one document in the same form and under the same conditions as upstream's service: a
+// client may keep a document that it requested by its hash for a year, and is redirected if the
+// hash is not current.
 func (d *documents) serve(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, documentsPath+"/")
 	if d.services[path] == nil {
 		http.NotFound(w, r)
 		return
+	}
+	if hash := r.URL.Query().Get("hash"); hash != "" {
+		if hash != d.hashes[path] {
+			http.Redirect(w, r, d.url(path), http.StatusMovedPermanently)
+			return
+		}
+		w.Header().Set("Cache-Control", "public, immutable")
+		w.Header().Set("Expires", time.Now().AddDate(1, 0, 0).Format(time.RFC1123))
+		// Upstream's service would compare it with its own hash.
+		r = r.Clone(r.Context())
+		r.URL.RawQuery = ""
 	}
 	d.document(path).HandleGroupVersion(w, r)
 }
