@@ -58,8 +58,8 @@ func (c *cluster) waitAPI(ctx context.Context) error {
 	return nil
 }
 
-// waitNode waits until the only node is ready and its kubelet has renewed its lease after begin, when
-// the processes started. Without the lease, a node that was ready when the cluster stopped would
+// waitNode waits until the only node is ready and its kubelet has renewed its lease after begin, the
+// start of the processes. Without the lease, a node that was ready when the cluster stopped would
 // count. The condition's time does not tell, because a kubelet that finds the status unchanged does
 // not write it.
 func (c *cluster) waitNode(ctx context.Context, begin time.Time) error {
