@@ -14,7 +14,7 @@ LDFLAGS := -s -w -X github.com/slipway-platform/slipway/internal/version.slipway
 	$(X).gitVersion=$(KUBE) $(X).gitMajor=$(word 1,$(KUBEVER)) $(X).gitMinor=$(word 2,$(KUBEVER)) \
 	$(X).gitTreeState=clean $(X).buildDate=1970-01-01T00:00:00Z
 
-.PHONY: help up down build setup payload console sbom docs oc-all test check checked unit scenario s3 samples bench soak faults lint golangci shape coverage clean
+.PHONY: help up down build setup payload console sbom docs oc-all test check checked unit scenario s3 netpol samples bench soak faults lint golangci shape coverage clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,7 +70,7 @@ checked: build
 RERUN = -rerun 5
 
 unit: build ## run the tests beside the code
-	$(GO) run ./hack/gotest -record bin/times/unit.json $(RERUN) -- $$($(GO) list ./... | grep -v -e /test/scenario/ -e /test/s3 -e /test/faults -e /test/measure)
+	$(GO) run ./hack/gotest -record bin/times/unit.json $(RERUN) -- $$($(GO) list ./... | grep -v -e /test/scenario/ -e /test/s3 -e /test/faults -e /test/measure -e /test/netpol)
 	npm --prefix console/web --silent test
 
 # Two packages run at the same time, because most of a scenario is waiting; JOBS=1 runs one. Each has its
@@ -88,6 +88,9 @@ endif
 
 s3: build ## run the registry with a real server of S3, which is built first
 	$(GO) run ./hack/gotest -record bin/times/s3.json $(RERUN) -- -count=1 -timeout 20m ./test/s3
+
+netpol: build ## run Kubernetes' own tests of network policies; FOCUS=expression selects some
+	$(GO) test -v -count=1 -timeout 0 ./test/netpol $(if $(FOCUS),-args -focus '$(FOCUS)')
 
 samples: build ## build all images of the catalog that tests know, and run them
 	SLIPWAY_TEST_SAMPLES=all $(GO) test -v -count=1 -timeout 40m -run 'TestDatabaseOfSample|TestBuilder' ./test/scenario/application

@@ -85,6 +85,6 @@ func (g graph) affected(paths []string) []string {
 func (graph) withoutSlow(paths []string) []string {
 	slices.Sort(paths)
 	return slices.DeleteFunc(paths, func(pkg string) bool {
-		return slices.ContainsFunc([]string{"/test/scenario/", "/test/s3", "/test/faults", "/test/measure"}, func(slow string) bool { return strings.HasPrefix(pkg, module+slow) })
+		return slices.ContainsFunc([]string{"/test/scenario/", "/test/s3", "/test/faults", "/test/measure", "/test/netpol"}, func(slow string) bool { return strings.HasPrefix(pkg, module+slow) })
 	})
 }

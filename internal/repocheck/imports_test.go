@@ -85,7 +85,7 @@ func checkImports(t *tree) (violations findings) {
 		}
 		f.imports(func(importPath string, line int) {
 			for _, prefix := range upstreamOnly {
-				if within(importPath, prefix) && from.name != "upstream" {
+				if within(importPath, prefix) && from.name != "upstream" && from.name != "suite" {
 					violations.add(f.path, line, "imports %s: only kube/ and node/ do; ask one of them for what you need through a field", importPath)
 				}
 			}

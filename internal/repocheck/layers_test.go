@@ -32,7 +32,8 @@ reload          config/reload                    configuration plumbing         
 identity        pki                              plumbing                              authorities, certificates, kubeconfigs
 plumbing        internal/*                       plumbing                              knows nothing of the product
 scenario        test/scenario/*                  test-kit plumbing                     proofs on a real cluster
-scenario        test/conformance/* test/s3       test-kit plumbing
+scenario        test/s3                          test-kit plumbing
+suite           test/netpol                      test-kit plumbing                     runs Kubernetes' own tests
 scenario        test/faults                      test-kit plumbing
 benchmark       test/bench                       upstream identity plumbing            compares the product with stock programs
 benchmark       test/measure                     test-kit plumbing                     measures several hosts, and many nodes
@@ -77,7 +78,7 @@ var pure = []exemption{
 	{"oauth/page", "the login pages, which the client prints to begin own ones with"},
 }
 
-// upstreamOnly are module paths that only units of the layer upstream import.
+// upstreamOnly are module paths that only units of the layers upstream and suite import.
 var upstreamOnly = []string{"k8s.io/kubernetes"}
 
 // light lists programs that must not depend on heavy modules, not even indirectly.
@@ -98,6 +99,7 @@ var programFolders = []exemption{
 	{"hack", "tools for work on the repository"},
 	{"examples", "examples for users to copy"},
 	{"test/bench", "a measurement takes the machine for minutes, so that go test must not start it"},
+	{"test/netpol/agnhost", "the program in the pods of the tests"},
 }
 
 // namesRegistries are files that may name the host of a registry.

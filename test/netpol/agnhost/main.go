@@ -1,0 +1,19 @@
+// Command agnhost is the part of Kubernetes' program agnhost that its tests of network policies
+// use: servers on the ports of a pod, and a client of them.
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+	"k8s.io/kubernetes/test/images/agnhost/connect"
+	"k8s.io/kubernetes/test/images/agnhost/porter"
+)
+
+func main() {
+	root := &cobra.Command{Use: "agnhost"}
+	root.AddCommand(connect.CmdConnect, porter.CmdPorter)
+	if root.Execute() != nil {
+		os.Exit(1)
+	}
+}
