@@ -84,15 +84,21 @@ func (c *checker) ip(key, value string) netip.Addr {
 
 // cidr checks an IPv4 network. It returns the zero Prefix if value is empty or invalid.
 func (c *checker) cidr(key, value string) netip.Prefix {
+	if isIPv6(value) {
+		c.fail(key, "is %q, must be an IPv4 network", value)
+		return netip.Prefix{}
+	}
+	return c.anyCIDR(key, value)
+}
+
+// anyCIDR checks a network. It returns the zero Prefix if value is empty or invalid.
+func (c *checker) anyCIDR(key, value string) netip.Prefix {
 	network, err := netip.ParsePrefix(value)
 	switch {
 	case value == "":
 		return netip.Prefix{}
 	case err != nil:
 		c.fail(key, "is %q, must be a network such as 10.128.0.0/14", value)
-		return netip.Prefix{}
-	case !network.Addr().Is4():
-		c.fail(key, "is %q, must be an IPv4 network", value)
 		return netip.Prefix{}
 	case network != network.Masked():
 		c.fail(key, "is %q, whose address is not the first of the network; write %s", value, network.Masked())

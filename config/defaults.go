@@ -119,7 +119,7 @@ func defaultAudit() legacyv1.AuditConfig {
 
 // apart reports whether a network overlaps no network of the cluster. It skips invalid networks.
 func apart(network string, c *legacyv1.MasterNetworkConfig) bool {
-	inUse := []string{c.ServiceNetworkCIDR}
+	inUse := splitNetworks(c.ServiceNetworkCIDR)
 	for _, entry := range c.ClusterNetworks {
 		inUse = append(inUse, entry.CIDR)
 	}

@@ -120,7 +120,7 @@ func pluginKeys() []string {
 // block. It omits keys with an empty value (null, false, 0, "", empty lists and mappings).
 func (c *Config) Ignored() []string {
 	list := ignored(masterKind, c.master)
-	if len(c.Master.NetworkConfig.ClusterNetworks) > 1 {
+	if len(c.Master.NetworkConfig.ClusterNetworks) > len(c.Master.PodNetworks()) {
 		list = append(list, masterKind+": networkConfig.clusterNetworks after the first")
 	}
 	if c.Scheduler.missing() {

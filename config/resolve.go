@@ -9,6 +9,8 @@ import (
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/slipway-platform/slipway/internal/dualstack"
 )
 
 // The methods in this file return plain values of settings that files spell as text or in more than
@@ -52,11 +54,49 @@ func (c *MasterConfig) ClusterNetwork() (network netip.Prefix, hostBits int) {
 	return network, int(first.HostSubnetLength)
 }
 
-// ServiceNetwork returns the services' network.
-func (c *MasterConfig) ServiceNetwork() netip.Prefix {
-	network, _ := netip.ParsePrefix(c.NetworkConfig.ServiceNetworkCIDR)
-	return network
+// DualStack returns the pod networks. They include an IPv6 network if clusterNetworks has one.
+func (c *MasterConfig) DualStack() dualstack.Networks {
+	networks := dualstack.Networks{}
+	networks.IPv4, networks.HostBits4 = c.ClusterNetwork()
+	for _, entry := range c.NetworkConfig.ClusterNetworks {
+		if network, err := netip.ParsePrefix(entry.CIDR); err == nil && network.Addr().Is6() {
+			networks.IPv6, networks.HostBits6 = network, int(entry.HostSubnetLength)
+		}
+	}
+	return networks
 }
+
+// PodNetworks returns the pod networks in use: that of IPv4, and that of IPv6 if there is one.
+func (c *MasterConfig) PodNetworks() []netip.Prefix {
+	networks := c.DualStack()
+	if networks.Enabled() {
+		return []netip.Prefix{networks.IPv4, networks.IPv6}
+	}
+	return []netip.Prefix{networks.IPv4}
+}
+
+// ServiceNetworks returns the services' networks: that of IPv4, and that of IPv6 if there is one.
+func (c *MasterConfig) ServiceNetworks() (networks []netip.Prefix) {
+	for _, text := range splitNetworks(c.NetworkConfig.ServiceNetworkCIDR) {
+		network, _ := netip.ParsePrefix(text)
+		networks = append(networks, network)
+	}
+	return networks
+}
+
+// ServiceNetwork returns the services' IPv4 network.
+func (c *MasterConfig) ServiceNetwork() netip.Prefix { return c.ServiceNetworks()[0] }
+
+// SecondServiceNetwork returns the services' IPv6 network, or an invalid one.
+func (c *MasterConfig) SecondServiceNetwork() netip.Prefix {
+	if networks := c.ServiceNetworks(); len(networks) > 1 {
+		return networks[1]
+	}
+	return netip.Prefix{}
+}
+
+// splitNetworks returns the networks in a list with commas, at least one.
+func splitNetworks(list string) []string { return strings.Split(list, ",") }
 
 // CORSOrigins returns regular expressions of the origins whose pages can send requests to the API
 // server. An expression without anchors, as in the first versions of OpenShift, matches only a

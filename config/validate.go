@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	cliflag "k8s.io/component-base/cli/flag"
 
+	"github.com/slipway-platform/slipway/internal/dualstack"
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
@@ -35,9 +36,15 @@ func (c *Config) validate() Problems {
 		{c.node, nodeKind, "servingInfo.bindAddress", c.Node.ServingInfo.BindAddress},
 		{c.node, nodeKind, "dnsBindAddress", c.Node.DNSAddress()},
 	})
+	if mtu := c.Node.NetworkConfig.MTU; c.Master.DualStack().Enabled() && mtu != 0 && mtu < minIPv6MTU {
+		node.fail("networkConfig.mtu", "is %d, but pods have IPv6 addresses, which need at least %d", mtu, minIPv6MTU)
+	}
 	master.etcdClient(c)
 	return append(append(master.problems, node.problems...), ports...)
 }
+
+// minIPv6MTU is the smallest MTU of IPv6 (RFC 8200, 5).
+const minIPv6MTU = 1280
 
 // master checks a MasterConfig. It returns the networks of pods, followed by that of services.
 func (c *checker) master(m *MasterConfig) []netip.Prefix {
@@ -199,11 +206,23 @@ func (c *checker) networks(m *MasterConfig) []netip.Prefix {
 			"is %d, but clusterNetworks begins with %d; keep only clusterNetworks", old, first.HostSubnetLength)
 	}
 	var prefixes []netip.Prefix
+	second := -1 // the entry of IPv6
 	for i, entry := range n.ClusterNetworks {
 		at := indexed("networkConfig.clusterNetworks", i)
 		cidr, bits := at+".cidr", at+".hostSubnetLength"
 		if _, ok := c.document.lines["networkConfig.clusterNetworks"]; !ok {
 			cidr, bits = "networkConfig.clusterNetworkCIDR", "networkConfig.hostSubnetLength"
+		}
+		switch isIPv6 := isIPv6(entry.CIDR); {
+		case isIPv6 && i == 0:
+			c.fail(cidr, "is %q, must be an IPv4 network; pods need IPv4 addresses, so list the IPv6 network second", entry.CIDR)
+			continue
+		case isIPv6 && second >= 0:
+			c.fail(cidr, "is %q, but %q is an IPv6 network too; keep one of them", entry.CIDR, n.ClusterNetworks[second].CIDR)
+			continue
+		case isIPv6:
+			second = i
+			c.secondNetwork(cidr, bits, m.DualStack())
 		}
 		prefixes = append(prefixes, c.clusterNetwork(cidr, bits, entry.CIDR, entry.HostSubnetLength, prefixes))
 	}
@@ -247,7 +266,8 @@ func (c *checker) services(m *MasterConfig, pods []netip.Prefix) netip.Prefix {
 	if value != otherValue {
 		c.fail(otherKey, "is %q, but %s is %q; they must be the same", otherValue, key, value)
 	}
-	network := c.cidr(key, value)
+	texts := splitNetworks(value)
+	network := c.cidr(key, texts[0])
 	if network.IsValid() && (network.Bits() > 28 || network.Bits() < 12) {
 		c.fail(key, "is %q, must be between a /12 and a /28", network)
 	}
@@ -255,7 +275,60 @@ func (c *checker) services(m *MasterConfig, pods []netip.Prefix) netip.Prefix {
 		c.fail(key, "is %q, which overlaps the cluster network %s; choose networks that do not overlap",
 			network, other)
 	}
+	c.secondServices(key, texts, m.DualStack(), pods)
 	return network
+}
+
+// secondServices checks the services' IPv6 network. Upstream's limit of its size is a /108.
+func (c *checker) secondServices(key string, texts []string, networks dualstack.Networks, pods []netip.Prefix) {
+	switch {
+	case len(texts) == 1 && !networks.Enabled():
+		return
+	case len(texts) == 1:
+		c.fail(key, "is %q, but clusterNetworks has the IPv6 network %s; add an IPv6 network for services, such as %q",
+			texts[0], networks.IPv6, texts[0]+",fd02::/112")
+		return
+	case len(texts) > 2:
+		c.fail(key, "is %q, must be an IPv4 network, or an IPv4 and an IPv6 network such as %q", strings.Join(texts, ","), "172.30.0.0/16,fd02::/112")
+		return
+	case !networks.Enabled():
+		c.fail(key, "is %q, but clusterNetworks has no IPv6 network; add one, such as cidr fd01::/48 with hostSubnetLength 64, "+
+			"or keep only %q", strings.Join(texts, ","), texts[0])
+		return
+	}
+	if !isIPv6(texts[1]) {
+		c.fail(key, "is %q, whose second network must be of IPv6, such as fd02::/112", strings.Join(texts, ","))
+		return
+	}
+	network := c.anyCIDR(key, texts[1])
+	if network.IsValid() && (network.Bits() > 124 || network.Bits() < 108) {
+		c.fail(key, "is %q, must be between a /108 and a /124", network)
+	}
+	if other, ok := overlaps(network, pods); ok {
+		c.fail(key, "is %q, which overlaps the cluster network %s; choose networks that do not overlap", network, other)
+	}
+}
+
+// isIPv6 reports whether text is an IPv6 network in CIDR notation.
+func isIPv6(text string) bool {
+	network, err := netip.ParsePrefix(text)
+	return err == nil && network.Addr().Is6()
+}
+
+// secondNetwork checks that the IPv6 network of pods has a subnet for each IPv4 subnet.
+func (c *checker) secondNetwork(cidrKey, bitsKey string, networks dualstack.Networks) {
+	bits4, bits6 := 32-networks.IPv4.Bits()-networks.HostBits4, 128-networks.IPv6.Bits()-networks.HostBits6
+	switch {
+	case networks.IPv6.Addr().Is4In6() || networks.IPv6.Addr().IsLinkLocalUnicast() || networks.IPv6.Addr().IsMulticast():
+		c.fail(cidrKey, "is %q, must be a network of unique local or global addresses, such as fd01::/48", networks.IPv6)
+	case !networks.IPv4.IsValid() || bits4 < 0 || bits6 < 0:
+		return // another problem
+	case networks.HostBits6 < networks.HostBits4:
+		c.fail(bitsKey, "is %d, must be at least that of the IPv4 network, %d, so that each pod has an address", networks.HostBits6, networks.HostBits4)
+	case bits6 < bits4:
+		c.fail(cidrKey, "is %q, which has %d bits for the number of a host with hostSubnetLength %d; the IPv4 network has %d: "+
+			"choose a larger network or a smaller hostSubnetLength", networks.IPv6, bits6, networks.HostBits6, bits4)
+	}
 }
 
 func (c *checker) clusterNetwork(cidrKey, bitsKey, cidr string, hostBits uint32,
@@ -264,11 +337,11 @@ func (c *checker) clusterNetwork(cidrKey, bitsKey, cidr string, hostBits uint32,
 		c.fail(cidrKey, "is missing; write a network such as 10.128.0.0/14")
 		return netip.Prefix{}
 	}
-	network := c.cidr(cidrKey, cidr)
+	network := c.anyCIDR(cidrKey, cidr)
 	if !network.IsValid() {
 		return network
 	}
-	if freeBits := uint32(32 - network.Bits()); hostBits < 3 || hostBits > freeBits {
+	if freeBits := uint32(network.Addr().BitLen() - network.Bits()); hostBits < 3 || hostBits > freeBits {
 		c.fail(bitsKey, "is %d, must be between 3 and %d, the number of address bits that %s leaves",
 			hostBits, freeBits, network)
 	}

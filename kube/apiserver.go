@@ -62,7 +62,7 @@ type APIServer struct {
 	CipherSuites  []string
 	// CORSOrigins are regular expressions of the origins that can send requests from browsers.
 	CORSOrigins []string
-	// ServiceCIDR is the services' network.
+	// ServiceCIDR is the services' network. With a comma, their IPv6 network follows.
 	ServiceCIDR string
 	// NodePorts is the port range of NodePort services; nil means 30000-32767.
 	NodePorts *utilnet.PortRange

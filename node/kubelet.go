@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"net"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -40,6 +41,8 @@ type Kubelet struct {
 	// NodeName is the Node object's name and NodeIP its address.
 	NodeName string
 	NodeIP   net.IP
+	// SecondNodeIP is the IPv6 address of the Node; optional.
+	SecondNodeIP netip.Addr
 	// BindAddress and Port are the listen address.
 	BindAddress net.IP
 	Port        int
@@ -233,6 +236,9 @@ func ownLabels(arguments arguments.Map) arguments.Map {
 func (k *Kubelet) fillFlags(flags *options.KubeletFlags) {
 	flags.HostnameOverride = k.NodeName
 	flags.NodeIP = k.NodeIP.String()
+	if k.SecondNodeIP.IsValid() {
+		flags.NodeIP += "," + k.SecondNodeIP.String()
+	}
 	flags.KubeConfig = k.Kubeconfig
 	flags.RootDirectory = k.RootDirectory
 	flags.CertDirectory = k.CertDirectory

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -23,8 +24,9 @@ type Proxy struct {
 	// Bridge is the pods' bridge: the proxy treats its traffic as local and keeps the source
 	// addresses. It is empty if the pods are on devices of another network.
 	Bridge string
-	// Pods is the network of pods. Without a bridge, the proxy treats traffic from it as local.
-	Pods netip.Prefix
+	// Pods are the networks of pods, at most one of each IP family. Without a bridge, the proxy treats
+	// traffic from them as local.
+	Pods []netip.Prefix
 	// HealthAddress is the host:port of the proxy's health endpoint, which serves nothing else.
 	HealthAddress string
 	// SyncPeriod is the longest time after which the proxy repairs its rules.
@@ -54,7 +56,11 @@ func (p *Proxy) Run(ctx context.Context, ready func()) error {
 		"iptables-sync-period":   {p.SyncPeriod.String()}, // in every mode
 	}
 	if p.Bridge == "" {
-		settings["detect-local-mode"], settings["cluster-cidr"] = []string{"ClusterCIDR"}, []string{p.Pods.String()}
+		var networks []string
+		for _, network := range p.Pods {
+			networks = append(networks, network.String())
+		}
+		settings["detect-local-mode"], settings["cluster-cidr"] = []string{"ClusterCIDR"}, []string{strings.Join(networks, ",")}
 	} else {
 		settings["detect-local-mode"], settings["pod-bridge-interface"] = []string{"BridgeInterface"}, []string{p.Bridge}
 	}

@@ -11,8 +11,8 @@ import (
 // OfflineDevice is the network device with the address of a machine that has no other.
 const OfflineDevice = "slipway-offline"
 
-// findAddress finds the machine's address. A machine without one gets a local address, so that a
-// cluster runs without a network.
+// findAddress finds the machine's address, and its IPv6 address if pods have such addresses. A
+// machine without one gets a local address, so that a cluster runs without a network.
 func (h *Host) findAddress() error {
 	preferred := h.Node.NodeIP
 	address, err := hostaddr.HostAddress(preferred, h.ignoredDevices()...)
@@ -23,7 +23,10 @@ func (h *Host) findAddress() error {
 		return err
 	}
 	h.address = address
-	return nil
+	if h.Master.DualStack().Enabled() {
+		h.second, err = hostaddr.Second(address)
+	}
+	return err
 }
 
 // ignoredDevices returns Slipway's network devices, whose addresses are not the machine's.

@@ -54,7 +54,9 @@ func pluginConfigs(plugins []config.AdmissionPlugin) map[string]apiserver.Plugin
 func (h *Host) networks() reach.Networks {
 	networks := reach.Networks{
 		External: h.Master.NetworkConfig.ExternalIPNetworkCIDRs, Ingress: h.Master.IngressNetwork(),
-		Platform: []reach.Network{{Prefix: h.Master.ServiceNetwork(), Name: "the service network"}},
+	}
+	for _, services := range h.Master.ServiceNetworks() {
+		networks.Platform = append(networks.Platform, reach.Network{Prefix: services, Name: "the service network"})
 	}
 	for _, cluster := range h.Master.NetworkConfig.ClusterNetworks {
 		if pods, err := netip.ParsePrefix(cluster.CIDR); err == nil {

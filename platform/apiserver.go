@@ -58,7 +58,7 @@ func (h *Host) apiServer() (component.Component, error) {
 		FrontProxyCertFile: h.credentials.FrontProxy.Cert,
 		FrontProxyKeyFile:  h.credentials.FrontProxy.Key,
 
-		ServiceCIDR: h.Master.ServiceNetwork().String(),
+		ServiceCIDR: h.Master.NetworkConfig.ServiceNetworkCIDR,
 		NodePorts:   &nodePorts,
 		Domain:      h.Node.DNSDomain,
 		Audit:       audit,

@@ -41,6 +41,7 @@ type Host struct {
 	expanded chan struct{}
 
 	address     netip.Addr // of this machine
+	second      netip.Addr // its IPv6 address, if pods have such addresses and it has one
 	credentials *pki.Credentials
 	process     string        // the name of this process
 	allReady    chan struct{} // closed when all components of the process are ready
@@ -83,6 +84,7 @@ func New(c *config.Config, file string) (*Host, error) {
 		Config: c, allReady: make(chan struct{}), expanded: make(chan struct{}),
 		recorder: &apiserver.Recorder{}, dnsNames: policy.NewNames(), hostAddresses: &hosts.Addresses{}, tunnel: &vxlan.Tunnel{},
 	}
+	h.dnsNames.IPv6 = c.Master != nil && c.Master.DualStack().Enabled()
 	if file != "" {
 		path, err := filepath.Abs(file)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 
 	"sigs.k8s.io/yaml"
@@ -16,20 +17,21 @@ import (
 
 // hosts returns the controllers of hosts that join this one.
 func (h *Host) hosts() (component.Component, error) {
-	return &hosts.Controllers{Deps: h.deps, RemoveMember: h.removeMember}, nil
+	return &hosts.Controllers{Deps: h.deps, RemoveMember: h.removeMember, DualStack: h.Master.DualStack().Enabled()}, nil
 }
 
 // hostOptions returns the settings with which hosts join this one.
 func (h *Host) hostOptions() hosts.Options {
-	pods, _ := h.Master.ClusterNetwork()
-	var claimable netip.Prefix
+	pods := h.Master.PodNetworks()
+	var claimable []netip.Prefix
 	if h.Master.HasOtherNetwork() {
 		claimable = pods
 	}
 	return hosts.Options{
 		Reserved:  h.pkiSpec().ServerHosts(),
-		Networks:  []netip.Prefix{pods, h.Master.ServiceNetwork()},
+		Networks:  slices.Concat(pods, h.Master.ServiceNetworks()),
 		Pods:      claimable,
+		DualStack: h.Master.DualStack(),
 		Authority: func() ([]byte, error) { return os.ReadFile(h.credentials.CA.Cert) },
 		Response:  h.joinResponse,
 		DNSDomain: h.Node.DNSDomain,

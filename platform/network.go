@@ -61,12 +61,13 @@ func (h *Host) network() (component.Component, error) {
 	}
 	cluster, _ := h.Master.ClusterNetwork()
 	return &agent.Agent{
-		NodeName:     h.Node.NodeName,
-		Client:       client,
-		Bridge:       h.Node.Slipway.Bridge,
-		NFTTable:     h.Node.Slipway.NFTTable,
-		ClusterCIDR:  cluster,
-		ServiceCIDR:  h.Master.ServiceNetwork(),
+		NodeName:    h.Node.NodeName,
+		Client:      client,
+		Bridge:      h.Node.Slipway.Bridge,
+		NFTTable:    h.Node.Slipway.NFTTable,
+		ClusterCIDR: cluster,
+		ServiceCIDR: h.Master.ServiceNetwork(),
+		DualStack:   h.Master.DualStack(), SecondServiceCIDR: h.Master.SecondServiceNetwork(),
 		ConfDir:      h.cniConfDir(),
 		BinDir:       programs.Dir,
 		StateDir:     h.cniStateDir(),
@@ -102,6 +103,7 @@ func (h *Host) networkPolicy() (component.Component, error) {
 	}
 	return &policy.Enforcer{
 		NodeName: h.Node.NodeName, Client: client, Network: network, Table: h.PolicyTable(), Networks: h.clusterNetworks(),
+		DualStack: h.Master.DualStack(), Second: h.secondNetworks(),
 		Socket: h.policySocket(), LeaseDir: agent.LeaseDir(h.cniStateDir()), Names: h.dnsNames, Resolver: h.Node.DNSAddress(),
 		Tunnel: h.tunnel, CheckInterval: h.Node.SyncPeriod(),
 	}, nil
@@ -127,7 +129,7 @@ func (h *Host) podNetwork() (component.Component, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create client of networks: %w", err)
 	}
-	return &networkcontroller.Controllers{Deps: h.deps, Client: client, Network: h.networkObject()}, nil
+	return &networkcontroller.Controllers{Deps: h.deps, Client: client, Network: h.networkObject(), DualStack: h.Master.DualStack()}, nil
 }
 
 // egressIPs returns the controller that assigns egress IPs to hosts with egressCIDRs.
@@ -143,14 +145,18 @@ func (h *Host) egressIPs() (component.Component, error) {
 }
 
 // networkObject returns the content of the ClusterNetwork "default". As in OpenShift 3.11, it has
-// the network of pods in both forms.
+// the network of pods in both forms. It has one network of services, as the type does.
 func (h *Host) networkObject() networkv1.ClusterNetwork {
 	pods, hostBits := h.Master.ClusterNetwork()
 	entry := networkv1.ClusterNetworkEntry{CIDR: pods.String(), HostSubnetLength: uint32(hostBits)}
+	entries := []networkv1.ClusterNetworkEntry{entry}
+	if networks := h.Master.DualStack(); networks.Enabled() {
+		entries = append(entries, networkv1.ClusterNetworkEntry{CIDR: networks.IPv6.String(), HostSubnetLength: uint32(networks.HostBits6)})
+	}
 	return networkv1.ClusterNetwork{
 		VXLANPort: &h.Master.NetworkConfig.VXLANPort,
 		Network:   entry.CIDR, HostSubnetLength: entry.HostSubnetLength, ServiceNetwork: h.Master.ServiceNetwork().String(),
-		PluginName: h.Master.NetworkConfig.NetworkPluginName, ClusterNetworks: []networkv1.ClusterNetworkEntry{entry},
+		PluginName: h.Master.NetworkConfig.NetworkPluginName, ClusterNetworks: entries,
 	}
 }
 
@@ -158,7 +164,7 @@ func (h *Host) networkObject() networkv1.ClusterNetwork {
 // the network plug-in does not enforce. Whether that of an administrator enforces network policies
 // is unknown.
 func (h *Host) networkFeatures() []apiserver.Feature {
-	features := []apiserver.Feature{networkapi.Feature(h.networkObject())}
+	features := []apiserver.Feature{networkapi.Feature(h.networkObject(), h.Master.DualStack())}
 	plugin := h.Master.NetworkConfig.NetworkPluginName
 	policies := map[string][]schema.GroupVersionResource{
 		networkplugin.Subnet: {networkingv1.SchemeGroupVersion.WithResource("networkpolicies"), networkv1.GroupVersion.WithResource("egressnetworkpolicies")},
@@ -170,10 +176,19 @@ func (h *Host) networkFeatures() []apiserver.Feature {
 	return features
 }
 
-// clusterNetworks returns the networks of pods and services.
+// clusterNetworks returns the IPv4 networks of pods and services.
 func (h *Host) clusterNetworks() policy.Networks {
 	pods, _ := h.Master.ClusterNetwork()
 	return policy.Networks{Pods: pods, Services: h.Master.ServiceNetwork(), Tunnel: h.Node.Slipway.VXLANDevice}
+}
+
+// secondNetworks returns the IPv6 networks of pods and services, if there are any.
+func (h *Host) secondNetworks() policy.Networks {
+	networks := h.Master.DualStack()
+	if !networks.Enabled() {
+		return policy.Networks{}
+	}
+	return policy.Networks{Pods: networks.IPv6, Services: h.Master.SecondServiceNetwork(), Tunnel: h.Node.Slipway.VXLANDevice}
 }
 
 // PodNetwork returns the network namespace of a pod of this host.

@@ -199,6 +199,7 @@ func (h *Host) newKubelet(c *config.NodeConfig) (*node.Kubelet, error) {
 	return &node.Kubelet{
 		NodeName:          c.NodeName,
 		NodeIP:            h.address.AsSlice(),
+		SecondNodeIP:      h.second,
 		BindAddress:       net.ParseIP(bind),
 		Port:              port,
 		CertFile:          h.credentials.KubeletServer.Cert,
@@ -231,7 +232,6 @@ func (h *Host) newKubelet(c *config.NodeConfig) (*node.Kubelet, error) {
 }
 
 func (h *Host) proxy() (component.Component, error) {
-	pods, _ := h.Master.ClusterNetwork()
 	bridge := h.Node.Slipway.Bridge
 	if h.Master.HasOtherNetwork() {
 		bridge = ""
@@ -240,7 +240,7 @@ func (h *Host) proxy() (component.Component, error) {
 		NodeName:      h.Node.NodeName,
 		Kubeconfig:    h.credentials.ProxyKubeconfig,
 		Bridge:        bridge,
-		Pods:          pods,
+		Pods:          h.Master.PodNetworks(),
 		HealthAddress: h.Node.ProxyHealthAddress(),
 		SyncPeriod:    h.Node.SyncPeriod(),
 		Arguments:     arguments.Map(h.Node.ProxyArguments),

@@ -1,7 +1,7 @@
 package platform
 
 import (
-	"net/netip"
+	"slices"
 
 	"github.com/slipway-platform/slipway/internal/outbound"
 	"github.com/slipway-platform/slipway/registry/registryname"
@@ -18,10 +18,9 @@ func (h *Host) RegistryNames() registryname.Names {
 
 // outbound returns the dialer for connections to servers that users name.
 func (h *Host) outbound() *outbound.Dialer {
-	pods, _ := h.Master.ClusterNetwork()
 	settings := h.Master.Slipway.Outbound
 	policy := outbound.Policy{
-		Cluster:         []netip.Prefix{pods, h.Master.ServiceNetwork()},
+		Cluster:         slices.Concat(h.Master.PodNetworks(), h.Master.ServiceNetworks()),
 		Hosts:           h.hostAddresses.List,
 		AllowedNetworks: settings.Networks(),
 		AllowedHosts:    append(settings.AllowedHosts, h.configuredRegistries()...),

@@ -214,7 +214,7 @@ func (s *f5Session) nodes() (addresses []netip.Addr) {
 	for _, object := range s.seen.nodes.GetStore().List() {
 		for _, status := range object.(*corev1.Node).Status.Addresses {
 			address, err := netip.ParseAddr(status.Address)
-			if err == nil && status.Type == corev1.NodeInternalIP {
+			if err == nil && address.Is4() && status.Type == corev1.NodeInternalIP {
 				addresses = append(addresses, address)
 			}
 		}

@@ -9,21 +9,24 @@ package network
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	networkv1 "github.com/openshift/api/network/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/internal/dualstack"
 )
 
-// Feature returns the API group. network is the content of the ClusterNetwork "default".
-func Feature(network networkv1.ClusterNetwork) apiserver.Feature {
+// Feature returns the API group. network is the content of the ClusterNetwork "default". dualStack
+// has the IPv6 addresses of pods, if they have such addresses.
+func Feature(network networkv1.ClusterNetwork, dualStack dualstack.Networks) apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: networkv1.GroupVersion,
 		Install:      networkv1.Install,
 		Legacy:       networkv1.DeprecatedInstallWithoutGroup,
-		Resources:    []apiserver.Served{clusterNetworks(network), hostSubnets(), netNamespaces(network.PluginName), egressNetworkPolicies()},
+		Resources:    []apiserver.Served{clusterNetworks(network), hostSubnets(dualStack), netNamespaces(network.PluginName), egressNetworkPolicies()},
 	}}}
 }
 
@@ -48,18 +51,28 @@ func clusterNetworks(configured networkv1.ClusterNetwork) apiserver.Served {
 	}
 }
 
-func hostSubnets() apiserver.Served {
+func hostSubnets(dualStack dualstack.Networks) apiserver.Served {
 	type subnet = *networkv1.HostSubnet
 	return apiserver.Resource[subnet]{
 		Plural: "hostsubnets", Validate: validateHostSubnet,
 		Columns: []apiserver.Column[subnet]{
 			{Name: "Host", Description: "Name of the node", Value: func(s subnet) any { return s.Host }},
 			{Name: "Host IP", Description: "Address of the node", Value: func(s subnet) any { return s.HostIP }},
-			{Name: "Subnet", Description: "Network of the node's pods", Value: func(s subnet) any { return s.Subnet }},
+			{Name: "Subnet", Description: "Network of the node's pods", Value: func(s subnet) any { return subnets(s, dualStack) }},
 			{Name: "Egress CIDRs", Description: "Ranges of egress addresses that the node can have", Value: func(s subnet) any { return list(s.EgressCIDRs) }},
 			{Name: "Egress IPs", Description: "Egress addresses on the node", Value: func(s subnet) any { return list(s.EgressIPs) }},
 		},
 	}
+}
+
+// subnets returns the subnet of a host. That of a node is followed by the IPv6 subnet, if there is
+// one, which is not a field of the type.
+func subnets(s *networkv1.HostSubnet, dualStack dualstack.Networks) string {
+	subnet, err := netip.ParsePrefix(s.Subnet)
+	if err != nil || s.Annotations[networkv1.NodeUIDAnnotation] == "" || !dualStack.Subnet(subnet).IsValid() {
+		return s.Subnet
+	}
+	return s.Subnet + ", " + dualStack.Subnet(subnet).String()
 }
 
 func netNamespaces(pluginName string) apiserver.Served {

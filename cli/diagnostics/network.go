@@ -157,6 +157,7 @@ func (n *testNetwork) outside() (probes []probe) {
 				if status.Type == corev1.NodeInternalIP {
 					address := at(status.Address, int(node.Status.DaemonEndpoints.KubeletEndpoint.Port))
 					probes = append(probes, probe{id: "pod-to-node", from: from, to: "the kubelet of node " + node.Name, address: address})
+					break // the API server uses the first address too
 				}
 			}
 		}

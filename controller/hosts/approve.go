@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -29,6 +30,9 @@ type approver struct {
 	requests certificatelisters.CertificateSigningRequestLister
 	tokens   Tokens
 	register register
+	// dualStack lets the certificate of a kubelet have the IPv6 addresses of its Node, which the
+	// admission plugin of the package has checked.
+	dualStack bool
 }
 
 // reconcile approves a signing request if it is one of a joined host.
@@ -94,7 +98,8 @@ func (a *approver) reason(ctx context.Context, request *certificatesv1.Certifica
 	}
 	switch request.Spec.SignerName {
 	case certificatesv1.KubeletServingSignerName:
-		return servingCertificate(node, host.Address, certificate), nil
+		addresses, err := a.addresses(ctx, node, host.Address)
+		return servingCertificate(node, addresses, certificate), err
 	case certificatesv1.KubeAPIServerClientSignerName:
 		if isComponent(node, host, request, certificate) {
 			return "the certificate is for a component of the requesting node", nil
@@ -135,17 +140,43 @@ func (a *approver) firstCertificate(ctx context.Context, id string, request *cer
 	return "the node joins with the token " + id, nil
 }
 
-// servingCertificate approves the kubelet's certificate for the name and the address with which its
-// host joined. NodeRestriction has checked the common name.
-func servingCertificate(node, address string, certificate *x509.CertificateRequest) (reason string) {
+// addresses returns the address with which a host joined, and the IPv6 addresses of its Node if
+// pods have such addresses.
+func (a *approver) addresses(ctx context.Context, node, joined string) (addresses []netip.Addr, err error) {
+	address, err := netip.ParseAddr(joined)
+	if err != nil {
+		return nil, nil //nolint:nilerr // no certificate has an address
+	}
+	addresses = append(addresses, address)
+	if !a.dualStack {
+		return addresses, nil
+	}
+	object, err := a.client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read addresses of node %q: %w", node, err)
+	}
+	for _, status := range object.Status.Addresses {
+		if address, err := netip.ParseAddr(status.Address); err == nil && status.Type == corev1.NodeInternalIP && address.Is6() {
+			addresses = append(addresses, address)
+		}
+	}
+	return addresses, nil
+}
+
+// servingCertificate approves the kubelet's certificate for the name and the addresses of its host.
+// NodeRestriction has checked the common name.
+func servingCertificate(node string, addresses []netip.Addr, certificate *x509.CertificateRequest) (reason string) {
 	if len(certificate.URIs) > 0 || len(certificate.EmailAddresses) > 0 {
 		return ""
 	}
 	if slices.ContainsFunc(certificate.DNSNames, func(name string) bool { return name != node }) {
 		return ""
 	}
-	joined := net.ParseIP(address)
-	if slices.ContainsFunc(certificate.IPAddresses, func(ip net.IP) bool { return !ip.Equal(joined) }) {
+	foreign := func(ip net.IP) bool {
+		address, _ := netip.AddrFromSlice(ip)
+		return !slices.Contains(addresses, address.Unmap())
+	}
+	if slices.ContainsFunc(certificate.IPAddresses, foreign) {
 		return ""
 	}
 	return "the certificate is for the name and the address with which the node joined"

@@ -97,6 +97,38 @@ func TestApprovalOfSigningRequests(t *testing.T) {
 	}
 }
 
+// TestKubeletHasTheIPv6AddressesOfItsNode checks that a certificate has them only if pods have such
+// addresses.
+func TestKubeletHasTheIPv6AddressesOfItsNode(t *testing.T) {
+	f := newFixture(t)
+	own, foreign := net.ParseIP("2001:db8::2"), net.ParseIP("2001:db8::3")
+	if code, body := f.send(t, requestFor(f.createToken(t, time.Hour))); code != 200 {
+		t.Fatal(body)
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "second"}, Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{
+		{Type: corev1.NodeInternalIP, Address: own.String()},
+	}}}
+	if _, err := f.client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		dualStack bool
+		address   net.IP
+		want      bool
+	}{{true, own, true}, {true, foreign, false}, {false, own, false}} {
+		request := newRequest(t, x509.CertificateRequest{
+			Subject: pkix.Name{CommonName: "system:node:second", Organization: []string{"system:nodes"}}, IPAddresses: []net.IP{tt.address},
+		})
+		request.Spec.SignerName = certificatesv1.KubeletServingSignerName
+		request.Spec.Username, request.Spec.Groups = "system:node:second", []string{"system:nodes"}
+		a := approver{client: f.client, tokens: f.tokens, register: f.register, dualStack: tt.dualStack}
+		reason, err := a.reason(t.Context(), request, parse(request.Spec.Request))
+		if err != nil || (reason != "") != tt.want {
+			t.Errorf("%+v: reason %q, %v", tt, reason, err)
+		}
+	}
+}
+
 func newRequest(t *testing.T, template x509.CertificateRequest) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	der, err := x509.CreateCertificateRequest(rand.Reader, &template, newKey(t))

@@ -134,7 +134,7 @@ func (p *claims) checkAddress(node, text string) error {
 	if address, err := netip.ParseAddr(text); err == nil {
 		address = address.Unmap()
 		if !address.IsGlobalUnicast() || slices.Contains(p.Reserved, address.String()) ||
-			slices.ContainsFunc(p.Networks, func(network netip.Prefix) bool { return network.Contains(address) }) {
+			contains(p.Networks, address) {
 			return fmt.Errorf("a host cannot have the address %s", text)
 		}
 	}
@@ -148,6 +148,10 @@ func (p *claims) checkAddress(node, text string) error {
 		}
 	}
 	return nil
+}
+
+func contains(networks []netip.Prefix, address netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(network netip.Prefix) bool { return network.Contains(address) })
 }
 
 // checkPod checks the mirror pods that a kubelet creates for its static pods, and the addresses in
@@ -203,9 +207,9 @@ func (p *claims) hasAddresses(node *corev1.Node, pod *corev1.Pod) bool {
 			continue
 		}
 		address, err := netip.ParseAddr(text)
-		if err != nil || !p.Pods.Contains(address) && !slices.ContainsFunc(node.Spec.PodCIDRs, func(cidr string) bool {
+		if err != nil || !contains(p.Pods, address) && !slices.ContainsFunc(node.Spec.PodCIDRs, func(cidr string) bool {
 			subnet, err := netip.ParsePrefix(cidr)
-			return err == nil && subnet.Contains(address)
+			return err == nil && (subnet.Contains(address) || p.DualStack.Subnet(subnet).Contains(address))
 		}) {
 			return false
 		}

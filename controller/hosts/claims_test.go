@@ -105,7 +105,7 @@ func TestNewNodeHasNoSubnet(t *testing.T) {
 
 func TestOtherNetworkGivesPodsAnyAddressOfItsOwn(t *testing.T) {
 	p := newTestClaims(t)
-	p.Pods = netip.MustParsePrefix("10.128.0.0/14")
+	p.Pods = []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14")}
 	for address, want := range map[string]string{"10.131.7.2": "", "10.130.0.5": "", "192.0.2.3": "status.podIPs", "172.30.0.1": "status.podIPs"} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pod"}}
 		changed := pod.DeepCopy()

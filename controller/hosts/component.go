@@ -25,6 +25,8 @@ type Controllers struct {
 	Deps *controller.Deps
 	// RemoveMember removes a master from the members of etcd, by the name of its node.
 	RemoveMember func(ctx context.Context, node string) error
+	// DualStack means that pods have IPv6 addresses, and Nodes too if their hosts have one.
+	DualStack bool
 }
 
 // Name returns the component's name.
@@ -40,7 +42,7 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 			options.FieldSelector = fields.OneTermEqualSelector("type", string(corev1.SecretTypeBootstrapToken)).String()
 		}))
 	secrets := tokens.Core().V1().Secrets().Informer()
-	a := &approver{client: client, requests: requests.Lister(), tokens: Tokens{client}, register: register{client}}
+	a := &approver{client: client, requests: requests.Lister(), tokens: Tokens{client}, register: register{client}, dualStack: c.DualStack}
 	r := &remover{client: client, nodes: nodes.Lister(), register: register{client}, removeMember: c.RemoveMember}
 	manager := controller.Manager{
 		{Name: "host certificates", Workers: 4, Watches: []controller.Watch{{Informer: requests.Informer()}}, Reconcile: a.reconcile},

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/internal/dualstack"
 	"github.com/slipway-platform/slipway/internal/version"
 	"github.com/slipway-platform/slipway/pki/join"
 )
@@ -36,10 +37,12 @@ type Options struct {
 	Reserved []string
 	// Networks are the networks of pods and services, which contain no host.
 	Networks []netip.Prefix
-	// Pods is the network of pods if another network plug-in assigns their addresses. Then a pod can
-	// have each of them on each node. Otherwise, Pods is invalid, and pods have addresses of the
+	// Pods are the networks of pods if another network plug-in assigns their addresses. Then a pod can
+	// have each of them on each node. Otherwise, there are none, and pods have addresses of the
 	// subnet of their node.
-	Pods netip.Prefix
+	Pods []netip.Prefix
+	// DualStack derives the IPv6 subnet of a node; optional.
+	DualStack dualstack.Networks
 	// OwnNode is the name of this host's node. Its certificates come from the host itself.
 	OwnNode string
 	// Addresses, if set, gets the addresses of the hosts from the API server.

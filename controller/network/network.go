@@ -1,7 +1,8 @@
 // Package network keeps the objects of the pod network (network.openshift.io): the ClusterNetwork
 // "default", which has the settings of the configuration, a HostSubnet for each node, and a
 // NetNamespace with a network ID for each project. It also allocates the subnets of nodes, which
-// are the spec.podCIDR of Nodes.
+// are the spec.podCIDR of Nodes. A new Node also gets its IPv6 subnet in spec.podCIDRs, if pods
+// have such addresses. Components do not depend on it: they derive the subnet (package dualstack).
 //
 // Administrators change the network of a project with an annotation of its NetNamespace, which
 // `oc adm pod-network` sets. The nodes enforce the result (see package network/policy).
@@ -25,6 +26,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/controller"
+	"github.com/slipway-platform/slipway/internal/dualstack"
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
@@ -37,6 +39,8 @@ type Controllers struct {
 	Client networkclient.Interface
 	// Network is the content of the ClusterNetwork "default". Its first entry is the network of pods.
 	Network networkv1.ClusterNetwork
+	// DualStack has the IPv6 addresses of pods; optional.
+	DualStack dualstack.Networks
 }
 
 // Name returns the component's name.
@@ -52,7 +56,7 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	objects := factory.Network().V1()
 	nodes, namespaces := c.Deps.Informers.Core().V1().Nodes(), c.Deps.Informers.Core().V1().Namespaces()
 	hosts := &hostSubnets{
-		kube: c.Deps.Kube, client: c.Client.NetworkV1().HostSubnets(), nodes: nodes.Lister(), order: subnets,
+		kube: c.Deps.Kube, client: c.Client.NetworkV1().HostSubnets(), nodes: nodes.Lister(), order: subnets, dualStack: c.DualStack,
 	}
 	ids := &netIDs{
 		client: c.Client.NetworkV1().NetNamespaces(), cached: objects.NetNamespaces().Lister(),

@@ -18,6 +18,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/slipway-platform/slipway/controller"
+	"github.com/slipway-platform/slipway/internal/dualstack"
 )
 
 // hostSubnets allocates the subnets of nodes, and keeps a HostSubnet for each node.
@@ -30,6 +31,8 @@ type hostSubnets struct {
 	client networktyped.HostSubnetInterface
 	nodes  corelisters.NodeLister
 	order  subnetOrder
+
+	dualStack dualstack.Networks
 }
 
 // reconcile makes the subnet of a node and its HostSubnet agree.
@@ -80,7 +83,11 @@ func (h *hostSubnets) allocate(ctx context.Context, name string) (*corev1.Node, 
 	if err != nil {
 		return nil, fmt.Errorf("allocate subnet for node %q: %w", name, err)
 	}
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"podCIDR": cidr.String(), "podCIDRs": []string{cidr.String()}}})
+	cidrs := []string{cidr.String()}
+	if second := h.dualStack.Subnet(cidr); second.IsValid() {
+		cidrs = append(cidrs, second.String())
+	}
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"podCIDR": cidr.String(), "podCIDRs": cidrs}})
 	if err != nil {
 		return nil, fmt.Errorf("write patch: %w", err)
 	}
@@ -208,6 +215,9 @@ func (o subnetOrder) free(used []string) (netip.Prefix, error) {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
 			continue
+		}
+		if !prefix.Addr().Is4() {
+			continue // derived from another subnet
 		}
 		if taken[prefix.Masked()] = true; prefix.Bits() != 32-o.hostBits {
 			irregular = append(irregular, prefix)

@@ -24,7 +24,7 @@ type Packet struct {
 }
 
 const (
-	vxlanSize, etherSize, ipv4Size, udpSize = 8, 14, 20, 8
+	vxlanSize, etherSize, ipv4Size, ipv6Size, udpSize = 8, 14, 20, 40, 8
 
 	validVNI = 0x08
 )
@@ -66,7 +66,7 @@ func checksum(header []byte) uint16 {
 }
 
 // Parse reads a captured frame with VXLAN at a UDP port. ok is false for other frames. Payload is
-// what follows the inner IPv4 header, whatever its protocol.
+// what follows the inner IPv4 or IPv6 header, whatever its protocol.
 func Parse(frame []byte, port uint16) (packet Packet, ok bool) {
 	const inner = etherSize + ipv4Size + udpSize + vxlanSize
 	if len(frame) < inner+etherSize+ipv4Size || frame[etherSize] != 0x45 || frame[etherSize+9] != unix.IPPROTO_UDP ||
@@ -74,13 +74,17 @@ func Parse(frame []byte, port uint16) (packet Packet, ok bool) {
 		return Packet{}, false
 	}
 	ip := frame[inner+etherSize:]
-	return Packet{
-		VNI:      binary.BigEndian.Uint32(frame[inner-4:]) >> 8,
-		MAC:      net.HardwareAddr(frame[inner : inner+6]),
-		Protocol: binary.BigEndian.Uint16(frame[inner+12:]),
-		Source:   netip.AddrFrom4([4]byte(ip[12:16])), Target: netip.AddrFrom4([4]byte(ip[16:20])),
-		Payload: string(ip[ipv4Size:]),
-	}, true
+	if binary.BigEndian.Uint16(frame[inner+12:]) == unix.ETH_P_IPV6 && len(ip) >= ipv6Size {
+		packet.Source, packet.Target = netip.AddrFrom16([16]byte(ip[8:24])), netip.AddrFrom16([16]byte(ip[24:40]))
+		packet.Payload = string(ip[ipv6Size:])
+	} else {
+		packet.Source, packet.Target = netip.AddrFrom4([4]byte(ip[12:16])), netip.AddrFrom4([4]byte(ip[16:20]))
+		packet.Payload = string(ip[ipv4Size:])
+	}
+	packet.VNI = binary.BigEndian.Uint32(frame[inner-4:]) >> 8
+	packet.MAC = net.HardwareAddr(frame[inner : inner+6])
+	packet.Protocol = binary.BigEndian.Uint16(frame[inner+12:])
+	return packet, true
 }
 
 // Capture receives the frames of a device of the calling thread's network namespace.

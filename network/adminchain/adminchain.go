@@ -22,6 +22,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/knftables"
+
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 // Name is the name of the chain.
@@ -37,9 +39,11 @@ const (
 const mark = "slipway:"
 
 // Ensure creates the chain and the rule that jumps to it, for packets from the bridge to other
-// destinations than pods. It keeps the rules of the chain. It requires the program nft.
+// destinations than pods. It keeps the rules of the chain. The network of pods decides whether the
+// chain is that of iptables or of ip6tables. It requires the program nft.
 func Ensure(ctx context.Context, bridge string, pods netip.Prefix) error {
-	nft, err := knftables.New(knftables.IPv4Family, table)
+	family := ipfamily.Of(pods.Addr())
+	nft, err := knftables.New(family.Table(), table)
 	if err != nil {
 		return fmt.Errorf("open iptables table %q: %w (install the package nftables)", table, err)
 	}
@@ -69,7 +73,7 @@ func Ensure(ctx context.Context, bridge string, pods netip.Prefix) error {
 		}
 		tx.Insert(&knftables.Rule{
 			Chain:   forward,
-			Rule:    fmt.Sprintf("iifname %q oifname != %q ip daddr != %s counter jump %s", bridge, bridge, pods.Masked(), Name),
+			Rule:    fmt.Sprintf("iifname %q oifname != %q %s daddr != %s counter jump %s", bridge, bridge, family.Header(), pods.Masked(), Name),
 			Comment: &comment,
 		})
 	} else if slices.Contains(chains, Name) {
@@ -85,7 +89,12 @@ func Ensure(ctx context.Context, bridge string, pods netip.Prefix) error {
 // unless withRules is true. It also removes what is then empty: FORWARD and the table. It does
 // nothing on a host without the program nft.
 func Remove(ctx context.Context, withRules bool) error {
-	nft, err := knftables.New(knftables.IPv4Family, table)
+	return errors.Join(removeFrom(ctx, ipfamily.IPv4, withRules), removeFrom(ctx, ipfamily.IPv6, withRules))
+}
+
+// removeFrom is Remove for an IP family.
+func removeFrom(ctx context.Context, family ipfamily.Family, withRules bool) error {
+	nft, err := knftables.New(family.Table(), table)
 	if errors.Is(err, exec.ErrNotFound) {
 		return nil
 	}
@@ -119,17 +128,17 @@ func Remove(ctx context.Context, withRules bool) error {
 			return fmt.Errorf("remove iptables chain %s: %w", Name, err)
 		}
 	}
-	return removeEmpty(ctx, nft)
+	return removeEmpty(ctx, nft, family)
 }
 
 // removeEmpty removes the table if it only has chains without rules that accept all packets. The
 // program iptables creates them again when it needs them.
-func removeEmpty(ctx context.Context, nft knftables.Interface) error {
+func removeEmpty(ctx context.Context, nft knftables.Interface, family ipfamily.Family) error {
 	chains, err := names(ctx, nft)
 	if err != nil || len(chains) == 0 {
 		return err
 	}
-	content, err := exec.CommandContext(ctx, "nft", "list", "table", "ip", table).Output()
+	content, err := exec.CommandContext(ctx, "nft", "list", "table", family.Header(), table).Output()
 	if err != nil {
 		return fmt.Errorf("list iptables table %q: %w", table, err)
 	}

@@ -10,7 +10,10 @@
 //
 // Besides the objects that Cleanup removes, the agent changes one setting of the host: it sets
 // net.ipv4.ip_forward to 1 and leaves it, because other software might rely on it by the time of
-// Cleanup. Three more sysctls belong to the bridge and are removed with it.
+// Cleanup. If pods have IPv6 addresses, the same is true of net.ipv6.conf.all.forwarding, and of
+// accept_ra of the host's devices, which becomes 2 where it is 1: otherwise, a host that forwards
+// would lose the routes that its routers announce. Three more sysctls belong to the bridge and are
+// removed with it.
 //
 // The host's firewall: kube-proxy has its own tables. A firewall that drops forwarded traffic
 // (Docker sets this policy) or incoming traffic (ufw) must allow pods, because an accept in our
@@ -35,6 +38,7 @@ import (
 	networkclient "github.com/openshift/client-go/network/clientset/versioned"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/slipway-platform/slipway/internal/dualstack"
 	"github.com/slipway-platform/slipway/network/adminchain"
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/nat"
@@ -61,9 +65,12 @@ type Agent struct {
 	NFTTable    string               // such as slipway
 	ClusterCIDR netip.Prefix         // addresses of all pods
 	ServiceCIDR netip.Prefix         // addresses of all services
-	ConfDir     string               // directory of the runtime's CNI configuration
-	BinDir      string               // directory of CNI plugins; must contain slipway-cni
-	StateDir    string               // directory of the plugin's address leases
+	// DualStack has the IPv6 addresses of pods, and SecondServiceCIDR those of services; optional.
+	DualStack         dualstack.Networks
+	SecondServiceCIDR netip.Prefix
+	ConfDir           string // directory of the runtime's CNI configuration
+	BinDir            string // directory of CNI plugins; must contain slipway-cni
+	StateDir          string // directory of the plugin's address leases
 	// PolicySocket is the socket of package policy; optional.
 	PolicySocket string
 	// Bytes; the default is the MTU of the default route's device, less what VXLAN needs.
@@ -178,24 +185,10 @@ func (a *Agent) apply(ctx context.Context, subnet netip.Prefix, cluster *cluster
 	if err := a.setSysctls(); err != nil {
 		return err
 	}
-	onlyDevice := ""
-	if a.usesVXLAN() && a.Transport == TransportVXLAN {
-		onlyDevice = a.VXLANDevice
-	}
-	err := nat.Ensure(ctx, nat.Network{
-		Table:       a.NFTTable,
-		VXLANDevice: a.VXLANDevice,
-		OnlyDevice:  onlyDevice,
-		Bridge:      a.Bridge,
-		ClusterCIDR: a.ClusterCIDR,
-		ServiceCIDR: a.ServiceCIDR,
-		DNSAddress:  a.DNSIP,
-		VXLANPort:   a.vxlanPort(cluster),
-	})
-	if err != nil {
+	if err := a.writeTables(ctx, cluster); err != nil {
 		return err
 	}
-	if err := adminchain.Ensure(ctx, a.Bridge, a.ClusterCIDR); err != nil {
+	if err := a.ensureSecond(subnet); err != nil {
 		return err
 	}
 	if err := a.connectHosts(subnet, cluster); err != nil {
@@ -210,4 +203,34 @@ func (a *Agent) apply(ctx context.Context, subnet netip.Prefix, cluster *cluster
 		slog.Info("repaired network of pods", "changes", changes)
 	}
 	return a.writeConfig(config)
+}
+
+// writeTables writes the nftables tables of each IP family.
+func (a *Agent) writeTables(ctx context.Context, cluster *cluster) error {
+	network := nat.Network{
+		Table:       a.NFTTable,
+		VXLANDevice: a.VXLANDevice,
+		Bridge:      a.Bridge,
+		ClusterCIDR: a.ClusterCIDR,
+		ServiceCIDR: a.ServiceCIDR,
+		DNSAddress:  a.DNSIP,
+		VXLANPort:   a.vxlanPort(cluster),
+	}
+	if a.usesVXLAN() && a.Transport == TransportVXLAN {
+		network.OnlyDevice = a.VXLANDevice
+	}
+	networks := []nat.Network{network}
+	if a.DualStack.Enabled() {
+		network.ClusterCIDR, network.ServiceCIDR, network.DNSAddress = a.DualStack.IPv6, a.SecondServiceCIDR, netip.Addr{}
+		networks = append(networks, network)
+	}
+	for _, network := range networks {
+		if err := nat.Ensure(ctx, network); err != nil {
+			return err
+		}
+		if err := adminchain.Ensure(ctx, a.Bridge, network.ClusterCIDR); err != nil {
+			return err
+		}
+	}
+	return nil
 }

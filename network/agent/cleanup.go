@@ -25,7 +25,7 @@ import (
 type CleanupConfig struct {
 	Bridge   string   // also removes the pod devices on it
 	Devices  []string // other devices, such as those of the DNS server and of hostaddr
-	NFTTable string   // in the families ip and netdev
+	NFTTable string   // in the families ip, ip6 and netdev
 	Tables   []string // of other components, in the same families
 	// AdminRules also removes the rules of administrators (package adminchain).
 	AdminRules bool
@@ -38,11 +38,12 @@ type CleanupConfig struct {
 // all of them.
 func Cleanup(ctx context.Context, l CleanupConfig) error {
 	tables := []nat.Table{{Family: knftables.IPv4Family, Name: "kube-proxy"}, {Family: knftables.IPv6Family, Name: "kube-proxy"}}
-	if l.NFTTable != "" {
-		tables = append(tables, nat.Table{Family: knftables.IPv4Family, Name: l.NFTTable}, nat.Table{Family: knftables.NetDevFamily, Name: l.NFTTable})
-	}
-	for _, name := range l.Tables {
-		tables = append(tables, nat.Table{Family: knftables.IPv4Family, Name: name}, nat.Table{Family: knftables.NetDevFamily, Name: name})
+	for _, name := range append(l.Tables[:len(l.Tables):len(l.Tables)], l.NFTTable) {
+		for _, family := range []knftables.Family{knftables.IPv4Family, knftables.IPv6Family, knftables.NetDevFamily} {
+			if name != "" {
+				tables = append(tables, nat.Table{Family: family, Name: name})
+			}
+		}
 	}
 	errs := []error{removeNamespaces(l.NetnsDir), removePodDevices(l.Bridge), removeRoutes(), removeExitRule(), egressip.Release()}
 	for _, name := range append([]string{l.Bridge}, l.Devices...) {

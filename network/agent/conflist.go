@@ -29,6 +29,7 @@ func (a *Agent) pluginConfig(subnet netip.Prefix) cni.Config {
 		Bridge:       a.Bridge,
 		MTU:          a.MTU,
 		PodCIDR:      subnet,
+		SecondCIDR:   a.DualStack.Subnet(subnet),
 		StateDir:     a.StateDir,
 		NFTTable:     a.NFTTable,
 		PolicySocket: a.PolicySocket,

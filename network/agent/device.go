@@ -9,12 +9,14 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
 
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/hostaddr"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
@@ -51,6 +53,23 @@ func (a *Agent) pathMTU() (int, error) {
 		mtu -= vxlan.Overhead
 	}
 	return mtu, err
+}
+
+// ensureSecond gives the bridge the first address of the IPv6 subnet, if pods have such addresses.
+func (a *Agent) ensureSecond(subnet netip.Prefix) error {
+	if !a.DualStack.Enabled() {
+		return nil
+	}
+	second := a.DualStack.Subnet(subnet)
+	if !second.IsValid() {
+		return fmt.Errorf("the subnet %s of this node is none of %s with %d bits: remove the node, and let it join again",
+			subnet, a.DualStack.IPv4, a.DualStack.HostBits4)
+	}
+	link, err := netlinksafe.LinkByName(a.Bridge)
+	if err != nil {
+		return fmt.Errorf("find bridge %q: %w", a.Bridge, err)
+	}
+	return setAddress(link, netip.PrefixFrom(cni.Gateway(second), second.Bits()))
 }
 
 // ensureBridge ensures that a bridge exists, is up and has exactly one IPv4 address. Its MAC
@@ -93,15 +112,18 @@ func ensureBridge(name string, address netip.Prefix, mtu int) error {
 	return nil
 }
 
-// setAddress sets the only IPv4 address of a device. It removes others, such as that of an earlier
-// subnet.
+// setAddress sets the only address of a device in its IP family. It removes others, such as that of
+// an earlier subnet.
 func setAddress(link netlink.Link, address netip.Prefix) error {
 	name := link.Attrs().Name
-	present, err := netlinksafe.AddrList(link, netlink.FAMILY_V4)
+	present, err := netlinksafe.AddrList(link, ipfamily.Of(address.Addr()).Netlink())
 	if err != nil {
 		return fmt.Errorf("list addresses of device %q: %w", name, err)
 	}
-	desired := &netlink.Addr{IPNet: &net.IPNet{IP: address.Addr().AsSlice(), Mask: net.CIDRMask(address.Bits(), 32)}}
+	desired := &netlink.Addr{
+		IPNet: &net.IPNet{IP: address.Addr().AsSlice(), Mask: net.CIDRMask(address.Bits(), address.Addr().BitLen())},
+		Flags: cni.AddressFlags(address.Addr()),
+	}
 	exists := false
 	for _, addr := range present {
 		if addr.Equal(*desired) {
@@ -123,26 +145,70 @@ func setAddress(link netlink.Link, address netip.Prefix) error {
 
 // setSysctls enables forwarding on the host, and routes connections from 127.0.0.1 to a host port
 // through the bridge. Package nat prevents pods from using the latter in the other direction. It
-// disables IPv6 on the bridge, so that the host has no address there that only IPv6 reaches.
+// disables IPv6 on the bridge, so that the host has no address there that only IPv6 reaches, unless
+// pods have IPv6 addresses.
 func (a *Agent) setSysctls() error {
-	ipv6 := "net/ipv6/conf/" + a.Bridge + "/disable_ipv6"
+	if a.DualStack.Enabled() {
+		if _, err := os.Stat(ipv6Settings); err != nil {
+			return errors.New("networkConfig.clusterNetworks of master-config.yaml has an IPv6 network, but the kernel of this host has no IPv6: " +
+				"enable IPv6 (boot option ipv6.disable=0), or remove the network")
+		}
+		if err := keepAnnouncedRoutes(); err != nil {
+			return err
+		}
+	}
 	for _, name := range []string{
 		"net/ipv4/ip_forward",
 		"net/ipv4/conf/" + a.Bridge + "/forwarding",
 		"net/ipv4/conf/" + a.Bridge + "/route_localnet",
-		ipv6,
+		"net/ipv6/conf/all/forwarding",
 	} {
-		path := filepath.Join("/proc/sys", name)
+		if strings.HasPrefix(name, "net/ipv6/") && !a.DualStack.Enabled() {
+			continue
+		}
+		if err := setSysctl(filepath.Join("/proc/sys", name), "1"); err != nil {
+			return err
+		}
+	}
+	return cni.SetIPv6(a.Bridge, a.DualStack.Enabled())
+}
+
+// ipv6Settings is the directory of the IPv6 settings of devices.
+const ipv6Settings = "/proc/sys/net/ipv6/conf"
+
+// keepAnnouncedRoutes makes devices that accept the announcements of routers accept them even when
+// the host forwards packets.
+func keepAnnouncedRoutes() error {
+	const whileHost, always = "1", "2"
+	paths, err := filepath.Glob(filepath.Join(ipv6Settings, "*", "accept_ra"))
+	if err != nil {
+		return err
+	}
+	if forwards, err := os.ReadFile(filepath.Join(ipv6Settings, "all", "forwarding")); err == nil && string(bytes.TrimSpace(forwards)) == "1" {
+		return nil // a device that ignores announcements continues to
+	}
+	for _, path := range paths {
 		value, err := os.ReadFile(path)
-		if name == ipv6 && errors.Is(err, fs.ErrNotExist) {
-			continue // the kernel has no IPv6
+		if err != nil || string(bytes.TrimSpace(value)) != whileHost {
+			continue // the device is gone
 		}
-		if err == nil && string(bytes.TrimSpace(value)) != "1" {
-			err = os.WriteFile(path, []byte("1"), 0o644)
+		if device := filepath.Base(filepath.Dir(path)); device == "all" || device == "default" {
+			continue
 		}
-		if err != nil {
-			return fmt.Errorf("set sysctl: %w", err)
+		if err := setSysctl(path, always); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
+	}
+	return nil
+}
+
+func setSysctl(path, value string) error {
+	present, err := os.ReadFile(path)
+	if err == nil && string(bytes.TrimSpace(present)) != value {
+		err = os.WriteFile(path, []byte(value), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("set sysctl: %w", err)
 	}
 	return nil
 }

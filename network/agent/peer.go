@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-platform/slipway/network/cni"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
@@ -23,9 +24,10 @@ type cluster struct {
 	objects *networkObjects
 }
 
-// peer is another host: the subnet of its pods, and its address.
+// peer is another host: the subnet of its pods, their IPv6 subnet if they have one, and its
+// address.
 type peer struct {
-	subnet netip.Prefix
+	subnet, second netip.Prefix
 	vxlan.Peer
 }
 
@@ -40,10 +42,15 @@ func (a *Agent) peerOf(object any) peer {
 	if !ok || !a.isPart(subnet) {
 		return peer{}
 	}
-	if address := addressOf(node); address.IsValid() && !subnet.Contains(address) {
-		return peer{subnet, vxlan.Peer{Address: address}}
+	address := addressOf(node, ipfamily.IPv4)
+	if !address.IsValid() || subnet.Contains(address) {
+		return peer{}
 	}
-	return peer{}
+	result := peer{subnet, a.DualStack.Subnet(subnet), vxlan.Peer{Address: address}}
+	if result.second.IsValid() {
+		result.SecondAddress, result.Gateway = addressOf(node, ipfamily.IPv6), cni.Gateway(subnet)
+	}
+	return result
 }
 
 // externalPeerOf returns the host of a HostSubnet that does not belong to a node.
@@ -53,7 +60,7 @@ func (a *Agent) externalPeerOf(host *networkv1.HostSubnet) peer {
 	if err != nil || addressErr != nil || !address.Is4() || !a.isPart(subnet) || a.ClusterCIDR.Contains(address) {
 		return peer{}
 	}
-	result := peer{subnet.Masked(), vxlan.Peer{Address: address, External: true}}
+	result := peer{subnet: subnet.Masked(), Peer: vxlan.Peer{Address: address, External: true}}
 	if text, fixed := host.Annotations[networkv1.FixedVNIDHostAnnotation]; fixed {
 		vni, err := strconv.ParseUint(text, 10, 24)
 		if err != nil {
@@ -70,11 +77,12 @@ func (a *Agent) isPart(subnet netip.Prefix) bool {
 	return a.ClusterCIDR.Contains(subnet.Addr()) && subnet.Bits() > a.ClusterCIDR.Bits()
 }
 
-// addressOf returns the IPv4 address of a node. It is invalid if the kubelet has not reported one.
-func addressOf(node *corev1.Node) netip.Addr {
+// addressOf returns the address of a node in an IP family. It is invalid if the kubelet has not
+// reported one.
+func addressOf(node *corev1.Node, family ipfamily.Family) netip.Addr {
 	for _, status := range node.Status.Addresses {
 		address, err := netip.ParseAddr(status.Address)
-		if status.Type == corev1.NodeInternalIP && err == nil && address.Is4() {
+		if status.Type == corev1.NodeInternalIP && err == nil && ipfamily.Of(address) == family {
 			return address
 		}
 	}
@@ -95,6 +103,9 @@ func (a *Agent) peers(own netip.Prefix, cluster *cluster) map[netip.Prefix]vxlan
 	for _, node := range cluster.nodes.List() {
 		if p := a.peerOf(node); p.subnet.IsValid() && !p.subnet.Overlaps(own) {
 			peers[p.subnet] = p.Peer
+			if p.second.IsValid() {
+				peers[p.second] = p.Peer
+			}
 		}
 	}
 	return peers
@@ -120,12 +131,12 @@ func (a *Agent) connectHosts(own netip.Prefix, cluster *cluster) error {
 // address of this host. device is the VXLAN device, or nil.
 func (a *Agent) route(subnet netip.Prefix, peer vxlan.Peer, device netlink.Link) (route netlink.Route, exists bool) {
 	paths, err := netlink.RouteGet(peer.Address.AsSlice())
-	isDirect := err == nil && len(paths) > 0 && paths[0].Gw == nil
+	gateway, index, isDirect := directPath(subnet, peer)
 	switch {
 	case err != nil || len(paths) == 0 || paths[0].Type != unix.RTN_UNICAST:
 		slog.Warn("pods of another host are not reachable: there is no route to its address", "address", peer.Address, "podCIDR", subnet, "error", err)
 	case isDirect && !peer.External && (!a.usesVXLAN() || a.Transport == TransportAuto):
-		return netlink.Route{Gw: peer.Address.AsSlice(), LinkIndex: paths[0].LinkIndex}, true
+		return netlink.Route{Gw: gateway.AsSlice(), LinkIndex: index}, true
 	case device == nil:
 		slog.Warn("pods of another host are not reachable: it is not on a network segment of this host, and VXLAN is not in use", "address", peer.Address, "podCIDR", subnet)
 	case peer.External:
@@ -134,6 +145,23 @@ func (a *Agent) route(subnet netip.Prefix, peer vxlan.Peer, device netlink.Link)
 		return netlink.Route{Gw: cni.Gateway(subnet).AsSlice(), LinkIndex: device.Attrs().Index, Flags: int(netlink.FLAG_ONLINK)}, true
 	}
 	return netlink.Route{}, false
+}
+
+// directPath returns the address of a host in the IP family of a subnet, and the device to the
+// network segment that both hosts share. isDirect is false if there is none.
+func directPath(subnet netip.Prefix, peer vxlan.Peer) (address netip.Addr, device int, isDirect bool) {
+	address = peer.Address
+	if subnet.Addr().Is6() {
+		address = peer.SecondAddress
+	}
+	if !address.IsValid() {
+		return address, 0, false
+	}
+	paths, err := netlink.RouteGet(address.AsSlice())
+	if err != nil || len(paths) == 0 || paths[0].Gw != nil || paths[0].Type != unix.RTN_UNICAST {
+		return address, 0, false
+	}
+	return address, paths[0].LinkIndex, true
 }
 
 // usesVXLAN reports whether packets to other hosts can be in VXLAN.
@@ -167,8 +195,9 @@ func (a *Agent) ensureTunnel(own netip.Prefix, peers map[netip.Prefix]vxlan.Peer
 		mtu = min(mtu, a.MTU)
 	}
 	device := vxlan.Device{Name: a.VXLANDevice, Port: a.vxlanPort(cluster), MTU: mtu, Subnet: own, Cluster: a.ClusterCIDR}
+	device.SecondSubnet, device.SecondCluster = a.DualStack.Subnet(own), a.DualStack.IPv6
 	if node, exists, err := cluster.nodes.GetByKey(a.NodeName); err == nil && exists {
-		device.Address = addressOf(node.(*corev1.Node))
+		device.Address = addressOf(node.(*corev1.Node), ipfamily.IPv4)
 	}
 	if err := a.Tunnel.Ensure(device, maps.Clone(peers)); err != nil {
 		return nil, err

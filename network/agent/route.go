@@ -38,7 +38,7 @@ func ensureRoutes(desired map[netip.Prefix]netlink.Route) error {
 		if present, exists := existing[subnet]; exists && present.Gw.Equal(route.Gw) && present.LinkIndex == route.LinkIndex {
 			continue
 		}
-		route.Dst = &net.IPNet{IP: subnet.Addr().AsSlice(), Mask: net.CIDRMask(subnet.Bits(), 32)}
+		route.Dst = &net.IPNet{IP: subnet.Addr().AsSlice(), Mask: net.CIDRMask(subnet.Bits(), subnet.Addr().BitLen())}
 		route.Protocol = routeProtocol
 		if err := netlink.RouteReplace(&route); err != nil {
 			errs = append(errs, fmt.Errorf("set route to pods %s: %w", subnet, err))
@@ -51,7 +51,7 @@ func ensureRoutes(desired map[netip.Prefix]netlink.Route) error {
 
 // ownRoutes returns the routes that the agent has set, by destination.
 func ownRoutes() (map[netip.Prefix]netlink.Route, error) {
-	list, err := netlinksafe.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Protocol: routeProtocol}, netlink.RT_FILTER_PROTOCOL)
+	list, err := netlinksafe.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Protocol: routeProtocol}, netlink.RT_FILTER_PROTOCOL)
 	if err != nil {
 		return nil, fmt.Errorf("list routes to other hosts: %w", err)
 	}

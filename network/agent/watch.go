@@ -56,5 +56,5 @@ func (a *Agent) isDamaged(update netlink.LinkUpdate) bool {
 // isOwnAddress reports whether an address belongs to the bridge or is the DNS server's.
 func (a *Agent) isOwnAddress(update netlink.AddrUpdate) bool {
 	address, ok := netip.AddrFromSlice(update.LinkAddress.IP)
-	return ok && (address.Unmap() == a.DNSIP || a.ClusterCIDR.Contains(address.Unmap()))
+	return ok && (address.Unmap() == a.DNSIP || a.ClusterCIDR.Contains(address.Unmap()) || a.DualStack.IPv6.Contains(address))
 }

@@ -135,7 +135,7 @@ func (l *Limiter) reconcile(pods cache.Store) error {
 			continue // the pod is starting or ending
 		}
 		err = apply(pod, shaping.Pod{
-			Device: attachment.Device, Address: attachment.Address,
+			Device: attachment.Device, Address: attachment.Address, SecondAddress: attachment.SecondAddress,
 			MAC: cni.HardwareAddress(attachment.Address), GatewayMAC: bridge.Attrs().HardwareAddr,
 		})
 		if err != nil && attachment.HasDevice() {

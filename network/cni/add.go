@@ -14,6 +14,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-platform/slipway/network/ipfamily"
 	"github.com/slipway-platform/slipway/network/nat"
 	"github.com/slipway-platform/slipway/network/shaping"
 )
@@ -58,8 +59,10 @@ func (c *call) attach(bridge netlink.Link, l lease) (*current.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := forgetAddress(l.Address); err != nil {
-		return nil, err
+	for _, e := range c.config.ends(l) {
+		if err := forgetAddress(e.address); err != nil {
+			return nil, err
+		}
 	}
 	if err := c.config.limit(l, bridge); err != nil {
 		return nil, err
@@ -74,18 +77,26 @@ func (c *call) attach(bridge netlink.Link, l lease) (*current.Result, error) {
 	if err := c.config.publish(l); err != nil {
 		return nil, err
 	}
-	gateway := net.IP(Gateway(c.config.PodCIDR).AsSlice())
-	podIndex := 2
-	return &current.Result{
+	result := &current.Result{
 		CNIVersion: current.ImplementedSpecVersion,
 		Interfaces: append([]*current.Interface{
 			{Name: c.config.Bridge, Mac: bridge.Attrs().HardwareAddr.String()},
 			{Name: host.Name, Mac: host.HardwareAddr.String(), Mtu: host.MTU},
 			{Name: pod.Name, Mac: pod.HardwareAddr.String(), Mtu: pod.MTU, Sandbox: c.args.Netns},
 		}, second...),
-		IPs:    []*current.IPConfig{{Interface: &podIndex, Address: *hostNet(l.Address), Gateway: gateway}},
-		Routes: []*types.Route{{Dst: net.IPNet{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)}, GW: gateway}},
-	}, nil
+	}
+	podIndex := 2
+	for _, e := range c.config.ends(l) {
+		result.IPs = append(result.IPs, &current.IPConfig{Interface: &podIndex, Address: *hostNet(e.address), Gateway: e.gateway.AsSlice()})
+		result.Routes = append(result.Routes, &types.Route{Dst: *everything(e.address), GW: e.gateway.AsSlice()})
+	}
+	return result, nil
+}
+
+// everything returns the network of all addresses of the family of an address.
+func everything(address netip.Addr) *net.IPNet {
+	size := address.BitLen()
+	return &net.IPNet{IP: make(net.IP, size/8), Mask: net.CIDRMask(0, size)}
 }
 
 // limit limits the bandwidth of the lease's pod.
@@ -95,7 +106,7 @@ func (c Config) limit(l lease, bridge netlink.Link) error {
 		return nil
 	}
 	return shaping.Apply(shaping.Pod{
-		Device: l.Device, Address: l.Address, MAC: HardwareAddress(l.Address), GatewayMAC: bridge.Attrs().HardwareAddr,
+		Device: l.Device, Address: l.Address, SecondAddress: c.second(l), MAC: HardwareAddress(l.Address), GatewayMAC: bridge.Attrs().HardwareAddr,
 	}, limits)
 }
 
@@ -146,7 +157,7 @@ func (o owner) MatchConntrackFlow(flow *netlink.ConntrackFlow) bool {
 // policies accept replies. Otherwise, the other end of a former pod's connection could send packets
 // to the new pod as replies.
 func forgetAddress(address netip.Addr) error {
-	if _, err := netlink.ConntrackDeleteFilters(netlink.ConntrackTable, unix.AF_INET, owner(address.AsSlice())); err != nil {
+	if _, err := netlink.ConntrackDeleteFilters(netlink.ConntrackTable, netlink.InetFamily(ipfamily.Of(address).Netlink()), owner(address.AsSlice())); err != nil {
 		return fmt.Errorf("delete conntrack entries of the former owners of address %s: %w", address, err)
 	}
 	return nil
@@ -165,7 +176,7 @@ func (c Config) detach(device string, published bool) error {
 	if err := errors.Join(err, removeVeth(device), shaping.Remove(device)); err != nil {
 		return err
 	}
-	if err := c.detachFromBridge(device, l.Address); err != nil || !hasLease {
+	if err := c.detachFromBridge(device, l); err != nil || !hasLease {
 		return err
 	}
 	unlock, err := c.leases().lockChange()

@@ -8,8 +8,8 @@ import (
 	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/containernetworking/plugins/pkg/ns"
-	"github.com/vishvananda/netlink"
 
+	"github.com/slipway-platform/slipway/network/ipfamily"
 	"github.com/slipway-platform/slipway/network/nat"
 )
 
@@ -42,7 +42,12 @@ func check(args *skel.CmdArgs) error {
 		return err
 	}
 	err = ns.WithNetNSPath(args.Netns, func(ns.NetNS) error {
-		return checkPod(args.IfName, l.Address, Gateway(c.config.PodCIDR))
+		for _, e := range c.config.ends(l) {
+			if err := checkPod(args.IfName, e.address, e.gateway); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil || len(l.Ports) == 0 {
 		return err
@@ -57,13 +62,13 @@ func check(args *skel.CmdArgs) error {
 	return nil
 }
 
-// checkPod checks the address and the default route in the pod's namespace.
+// checkPod checks an address and its default route in the pod's namespace.
 func checkPod(iface string, address, gateway netip.Addr) error {
 	link, err := netlinksafe.LinkByName(iface)
 	if err != nil {
 		return fmt.Errorf("check device %q: %w", iface, err)
 	}
-	addresses, err := netlinksafe.AddrList(link, netlink.FAMILY_V4)
+	addresses, err := netlinksafe.AddrList(link, ipfamily.Of(address).Netlink())
 	if err != nil {
 		return fmt.Errorf("list addresses of device %q: %w", iface, err)
 	}
@@ -74,7 +79,7 @@ func checkPod(iface string, address, gateway netip.Addr) error {
 	if !present {
 		return fmt.Errorf("check device %q: it lacks address %s", iface, address)
 	}
-	routes, err := netlinksafe.RouteList(link, netlink.FAMILY_V4)
+	routes, err := netlinksafe.RouteList(link, ipfamily.Of(address).Netlink())
 	if err != nil {
 		return fmt.Errorf("list routes of device %q: %w", iface, err)
 	}

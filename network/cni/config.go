@@ -23,6 +23,9 @@ type Config struct {
 	MTU    int    `json:"mtu,omitempty"` // bytes; the default is the bridge's
 	// PodCIDR contains the addresses of this host. The bridge has the first one.
 	PodCIDR netip.Prefix `json:"podCIDR"`
+	// SecondCIDR contains the IPv6 addresses of this host; optional. A pod's address has the number
+	// that its address in PodCIDR has.
+	SecondCIDR netip.Prefix `json:"secondCIDR,omitzero"`
 	// StateDir contains the leases, in a directory with the network's name.
 	StateDir string `json:"stateDir"`
 	NFTTable string `json:"nftTable"` // table of package nat
@@ -64,6 +67,26 @@ type bandwidth struct {
 // gateway.
 func Gateway(podCIDR netip.Prefix) netip.Addr { return podCIDR.Masked().Addr().Next() }
 
+// ends are an address of a pod and that of its gateway.
+type ends struct{ address, gateway netip.Addr }
+
+// ends returns the addresses of a pod. A pod that is older than the second subnet has one.
+func (c Config) ends(l lease) []ends {
+	list := []ends{{l.Address, Gateway(c.PodCIDR)}}
+	if second := c.second(l); second.IsValid() {
+		list = append(list, ends{second, Gateway(c.SecondCIDR)})
+	}
+	return list
+}
+
+// second returns the IPv6 address of a pod, or an invalid one.
+func (c Config) second(l lease) netip.Addr {
+	if !c.SecondCIDR.Contains(l.SecondAddress) {
+		return netip.Addr{}
+	}
+	return l.SecondAddress
+}
+
 // capacity returns the number of pod addresses of a subnet: all but the network, gateway and
 // broadcast addresses.
 func capacity(podCIDR netip.Prefix) int {
@@ -95,11 +118,14 @@ func (c Config) validate() error {
 	if bits := c.PodCIDR.Bits(); bits < 8 || bits > 29 {
 		return fmt.Errorf("podCIDR %q: prefix length must be 8 to 29", c.PodCIDR)
 	}
+	if second := c.SecondCIDR; second.IsValid() && (!second.Addr().Is6() || 128-second.Bits() < 32-c.PodCIDR.Bits()) {
+		return fmt.Errorf("secondCIDR %q is not an IPv6 subnet of at least the size of %s", second, c.PodCIDR)
+	}
 	return nil
 }
 
 func (c Config) leases() leases {
-	return leases{dir: LeaseDir(c.StateDir, c.Name), subnet: c.PodCIDR.Masked()}
+	return leases{dir: LeaseDir(c.StateDir, c.Name), subnet: c.PodCIDR.Masked(), second: c.SecondCIDR}
 }
 
 // ports returns the IPv4 port mappings. As in the CNI project's own plugin, a mapping for an IPv6

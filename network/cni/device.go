@@ -15,6 +15,7 @@ import (
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/containernetworking/plugins/pkg/utils/sysctl"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 const devicePrefix = "pod"
@@ -64,7 +65,7 @@ func (c *call) createVeth(bridge netlink.Link, l lease) (host, pod net.Interface
 		if err != nil {
 			return fmt.Errorf("create veth %q and %q: %w", c.device, c.args.IfName, err)
 		}
-		return configure(c.args.IfName, l.Address, Gateway(c.config.PodCIDR))
+		return configure(c.args.IfName, c.config.ends(l), HardwareAddress(Gateway(c.config.PodCIDR)))
 	})
 	if err != nil {
 		return host, pod, err
@@ -73,7 +74,7 @@ func (c *call) createVeth(bridge netlink.Link, l lease) (host, pod net.Interface
 }
 
 // configure configures the pod's end in the pod's namespace.
-func configure(iface string, address, gateway netip.Addr) error {
+func configure(iface string, addresses []ends, gatewayMAC net.HardwareAddr) error {
 	lo, err := netlinksafe.LinkByName("lo")
 	if err != nil {
 		return fmt.Errorf("find device lo: %w", err)
@@ -85,28 +86,66 @@ func configure(iface string, address, gateway netip.Addr) error {
 	if err != nil {
 		return fmt.Errorf("find device %q: %w", iface, err)
 	}
-	// Pods have no IPv6 address. A host without IPv6 lacks the setting.
-	if _, err := sysctl.Sysctl("net/ipv6/conf/"+iface+"/disable_ipv6", "1"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("disable IPv6 of device %q: %w", iface, err)
+	if err := SetIPv6(iface, len(addresses) > 1); err != nil {
+		return err
 	}
-	if err := netlink.AddrAdd(link, &netlink.Addr{IPNet: hostNet(address)}); err != nil {
-		return fmt.Errorf("set address of device %q to %s: %w", iface, address, err)
+	for _, e := range addresses {
+		if err := netlink.AddrAdd(link, &netlink.Addr{IPNet: hostNet(e.address), Flags: AddressFlags(e.address)}); err != nil {
+			return fmt.Errorf("set address of device %q to %s: %w", iface, e.address, err)
+		}
 	}
 	if err := netlink.LinkSetUp(link); err != nil {
 		return fmt.Errorf("set device %q up: %w", iface, err)
 	}
-	if err := netlink.NeighSet(neighbor(link, gateway)); err != nil {
-		return fmt.Errorf("set neighbor %s of device %q: %w", gateway, iface, err)
-	}
-	for _, route := range []*netlink.Route{
-		{LinkIndex: link.Attrs().Index, Scope: netlink.SCOPE_LINK, Dst: hostNet(gateway)},
-		{LinkIndex: link.Attrs().Index, Gw: gateway.AsSlice()},
-	} {
-		if err := netlink.RouteAdd(route); err != nil {
-			return fmt.Errorf("add route through %s: %w", gateway, err)
+	for _, e := range addresses {
+		if err := netlink.NeighSet(neighbor(link, e.gateway, gatewayMAC)); err != nil {
+			return fmt.Errorf("set neighbor %s of device %q: %w", e.gateway, iface, err)
+		}
+		for _, route := range []*netlink.Route{
+			{LinkIndex: link.Attrs().Index, Scope: netlink.SCOPE_LINK, Dst: hostNet(e.gateway)},
+			{LinkIndex: link.Attrs().Index, Gw: e.gateway.AsSlice(), Dst: everything(e.gateway)},
+		} {
+			if err := netlink.RouteAdd(route); err != nil {
+				return fmt.Errorf("add route through %s: %w", e.gateway, err)
+			}
 		}
 	}
 	return nil
+}
+
+// SetIPv6 enables or disables IPv6 of a device of this network namespace. The device gets no
+// link-local address and no address or route from the routers of its link, so that nothing is
+// reachable there but the addresses that the platform assigns. A host without IPv6 can only disable
+// it.
+func SetIPv6(device string, enabled bool) error {
+	settings := []struct{ name, value string }{{"disable_ipv6", "1"}}
+	if enabled {
+		const withoutAddress = "1" // IN6_ADDR_GEN_MODE_NONE
+		settings = []struct{ name, value string }{{"addr_gen_mode", withoutAddress}, {"accept_ra", "0"}, {"disable_ipv6", "0"}}
+	}
+	for _, setting := range settings {
+		name := "net/ipv6/conf/" + device + "/" + setting.name
+		present, err := sysctl.Sysctl(name)
+		if err == nil && present != setting.value {
+			_, err = sysctl.Sysctl(name, setting.value)
+		}
+		if errors.Is(err, fs.ErrNotExist) && !enabled {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("set sysctl %s of device %q: %w", setting.name, device, err)
+		}
+	}
+	return nil
+}
+
+// AddressFlags returns the flags of an address that no other machine of the link can have: IPv6
+// does not wait for the objection of one.
+func AddressFlags(address netip.Addr) int {
+	if address.Is6() {
+		return unix.IFA_F_NODAD
+	}
+	return 0
 }
 
 // hostNet returns the network that contains only address.

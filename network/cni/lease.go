@@ -12,18 +12,21 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-platform/slipway/internal/dualstack"
 	"github.com/slipway-platform/slipway/network/nat"
 )
 
 // lease records what one pod uses on this host. It is written before anything is created and
 // removed after everything is removed, so it always contains what must be undone.
 type lease struct {
-	Address   netip.Addr `json:"address"`
-	Device    string     `json:"device"` // host end of the veth; empty if the file is corrupt
-	Container string     `json:"container"`
-	Interface string     `json:"interface"`
-	Pod       podName    `json:"pod,omitzero"`
-	Ports     []nat.Port `json:"ports,omitempty"`
+	Address netip.Addr `json:"address"`
+	// SecondAddress is the IPv6 address. It is invalid if the host had no subnet for it.
+	SecondAddress netip.Addr `json:"secondAddress,omitzero"`
+	Device        string     `json:"device"` // host end of the veth; empty if the file is corrupt
+	Container     string     `json:"container"`
+	Interface     string     `json:"interface"`
+	Pod           podName    `json:"pod,omitzero"`
+	Ports         []nat.Port `json:"ports,omitempty"`
 }
 
 // leases is a directory with one file per lease, named after its address.
@@ -34,6 +37,7 @@ type lease struct {
 type leases struct {
 	dir    string
 	subnet netip.Prefix
+	second netip.Prefix // IPv6 subnet; optional
 }
 
 const (
@@ -90,6 +94,9 @@ func (s leases) reserve(l lease) (lease, error) {
 	l.Address, err = s.free(inUse)
 	if err != nil {
 		return lease{}, err
+	}
+	if s.second.IsValid() {
+		l.SecondAddress = dualstack.Address(s.subnet, s.second, l.Address)
 	}
 	if err := s.write(l.Address.String()+suffix, l); err != nil {
 		return lease{}, err

@@ -30,7 +30,17 @@ type podName struct {
 type Pod struct {
 	podName
 	Address netip.Addr `json:"address"`
-	Device  string     `json:"-"` // host end of its veth
+	// SecondAddress is its IPv6 address, if it has one.
+	SecondAddress netip.Addr `json:"secondAddress,omitzero"`
+	Device        string     `json:"-"` // host end of its veth
+}
+
+// Addresses returns the addresses of the pod.
+func (p Pod) Addresses() []netip.Addr {
+	if p.SecondAddress.IsValid() {
+		return []netip.Addr{p.Address, p.SecondAddress}
+	}
+	return []netip.Addr{p.Address}
 }
 
 // HasDevice reports whether the pod's device exists.
@@ -46,7 +56,7 @@ func ListPods(dir string) ([]Pod, error) {
 	leases, err := leases{dir: dir}.list()
 	var pods []Pod
 	for _, l := range leases {
-		pods = append(pods, Pod{l.Pod, l.Address, l.Device})
+		pods = append(pods, Pod{l.Pod, l.Address, l.SecondAddress, l.Device})
 	}
 	return pods, err
 }
@@ -83,7 +93,7 @@ func (c Config) awaitPolicy(l lease) error {
 	defer conn.Close()
 	_ = conn.SetDeadline(deadline)
 	var response PolicyResponse
-	err = errors.Join(json.NewEncoder(conn).Encode(Pod{podName: l.Pod, Address: l.Address}), json.NewDecoder(conn).Decode(&response))
+	err = errors.Join(json.NewEncoder(conn).Encode(Pod{podName: l.Pod, Address: l.Address, SecondAddress: l.SecondAddress}), json.NewDecoder(conn).Decode(&response))
 	if err == nil && response.Error != "" {
 		err = errors.New(response.Error)
 	}

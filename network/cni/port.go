@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-platform/slipway/network/ipfamily"
 	"github.com/slipway-platform/slipway/network/spoofcheck"
 )
 
@@ -33,8 +35,10 @@ func (c Config) attachToBridge(l lease, bridge netlink.Link) error {
 	if err := setPortFlags(link, c.Hairpin); err != nil {
 		return fmt.Errorf("set flags of port %q of bridge %q: %w", l.Device, c.Bridge, err)
 	}
-	if err := netlink.NeighSet(neighbor(bridge, l.Address)); err != nil {
-		return fmt.Errorf("set neighbor %s of bridge %q: %w", l.Address, c.Bridge, err)
+	for _, n := range c.neighbors(bridge, l) {
+		if err := netlink.NeighSet(n); err != nil {
+			return fmt.Errorf("set neighbor %s of bridge %q: %w", n.IP, c.Bridge, err)
+		}
 	}
 	// The last step, which isAttached checks.
 	if err := netlink.NeighSet(forwardingEntry(link, l.Address)); err != nil {
@@ -44,16 +48,20 @@ func (c Config) attachToBridge(l lease, bridge netlink.Link) error {
 }
 
 // detachFromBridge removes what attachToBridge created and the kernel does not remove with the
-// device. address is invalid if it is unknown.
-func (c Config) detachFromBridge(device string, address netip.Addr) error {
+// device. The lease is empty if it is unknown.
+func (c Config) detachFromBridge(device string, l lease) error {
 	if err := spoofcheck.Remove(c.NFTTable, device); err != nil {
 		return err
 	}
 	bridge, err := netlinksafe.LinkByName(c.Bridge)
-	if err != nil || !address.IsValid() {
+	if err != nil || !l.Address.IsValid() {
 		return nil // without the bridge, there is no neighbor
 	}
-	return deleteNeighbor(neighbor(bridge, address))
+	var errs []error
+	for _, n := range c.neighbors(bridge, l) {
+		errs = append(errs, deleteNeighbor(n))
+	}
+	return errors.Join(errs...)
 }
 
 func deleteNeighbor(n *netlink.Neigh) error {
@@ -68,7 +76,7 @@ func (c Config) source(l lease) spoofcheck.Pod {
 	gateway := Gateway(c.PodCIDR)
 	return spoofcheck.Pod{
 		Device:  l.Device,
-		Address: l.Address, MAC: HardwareAddress(l.Address),
+		Address: l.Address, SecondAddress: c.second(l), MAC: HardwareAddress(l.Address),
 		GatewayAddress: gateway, GatewayMAC: HardwareAddress(gateway),
 	}
 }
@@ -106,12 +114,20 @@ func setPortFlags(link netlink.Link, hairpin bool) error {
 	return err
 }
 
-// neighbor returns the permanent ARP entry of an address of the cluster, which no packet changes.
-func neighbor(link netlink.Link, address netip.Addr) *netlink.Neigh {
+// neighbor returns the permanent entry of an address of the cluster, which no packet changes.
+func neighbor(link netlink.Link, address netip.Addr, mac net.HardwareAddr) *netlink.Neigh {
 	return &netlink.Neigh{
-		LinkIndex: link.Attrs().Index, Family: unix.AF_INET, State: netlink.NUD_PERMANENT,
-		IP: address.AsSlice(), HardwareAddr: HardwareAddress(address),
+		LinkIndex: link.Attrs().Index, Family: ipfamily.Of(address).Netlink(), State: netlink.NUD_PERMANENT,
+		IP: address.AsSlice(), HardwareAddr: mac,
 	}
+}
+
+// neighbors returns the entries of a pod's addresses.
+func (c Config) neighbors(bridge netlink.Link, l lease) (list []*netlink.Neigh) {
+	for _, e := range c.ends(l) {
+		list = append(list, neighbor(bridge, e.address, HardwareAddress(l.Address)))
+	}
+	return list
 }
 
 // forwardingEntry returns the static entry of a port's only MAC address in the table of the bridge.
@@ -139,22 +155,40 @@ func (c Config) attachments(bridge netlink.Link) (attachments, error) {
 	if a.forwarding, err = netlink.NeighList(0, unix.AF_BRIDGE); err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return a, fmt.Errorf("list MAC addresses of bridge %q: %w", c.Bridge, err)
 	}
-	if a.neighbors, err = netlink.NeighList(bridge.Attrs().Index, unix.AF_INET); err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
-		return a, fmt.Errorf("list neighbors of bridge %q: %w", c.Bridge, err)
+	for _, family := range c.families() {
+		neighbors, err := netlink.NeighList(bridge.Attrs().Index, family.Netlink())
+		if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+			return a, fmt.Errorf("list neighbors of bridge %q: %w", c.Bridge, err)
+		}
+		a.neighbors = append(a.neighbors, neighbors...)
 	}
 	return a, nil
+}
+
+// families returns the IP families of pods.
+func (c Config) families() []ipfamily.Family {
+	if c.SecondCIDR.IsValid() {
+		return []ipfamily.Family{ipfamily.IPv4, ipfamily.IPv6}
+	}
+	return []ipfamily.Family{ipfamily.IPv4}
 }
 
 // isAttached reports whether attachToBridge has nothing to do for a pod.
 func (c Config) isAttached(l lease, device netlink.Link, a attachments) bool {
 	return device.Attrs().MasterIndex == a.bridge.Attrs().Index && a.chains.Has(c.source(l)) &&
-		hasEntry(a.forwarding, forwardingEntry(device, l.Address)) && hasEntry(a.neighbors, neighbor(a.bridge, l.Address))
+		hasEntry(a.forwarding, forwardingEntry(device, l.Address)) &&
+		!slices.ContainsFunc(c.neighbors(a.bridge, l), func(n *netlink.Neigh) bool { return !hasEntry(a.neighbors, n) })
 }
 
 func hasEntry(entries []netlink.Neigh, want *netlink.Neigh) bool {
 	return slices.ContainsFunc(entries, func(e netlink.Neigh) bool {
 		return e.LinkIndex == want.LinkIndex && e.State == want.State && e.IP.Equal(want.IP) && bytes.Equal(e.HardwareAddr, want.HardwareAddr)
 	})
+}
+
+// has reports whether a pod has an address.
+func (c Config) has(l lease, ip net.IP) bool {
+	return slices.ContainsFunc(c.ends(l), func(e ends) bool { return ip.Equal(e.address.AsSlice()) })
 }
 
 // removeUnused removes chains and neighbors of pods that are gone.
@@ -166,7 +200,7 @@ func (c Config) removeUnused(a attachments, leases []lease) error {
 		}
 	}
 	for _, n := range a.neighbors {
-		if n.State == netlink.NUD_PERMANENT && !slices.ContainsFunc(leases, func(l lease) bool { return n.IP.Equal(l.Address.AsSlice()) && deviceExists(l.Device) }) {
+		if n.State == netlink.NUD_PERMANENT && !slices.ContainsFunc(leases, func(l lease) bool { return c.has(l, n.IP) && deviceExists(l.Device) }) {
 			errs = append(errs, deleteNeighbor(&n))
 		}
 	}

@@ -3,6 +3,8 @@ package cni
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -29,8 +31,9 @@ type spoofing struct {
 	malloryMAC, aliceMAC, gatewayMAC, foreignAddress net.HardwareAddr
 }
 
-func newSpoofing(t *testing.T) *spoofing {
-	b := newBench(t)
+func newSpoofing(t *testing.T) *spoofing { return newSpoofingOn(newBench(t)) }
+
+func newSpoofingOn(b *bench) *spoofing {
 	s := &spoofing{bench: b, gateway: Gateway(b.config.PodCIDR), foreignAddress: net.HardwareAddr{2, 0, 0, 0, 0, 9}}
 	var mallory, alice string
 	s.mallory, mallory = b.pod("mallory", nil)
@@ -170,6 +173,99 @@ func (s *spoofing) attack(frames map[string][]byte) (pod, host []string) {
 	return s.see(alice), s.see(bridge)
 }
 
+// packet6 returns an IPv6 packet.
+func packet6(next byte, from, to netip.Addr, payload ...byte) []byte {
+	return slices.Concat([]byte{0x60, 0, 0, 0, 0, byte(len(payload)), next, 255}, from.AsSlice(), to.AsSlice(), payload)
+}
+
+// enableIPv6 gives the bridge and pods that start later IPv6 addresses.
+func (b *bench) enableIPv6() {
+	b.Helper()
+	b.config.SecondCIDR = netip.MustParsePrefix("fd01:0:0:2::/64")
+	setSysctl(b.T, "net/ipv6/conf/all/forwarding", "1")
+	b.must(SetIPv6(b.config.Bridge, true))
+	link, err := netlink.LinkByName(b.config.Bridge)
+	b.must(err)
+	gateway := Gateway(b.config.SecondCIDR)
+	b.must(netlink.AddrAdd(link, &netlink.Addr{IPNet: hostNet(gateway), Flags: AddressFlags(gateway)}))
+	b.must(netlink.RouteReplace(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: &net.IPNet{
+		IP: b.config.SecondCIDR.Addr().AsSlice(), Mask: net.CIDRMask(64, 128),
+	}}))
+}
+
+// frames6 are the attacks of the pod mallory over IPv6.
+func (s *spoofing) frames6() map[string][]byte {
+	const ipv6, icmp, udp = unix.ETH_P_IPV6, unix.IPPROTO_ICMPV6, unix.IPPROTO_UDP
+	mallory, alice, gateway := second(s.malloryAddress), second(s.aliceAddress), Gateway(s.config.SecondCIDR)
+	link, allNodes := netip.MustParseAddr("fe80::9"), netip.MustParseAddr("ff02::1")
+	toHost := func(packet []byte) []byte { return ethernet(s.gatewayMAC, s.malloryMAC, ipv6, packet) }
+	frames := map[string][]byte{
+		"packet of another pod":            toHost(packet6(udp, alice, gateway, 0, 0)),
+		"packet of the gateway":            toHost(packet6(udp, gateway, alice, 0, 0)),
+		"packet of the link":               toHost(packet6(udp, link, gateway, 0, 0)),
+		"packet past the host":             ethernet(s.aliceMAC, s.malloryMAC, ipv6, packet6(udp, mallory, alice, 0, 0)),
+		"packet from another MAC address":  ethernet(s.gatewayMAC, s.foreignAddress, ipv6, packet6(udp, mallory, alice, 0, 0)),
+		"multicast":                        ethernet(net.HardwareAddr{0x33, 0x33, 0, 0, 0, 1}, s.malloryMAC, ipv6, packet6(udp, mallory, allNodes, 0, 0)),
+		"packet with a VLAN tag":           ethernet(s.gatewayMAC, s.malloryMAC, unix.ETH_P_8021Q, []byte{0, 7, 0x86, 0xdd}, packet6(udp, mallory, alice, 0, 0)),
+		"router advertisement of the link": toHost(packet6(icmp, link, allNodes, make([]byte, 16)...)),
+	}
+	for kind := byte(133); kind <= 137; kind++ {
+		message := slices.Concat([]byte{kind, 0, 0, 0, 0xa0, 0, 0, 0}, alice.AsSlice())
+		frames[fmt.Sprintf("discovery %d", kind)] = toHost(packet6(icmp, mallory, gateway, message...))
+		options := slices.Concat([]byte{icmp, 0, 1, 4, 0, 0, 0, 0}, message)
+		frames[fmt.Sprintf("discovery %d after options", kind)] = toHost(packet6(unix.IPPROTO_DSTOPTS, mallory, gateway, options...))
+	}
+	return frames
+}
+
+// second returns the IPv6 address of a pod.
+func second(address netip.Addr) netip.Addr {
+	return netip.AddrFrom16([16]byte{0: 0xfd, 1: 1, 7: 2, 15: address.As4()[3]})
+}
+
+func TestForgedIPv6FramesAreDropped(t *testing.T) {
+	b := newBench(t)
+	b.enableIPv6()
+	s := newSpoofingOn(b)
+	frames := s.frames6()
+	maps.Copy(frames, s.frames())
+	if pod, host := s.attack(frames); len(pod)+len(host) > 0 {
+		t.Errorf("the pod gets %q, the host gets %q", pod, host)
+	}
+	target, source := second(s.aliceAddress), second(s.malloryAddress)
+	for _, network := range []string{"udp6", "tcp6"} {
+		s.answers(s.mallory, network, netip.AddrPortFrom(target, 80).String(), "alice "+source.String())
+	}
+	s.answers(s.mallory, "udp4", s.aliceAddress.String()+":80", "alice "+s.malloryAddress.String())
+	if _, err := s.plugin("CHECK", s.mallory, nil); err != nil {
+		t.Error(err)
+	}
+	if got := s.reconcile(); got != 0 {
+		t.Errorf("reconcile: got %d changes, want none", got)
+	}
+	s.alice.Do(t, func() error {
+		link, err := netlink.LinkByName("eth0")
+		if err != nil {
+			return err
+		}
+		addresses, err := netlink.AddrList(link, netlink.FAMILY_V6)
+		if err == nil && (len(addresses) != 1 || !addresses[0].IP.Equal(target.AsSlice())) {
+			t.Errorf("the pod has the addresses %v", addresses)
+		}
+		return err
+	})
+
+	// Without IPv6, the pods that have addresses lose their connections.
+	s.config.SecondCIDR = netip.Prefix{}
+	if got := s.reconcile(); got != 2 {
+		t.Errorf("reconcile without IPv6: got %d changes, want one for each pod", got)
+	}
+	frames["own packet"] = ethernet(s.gatewayMAC, s.malloryMAC, unix.ETH_P_IPV6, packet6(unix.IPPROTO_UDP, source, target, 0, 0))
+	if pod, host := s.attack(frames); len(pod)+len(host) > 0 {
+		t.Errorf("without IPv6, the pod gets %q, the host gets %q", pod, host)
+	}
+}
+
 func TestForgedFramesAreDropped(t *testing.T) {
 	s := newSpoofing(t)
 	if pod, host := s.attack(s.frames()); len(pod)+len(host) > 0 {
@@ -245,7 +341,7 @@ func TestReconcileRestoresChecks(t *testing.T) {
 	s.must(err)
 	for name, damage := range map[string]func() error{
 		"chain removed":            func() error { return spoofcheck.Remove(s.config.NFTTable, device) },
-		"neighbor removed":         func() error { return netlink.NeighDel(neighbor(bridge, s.aliceAddress)) },
+		"neighbor removed":         func() error { return netlink.NeighDel(neighbor(bridge, s.aliceAddress, s.aliceMAC)) },
 		"forwarding entry removed": func() error { return netlink.NeighDel(forwardingEntry(link, s.aliceAddress)) },
 		"chain of another address": func() error {
 			l := lease{Device: device, Address: s.malloryAddress}

@@ -3,6 +3,7 @@ package dns
 import (
 	"context"
 	"log/slog"
+	"net"
 	"net/netip"
 	"strings"
 	"time"
@@ -11,7 +12,7 @@ import (
 	"github.com/miekg/dns"
 )
 
-// Observer gets the IPv4 addresses of a response and their TTL before the client does. If it fails,
+// Observer gets the addresses of a response and their TTL before the client does. If it fails,
 // the client gets a temporary failure (SERVFAIL) and can try again.
 type Observer func(ctx context.Context, name string, addresses []netip.Addr, ttl time.Duration) error
 
@@ -46,7 +47,7 @@ func (w *observedWriter) WriteMsg(m *dns.Msg) error {
 	return w.ResponseWriter.WriteMsg(m)
 }
 
-// addressesOf returns the IPv4 addresses of a name in a response, and their TTL. Only CNAME records
+// addressesOf returns the addresses of a name in a response, and their TTL. Only CNAME records
 // that start at the name lead to addresses: a server can add records of other names, for which it
 // is not responsible.
 func addressesOf(name string, m *dns.Msg) (addresses []netip.Addr, ttl time.Duration) {
@@ -67,10 +68,15 @@ func addressesOf(name string, m *dns.Msg) (addresses []netip.Addr, ttl time.Dura
 		if !targets[strings.ToLower(header.Name)] {
 			continue
 		}
-		if a, ok := record.(*dns.A); ok {
-			if address, ok := netip.AddrFromSlice(a.A.To4()); ok {
-				addresses = append(addresses, address)
-			}
+		var ip net.IP
+		switch record := record.(type) {
+		case *dns.A:
+			ip = record.A
+		case *dns.AAAA:
+			ip = record.AAAA
+		}
+		if address, ok := netip.AddrFromSlice(ip); ok {
+			addresses = append(addresses, address.Unmap())
 		}
 		if duration := time.Duration(header.Ttl) * time.Second; ttl == 0 || duration < ttl {
 			ttl = duration

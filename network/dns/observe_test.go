@@ -43,7 +43,7 @@ func TestAddressesOfAResponse(t *testing.T) {
 		{"aliases in a circle", []string{"www.foo.com. 20 IN CNAME a.cdn.net.", "a.cdn.net. 40 IN CNAME www.foo.com."}, "[] 20s"},
 		{"another name", []string{"www.foo.com. 60 IN A 192.0.2.1", "evil.org. 60 IN A 192.0.2.9"}, "[192.0.2.1] 1m0s"},
 		{"only another name", []string{"evil.org. 60 IN A 192.0.2.9"}, "[] 0s"},
-		{"IPv6", []string{"www.foo.com. 60 IN AAAA 2001:db8::1"}, "[] 1m0s"},
+		{"IPv6", []string{"www.foo.com. 60 IN AAAA 2001:db8::1"}, "[2001:db8::1] 1m0s"},
 		{"no records", nil, "[] 0s"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -69,6 +69,34 @@ func checkPreferred(preferred string, devices []device) (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("find host address %q: no device has it", preferred)
 }
 
+// Second returns the global IPv6 address of the device that has an address of the host, or an
+// invalid address if it has none. It skips addresses that change: temporary and deprecated ones.
+func Second(first netip.Addr) (netip.Addr, error) {
+	links, err := netlinksafe.LinkList()
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("list devices: %w", err)
+	}
+	for _, link := range links {
+		addresses, err := netlinksafe.AddrList(link, netlink.FAMILY_ALL)
+		if err != nil {
+			return netip.Addr{}, fmt.Errorf("list addresses of device %q: %w", link.Attrs().Name, err)
+		}
+		hasFirst, second := false, netip.Addr{}
+		for _, a := range addresses {
+			address, _ := netip.AddrFromSlice(a.IP)
+			address = address.Unmap()
+			hasFirst = hasFirst || address == first
+			if !second.IsValid() && address.Is6() && address.IsGlobalUnicast() && a.Flags&(unix.IFA_F_TEMPORARY|unix.IFA_F_DEPRECATED) == 0 {
+				second = address
+			}
+		}
+		if hasFirst {
+			return second, nil
+		}
+	}
+	return netip.Addr{}, nil
+}
+
 // HostAddresses returns all addresses of the host for a certificate, loopback first, without
 // link-local addresses and those of devices in skip. If the kernel's tables cannot be read, it
 // returns only loopback.

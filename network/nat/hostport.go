@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/knftables"
+
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 // Port is a host port that is forwarded to a pod.
@@ -38,7 +40,7 @@ var ErrTaken = errors.New("host port is taken by another pod")
 //
 // Calls of Publish and Unpublish for one table must not overlap, so callers must hold a lock.
 func Publish(ctx context.Context, table, owner string, pod netip.Addr, ports []Port, alive func(owner string) bool) error {
-	nft, err := open(table)
+	nft, err := open(ipfamily.IPv4, table)
 	if err != nil {
 		return err
 	}
@@ -74,7 +76,7 @@ func Publish(ctx context.Context, table, owner string, pod netip.Addr, ports []P
 // Unpublish removes all host ports of an owner. An owner without ports and a missing table are not
 // errors.
 func Unpublish(ctx context.Context, table, owner string) error {
-	nft, err := open(table)
+	nft, err := open(ipfamily.IPv4, table)
 	if err != nil {
 		return err
 	}
@@ -103,7 +105,7 @@ func Unpublish(ctx context.Context, table, owner string) error {
 // Owners returns the number of host ports of each owner. The result is empty if the table does not
 // exist.
 func Owners(ctx context.Context, table string) (map[string]int, error) {
-	nft, err := open(table)
+	nft, err := open(ipfamily.IPv4, table)
 	if err != nil {
 		return nil, err
 	}

@@ -6,11 +6,11 @@
 // device on the host, which is the comment of all its map elements. So the table itself contains
 // what must be removed with the pod.
 //
-// The table is `ip <name>`, next to kube-proxy's `ip kube-proxy`. Both have chains at the same
-// hooks; the first to rewrite a connection takes effect. They do not conflict, because a service's
-// address is not an address of this host. An accept in one nftables table does not override a drop
-// in another: a host firewall that drops forwarded traffic must itself accept the bridge (see
-// package agent).
+// The table is `ip <name>`, or `ip6 <name>` for IPv6 networks, next to kube-proxy's `kube-proxy`.
+// Both have chains at the same hooks; the first to rewrite a connection takes effect. They do not
+// conflict, because a service's address is not an address of this host. An accept in one nftables
+// table does not override a drop in another: a host firewall that drops forwarded traffic must
+// itself accept the bridge (see package agent).
 package nat
 
 import (
@@ -22,11 +22,13 @@ import (
 	"os/exec"
 
 	"sigs.k8s.io/knftables"
+
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// Network describes the table of one host.
+// Network describes the table of one host for an IP family, which is that of ClusterCIDR.
 type Network struct {
-	Table       string       // name of the table, in family ip
+	Table       string       // name of the table
 	Bridge      string       // bridge of this host's pods
 	ClusterCIDR netip.Prefix // addresses of all pods
 	ServiceCIDR netip.Prefix // addresses of all services; optional
@@ -52,7 +54,7 @@ const (
 // Ensure creates or updates the table's chains and sets in one transaction. It keeps existing host
 // ports. It requires the program nft (1.0.1 or later).
 func Ensure(ctx context.Context, n Network) error {
-	nft, err := open(n.Table)
+	nft, err := open(n.family(), n.Table)
 	if err != nil {
 		return err
 	}
@@ -66,12 +68,15 @@ func Ensure(ctx context.Context, n Network) error {
 	return nil
 }
 
-func addSets(tx *knftables.Transaction, n Network) {
-	tx.Add(&knftables.Map{Name: anyAddressMap, Type: "inet_proto . inet_service : ipv4_addr . inet_service"})
-	tx.Add(&knftables.Map{Name: oneAddressMap, Type: "ipv4_addr . inet_proto . inet_service : ipv4_addr . inet_service"})
-	tx.Add(&knftables.Set{Name: hairpinSet, Type: "ipv4_addr . ipv4_addr"})
+func (n Network) family() ipfamily.Family { return ipfamily.Of(n.ClusterCIDR.Addr()) }
 
-	inside := &knftables.Set{Name: insideSet, Type: "ipv4_addr", Flags: []knftables.SetFlag{knftables.IntervalFlag}}
+func addSets(tx *knftables.Transaction, n Network) {
+	kind := n.family().Type()
+	tx.Add(&knftables.Map{Name: anyAddressMap, Type: "inet_proto . inet_service : " + kind + " . inet_service"})
+	tx.Add(&knftables.Map{Name: oneAddressMap, Type: kind + " . inet_proto . inet_service : " + kind + " . inet_service"})
+	tx.Add(&knftables.Set{Name: hairpinSet, Type: kind + " . " + kind})
+
+	inside := &knftables.Set{Name: insideSet, Type: kind, Flags: []knftables.SetFlag{knftables.IntervalFlag}}
 	tx.Add(inside)
 	tx.Flush(inside)
 	for _, prefix := range []netip.Prefix{n.ClusterCIDR, n.ServiceCIDR} {
@@ -92,14 +97,15 @@ func addChains(tx *knftables.Transaction, n Network) {
 	base := func(name string, kind knftables.BaseChainType, hook knftables.BaseChainHook, priority knftables.BaseChainPriority) knftables.Chain {
 		return knftables.Chain{Name: name, Type: &kind, Hook: &hook, Priority: &priority}
 	}
+	family, ip := n.family(), n.family().Header()
 	toHostPorts := "fib daddr type local jump " + hostPortsChain
 	if n.DNSAddress.IsValid() {
-		toHostPorts = fmt.Sprintf("ip daddr != %s %s", n.DNSAddress, toHostPorts)
+		toHostPorts = fmt.Sprintf("%s daddr != %s %s", ip, n.DNSAddress, toHostPorts)
 	}
 
 	chain(knftables.Chain{Name: hostPortsChain},
-		"dnat ip to ip daddr . meta l4proto . th dport map @"+oneAddressMap,
-		"dnat ip to meta l4proto . th dport map @"+anyAddressMap,
+		"dnat "+ip+" to "+ip+" daddr . meta l4proto . th dport map @"+oneAddressMap,
+		"dnat "+ip+" to meta l4proto . th dport map @"+anyAddressMap,
 	)
 	chain(base("prerouting", knftables.NATType, knftables.PreroutingHook, knftables.DNATPriority), toHostPorts)
 	// nft before 1.0.8 supports the name dstnat only at the prerouting hook.
@@ -108,23 +114,23 @@ func addChains(tx *knftables.Transaction, n Network) {
 	chain(base("postrouting", knftables.NATType, knftables.PostroutingHook, knftables.SNATPriority),
 		// Without masquerading, a pod that connects to itself through its host port would reply to
 		// itself directly, without address translation.
-		"ip saddr . ip daddr @"+hairpinSet+" masquerade",
+		ip+" saddr . "+ip+" daddr @"+hairpinSet+" masquerade",
 		// The host connects to a host port through 127.0.0.1, which the pod cannot reply to.
-		fmt.Sprintf("oifname %q ip saddr 127.0.0.0/8 masquerade", n.Bridge),
-		fmt.Sprintf("oifname != { %q, %q } ip saddr %s ip daddr != @%s masquerade", n.Bridge, cmp.Or(n.VXLANDevice, n.Bridge), n.ClusterCIDR.Masked(), insideSet),
+		fmt.Sprintf("oifname %q %s saddr %s masquerade", n.Bridge, ip, family.Loopback()),
+		fmt.Sprintf("oifname != { %q, %q } %[3]s saddr %[4]s %[3]s daddr != @%[5]s masquerade", n.Bridge, cmp.Or(n.VXLANDevice, n.Bridge), ip, n.ClusterCIDR.Masked(), insideSet),
 	)
 
 	// route_localnet, which the rule for 127.0.0.1 needs, would expose the host's loopback to pods.
 	// Replies arrive for the bridge's address and are rewritten later, so they are not dropped.
-	guard := append(n.vxlan("fib daddr type local iifname != %q udp dport %d notrack"), fmt.Sprintf("iifname %q ip daddr 127.0.0.0/8 drop", n.Bridge))
+	guard := append(n.vxlan("fib daddr type local iifname != %q udp dport %d notrack"), fmt.Sprintf("iifname %q %s daddr %s drop", n.Bridge, ip, family.Loopback()))
 	if n.OnlyDevice != "" {
-		guard = append(guard, fmt.Sprintf(`iifname != { %q, %q, "lo" } ip saddr %s counter drop`, n.Bridge, n.OnlyDevice, n.ClusterCIDR.Masked()))
+		guard = append(guard, fmt.Sprintf(`iifname != { %q, %q, "lo" } %s saddr %s counter drop`, n.Bridge, n.OnlyDevice, ip, n.ClusterCIDR.Masked()))
 	}
 	chain(base("guard", knftables.FilterType, knftables.PreroutingHook, knftables.RawPriority), guard...)
 	// Pods on one host communicate through the host's routing, in and out of one device. Without
 	// this rule, the kernel would send redirects, and the pods would bypass conntrack.
 	chain(base("redirects", knftables.FilterType, knftables.OutputHook, knftables.FilterPriority),
-		fmt.Sprintf("oifname %q icmp type redirect drop", n.Bridge),
+		fmt.Sprintf("oifname %q %s drop", n.Bridge, family.Redirect()),
 	)
 	// A pod that reaches the VXLAN port of a host could send packets of other pods: outside of the
 	// cluster network, they have the address of this host. Services are translated before these hooks.
@@ -174,8 +180,8 @@ type Table struct {
 	Name   string
 }
 
-func open(table string) (knftables.Interface, error) {
-	nft, err := knftables.New(knftables.IPv4Family, table)
+func open(f ipfamily.Family, table string) (knftables.Interface, error) {
+	nft, err := knftables.New(f.Table(), table)
 	if err != nil {
 		return nil, fmt.Errorf("open nftables table %q: %w (install the package nftables)", table, err)
 	}

@@ -42,7 +42,7 @@ func newDraft() *draft {
 	return &draft{sets: map[string]bool{}, chains: map[string]chain{}, chainsOf: map[direction]map[netip.Addr][]string{egress: {}, ingress: {}}}
 }
 
-// compile returns the ruleset that enforces the policies of a snapshot.
+// compile returns the ruleset that enforces the policies of a snapshot in its IP family.
 //
 // A policy has one chain for each direction, whose rules accept packets. An isolated pod has a
 // chain that jumps to the chains of all policies that select it, and then drops the packet. Pods
@@ -54,7 +54,7 @@ func newDraft() *draft {
 // are isolated, and no rule accepts packets. Otherwise, one user could delay the policies of all.
 func compile(s snapshot) *ruleset {
 	c := &compiler{
-		snapshot: s, inNamespace: s.byNamespace(), result: newRuleset(), sets: map[string]measuredSet{},
+		snapshot: s, inNamespace: s.byNamespace(), result: newRuleset(s.family), sets: map[string]measuredSet{},
 		chainsOf: map[direction]map[netip.Addr][]string{egress: {}, ingress: {}},
 	}
 	projects := s.projects()

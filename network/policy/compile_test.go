@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 // shop is a cluster: two projects, pods of this node and pods of another node.
@@ -264,7 +266,7 @@ func TestRulesWithEqualSelectorsCountOnce(t *testing.T) {
 		policy.Name = fmt.Sprint("copy-", i)
 		s.policies = append(s.policies, policy)
 	}
-	if r := compile(s); len(r.closed) != 0 || len(r.sets) != rules+len(newRuleset().sets) {
+	if r := compile(s); len(r.closed) != 0 || len(r.sets) != rules+len(newRuleset(ipfamily.IPv4).sets) {
 		t.Errorf("%d sets, closed projects: %v", len(r.sets), r.closed)
 	}
 }
@@ -276,5 +278,38 @@ func TestFirstContainerWithNameDecidesItsPort(t *testing.T) {
 	got := namedPorts([]corev1.Container{port("http", 80), port("http", 81), port("admin", 82)})
 	if diff := cmp.Diff(map[portName]int32{{"tcp", "http"}: 80, {"tcp", "admin"}: 82}, got, cmp.AllowUnexported(portName{})); diff != "" {
 		t.Errorf("ports (-want +got):\n%s", diff)
+	}
+}
+
+// TestCompileIPv6 compiles a cluster whose pods have two addresses.
+func TestCompileIPv6(t *testing.T) {
+	s := shop()
+	for _, p := range s.pods {
+		octets := p.address.As4()
+		p.address = netip.AddrFrom16([16]byte{0: 0xfd, 1: 1, 7: octets[1], 15: octets[3]})
+		s.pods = append(s.pods, p)
+	}
+	s.policies = []*networkingv1.NetworkPolicy{policyOf(t, "one", `{podSelector: {matchLabels: {app: db}}, policyTypes: [Ingress, Egress],
+		ingress: [{from: [{podSelector: {}}, {ipBlock: {cidr: "2001:db8::/32"}}, {ipBlock: {cidr: 10.0.0.0/8}}, {ipBlock: {cidr: "fd00::/8", except: ["fd02::/16"]}}]}],
+		egress: [{ports: [{port: http}]}]}`)}
+	rules := compile(s.of(ipfamily.IPv6))
+	const db = "fd01:0:0:80::3"
+	want := "ip6 saddr fd00::/8 ip6 saddr != { fd02::/16 } accept\n" +
+		"ip6 saddr [fd01:0:0:80::2, fd01:0:0:80::3, fd01:0:0:81::2] accept\nip6 saddr { 2001:db8::/32 } accept\ncounter drop"
+	if diff := cmp.Diff(want, rules.text(ingress, db)); diff != "" {
+		t.Errorf("ingress (-want +got):\n%s", diff)
+	}
+	want = "ip6 daddr . meta l4proto . th dport [fd01:0:0:80::2 . tcp . 8080, fd01:0:0:81::2 . tcp . 8080] accept\ncounter drop"
+	if diff := cmp.Diff(want, rules.text(egress, db)); diff != "" {
+		t.Errorf("egress (-want +got):\n%s", diff)
+	}
+	for _, f := range []ipfamily.Family{ipfamily.IPv4, ipfamily.IPv6} {
+		for name, set := range compile(s.of(f)).sets {
+			for element := range set.elements {
+				if strings.Contains(element, ":") != (f == ipfamily.IPv6) {
+					t.Errorf("set %s of %s has %s", name, f.Header(), element)
+				}
+			}
+		}
 	}
 }

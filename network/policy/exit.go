@@ -10,6 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/egressip"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
@@ -26,26 +27,27 @@ const (
 )
 
 // exitSets returns the empty sets.
-func exitSets() map[string]set {
+func exitSets(f ipfamily.Family) map[string]set {
 	return map[string]set{
-		exitMarks:     {kind: "ipv4_addr : mark", elements: map[string]bool{}},
-		exitAddresses: {kind: "mark : ipv4_addr", elements: map[string]bool{}},
-		exitPairs:     {kind: "mark . ipv4_addr", elements: map[string]bool{}},
-		exitHeld:      {kind: "ipv4_addr", elements: map[string]bool{}},
+		exitMarks:     {kind: f.Type() + " : mark", elements: map[string]bool{}},
+		exitAddresses: {kind: "mark : " + f.Type(), elements: map[string]bool{}},
+		exitPairs:     {kind: "mark . " + f.Type(), elements: map[string]bool{}},
+		exitHeld:      {kind: f.Type(), elements: map[string]bool{}},
 	}
 }
 
 // addExits gives packets of projects with egress addresses the mark of their way to the outside.
+// The addresses are of IPv4, so IPv6 packets of these projects have no way.
 func (c *compiler) addExits() {
 	if len(c.exits) == 0 {
 		return
 	}
 	c.result.exits = true
-	for name, set := range exitSets() {
+	for name, set := range exitSets(c.family) {
 		c.result.sets[name] = set
 	}
 	for _, exit := range c.exits {
-		held := exit.Held[c.node]
+		held := inFamily(c.family, exit.Held[c.node])
 		for _, address := range held {
 			c.result.sets[exitHeld].elements[address.String()] = true
 		}
@@ -57,17 +59,17 @@ func (c *compiler) addExits() {
 	}
 	for _, p := range c.pods {
 		if exit, exists := c.exits[p.namespace]; exists && p.local {
-			c.result.sets[exitMarks].elements[p.address.String()+" : "+markText(markOf(exit, c.node))] = true
+			c.result.sets[exitMarks].elements[p.address.String()+" : "+markText(c.markOf(exit))] = true
 		}
 	}
 }
 
-// markOf returns the mark of packets from a node to the outside.
-func markOf(exit egressip.Exit, node string) uint32 {
+// markOf returns the mark of packets from this node to the outside.
+func (s snapshot) markOf(exit egressip.Exit) uint32 {
 	switch {
-	case !exit.Address.IsValid():
+	case !exit.Address.IsValid() || ipfamily.Of(exit.Address) != s.family:
 		return egressip.MarkDrop
-	case exit.Host == node:
+	case exit.Host == s.node:
 		return egressip.Mark(exit.VNI)
 	}
 	return egressip.MarkRemote
@@ -83,16 +85,17 @@ func markText(mark uint32) string { return fmt.Sprintf("0x%08x", mark) }
 // drops packets that would leave with another source address, such as those of connections that are
 // older than a change.
 func exitChains(n Networks) []baseChain {
-	inside := "ip daddr " + literal([]netip.Prefix{n.Pods, n.Services})
+	ip := n.family().Header()
+	inside := ip + " daddr " + literal([]netip.Prefix{n.Pods, n.Services})
 	has := func(bits uint32) string { return fmt.Sprintf("meta mark and %s != 0", markText(bits)) }
 	return []baseChain{
 		{name: "exit-guard", hook: knftables.PreroutingHook, priority: "-110", rules: []string{
-			"ct state new ip daddr @" + exitHeld + " counter reject",
+			"ct state new " + ip + " daddr @" + exitHeld + " counter reject",
 		}},
 		{name: "exit-mark", hook: knftables.PreroutingHook, priority: "-90", rules: []string{
 			replies, inside + " accept",
-			"ct status dnat ct original ip daddr @" + platformSet + " accept",
-			"meta mark set ip saddr map @" + exitMarks,
+			"ct status dnat ct original " + ip + " daddr @" + platformSet + " accept",
+			"meta mark set " + ip + " saddr map @" + exitMarks,
 		}},
 		{name: "exit", hook: knftables.ForwardHook, priority: "-5", rules: []string{
 			has(egressip.MarkDrop) + " counter drop",
@@ -103,7 +106,7 @@ func exitChains(n Networks) []baseChain {
 			has(egressip.MarkLocal) + " snat to meta mark map @" + exitAddresses,
 		}},
 		{name: "exit-check", hook: knftables.PostroutingHook, priority: "110", rules: []string{
-			"meta mark . ip saddr @" + exitPairs + " accept", has(egressip.MarkLocal) + " counter drop",
+			"meta mark . " + ip + " saddr @" + exitPairs + " accept", has(egressip.MarkLocal) + " counter drop",
 		}},
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	networkv1 "github.com/openshift/api/network/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 // firewall is the effect of the EgressNetworkPolicies of a project.
@@ -94,7 +96,7 @@ func (s snapshot) joined(project string) (others []string) {
 
 // addFirewalls adds a chain for each project with a firewall that has pods on this node.
 func (c *compiler) addFirewalls() {
-	c.result.sets[platformSet] = set{kind: "ipv4_addr", elements: elementsOf(c.platform)}
+	c.result.sets[platformSet] = set{kind: c.family.Type(), elements: elementsOf(c.platform)}
 	for project, f := range c.firewallsByProject() {
 		if f.effect == allowAll {
 			continue
@@ -145,17 +147,17 @@ func (c *compiler) firewallRun(kind networkv1.EgressNetworkPolicyRuleType, run [
 	if kind == networkv1.EgressNetworkPolicyRuleAllow {
 		// The owner of a name must not open the addresses of the link, such as those of a cloud's
 		// metadata service.
-		verdict, onlyUnicast = "accept", " ip daddr != 169.254.0.0/16"
+		verdict, onlyUnicast = "accept", fmt.Sprintf(" %s daddr != %s", c.family.Header(), linkAddresses(c.family))
 	}
 	var networks []netip.Prefix
 	for _, rule := range run {
 		if rule.To.DNSName == "" {
-			networks = append(networks, prefixes(cmp.Or(correctedCIDRs[rule.To.CIDRSelector], rule.To.CIDRSelector))...)
+			networks = append(networks, c.prefixes(c.selected(kind, rule.To.CIDRSelector))...)
 			continue
 		}
 		name := canonicalName(rule.To.DNSName)
-		c.result.sets[nameSet(name)] = set{kind: "ipv4_addr", comment: name, elements: elementsOf(c.names[name])}
-		rules = append(rules, fmt.Sprintf("ip daddr @%s%s %s", nameSet(name), onlyUnicast, verdict))
+		c.result.sets[nameSet(name)] = set{kind: c.family.Type(), comment: name, elements: elementsOf(c.names[name])}
+		rules = append(rules, fmt.Sprintf("%s daddr @%s%s %s", c.family.Header(), nameSet(name), onlyUnicast, verdict))
 	}
 	switch networks = widest(networks); {
 	case len(networks) == 0:
@@ -163,7 +165,22 @@ func (c *compiler) firewallRun(kind networkv1.EgressNetworkPolicyRuleType, run [
 	case networks[0].Bits() == 0:
 		return []string{verdict}
 	}
-	return append(rules, fmt.Sprintf("ip daddr %s %s", literal(networks), verdict))
+	return append(rules, fmt.Sprintf("%s daddr %s %s", c.family.Header(), literal(networks), verdict))
+}
+
+// linkAddresses returns the addresses of the link, and that of AWS's metadata service.
+func linkAddresses(f ipfamily.Family) string {
+	return [...]string{"169.254.0.0/16", "{ fe80::/10, fd00:ec2::254 }"}[f]
+}
+
+// selected returns the network of a rule in the IP family. A rule that denies all IPv4 addresses
+// denies all IPv6 addresses too: it was written to close the project.
+func (c *compiler) selected(kind networkv1.EgressNetworkPolicyRuleType, selector string) string {
+	selector = cmp.Or(correctedCIDRs[selector], selector)
+	if kind == networkv1.EgressNetworkPolicyRuleDeny && selector == ipfamily.IPv4.Everything() {
+		return c.family.Everything()
+	}
+	return selector
 }
 
 // correctedCIDRs contains networks that OpenShift 3.11 takes for others.

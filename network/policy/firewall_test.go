@@ -11,6 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	networkv1 "github.com/openshift/api/network/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/network/egressip"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 // firewallOf returns a policy from rules such as "Allow 1.2.3.0/24" and "Deny www.foo.com".
@@ -182,5 +185,42 @@ func TestRulesOfALargeFirewallShareASet(t *testing.T) {
 	s.firewalls = []*networkv1.EgressNetworkPolicy{firewallOf("shop", "a", append(rules, "Deny 0.0.0.0/0")...)}
 	if got := strings.Count(compile(s).firewallText("10.128.0.2"), "\n") + 1; got != 2 {
 		t.Errorf("1000 networks need %d rules, want 2", got)
+	}
+}
+
+func TestCompileFirewallIPv6(t *testing.T) {
+	address, dual := netip.MustParseAddr("fd01::2"), shop()
+	for name, tt := range map[string]struct {
+		rules []string
+		want  string
+	}{
+		"names and networks": {[]string{"Allow www.foo.com", "Allow 2001:db8::/32", "Allow 1.2.3.0/24", "Deny ::/0"},
+			"ip6 daddr [2001:db8::7] ip6 daddr != { fe80::/10, fd00:ec2::254 } accept\nip6 daddr { 2001:db8::/32 } accept\ncounter drop"},
+		"a closed project stays closed": {[]string{"Allow 1.2.3.0/24", "Deny 0.0.0.0/0"}, "counter drop"},
+		"an open project":               {[]string{"Deny 1.2.3.0/24", "Allow 0.0.0.0/0"}, ""},
+	} {
+		s := dual
+		s.pods = append(s.pods, pod{namespace: "shop", address: address, local: true})
+		s.firewalls = []*networkv1.EgressNetworkPolicy{firewallOf("shop", "default", tt.rules...)}
+		s.names = map[string][]netip.Addr{"www.foo.com": {netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("2001:db8::7")}}
+		if diff := cmp.Diff(tt.want, compile(s.of(ipfamily.IPv6)).firewallText(address.String())); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestProjectWithEgressAddressHasNoneOfIPv6 checks that its packets do not leave with another one.
+func TestProjectWithEgressAddressHasNoneOfIPv6(t *testing.T) {
+	s, address := shop(), netip.MustParseAddr("fd01::2")
+	s.node = "one"
+	s.pods = append(s.pods, pod{namespace: "shop", address: address, local: true})
+	held := netip.MustParseAddr("192.0.2.201")
+	s.exits = map[string]egressip.Exit{"shop": {Address: held, Host: "one", VNI: 12, Held: map[string][]netip.Addr{"one": {held}}}}
+	sets := compile(s.of(ipfamily.IPv6)).sets
+	if got, want := sortedKeys(sets[exitMarks].elements), []string{"fd01::2 : " + markText(egressip.MarkDrop)}; !slices.Equal(got, want) {
+		t.Errorf("marks %q, want %q", got, want)
+	}
+	if got := len(sets[exitHeld].elements) + len(sets[exitAddresses].elements); got != 0 {
+		t.Errorf("%d IPv4 addresses are in IPv6 sets", got)
 	}
 }

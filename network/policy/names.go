@@ -28,6 +28,9 @@ const (
 // Enforcer and the DNS server of its node share one. The addresses expire here and not in the
 // kernel. So a rule that denies a name still does while the node's process is down.
 type Names struct {
+	// IPv6 records IPv6 addresses too. Set it before the first use.
+	IPv6 bool
+
 	now      func() time.Time
 	requests chan chan<- error // asks the Enforcer to write the sets
 	changes  chan struct{}     // has a value after a change of the names
@@ -82,6 +85,9 @@ func (n *Names) record(name string, addresses []netip.Addr, ttl time.Duration) (
 	for _, name := range n.match(name) {
 		answers := n.names[name]
 		for _, address := range addresses {
+			if address.Is6() && !n.IPv6 {
+				continue // no rule is about it
+			}
 			if answers[address] == nil {
 				evictOldest(answers)
 				answers[address] = &answer{}
@@ -156,6 +162,14 @@ func (n *Names) restore(name string, addresses []netip.Addr) {
 			n.names[name][address] = &answer{expiry: n.now().Add(keepPeriod)}
 		}
 	}
+}
+
+// recordTypes returns the types of DNS records with the addresses.
+func (n *Names) recordTypes() []uint16 {
+	if n.IPv6 {
+		return []uint16{dns.TypeA, dns.TypeAAAA}
+	}
+	return []uint16{dns.TypeA}
 }
 
 // exact returns the names that are not wildcards.

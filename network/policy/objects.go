@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/slipway-platform/slipway/internal/dualstack"
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 	"github.com/slipway-platform/slipway/network/cni"
 )
@@ -36,6 +37,8 @@ type objects struct {
 	factory  informers.SharedInformerFactory // of pods, namespaces and policies
 	platform informers.SharedInformerFactory // of services
 	network  networkinformers.SharedInformerFactory
+
+	dualStack dualstack.Networks
 }
 
 func newObjects(client kubernetes.Interface, network networkclient.Interface) *objects {
@@ -186,6 +189,9 @@ func trimPod(p *corev1.Pod) *corev1.Pod {
 		Spec:       corev1.PodSpec{NodeName: p.Spec.NodeName, HostNetwork: p.Spec.HostNetwork},
 		Status:     corev1.PodStatus{Phase: p.Status.Phase, PodIP: p.Status.PodIP},
 	}
+	if len(p.Status.PodIPs) > 1 {
+		small.Status.PodIPs = p.Status.PodIPs
+	}
 	if hash, static := p.Annotations[corev1.MirrorPodAnnotationKey]; static {
 		small.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: hash}
 	}
@@ -230,20 +236,19 @@ func (o *objects) snapshot(node string, local []cni.Pod) snapshot {
 			unnamed[l.Address.String()] = true
 			continue
 		}
-		entry := pod{namespace: l.Namespace, address: l.Address, local: true, unknown: true}
+		entry := pod{namespace: l.Namespace, local: true, unknown: true}
 		if p := o.find(l); p != nil {
-			entry = describePod(p, l.Address, true)
+			entry = describePod(p, true)
 		}
-		s.pods = append(s.pods, entry)
+		s.pods = append(s.pods, entry.withAddresses(l.Addresses())...)
 	}
 	for _, object := range o.pods.GetStore().List() {
 		p := object.(*corev1.Pod)
 		if p.Spec.HostNetwork || p.Spec.NodeName == node && !unnamed[p.Status.PodIP] {
 			continue
 		}
-		address, err := netip.ParseAddr(p.Status.PodIP)
-		if err == nil && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
-			s.pods = append(s.pods, describePod(p, address, p.Spec.NodeName == node))
+		if p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+			s.pods = append(s.pods, describePod(p, p.Spec.NodeName == node).withAddresses(addressesOf(p))...)
 		}
 	}
 	return s
@@ -266,6 +271,9 @@ func (o *objects) hostAddresses() (addresses []netip.Prefix) {
 	}
 	for _, subnet := range nodes {
 		addresses = append(addresses, netip.PrefixFrom(cni.Gateway(subnet), 32))
+		if second := o.dualStack.Subnet(subnet); second.IsValid() {
+			addresses = append(addresses, netip.PrefixFrom(cni.Gateway(second), 128))
+		}
 	}
 	for _, subnet := range others {
 		// An administrator can create any HostSubnet. One with pods of a node would end their isolation.
@@ -288,13 +296,39 @@ func (o *objects) addFirewalls(s *snapshot) {
 	}
 	for _, object := range o.services.GetStore().List() {
 		for _, text := range object.(*corev1.Service).Spec.ClusterIPs {
-			if address, err := netip.ParseAddr(text); err == nil && address.Is4() {
+			if address, err := netip.ParseAddr(text); err == nil {
 				s.platform = append(s.platform, address)
 			}
 		}
 	}
 }
 
-func describePod(p *corev1.Pod, address netip.Addr, local bool) pod {
-	return pod{namespace: p.Namespace, labels: p.Labels, ports: namedPorts(p.Spec.Containers), address: address, local: local}
+// describePod returns a pod without an address.
+func describePod(p *corev1.Pod, local bool) pod {
+	return pod{namespace: p.Namespace, labels: p.Labels, ports: namedPorts(p.Spec.Containers), local: local}
+}
+
+// withAddresses returns the pod with each of its addresses.
+func (p pod) withAddresses(addresses []netip.Addr) (pods []pod) {
+	for _, address := range addresses {
+		p.address = address
+		pods = append(pods, p)
+	}
+	return pods
+}
+
+// addressesOf returns the addresses in the status of a pod. The first of podIPs is podIP.
+func addressesOf(p *corev1.Pod) (addresses []netip.Addr) {
+	texts := []string{p.Status.PodIP}
+	for _, ip := range p.Status.PodIPs {
+		if ip.IP != p.Status.PodIP {
+			texts = append(texts, ip.IP)
+		}
+	}
+	for _, text := range texts {
+		if address, err := netip.ParseAddr(text); err == nil {
+			addresses = append(addresses, address)
+		}
+	}
+	return addresses
 }

@@ -10,6 +10,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 // peers returns the matches of a rule's peers. A packet that satisfies one of them is from or to a
@@ -26,28 +28,29 @@ func (c *compiler) peers(d direction, namespace string, peers []networkingv1.Net
 			continue
 		}
 		c.budget.spend(1 + len(peer.IPBlock.Except))
-		block, except := prefixes(peer.IPBlock.CIDR), prefixes(peer.IPBlock.Except...)
+		block, except := c.prefixes(peer.IPBlock.CIDR), c.prefixes(peer.IPBlock.Except...)
 		if len(except) == 0 {
 			blocks = append(blocks, block...)
 			continue
 		}
 		for _, prefix := range block {
-			matches = append(matches, d.peer()+" "+prefix.String()+" "+d.peer()+" != "+literal(except))
+			matches = append(matches, d.peer(c.family)+" "+prefix.String()+" "+d.peer(c.family)+" != "+literal(except))
 		}
 	}
 	if len(selectors) > 0 {
-		matches = append(matches, d.peer()+" @"+c.peerSet(namespace, selectors))
+		matches = append(matches, d.peer(c.family)+" @"+c.peerSet(namespace, selectors))
 	}
 	if blocks = widest(blocks); len(blocks) > 0 {
-		matches = append(matches, d.peer()+" "+literal(blocks))
+		matches = append(matches, d.peer(c.family)+" "+literal(blocks))
 	}
 	return matches
 }
 
-// prefixes returns the IPv4 networks among CIDRs, without those that another one contains.
-func prefixes(cidrs ...string) (result []netip.Prefix) {
+// prefixes returns the networks of the IP family among CIDRs, without those that another one
+// contains.
+func (s snapshot) prefixes(cidrs ...string) (result []netip.Prefix) {
 	for _, cidr := range cidrs {
-		if prefix, err := netip.ParsePrefix(cidr); err == nil && prefix.Addr().Is4() {
+		if prefix, err := netip.ParsePrefix(cidr); err == nil && ipfamily.Of(prefix.Addr()) == s.family {
 			result = append(result, prefix.Masked())
 		}
 	}
@@ -93,7 +96,7 @@ func (c *compiler) peerSet(namespace string, peers []networkingv1.NetworkPolicyP
 	}
 	c.budget.spend(len(peers))
 	return c.share("peers-"+hash(keys...), func() measuredSet {
-		result := measuredSet{set: set{kind: "ipv4_addr", comment: strings.Join(descriptions, "; "), elements: map[string]bool{}}}
+		result := measuredSet{set: set{kind: c.family.Type(), comment: strings.Join(descriptions, "; "), elements: map[string]bool{}}}
 		for _, peer := range peers {
 			if result.work += c.selectPeers(namespace, peer, result.elements); result.work > c.budget.remaining {
 				break

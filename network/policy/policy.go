@@ -49,12 +49,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	networkclient "github.com/openshift/client-go/network/clientset/versioned"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/slipway-platform/slipway/internal/dualstack"
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/egressip"
@@ -71,14 +73,16 @@ type Enforcer struct {
 	Client kubernetes.Interface
 	// Network can watch ClusterNetworks, HostSubnets, EgressNetworkPolicies and NetNamespaces.
 	Network networkclient.Interface
-	// Networks are the networks of the cluster.
-	Networks Networks
+	// Networks are the networks of the cluster, and Second those of its second IP family; optional.
+	Networks, Second Networks
+	// DualStack derives the second subnets of hosts; optional without Second.
+	DualStack dualstack.Networks
 	// Names gets the addresses of DNS names from the node's DNS server.
 	Names *Names
 	// Resolver is the address and port of that server.
 	Resolver string
-	// Table is the name of the component's nftables tables: that of policies in family ip, and that of
-	// multicast in family netdev.
+	// Table is the name of the component's nftables tables: those of policies in family ip and, with
+	// Second, ip6, and that of multicast in family netdev.
 	Table string
 	// Socket is the path of the Unix socket for the CNI plugin.
 	Socket string
@@ -111,7 +115,7 @@ func (e *Enforcer) Notes(note func(text string)) { e.note = note }
 
 // Run enforces policies until ctx ends. The rules stay in force when it returns.
 func (e *Enforcer) Run(ctx context.Context, ready func()) error {
-	table, err := openTable(e.Table, e.Networks)
+	tables, err := e.openTables()
 	if err != nil {
 		return fmt.Errorf("network policy: %w", err)
 	}
@@ -121,6 +125,7 @@ func (e *Enforcer) Run(ctx context.Context, ready func()) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	objects := newObjects(e.Client, e.Network)
+	objects.dualStack = e.DualStack
 	defer objects.stop()
 	defer cancel()
 	changes, err := objects.watch()
@@ -143,14 +148,14 @@ func (e *Enforcer) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("network policy: %w", err)
 	}
-	s := &enforcement{Enforcer: e, objects: objects, table: table, delivery: delivery, requests: server.requests, reporter: newReporter(e)}
+	s := &enforcement{Enforcer: e, objects: objects, tables: tables, delivery: delivery, requests: server.requests, reporter: newReporter(e)}
 	if err := errors.Join(s.restore(ctx), s.sync(ctx)); err != nil {
 		server.close()
 		return fmt.Errorf("network policy: %w", err)
 	}
 	var tasks sync.WaitGroup
 	tasks.Go(func() { server.serve(ctx) })
-	tasks.Go(func() { e.Names.refresh(ctx, resolver(e.Resolver)) })
+	tasks.Go(func() { e.Names.refresh(ctx, resolver(e.Resolver, e.Names.recordTypes())) })
 	tasks.Go(func() { s.reporter.run(ctx) })
 	tasks.Go(func() { e.monitor.Run(ctx) })
 	ready()
@@ -160,11 +165,26 @@ func (e *Enforcer) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
+// openTables returns the tables of policies, one for each IP family.
+func (e *Enforcer) openTables() (tables []*table, err error) {
+	for _, networks := range []Networks{e.Networks, e.Second} {
+		if networks == e.Second && !networks.Pods.IsValid() {
+			continue
+		}
+		t, err := openTable(e.Table, networks)
+		if err != nil {
+			return nil, err
+		}
+		tables = append(tables, t)
+	}
+	return tables, nil
+}
+
 // enforcement is the state of a running Enforcer.
 type enforcement struct {
 	*Enforcer
 	objects  *objects
-	table    *table
+	tables   []*table            // one for each IP family
 	delivery *multicast.Table    // of multicast
 	requests <-chan chan<- error // of the CNI plugin
 	reporter *reporter
@@ -192,7 +212,7 @@ func (s *enforcement) loop(ctx context.Context, changes, lost <-chan struct{}) {
 		case <-lost:
 		case <-retry:
 		case <-ticker.C:
-			err = errors.Join(s.table.check(ctx), s.delivery.Check(ctx))
+			err = errors.Join(s.each(func(t *table) error { return t.check(ctx) }), s.delivery.Check(ctx))
 		}
 		waiting = append(waiting, drain(s.Names.requests)...)
 		write := s.syncNames
@@ -239,13 +259,25 @@ func (s *enforcement) restore(ctx context.Context) error {
 	names := s.objects.snapshot(s.NodeName, nil).firewallNames()
 	s.Names.set(names)
 	for name := range names {
-		addresses, err := s.table.addresses(ctx, nameSet(name))
+		err := s.each(func(t *table) error {
+			addresses, err := t.addresses(ctx, nameSet(name))
+			s.Names.restore(name, addresses)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		s.Names.restore(name, addresses)
 	}
 	return nil
+}
+
+// each calls a function with the table of each IP family.
+func (s *enforcement) each(f func(t *table) error) error {
+	var errs []error
+	for _, t := range s.tables {
+		errs = append(errs, f(t))
+	}
+	return errors.Join(errs...)
 }
 
 // sync makes the kernel enforce the current policies.
@@ -261,7 +293,7 @@ func (s *enforcement) sync(ctx context.Context) error {
 	if s.plugin == networkplugin.Subnet || s.plugin != networkplugin.Multitenant && !s.objects.hasPolicies() && len(exits) == 0 {
 		s.Names.set(nil)
 		s.reporter.report(nil, nil, nil, nil)
-		return s.table.apply(ctx, newRuleset())
+		return s.each(func(t *table) error { return t.apply(ctx, newRuleset(t.networks.family())) })
 	}
 	local, err := cni.ListPods(s.LeaseDir)
 	if err != nil {
@@ -271,22 +303,29 @@ func (s *enforcement) sync(ctx context.Context) error {
 	snapshot.plugin, snapshot.node, snapshot.exits = s.plugin, s.NodeName, exits
 	s.Names.set(snapshot.firewallNames())
 	snapshot.names = s.Names.addresses()
-	rules := compile(snapshot)
-	if err := s.table.apply(ctx, rules); err != nil {
+	var closed []string
+	err = s.each(func(t *table) error {
+		rules := compile(snapshot.of(t.networks.family()))
+		closed = append(closed, rules.closed...)
+		return t.apply(ctx, rules)
+	})
+	if err != nil {
 		return err
 	}
 	s.Names.confirm(snapshot.names)
-	s.reporter.report(rules.closed, snapshot.firewallsByProject(), exits, held)
+	slices.Sort(closed)
+	s.reporter.report(slices.Compact(closed), snapshot.firewallsByProject(), exits, held)
 	return nil
 }
 
 // syncNames makes the kernel enforce the current addresses of DNS names.
 func (s *enforcement) syncNames(ctx context.Context) error {
-	if s.table.current == nil {
+	if slices.ContainsFunc(s.tables, func(t *table) bool { return t.current == nil }) {
 		return s.sync(ctx)
 	}
 	names := s.Names.addresses()
-	if err := s.table.apply(ctx, s.table.current.withNames(names)); err != nil {
+	err := s.each(func(t *table) error { return t.apply(ctx, t.current.withNames(namesIn(t.networks.family(), names))) })
+	if err != nil {
 		return err
 	}
 	s.Names.confirm(names)

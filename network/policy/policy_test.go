@@ -31,6 +31,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/internal/hosttest"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
@@ -335,7 +336,7 @@ func TestTableIsRecreated(t *testing.T) {
 	if diff := cmp.Diff(before, f.nft("list table ip "+f.enforcer.Table)); diff != "" {
 		t.Errorf("table (-before +after):\n%s", diff)
 	}
-	f.must(table.apply(t.Context(), newRuleset()))
+	f.must(table.apply(t.Context(), newRuleset(ipfamily.IPv4)))
 	if after := f.nft("list table ip " + f.enforcer.Table); strings.Contains(after, "10.128.0.2") || strings.Contains(after, "shop") {
 		t.Errorf("without policies, the table has rules:\n%s", after)
 	}

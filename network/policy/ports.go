@@ -46,7 +46,7 @@ func (c *compiler) ports(destinations []pod, ports []networkingv1.NetworkPolicyP
 		}
 	}
 	if len(names) > 0 {
-		matches = append(matches, "ip daddr . meta l4proto . th dport @"+c.portSet(destinations, names))
+		matches = append(matches, c.family.Header()+" daddr . meta l4proto . th dport @"+c.portSet(destinations, names))
 	}
 	for _, protocol := range sortedKeys(ranges) {
 		merged := merge(ranges[protocol])
@@ -97,7 +97,7 @@ func (c *compiler) portSet(destinations []pod, names map[portName]bool) string {
 	}
 	slices.Sort(key[1:])
 	return c.share("ports-"+hash(key...), func() measuredSet {
-		result := measuredSet{set: set{kind: "ipv4_addr . inet_proto . inet_service", comment: "named ports", elements: map[string]bool{}}}
+		result := measuredSet{set: set{kind: c.family.Type() + " . inet_proto . inet_service", comment: "named ports", elements: map[string]bool{}}}
 		for _, p := range destinations {
 			result.work++
 			for name, number := range p.ports {

@@ -72,25 +72,38 @@ func resolveDue(ctx context.Context, names []string, due map[string]time.Time, r
 	return next
 }
 
-// resolver returns a function that sends a query for a name to a DNS server. It returns the time
-// after which the response can change.
-func resolver(server string) func(ctx context.Context, name string) (time.Duration, error) {
+// resolver returns a function that sends queries for records of a name to a DNS server. It returns
+// the time after which a response can change.
+func resolver(server string, types []uint16) func(ctx context.Context, name string) (time.Duration, error) {
 	client := dns.Client{Timeout: resolveTimeout}
 	return func(ctx context.Context, name string) (time.Duration, error) {
-		resp, _, err := client.ExchangeContext(ctx, new(dns.Msg).SetQuestion(dns.Fqdn(name), dns.TypeA), server)
-		if err != nil {
-			return 0, fmt.Errorf("resolve %q: %w", name, err)
+		next := keepPeriod
+		for _, kind := range types {
+			ttl, err := resolve(ctx, client, server, name, kind)
+			if err != nil {
+				return 0, fmt.Errorf("resolve %q: %w", name, err)
+			}
+			next = min(next, ttl)
 		}
-		if resp.Rcode != dns.RcodeSuccess && resp.Rcode != dns.RcodeNameError {
-			return 0, fmt.Errorf("resolve %q: the response is %s", name, dns.RcodeToString[resp.Rcode])
-		}
-		ttl := keepPeriod
-		for _, record := range resp.Answer {
-			ttl = min(ttl, time.Duration(record.Header().Ttl)*time.Second)
-		}
-		if len(resp.Answer) == 0 || ttl == 0 {
-			return defaultTTL, nil
-		}
-		return max(ttl, minTTL), nil
+		return next, nil
 	}
+}
+
+// resolve sends a query. It returns the time after which the response can change.
+func resolve(ctx context.Context, client dns.Client, server, name string, kind uint16) (time.Duration, error) {
+	resp, _, err := client.ExchangeContext(ctx, new(dns.Msg).SetQuestion(dns.Fqdn(name), kind), server)
+	if err != nil {
+		return 0, err
+	}
+	if resp.Rcode != dns.RcodeSuccess && resp.Rcode != dns.RcodeNameError {
+		return 0, fmt.Errorf("the response is %s", dns.RcodeToString[resp.Rcode])
+	}
+	ttl := keepPeriod
+	for _, record := range resp.Answer {
+		ttl = min(ttl, time.Duration(record.Header().Ttl)*time.Second)
+	}
+	if len(resp.Answer) == 0 || ttl == 0 {
+		return defaultTTL, nil
+	}
+	return max(ttl, minTTL), nil
 }

@@ -7,9 +7,11 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// ruleset is the content of the nftables table that depends on the cluster.
+// ruleset is the content of the nftables table of an IP family that depends on the cluster.
 type ruleset struct {
 	sets   map[string]set
 	chains map[string]chain
@@ -67,18 +69,18 @@ func (d direction) String() string {
 }
 
 // own and peer return the fields with the addresses of the isolated pod and of the other end.
-func (d direction) own() string {
+func (d direction) own(f ipfamily.Family) string {
 	if d == ingress || d == target {
-		return "ip daddr"
+		return f.Header() + " daddr"
 	}
-	return "ip saddr"
+	return f.Header() + " saddr"
 }
 
-func (d direction) peer() string {
+func (d direction) peer(f ipfamily.Family) string {
 	if d == ingress || d == target {
-		return "ip saddr"
+		return f.Header() + " saddr"
 	}
-	return "ip daddr"
+	return f.Header() + " daddr"
 }
 
 // podMap returns the name of the nftables map from pods to chains.
@@ -92,11 +94,11 @@ const (
 	platformSet = "platform-services"
 )
 
-func newRuleset() *ruleset {
+func newRuleset(f ipfamily.Family) *ruleset {
 	return &ruleset{
 		sets: map[string]set{
-			selfSet:     {kind: "ipv4_addr . ipv4_addr", elements: map[string]bool{}},
-			platformSet: {kind: "ipv4_addr", elements: map[string]bool{}},
+			selfSet:     {kind: f.Type() + " . " + f.Type(), elements: map[string]bool{}},
+			platformSet: {kind: f.Type(), elements: map[string]bool{}},
 		},
 		chains: map[string]chain{},
 		pods:   map[direction]map[netip.Addr]string{egress: {}, ingress: {}, external: {}, source: {}, target: {}},

@@ -2,16 +2,20 @@ package policy
 
 import (
 	"net/netip"
+	"slices"
 
 	networkv1 "github.com/openshift/api/network/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/slipway-platform/slipway/network/egressip"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// snapshot is the state of the cluster that decides which packets a node forwards.
+// snapshot is the state of the cluster that decides which packets a node forwards. A pod with two
+// addresses occurs twice.
 type snapshot struct {
+	family     ipfamily.Family       // of the addresses, in the result of of
 	namespaces map[string]labels.Set // labels by name
 	requesters map[string]string     // users who requested the projects, by project
 	pods       []pod                 // those with an address of the pod network
@@ -37,6 +41,28 @@ type pod struct {
 	local     bool // runs on this node
 	// unknown means that the pod's labels are not known yet.
 	unknown bool
+}
+
+// of returns the snapshot with the addresses of one IP family.
+func (s snapshot) of(f ipfamily.Family) snapshot {
+	s.family = f
+	s.pods = slices.DeleteFunc(slices.Clone(s.pods), func(p pod) bool { return ipfamily.Of(p.address) != f })
+	s.hosts = slices.DeleteFunc(slices.Clone(s.hosts), func(p netip.Prefix) bool { return ipfamily.Of(p.Addr()) != f })
+	s.names, s.platform = namesIn(f, s.names), inFamily(f, s.platform)
+	return s
+}
+
+// namesIn returns the addresses of DNS names in an IP family.
+func namesIn(f ipfamily.Family, names map[string][]netip.Addr) map[string][]netip.Addr {
+	result := map[string][]netip.Addr{}
+	for name, addresses := range names {
+		result[name] = inFamily(f, addresses)
+	}
+	return result
+}
+
+func inFamily(f ipfamily.Family, addresses []netip.Addr) []netip.Addr {
+	return slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool { return ipfamily.Of(a) != f })
 }
 
 // byNamespace returns the pods of each namespace.

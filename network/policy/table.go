@@ -10,25 +10,30 @@ import (
 	"strings"
 
 	"sigs.k8s.io/knftables"
+
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// table is the nftables table of a node, in family ip. Each change is one transaction: the kernel
-// applies all of it or nothing, so there is no moment without rules.
+// table is the nftables table of a node for an IP family. Each change is one transaction: the
+// kernel applies all of it or nothing, so there is no moment without rules.
 type table struct {
 	nft      knftables.Interface
 	networks Networks
 	current  *ruleset // what the kernel has; nil if unknown
 }
 
-// Networks are the networks of a cluster. Other addresses are external.
+// Networks are the networks of a cluster in an IP family. Other addresses are external.
 type Networks struct {
 	Pods, Services netip.Prefix
 	// Tunnel is the name of the device to other hosts.
 	Tunnel string
 }
 
+// family returns the IP family of the networks.
+func (n Networks) family() ipfamily.Family { return ipfamily.Of(n.Pods.Addr()) }
+
 func openTable(name string, networks Networks) (*table, error) {
-	nft, err := knftables.New(knftables.IPv4Family, name)
+	nft, err := knftables.New(networks.family().Table(), name)
 	if err != nil {
 		return nil, fmt.Errorf("open nftables table %q: %w (install the package nftables)", name, err)
 	}
@@ -40,7 +45,7 @@ func (t *table) apply(ctx context.Context, desired *ruleset) error {
 	tx := t.nft.NewTransaction()
 	if t.current == nil || t.current.multitenant != desired.multitenant || t.current.exits != desired.exits {
 		create(tx, t.networks, desired)
-		update(tx, newRuleset(), desired)
+		update(tx, newRuleset(t.networks.family()), desired)
 	} else {
 		update(tx, t.current, desired)
 	}
@@ -64,7 +69,7 @@ func (t *table) check(ctx context.Context) error {
 	}
 	current := t.current
 	if current == nil {
-		current = newRuleset()
+		current = newRuleset(t.networks.family())
 	}
 	for _, chain := range baseChains(t.networks, current) {
 		if !slices.Contains(chains, chain.name) {
@@ -138,18 +143,19 @@ const replies = "ct state established,related ct direction reply accept"
 // translation of source addresses. It does not see packets between a pod and its node, which
 // network policies do not restrict. Egress firewalls do, except for DNS and services.
 func baseChains(n Networks, r *ruleset) []baseChain {
-	pod := func(d direction) string { return d.own() + " vmap @" + d.podMap() }
-	self := "ip saddr . ip daddr @" + selfSet + " accept"
+	family, ip := n.family(), n.family().Header()
+	pod := func(d direction) string { return d.own(family) + " vmap @" + d.podMap() }
+	self := ip + " saddr . " + ip + " daddr @" + selfSet + " accept"
 	chains := []baseChain{
 		{name: external.String(), hook: knftables.ForwardHook, priority: "-3", rules: []string{
-			replies, "ip daddr " + literal([]netip.Prefix{n.Pods, n.Services}) + " accept",
-			"ct status dnat ct original ip daddr @" + platformSet + " accept", pod(external),
+			replies, ip + " daddr " + literal([]netip.Prefix{n.Pods, n.Services}) + " accept",
+			"ct status dnat ct original " + ip + " daddr @" + platformSet + " accept", pod(external),
 		}},
 		{name: egress.String(), hook: knftables.ForwardHook, priority: "-2", rules: []string{replies, self, pod(egress)}},
 		{name: ingress.String(), hook: knftables.ForwardHook, priority: "-1", rules: []string{replies, self, pod(ingress)}},
 		{name: "node", hook: knftables.InputHook, priority: "-1", rules: []string{
 			replies, "meta l4proto { tcp, udp } th dport 53 accept",
-			"ct status dnat ct original ip daddr " + n.Services.String() + " accept", pod(external),
+			"ct status dnat ct original " + ip + " daddr " + n.Services.String() + " accept", pod(external),
 		}},
 	}
 	if r.multitenant {
@@ -167,20 +173,23 @@ func create(tx *knftables.Transaction, n Networks, desired *ruleset) {
 	tx.Add(&knftables.Table{})
 	tx.Delete(&knftables.Table{})
 	tx.Add(&knftables.Table{Comment: knftables.PtrTo("network policies of pods")})
-	for _, name := range sortedKeys(newRuleset().sets) {
-		tx.Add(&knftables.Set{Name: name, Type: newRuleset().sets[name].kind})
+	family := n.family()
+	empty := newRuleset(family).sets
+	for _, name := range sortedKeys(empty) {
+		tx.Add(&knftables.Set{Name: name, Type: empty[name].kind})
 	}
 	if desired.multitenant {
-		tx.Add(&knftables.Set{Name: localSet, Type: "ipv4_addr"})
-		tx.Add(&knftables.Set{Name: hostSet, Type: "ipv4_addr", Flags: []knftables.SetFlag{knftables.IntervalFlag}})
+		tx.Add(&knftables.Set{Name: localSet, Type: family.Type()})
+		tx.Add(&knftables.Set{Name: hostSet, Type: family.Type(), Flags: []knftables.SetFlag{knftables.IntervalFlag}})
 	}
 	if desired.exits {
-		for _, name := range sortedKeys(exitSets()) {
-			tx.Add(exitSets()[name].object(name))
+		sets := exitSets(family)
+		for _, name := range sortedKeys(sets) {
+			tx.Add(sets[name].object(name))
 		}
 	}
 	for _, d := range desired.directions() {
-		tx.Add(&knftables.Map{Name: d.podMap(), Type: "ipv4_addr : verdict"})
+		tx.Add(&knftables.Map{Name: d.podMap(), Type: family.Type() + " : verdict"})
 	}
 	for _, chain := range baseChains(n, desired) {
 		tx.Add(&knftables.Chain{

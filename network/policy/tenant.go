@@ -43,8 +43,8 @@ func (c *compiler) addNetworks() {
 		return
 	}
 	c.result.multitenant = true
-	c.result.sets[localSet] = set{kind: "ipv4_addr", elements: map[string]bool{}}
-	c.result.sets[hostSet] = set{kind: "ipv4_addr", interval: true, elements: map[string]bool{}}
+	c.result.sets[localSet] = set{kind: c.family.Type(), elements: map[string]bool{}}
+	c.result.sets[hostSet] = set{kind: c.family.Type(), interval: true, elements: map[string]bool{}}
 	for _, host := range widest(c.hosts) {
 		c.result.sets[hostSet].elements[host.String()] = true
 	}
@@ -81,12 +81,12 @@ func (c *compiler) network(id uint32) {
 	if _, exists := c.result.sets[name]; exists {
 		return
 	}
-	c.result.sets[name] = set{kind: "ipv4_addr", comment: fmt.Sprintf("pods with network ID %d", id), elements: map[string]bool{}}
+	c.result.sets[name] = set{kind: c.family.Type(), comment: fmt.Sprintf("pods with network ID %d", id), elements: map[string]bool{}}
 	for _, d := range []direction{source, target} {
 		rules := []string{"accept"}
 		if id != networkplugin.GlobalID {
 			rules = []string{
-				d.peer() + " @" + name + " accept", d.peer() + " @" + networkSet(networkplugin.GlobalID) + " accept", "counter drop",
+				d.peer(c.family) + " @" + name + " accept", d.peer(c.family) + " @" + networkSet(networkplugin.GlobalID) + " accept", "counter drop",
 			}
 		}
 		c.result.chains[networkChain(d, id)] = chain{rules: rules}
@@ -104,14 +104,15 @@ func (c *compiler) network(id uint32) {
 // the device that leads to this pod, so that other machines cannot send with the addresses of the
 // pods of this node.
 func tenantChains(n Networks) []baseChain {
+	family, ip := n.family(), n.family().Header()
 	return []baseChain{
 		{name: "origin", hook: knftables.PreroutingHook, priority: "-301", rules: []string{
-			"ip saddr @" + localSet + " fib saddr . iif oif missing counter drop",
+			ip + " saddr @" + localSet + " fib saddr . iif oif missing counter drop",
 		}},
 		{name: "network", hook: knftables.ForwardHook, priority: "-4", rules: []string{
-			"ip saddr != " + n.Pods.String() + " accept", "ip daddr != " + n.Pods.String() + " accept",
-			"ip saddr @" + hostSet + " accept", "ip daddr @" + hostSet + " accept",
-			source.own() + " vmap @" + source.podMap(), target.own() + " vmap @" + target.podMap(), "counter drop",
+			ip + " saddr != " + n.Pods.String() + " accept", ip + " daddr != " + n.Pods.String() + " accept",
+			ip + " saddr @" + hostSet + " accept", ip + " daddr @" + hostSet + " accept",
+			source.own(family) + " vmap @" + source.podMap(), target.own(family) + " vmap @" + target.podMap(), "counter drop",
 		}},
 	}
 }
@@ -162,7 +163,9 @@ func (e *Enforcer) networks(o *objects) func() (vxlan.Networks, error) {
 		e.addExits(&networks, o.exits(e.monitor.Alive), local)
 		for _, pod := range local {
 			if id, known := o.netID(pod.Namespace); known {
-				networks.Pods[pod.Address] = id
+				for _, address := range pod.Addresses() {
+					networks.Pods[address] = id
+				}
 			}
 		}
 		return networks, nil

@@ -53,11 +53,11 @@ func Read(device string) (Limits, error) {
 	if err != nil {
 		return Limits{}, fmt.Errorf("read bandwidth of device %q: %w", device, err)
 	}
-	isRedirected, err := redirects(link, queue)
+	filters, err := redirects(link, queue)
 	if err != nil {
 		return Limits{}, fmt.Errorf("read bandwidth of device %q: %w", device, err)
 	}
-	if !isRedirected {
+	if filters == 0 {
 		egress = 0
 	}
 	return Limits{ingress, egress}, nil

@@ -8,9 +8,10 @@
 //	to the pod     bridge ── tbf ── veth ── pod
 //	from the pod   pod ── veth ── u32 filter ── tbf of the ifb device ── veth ── bridge
 //
-// Redirected packets bypass the check of package spoofcheck at the veth. Therefore, the filter
-// matches what that check accepts: IPv4 packets from the pod's addresses to the gateway. All other
-// frames take the usual way, on which they are dropped or, if they are ARP, too few to count.
+// Redirected packets bypass the check of package spoofcheck at the veth. Therefore, the filters
+// match what that check accepts: IP packets from the pod's addresses to the gateway, and of IPv6
+// only TCP, UDP, SCTP and fragments. All other frames take the usual way without a limit, on which
+// they are dropped or, like ARP and ICMPv6, usually few.
 //
 // A queue that is full drops packets. The ifb device is named after the veth, so everything of a
 // pod can be found again after a crash. The kernel removes the rest with the veth.
@@ -41,6 +42,7 @@ type Limits struct {
 type Pod struct {
 	Device          string     // host end of the pod's veth
 	Address         netip.Addr // IPv4
+	SecondAddress   netip.Addr // IPv6; optional
 	MAC, GatewayMAC net.HardwareAddr
 }
 
@@ -123,8 +125,9 @@ func rate(link netlink.Link) (uint64, error) {
 
 // redirect redirects the packets of a pod to the queue.
 func (p Pod) redirect(link, queue netlink.Link) error {
-	isRedirected, err := redirects(link, queue)
-	if err != nil || isRedirected {
+	selectors := p.selectors()
+	present, err := redirects(link, queue)
+	if err != nil || present == len(selectors) {
 		return err
 	}
 	if err := removeFilter(link); err != nil {
@@ -134,43 +137,62 @@ func (p Pod) redirect(link, queue netlink.Link) error {
 	if err := netlink.QdiscAdd(&netlink.Clsact{QdiscAttrs: attributes}); err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("add classifier: %w", err)
 	}
-	err = netlink.FilterAdd(&netlink.U32{
-		FilterAttrs: netlink.FilterAttrs{
-			LinkIndex: link.Attrs().Index, Parent: netlink.HANDLE_MIN_INGRESS, Priority: 1, Protocol: unix.ETH_P_IP,
-		},
-		Sel:        p.selector(),
-		RedirIndex: queue.Attrs().Index,
-	})
-	if err != nil {
-		return fmt.Errorf("add filter: %w", err)
+	for i, selector := range selectors {
+		attributes := netlink.FilterAttrs{LinkIndex: link.Attrs().Index, Parent: netlink.HANDLE_MIN_INGRESS, Priority: 1, Protocol: unix.ETH_P_IP}
+		if i > 0 {
+			attributes.Priority, attributes.Protocol = 2, unix.ETH_P_IPV6
+		}
+		if err := netlink.FilterAdd(&netlink.U32{FilterAttrs: attributes, Sel: selector, RedirIndex: queue.Attrs().Index}); err != nil {
+			return fmt.Errorf("add filter: %w", err)
+		}
 	}
 	return nil
 }
 
-// selector matches the packets that package spoofcheck accepts. Its offsets are relative to the
-// IPv4 header, which the Ethernet header precedes.
-func (p Pod) selector() *netlink.TcU32Sel {
-	const ethernet, sourceAddress, exact = -etherHeaderBytes, 12, math.MaxUint32
-	header := slices.Concat(p.GatewayMAC, p.MAC, []byte{unix.ETH_P_IP >> 8, unix.ETH_P_IP & 0xff, 0, 0})
-	keys := []netlink.TcU32Key{{Mask: exact, Val: binary.BigEndian.Uint32(p.Address.AsSlice()), Off: sourceAddress}}
-	for i := 0; i < len(header); i += 4 {
-		keys = append(keys, netlink.TcU32Key{Mask: exact, Val: binary.BigEndian.Uint32(header[i:]), Off: int32(ethernet + i)})
+// selectors match the packets to redirect: those of IPv4 first, and those of IPv6 by protocol.
+func (p Pod) selectors() []*netlink.TcU32Sel {
+	const ipv4Source, ipv6Source, ipv6Protocol = 12, 8, 4
+	list := []*netlink.TcU32Sel{p.selector(unix.ETH_P_IP, p.Address.AsSlice(), ipv4Source)}
+	if !p.SecondAddress.IsValid() {
+		return list
 	}
-	keys[len(keys)-1].Mask = 0xffff0000 // the IPv4 header follows
+	for _, protocol := range []uint32{unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_SCTP, unix.IPPROTO_FRAGMENT} {
+		next := netlink.TcU32Key{Mask: 0x0000ff00, Val: protocol << 8, Off: ipv6Protocol}
+		list = append(list, p.selector(unix.ETH_P_IPV6, p.SecondAddress.AsSlice(), ipv6Source, next))
+	}
+	return list
+}
+
+// selector matches packets from the pod's MAC address and an IP address at an offset to the
+// gateway. The offsets are relative to the IP header, which the Ethernet header precedes.
+func (p Pod) selector(etherType uint16, source []byte, offset int, keys ...netlink.TcU32Key) *netlink.TcU32Sel {
+	const exact = math.MaxUint32
+	header := binary.BigEndian.AppendUint16(slices.Concat(p.GatewayMAC, p.MAC), etherType)
+	for at, octets := range map[int][]byte{offset: source, -etherHeaderBytes: append(header, 0, 0)} {
+		for i := 0; i < len(octets); i += 4 {
+			keys = append(keys, netlink.TcU32Key{Mask: exact, Val: binary.BigEndian.Uint32(octets[i:]), Off: int32(at + i)})
+		}
+	}
+	for i := range keys {
+		if keys[i].Off == -2 {
+			keys[i].Mask = 0xffff0000 // the IP header follows
+		}
+	}
 	return &netlink.TcU32Sel{Flags: netlink.TC_U32_TERMINAL, Nkeys: uint8(len(keys)), Keys: keys}
 }
 
-// redirects reports whether the only filter of a device redirects packets to the queue.
-func redirects(link, queue netlink.Link) (bool, error) {
+// redirects returns the number of filters of a device that redirect packets to the queue.
+func redirects(link, queue netlink.Link) (count int, err error) {
 	filters, err := netlink.FilterList(link, netlink.HANDLE_MIN_INGRESS)
 	if err != nil {
-		return false, fmt.Errorf("list filters: %w", err)
+		return 0, fmt.Errorf("list filters: %w", err)
 	}
-	isRedirect := func(f netlink.Filter) bool {
-		u32, ok := f.(*netlink.U32)
-		return ok && u32.RedirIndex == queue.Attrs().Index
+	for _, f := range filters {
+		if u32, ok := f.(*netlink.U32); ok && u32.RedirIndex == queue.Attrs().Index {
+			count++
+		}
 	}
-	return slices.ContainsFunc(filters, isRedirect), nil
+	return count, nil
 }
 
 func removeFilter(link netlink.Link) error {

@@ -4,12 +4,14 @@ import (
 	"slices"
 
 	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
 )
 
-// Fields of Ethernet, ARP (RFC 826) and IPv4 headers.
+// Fields of Ethernet, ARP (RFC 826), IPv4 and IPv6 headers.
 var (
 	etherTypeIPv4 = []byte{0x08, 0x00}
 	etherTypeARP  = []byte{0x08, 0x06}
+	etherTypeIPv6 = []byte{0x86, 0xdd}
 	// Hardware type Ethernet, protocol type IPv4, and the lengths of their addresses.
 	arpTypes = []byte{0, 1, 0x08, 0x00, 6, 4}
 )
@@ -20,14 +22,19 @@ const (
 	arpSender      = 8
 	arpTarget      = 24 // its IPv4 address
 	ipv4SourceAddr = 12
+	ipv6NextHeader = 6
+	ipv6SourceAddr = 8
 )
+
+// The messages of neighbor discovery (RFC 4861): from router solicitation to redirect.
+const firstDiscovery, lastDiscovery = 133, 137
 
 // rules returns the rules of the pod's chain. nftables removes a VLAN tag from a frame before the
 // hook, but adds it again for expressions that read the Ethernet header. So frames with a tag
 // match no rule.
 func (p Pod) rules() [][]expr.Any {
 	address, gateway := p.Address.AsSlice(), p.GatewayAddress.AsSlice()
-	return [][]expr.Any{
+	rules := [][]expr.Any{
 		accept(
 			field(expr.PayloadBaseLLHeader, 0, p.GatewayMAC, p.MAC, etherTypeIPv4),
 			field(expr.PayloadBaseNetworkHeader, ipv4SourceAddr, address),
@@ -38,6 +45,32 @@ func (p Pod) rules() [][]expr.Any {
 			field(expr.PayloadBaseNetworkHeader, arpSender, p.MAC, address),
 			field(expr.PayloadBaseNetworkHeader, arpTarget, gateway),
 		),
+	}
+	if !p.SecondAddress.IsValid() {
+		return rules
+	}
+	source := slices.Concat(
+		field(expr.PayloadBaseLLHeader, 0, p.GatewayMAC, p.MAC, etherTypeIPv6),
+		field(expr.PayloadBaseNetworkHeader, ipv6SourceAddr, p.SecondAddress.AsSlice()),
+	)
+	return append(rules,
+		accept(source, protocol(expr.CmpOpNeq, unix.IPPROTO_ICMPV6)),
+		accept(source, protocol(expr.CmpOpEq, unix.IPPROTO_ICMPV6), []expr.Any{
+			&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Len: 1},
+			&expr.Range{Op: expr.CmpOpNeq, Register: 1, FromData: []byte{firstDiscovery}, ToData: []byte{lastDiscovery}},
+		}),
+		// Fragments have no header of ICMP. The kernel ignores neighbor discovery in fragments (RFC
+		// 6980).
+		accept(source, field(expr.PayloadBaseNetworkHeader, ipv6NextHeader, []byte{unix.IPPROTO_FRAGMENT})),
+	)
+}
+
+// protocol compares the protocol after the extension headers of IPv6. It matches no packet with
+// headers that the kernel cannot read.
+func protocol(op expr.CmpOp, number byte) []expr.Any {
+	return []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
+		&expr.Cmp{Op: op, Register: 1, Data: []byte{number}},
 	}
 }
 

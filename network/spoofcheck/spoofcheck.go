@@ -2,12 +2,14 @@
 //
 // A pod can have raw sockets, and so it can send any frame. Its frames pass if they are
 //
-//   - IPv4 packets from the pod's MAC and IPv4 addresses to the gateway's MAC address, or
+//   - IP packets from the pod's MAC and IP addresses to the gateway's MAC address, or
 //   - ARP packets from the same addresses about the gateway's address.
 //
-// Everything else is dropped: other sources, frames to other pods, multicast and broadcast, IPv6,
-// VLAN tags, and the protocols of bridges. Pods lose nothing by this, because the gateway is their
-// only neighbor (see package cni). Package multicast copies multicast of pods before.
+// Everything else is dropped: other sources, frames to other pods, multicast and broadcast, IPv6 of
+// pods without an IPv6 address, the messages of IPv6 hosts and routers about themselves (neighbor
+// discovery, RFC 4861), VLAN tags, and the protocols of bridges. Pods lose nothing by this, because
+// the gateway is their only neighbor (see package cni). Package multicast copies multicast of pods
+// before.
 //
 // The table is `netdev <name>`. Each pod has a chain there, which is named after the pod's device
 // on the host, at the ingress hook of that device. The hook precedes the bridge, its learning of
@@ -32,6 +34,7 @@ import (
 type Pod struct {
 	Device         string // host end of the pod's veth
 	Address        netip.Addr
+	SecondAddress  netip.Addr // IPv6; optional
 	MAC            net.HardwareAddr
 	GatewayAddress netip.Addr
 	GatewayMAC     net.HardwareAddr
@@ -117,5 +120,9 @@ func tableOf(name string) *nftables.Table {
 
 // comment identifies the rules of the pod.
 func (p Pod) comment() []byte {
-	return userdata.AppendString(nil, userdata.TypeComment, p.Address.String()+" via "+p.GatewayAddress.String())
+	text := p.Address.String() + " via " + p.GatewayAddress.String()
+	if p.SecondAddress.IsValid() {
+		text = p.SecondAddress.String() + " and " + text
+	}
+	return userdata.AppendString(nil, userdata.TypeComment, text)
 }

@@ -15,13 +15,17 @@ import (
 	"time"
 
 	"sigs.k8s.io/knftables"
+
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// Packet is the first packet of a TCP connection.
+// Packet is the first packet of a TCP connection. Both addresses are of one IP family.
 type Packet struct {
 	From, To netip.Addr
 	Port     uint16
 }
+
+func (p Packet) family() ipfamily.Family { return ipfamily.Of(p.From) }
 
 // Step is a rule or the policy of a chain that the packet matches.
 type Step struct {
@@ -50,7 +54,7 @@ const (
 // Follow calls send repeatedly, which sends the packet, until the kernel has reported what happens
 // to it on this host. It returns no step if ctx ends before. It needs root and the program nft.
 func Follow(ctx context.Context, packet Packet, send func(context.Context)) (steps []Step, err error) {
-	nft, err := knftables.New(knftables.IPv4Family, table)
+	nft, err := knftables.New(packet.family().Table(), table)
 	if err != nil {
 		return nil, fmt.Errorf("open nftables table %q: %w (install the package nftables)", table, err)
 	}
@@ -93,7 +97,8 @@ func mark(ctx context.Context, nft knftables.Interface, packet Packet) error {
 		kind, priority := knftables.FilterType, knftables.BaseChainPriority("-350")
 		tx.Add(&knftables.Chain{Name: string(hook), Type: &kind, Hook: &hook, Priority: &priority})
 		tx.Add(&knftables.Rule{Chain: string(hook), Rule: fmt.Sprintf(
-			"ip saddr %s ip daddr %s tcp dport %d tcp flags & (syn | ack) == syn meta nftrace set 1", packet.From, packet.To, packet.Port)})
+			"%[1]s saddr %[2]s %[1]s daddr %[3]s tcp dport %[4]d tcp flags & (syn | ack) == syn meta nftrace set 1",
+			packet.family().Header(), packet.From, packet.To, packet.Port)})
 	}
 	if err := nft.Run(ctx, tx); err != nil {
 		return fmt.Errorf("mark packets: %w", err)
@@ -159,7 +164,7 @@ func collect(ctx context.Context, lines <-chan string, comments map[string]strin
 			entered[event.chainID()] = true
 			continue
 		}
-		if event.Table == "ip "+table {
+		if _, name, _ := strings.Cut(event.Table, " "); name == table {
 			continue
 		}
 		event.Comment = comments[event.subject()]

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/network/cni"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 // gateway returns the address that a node has in the subnet of its pods.
@@ -42,11 +43,13 @@ func (d Device) configure(link netlink.Link, p *programs, peers map[netip.Prefix
 			return fmt.Errorf("set MTU of device %q to %d: %w", d.Name, d.MTU, err)
 		}
 	}
-	if err := d.setAddress(link); err != nil {
-		return err
-	}
 	if err := d.setSysctls(); err != nil {
 		return err
+	}
+	for _, subnet := range d.subnets() {
+		if err := d.setAddress(link, gateway(subnet)); err != nil {
+			return err
+		}
 	}
 	if err := netlink.LinkSetUp(link); err != nil {
 		return fmt.Errorf("set device %q up: %w", d.Name, err)
@@ -105,11 +108,21 @@ func attach(link netlink.Link, parent uint32, program *ebpf.Program) error {
 	return nil
 }
 
-// setAddress gives the device the address of the node in the pod network, from which the node sends
+// subnets returns the subnets of this node's pods.
+func (d Device) subnets() []netip.Prefix {
+	if d.SecondSubnet.IsValid() {
+		return []netip.Prefix{d.Subnet, d.SecondSubnet}
+	}
+	return []netip.Prefix{d.Subnet}
+}
+
+// setAddress gives the device an address of the node in the pod network, from which the node sends
 // to pods of other hosts.
-func (d Device) setAddress(link netlink.Link) error {
-	desired := &netlink.Addr{IPNet: &net.IPNet{IP: gateway(d.Subnet).AsSlice(), Mask: net.CIDRMask(32, 32)}}
-	present, err := netlinksafe.AddrList(link, netlink.FAMILY_V4)
+func (d Device) setAddress(link netlink.Link, node netip.Addr) error {
+	desired := &netlink.Addr{
+		IPNet: &net.IPNet{IP: node.AsSlice(), Mask: net.CIDRMask(node.BitLen(), node.BitLen())}, Flags: cni.AddressFlags(node),
+	}
+	present, err := netlinksafe.AddrList(link, ipfamily.Of(node).Netlink())
 	if err != nil {
 		return fmt.Errorf("list addresses of device %q: %w", d.Name, err)
 	}
@@ -125,40 +138,42 @@ func (d Device) setAddress(link netlink.Link) error {
 }
 
 // setSysctls makes the device forward packets, and answer other hosts' ARP requests for the pods of
-// this node. It disables IPv6. The program checks the source of packets, so that the kernel accepts
-// those whose responses take another way.
+// this node. It enables IPv6 only if pods have such addresses. The program checks the source of
+// packets, so that the kernel accepts those whose responses take another way.
 func (d Device) setSysctls() error {
 	for name, value := range map[string]string{
 		"ipv4/conf/" + d.Name + "/forwarding":   "1",
 		"ipv4/conf/" + d.Name + "/proxy_arp":    "1",
 		"ipv4/conf/" + d.Name + "/rp_filter":    "2",
 		"ipv4/neigh/" + d.Name + "/proxy_delay": "0",
-		"ipv6/conf/" + d.Name + "/disable_ipv6": "1",
 	} {
 		path := filepath.Join("/proc/sys/net", name)
 		if present, err := os.ReadFile(path); err == nil && string(bytes.TrimSpace(present)) == value {
-			continue
-		} else if os.IsNotExist(err) { // the kernel has no IPv6
 			continue
 		}
 		if err := os.WriteFile(path, []byte(value), 0o644); err != nil {
 			return fmt.Errorf("set sysctl: %w", err)
 		}
 	}
-	return nil
+	return cni.SetIPv6(d.Name, d.SecondSubnet.IsValid())
 }
 
 // setNeighbors sets the MAC addresses of other nodes, which derive theirs as this node does. Hosts
 // that are not nodes answer ARP requests.
 func setNeighbors(link netlink.Link, peers map[netip.Prefix]Peer) error {
-	present, err := netlink.NeighList(link.Attrs().Index, unix.AF_INET)
+	present, err := netlink.NeighList(link.Attrs().Index, netlink.FAMILY_ALL)
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return fmt.Errorf("list neighbors of device %q: %w", link.Attrs().Name, err)
 	}
-	desired := map[netip.Addr]bool{NextHop(): true}
+	// Each address, and the IPv4 address from which its MAC address is derived.
+	desired := map[netip.Addr]netip.Addr{NextHop(): NextHop()}
 	for subnet, peer := range peers {
-		if !peer.External {
-			desired[gateway(subnet)] = true
+		switch node := gateway(subnet); {
+		case peer.External:
+		case node.Is4():
+			desired[node] = node
+		default:
+			desired[node] = peer.Gateway
 		}
 	}
 	var errs []error
@@ -167,16 +182,17 @@ func setNeighbors(link netlink.Link, peers map[netip.Prefix]Peer) error {
 		if !ok || neighbor.State != netlink.NUD_PERMANENT {
 			continue
 		}
-		if address = address.Unmap(); desired[address] && bytes.Equal(neighbor.HardwareAddr, cni.HardwareAddress(address)) {
+		address = address.Unmap()
+		if owner, exists := desired[address]; exists && bytes.Equal(neighbor.HardwareAddr, cni.HardwareAddress(owner)) {
 			delete(desired, address)
 		} else if err := netlink.NeighDel(&neighbor); err != nil && !errors.Is(err, unix.ENOENT) {
 			errs = append(errs, fmt.Errorf("delete neighbor %s: %w", address, err))
 		}
 	}
-	for address := range desired {
+	for address, owner := range desired {
 		neighbor := &netlink.Neigh{
-			LinkIndex: link.Attrs().Index, Family: unix.AF_INET, State: netlink.NUD_PERMANENT,
-			IP: address.AsSlice(), HardwareAddr: cni.HardwareAddress(address),
+			LinkIndex: link.Attrs().Index, Family: ipfamily.Of(address).Netlink(), State: netlink.NUD_PERMANENT,
+			IP: address.AsSlice(), HardwareAddr: cni.HardwareAddress(owner),
 		}
 		if err := netlink.NeighSet(neighbor); err != nil {
 			errs = append(errs, fmt.Errorf("set neighbor %s: %w", address, err))

@@ -19,18 +19,31 @@ const (
 	flagIsolate               // the network IDs of packet and destination must fit
 	flagGate                  // packets of other hosts' pods leave the cluster at this node
 	flagMulticast             // multicast packets are sent and accepted
+	flagEnabled               // pods have addresses of the IP family
 )
 
-// Fields of the settings and of a peer, of 4 bytes each. Addresses that the programs compare with
-// those of packets have the byte order of the network, and others that of the host.
+// Settings of the IP families, by number.
 const (
-	settingsSubnet, settingsMask, settingsGateway, settingsAddress, settingsFlags = 0, 4, 8, 12, 16
+	settings4 = iota
+	settings6
+	settingsCount
+)
 
-	settingsCluster, settingsClusterMask = 20, 24
+// addressSize is the size of an address that the programs compare with those of packets. It has the
+// byte order of the network. An IPv4 address has the form ::ffff:a.b.c.d (RFC 4291, 2.5.5.2).
+const addressSize = 16
 
-	settingsReplicas = 28 // number of hosts that get multicast packets
-
-	settingsSize = 32
+// Fields of the settings of an IP family, and of a peer. A network is an address and its mask.
+// Addresses of hosts have 4 bytes in the byte order of the host, like numbers.
+const (
+	settingsSubnet  = 0
+	settingsCluster = settingsSubnet + 2*addressSize
+	settingsGateway = settingsCluster + 2*addressSize
+	settingsAddress = settingsGateway + addressSize
+	settingsFlags   = settingsAddress + 4
+	// settingsReplicas is the number of hosts that get multicast packets.
+	settingsReplicas = settingsFlags + 4
+	settingsSize     = settingsReplicas + 8 // a multiple of 8
 
 	peerAddress, peerFlags, peerVNI = 0, 4, 8
 
@@ -87,10 +100,10 @@ func (p *programs) createMaps() error {
 		target **ebpf.Map
 		spec   ebpf.MapSpec
 	}{
-		{&p.settings, ebpf.MapSpec{Name: "settings", Type: ebpf.Array, KeySize: 4, ValueSize: settingsSize, MaxEntries: 1}},
-		{&p.peers, ebpf.MapSpec{Name: "peers", Type: ebpf.LPMTrie, KeySize: 8, ValueSize: peerSize, MaxEntries: maxEntries, Flags: dynamic}},
-		{&p.pods, ebpf.MapSpec{Name: "pods", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: maxEntries, Flags: dynamic}},
-		{&p.exits, ebpf.MapSpec{Name: "exits", Type: ebpf.Hash, KeySize: 4, ValueSize: peerSize, MaxEntries: maxEntries, Flags: dynamic}},
+		{&p.settings, ebpf.MapSpec{Name: "settings", Type: ebpf.Array, KeySize: 4, ValueSize: settingsSize, MaxEntries: settingsCount}},
+		{&p.peers, ebpf.MapSpec{Name: "peers", Type: ebpf.LPMTrie, KeySize: 4 + addressSize, ValueSize: peerSize, MaxEntries: maxEntries, Flags: dynamic}},
+		{&p.pods, ebpf.MapSpec{Name: "pods", Type: ebpf.Hash, KeySize: addressSize, ValueSize: 4, MaxEntries: maxEntries, Flags: dynamic}},
+		{&p.exits, ebpf.MapSpec{Name: "exits", Type: ebpf.Hash, KeySize: addressSize, ValueSize: peerSize, MaxEntries: maxEntries, Flags: dynamic}},
 		{&p.gates, ebpf.MapSpec{Name: "gates", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: maxEntries, Flags: dynamic}},
 		{&p.owners, ebpf.MapSpec{Name: "owners", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: maxEntries, Flags: dynamic}},
 		{&p.replicas, ebpf.MapSpec{Name: "replicas", Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: maxReplicas}},
@@ -147,27 +160,52 @@ func (p *programs) close() {
 }
 
 func (p *programs) setSettings(d Device, flags uint32) error {
-	value := make([]byte, settingsSize)
-	for at, prefix := range map[int]netip.Prefix{settingsSubnet: d.Subnet, settingsCluster: d.Cluster} {
-		copy(value[at:], prefix.Masked().Addr().AsSlice())
-		copy(value[at+4:], net.CIDRMask(prefix.Bits(), 32))
+	families := [settingsCount]struct{ subnet, cluster netip.Prefix }{
+		settings4: {d.Subnet, d.Cluster}, settings6: {d.SecondSubnet, d.SecondCluster},
 	}
-	copy(value[settingsGateway:], gateway(d.Subnet).AsSlice())
-	binary.NativeEndian.PutUint32(value[settingsAddress:], number(d.Address))
-	binary.NativeEndian.PutUint32(value[settingsFlags:], flags)
-	binary.NativeEndian.PutUint32(value[settingsReplicas:], p.replicaCount)
-	if err := p.settings.Put(uint32(0), value); err != nil {
-		return fmt.Errorf("write eBPF map of settings: %w", err)
+	for number, family := range families {
+		value := make([]byte, settingsSize) // not enabled
+		if family.subnet.IsValid() && family.cluster.IsValid() {
+			if number == settings6 {
+				flags &^= flagGate | flagMulticast // egress addresses and multicast are of IPv4
+			}
+			value = p.encodeSettings(d, family.subnet, family.cluster, flags|flagEnabled)
+		}
+		if err := p.settings.Put(uint32(number), value); err != nil {
+			return fmt.Errorf("write eBPF map of settings: %w", err)
+		}
 	}
 	return nil
 }
 
+func (p *programs) encodeSettings(d Device, subnet, cluster netip.Prefix, flags uint32) []byte {
+	value := make([]byte, settingsSize)
+	for at, prefix := range map[int]netip.Prefix{settingsSubnet: subnet, settingsCluster: cluster} {
+		copy(value[at:], encodeAddress(prefix.Masked().Addr()))
+		copy(value[at+addressSize:], net.CIDRMask(length(prefix), 8*addressSize))
+	}
+	copy(value[settingsGateway:], encodeAddress(gateway(subnet)))
+	binary.NativeEndian.PutUint32(value[settingsAddress:], number(d.Address))
+	binary.NativeEndian.PutUint32(value[settingsFlags:], flags)
+	binary.NativeEndian.PutUint32(value[settingsReplicas:], p.replicaCount)
+	return value
+}
+
+// encodeAddress returns the form of an address in the maps.
+func encodeAddress(address netip.Addr) []byte {
+	octets := address.As16()
+	return octets[:]
+}
+
+// length returns the number of bits of a network in the maps.
+func length(network netip.Prefix) int {
+	return 8*addressSize - network.Addr().BitLen() + network.Bits()
+}
+
 func (p *programs) setPeers(peers map[netip.Prefix]Peer) error {
 	return set(p.peers, p.peersOf, peers, func(subnet netip.Prefix) any {
-		key := make([]byte, 8)
-		binary.NativeEndian.PutUint32(key, uint32(subnet.Bits()))
-		copy(key[4:], subnet.Masked().Addr().AsSlice())
-		return key
+		key := binary.NativeEndian.AppendUint32(nil, uint32(length(subnet)))
+		return append(key, encodeAddress(subnet.Masked().Addr())...)
 	}, func(peer Peer) any {
 		return peer.encode()
 	})
@@ -193,7 +231,7 @@ func (p *programs) setExits(n Networks) error {
 		owners[host] = true
 	}
 	return errors.Join(
-		set(p.exits, p.exitsOf, n.Exits, func(pod netip.Addr) any { return pod.AsSlice() },
+		set(p.exits, p.exitsOf, n.Exits, func(pod netip.Addr) any { return encodeAddress(pod) },
 			func(e Exit) any { return Peer{Address: e.Host, FixedVNI: true, VNI: e.VNI}.encode() }),
 		set(p.gates, p.gatesOf, n.Gates, func(vni uint32) any { return vni }, func(mark uint32) any { return mark }),
 		set(p.owners, p.ownersOf, owners, func(host netip.Addr) any { return number(host) }, func(bool) any { return uint32(1) }),
@@ -204,8 +242,8 @@ func (p *programs) setExits(n Networks) error {
 // map cannot be deleted, so the settings have their number, which must be written afterwards.
 func (p *programs) setReplicas(peers map[netip.Prefix]Peer) error {
 	var hosts []netip.Addr
-	for _, peer := range peers {
-		if !peer.External {
+	for subnet, peer := range peers {
+		if !peer.External && subnet.Addr().Is4() {
 			hosts = append(hosts, peer.Address)
 		}
 	}
@@ -222,7 +260,7 @@ func (p *programs) setReplicas(peers map[netip.Prefix]Peer) error {
 
 func (p *programs) setPods(pods map[netip.Addr]uint32) error {
 	return set(p.pods, p.podsOf, pods,
-		func(address netip.Addr) any { return address.AsSlice() }, func(id uint32) any { return id })
+		func(address netip.Addr) any { return encodeAddress(address) }, func(id uint32) any { return id })
 }
 
 // set makes a kernel map contain the entries of desired. present is what the map contains.

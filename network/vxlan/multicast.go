@@ -21,7 +21,7 @@ func isMulticast(label string) asm.Instructions {
 	const unicast = " is unicast"
 	return asm.Instructions{
 		asm.JNE.Imm(asm.R7, protocol(unix.ETH_P_IP), label+unicast),
-		asm.LoadMem(asm.R1, asm.RFP, stackTarget, asm.Word),
+		asm.LoadMem(asm.R1, asm.RFP, stackTarget+12, asm.Word),
 		asm.And.Imm(asm.R1, octet(0xf0)),
 		asm.JEq.Imm(asm.R1, octet(0xe0), label),
 		asm.Mov.Imm(asm.R1, 0).WithSymbol(label + unicast),

@@ -17,6 +17,7 @@ const (
 const (
 	ipv4Source, ipv4Target = 26, 30
 	arpSource, arpTarget   = 28, 38
+	ipv6Source, ipv6Target = 22, 38
 	skbMark, skbProtocol   = 8, 16
 	skbDevice              = 40
 )
@@ -28,11 +29,11 @@ func protocol(etherType uint16) int32 {
 
 // Fields of the stack, from its top. Addresses have the byte order of the network.
 const (
-	stackSource    = -4
-	stackTarget    = -8
-	stackIndex     = -12 // key of the settings
-	stackPrefix    = -24 // key of the peers: length and address
-	stackTunnelKey = -72 // struct bpf_tunnel_key
+	stackSource    = -16
+	stackTarget    = -32
+	stackIndex     = -36  // key of the settings
+	stackPrefix    = -56  // key of the peers: length and address
+	stackTunnelKey = -104 // struct bpf_tunnel_key
 )
 
 // Fields and sizes of struct bpf_tunnel_key. Its addresses have the byte order of the host.
@@ -70,16 +71,18 @@ func egressProgram(m *kernelMaps) asm.Instructions {
 			asm.JEq.Imm(asm.R0, 0, "not a pod"),
 			asm.LoadMem(asm.R7, asm.R0, 0, asm.Word),
 			asm.Ja.Label("send"),
-			// The node has ID 0. The network of a new pod might not be known yet.
-			asm.LoadMem(asm.R1, asm.RFP, stackSource, asm.Word).WithSymbol("not a pod"),
-			asm.LoadMem(asm.R2, asm.R8, settingsGateway, asm.Word),
-			asm.JEq.Reg(asm.R1, asm.R2, "send"),
+			asm.Mov.Imm(asm.R1, 0).WithSymbol("not a pod"),
+		},
+		// The node has ID 0. The network of a new pod might not be known yet.
+		isNode(stackSource, "not the node"),
+		asm.Instructions{
+			asm.Ja.Label("send"),
 			// Responses of other machines to packets that left the cluster at this node.
-			asm.LoadMem(asm.R2, asm.R8, settingsFlags, asm.Word),
+			asm.LoadMem(asm.R2, asm.R8, settingsFlags, asm.Word).WithSymbol("not the node"),
 			asm.And.Imm(asm.R2, flagGate),
 			asm.JEq.Imm(asm.R2, 0, "drop"),
 		},
-		isOutside(),
+		isOutside("response of a machine"),
 		asm.Instructions{
 			asm.Ja.Label("send"),
 			// The destination is outside of the cluster.
@@ -144,7 +147,7 @@ func ingressProgram(m *kernelMaps) asm.Instructions {
 		stackPointer(asm.R2, stackTunnelKey),
 		asm.Instructions{
 			asm.Mov.Imm(asm.R3, keySizeWithoutLocal), asm.Mov.Imm(asm.R4, 0), asm.FnSkbGetTunnelKey.Call(),
-			asm.JNE.Imm(asm.R0, 0, "drop"), // also IPv6
+			asm.JNE.Imm(asm.R0, 0, "drop"), // also VXLAN in IPv6
 		},
 		// The host has the subnet of the sender.
 		peerOf(m, stackSource, "response"),
@@ -155,13 +158,9 @@ func ingressProgram(m *kernelMaps) asm.Instructions {
 		},
 		// Package multicast delivers it.
 		isMulticast("multicast"),
+		// This node has the subnet of the destination.
+		isIn(stackTarget, settingsSubnet, "gate"),
 		asm.Instructions{
-			// This node has the subnet of the destination.
-			asm.LoadMem(asm.R1, asm.RFP, stackTarget, asm.Word),
-			asm.LoadMem(asm.R2, asm.R8, settingsMask, asm.Word),
-			asm.And.Reg(asm.R1, asm.R2),
-			asm.LoadMem(asm.R2, asm.R8, settingsSubnet, asm.Word),
-			asm.JNE.Reg(asm.R1, asm.R2, "gate"),
 			// The network IDs fit.
 			asm.JEq.Imm(asm.R7, protocol(unix.ETH_P_ARP), "pass"),
 			asm.LoadMem(asm.R1, asm.R8, settingsFlags, asm.Word),
@@ -169,9 +168,11 @@ func ingressProgram(m *kernelMaps) asm.Instructions {
 			asm.JEq.Imm(asm.R1, 0, "pass"),
 			asm.LoadMem(asm.R7, asm.RFP, stackTunnelKey+keyVNI, asm.Word),
 			asm.JEq.Imm(asm.R7, 0, "pass"),
-			asm.LoadMem(asm.R1, asm.RFP, stackTarget, asm.Word),
-			asm.LoadMem(asm.R2, asm.R8, settingsGateway, asm.Word),
-			asm.JEq.Reg(asm.R1, asm.R2, "pass"),
+		},
+		isNode(stackTarget, "not for the node"),
+		asm.Instructions{
+			asm.Ja.Label("pass"),
+			asm.Mov.Imm(asm.R1, 0).WithSymbol("not for the node"),
 		},
 		podOf(m, stackTarget),
 		asm.Instructions{
@@ -215,65 +216,122 @@ func response(m *kernelMaps) asm.Instructions {
 	return join(
 		asm.Instructions{
 			asm.JNE.Imm(asm.R7, protocol(unix.ETH_P_IP), "drop").WithSymbol("response"),
-			asm.LoadMem(asm.R1, asm.RFP, stackSource, asm.Word),
 		},
-		isOutside(),
+		isOutside("of a machine"),
 		lookup(m.owners.FD(), stackTunnelKey+keyRemote),
 		asm.Instructions{
 			asm.JEq.Imm(asm.R0, 0, "drop"),
-			asm.LoadMem(asm.R1, asm.RFP, stackTarget, asm.Word),
-			asm.LoadMem(asm.R2, asm.R8, settingsMask, asm.Word),
-			asm.And.Reg(asm.R1, asm.R2),
-			asm.LoadMem(asm.R2, asm.R8, settingsSubnet, asm.Word),
-			asm.JEq.Reg(asm.R1, asm.R2, "pass"),
-			asm.Ja.Label("drop"),
 		},
+		isIn(stackTarget, settingsSubnet, "drop"),
+		asm.Instructions{asm.Ja.Label("pass")},
 	)
 }
 
-// isOutside drops the packet if the address in R1 is one of the pod network. It changes R1 and R2.
-func isOutside() asm.Instructions {
-	return asm.Instructions{
-		asm.LoadMem(asm.R2, asm.R8, settingsClusterMask, asm.Word),
-		asm.And.Reg(asm.R1, asm.R2),
-		asm.LoadMem(asm.R2, asm.R8, settingsCluster, asm.Word),
-		asm.JEq.Reg(asm.R1, asm.R2, "drop"),
-	}
+// isOutside drops the packet if its source is an address of the pod network. Otherwise it continues
+// at a label, which it defines. It changes R1 and R2.
+func isOutside(label string) asm.Instructions {
+	return join(
+		isIn(stackSource, settingsCluster, label),
+		asm.Instructions{asm.Ja.Label("drop"), asm.Mov.Imm(asm.R1, 0).WithSymbol(label)},
+	)
 }
 
-// addresses stores the addresses of an IPv4 or ARP packet, and drops others. R6 is the packet, and
-// R7 is its protocol.
+// isIn jumps to a label unless an address is in a network of the settings. It changes R1 and R2.
+func isIn(address, network int16, missing string) (list asm.Instructions) {
+	for at := int16(0); at < addressSize; at += 8 {
+		list = append(list,
+			asm.LoadMem(asm.R1, asm.RFP, address+at, asm.DWord),
+			asm.LoadMem(asm.R2, asm.R8, network+addressSize+at, asm.DWord),
+			asm.And.Reg(asm.R1, asm.R2),
+			asm.LoadMem(asm.R2, asm.R8, network+at, asm.DWord),
+			asm.JNE.Reg(asm.R1, asm.R2, missing),
+		)
+	}
+	return list
+}
+
+// isNode jumps to a label unless an address is that of this node. It changes R1 and R2.
+func isNode(address int16, missing string) (list asm.Instructions) {
+	for at := int16(0); at < addressSize; at += 8 {
+		list = append(list,
+			asm.LoadMem(asm.R1, asm.RFP, address+at, asm.DWord),
+			asm.LoadMem(asm.R2, asm.R8, settingsGateway+at, asm.DWord),
+			asm.JNE.Reg(asm.R1, asm.R2, missing),
+		)
+	}
+	return list
+}
+
+// addresses stores the addresses of an IP or ARP packet, and the number of the settings of its IP
+// family. It drops other packets. R6 is the packet, and R7 is its protocol.
 func addresses() asm.Instructions {
-	list := asm.Instructions{
-		asm.Mov.Reg(asm.R6, asm.R1),
-		asm.LoadMem(asm.R7, asm.R6, skbProtocol, asm.Word),
-		asm.Mov.Imm(asm.R8, ipv4Source), asm.Mov.Imm(asm.R9, ipv4Target),
-		asm.JEq.Imm(asm.R7, protocol(unix.ETH_P_IP), "load"),
-		asm.JNE.Imm(asm.R7, protocol(unix.ETH_P_ARP), "drop"),
-		asm.Mov.Imm(asm.R8, arpSource), asm.Mov.Imm(asm.R9, arpTarget),
-		asm.Mov.Reg(asm.R1, asm.R6).WithSymbol("load"), asm.Mov.Reg(asm.R2, asm.R8),
+	family := func(number int32) asm.Instructions {
+		return asm.Instructions{asm.Mov.Imm(asm.R1, number), asm.StoreMem(asm.RFP, stackIndex, asm.R1, asm.Word)}
 	}
-	call := asm.Instructions{asm.Mov.Imm(asm.R4, 4), asm.FnSkbLoadBytes.Call(), asm.JNE.Imm(asm.R0, 0, "drop")}
-	return join(list, stackPointer(asm.R3, stackSource), call,
-		asm.Instructions{asm.Mov.Reg(asm.R1, asm.R6), asm.Mov.Reg(asm.R2, asm.R9)}, stackPointer(asm.R3, stackTarget), call)
+	// An IPv4 address follows the prefix ::ffff.
+	prefix := asm.Instructions{asm.Mov.Imm(asm.R1, 0)}
+	for _, address := range []int16{stackSource, stackTarget} {
+		prefix = append(prefix, asm.StoreMem(asm.RFP, address, asm.R1, asm.DWord))
+	}
+	prefix = append(prefix, asm.Mov.Imm(asm.R1, int32(binary.NativeEndian.Uint32([]byte{0, 0, 0xff, 0xff}))))
+	for _, address := range []int16{stackSource, stackTarget} {
+		prefix = append(prefix, asm.StoreMem(asm.RFP, address+8, asm.R1, asm.Word))
+	}
+	return join(
+		asm.Instructions{
+			asm.Mov.Reg(asm.R6, asm.R1),
+			asm.LoadMem(asm.R7, asm.R6, skbProtocol, asm.Word),
+			asm.JEq.Imm(asm.R7, protocol(unix.ETH_P_IPV6), "IPv6"),
+			asm.Mov.Imm(asm.R8, ipv4Source), asm.Mov.Imm(asm.R9, ipv4Target),
+			asm.JEq.Imm(asm.R7, protocol(unix.ETH_P_IP), "IPv4"),
+			asm.JNE.Imm(asm.R7, protocol(unix.ETH_P_ARP), "drop"),
+			asm.Mov.Imm(asm.R8, arpSource), asm.Mov.Imm(asm.R9, arpTarget),
+			asm.Mov.Imm(asm.R1, 0).WithSymbol("IPv4"),
+		},
+		prefix,
+		family(settings4),
+		copyBytes(asm.Mov.Reg(asm.R2, asm.R8), stackSource+12, 4),
+		copyBytes(asm.Mov.Reg(asm.R2, asm.R9), stackTarget+12, 4),
+		asm.Instructions{asm.Ja.Label("loaded"), asm.Mov.Imm(asm.R1, 0).WithSymbol("IPv6")},
+		family(settings6),
+		copyBytes(asm.Mov.Imm(asm.R2, ipv6Source), stackSource, addressSize),
+		copyBytes(asm.Mov.Imm(asm.R2, ipv6Target), stackTarget, addressSize),
+		asm.Instructions{asm.Mov.Imm(asm.R1, 0).WithSymbol("loaded")},
+	)
 }
 
-// settings makes R8 the settings.
+// copyBytes copies bytes of the packet to the stack. An instruction makes R2 their offset.
+func copyBytes(offset asm.Instruction, to int16, size int32) asm.Instructions {
+	return join(
+		asm.Instructions{asm.Mov.Reg(asm.R1, asm.R6), offset},
+		stackPointer(asm.R3, to),
+		asm.Instructions{asm.Mov.Imm(asm.R4, size), asm.FnSkbLoadBytes.Call(), asm.JNE.Imm(asm.R0, 0, "drop")},
+	)
+}
+
+// settings makes R8 the settings of the packet's IP family. It drops a packet of a family without
+// pods.
 func settings(m *kernelMaps) asm.Instructions {
 	return join(
-		asm.Instructions{asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, stackIndex, asm.R1, asm.Word)},
 		lookup(m.settings.FD(), stackIndex),
-		asm.Instructions{asm.JEq.Imm(asm.R0, 0, "drop"), asm.Mov.Reg(asm.R8, asm.R0)},
+		asm.Instructions{
+			asm.JEq.Imm(asm.R0, 0, "drop"), asm.Mov.Reg(asm.R8, asm.R0),
+			asm.LoadMem(asm.R1, asm.R8, settingsFlags, asm.Word),
+			asm.And.Imm(asm.R1, flagEnabled),
+			asm.JEq.Imm(asm.R1, 0, "drop"),
+		},
 	)
 }
 
 // peerOf makes R0 the host that has the subnet of an address. Without one, it jumps to a label.
 func peerOf(m *kernelMaps, address int16, missing string) asm.Instructions {
+	var words asm.Instructions
+	for at := int16(0); at < addressSize; at += 4 {
+		words = append(words, asm.LoadMem(asm.R1, asm.RFP, address+at, asm.Word), asm.StoreMem(asm.RFP, stackPrefix+4+at, asm.R1, asm.Word))
+	}
 	return join(
-		asm.Instructions{
-			asm.Mov.Imm(asm.R1, 32), asm.StoreMem(asm.RFP, stackPrefix, asm.R1, asm.Word),
-			asm.LoadMem(asm.R1, asm.RFP, address, asm.Word), asm.StoreMem(asm.RFP, stackPrefix+4, asm.R1, asm.Word),
-		},
+		asm.Instructions{asm.Mov.Imm(asm.R1, 8*addressSize), asm.StoreMem(asm.RFP, stackPrefix, asm.R1, asm.Word)},
+		words,
 		lookup(m.peers.FD(), stackPrefix),
 		asm.Instructions{asm.JEq.Imm(asm.R0, 0, missing)},
 	)

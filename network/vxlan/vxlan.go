@@ -58,6 +58,8 @@ type Device struct {
 	Subnet netip.Prefix
 	// Cluster are the addresses of all pods.
 	Cluster netip.Prefix
+	// SecondSubnet and SecondCluster are the IPv6 addresses of the same; optional.
+	SecondSubnet, SecondCluster netip.Prefix
 	// Address is the address of this node, from which it sends.
 	Address netip.Addr
 }
@@ -66,6 +68,10 @@ type Device struct {
 type Peer struct {
 	// Address is the address of the host.
 	Address netip.Addr
+	// SecondAddress is its IPv6 address, if it has one. The VXLAN device does not use it.
+	SecondAddress netip.Addr
+	// Gateway is the host's address in its IPv4 subnet. Optional for that subnet.
+	Gateway netip.Addr
 	// External means that the host is not a node. It answers ARP requests for its addresses.
 	External bool
 	// FixedVNI means that packets to the host have the ID VNI, whatever project sends them.

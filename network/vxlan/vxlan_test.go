@@ -32,6 +32,8 @@ type host struct {
 	networks Networks
 	peers    map[netip.Prefix]Peer
 	port     int
+
+	dualStack bool
 }
 
 // newHost creates a host on a network segment of its own. Its pods are web, with network ID 12, and
@@ -51,6 +53,9 @@ func newHost(t *testing.T, name string, number int) *host {
 	for _, address := range []netip.Addr{gateway(h.subnet), h.pod("web"), h.pod("till"), h.pod("admin"), h.pod("new")} {
 		h.run("ip", "address", "add", address.String()+"/24", "dev", "pods")
 	}
+	for _, name := range []string{"node", "web", "till", "admin", "new"} {
+		h.run("ip", "address", "add", h.second(name).String()+"/64", "dev", "pods", "nodad")
+	}
 	h.run("ip", "link", "set", "pods", "up")
 	h.follow()
 	return h
@@ -66,6 +71,31 @@ func (h *host) pod(name string) netip.Addr {
 	octets := h.subnet.Addr().As4()
 	octets[3] = map[string]byte{"node": 1, "web": 2, "till": 3, "admin": 4, "new": 5}[name]
 	return netip.AddrFrom4(octets)
+}
+
+// secondSubnet returns the IPv6 subnet of the host, and second the IPv6 address of a pod.
+func (h *host) secondSubnet() netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom16([16]byte{0: 0xfd, 1: 1, 7: h.subnet.Addr().As4()[2]}), 64)
+}
+
+func (h *host) second(name string) netip.Addr {
+	octets := h.secondSubnet().Addr().As16()
+	octets[15] = h.pod(name).As4()[3]
+	return netip.AddrFrom16(octets)
+}
+
+// enableIPv6 gives the pods of a host IPv6 addresses that another host can reach.
+func (h *host) enableIPv6(other *host) {
+	h.t.Helper()
+	h.dualStack = true
+	for _, device := range []string{"all", "pods"} {
+		h.run("sysctl", "-qw", "net.ipv6.conf."+device+".forwarding=1")
+	}
+	h.peers[other.secondSubnet()] = Peer{Address: other.address, Gateway: gateway(other.subnet)}
+	for _, name := range []string{"web", "till", "admin"} {
+		h.networks.Pods[h.second(name)] = h.networks.Pods[h.pod(name)]
+	}
+	h.ensure()
 }
 
 func (h *host) run(command ...string) string {
@@ -85,7 +115,11 @@ func (h *host) run(command ...string) string {
 func (h *host) ensure() {
 	h.t.Helper()
 	h.Do(h.t, func() error {
-		return h.tunnel.Ensure(Device{Name: device, Port: h.port, MTU: 1450, Subnet: h.subnet, Cluster: netip.MustParsePrefix("10.128.0.0/14"), Address: h.address}, h.peers)
+		d := Device{Name: device, Port: h.port, MTU: 1450, Subnet: h.subnet, Cluster: netip.MustParsePrefix("10.128.0.0/14"), Address: h.address}
+		if h.dualStack {
+			d.SecondSubnet, d.SecondCluster = h.secondSubnet(), netip.MustParsePrefix("fd01::/48")
+		}
+		return h.tunnel.Ensure(d, h.peers)
 	})
 	for subnet, peer := range h.peers {
 		if peer.External {
@@ -124,7 +158,7 @@ func (h *host) listen() listener {
 	h.t.Helper()
 	var conn net.PacketConn
 	h.Do(h.t, func() (err error) {
-		conn, err = net.ListenPacket("udp4", ":80")
+		conn, err = net.ListenPacket("udp", ":80")
 		return err
 	})
 	h.t.Cleanup(func() { conn.Close() })
@@ -147,8 +181,12 @@ func (l listener) next() string {
 func (h *host) send(from string, to netip.Addr, text string) {
 	h.t.Helper()
 	h.Do(h.t, func() error {
-		dialer := net.Dialer{LocalAddr: &net.UDPAddr{IP: h.pod(from).AsSlice()}}
-		conn, err := dialer.Dial("udp4", netip.AddrPortFrom(to, 80).String())
+		source := h.pod(from)
+		if to.Is6() {
+			source = h.second(from)
+		}
+		dialer := net.Dialer{LocalAddr: &net.UDPAddr{IP: source.AsSlice()}}
+		conn, err := dialer.Dial("udp", netip.AddrPortFrom(to, 80).String())
 		if err != nil {
 			return err
 		}
@@ -415,5 +453,42 @@ func TestTunnelWithoutNetworksAcceptsNothing(t *testing.T) {
 	})
 	if err == nil || !strings.Contains(err.Error(), `in use by a device of type "bridge"`) {
 		t.Errorf("error: %v", err)
+	}
+}
+
+func TestIPv6PacketsHaveTheNetworkIDOfTheSender(t *testing.T) {
+	one, two := newHosts(t)
+	one.enableIPv6(two)
+	two.enableIPv6(one)
+	listener, wire := two.listen(), newCapture(t, two)
+	for i, tt := range []struct {
+		from, to string
+		want     uint32
+	}{{"web", "web", 12}, {"till", "till", 13}, {"till", "admin", 13}, {"admin", "web", 0}, {"node", "till", 0}} {
+		text := fmt.Sprintf("IPv6 %d", i)
+		one.send(tt.from, two.second(tt.to), text)
+		if got := wire.vni(text); got != tt.want {
+			t.Errorf("%s to %s: network ID %d, want %d", tt.from, tt.to, got, tt.want)
+		}
+		if got := listener.next(); got != text {
+			t.Errorf("%s to %s: %q arrives, want %q", tt.from, tt.to, got, text)
+		}
+	}
+	// Packets of other networks and of unknown pods do not arrive. The last one does.
+	one.send("till", two.second("web"), "other network")
+	one.send("web", two.second("new"), "to a pod without a network")
+	one.send("new", two.second("web"), "from a pod without a network")
+	one.send("web", two.second("web"), "same network")
+	if got := listener.next(); got != "same network" {
+		t.Errorf("%q arrives", got)
+	}
+	// Without IPv6 addresses of its pods, a host drops such packets.
+	two.dualStack = false
+	delete(two.peers, one.secondSubnet())
+	two.ensure()
+	one.send("web", two.second("web"), "no IPv6")
+	one.send("web", two.pod("web"), "IPv4")
+	if got := listener.next(); got != "IPv4" {
+		t.Errorf("%q arrives", got)
 	}
 }

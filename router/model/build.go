@@ -79,8 +79,13 @@ func (s Source) unit(key ServiceUnitKey) ServiceUnit {
 	unit := ServiceUnit{
 		Name: string(key), Hostname: name + "." + namespace + ".svc", ServiceAliasAssociations: map[ServiceAliasConfigKey]bool{},
 	}
-	for _, slice := range s.Slices(namespace, name) {
-		if slice.AddressType == discoveryv1.AddressTypeFQDN {
+	all := s.Slices(namespace, name)
+	hasIPv4 := slices.ContainsFunc(all, func(slice *discoveryv1.EndpointSlice) bool {
+		return slice.AddressType == discoveryv1.AddressTypeIPv4 && len(slice.Endpoints) > 0
+	})
+	for _, slice := range all {
+		// A pod with two addresses is one server.
+		if slice.AddressType == discoveryv1.AddressTypeFQDN || hasIPv4 && slice.AddressType == discoveryv1.AddressTypeIPv6 {
 			continue
 		}
 		for i := range slice.Endpoints {

@@ -35,6 +35,8 @@ type Options struct {
 	// Segment connects the machine to a network segment that further hosts can share. A further host
 	// has a segment of its own, and this machine is the router between them.
 	Segment bool
+	// IPv6 gives the machines of segments an IPv6 address too.
+	IPv6 bool
 	// OtherNetwork means that a CNI plug-in of the test connects the pods. It can leave tables.
 	OtherNetwork bool
 }
@@ -106,7 +108,7 @@ func prepareIn(options Options, shared *segment) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	machine, err := newMachine(options.Segment, shared)
+	machine, err := newMachine(options, shared)
 	if err != nil {
 		return nil, err
 	}

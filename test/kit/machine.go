@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/big"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -26,6 +27,9 @@ type Machine struct {
 	Address netip.Addr
 	// Gateway is the address of this machine in the same network.
 	Gateway netip.Addr
+	// Second is the IPv6 address of eth0, and SecondGateway that of this machine in the same network,
+	// with Options.IPv6.
+	Second, SecondGateway netip.Addr
 	// Distant is another address of this machine. It is in none of the networks that the cluster's
 	// machine is connected to, like the address of a server on the internet.
 	Distant netip.Addr
@@ -39,8 +43,8 @@ type Machine struct {
 }
 
 // newMachine creates the namespace, connects it, and adds the rules that let it out.
-// The machine shares a network segment: the given one, or a new one if it begins a segment.
-func newMachine(begins bool, shared *segment) (*Machine, error) {
+// The machine shares a network segment: the given one, or a new one with Options.Segment.
+func newMachine(options Options, shared *segment) (*Machine, error) {
 	random := make([]byte, 3)
 	_, _ = rand.Read(random) // never fails
 	namespace, err := netnamespace.New()
@@ -48,7 +52,7 @@ func newMachine(begins bool, shared *segment) (*Machine, error) {
 		return nil, err
 	}
 	m := &Machine{Namespace: namespace, name: "test-" + hex.EncodeToString(random), segment: shared}
-	if begins && shared == nil {
+	if options.Segment && shared == nil {
 		if m.segment, err = newSegment(m.name); err != nil {
 			return nil, errors.Join(err, m.remove())
 		}
@@ -56,6 +60,11 @@ func newMachine(begins bool, shared *segment) (*Machine, error) {
 	}
 	if err := m.connect(); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect network namespace: %w", err), m.remove())
+	}
+	if options.IPv6 {
+		if err := m.connectIPv6(); err != nil {
+			return nil, errors.Join(fmt.Errorf("give network namespace an IPv6 address: %w", err), m.remove())
+		}
 	}
 	return m, nil
 }
@@ -109,6 +118,24 @@ func (m *Machine) connect() error {
 		return nil
 	}
 	return letOut(m.name, "ip saddr "+m.Address.String(), m.name)
+}
+
+// connectIPv6 gives the machine an IPv6 address that ends with the last octet of the other one.
+func (m *Machine) connectIPv6() error {
+	if m.segment == nil {
+		return errors.New("the machine shares no network segment")
+	}
+	gateway, err := m.segment.enableIPv6()
+	if err != nil {
+		return err
+	}
+	octets := gateway.Addr().As16()
+	octets[15] = m.Address.As4()[3]
+	m.Second, m.SecondGateway = netip.AddrFrom16(octets), gateway.Addr()
+	return m.Do(func() error {
+		return errors.Join(netnamespace.SetUp("eth0", netip.PrefixFrom(m.Second, gateway.Bits())),
+			netlink.RouteAdd(&netlink.Route{Gw: m.SecondGateway.AsSlice(), Dst: &net.IPNet{IP: net.IPv6zero, Mask: net.CIDRMask(0, 128)}}))
+	})
 }
 
 // skipAddressDetection makes the IPv6 address of a device valid at once. Otherwise it changes its

@@ -13,7 +13,7 @@ import (
 
 func testMachine(t *testing.T) *Machine {
 	t.Helper()
-	m, err := newMachine(false, nil)
+	m, err := newMachine(Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ func (c *Cluster) Neighbor(addresses ...string) *Machine {
 	if c.segment == nil {
 		c.t.Fatal("the cluster's machine shares no network segment")
 	}
-	machine, err := newMachine(false, c.segment)
+	machine, err := newMachine(Options{}, c.segment)
 	if err != nil {
 		c.t.Fatal(err)
 	}

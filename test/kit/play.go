@@ -20,7 +20,7 @@ const playTimeout = 5 * time.Minute
 // devices, and Chromium then aborts its requests.
 func (c *Cluster) Play(ctx context.Context, environment []string, script string, args ...string) (_ string, err error) {
 	c.t.Helper()
-	desktop, err := newMachine(false, nil)
+	desktop, err := newMachine(Options{}, nil)
 	if err != nil {
 		return "", fmt.Errorf("run script %q: %w", script, err)
 	}

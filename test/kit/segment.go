@@ -21,6 +21,7 @@ type segment struct {
 	prefix  netip.Prefix
 	gateway netip.Addr
 	last    netip.Addr // of the machines
+	second  bool       // this machine has an IPv6 address there
 }
 
 // newSegment creates the bridge with a /24 of the range for tests between machines (RFC 2544).
@@ -43,6 +44,18 @@ func newSegment(name string) (*segment, error) {
 		return nil, errors.Join(err, s.remove())
 	}
 	return s, nil
+}
+
+// enableIPv6 gives this machine an IPv6 address in the segment, fd00:198:18::1 or a similar one,
+// and returns it with its network.
+func (s *segment) enableIPv6() (netip.Prefix, error) {
+	base := s.prefix.Addr().As4()
+	gateway := netip.PrefixFrom(netip.AddrFrom16([16]byte{0: 0xfd, 3: base[0], 5: base[1], 7: base[2], 15: 1}), 64)
+	if s.second {
+		return gateway, nil
+	}
+	s.second = true
+	return gateway, errors.Join(skipAddressDetection(s.bridge), netnamespace.SetUp(s.bridge, gateway))
 }
 
 // remove removes the bridge, which must have no machines.

@@ -111,7 +111,7 @@ func readCluster(ctx context.Context, h *platform.Host, config *rest.Config) (*c
 func probeHost(ctx context.Context, node *corev1.Node, master bool, port int) hostState {
 	state := hostState{Name: node.Name, Role: "node", Version: node.Status.NodeInfo.KubeletVersion}
 	for _, address := range node.Status.Addresses {
-		if address.Type == corev1.NodeInternalIP {
+		if address.Type == corev1.NodeInternalIP && state.Address == "" {
 			state.Address = address.Address
 		}
 	}

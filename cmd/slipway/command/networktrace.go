@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-platform/slipway/network/ipfamily"
 	"github.com/slipway-platform/slipway/network/trace"
 )
 
@@ -38,7 +39,8 @@ func networkTraceCommand(opts *options) *cobra.Command {
 			"to a pod of another host, run the command on both hosts at the same time.",
 		Example: "  slipway network trace shop/web shop/database 5432\n" +
 			"  slipway network trace shop/web 172.30.18.4              # to a service\n" +
-			"  slipway network trace 10.128.0.7 shop/database 5432     # from a pod of another host",
+			"  slipway network trace 10.128.0.7 shop/database 5432     # from a pod of another host\n" +
+			"  slipway network trace shop/web fd02::4d2                # to the IPv6 address of a service",
 		Args: cobra.RangeArgs(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			port := uint64(80)
@@ -62,13 +64,14 @@ func networkTraceCommand(opts *options) *cobra.Command {
 func traceConnection(ctx context.Context, opts *options, from, to string, port uint16, out, messages io.Writer) error {
 	var source networkPlace
 	defer func() { source.close() }()
-	sender, err := source.find(ctx, opts, from)
+	family := familyOf(from, to)
+	sender, err := source.find(ctx, opts, from, family)
 	if err != nil {
 		return err
 	}
 	var target networkPlace
 	defer func() { target.close() }()
-	receiver, err := target.find(ctx, opts, to)
+	receiver, err := target.find(ctx, opts, to, family)
 	if err != nil {
 		return err
 	}
@@ -91,11 +94,22 @@ func traceConnection(ctx context.Context, opts *options, from, to string, port u
 // errNoPacket is the result of a connection that another host starts.
 var errNoPacket = errors.New("this host did not send the packet")
 
-// find opens the network of a pod and returns its address. An IP address has no network.
-func (p *networkPlace) find(ctx context.Context, opts *options, name string) (address netip.Addr, err error) {
+// familyOf returns the IP family of a connection: IPv6 if one of its ends is such an address.
+func familyOf(ends ...string) ipfamily.Family {
+	for _, end := range ends {
+		if address, err := netip.ParseAddr(end); err == nil && address.Is6() {
+			return ipfamily.IPv6
+		}
+	}
+	return ipfamily.IPv4
+}
+
+// find opens the network of a pod and returns its address in an IP family. An IP address has no
+// network.
+func (p *networkPlace) find(ctx context.Context, opts *options, name string, family ipfamily.Family) (address netip.Addr, err error) {
 	if address, err := netip.ParseAddr(name); err == nil {
-		if !address.Is4() {
-			return netip.Addr{}, fmt.Errorf("address %q: must be IPv4", name)
+		if ipfamily.Of(address) != family {
+			return netip.Addr{}, fmt.Errorf("address %q: must be IPv6, like the other end", name)
 		}
 		return address, nil
 	}
@@ -113,14 +127,14 @@ func (p *networkPlace) find(ctx context.Context, opts *options, name string) (ad
 			return fmt.Errorf("find address of pod %s: %w", name, err)
 		}
 		for _, candidate := range addresses {
-			if prefix, err := netip.ParsePrefix(candidate.String()); err == nil && prefix.Addr().Is4() {
+			if prefix, err := netip.ParsePrefix(candidate.String()); err == nil && ipfamily.Of(prefix.Addr()) == family && !prefix.Addr().IsLinkLocalUnicast() {
 				address = prefix.Addr()
 			}
 		}
 		return nil
 	})
 	if err == nil && !address.IsValid() {
-		err = fmt.Errorf("pod %s has no IPv4 address", name)
+		err = fmt.Errorf("pod %s has no %s address", name, map[ipfamily.Family]string{ipfamily.IPv4: "IPv4", ipfamily.IPv6: "IPv6"}[family])
 	}
 	return address, err
 }
@@ -130,7 +144,7 @@ func (p *networkPlace) attempt(ctx context.Context, packet trace.Packet) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	return p.do(func() error {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp4", net.JoinHostPort(packet.To.String(), strconv.Itoa(int(packet.Port))))
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(packet.To.String(), strconv.Itoa(int(packet.Port))))
 		if err == nil {
 			err = conn.Close()
 		}

@@ -66,7 +66,7 @@ func nodes(ctx context.Context, client kubernetes.Interface, selector, podSelect
 			}
 		}
 		for _, address := range node.Status.Addresses {
-			if address.Type == corev1.NodeInternalIP {
+			if address.Type == corev1.NodeInternalIP && status.Address == "" {
 				status.Address = address.Address
 			}
 		}

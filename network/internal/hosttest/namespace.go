@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,11 +68,11 @@ func (n Namespace) Serve(t *testing.T, port int) {
 	t.Helper()
 	n.Do(t, func() error {
 		address := fmt.Sprintf(":%d", port)
-		listener, err := net.Listen("tcp4", address)
+		listener, err := net.Listen("tcp", address)
 		if err != nil {
 			return err
 		}
-		packets, err := net.ListenPacket("udp4", address)
+		packets, err := net.ListenPacket("udp", address)
 		if err != nil {
 			return err
 		}
@@ -119,7 +120,7 @@ func (n Namespace) Ask(network, address string) (answer string, err error) {
 		}
 		defer conn.Close()
 		_ = conn.SetDeadline(time.Now().Add(2 * time.Second))
-		if network == "udp4" {
+		if strings.HasPrefix(network, "udp") {
 			if _, err := conn.Write([]byte("?")); err != nil {
 				return err
 			}

@@ -1,7 +1,7 @@
 // Package multitenant proves the isolation of projects by network IDs (the network plug-in
-// redhat/openshift-ovs-multitenant) in a cluster of three hosts, and how the cluster changes its
-// mode. Two hosts share a network segment. The third one is behind a router, so its packets are in
-// VXLAN.
+// redhat/openshift-ovs-multitenant) in a cluster of three hosts whose pods have IPv4 and IPv6
+// addresses, and how the cluster changes its mode. Two hosts share a network segment. The third one
+// is behind a router, so its packets are in VXLAN.
 package multitenant
 
 import (
@@ -28,7 +28,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	kit.MainWith(m, kit.Options{Segment: true, Master: "networkConfig: {networkPluginName: " + networkplugin.Multitenant + "}"})
+	kit.MainWith(m, kit.Options{Segment: true, IPv6: true, Master: `networkConfig:
+  networkPluginName: ` + networkplugin.Multitenant + `
+  clusterNetworks: [{cidr: 10.128.0.0/14, hostSubnetLength: 9}, {cidr: "fd01::/48", hostSubnetLength: 64}]
+  serviceNetworkCIDR: 172.30.0.0/16,fd02::/112`})
 }
 
 // Names of the nodes of further hosts.
@@ -141,6 +144,7 @@ kind: Service
 metadata: {name: %[1]s}
 spec:
   type: NodePort
+  ipFamilyPolicy: RequireDualStack
   selector: {app: %[1]s}
   ports: [{port: 80, targetPort: 8080}]
 ---
@@ -177,17 +181,21 @@ func (t tenant) netID() string {
 	return strings.TrimSpace(t.OC("get", "netnamespace", t.Namespace, "-o", "jsonpath={.netid}"))
 }
 
-// addresses are those at which pods of the cluster reach a pod: its own, that of its service, and
-// the node port on the client's node.
+// addresses are those at which pods of the cluster reach a pod: its own of both IP families, those
+// of its service, and the node port on the client's node. The first one is the pod's IPv4 address.
 func (t tenant) addresses(pod, node string) []string {
 	service, err := t.Client.CoreV1().Services(t.Namespace).Get(context.Background(), pod, metav1.GetOptions{})
 	if err != nil {
 		return []string{err.Error()} // no request succeeds
 	}
-	return []string{
-		t.Pod(pod).Status.PodIP + ":8080", service.Spec.ClusterIP + ":80",
-		fmt.Sprintf("%s:%d", node, service.Spec.Ports[0].NodePort),
+	var list []string
+	for _, ip := range t.Pod(pod).Status.PodIPs {
+		list = append(list, net.JoinHostPort(ip.IP, "8080"))
 	}
+	for _, ip := range service.Spec.ClusterIPs {
+		list = append(list, net.JoinHostPort(ip, "80"))
+	}
+	return append(list, fmt.Sprintf("%s:%d", node, service.Spec.Ports[0].NodePort))
 }
 
 // request is a request from a pod to a pod at one of its addresses.
@@ -208,7 +216,7 @@ const requestTimeout = 2 * time.Second
 // send sends the request and returns an error unless it gets its response.
 func (r request) send() error {
 	return r.from.inPod(r.pod, func() error {
-		conn, err := net.DialTimeout("tcp4", r.address, requestTimeout)
+		conn, err := net.DialTimeout("tcp", r.address, requestTimeout)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,34 @@
+package dualstack
+
+import (
+	"net/netip"
+	"testing"
+)
+
+func TestSubnetsAndAddressesHaveTheSameNumber(t *testing.T) {
+	networks := Networks{
+		IPv4: netip.MustParsePrefix("10.128.0.0/14"), HostBits4: 9,
+		IPv6: netip.MustParsePrefix("fd01:0:0:100::/56"), HostBits6: 60,
+	}
+	for subnet, want := range map[string]string{
+		"10.128.0.0/23":   "fd01:0:0:100::/68",
+		"10.128.2.0/23":   "fd01:0:0:100:1000::/68",
+		"10.131.254.0/23": "fd01:0:0:11f:f000::/68",
+		// No subnets of nodes.
+		"10.128.0.0/24": "invalid Prefix",
+		"10.132.0.0/23": "invalid Prefix",
+		"fd01::/68":     "invalid Prefix",
+	} {
+		if got := networks.Subnet(netip.MustParsePrefix(subnet)).String(); got != want {
+			t.Errorf("%s: got %s, want %s", subnet, got, want)
+		}
+	}
+	second := networks.Subnet(netip.MustParsePrefix("10.128.2.0/23"))
+	got := Address(netip.MustParsePrefix("10.128.2.0/23"), second, netip.MustParseAddr("10.128.3.7"))
+	if want := netip.MustParseAddr("fd01:0:0:100:1000::107"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if (Networks{IPv4: networks.IPv4, HostBits4: 9}).Subnet(netip.MustParsePrefix("10.128.2.0/23")).IsValid() {
+		t.Error("a network without IPv6 has an IPv6 subnet")
+	}
+}
