@@ -13,6 +13,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/slipway-platform/slipway/internal/dualstack"
 )
 
 // joinedNode returns the Node of a joined host.
@@ -111,6 +113,24 @@ func TestOtherNetworkGivesPodsAnyAddressOfItsOwn(t *testing.T) {
 		changed := pod.DeepCopy()
 		changed.Status = corev1.PodStatus{PodIP: address, PodIPs: []corev1.PodIP{{IP: address}}}
 		expectRefusal(t, p.validate(t, "second", "pods", pod, changed), want)
+	}
+}
+
+func TestPodHasIPv6AddressOfItsNode(t *testing.T) {
+	p := newTestClaims(t)
+	networks := dualstack.Networks{
+		IPv4: netip.MustParsePrefix("10.128.0.0/14"), HostBits4: 9, IPv6: netip.MustParsePrefix("fd01::/48"), HostBits6: 64,
+	}
+	subnet := networks.Subnet(netip.MustParsePrefix("10.130.0.0/23")).Addr().Next().Next().String()
+	for _, tt := range []struct {
+		networks      dualstack.Networks
+		address, want string
+	}{{networks, subnet, ""}, {networks, "fd01::2", "status.podIPs"}, {networks, "fe80::2", "status.podIPs"}, {dualstack.Networks{}, subnet, "status.podIPs"}} {
+		p.DualStack = tt.networks
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pod"}}
+		changed := pod.DeepCopy()
+		changed.Status = corev1.PodStatus{PodIP: "10.130.0.5", PodIPs: []corev1.PodIP{{IP: "10.130.0.5"}, {IP: tt.address}}}
+		expectRefusal(t, p.validate(t, "second", "pods", pod, changed), tt.want)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/vishvananda/netlink"
@@ -263,6 +264,29 @@ func TestForgedIPv6FramesAreDropped(t *testing.T) {
 	frames["own packet"] = ethernet(s.gatewayMAC, s.malloryMAC, unix.ETH_P_IPV6, packet6(unix.IPPROTO_UDP, source, target, 0, 0))
 	if pod, host := s.attack(frames); len(pod)+len(host) > 0 {
 		t.Errorf("without IPv6, the pod gets %q, the host gets %q", pod, host)
+	}
+}
+
+// TestForgedIPv6FramesOfALimitedPodAreDropped checks that the filters which lead packets to the
+// queue match no frame that the check drops.
+func TestForgedIPv6FramesOfALimitedPodAreDropped(t *testing.T) {
+	b := newBench(t)
+	b.enableIPv6()
+	b.config.RuntimeConfig.Bandwidth = bandwidth{IngressRate: 1 << 30, EgressRate: 1 << 30}
+	s := newSpoofingOn(b)
+	if pod, host := s.attack(s.frames6()); len(pod)+len(host) > 0 {
+		t.Errorf("the pod gets %q, the host gets %q", pod, host)
+	}
+	queue, err := netlink.LinkByName("ifb" + strings.TrimPrefix(deviceName("mallory", "eth0"), devicePrefix))
+	s.must(err)
+	before := queue.Attrs().Statistics.TxPackets
+	for _, network := range []string{"udp6", "tcp6"} {
+		s.answers(s.mallory, network, netip.AddrPortFrom(second(s.aliceAddress), 80).String(), "alice "+second(s.malloryAddress).String())
+	}
+	queue, err = netlink.LinkByName(queue.Attrs().Name)
+	s.must(err)
+	if queue.Attrs().Statistics.TxPackets == before {
+		t.Error("the packets of the pod avoid the queue")
 	}
 }
 

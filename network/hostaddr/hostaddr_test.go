@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/network/internal/hosttest"
 )
@@ -79,6 +80,27 @@ func TestHostAddress(t *testing.T) {
 	want := []string{"127.0.0.1", "::1", "192.168.122.1", "198.51.100.7", "203.0.113.9"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("addresses (-want +got):\n%s", diff)
+	}
+}
+
+func TestSecondAddressIsThatOfTheSameDevice(t *testing.T) {
+	add(t, &netlink.Bridge{LinkAttrs: attrs("other")}, "192.0.2.8/24", "2001:db8:1::8/64")
+	uplink := add(t, &netlink.Bridge{LinkAttrs: attrs("uplink")}, "203.0.113.9/24")
+	first := netip.MustParseAddr("203.0.113.9")
+	if second, err := Second(first); err != nil || second.IsValid() {
+		t.Errorf("without an IPv6 address: got %s, %v", second, err)
+	}
+	for address, deprecated := range map[string]bool{"2001:db8::7/64": true, "2001:db8::9/64": false} {
+		parsed, err := netlink.ParseAddr(address)
+		must(t, err)
+		parsed.Flags = unix.IFA_F_NODAD
+		if deprecated {
+			parsed.PreferedLft, parsed.ValidLft = 0, 1000
+		}
+		must(t, netlink.AddrAdd(uplink, parsed))
+	}
+	if second, err := Second(first); err != nil || second != netip.MustParseAddr("2001:db8::9") {
+		t.Errorf("got %s, %v", second, err)
 	}
 }
 
