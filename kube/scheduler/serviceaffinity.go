@@ -3,14 +3,12 @@ package scheduler
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kube-scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
@@ -37,7 +35,9 @@ func newServiceAffinity(labels []string) namedFactory {
 // adds and removes pods in a clone.
 type affinityState struct {
 	selectors []labels.Selector
-	peers     map[types.UID]peer
+	peers     []peer
+	// oldest is the oldest peer, or nil. Filter reads it for each node, so it is not searched there.
+	oldest *peer
 }
 
 // peer is a pod of the service, and the labels of its node.
@@ -47,14 +47,14 @@ type peer struct {
 }
 
 func (s *affinityState) Clone() framework.StateData {
-	return &affinityState{s.selectors, maps.Clone(s.peers)}
+	return &affinityState{s.selectors, slices.Clone(s.peers), s.oldest}
 }
 
 func (p *serviceAffinity) Name() string { return p.name }
 
 func (p *serviceAffinity) PreFilter(_ context.Context, state framework.CycleState, pod *corev1.Pod, _ []framework.NodeInfo) (*framework.PreFilterResult, *framework.Status) {
-	data := &affinityState{peers: map[types.UID]peer{}}
-	if len(p.selected(pod)) < len(p.labels) {
+	data := &affinityState{}
+	if !p.selectsAll(pod) {
 		selectors, err := p.groups.services(pod)
 		if err != nil {
 			return nil, framework.AsStatus(err)
@@ -76,8 +76,30 @@ func (p *serviceAffinity) PreFilter(_ context.Context, state framework.CycleStat
 
 func (s *affinityState) add(scheduled, pod *corev1.Pod, node *corev1.Node) {
 	if pod.Namespace == scheduled.Namespace && matchesAny(s.selectors, pod) {
-		s.peers[pod.UID] = peer{pod, node.Labels}
+		added := peer{pod, node.Labels}
+		s.peers = append(s.peers, added)
+		if s.oldest == nil || added.precedes(*s.oldest) {
+			s.oldest = &added
+		}
 	}
+}
+
+func (s *affinityState) remove(pod *corev1.Pod) {
+	s.peers = slices.DeleteFunc(s.peers, func(p peer) bool { return p.pod.UID == pod.UID })
+	s.oldest = nil
+	for _, p := range s.peers {
+		if s.oldest == nil || p.precedes(*s.oldest) {
+			s.oldest = &p
+		}
+	}
+}
+
+// precedes reports whether a pod is older than another.
+func (p peer) precedes(other peer) bool {
+	if order := p.pod.CreationTimestamp.Compare(other.pod.CreationTimestamp.Time); order != 0 {
+		return order < 0
+	}
+	return p.pod.Name < other.pod.Name
 }
 
 func (p *serviceAffinity) PreFilterExtensions() framework.PreFilterExtensions { return p }
@@ -96,7 +118,7 @@ func (p *serviceAffinity) RemovePod(_ context.Context, state framework.CycleStat
 	if err != nil {
 		return framework.AsStatus(err)
 	}
-	delete(data.peers, removed.GetPod().UID)
+	data.remove(removed.GetPod())
 	return nil
 }
 
@@ -113,41 +135,26 @@ func (p *serviceAffinity) Filter(_ context.Context, state framework.CycleState, 
 	if err != nil {
 		return framework.AsStatus(err)
 	}
-	required := p.selected(pod)
-	if oldest := data.oldest(); oldest != nil {
-		for _, label := range p.labels {
-			if value, ok := oldest.labels[label]; ok && required[label] == "" {
-				required[label] = value
+	for _, label := range p.labels {
+		want, required := pod.Spec.NodeSelector[label]
+		if want == "" && data.oldest != nil {
+			if value, ok := data.oldest.labels[label]; ok {
+				want, required = value, true
 			}
 		}
-	}
-	if !labels.SelectorFromSet(required).Matches(labels.Set(node.Node().Labels)) {
-		return framework.NewStatus(framework.Unschedulable, "node(s) didn't match service affinity by "+strings.Join(p.labels, ", "))
+		if value, ok := node.Node().Labels[label]; required && (!ok || value != want) {
+			return framework.NewStatus(framework.Unschedulable, "node(s) didn't match service affinity by "+strings.Join(p.labels, ", "))
+		}
 	}
 	return nil
 }
 
-// selected returns the values of the labels in the pod's node selector.
-func (p *serviceAffinity) selected(pod *corev1.Pod) map[string]string {
-	values := map[string]string{}
+// selectsAll reports whether the pod's node selector has all the labels.
+func (p *serviceAffinity) selectsAll(pod *corev1.Pod) bool {
 	for _, label := range p.labels {
-		if value, ok := pod.Spec.NodeSelector[label]; ok {
-			values[label] = value
+		if _, ok := pod.Spec.NodeSelector[label]; !ok {
+			return false
 		}
 	}
-	return values
-}
-
-// oldest returns the oldest peer, or nil.
-func (s *affinityState) oldest() *peer {
-	if len(s.peers) == 0 {
-		return nil
-	}
-	oldest := slices.MinFunc(slices.Collect(maps.Values(s.peers)), func(a, b peer) int {
-		if order := a.pod.CreationTimestamp.Compare(b.pod.CreationTimestamp.Time); order != 0 {
-			return order
-		}
-		return strings.Compare(a.pod.Name, b.pod.Name)
-	})
-	return &oldest
+	return true
 }
