@@ -32,18 +32,24 @@ type hollow struct {
 
 // register creates the Node, its status and its lease.
 func (h hollow) register(ctx context.Context) error {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: h.name, Labels: map[string]string{"hollow": "true", "kubernetes.io/hostname": h.name}}}
-	created, err := h.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
-	if err != nil {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: h.name, Labels: map[string]string{
+		"hollow": "true", "kubernetes.io/hostname": h.name, "region": "region", "zone": fmt.Sprintf("zone-%d", h.number%4),
+	}}}
+	if _, err := h.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	room := corev1.ResourceList{"cpu": apiresource.MustParse("32"), "memory": apiresource.MustParse("128Gi"), "pods": apiresource.MustParse("250")}
-	created.Status = corev1.NodeStatus{
+	status := corev1.NodeStatus{
 		Capacity: room, Allocatable: room,
 		Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: h.address(0)}},
 		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: metav1.Now()}},
 	}
-	if _, err := h.client.CoreV1().Nodes().UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
+	// Controllers change the node at the same time, so an update would conflict.
+	patch, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		return err
+	}
+	if _, err := h.client.CoreV1().Nodes().PatchStatus(ctx, h.name, patch); err != nil {
 		return err
 	}
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: h.name}, Spec: coordinationv1.LeaseSpec{
@@ -73,6 +79,7 @@ func (h hollow) run(ctx context.Context) {
 	tasks.Wait()
 }
 
+// renew renews the lease of the node until ctx ends.
 func (h hollow) renew(ctx context.Context) {
 	ticker := time.NewTicker(leaseInterval)
 	defer ticker.Stop()
@@ -128,9 +135,9 @@ func (h hollow) start(ctx context.Context, pod *corev1.Pod, address string) {
 	_, _ = h.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 }
 
-// startHollow registers and starts nodes, and returns how long the registration took. They run
-// until the test ends.
-func startHollow(t *testing.T, client kubernetes.Interface, count int) time.Duration {
+// startHollow registers nodes, and runs each with a method of hollow until the test ends. It
+// returns how long the registration took.
+func startHollow(t *testing.T, client kubernetes.Interface, count int, run func(hollow, context.Context)) time.Duration {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -141,7 +148,7 @@ func startHollow(t *testing.T, client kubernetes.Interface, count int) time.Dura
 		if err := node.register(ctx); err != nil {
 			t.Fatal(err)
 		}
-		running.Go(func() { node.run(ctx) })
+		running.Go(func() { run(node, ctx) })
 	}
 	return time.Since(start)
 }

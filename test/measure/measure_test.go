@@ -29,10 +29,13 @@ func TestMain(m *testing.M) { kit.Main(m) }
 type table struct {
 	section markdown.Section
 	rows    [][4]string // what, value, aim, outcome
+	load    string      // of the machine in the minute before
 }
 
 func newTable(name string) *table {
-	return &table{section: markdown.Section{Begin: "<!-- " + name + ":begin -->", End: "<!-- " + name + ":end -->"}}
+	load, _ := os.ReadFile("/proc/loadavg")
+	before, _, _ := strings.Cut(string(load), " ")
+	return &table{load: before, section: markdown.Section{Begin: "<!-- " + name + ":begin -->", End: "<!-- " + name + ":end -->"}}
 }
 
 // add adds a measurement without an aim.
@@ -49,11 +52,29 @@ func (r *table) aim(what string, got, limit time.Duration) {
 	r.rows = append(r.rows, [4]string{what, seconds(got), "<= " + seconds(limit), outcome})
 }
 
+// least adds a number that should be at least a limit.
+func (r *table) least(what string, got, limit float64) {
+	r.number(what, "%.2f", ">=", got, limit, got >= limit)
+}
+
+// most adds a number, in the format of its unit, that should be at most a limit.
+func (r *table) most(what string, got, limit float64, format string) {
+	r.number(what, format, "<=", got, limit, got <= limit)
+}
+
+func (r *table) number(what, format, sign string, got, limit float64, met bool) {
+	outcome := "missed"
+	if met {
+		outcome = "met"
+	}
+	r.rows = append(r.rows, [4]string{what, fmt.Sprintf(format, got), sign + " " + fmt.Sprintf(format, limit), outcome})
+}
+
 // write prints the table, and writes it into the document.
 func (r *table) write(t *testing.T) {
 	t.Helper()
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d processors, %s; one run, other work on the machine at the same time.\n\n", runtime.NumCPU(), time.Now().UTC().Format("2006-01-02 15:04 MST"))
+	fmt.Fprintf(&text, "%d processors, %s; load average %s; one run, other work on the machine at the same time.\n\n", runtime.NumCPU(), time.Now().UTC().Format("2006-01-02 15:04 MST"), r.load)
 	text.WriteString("| measurement | value | aim | |\n|---|--:|---|---|\n")
 	for _, row := range r.rows {
 		fmt.Fprintf(&text, "| %s |\n", strings.Join(row[:], " | "))

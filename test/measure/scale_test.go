@@ -34,15 +34,10 @@ const network = "networkConfig: {clusterNetworks: [{cidr: 10.128.0.0/14, hostSub
 func TestHollowNodes(t *testing.T) {
 	r := newTable("scale")
 	c := kit.Start(t, kit.Options{Segment: true, Master: network})
-	config := rest.CopyConfig(c.Config)
-	config.QPS = -1 // no limit
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := unlimited(t, c)
 	leaveAlone(*idle)
 	empty := controlPlane(t, c)
-	registered := startHollow(t, client, *hollowNodes)
+	registered := startHollow(t, client, *hollowNodes, hollow.run)
 	r.add(fmt.Sprintf("registration of %d nodes", *hollowNodes), "%s", seconds(registered))
 	leaveAlone(*idle)
 	withNodes := controlPlane(t, c)
@@ -61,6 +56,19 @@ func TestHollowNodes(t *testing.T) {
 	r.add("for each node with its pods", "%d KiB, %.2f ms of processor time a second", (withPods.bytes-empty.bytes)/int64(*hollowNodes)>>10,
 		1000*(withPods.share-empty.share)/float64(*hollowNodes))
 	r.write(t)
+}
+
+// unlimited returns a client of the API without a limit of requests.
+func unlimited(t *testing.T, c *kit.Cluster) kubernetes.Interface {
+	t.Helper()
+	config := rest.CopyConfig(c.Config)
+	config.QPS = -1
+	config.ContentType, config.AcceptContentTypes = "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf,application/json"
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
 }
 
 // usage is what the control plane uses.
@@ -106,10 +114,13 @@ func processorTime(t *testing.T, pid int) time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
+// loadNamespace is the namespace of simulated pods.
+const loadNamespace = "load"
+
 // startPods creates pods, and returns how long each took until the API reported that it runs.
 func startPods(t *testing.T, client kubernetes.Interface, count int) (durations []time.Duration) {
 	t.Helper()
-	const namespace = "load"
+	const namespace = loadNamespace
 	if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +211,7 @@ func startSampler(client kubernetes.Interface) *sampler {
 	})
 	s.running.Go(func() {
 		sample(&s.lists, func() error {
-			_, err := client.CoreV1().Pods("load").List(ctx, metav1.ListOptions{})
+			_, err := client.CoreV1().Pods(loadNamespace).List(ctx, metav1.ListOptions{})
 			return err
 		})
 	})

@@ -1,0 +1,92 @@
+package measure
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/slipway-platform/slipway/apigroup/metrics"
+	"github.com/slipway-platform/slipway/controller"
+	"github.com/slipway-platform/slipway/internal/componenttest"
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+const (
+	// metricsPods is the number of pods of the node that is read.
+	metricsPods = 250
+	// metricsTime is how long the component runs. It reads every 15 s.
+	metricsTime = 2 * time.Minute
+	// metricsMemory is the aim of issue 20 in bytes, and metricsShare that of processor time.
+	metricsMemory, metricsShare = 10e6, 0.01
+)
+
+const manyPods = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: many}
+spec:
+  replicas: %d
+  progressDeadlineSeconds: 3600
+  selector: {matchLabels: {app: many}}
+  template:
+    metadata: {labels: {app: many}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers: [{name: main, image: %s, command: [sleep, infinity]}]
+`
+
+// TestMetrics runs the component that reads the usage of nodes and pods in this process, against a
+// node with real pods. So nothing else of the control plane is measured.
+func TestMetrics(t *testing.T) {
+	r := newTable("metrics")
+	c := kit.Start(t, kit.Options{Node: `kubeletArguments: {max-pods: ["300"]}`})
+	client := unlimited(t, c)
+	c.Apply(fmt.Sprintf(manyPods, metricsPods, kit.ToolsImage))
+	for deadline := time.Now().Add(20 * time.Minute); ; leaveAlone(time.Second) {
+		running, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("status.phase", "Running").String()})
+		if err == nil && len(running.Items) == metricsPods {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d pods run: %v", len(running.Items), metricsPods, err)
+		}
+	}
+
+	before := liveHeap()
+	usage := metrics.NewUsage()
+	collector := metrics.Collector{Deps: &controller.Deps{Kube: client}, Usage: usage}
+	componenttest.Run(t, collector.Run)
+	leaveAlone(20 * time.Second) // the connection, and the first readings
+	start, used := time.Now(), processTime(t)
+	leaveAlone(metricsTime)
+	share := (processTime(t) - used).Seconds() / time.Since(start).Seconds()
+	bytes := liveHeap() - before
+	r.most(fmt.Sprintf("memory of the usage of %d pods", metricsPods), float64(bytes)/1e6, metricsMemory/1e6, "%.1f MB")
+	r.most("processor time to read it every 15 s", 100*share, 100*metricsShare, "%.2f %% of a core")
+	runtime.KeepAlive(usage)
+	r.write(t)
+}
+
+// liveHeap returns the bytes that this process needs.
+func liveHeap() int64 {
+	runtime.GC()
+	runtime.GC() // empties pools
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+// processTime returns the processor time of this process.
+func processTime(t *testing.T) time.Duration {
+	t.Helper()
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
