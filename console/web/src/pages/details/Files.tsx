@@ -1,14 +1,12 @@
-import { Alert, Button, FileUpload, Form, FormGroup, TextInput, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
+import { Alert, Button, FileUpload, Form, FormGroup, TextInput } from '@patternfly/react-core';
 import { useEffect, useState, type FormEvent } from 'react';
 import { OutputTooLarge, runCommand } from '../../api/command';
-import { text } from '../../text/en';
 import { tools } from '../../text/tools';
-import { ContainerSelect } from '../../ui/ContainerSelect';
 import { DataTable } from '../../ui/DataTable';
 import { saveFile } from '../../ui/download';
 import { Loading } from '../../ui/Loading';
-import { containersOf, isRunning } from './containers';
 import type { TabProps } from './tabs';
+import { WithContainer } from './WithContainer';
 
 const t = tools.files;
 
@@ -18,26 +16,7 @@ const maxEntries = 1000;
 
 /** Files is the tab with the files of a container. */
 export default function Files({ project = '', object }: TabProps) {
-  const containers = containersOf(object);
-  const [container, setContainer] = useState(containers[0] ?? '');
-  return (
-    <>
-      {containers.length > 1 && (
-        <Toolbar>
-          <ToolbarContent>
-            <ToolbarItem>
-              <ContainerSelect containers={containers} value={container} onChange={setContainer} />
-            </ToolbarItem>
-          </ToolbarContent>
-        </Toolbar>
-      )}
-      {isRunning(object, container) ? (
-        <Directory key={container} namespace={project} pod={object.metadata.name} container={container} />
-      ) : (
-        <Alert isInline component="h2" variant="info" title={text.terminal.notRunning} />
-      )}
-    </>
-  );
+  return <WithContainer object={object}>{(container) => <Directory key={container} namespace={project} pod={object.metadata.name} container={container} />}</WithContainer>;
 }
 
 /** join appends a name to a directory. */

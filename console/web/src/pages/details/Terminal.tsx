@@ -1,41 +1,24 @@
-import { Alert, Button, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
+import { Alert, Button } from '@patternfly/react-core';
 import { FitAddon } from '@xterm/addon-fit';
 import { Terminal as Screen } from '@xterm/xterm';
 import '@xterm/xterm/css/xterm.css';
 import { useEffect, useRef, useState } from 'react';
 import { ExecSession } from '../../api/exec';
 import { text } from '../../text/en';
-import { ContainerSelect } from '../../ui/ContainerSelect';
 import { withAdoptedStyles } from '../../ui/styleSheets';
-import { containersOf, isRunning } from './containers';
 import type { TabProps } from './tabs';
+import { WithContainer } from './WithContainer';
 
 /** shell starts the best shell that an image has. */
 const shell = ['/bin/sh', '-c', 'TERM=xterm-256color; export TERM; if command -v bash >/dev/null 2>&1; then exec bash; fi; exec sh'];
 
 /** Terminal is the tab with a shell in a container of a pod. */
 export default function Terminal({ project, object }: TabProps) {
-  const containers = containersOf(object);
-  const [container, setContainer] = useState(containers[0] ?? '');
   const [attempt, setAttempt] = useState(0);
-  const running = isRunning(object, container);
   return (
-    <>
-      {containers.length > 1 && (
-        <Toolbar>
-          <ToolbarContent>
-            <ToolbarItem>
-              <ContainerSelect containers={containers} value={container} onChange={setContainer} />
-            </ToolbarItem>
-          </ToolbarContent>
-        </Toolbar>
-      )}
-      {running ? (
-        <Session key={`${container} ${attempt}`} namespace={project ?? ''} pod={object.metadata.name} container={container} again={() => setAttempt(attempt + 1)} />
-      ) : (
-        <Alert isInline variant="info" title={text.terminal.notRunning} />
-      )}
-    </>
+    <WithContainer object={object}>
+      {(container) => <Session key={`${container} ${attempt}`} namespace={project ?? ''} pod={object.metadata.name} container={container} again={() => setAttempt(attempt + 1)} />}
+    </WithContainer>
   );
 }
 
