@@ -81,7 +81,7 @@ func (h *Host) newBalancer(b *balancer.Balancer) (component.Component, error) {
 func (h *Host) saveMembers(servers []string) error {
 	next := *h.membership
 	next.Masters = servers
-	return h.writeMembership(next)
+	return next.Write(h.membershipFile())
 }
 
 // mastersFile contains the API servers that the node of a master found last, as a JSON list of

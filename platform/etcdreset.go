@@ -11,6 +11,7 @@ import (
 
 	"github.com/slipway-platform/slipway/internal/etcdmember"
 	"github.com/slipway-platform/slipway/kube"
+	"github.com/slipway-platform/slipway/platform/record"
 )
 
 // peerTimeout limits a request to a member of etcd that is probably lost.
@@ -85,12 +86,12 @@ func peerMembers(ctx context.Context, client etcdmember.Client, url string) ([]e
 // ResetEtcd records that etcd continues with the data of this host alone. It takes effect at the
 // next start of the control plane. From then on, this host runs the registry, whichever master ran
 // it before.
-func (h *Host) ResetEtcd() error { return h.writeCluster(Cluster{Complete: true, Reset: true}) }
+func (h *Host) ResetEtcd() error { return h.writeCluster(record.Cluster{Complete: true, Reset: true}) }
 
 // etcdResetDone records the end of a reset.
 func (h *Host) etcdResetDone() error {
 	slog.Warn("etcd continues with the data of this host alone")
-	return h.writeCluster(Cluster{Complete: true})
+	return h.writeCluster(record.Cluster{Complete: true})
 }
 
 // EtcdResetPending reports whether the control plane has not finished a reset.

@@ -22,6 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/network/policy"
 	"github.com/slipway-platform/slipway/network/vxlan"
 	"github.com/slipway-platform/slipway/pki"
+	"github.com/slipway-platform/slipway/platform/record"
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
@@ -31,9 +32,9 @@ type Host struct {
 	*config.Config
 	file string // the configuration file of the command line, absolute, or ""
 	// membership is nil unless the host joined the cluster of another host.
-	membership *Membership
+	membership *record.Membership
 	// cluster is nil unless the cluster has several masters, of which this host is one.
-	cluster *Cluster
+	cluster *record.Cluster
 	// leadership elects the master that runs the controllers; nil if this is the only one.
 	leadership *controller.Leadership
 	// expand ends the control plane of the only master, when another one joins: it closes expanded.
@@ -94,12 +95,11 @@ func New(c *config.Config, file string) (*Host, error) {
 	}
 	h.expand = sync.OnceFunc(func() { close(h.expanded) })
 	h.usage = metrics.NewUsage()
-	membership, err := h.readMembership()
-	if err != nil {
+	var err error
+	if h.membership, err = record.ReadMembership(h.membershipFile()); err != nil {
 		return nil, err
 	}
-	h.membership = membership
-	if h.cluster, err = h.readCluster(); err != nil {
+	if h.cluster, err = record.ReadCluster(h.clusterFile()); err != nil {
 		return nil, err
 	}
 	h.programs = sync.OnceValues(func() (payload.Programs, error) { return payload.Unpack(h.path("bin")) })

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slipway-platform/slipway/config"
+	"github.com/slipway-platform/slipway/platform/record"
 )
 
 func TestSettingsForNodesAreAConfiguration(t *testing.T) {
@@ -89,7 +90,7 @@ func TestMembershipDecidesTheProcesses(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(h.membershipFile()), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.writeMembership(Membership{Masters: []string{"192.0.2.1:8443"}}); err != nil {
+	if err := (record.Membership{Masters: []string{"192.0.2.1:8443"}}).Write(h.membershipFile()); err != nil {
 		t.Fatal(err)
 	}
 	if got := names(); got != "containerd node" {

@@ -21,6 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/node"
 	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/pki/join"
+	"github.com/slipway-platform/slipway/platform/record"
 )
 
 // certificatesTimeout limits the time until a cluster has issued the certificates of a host.
@@ -136,7 +137,7 @@ func (h *Host) joinNodes(ctx context.Context, url string, token join.Token, rout
 	if err := config.WriteSettings(h.DataDir, response.Settings); err != nil {
 		return err
 	}
-	return h.writeMembership(Membership{Masters: response.Masters, Registry: response.Registry, Router: router})
+	return record.Membership{Masters: response.Masters, Registry: response.Registry, Router: router}.Write(h.membershipFile())
 }
 
 // checkUnjoined reports a host that has a cluster or is a member of one.

@@ -22,22 +22,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/etcdmember"
 	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/pki/join"
+	"github.com/slipway-platform/slipway/platform/record"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
-
-// Cluster is the record of a host that is one of several masters, in the file master/cluster.json
-// of the data directory. A host without it is the only master, or no master.
-type Cluster struct {
-	// Etcd lists the members of etcd for the first start of this one; "" on the first master.
-	Etcd string `json:"etcd,omitempty"`
-	// Registry is the host:port address of the image registry of another master; "" on the first
-	// master, which runs it. It means nothing if all masters share the storage of the registry.
-	Registry string `json:"registry,omitempty"`
-	// Complete means that the host has all files of a master. It is false during a join.
-	Complete bool `json:"complete"`
-	// Reset means that etcd continues with the data of this host alone at its next start.
-	Reset bool `json:"reset,omitempty"`
-}
 
 // errIncomplete means that a join was interrupted. Without the check, the host would begin a
 // cluster of its own with the keys of the other one.
@@ -51,30 +38,7 @@ func (h *Host) clusterFile() string { return h.path("master", "cluster.json") }
 // SeveralMasters reports whether this host is one of several masters.
 func (h *Host) SeveralMasters() bool { return h.cluster != nil }
 
-// readCluster reads the record; nil if there is none. A user without access to the record has no
-// access to the host either.
-func (h *Host) readCluster() (*Cluster, error) {
-	data, err := os.ReadFile(h.clusterFile())
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read record of the masters: %w", err)
-	}
-	c := &Cluster{}
-	if err := json.Unmarshal(data, c); err != nil {
-		return nil, fmt.Errorf("read record of the masters %q: %w; restore the file", h.clusterFile(), err)
-	}
-	return c, nil
-}
-
-func (h *Host) writeCluster(c Cluster) error {
-	data, err := json.Marshal(c)
-	if err != nil {
-		return fmt.Errorf("encode record of the masters: %w", err)
-	}
-	return atomicfile.Write(h.clusterFile(), data, 0o600)
-}
+func (h *Host) writeCluster(c record.Cluster) error { return c.Write(h.clusterFile()) }
 
 // usesRemoteRegistry reports whether another master runs the registry for this one.
 func (h *Host) usesRemoteRegistry() bool {
@@ -219,7 +183,7 @@ func (h *Host) becomeOneOfSeveral(ctx context.Context) error {
 	if err := hosts.RecordMaster(ctx, h.deps.Kube, h.Node.NodeName, h.address.String()); err != nil {
 		return err
 	}
-	if err := h.writeCluster(Cluster{Complete: true}); err != nil {
+	if err := h.writeCluster(record.Cluster{Complete: true}); err != nil {
 		return err
 	}
 	h.expand()
@@ -275,8 +239,8 @@ func (h *Host) joinMasters(token join.Token, key *ecdh.PrivateKey, response *joi
 	if err := h.checkContradictions(master.Files); err != nil {
 		return err
 	}
-	record := Cluster{Etcd: master.Etcd, Registry: response.Registry}
-	if err := h.writeCluster(record); err != nil {
+	cluster := record.Cluster{Etcd: master.Etcd, Registry: response.Registry}
+	if err := h.writeCluster(cluster); err != nil {
 		return err
 	}
 	for name, content := range master.Files {
@@ -291,8 +255,8 @@ func (h *Host) joinMasters(token join.Token, key *ecdh.PrivateKey, response *joi
 			return err
 		}
 	}
-	record.Complete = true
-	return h.writeCluster(record)
+	cluster.Complete = true
+	return h.writeCluster(cluster)
 }
 
 // checkContradictions reports settings of this host's master-config.yaml that differ from those of

@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-platform/slipway/kube"
 	"github.com/slipway-platform/slipway/platform/backup"
+	"github.com/slipway-platform/slipway/platform/record"
 	"github.com/slipway-platform/slipway/platform/snapshot"
 	"github.com/slipway-platform/slipway/registry"
 	"github.com/slipway-platform/slipway/supervisor/component"
@@ -52,7 +53,7 @@ func (h *Host) RestoreEtcd(ctx context.Context, path string, skipHash, force boo
 		return "", fmt.Errorf("remove version of the former data: %w", err)
 	}
 	if h.cluster != nil {
-		if err := h.writeCluster(Cluster{Complete: true}); err != nil {
+		if err := h.writeCluster(record.Cluster{Complete: true}); err != nil {
 			return "", err
 		}
 	}

@@ -2,14 +2,9 @@ package platform
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 
-	"github.com/slipway-platform/slipway/internal/atomicfile"
+	"github.com/slipway-platform/slipway/platform/record"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
@@ -29,44 +24,12 @@ func StoppableParts() []string { return []string{ControllersPart, EtcdPart} }
 func (h *Host) stoppedFile() string { return h.path("master", "stopped.json") }
 
 // StoppedParts returns the parts that the administrator has stopped on this host.
-func (h *Host) StoppedParts() ([]string, error) {
-	data, err := os.ReadFile(h.stoppedFile())
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read record of stopped parts: %w", err)
-	}
-	var parts []string
-	if err := json.Unmarshal(data, &parts); err != nil {
-		return nil, fmt.Errorf("read record of stopped parts %q: %w; remove the file", h.stoppedFile(), err)
-	}
-	return parts, nil
-}
+func (h *Host) StoppedParts() ([]string, error) { return record.ReadStopped(h.stoppedFile()) }
 
 // SetStopped records whether a part is stopped. It takes effect at the next start of the control
 // plane.
 func (h *Host) SetStopped(part string, stopped bool) error {
-	parts, err := h.StoppedParts()
-	if err != nil {
-		return err
-	}
-	parts = slices.DeleteFunc(parts, func(other string) bool { return other == part })
-	if stopped {
-		parts = append(parts, part)
-	}
-	if len(parts) == 0 {
-		err := os.Remove(h.stoppedFile())
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
-	}
-	data, err := json.Marshal(parts)
-	if err != nil {
-		return fmt.Errorf("encode record of stopped parts: %w", err)
-	}
-	return atomicfile.Write(h.stoppedFile(), data, 0o600)
+	return record.SetStopped(h.stoppedFile(), part, stopped)
 }
 
 // gate returns what admits the component of an entry; nil if it always runs.

@@ -1,0 +1,110 @@
+// Package record reads and writes the files in which a host records its role in a cluster, and
+// which parts of its control plane an administrator has stopped.
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/slipway-platform/slipway/internal/atomicfile"
+)
+
+// Membership is the record of a host that joined a cluster, in the file node/membership.json of the
+// data directory. It exists when the host has all credentials.
+type Membership struct {
+	// Masters are the host:port addresses of the API servers.
+	Masters []string `json:"masters"`
+	// Registry is the host:port address of the image registry, or "".
+	Registry string `json:"registry"`
+	// Router means that the host runs a router.
+	Router bool `json:"router"`
+}
+
+// Cluster is the record of a host that is one of several masters, in the file master/cluster.json
+// of the data directory. A host without it is the only master, or no master.
+type Cluster struct {
+	// Etcd lists the members of etcd for the first start of this one; "" on the first master.
+	Etcd string `json:"etcd,omitempty"`
+	// Registry is the host:port address of the image registry of another master; "" on the first
+	// master, which runs it. It means nothing if all masters share the storage of the registry.
+	Registry string `json:"registry,omitempty"`
+	// Complete means that the host has all files of a master. It is false during a join.
+	Complete bool `json:"complete"`
+	// Reset means that etcd continues with the data of this host alone at its next start.
+	Reset bool `json:"reset,omitempty"`
+}
+
+// ReadMembership reads the record of a host that joined; nil if the host is a cluster of its own. A
+// user without access to the record has no access to the host either.
+func ReadMembership(path string) (*Membership, error) {
+	return read[Membership](path, "membership of the host", "restore the file, or remove it to run `slipway down --purge` and join again")
+}
+
+// Write replaces the record.
+func (m Membership) Write(path string) error { return write(path, "membership of the host", m) }
+
+// ReadCluster reads the record of one of several masters; nil if there is none. A user without
+// access to the record has no access to the host either.
+func ReadCluster(path string) (*Cluster, error) {
+	return read[Cluster](path, "record of the masters", "restore the file")
+}
+
+// Write replaces the record.
+func (c Cluster) Write(path string) error { return write(path, "record of the masters", c) }
+
+// ReadStopped reads which parts of the control plane the administrator has stopped on this host.
+func ReadStopped(path string) ([]string, error) {
+	parts, err := read[[]string](path, "record of stopped parts", "remove the file")
+	if err != nil || parts == nil {
+		return nil, err
+	}
+	return *parts, nil
+}
+
+// SetStopped records whether a part is stopped. Without a stopped part, there is no file.
+func SetStopped(path, part string, stopped bool) error {
+	parts, err := ReadStopped(path)
+	if err != nil {
+		return err
+	}
+	parts = slices.DeleteFunc(parts, func(other string) bool { return other == part })
+	if stopped {
+		parts = append(parts, part)
+	}
+	if len(parts) > 0 {
+		return write(path, "record of stopped parts", parts)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove record of stopped parts: %w", err)
+	}
+	return nil
+}
+
+// read decodes a record; nil if it does not exist or the user has no access to it. remedy says what
+// to do about a damaged file.
+func read[T any](path, name, remedy string) (*T, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	content := new(T)
+	if err := json.Unmarshal(data, content); err != nil {
+		return nil, fmt.Errorf("read %s %q: %w; %s", name, path, err, remedy)
+	}
+	return content, nil
+}
+
+func write(path, name string, content any) error {
+	data, err := json.Marshal(content)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", name, err)
+	}
+	return atomicfile.Write(path, data, 0o600)
+}
