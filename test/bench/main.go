@@ -30,13 +30,14 @@ import (
 )
 
 // Markers of the reports in a document: clusters, users and projects, applications, the registry,
-// builds, and imports. The packages csi and router have their own.
+// builds, the web console, and imports. The packages csi and router have their own.
 var (
 	section         = markdown.Section{Begin: "<!-- bench:begin -->", End: "<!-- bench:end -->"}
 	tenantsSection  = markdown.Section{Begin: "<!-- tenants:begin -->", End: "<!-- tenants:end -->"}
 	appsSection     = markdown.Section{Begin: "<!-- apps:begin -->", End: "<!-- apps:end -->"}
 	registrySection = markdown.Section{Begin: "<!-- registry:begin -->", End: "<!-- registry:end -->"}
 	buildsSection   = markdown.Section{Begin: "<!-- builds:begin -->", End: "<!-- builds:end -->"}
+	consoleSection  = markdown.Section{Begin: "<!-- console:begin -->", End: "<!-- console:end -->"}
 	importsSection  = markdown.Section{Begin: "<!-- imports:begin -->", End: "<!-- imports:end -->"}
 )
 
@@ -65,7 +66,7 @@ func main() {
 	flag.IntVar(&o.together, "together", 100, "pods with an attachable FlexVolume started together in each round")
 	flag.DurationVar(&o.idle, "idle", 45*time.Second, "how long a cluster is left alone before its memory is read")
 	flag.StringVar(&o.markdown, "markdown", "", "write the tables into this `file` too, between its markers")
-	flag.StringVar(&o.only, "only", "", "measure one `part` and nothing else: csi, tenants, apps, router, builds, cluster, registry or imports")
+	flag.StringVar(&o.only, "only", "", "measure one `part` and nothing else: csi, tenants, apps, router, builds, cluster, registry, imports or console")
 	flag.DurationVar(&o.load, "load", 3*time.Second, "how long each load of requests to the router lasts, in whole seconds")
 	flag.StringVar(&o.routes, "routes", "10,1000,10000", "`numbers` of routes that a router is measured with")
 	flag.Parse()
@@ -90,7 +91,7 @@ func run(ctx context.Context, o options) error {
 	parts := []struct {
 		name string
 		run  func(context.Context, options) error
-	}{{"csi", runCSI}, {"tenants", runTenants}, {"apps", runApps}, {"router", runRouter}, {"builds", runBuilds}, {"cluster", runClusters}, {"registry", runRegistry}, {"imports", runImports}}
+	}{{"csi", runCSI}, {"tenants", runTenants}, {"apps", runApps}, {"router", runRouter}, {"builds", runBuilds}, {"cluster", runClusters}, {"registry", runRegistry}, {"imports", runImports}, {"console", runConsole}}
 	ran := o.only == ""
 	for _, part := range parts {
 		if o.only == "" || o.only == part.name {
@@ -101,7 +102,7 @@ func run(ctx context.Context, o options) error {
 		}
 	}
 	if !ran {
-		return fmt.Errorf("-only %q: it is csi, tenants, apps, router, builds, cluster, registry or imports", o.only)
+		return fmt.Errorf("-only %q: it is csi, tenants, apps, router, builds, cluster, registry, imports or console", o.only)
 	}
 	return nil
 }
