@@ -58,10 +58,10 @@ func (c *cluster) waitAPI(ctx context.Context) error {
 	return nil
 }
 
-// waitNode waits until the only node is ready and its kubelet has renewed its lease after begin, the
-// start of the processes. Without the lease, a node that was ready when the cluster stopped would
-// count. The condition's time does not tell, because a kubelet that finds the status unchanged does
-// not write it.
+// waitNode waits until the only node is ready and its kubelet has renewed its lease after begin,
+// the start of the processes. Without the lease, a node that was ready when the cluster stopped
+// would count. The condition's time does not tell, because a kubelet that finds the status
+// unchanged does not write it.
 func (c *cluster) waitNode(ctx context.Context, begin time.Time) error {
 	err := poll(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {
 		nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
