@@ -75,7 +75,7 @@ func removeNamespaces(dir string) error {
 			continue
 		}
 		path := filepath.Join(dir, entry.Name())
-		// EINVAL: not a mount point.
+		// EINVAL means that the name is not a mount point.
 		if err := unix.Unmount(path, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
 			errs = append(errs, fmt.Errorf("unmount network namespace %q: %w", path, err))
 			continue

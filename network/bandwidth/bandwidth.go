@@ -34,7 +34,7 @@ type Limiter struct {
 }
 
 const (
-	// checkInterval is the time between two checks that the limits are in force.
+	// checkInterval is the time between two checks that the devices have the limits.
 	checkInterval = 30 * time.Second
 	// retryBackoff is the delay after a failure.
 	retryBackoff = time.Second

@@ -154,8 +154,8 @@ func (o owner) MatchConntrackFlow(flow *netlink.ConntrackFlow) bool {
 }
 
 // forgetAddress deletes the conntrack entries of the pods that had an address before. Network
-// policies accept replies. Otherwise, the other end of a former pod's connection could send packets
-// to the new pod as replies.
+// policies accept replies. Otherwise, the other end of a previous pod's connection could send
+// packets to the new pod as replies.
 func forgetAddress(address netip.Addr) error {
 	if _, err := netlink.ConntrackDeleteFilters(netlink.ConntrackTable, netlink.InetFamily(ipfamily.Of(address).Netlink()), owner(address.AsSlice())); err != nil {
 		return fmt.Errorf("delete conntrack entries of the former owners of address %s: %w", address, err)
@@ -163,7 +163,7 @@ func forgetAddress(address netip.Addr) error {
 	return nil
 }
 
-// detach removes a pod's attachment. It releases the address last, when nothing uses it any longer.
+// detach removes a pod's attachment. It releases the address last, when nothing uses it anymore.
 // If detach fails, the lease remains for the next attempt.
 func (c Config) detach(device string, published bool) error {
 	l, hasLease, err := c.leases().find(device)

@@ -151,7 +151,7 @@ func (c Config) attachments(bridge netlink.Link) (attachments, error) {
 	if a.chains, err = spoofcheck.List(c.NFTTable); err != nil {
 		return a, err
 	}
-	// An interrupted list lacks entries, which are then set once more.
+	// An interrupted list lacks entries, which are then set again.
 	if a.forwarding, err = netlink.NeighList(0, unix.AF_BRIDGE); err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return a, fmt.Errorf("list MAC addresses of bridge %q: %w", c.Bridge, err)
 	}

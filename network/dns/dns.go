@@ -110,7 +110,7 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	return err
 }
 
-// maxDatagram limits the responses over UDP on an address that everybody can reach, in bytes. A
+// maxDatagram limits the responses over UDP on an address that any client can reach, in bytes. A
 // client can forge its address and request up to 64 KiB. The value is the recommendation of DNS
 // Flag Day 2020.
 const maxDatagram = 1232

@@ -160,7 +160,7 @@ func names(list []string) string { return strings.Join(slices.Sorted(slices.Valu
 
 // Marks of packets on their way to the outside. The bits of kube-proxy (0x4000) are not in use.
 const (
-	// MarkMask are the bits that say how a packet leaves the node.
+	// MarkMask selects the bits that determine how a packet leaves the node.
 	MarkMask uint32 = 0x70000000
 	// MarkRemote means in VXLAN to another host.
 	MarkRemote uint32 = 0x10000000

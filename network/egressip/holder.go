@@ -20,10 +20,10 @@ import (
 // announceDelay is the delay of the second announcement, for switches that lost the first one.
 const announceDelay = 2 * time.Second
 
-// Hold makes the device of a host have exactly the given egress addresses, beside its own ones.
-// node is the address of the node on this device. Hosts of the network segment learn new addresses
-// from gratuitous ARP messages. Hold returns an error that names each address that the device
-// cannot have.
+// Hold makes the device of a host have exactly the given egress addresses in addition to its own.
+// node is the address of the node on this device. Hosts of the network segment learn new
+// addresses from gratuitous ARP messages. Hold returns an error that names each address that the
+// device cannot have.
 func Hold(node netip.Addr, desired []netip.Addr) error {
 	links, err := netlinksafe.LinkList()
 	if err != nil {
@@ -120,7 +120,7 @@ func announce(link netlink.Link, address netip.Addr) {
 	time.AfterFunc(announceDelay, send)
 }
 
-// sendARP broadcasts an ARP request of an address for itself (RFC 5227, section 3).
+// sendARP broadcasts an ARP request in which an address asks for itself (RFC 5227, section 3).
 func sendARP(device int, mac net.HardwareAddr, address netip.Addr) error {
 	socket, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -34,11 +34,11 @@ import (
 // Addresses are those of multicast (RFC 5771).
 const Addresses = "224.0.0.0/4"
 
-// Group are pods that receive each other's packets.
+// Group is a set of pods that receive each other's packets.
 type Group struct {
-	// Local are the pods of this node.
+	// Local contains the pods of this node.
 	Local []Pod
-	// Remote are the addresses of the group's pods on other hosts.
+	// Remote contains the addresses of the group's pods on other hosts.
 	Remote []netip.Addr
 }
 

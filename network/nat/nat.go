@@ -38,7 +38,8 @@ type Network struct {
 	VXLANPort int
 	// VXLANDevice leads to other hosts. Packets through it keep their source addresses; optional.
 	VXLANDevice string
-	// OnlyDevice is the only device, beside the bridge, at which packets of pods arrive; optional.
+	// OnlyDevice is the only device, apart from the bridge, at which packets of pods arrive;
+	// optional.
 	OnlyDevice string
 }
 

@@ -146,7 +146,7 @@ func (o *objects) hostsOf(exits map[string]egressip.Exit) map[string]netip.Addr 
 	return hosts
 }
 
-// addExits adds the ways to the outside between hosts.
+// addExits adds the routes of external traffic between hosts.
 func (e *Enforcer) addExits(networks *vxlan.Networks, exits map[string]egressip.Exit, local []cni.Pod) {
 	networks.Exits, networks.Gates = map[netip.Addr]vxlan.Exit{}, map[uint32]uint32{}
 	for _, exit := range exits {

@@ -133,8 +133,8 @@ type baseChain struct {
 
 // replies are packets that no policy checks.
 //
-// All other packets are checked, those of established connections too, so that a changed policy
-// also ends connections.
+// All other packets are checked, including those of established connections, so that a changed
+// policy also ends connections.
 const replies = "ct state established,related ct direction reply accept"
 
 // baseChains returns the chains at the hooks.

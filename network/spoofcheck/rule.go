@@ -59,8 +59,7 @@ func (p Pod) rules() [][]expr.Any {
 			&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Len: 1},
 			&expr.Range{Op: expr.CmpOpNeq, Register: 1, FromData: []byte{firstDiscovery}, ToData: []byte{lastDiscovery}},
 		}),
-		// Fragments have no header of ICMP. The kernel ignores neighbor discovery in fragments (RFC
-		// 6980).
+		// Fragments have no ICMP header. The kernel ignores neighbor discovery in fragments (RFC 6980).
 		accept(source, field(expr.PayloadBaseNetworkHeader, ipv6NextHeader, []byte{unix.IPPROTO_FRAGMENT})),
 	)
 }

@@ -19,7 +19,7 @@ const (
 	datagramBytes = 1200
 	// tokenBytes is the size of the token at the start of each datagram of a measurement.
 	tokenBytes = 16
-	// quietPeriod without datagrams means that none is under way any more.
+	// After quietPeriod without datagrams, none is in transit.
 	quietPeriod = 200 * time.Millisecond
 	// batchPeriod is the time that a client may be ahead of its rate.
 	batchPeriod = time.Millisecond

@@ -35,7 +35,7 @@ const (
 	idleTimeout = 10 * time.Second
 )
 
-// Result are the figures of a measurement.
+// Result contains the figures of a measurement.
 type Result struct {
 	Bytes    int64
 	Duration time.Duration

@@ -22,7 +22,8 @@ import (
 func gateway(subnet netip.Prefix) netip.Addr { return cni.Gateway(subnet) }
 
 // ensure creates or repairs the device. It is up only when it has the programs: without them, it
-// would accept packets from everybody. isNew means that it has replaced a former one, if any.
+// would accept packets from any sender. isNew means that it has replaced the previous one, if
+// any.
 func (d Device) ensure(p *programs, peers map[netip.Prefix]Peer) (isNew bool, err error) {
 	link, isNew, err := d.create()
 	if err != nil {

@@ -49,14 +49,14 @@ func NextHop() netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 0, 8}) }
 // Overhead is the number of bytes that VXLAN over IPv4 adds to a packet.
 const Overhead = 50
 
-// Device are the settings of the device.
+// Device contains the settings of the device.
 type Device struct {
 	Name string
 	Port int
 	MTU  int
-	// Subnet are the addresses of this node's pods. The device has the first one.
+	// Subnet contains the addresses of this node's pods. The device has the first one.
 	Subnet netip.Prefix
-	// Cluster are the addresses of all pods.
+	// Cluster contains the addresses of all pods.
 	Cluster netip.Prefix
 	// SecondSubnet and SecondCluster are the IPv6 addresses of the same; optional.
 	SecondSubnet, SecondCluster netip.Prefix
@@ -83,7 +83,7 @@ type Peer struct {
 type Networks struct {
 	// Plugin is the network plug-in of the cluster.
 	Plugin string
-	// Pods are the network IDs of the node's pods. A pod without a known one is missing.
+	// Pods are the network IDs of the node's pods. A pod without a known network ID is missing.
 	Pods map[netip.Addr]uint32
 	// Exits are the ways of this node's pods to addresses outside of the cluster, if these begin at
 	// another host.

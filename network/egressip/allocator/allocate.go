@@ -110,7 +110,7 @@ func automatic(subnets []*networkv1.HostSubnet, requested []netip.Addr, alive fu
 	return hosts
 }
 
-// place gives an address to a host that can have it, unless such a host has it already.
+// place gives an address to a host that can have it, unless such a host already has it.
 func place(hosts []*host, address netip.Addr) {
 	var best, owner *host
 	for _, h := range hosts {
