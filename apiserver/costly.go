@@ -76,7 +76,7 @@ func (c *Costs) boundLists(next http.Handler) http.Handler {
 }
 
 // isCopied reports whether the API server needs a copy of a list: for tables and YAML, which it
-// encodes as a whole, and for former states, which it reads from etcd.
+// encodes as a whole, and for past states, which it reads from etcd.
 func isCopied(accept []string, query url.Values) bool {
 	for _, media := range accept {
 		if media = strings.ToLower(media); strings.Contains(media, "as=") || strings.Contains(media, "yaml") {

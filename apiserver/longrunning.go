@@ -12,10 +12,10 @@ import (
 // the others not at all.
 const maxLongRunning = 2_000
 
-// lasting are the subresources whose requests can last as long as the client wants.
+// lasting lists the subresources whose requests can last as long as the client wants.
 var lasting = []string{"attach", "exec", "log", "portforward", "proxy"}
 
-// boundLongRunning limits requests that last.
+// boundLongRunning limits long-running requests.
 func (c *Costs) boundLongRunning(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())

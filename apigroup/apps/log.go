@@ -119,9 +119,9 @@ const startTimeout = 30 * time.Second
 // that has ended.
 const rejectionDelay = 5 * time.Second
 
-// waitForStart waits until the deployer of a deployment runs or has ended. If options.NoWait is set
-// and the deployment has not started, it returns nil without waiting. If the deployer pod cannot be
-// created, the error contains the reason.
+// waitForStart waits until the deployer of a deployment is running or has ended. If
+// options.NoWait is set and the deployment has not started, it returns nil without waiting. If
+// the deployer pod cannot be created, the error contains the reason.
 func waitForStart(ctx context.Context, core coreclient.CoreV1Interface, namespace, name string, options *appsv1.DeploymentLogOptions) (*corev1.ReplicationController, error) {
 	if options.NoWait {
 		rc, err := core.ReplicationControllers(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -167,7 +167,7 @@ func waitForStart(ctx context.Context, core coreclient.CoreV1Interface, namespac
 	return rc, nil
 }
 
-// hasStarted reports whether the deployer of a deployment runs or has ended.
+// hasStarted reports whether the deployer of a deployment is running or has ended.
 func hasStarted(rc *corev1.ReplicationController) bool {
 	return rollout.Ended(rc) || rollout.Phase(rc) == appsv1.DeploymentStatusRunning
 }

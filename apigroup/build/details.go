@@ -130,8 +130,8 @@ const maxTextBytes, maxStages, maxSteps = 4096, 16, 256
 // maxAnnotationBytes limits an annotation of a pipeline: about five hundred stages.
 const maxAnnotationBytes = 128 << 10
 
-// validateReport returns errors for texts and lists that are too long. A custom builder can send
-// any report, and every user who lists builds reads it.
+// validateReport returns errors for strings and lists that are too long. A custom builder can
+// send any report, and every user who lists builds reads it.
 func validateReport(report *buildv1.Build) (errs field.ErrorList) {
 	status := field.NewPath("status")
 	text := func(at *field.Path, values ...string) {

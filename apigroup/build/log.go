@@ -143,7 +143,7 @@ func text(content string) func(context.Context) (io.ReadCloser, error) {
 // logStartTimeout is the time that a log request waits for its build to start.
 const logStartTimeout = 30 * time.Second
 
-// hasStarted reports whether a build runs or has ended.
+// hasStarted reports whether a build is running or has ended.
 func hasStarted(build *buildv1.Build) bool {
 	return build.Status.Phase == buildv1.BuildPhaseRunning || instantiate.Ended(build)
 }
@@ -166,8 +166,8 @@ func startError(builds buildclient.BuildInterface, name string, timeout time.Dur
 	return apierrors.NewTimeoutError(fmt.Sprintf("timed out waiting for build %q to start after %s", name, timeout), 1)
 }
 
-// waitForStart waits until a build runs or has ended. If its pod cannot be created, the error
-// contains the reason.
+// waitForStart waits until a build is running or has ended. If its pod cannot be created, the
+// error contains the reason.
 func waitForStart(ctx context.Context, deps apiserver.Deps, name string, timeout time.Duration) (*buildv1.Build, error) {
 	client, err := buildclient.NewForConfig(deps.Loopback)
 	if err != nil {

@@ -192,7 +192,7 @@ func validateToken(_ context.Context, token, old *oauthv1.OAuthAccessToken) fiel
 	return errs
 }
 
-// validateLengths limits the length of texts that clients choose.
+// validateLengths limits the length of strings that clients choose.
 func validateLengths(texts map[string]string, scopes []string) (errs field.ErrorList) {
 	texts["scopes"] = strings.Join(scopes, " ")
 	for name, text := range texts {

@@ -230,7 +230,7 @@ func (l *buildController) cancel(ctx context.Context, build *buildv1.Build) erro
 	return l.end(ctx, build, canceledOutcome(build))
 }
 
-// podEndTimeout is the time in which the pod of a complete build must end.
+// podEndTimeout is how long the pod of a complete build may take to end.
 const podEndTimeout = time.Minute
 
 // removeLatePod deletes the pod of an ended build if the pod still runs, for example because a user

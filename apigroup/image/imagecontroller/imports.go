@@ -49,8 +49,8 @@ const (
 	// maxTags limits the number of tags in one import request, which may take 20 seconds. All tags of
 	// a request are from one registry, so that an unresponsive registry delays no other imports.
 	maxTags = 50
-	// perIndex is the number of tags as which a complete import of an index counts. It is about the
-	// number of images in a published index.
+	// perIndex is how many tags a complete import of an index counts for: about the number of images
+	// in a published index.
 	perIndex = 10
 	// postponeDelay is the delay of scheduled imports that would exceed the rate limit.
 	postponeDelay = 10 * time.Second

@@ -43,7 +43,7 @@ type workload struct {
 	resource schema.GroupVersionResource
 	template []string // path of its pod template
 	// conditions means that its status has conditions, and that its own controller does not delete
-	// unknown ones.
+	// unknown conditions.
 	conditions bool
 }
 

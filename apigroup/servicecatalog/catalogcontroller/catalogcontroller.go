@@ -55,7 +55,7 @@ type Timing struct {
 	RetryTimeout time.Duration
 	// RelistInterval is the interval between two fetches of a catalog.
 	RelistInterval time.Duration
-	// RecheckInterval is the interval in which an object that waits for another object is rechecked.
+	// RecheckInterval is the time between two checks of an object that waits for another object.
 	RecheckInterval time.Duration
 	// AbandonDelay is the delay after which the instances and bindings of a deleted project are
 	// abandoned if their broker does not exist.

@@ -55,7 +55,7 @@ func (r *reconciler) clusterID(ctx context.Context) (string, error) {
 }
 
 // profile returns the context of a request: the platform, the cluster and the namespace, as the
-// profile for Kubernetes defines it. It also returns the IDs that former versions of the API
+// profile for Kubernetes defines it. It also returns the IDs that earlier versions of the API
 // require instead.
 func (r *reconciler) profile(ctx context.Context, namespace, instance string) (profile map[string]any, cluster, space string, err error) {
 	if cluster, err = r.clusterID(ctx); err != nil {

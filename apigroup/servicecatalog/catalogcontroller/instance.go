@@ -145,8 +145,8 @@ func (r *reconciler) showProblem(ctx context.Context, instance *v1beta1.ServiceI
 	return r.writeInstance(ctx, instance)
 }
 
-// isOrphaned reports whether an object was deleted a while ago, its broker does not exist, and its
-// namespace is being deleted, so that nobody would create the broker again for it.
+// isOrphaned reports whether an object was deleted a while ago, its broker does not exist, and
+// its namespace is being deleted, so that no user would create the broker again for it.
 func (r *reconciler) isOrphaned(ctx context.Context, namespace string, object metav1.Object, p *problem) bool {
 	if p.reason != "ReferencesNonexistentBroker" && p.reason != "ReferencesNonexistentServiceClass" && p.reason != "ReferencesNonexistentServicePlan" {
 		return false

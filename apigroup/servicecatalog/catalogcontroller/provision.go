@@ -21,7 +21,7 @@ type order struct {
 	context    map[string]any
 	cluster    string
 	space      string
-	// repeated means that a former process or attempt might have sent the request.
+	// repeated means that a previous process or attempt might have sent the request.
 	repeated bool
 }
 

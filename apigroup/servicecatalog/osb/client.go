@@ -209,7 +209,7 @@ func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 		return nil, failure(response, body)
 	}
 	if r.method == http.MethodDelete && len(bytes.TrimSpace(body)) == 0 {
-		return response, nil // brokers of former versions return no body
+		return response, nil // brokers of earlier versions return no body
 	}
 	if jsonlimit.Check(body, max(r.maxValues, maxValues)) != nil || json.Unmarshal(body, r.into) != nil {
 		return nil, &Error{StatusCode: badBody(response.StatusCode), Description: unexpectedSuccessMessage}

@@ -60,8 +60,8 @@ func (b *broker) instance(ctx context.Context, record *templatev1.BrokerTemplate
 	return instance, nil
 }
 
-// deprovision deletes the TemplateInstance of an instance, and thereby its objects. Afterwards, it
-// deletes the record.
+// deprovision deletes the TemplateInstance of an instance, which also deletes its objects. It
+// then deletes the record.
 func (b *broker) deprovision(r *http.Request) (osbserver.Response, error) {
 	if err := osbserver.Incomplete(r); err != nil {
 		return osbserver.Response{}, err
