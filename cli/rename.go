@@ -65,7 +65,7 @@ var completion = regexp.MustCompile(`(^__start_|/_|completion\.d/)kubectl$`)
 // renameText replaces the program kubectl by name. It keeps words that only contain it, such as
 // kubectl.kubernetes.io/last-applied-configuration.
 func renameText(text, name string) string {
-	if !strings.Contains(text, "kubectl") { // avoid the slow expression for most texts
+	if !strings.Contains(text, "kubectl") { // avoid the slow expression for most strings
 		return text
 	}
 	return word.ReplaceAllStringFunc(text, func(match string) string {

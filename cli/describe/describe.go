@@ -183,7 +183,7 @@ func (p *page) ago(t metav1.Time) string {
 	return units.HumanDuration(p.now.Sub(t.Time)) + " ago"
 }
 
-// pairs returns the entries of a map as sorted key=value texts.
+// pairs returns the entries of a map as sorted key=value strings.
 func pairs(m map[string]string) []string {
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(m)) {

@@ -32,7 +32,7 @@ type testPod struct {
 	address, service    string // IP addresses
 }
 
-// testNetwork are the projects and pods of one run of the check.
+// testNetwork contains the projects and pods of one run of the check.
 type testNetwork struct {
 	*environment
 	nodes    []corev1.Node // that are ready and schedulable

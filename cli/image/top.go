@@ -150,7 +150,7 @@ func described(image *imagev1.Image) string {
 	return "yes"
 }
 
-// list joins the distinct texts in sorted order. It returns "<none>" if there are none.
+// list joins the distinct strings in sorted order. It returns "<none>" if there are none.
 func list(texts []string) string {
 	if len(texts) == 0 {
 		return "<none>"

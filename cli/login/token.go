@@ -44,7 +44,7 @@ func requestToken(ctx context.Context, cluster *api.Cluster, credentials func(st
 	}
 	r := &tokenRequest{
 		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		// Two random texts exceed the 43 characters that a verifier needs.
+		// Two random strings exceed the 43 characters that a verifier needs.
 		verifier: rand.Text() + rand.Text(), credentials: credentials,
 	}
 	if err := r.discover(ctx, cluster.Server); err != nil {

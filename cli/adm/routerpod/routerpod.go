@@ -101,7 +101,7 @@ const (
 	listenPort = 1936
 )
 
-// port is a port of the pods and the port of their hosts that leads to it.
+// port is a container port and the host port that forwards to it.
 type port struct{ container, host int32 }
 
 // plan is a validated request.

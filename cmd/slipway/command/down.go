@@ -25,7 +25,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/logfile"
 )
 
-// podStopTimeout limits the time in which a pod stops before it is killed.
+// podStopTimeout is how long a pod may take to stop before it is killed.
 const podStopTimeout = 10 * time.Second
 
 // stopTimeout limits the time to wait until the supervisor has stopped its processes.

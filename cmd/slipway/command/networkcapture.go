@@ -17,7 +17,7 @@ import (
 // podDevice is the network device of a pod.
 const podDevice = "eth0"
 
-// packetCapture are the flags of `slipway network capture`.
+// packetCapture contains the flags of `slipway network capture`.
 type packetCapture struct {
 	place        networkPlace
 	device, file string

@@ -55,7 +55,7 @@ func throughputServeCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// measurement are the flags of `slipway network throughput measure`.
+// measurement contains the flags of `slipway network throughput measure`.
 type measurement struct {
 	place    networkPlace
 	port     uint16

@@ -75,9 +75,9 @@ func (s *start) run(cmd *cobra.Command, _ []string) error {
 // networkParts are the components of OpenShift 3's `openshift start network`.
 var networkParts = []string{"dns", "plugins", "proxy"}
 
-// startNetwork returns `openshift start network`. OpenShift 3.11 runs it in a pod beside a kubelet
-// of its own. Here the node contains the network, so that the command only checks its flags, and
-// names the command that starts both.
+// startNetwork returns `openshift start network`. OpenShift 3.11 runs it in a pod, next to a
+// separate kubelet. In Slipway the node contains the network, so the command only checks its
+// flags, and names the command that starts both.
 func startNetwork(file *string) *cobra.Command {
 	var enable, disable []string
 	command := &cobra.Command{
