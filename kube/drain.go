@@ -18,8 +18,8 @@ import (
 const (
 	// drainQuietPeriod is how long no byte must pass on a closed connection before it ends.
 	drainQuietPeriod = 5 * time.Second
-	// drainTimeout ends a closed connection that is never quiet. It is shorter than the time that
-	// the former certificate stays valid, a third of at least an hour.
+	// drainTimeout ends a closed connection that is never quiet. It is shorter than the remaining
+	// validity of the previous certificate, a third of at least an hour.
 	drainTimeout = 10 * time.Minute
 	// restartTimeout is how long a request waits for a kubelet that restarts: nothing listens until
 	// its process is back, within seconds. restartInterval is the time between attempts.

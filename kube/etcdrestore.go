@@ -24,8 +24,9 @@ const revisionBump = 1_000_000_000
 // yet.
 const restoredFile = "member/restored"
 
-// EtcdRestore replaces the data directory of a member that does not run by a snapshot. The restored
-// member is the only one of a new cluster, which former members can't join with their data.
+// EtcdRestore replaces the data directory of a member that does not run by a snapshot. The
+// restored member is the only one of a new cluster, which previous members can't join with their
+// data.
 type EtcdRestore struct {
 	// Dir is the data directory, which need not exist.
 	Dir string
@@ -67,7 +68,7 @@ func (r EtcdRestore) stage(dir string) error {
 	err := snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
 		SnapshotPath: r.Snapshot, SkipHashCheck: r.SkipHash, OutputDataDir: dir,
 		Name: r.Name, PeerURLs: []string{r.PeerURL}, InitialCluster: r.Name + "=" + r.PeerURL,
-		// Another token makes another cluster, also if the member has its former name and address.
+		// A new token makes a new cluster, even if the member keeps its name and address.
 		InitialClusterToken: rand.Text(), RevisionBump: revisionBump, MarkCompacted: true,
 	})
 	if err == nil {
@@ -82,7 +83,7 @@ func (r EtcdRestore) stage(dir string) error {
 	return nil
 }
 
-// exchange puts the staged data into their place, in one step.
+// exchange atomically replaces the current data, if any, with the staged data.
 func (r EtcdRestore) exchange(staged string) error {
 	member, former := filepath.Join(r.Dir, "member"), filepath.Join(r.Former(), "member")
 	if _, err := os.Stat(member); errors.Is(err, fs.ErrNotExist) {
@@ -95,7 +96,7 @@ func (r EtcdRestore) exchange(staged string) error {
 	if err := os.RemoveAll(r.Former()); err != nil {
 		return err
 	}
-	// A kill after this step leaves the former data in their place, and a copy of the snapshot in
+	// A kill after this step leaves the previous data in place, and a copy of the snapshot in
 	// Former.
 	if err := os.Rename(staged, r.Former()); err != nil {
 		return err
@@ -103,7 +104,7 @@ func (r EtcdRestore) exchange(staged string) error {
 	return exchangeNames(former, member)
 }
 
-// exchangeNames exchanges two directories in one step.
+// exchangeNames atomically exchanges two directories.
 func exchangeNames(a, b string) error {
 	if err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE); err != nil {
 		return fmt.Errorf("exchange %q with %q: %w", a, b, err)

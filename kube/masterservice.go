@@ -39,7 +39,7 @@ type endpoints struct {
 }
 
 // ReconcileEndpoints implements reconcilers.EndpointReconciler. Without true, upstream would keep
-// former ports.
+// obsolete ports.
 func (e endpoints) ReconcileEndpoints(service string, ip net.IP, ports []corev1.EndpointPort, _ bool) error {
 	return e.EndpointReconciler.ReconcileEndpoints(service, ip, e.add(ports), true)
 }

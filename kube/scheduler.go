@@ -137,7 +137,7 @@ func (s *Scheduler) setUp(ctx context.Context, settings SchedulerSettings, file 
 	}
 	opts.SecureServing.BindPort = 0
 	opts.ConfigFile = file
-	// Upstream ignores these flags beside a file.
+	// Upstream ignores these flags if there is a file.
 	built, err := settings.Build(componentconfig.ClientConnectionConfiguration{
 		Kubeconfig: s.Kubeconfig, ContentType: opts.Deprecated.ContentType, QPS: opts.Deprecated.QPS, Burst: opts.Deprecated.Burst,
 	})

@@ -91,8 +91,8 @@ func (s *Scheduler) followConfigMap(ctx context.Context, synced chan<- struct{},
 	}
 }
 
-// policyRetryInterval is the interval in which a ConfigMap is applied again, for example after a
-// full disk.
+// policyRetryInterval is the time between attempts to apply a ConfigMap, for example after a full
+// disk.
 const policyRetryInterval = time.Minute
 
 // applyConfigMap applies the ConfigMap in a store. It returns why it does not apply, or "".

@@ -42,7 +42,7 @@ type Event struct {
 	Code      int32     `json:"code,omitempty"`
 }
 
-// Result is the result of a search, newest first. Complete says that the search has reached the
+// Result is the result of a search, newest first. Complete means that the search has reached the
 // beginning of the log file.
 type Result struct {
 	Enabled  bool    `json:"enabled"`
@@ -50,7 +50,7 @@ type Result struct {
 	Complete bool    `json:"complete"`
 }
 
-// query is what events must have. Empty fields match everything.
+// query contains the criteria that events must meet. Empty fields match everything.
 type query struct {
 	user, verb, resource, namespace, name string
 	failed                                bool

@@ -24,7 +24,7 @@ type source struct {
 	secretNamespace string // empty for the pod's namespace
 }
 
-// sourceOf converts a spec. A PersistentVolume is read-only if it or the pod's volume says so.
+// sourceOf converts a spec. A PersistentVolume is read-only if its source or the pod's volume is.
 func sourceOf(spec *volume.Spec) (source, error) {
 	switch {
 	case spec != nil && spec.Volume != nil && spec.Volume.FlexVolume != nil:

@@ -19,7 +19,7 @@ type translation struct {
 	filters map[string]bool
 	// scores are the weights of the plugins of upstream that score nodes.
 	scores map[string]int64
-	// registry contains the plugins that upstream lacks, and added their names and weights.
+	// registry contains the plugins that upstream lacks. added contains their names and weights.
 	registry frameworkruntime.Registry
 	added    []configv1.Plugin
 }
