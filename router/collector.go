@@ -64,7 +64,7 @@ func (*collector) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// exporterHelp are the metrics about reading HAProxy's statistics.
+// exporterHelp describes the metrics about reading HAProxy's statistics.
 var exporterHelp = map[string]string{
 	"up":                 "1 if HAProxy returns its statistics",
 	"server_threshold":   "Number of servers above which only backends have metrics",

@@ -9,7 +9,7 @@ import (
 // Disabled is the component of a node whose router is disabled. It stops HAProxy processes that an
 // earlier router of the node left running.
 type Disabled struct {
-	// Dir is the working directory of the former router.
+	// Dir is the working directory of the previous router.
 	Dir string
 }
 

@@ -21,7 +21,7 @@ type Appliance struct {
 // New returns an appliance. It sends no requests.
 func New(config *Config) *Appliance { return &Appliance{config: config, client: newClient(config)} }
 
-// State is what the appliance has to serve.
+// State contains what the appliance must serve.
 type State struct {
 	// Routes are the admitted routes with the endpoints of their services.
 	Routes *model.State

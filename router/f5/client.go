@@ -33,7 +33,7 @@ func newClient(c *Config) *client {
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: c.Insecure},
 		MaxConnsPerHost: 2, IdleConnTimeout: 2 * time.Minute,
 	}
-	// The appliance never redirects, and the password is only for itself.
+	// The appliance never redirects, and the password must reach no other server.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &client{
 		http: &http.Client{Transport: transport, Timeout: requestTimeout, CheckRedirect: stay},

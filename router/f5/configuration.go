@@ -21,7 +21,7 @@ type configuration struct {
 	insecure, secure map[string]rule
 	// passthrough contains the full paths of pools by host, "*.domain" for a wildcard.
 	passthrough map[string]string
-	// certificates, keys are PEM texts, which never change: their names depend on their content.
+	// certificates and keys are PEM data, which never changes: their names depend on their content.
 	certificates, keys map[string]string
 	clients            map[string]clientProfile
 	servers            map[string]serverProfile

@@ -89,7 +89,7 @@ func (p *plan) load(kind, path string, content []byte, unknown bool) {
 // payload formats a multi-line argument of a command. The text must not contain empty lines.
 func payload(text string) string { return " <<\n" + strings.TrimRight(text, "\n") + "\n" }
 
-// list plans the changes of the list of hosts, which is sorted by host.
+// list plans the changes to HAProxy's list of certificates, which is sorted by host.
 func (p *plan) list(now, then []Entry, needed map[string]bool) (last []step) {
 	file := filepath.Join(p.dir, certificateListFile)
 	before, after := map[string]string{}, map[string]string{}

@@ -162,8 +162,8 @@ func (e *Engine) apply(now *running, config *Config, number int) (complete bool)
 	return complete
 }
 
-// situation is what the next transition in the diagram of the package depends on, once there is a
-// configuration.
+// situation is the input of the next transition in the diagram of the package. It applies after
+// the first configuration.
 type situation struct {
 	serving   bool // a HAProxy serves
 	reloading bool // the next HAProxy starts

@@ -75,7 +75,7 @@ func (r runtime) sendAll(commands []string) (refused map[int]string, err error) 
 	return refused, nil
 }
 
-// accepted are texts in responses of successful commands.
+// accepted lists strings in the responses to successful commands.
 var accepted = []string{
 	"New server registered.", "changed from", "no need to change", "Server deleted.", "New empty certificate store", "New CA file created", "already exists!",
 	"ransaction created", "ransaction updated", "Success!", "deleted in crtlist", "' deleted!",

@@ -100,8 +100,8 @@ func (s Source) unit(key ServiceUnitKey) ServiceUnit {
 	return unit
 }
 
-// endpoints returns the ports of an endpoint. Users can edit Endpoints, and HAProxy's configuration
-// contains their texts, so it validates them.
+// endpoints returns the ports of an endpoint. Users can edit Endpoints, and HAProxy's
+// configuration contains their values, so endpoints validates them.
 func (s Source) endpoints(slice *discoveryv1.EndpointSlice,
 	source *discoveryv1.Endpoint) (ports []Endpoint) {
 	if ready := source.Conditions.Ready; ready != nil && !*ready || len(source.Addresses) == 0 {

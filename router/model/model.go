@@ -34,7 +34,7 @@ type ServiceAliasConfig struct {
 	Name, Namespace string
 	Host, Path      string
 	TLSTermination  routev1.TLSTerminationType
-	// Certificates contains PEM texts by host, host+"_ca" and host+"_pod".
+	// Certificates contains PEM data by host, host+"_ca" and host+"_pod".
 	Certificates map[string]Certificate
 	// VerifyServiceHostname requires the service's name in the certificates of its pods.
 	VerifyServiceHostname         bool
