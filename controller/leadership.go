@@ -21,7 +21,7 @@ const (
 // components, with one Lease a group. Its gates admit the components of a group. A process that
 // loses the leadership of a group ends, because not all components can stop and start again.
 type Leadership struct {
-	// Client reads and writes the Leases. Other requests must not delay its own ones.
+	// Client reads and writes the Leases. Other requests must not delay them.
 	Client kubernetes.Interface
 	// Identity is the name of this master. It is the same after a restart, so that the next process
 	// leads at once.

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Component applies a policy in intervals.
+// Component applies a policy at intervals.
 type Component struct {
 	Deps *controller.Deps
 	// PolicyFile is the path of the policy. Each pass reads it, so that changes apply to the next one.

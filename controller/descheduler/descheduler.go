@@ -35,7 +35,7 @@ type Descheduler struct {
 	Client kubernetes.Interface
 	Policy *api.DeschedulerPolicy
 	// DryRun sends evictions that the API server checks and does not execute. It respects
-	// PodDisruptionBudgets, but each eviction for itself.
+	// PodDisruptionBudgets, but evaluates each eviction separately.
 	DryRun bool
 	// Report is called for each pod that the policy selects.
 	Report func(Eviction)

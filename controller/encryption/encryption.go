@@ -37,7 +37,7 @@ type Rewriter struct {
 	// Client has rights to read and update the resources.
 	Client *rest.Config
 	// Servers, if set, returns a connection to each API server. All of them must use the file before
-	// objects are written: the others would still encrypt with the former key.
+	// objects are written: the others would still encrypt with the previous key.
 	Servers func(context.Context) ([]*rest.Config, error)
 	// Resources are the resources that the API server encrypts.
 	Resources []schema.GroupVersionResource

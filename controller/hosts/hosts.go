@@ -64,7 +64,7 @@ type Host struct {
 // removed reports whether the host was removed and has not joined again.
 func (h Host) removed() bool { return h.Removed != nil && h.Joined.Before(h.Removed) }
 
-// joinPeriod is the time in which the Node of a host that has joined appears.
+// joinPeriod is how long the Node of a host may take to appear after the host has joined.
 const joinPeriod = 3 * time.Minute
 
 // isJoining reports whether the host has joined a moment ago, so that it might have no Node yet.

@@ -159,7 +159,7 @@ func (r *remover) void(ctx context.Context, name string) error {
 }
 
 // cancelRequests deletes the signing requests of a removed host that have no certificate.
-// Otherwise, a request that waits until the host joins again could give the former host a valid
+// Otherwise, a request that waits until the host joins again could give the removed host a valid
 // certificate.
 func (r *remover) cancelRequests(ctx context.Context, name string) error {
 	requests := r.client.CertificatesV1().CertificateSigningRequests()

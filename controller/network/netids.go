@@ -37,7 +37,8 @@ type netIDs struct {
 	projects  map[uint32]int
 }
 
-// load reads the IDs that exist. The cache can be older than the last change of a former instance.
+// load reads the IDs that exist. The cache can be older than the last change by a previous
+// instance.
 func (n *netIDs) load(ctx context.Context) error {
 	list, err := n.client.List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -32,7 +32,7 @@ const (
 	serviceName    = "originating-service-name"
 )
 
-// maxFailures is the maximum of the failure count. Retries continue after it, every few minutes.
+// maxFailures is the maximum failure count. Retries continue after that, every few minutes.
 const maxFailures = 10
 
 // permanentError is an error that persists until a user changes an object. Its text is shown to the
@@ -118,8 +118,8 @@ func (c *Certificates) serviceHosts(service *corev1.Service) []string {
 	return []string{host, host + "." + cmp.Or(c.Domain, "cluster.local")}
 }
 
-// setCertificate writes a certificate and OpenShift's annotations to a secret. It replaces an owner
-// reference to a former service of the same name.
+// setCertificate writes a certificate and OpenShift's annotations to a secret. It replaces an
+// owner reference to a deleted service of the same name.
 func setCertificate(secret *corev1.Secret, service *corev1.Service, cert *certificate) {
 	if secret.Data == nil {
 		secret.Data = map[string][]byte{}

@@ -24,7 +24,7 @@ type Certificates struct {
 	// Deps has the shared clients and caches.
 	Deps *controller.Deps
 	// CertFile and KeyFile are the signer's, in PEM. BundleFile contains the certificates that
-	// verify what the current and former signers have signed. All files are read again for each
+	// verify what the current and previous signers have signed. All files are read again for each
 	// use.
 	CertFile, KeyFile, BundleFile string
 	// Domain is the cluster domain. The default is cluster.local.

@@ -146,8 +146,8 @@ func (l *loop) isNeeded(key controller.Key, since time.Time) (bool, error) {
 	return false, err
 }
 
-// isBefore reports whether an event is older than a time. An event without EventTime, such as one
-// of another proxy, has a resolution of a second.
+// isBefore reports whether an event is older than a time. An event without EventTime, for example
+// from another proxy, has a resolution of one second.
 func isBefore(event *corev1.Event, since time.Time) bool {
 	if event.EventTime.IsZero() {
 		return event.LastTimestamp.Time.Before(since.Truncate(time.Second))
