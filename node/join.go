@@ -25,7 +25,7 @@ import (
 	"github.com/slipway-platform/slipway/pki"
 )
 
-// clientUsages are the usages of the certificates of clients.
+// clientUsages are the key usages of client certificates.
 func clientUsages() []certificatesv1.KeyUsage {
 	return []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
 }

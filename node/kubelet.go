@@ -71,7 +71,7 @@ type Kubelet struct {
 	// DNSIP, Domain and ResolvConf determine pods' resolv.conf. ResolvConf is the host's file,
 	// empty if the host has none.
 	DNSIP, Domain, ResolvConf string
-	// ManifestDirectory contains static pods; empty means none. Kubelet reads it in intervals of
+	// ManifestDirectory contains static pods; empty means none. Kubelet reads it every
 	// ManifestInterval.
 	ManifestDirectory string
 	ManifestInterval  time.Duration

@@ -106,8 +106,8 @@ func (e *EncryptionKey) index(keys []apiserverv1.Key) int {
 	return slices.IndexFunc(keys, func(k apiserverv1.Key) bool { return k.Secret == e.key.Secret })
 }
 
-// ReplaceEncryption writes the file of another master. Keys that only the former file has stay at
-// the end of the list: backups can need them.
+// ReplaceEncryption writes the file of another master. Keys that only the previous file has stay
+// at the end of the list: backups can need them.
 func ReplaceEncryption(dir string, content []byte) error {
 	var former []apiserverv1.Key
 	err := editKeys(dir, func(keys []apiserverv1.Key) []apiserverv1.Key {

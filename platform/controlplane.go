@@ -180,8 +180,8 @@ func (h *Host) certificates() (component.Component, error) {
 	}, nil
 }
 
-// renewalInterval returns the interval in which certificates with a lifetime are checked: at least
-// hourly, and often in the last third of the lifetime, in which they are renewed.
+// renewalInterval returns the time between two checks of certificates with a lifetime: at most an
+// hour, and less in the last third of the lifetime, when they are renewed.
 func renewalInterval(lifetime time.Duration) time.Duration {
 	return min(lifetime/360, time.Hour)
 }

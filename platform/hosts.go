@@ -41,7 +41,7 @@ func (h *Host) hostOptions() hosts.Options {
 	}
 }
 
-// joinResponse returns what a host needs to know of the cluster.
+// joinResponse returns what a host needs to know about the cluster.
 func (h *Host) joinResponse() (join.Response, error) {
 	settings, err := h.nodeSettings()
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 // certificatesTimeout limits the time until a cluster has issued the certificates of a host.
 const certificatesTimeout = 2 * time.Minute
 
-// prepareTimeout limits the time in which a single master becomes ready for others.
+// prepareTimeout is how long a single master may take to become ready for others.
 const prepareTimeout = 3 * time.Minute
 
 // Join makes this host, which has no cluster of its own, a node or a master of the cluster of a

@@ -26,8 +26,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// errIncomplete means that a join was interrupted. Without the check, the host would begin a
-// cluster of its own with the keys of the other one.
+// errIncomplete means that a join was interrupted. Without the check, the host would start a
+// separate cluster with the keys of the other one.
 var errIncomplete = errors.New("the join of this host as a master was interrupted: repeat `slipway up --join`, or remove everything with `slipway down --purge`")
 
 // maxSharedFile is the size in bytes of the largest file of the configuration that masters share.

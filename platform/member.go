@@ -40,7 +40,7 @@ func (h *Host) memberCertificates() (component.Component, error) {
 	return &node.Certificates{Member: h.member()}, nil
 }
 
-// Processes returns every process of the host with its components, none of which runs.
+// Processes returns every process of the host with its components. None of these is running.
 func (h *Host) Processes() []supervisor.ProcessStatus {
 	runtime := supervisor.ProcessStatus{Name: Containerd, State: component.Stopped, Components: statusOf([]entry{{name: Containerd}})}
 	if h.Joined() {

@@ -78,7 +78,7 @@ func (h *Host) runProcess(ctx context.Context, name string, table []entry) error
 // restart replaces the program of this process by a new start of itself. The supervisor, which
 // delays further starts of a process that has ended, does not notice it.
 func restart() error {
-	// CloseOnExec has set the flag.
+	// CloseOnExec has set the close-on-exec flag.
 	if _, err := unix.FcntlInt(supervisor.ReportDescriptor, unix.F_SETFD, 0); err != nil {
 		return fmt.Errorf("restart: %w", err)
 	}

@@ -28,8 +28,8 @@ var errRestoring = errors.New("the restore of this host was interrupted: repeat 
 const restoredSnapshot = "restore.db"
 
 // RestoreEtcd replaces the data of etcd by a snapshot. The caller has the supervisor's lock. It
-// returns the directory of the former data, or "" if there were none. With several masters, this
-// one is the only member afterwards.
+// returns the directory of the previous data, or "" if there were none. With several masters,
+// this one is the only member afterwards.
 func (h *Host) RestoreEtcd(ctx context.Context, path string, skipHash, force bool) (former string, err error) {
 	if err := h.findAddress(); err != nil {
 		return "", err
@@ -48,7 +48,7 @@ func (h *Host) RestoreEtcd(ctx context.Context, path string, skipHash, force boo
 	if err := restore.Run(); err != nil {
 		return "", err
 	}
-	// The snapshot can be that of a former version.
+	// The snapshot can be from an earlier version.
 	if err := os.Remove(h.versionFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("remove version of the former data: %w", err)
 	}

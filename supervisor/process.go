@@ -137,7 +137,7 @@ func (s *Supervisor) runOnce(ctx context.Context, p Process) error {
 	stopWaiting()
 	<-readyDone
 	// All events of the process are in the pipe. A program that the process left behind can keep the
-	// other end open for as long as it runs.
+	// other end open as long as it runs.
 	_ = reports.SetReadDeadline(time.Now().Add(lastReportsTimeout))
 	<-reportsDone
 	return s.endReason(p.Name, err)

@@ -21,7 +21,7 @@ type Adjustment struct {
 	Prepare func(next *config.Config) (apply func(), err error)
 }
 
-// defaultInterval is the interval in which the files are checked.
+// defaultInterval is the time between two checks of the files.
 const defaultInterval = time.Second
 
 // retryChecks is the number of checks after which a rejected configuration is tried again. Its

@@ -1,6 +1,6 @@
-// Package hostreport publishes what `slipway status` knows of a host in an annotation of its Node,
-// so that clients of the API see all hosts: the version, the state of the components, and when the
-// certificates end.
+// Package hostreport publishes what `slipway status` knows about a host in an annotation of its
+// Node, so that clients of the API see all hosts: the version, the state of the components, and
+// when the certificates end.
 package hostreport
 
 import (
@@ -101,8 +101,8 @@ func (r *Reporter) report(ctx context.Context) (string, error) {
 	return string(text), err
 }
 
-// componentsOf returns the components of all processes. A process without components stands for
-// itself.
+// componentsOf returns the components of all processes. A process without components counts as
+// one component.
 func componentsOf(status supervisor.Status) (all []Component) {
 	for _, process := range status.Processes {
 		if len(process.Components) == 0 {

@@ -104,7 +104,7 @@ func (a *aliases) load(ctx context.Context, img Image) error {
 }
 
 // isCurrent reports whether the image need not be created. After an upgrade, the image of the
-// former version must be replaced.
+// earlier version must be replaced.
 func (a *aliases) isCurrent(ctx context.Context, name string) bool {
 	img, onDemand, err := createOnDemand(name)
 	return !onDemand || err == nil && a.store.has(ctx, a.client, img)

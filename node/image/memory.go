@@ -28,10 +28,10 @@ type memory struct {
 type layerMemory struct{ _ byte }
 
 const (
-	// returnTime is the time in which containerd returns the memory of a layer that was ended.
+	// returnTime is how long containerd takes to return the memory of a layer that was ended.
 	returnTime = 2 * time.Second
-	// idleTime is the time without layers after which containerd has no memory of former layers: Go
-	// collects garbage every two minutes.
+	// idleTime is the time without layers after which containerd holds no memory of earlier layers:
+	// Go collects garbage every two minutes.
 	idleTime = 5 * time.Minute
 )
 

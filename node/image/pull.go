@@ -47,7 +47,7 @@ const maxDownloads, maxDecoding = 3, 2
 // killed during the pull and does not start again.
 const leaseDuration = 24 * time.Hour
 
-// removeFormer deletes what interrupted pulls of earlier processes wrote.
+// removeFormer deletes what interrupted pulls of previous processes wrote.
 func (p *puller) removeFormer(ctx context.Context) error {
 	manager := p.client.LeasesService()
 	list, err := manager.List(ctx)

@@ -227,7 +227,7 @@ func (s *Sync) reconcile(ctx context.Context, node *corev1.Node) error {
 		}
 	}
 	if ok && hash == s.record.Hash && s.record.Refused != "" {
-		// The ConfigMap has its former content again.
+		// The ConfigMap has its previous content again.
 		s.record.Refused, s.record.Reason, s.record.Reverted = "", "", false
 		if err := s.record.write(s.Record); err != nil {
 			return err

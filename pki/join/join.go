@@ -37,7 +37,7 @@ const (
 // Roles returns all roles.
 func Roles() []string { return []string{RoleNode, RoleMaster} }
 
-// Response contains what a host needs to know of the cluster.
+// Response contains what a host needs to know about the cluster.
 type Response struct {
 	// Role is the role of the token, which the host gets.
 	Role string `json:"role"`

@@ -16,7 +16,7 @@ import (
 // Prefix begins each token. It distinguishes tokens from other bearer tokens.
 const Prefix = "sw1."
 
-// idAlphabet has 32 characters, so that each byte of a random ID selects one without a bias.
+// idAlphabet has 32 characters, so that each byte of a random ID selects one without bias.
 const idAlphabet = "abcdefghijklmnopqrstuvwxyz234567"
 
 // idLength is the length of upstream's token IDs.

@@ -147,7 +147,7 @@ func (w *writer) entry(path, source string) error {
 	if err := w.WriteHeader(header); err != nil {
 		return err
 	}
-	// Logs and other files that grow are cut at their former size.
+	// Logs and other files that grow are cut at the size that they had.
 	_, err = io.Copy(w, io.LimitReader(file, header.Size))
 	return err
 }

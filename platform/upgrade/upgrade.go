@@ -1,5 +1,5 @@
-// Package upgrade finds what stands in the way of replacing the program of a running cluster by
-// this one.
+// Package upgrade finds what prevents the replacement of a running cluster's program with this
+// one.
 package upgrade
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/platform/preflight"
 )
 
-// State is what the checks need to know of a cluster.
+// State contains what the checks need to know about a cluster.
 type State struct {
 	// Server is the version of Kubernetes in the running API server, and Program that in this program,
 	// such as `v1.37.2`.
@@ -47,7 +47,7 @@ const (
 	maxSnapshotAge = 24 * time.Hour
 )
 
-// Check returns everything that stands in the way, errors first.
+// Check returns everything that prevents the upgrade, errors first.
 func Check(s State) (problems []preflight.Problem, err error) {
 	program, err := utilversion.ParseGeneric(s.Program)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// pollInterval is the interval in which Print reads new lines.
+// pollInterval is the time between two reads of new lines in Print.
 const pollInterval = 200 * time.Millisecond
 
 // Print writes the selected lines of logs; paths are by name of process. The lines of several logs
