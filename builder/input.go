@@ -97,8 +97,8 @@ func (r *run) clone(ctx context.Context, dir string, spec *buildv1.GitBuildSourc
 	return nil
 }
 
-// maxRevisionText limits each text of a commit in a Build and its image, in characters. Authors of
-// the repository choose these texts.
+// maxRevisionText limits each string of a commit in a Build and its image, in characters. Authors
+// of the repository choose these strings.
 const maxRevisionText = 1000
 
 func truncate(text string) string {

@@ -51,7 +51,7 @@ func (s *server) downloads() []download {
 	return all
 }
 
-// downloadTimeout limits the time in which a browser must read a client.
+// downloadTimeout is how long a browser may take to download a client.
 const downloadTimeout = 15 * time.Minute
 
 // serveDownload sends a client to a user who is logged in.

@@ -119,7 +119,7 @@ func (s *server) serveFile(w http.ResponseWriter, r *http.Request) {
 	_ = deadline.SetWriteDeadline(time.Time{})
 }
 
-// fileTimeout limits the time in which a browser must read a file.
+// fileTimeout is how long a browser may take to read a file.
 const fileTimeout = time.Minute
 
 // write sends the smallest form that the client accepts.

@@ -28,7 +28,7 @@ type Image struct {
 	// class of OpenShift's console, without the prefix icon-.
 	DisplayName, Description, Icon string
 	Tags                           []string
-	// Version is the image stream tag beside latest.
+	// Version is the image stream tag in addition to latest.
 	Version string
 	// Streams are the image streams that get the image; by default, one with the image's name.
 	Streams []string
@@ -41,7 +41,7 @@ type Image struct {
 	// Packages are the names of Debian packages. Omit are patterns of paths in them that the image
 	// does not get, Keep patterns of exceptions.
 	Packages, Omit, Keep []string
-	// Include are folders of shared, whose files the image gets in addition to those of its root.
+	// Include lists folders of shared whose files the image gets in addition to those of its root.
 	Include []string
 	// UID is the user of the image. Clusters choose another one, in the group root. User is its name.
 	UID  int
@@ -55,11 +55,11 @@ type Image struct {
 	// Port and Service are the number and the name of the port of the image.
 	Port    int
 	Service string
-	// Env are variables of the image. Command is a program without arguments. Entrypoint is a program
-	// that gets the arguments of the container.
+	// Env contains variables of the image. Command is a program without arguments. Entrypoint is a
+	// program that gets the arguments of the container.
 	Env                 map[string]string
 	Command, Entrypoint string
-	// Setup are shell commands. They run in the directory of the image's file system.
+	// Setup contains shell commands, which run in the directory of the image's file system.
 	Setup string
 
 	base *Image

@@ -46,7 +46,7 @@ type Proxy struct{ HTTP, HTTPS, No string }
 // remote is the name of the server in the clone.
 const remote = "origin"
 
-// cancelTimeout is the time in which a canceled clone must stop.
+// cancelTimeout is how long a canceled clone may take to stop.
 const cancelTimeout = 5 * time.Second
 
 // Clone fetches a commit and its submodules to dir, and returns the commit. Credentials, including

@@ -17,7 +17,7 @@ type Limit struct {
 	// Memory is the maximum heap size of this process during a clone, in bytes. 0 means
 	// DefaultMemory. go-git keeps the server's references and deltified objects in memory.
 	Memory uint64
-	// SilenceTimeout is the maximum time in which a source sends no data. 0 means
+	// SilenceTimeout is the maximum time for which a source may send no data. 0 means
 	// DefaultSilenceTimeout.
 	SilenceTimeout time.Duration
 

@@ -4,7 +4,7 @@
 // broker runs the image in a pod.
 //
 // The pod is in a namespace of its own, the sandbox. Its service account has a role in the user's
-// project for the time of the operation. The user must have all permissions of this role.
+// project for the duration of the operation. The user must have all permissions of this role.
 //
 // The broker stores an instance in a secret, together with its last operation. It records an
 // operation before it creates the pod, and the operation determines all names. Requests for the

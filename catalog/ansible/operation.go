@@ -205,7 +205,7 @@ func (b *broker) credentials(ctx context.Context, name string) (map[string]any, 
 }
 
 // end records the result of an operation, and then deletes the sandbox. A deprovisioned instance
-// has no record any longer.
+// no longer has a record.
 func (b *broker) end(ctx context.Context, rec *record, state, description string, credentials map[string]any) error {
 	op := rec.Operation
 	op.State, op.Description = state, description
@@ -275,7 +275,7 @@ func (b *broker) lastOperation(r *http.Request) (osbserver.Response, error) {
 	return state(op.State, op.Description), nil
 }
 
-// formerOperation returns the state of an operation that another one has followed.
+// formerOperation returns the state of an operation that a later one has followed.
 func (rec *record) formerOperation(binding, name string) (osbserver.Response, error) {
 	existing := rec.Bindings[binding]
 	switch {

@@ -91,7 +91,7 @@ func describe(collector prometheus.Collector) (all []*prometheus.Desc) {
 	return all
 }
 
-// descriptions returns the distinct descriptors of collectors as sorted texts.
+// descriptions returns the distinct descriptors of collectors as sorted strings.
 func descriptions(collectors ...prometheus.Collector) []string {
 	var texts []string
 	for _, collector := range collectors {

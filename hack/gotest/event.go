@@ -21,7 +21,7 @@ type event struct {
 type testRun struct {
 	Seconds float64
 	Times   []elapsed
-	// Flaky are the tests that failed and then passed when they ran again.
+	// Flaky lists the tests that failed and then passed when they ran again.
 	Flaky []testName `json:",omitempty"`
 
 	failed []testName

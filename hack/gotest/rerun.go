@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// rerun runs failed tests once more, one after another, with the flags of args and without its
+// rerun runs failed tests again, one after another, with the flags of args and without its
 // packages. It returns the tests that pass now. Its error means that a test failed again.
 func rerun(out io.Writer, failed []testName, args []string) ([]testName, error) {
 	var flaky []testName

@@ -70,7 +70,7 @@ func (s *secure) handle(conn net.Conn) {
 	}
 }
 
-// replay is a connection that returns what was read from it once more.
+// replay is a connection that returns again what was already read from it.
 type replay struct {
 	net.Conn
 	reader io.Reader

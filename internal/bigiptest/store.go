@@ -57,7 +57,7 @@ func (o *object) on(name string) bool {
 	return on
 }
 
-// texts returns an attribute that is a list of texts.
+// texts returns an attribute that is a list of strings.
 func (o *object) texts(name string) (texts []string) {
 	list, _ := o.attributes[name].([]any)
 	for _, item := range list {
@@ -71,7 +71,7 @@ func (o *object) texts(name string) (texts []string) {
 // path returns the path of an object.
 func (o *object) path() string { return o.collection + "/" + escape(o.fullPath) }
 
-// kind is what the appliance knows of a collection. "*" in a path stands for an object.
+// kind describes a collection of the appliance. "*" in a path stands for an object.
 type kind struct {
 	path string
 	// attributes are the ones that a request can set, and parts those that are collections of

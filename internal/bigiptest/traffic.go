@@ -128,7 +128,7 @@ func match(c *object, host, path string) bool {
 // stride is a prime number that distributes the turns of a pool's members evenly.
 const stride = 61
 
-// pick returns the next member of a pool, each as often as its ratio says, or "".
+// pick returns the next member of a pool, or "". It returns each in proportion to its ratio.
 func (a *Appliance) pick(pool string) string {
 	var turns []string
 	for _, member := range a.list("ltm/pool/" + escape(pool) + "/members") {

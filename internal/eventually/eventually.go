@@ -41,7 +41,7 @@ func show(value any) string {
 	return fmt.Sprintf("%+v", value)
 }
 
-// poll checks the condition immediately, in intervals, and once more after the timeout.
+// poll checks the condition immediately, at intervals, and a last time after the timeout.
 func poll(timeout time.Duration, condition func() bool) bool {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()

@@ -66,8 +66,8 @@ const scopesKey = "scopes.authorization.openshift.io"
 // mayName returns an error if a caller must not name an originator. The platforms' role is
 // sufficient for users, and for the groups to which every user who logs in belongs. All other
 // groups, reserved names and extra values require permission to impersonate them, as in the API
-// server. Thus, nobody can become a member of system:masters or of another privileged group through
-// this role.
+// server. Thus, no user can become a member of system:masters or of another privileged group
+// through this role.
 func mayName(r *http.Request, permissions authorizer.Authorizer, caller, u user.Info) error {
 	if strings.HasPrefix(u.GetName(), reserved) && u.GetName() != caller.GetName() {
 		if err := mayImpersonate(r, permissions, caller, "users", "", u.GetName()); err != nil {

@@ -67,7 +67,7 @@ func Services(names ...string) (list []map[string]any) {
 	return list
 }
 
-// Set calls change, which can change the fields of the broker.
+// Set calls change, which may modify the fields of the broker, under the broker's lock.
 func (b *Broker) Set(change func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -38,8 +38,8 @@ const (
 	freeUser     = 100
 )
 
-// Throttle slows down clients that guess passwords. After some wrong passwords, each further one
-// doubles the delay until the next check, up to half a minute.
+// Throttle slows down clients that guess passwords. After some wrong passwords, each additional
+// one doubles the delay until the next check, up to half a minute.
 //
 // An attacker cannot lock a user out permanently. Rejected attempts don't count, and wrong
 // passwords expire. At an address from which the user has logged in, wrong passwords for other

@@ -38,7 +38,7 @@ func New(url, bindDN, bindPassword string) (*Provider, error) {
 	return &Provider{Server: server, Query: query, UserAttribute: attribute}, nil
 }
 
-// maxName limits user names in bytes.
+// maxName is the maximum length of a user name in bytes.
 const maxName = 512
 
 // AuthenticatePassword searches for the user and binds with the password. It returns an error if

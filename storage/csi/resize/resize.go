@@ -55,7 +55,7 @@ func Feature(options Options) session.Feature {
 	}
 }
 
-// claimKeys returns a claim that might have to be resized.
+// claimKeys returns the key of a claim that might have to be resized.
 func claimKeys(object any) []controller.Key {
 	claim, ok := object.(*corev1.PersistentVolumeClaim)
 	if !ok || claim.Status.Phase != corev1.ClaimBound {

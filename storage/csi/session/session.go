@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 )
 
-// Session is the time in which a driver has the same description, during one term of leadership.
+// Session is the period of one leadership term during which a driver has the same description.
 // All drivers share the informers. An informer that is requested from Informers before the
 // controllers run is started automatically.
 type Session struct {
