@@ -47,7 +47,8 @@ type consoleLoad struct {
 	Overview               []float64
 }
 
-// consoleWatch contains times in ms and sizes in bytes of a page that shows changes.
+// consoleWatch contains measurements of a page that shows changes: times in ms and sizes in
+// bytes.
 type consoleWatch struct {
 	Frames, Pictures []float64
 	Heap, Memory     float64

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
-// The targets: sizes in bytes, times in ms.
+// The targets, as sizes in bytes and times in ms.
 const (
 	mostPageSize   = 300e3
 	mostLogin      = 1200

@@ -138,8 +138,8 @@ func (m *Machine) connectIPv6() error {
 	})
 }
 
-// skipAddressDetection makes the IPv6 address of a device valid at once. Otherwise it changes its
-// state seconds later, and Chromium aborts its requests whenever an address changes.
+// skipAddressDetection makes the IPv6 address of a device valid immediately. Otherwise it changes
+// its state seconds later, and Chromium aborts its requests whenever an address changes.
 func skipAddressDetection(device string) error {
 	err := os.WriteFile("/proc/sys/net/ipv6/conf/"+device+"/accept_dad", []byte("0"), 0)
 	if errors.Is(err, fs.ErrNotExist) { // the kernel has no IPv6

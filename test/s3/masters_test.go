@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// waitRegistry waits until the registry is at the address of a master other than a former one, and
-// returns the master's name.
+// waitRegistry waits until the registry is at the address of a master other than the previous
+// one, and returns the master's name.
 func waitRegistry(c *kit.Cluster, masters map[string]*kit.Cluster, former string) (name string) {
 	c.WaitFor("registry on a master other than "+former, func(ctx context.Context) error {
 		slices, err := c.Client.DiscoveryV1().EndpointSlices("default").List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=docker-registry"})

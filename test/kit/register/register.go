@@ -194,7 +194,7 @@ func (c *client) read(ctx context.Context, name string) {
 	c.record(input{register: name, action: read}, begin, object.Data["value"], err)
 }
 
-// list reads all registers of a period at once.
+// list reads all registers of a period in one request.
 func (c *client) list(ctx context.Context, epoch int) {
 	begin := c.since()
 	list, err := c.registers.List(ctx, metav1.ListOptions{LabelSelector: label + "=" + strconv.Itoa(epoch)})

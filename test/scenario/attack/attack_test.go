@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// master opens the DNS server of the master, which is closed by default, to everybody.
+// master opens the DNS server of the master, which is closed by default, to all clients.
 const master = "dnsConfig: {bindAddress: \"0.0.0.0:8053\"}"
 
 func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Master: master}) }

@@ -47,7 +47,7 @@ func TestServiceCannotUseForeignAddress(t *testing.T) {
 				return
 			}
 			s.mallory.Refused("POST", services+"?", service("thief", fmt.Sprintf("type: LoadBalancer, loadBalancerIP: %q", address)), "loadBalancerIP", denied)
-			// Nor a controller of load balancers.
+			// She cannot act as a controller of load balancers either.
 			s.Administrator().Refused("PATCH", services+"/plain/status?", `{"spec":{"type":"LoadBalancer"},"status":{"loadBalancer":{"ingress":[{"ip":"`+address+`"}]}}}`, "", denied)
 		})
 	}

@@ -81,7 +81,7 @@ func (b builtImage) proof(image *imagev1.Image) {
 	image.DockerImageManifest, image.DockerImageManifestMediaType, image.DockerImageConfig = b.manifest, string(types.OCIManifestSchema1), b.config
 }
 
-// hidden fails the test if mallory sees one of the texts in a view of her image stream "copy".
+// hidden fails the test if mallory sees one of the strings in a view of her image stream "copy".
 func (s *stage) hidden(t *testing.T, digest string, texts ...string) {
 	t.Helper()
 	for _, view := range []string{"imagestreams/copy", "imagestreams/copy/layers", "imagestreamtags/copy:latest", "imagetags/copy:latest", "imagestreamimages/copy@" + digest,

@@ -132,7 +132,7 @@ func TestObjectsHaveTheFormOf311(t *testing.T) {
 	}
 }
 
-// sameWords reports whether two texts have the same words in any order. A JSON path prints the
+// sameWords reports whether two strings have the same words in any order. A JSON path prints the
 // fields of an object in any order.
 func sameWords(a, b string) bool {
 	first, second := strings.Fields(a), strings.Fields(b)

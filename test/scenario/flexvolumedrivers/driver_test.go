@@ -207,7 +207,7 @@ func (d *driver) waitReleased() {
 	})
 }
 
-// leftMounts returns the mounts of the cluster whose path contains one of the texts.
+// leftMounts returns the mounts of the cluster whose path contains one of the strings.
 func (d *driver) leftMounts(texts ...string) error {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

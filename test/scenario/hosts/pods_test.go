@@ -134,8 +134,8 @@ func checkTrace(t *testing.T, c *kit.Cluster, host *kit.Host) {
 func TestSecondHostPullsFromTheRegistry(t *testing.T) {
 	c, _ := kit.SharedHost(t)
 	waitNodeReady(c, second)
-	// Another image than that of the other tests, since a node pulls an image again for pods without
-	// the pull secret with which it got the image.
+	// The image differs from that of the other tests, since a node pulls an image again for pods
+	// without the pull secret with which it got the image.
 	const built = "localhost/hosts-test:1"
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM "+kit.ToolsImage+"\nLABEL test=hosts\n"), 0o600); err != nil {

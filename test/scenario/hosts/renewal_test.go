@@ -17,8 +17,8 @@ import (
 )
 
 // shortLifetime makes the control plane issue certificates that nodes renew at most 78 seconds
-// later: upstream begins their validity five minutes in the past, and renews a certificate when 70
-// to 90 percent of it are over.
+// later: upstream begins their validity five minutes in the past, and renews a certificate when
+// 70 to 90 percent of it have passed.
 const shortLifetime = "kubernetesMasterConfig: {controllerArguments: {cluster-signing-duration: [2m]}}"
 
 // firstCertificate reads the certificate in a file.

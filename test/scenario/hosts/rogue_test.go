@@ -316,7 +316,7 @@ func TestRemovedNodeGetsNoFurtherCertificate(t *testing.T) {
 	if response, err := r.register("{}"); err != nil {
 		t.Fatalf("%v %s", err, response)
 	}
-	// A Node without the finalizer goes at once.
+	// A Node without the finalizer is removed immediately.
 	r.WaitFor("finalizer of the node", func(ctx context.Context) error {
 		node, err := r.Client.CoreV1().Nodes().Get(ctx, r.name, metav1.GetOptions{})
 		if err == nil && len(node.Finalizers) == 0 {

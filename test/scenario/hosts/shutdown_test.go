@@ -39,7 +39,7 @@ const (
 )
 
 // logind is the part of systemd-logind that announces the shutdown of a machine. The test machine
-// has none, and nobody can shut it down.
+// has none, and no user can shut it down.
 type logind struct {
 	bus *dbus.Conn
 	// released is closed when kubelet delays the shutdown no longer. It is nil before it does.

@@ -12,8 +12,8 @@ import (
 
 const customSchedulerImage = "localhost/custom-scheduler:1"
 
-// customSchedulerFiles are the files beside the program in the image. The program elects no leader,
-// because the lease of that name belongs to the default scheduler.
+// customSchedulerFiles are the files next to the program in the image. The program elects no
+// leader, because the lease of that name belongs to the default scheduler.
 var customSchedulerFiles = map[string]string{
 	"Dockerfile": "FROM " + kit.ToolsImage + `
 ADD kube-scheduler /usr/local/bin/kube-scheduler

@@ -120,7 +120,7 @@ func machine(c *kit.Cluster) string {
 }
 
 // addNode adds a node without a machine, which has four CPUs and 8 GiB for pods and is ready, and
-// removes it when the test ends. About 40 seconds without a heartbeat later, the node controller
+// removes it when the test ends. After about 40 seconds without a heartbeat, the node controller
 // marks it as not ready.
 func addNode(t *testing.T, c *kit.Cluster, name string, labels map[string]string) {
 	t.Helper()

@@ -107,7 +107,7 @@ func TestExternalAddressReachesService(t *testing.T) {
 	expectRejected(t, c, service("thief", "externalIPs: ["+address+"]"), "is in networkConfig.ingressIPNetworkCIDR")
 }
 
-// lookup waits until a pod's DNS response for a name contains all of the texts and none of the
+// lookup waits until a pod's DNS response for a name contains all of the strings and none of the
 // others.
 func lookup(c *kit.Cluster, name string, texts []string, peers ...string) {
 	c.WaitFor("answer to "+name, func(context.Context) error {

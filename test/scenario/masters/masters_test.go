@@ -44,8 +44,8 @@ func waitReady(c *kit.Cluster) {
 	})
 }
 
-// waitLeader waits until a master other than a former one has the lease of Slipway's controllers,
-// and returns its name.
+// waitLeader waits until a master other than the previous one has the lease of Slipway's
+// controllers, and returns its name.
 func waitLeader(c *kit.Cluster, former string) (name string) {
 	c.WaitFor("another leader than "+former, func(ctx context.Context) error {
 		lease, err := c.Client.CoordinationV1().Leases("kube-system").Get(ctx, "slipway-controllers", metav1.GetOptions{})

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// step is a command with texts of its output. A command that must fail has them in its error
-// output. lacks lists texts that the output must not contain.
+// step is a command with strings of its output. A command that must fail has them in its error
+// output. lacks lists strings that the output must not contain.
 type step struct {
 	command string
 	want    []string

@@ -125,7 +125,7 @@ func TestUsersIdentitiesAndGroupsAreManaged(t *testing.T) {
 	}
 }
 
-// shows runs oc and checks that the output contains texts.
+// shows runs oc and checks that the output contains all strings of a list.
 func (s *server) shows(args string, want ...string) {
 	s.t.Helper()
 	got := s.OC(strings.Fields(args)...)

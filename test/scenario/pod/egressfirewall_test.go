@@ -116,7 +116,7 @@ func TestFirewallOfTheGuideRestrictsExternalTraffic(t *testing.T) {
 
 	o.set("www.foo.com.", "A 20.21.22.23")
 	waitExternal(p.Cluster, "www.foo.com", "20.21.22.23")
-	// Open connections keep the former address.
+	// Open connections keep the previous address.
 	if page, err := request(p.Cluster, "10.11.12.13"); err != nil {
 		t.Errorf("the former address: %q, %v", page, err)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// identity is what a restored host has in common with the former one.
+// identity is what a restored host has in common with the lost one.
 type identity struct{ authority, signingKey, password string }
 
 func identityOf(t *testing.T, c *kit.Cluster) identity {
