@@ -27,11 +27,11 @@ type Controller struct {
 	// time for each key. An error is logged, and the key is retried with exponential back-off.
 	// Reconcile returns RequeueAfter to requeue the key without an error.
 	Reconcile func(ctx context.Context, key Key) error
-	// Workers limits the number of keys that are reconciled at once. The default is 10. Namespaces
-	// with waiting keys take turns.
+	// Workers limits the number of keys that are reconciled at the same time. The default is 10.
+	// Namespaces with waiting keys take turns.
 	Workers int
-	// NamespaceWorkers limits the number of keys of one namespace that are reconciled at once, so that
-	// slow objects of a tenant leave workers to others. The default is Workers.
+	// NamespaceWorkers limits the number of keys of one namespace that are reconciled at the same
+	// time, so that slow objects of a tenant leave workers to others. The default is Workers.
 	NamespaceWorkers int
 	// Exclusion, if set, is shared by controllers that must not reconcile a key at the same time.
 	Exclusion *Exclusion

@@ -2,9 +2,9 @@ package controller
 
 import "sync"
 
-// Exclusion prevents several controllers from reconciling the same key at once, such as attach and
-// detach of a volume. Workers do not wait: a locked key is enqueued again after its release. The
-// zero value is ready for use.
+// Exclusion prevents several controllers from reconciling the same key at the same time, such as
+// attach and detach of a volume. Workers do not wait: a locked key is enqueued again after its
+// release. The zero value is ready for use.
 type Exclusion struct {
 	mu      sync.Mutex
 	waiters map[Key][]func()

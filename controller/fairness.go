@@ -44,8 +44,8 @@ func (t *turns) Pop() Key {
 	return keys[0]
 }
 
-// share limits how many keys of one namespace are reconciled at once. Workers do not wait: a key
-// that must wait is enqueued again when a key of its namespace is done.
+// share limits how many keys of one namespace are reconciled at the same time. Workers do not
+// wait: a key that must wait is enqueued again when a key of its namespace is done.
 type share struct {
 	// limit is the number of keys for each namespace. 0 means no limit.
 	limit int

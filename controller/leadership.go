@@ -24,7 +24,7 @@ type Leadership struct {
 	// Client reads and writes the Leases. Other requests must not delay them.
 	Client kubernetes.Interface
 	// Identity is the name of this master. It is the same after a restart, so that the next process
-	// leads at once.
+	// leads immediately.
 	Identity string
 
 	groups []*Group

@@ -117,8 +117,8 @@ func (e *Etcd) Run(ctx context.Context, ready func()) error {
 // memberSocket is the Unix socket of a member of several. Socket is that of its gateway.
 func (e *Etcd) memberSocket() string { return e.Socket + ".member" }
 
-// publish tells the members the address of this one for peers. It changes when the first member
-// gets others.
+// publish sends the peer address of this member to the other members. The address changes when
+// the first member gets others.
 func (e *Etcd) publish(ctx context.Context, server *etcdserver.EtcdServer) error {
 	self := server.Cluster().Member(server.MemberID())
 	address := "https://" + e.PeerAddress

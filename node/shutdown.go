@@ -11,7 +11,7 @@ import (
 
 // Shutdown is the time that pods have to end when the machine shuts down. Kubelet delays the
 // shutdown through systemd-logind, and ends pods of the platform last. Without it, systemd kills
-// the processes of all pods at once.
+// the processes of all pods immediately.
 type Shutdown struct {
 	// Period is the time for all pods, and Critical the part of it that only pods with the priority
 	// system-cluster-critical or higher have. With Period 0, nothing waits.

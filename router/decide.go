@@ -46,7 +46,8 @@ func (s *session) follow(ctx context.Context, done func()) {
 	}
 }
 
-// decideOnce writes a configuration of the current state. changed says which inputs it reads again.
+// decideOnce writes a configuration of the current state. changed selects the inputs that it
+// reads again.
 func (s *session) decideOnce(changed changes) error {
 	touched, routes, verdicts := s.update(changed)
 	state := s.builder.State()

@@ -185,7 +185,7 @@ func TestRouterServesDuringShutdownDelay(t *testing.T) {
 
 func TestRelayLog(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "log")
-	if err := os.WriteFile(socket, nil, 0o600); err != nil { // of a former container
+	if err := os.WriteFile(socket, nil, 0o600); err != nil { // of a previous container
 		t.Fatal(err)
 	}
 	lines, out := io.Pipe()

@@ -33,9 +33,9 @@ const filesName = "slipway-shared-files"
 const filesResync = time.Minute
 
 // SharedFiles keeps files of all masters equal: passwords, and the keys that encrypt secrets.
-// Change edits a file of this master and stores it in a Secret. As a component, SharedFiles writes
-// the files that other masters have stored. A file that an administrator edits by hand stays until
-// the next Change of it.
+// Change edits a file of this master and stores it in a Secret. As a component, SharedFiles
+// writes the files that other masters have stored. A file that an administrator edits manually
+// stays until the next Change of it.
 type SharedFiles struct {
 	Client kubernetes.Interface
 	// Files are the files by their key in the Secret.

@@ -167,7 +167,7 @@ func TestNewProjectDoesNotInheritTheNetworkOfADeletedOne(t *testing.T) {
 		c.request("shared", "global")
 		c.ids("default=0 shared=0")
 	})
-	// The controller learns of both at once: no master leads, or its queue is long.
+	// The controller sees both at the same time: no master leads, or its queue is long.
 	c.deleteProject("shared")
 	c.projectWithUID("shared", "second")
 	c.run("second project", func(c *cluster) { c.ids("default=0 shared=10") })
@@ -261,7 +261,7 @@ func (c *cluster) subnets(want ...string) {
 
 func TestNodesGetSubnets(t *testing.T) {
 	c := newCluster(t, networkplugin.NetworkPolicy)
-	c.node("old", "192.0.2.1", "10.128.2.0/23") // of a former version
+	c.node("old", "192.0.2.1", "10.128.2.0/23") // of an earlier version
 	c.run("nodes", func(c *cluster) {
 		c.node("two", "192.0.2.2", "")
 		c.subnets("old 192.0.2.1 10.128.2.0/23", "two 192.0.2.2 10.128.0.0/23")

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// chunkSize is the number of bytes that are read at once, and maxLine the length of a line that is
-// skipped. An event with the content of a large object has about 3 MiB.
+// chunkSize is the number of bytes in one read, and maxLine the length of a line that is skipped.
+// An event with the content of a large object has about 3 MiB.
 const (
 	chunkSize = 1 << 20
 	maxLine   = 8 << 20

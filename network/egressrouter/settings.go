@@ -18,7 +18,7 @@ const (
 	dnsDebugVariable        = "EGRESS_DNS_PROXY_DEBUG"
 )
 
-// The modes.
+// The modes of an egress router.
 const (
 	legacyMode    = "legacy"
 	initMode      = "init"

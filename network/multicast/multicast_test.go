@@ -129,7 +129,7 @@ func TestGroupsReceiveTheirPackets(t *testing.T) {
 	apply(Group{Local: []Pod{pods[0].Pod, pods[1].Pod}}, Group{Local: []Pod{pods[2].Pod, pods[3].Pod}})
 	expect("in two groups", "1 0 3 2")
 
-	// A pod cannot send with the address of another one.
+	// A pod cannot send with the address of another pod.
 	forge := func(change func(netlink.Link, *netlink.Addr) error) {
 		t.Helper()
 		pods[0].Do(t, func() error {

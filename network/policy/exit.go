@@ -20,7 +20,7 @@ const (
 	exitMarks = "exit-marks"
 	// exitAddresses contains the source addresses of projects at this host, by mark.
 	exitAddresses = "exit-addresses"
-	// exitPairs contains the same as a set.
+	// exitPairs contains the same entries as a set.
 	exitPairs = "exit-pairs"
 	// exitHeld contains the egress addresses of this host.
 	exitHeld = "exit-held"

@@ -209,7 +209,8 @@ func TestCompileFirewallIPv6(t *testing.T) {
 	}
 }
 
-// TestProjectWithEgressAddressHasNoneOfIPv6 checks that its packets do not leave with another one.
+// TestProjectWithEgressAddressHasNoneOfIPv6 checks that packets of such a project do not leave
+// with another address.
 func TestProjectWithEgressAddressHasNoneOfIPv6(t *testing.T) {
 	s, address := shop(), netip.MustParseAddr("fd01::2")
 	s.node = "one"

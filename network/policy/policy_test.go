@@ -289,7 +289,7 @@ func TestReusedAddressHasNoRightsOfFormerPod(t *testing.T) {
 	f.policy("one", `{podSelector: {matchLabels: {app: web}}, ingress: [{from: [{podSelector: {matchLabels: {app: former}}}]}]}`)
 	f.start()
 	f.reaches("former>web web>former")
-	// The pod ends, and another project's pod gets its address. The API still has the former pod.
+	// The pod ends, and another project's pod gets its address. The API still has the previous pod.
 	lease := filepath.Join(f.enforcer.LeaseDir, f.address["former"]+".json")
 	f.must(os.WriteFile(lease, []byte(fmt.Sprintf(`{"address": %q, "pod": {"namespace": "bank", "name": "new", "uid": "uid-new"}}`, f.address["former"])), 0o600))
 	f.create("bank", "new")

@@ -19,7 +19,7 @@ import (
 // Port is the default port of a server, which is that of iperf3.
 const Port = 5201
 
-// The first byte of a connection says what the server does.
+// The first byte of a connection selects what the server does.
 const (
 	discard = 'd' // it discards all bytes, and returns one at the end
 	echo    = 'e' // it returns all bytes

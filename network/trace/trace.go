@@ -1,5 +1,5 @@
-// Package trace follows a packet through the nftables rules of this host, and says which of them
-// decides about it. The kernel reports each rule that the packet matches, so that the answer
+// Package trace follows a packet through the nftables rules of this host, and reports which of
+// them decides about it. The kernel reports each rule that the packet matches, so that the answer
 // includes rules of other programs.
 package trace
 

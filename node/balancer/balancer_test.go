@@ -124,7 +124,7 @@ func TestNewServersAreStored(t *testing.T) {
 	b.update([]string{second.address()})
 	b.update([]string{second.address()})
 	eventually.Equal(t, "the new server responds", func() string { return name(client, url) }, "second")
-	// The former server is stored, too, until the new one has passed a check.
+	// The previous server stays in the file until the new one has passed a check.
 	want := []string{second.address() + " " + first.address(), second.address()}
 	eventually.True(t, "the new server alone is stored", func() bool {
 		mu.Lock()

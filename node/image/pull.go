@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// managed are the labels of images that containerd's CRI plugin takes for its own.
+// managed contains the labels of images that containerd's CRI plugin considers its own.
 func managed() map[string]string { return map[string]string{"io.cri-containerd.image": "managed"} }
 
 // puller pulls images into containerd as its CRI plugin does.
