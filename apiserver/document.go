@@ -81,9 +81,10 @@ type documents struct {
 	recent map[string]weak.Pointer[handler3.OpenAPIService]
 }
 
-// list creates the list of all documents with their hashes, which tell clients whether their copy
-// is current. Upstream hashes the text of a document. Here, the hash is that of the program and of
-// the document's routes, which determine the text: the documents do not have to be created.
+// list creates the list of all documents with their hashes, with which clients check whether
+// their copy is current. Upstream hashes the text of a document. Here, the hash is that of the
+// program and of the document's routes, which determine the text: the documents do not have to be
+// created.
 func (d *documents) list(program string) error {
 	all := handler3.OpenAPIV3Discovery{Paths: map[string]handler3.OpenAPIV3DiscoveryGroupVersion{}}
 	d.hashes = make(map[string]string, len(d.services))

@@ -110,7 +110,7 @@ func (i *issuer) ensureLeaves() error {
 	return nil
 }
 
-// good reports whether a certificate matches l and does not need to be renewed yet.
+// good reports whether a certificate matches l and does not yet need renewal.
 func (i *issuer) good(cert *x509.Certificate, l leaf, ca *authority, key crypto.Signer) bool {
 	dns, ips := split(l.hosts)
 	now := i.spec.Now()

@@ -37,7 +37,7 @@ type Jenkins struct {
 }
 
 // jenkinsAdmission is the plugin. It creates a TemplateInstance with the rights of the user and
-// the name of the service. Nothing deletes it, also if the project has no more pipelines.
+// the name of the service. Nothing deletes it, even if the project has no more pipelines.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.5.1.4 Pipeline Build.
 type jenkinsAdmission struct {

@@ -22,7 +22,7 @@ const (
 // maxRepository is the maximum length of a repository name.
 const maxRepository = 255
 
-// The grammar of image references, as in the distribution project.
+// These expressions are the grammar of image references, as in the distribution project.
 var (
 	component = regexp.MustCompile(`^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$`)
 	tagName   = regexp.MustCompile(`^[\w][\w.-]{0,127}$`)

@@ -10,9 +10,9 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
 )
 
-// uniqueID rejects an instance with the external ID of another one, also of another project. For
-// brokers, both would be the same instance: a viewer of a project sees its IDs, and could bind and
-// delete its instances through an instance of their own project.
+// uniqueID rejects an instance with the external ID of another instance, in any project. For
+// brokers, both would be the same instance: a viewer of a project sees its IDs, and could bind
+// and delete its instances through an instance of their own project.
 type uniqueID struct {
 	*admission.Handler
 	catalog *catalog

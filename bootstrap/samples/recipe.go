@@ -92,7 +92,7 @@ func (i *Image) dockerfile(copies bool) (string, error) {
 	return strings.Join(lines, "\n") + "\n", nil
 }
 
-// labels returns the labels of the image. An apb.yml beside its image.yaml makes it a bundle.
+// labels returns the labels of the image. An apb.yml next to its image.yaml makes it a bundle.
 func (i *Image) labels() (map[string]string, error) {
 	labels := map[string]string{
 		"io.k8s.display-name": i.DisplayName + " " + i.Version,

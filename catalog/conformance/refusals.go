@@ -61,7 +61,7 @@ func (c *checker) checkUnknown(ctx context.Context) error {
 	return nil
 }
 
-// checkInvalid orders instances by bodies that are not valid.
+// checkInvalid requests instances with bodies that are not valid.
 func (c *checker) checkInvalid(ctx context.Context) error {
 	s := c.catalog.Services[0]
 	valid := func() map[string]any {

@@ -17,7 +17,7 @@ import (
 )
 
 // networkClient returns a client of a cluster with a network plug-in and projects. Its control
-// plane does each change at once: it moves the annotation to a label.
+// plane applies each change immediately: it moves the annotation to a label.
 func networkClient(t *testing.T, plugin string) *fake.FakeDynamicClient {
 	t.Helper()
 	scheme := runtime.NewScheme()

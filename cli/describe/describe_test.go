@@ -14,7 +14,7 @@ import (
 )
 
 // TestKindsAreDescribed describes the first object of each file in testdata. The cluster contains
-// all objects of the file. The golden file beside it contains the description.
+// all objects of the file. The golden file next to it contains the description.
 func TestKindsAreDescribed(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil {

@@ -80,7 +80,7 @@ func (o *command) run(ctx context.Context, namespace string, args []string) erro
 		}
 		all = append(all, pair{service, scalables})
 	}
-	// A fraction of a second tells older connections from newer ones.
+	// A fraction of a second distinguishes older connections from newer ones.
 	now := time.Now().UTC().Format(time.RFC3339Nano)
 	for _, pair := range all {
 		problems = append(problems, o.mark(ctx, pair, now))

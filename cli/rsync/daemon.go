@@ -69,7 +69,7 @@ func (s *sync) withDaemon(ctx context.Context, use func(daemon) error) (err erro
 	d := daemon{password: rand.Text()}
 	command := []string{"sh", "-c", daemonScript, "rsync-daemon"}
 	for range 8 {
-		// Ports below the range of ephemeral ports.
+		// These ports are below the range of ephemeral ports.
 		command = append(command, strconv.Itoa(20000+mathrand.IntN(10000)))
 	}
 	in, stdin := io.Pipe()

@@ -59,7 +59,7 @@ func ConfigMapOf(group string) string {
 }
 
 // Hash returns the hash of the content of a ConfigMap. As in OpenShift 3, it is the MD5 sum. It
-// tells versions apart and protects nothing.
+// distinguishes versions and protects nothing.
 func Hash(content string) string {
 	sum := md5.Sum([]byte(content))
 	return hex.EncodeToString(sum[:])

@@ -150,7 +150,7 @@ func (s *Server) takeForm(w http.ResponseWriter, r *http.Request, provider Provi
 		return
 	}
 	user, err := func() (user *userv1.User, err error) {
-		defer func() { end(errors.Is(err, idp.ErrRefused), user != nil) }() // also if the provider panics
+		defer func() { end(errors.Is(err, idp.ErrRefused), user != nil) }() // even if the provider panics
 		return s.check(r.Context(), provider, name, r.PostFormValue("password"))
 	}()
 	s.Metrics.form(err == nil)

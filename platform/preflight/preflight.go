@@ -66,7 +66,7 @@ type Directory struct {
 // Severity reports whether a host can work despite a problem.
 type Severity string
 
-// The severities.
+// The severities of a problem.
 const (
 	Error   Severity = "error"   // the host does not work until this is mended
 	Warning Severity = "warning" // something is worse than it should be

@@ -26,7 +26,7 @@ func install(t *testing.T, script string) string {
 	return path
 }
 
-// write creates an executable in the way that drivers are installed: a dot file, then a rename.
+// write creates an executable as drivers are installed: as a dot file that is then renamed.
 func write(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -45,8 +45,8 @@ func (*Instances) Name() string { return "template-instances" }
 // minBackoff is the delay after the first error, which is usually a conflict with another writer.
 const minBackoff = 100 * time.Millisecond
 
-// namespaceWorkers is the number of instances of a project that are reconciled at once. An instance
-// with many objects takes long.
+// namespaceWorkers is the number of instances of a project that are reconciled at the same time.
+// An instance with many objects takes long.
 const namespaceWorkers = 2
 
 // Run reconciles instances until ctx is done. It calls ready when its cache is synced.

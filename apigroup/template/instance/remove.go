@@ -34,7 +34,7 @@ func (l *reconciler) remove(ctx context.Context, instance *templatev1.TemplateIn
 }
 
 // delete deletes an object. An entry without a UID was recorded before its object was created. In
-// this case, the object is deleted only if its label says that it belongs to the instance.
+// this case, the object is deleted only if its label shows that it belongs to the instance.
 func (l *reconciler) delete(ctx context.Context, owner types.UID, entry templatev1.TemplateInstanceObject) error {
 	item, err := l.itemOf(entry)
 	if meta.IsNoMatchError(err) {

@@ -19,7 +19,7 @@ func (l *reconciler) mayCreate(ctx context.Context, requester *templatev1.Templa
 	return l.may(ctx, requester, attributes("create", resource.Group, resource.Resource, item.object.GetNamespace(), item.object.GetName()))
 }
 
-// may returns a failure if a requester lacks a permission.
+// may returns an error if a requester lacks a permission.
 func (l *reconciler) may(ctx context.Context, requester *templatev1.TemplateInstanceRequester,
 	attributes kubeauthorizationv1.ResourceAttributes) error {
 	review := &kubeauthorizationv1.SubjectAccessReview{Spec: kubeauthorizationv1.SubjectAccessReviewSpec{

@@ -145,7 +145,7 @@ func (a *attacher) hasFinalizer(finalizers []string) bool {
 	return slices.Contains(finalizers, a.finalizer)
 }
 
-// reattachSet contains attachments to attach again although their status says that they are
+// reattachSet contains attachments to attach again although their status reports them as
 // attached.
 type reattachSet struct {
 	mu    sync.Mutex
