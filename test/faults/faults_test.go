@@ -55,7 +55,7 @@ func TestRandomFaultsLoseNothing(t *testing.T) {
 	services.check(t, hosts)
 }
 
-// apply does what a fault says, and waits until all hosts are ready again.
+// apply applies a fault, and waits until all hosts are ready again.
 func apply(t *testing.T, f fault, hosts map[string]*kit.Cluster) {
 	t.Helper()
 	end := effects[f.kind](t, hosts[f.host])

@@ -11,7 +11,7 @@ import (
 
 // BuildSample builds the image of a sample and publishes it in the project openshift, as an
 // administrator does. base is the image that it extends, or "". Because the download of packages
-// takes long, they are kept next to the programs under test.
+// takes a long time, they are kept next to the programs under test.
 func (c *Cluster) BuildSample(name, base string) {
 	c.t.Helper()
 	archives := c.RepositoryFile("bin", "samples")

@@ -39,8 +39,8 @@ func waitRegistry(c *kit.Cluster, masters map[string]*kit.Cluster, former string
 	return name
 }
 
-// TestRegistryMovesToAnotherMaster kills the master that runs the registry. Another one goes on
-// with the images in S3, and receives new ones.
+// TestRegistryMovesToAnotherMaster kills the master that runs the registry. Another master
+// continues with the images in S3, and receives new ones.
 func TestRegistryMovesToAnotherMaster(t *testing.T) {
 	r := startWith(t, kit.Options{Segment: true, Node: "nodeName: first"})
 	masters := map[string]*kit.Cluster{"first": r.Cluster}

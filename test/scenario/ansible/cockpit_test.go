@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// checkCockpit tests that Cockpit answers at the address that the node has for the web console.
+// checkCockpit tests that Cockpit responds at the address that the node has for the web console.
 func checkCockpit(t *testing.T, c *kit.Cluster, host *kit.Machine) {
 	t.Helper()
 	authority := certtest.New(t)

@@ -31,7 +31,7 @@ func (s *stage) change(ctx context.Context, name string, retries int) error {
 }
 
 // flood changes large objects of mallory's from several clients until the test ends. The clients
-// retry rejected requests if the response says when.
+// retry rejected requests if the response names a delay.
 func (s *stage) flood(t *testing.T) {
 	t.Helper()
 	const clients, size, retries = 4, 1000 << 10, 10

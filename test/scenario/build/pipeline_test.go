@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// publishRunner puts the image that runs Jenkinsfiles into the cluster, unless it is there. It uses
-// the program that administrators use. The packages are kept next to the programs under test,
-// because a download takes long.
+// publishRunner puts the image that runs Jenkinsfiles into the cluster, unless it is there. It
+// uses the program that administrators use. The packages are kept next to the programs under
+// test, because a download takes a long time.
 func (p *project) publishRunner() {
 	p.t.Helper()
 	if p.OC("get", "imagestream", "pipeline-runner", "-n", "openshift", "--ignore-not-found", "-o", "name") != "" {

@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestThroughputBetweenPodsAndHostsIsMeasured measures between pods of two hosts, then between the
-// hosts, as the section "Troubleshooting Throughput Issues" says.
+// TestThroughputBetweenPodsAndHostsIsMeasured measures between pods of two hosts, then between
+// the hosts, as the section "Troubleshooting Throughput Issues" describes.
 func TestThroughputBetweenPodsAndHostsIsMeasured(t *testing.T) {
 	c, host := newServers(t)
 	near, far := c.Namespace+"/near", c.Namespace+"/far"

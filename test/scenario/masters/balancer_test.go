@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// balancer is a HAProxy on a machine of its own, in front of the API of the masters. The machine
-// has further addresses, from which clients connect.
+// balancer is a HAProxy process on a separate machine, in front of the API of the masters. The
+// machine has further addresses, from which clients connect.
 type balancer struct {
 	*kit.Machine
 	t       *testing.T

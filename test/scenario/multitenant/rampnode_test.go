@@ -57,7 +57,7 @@ func (e tunnel) start(t *testing.T) {
 			if errors.Is(err, os.ErrClosed) || errors.Is(err, net.ErrClosed) {
 				return
 			}
-			// Until both ends exist, a machine answers that it does not know the protocol.
+			// Until both ends exist, a machine responds that the protocol is unknown.
 			if err == nil {
 				_, _ = write(buffer[:size]) // lost packets are sent again
 			}

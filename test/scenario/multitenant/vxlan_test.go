@@ -152,7 +152,7 @@ func TestForgedVXLANIsDropped(t *testing.T) {
 		"with the network ID of a project": write(s.Do, s.red.address("near"), uint32(red), "another network"),
 		"with an address of another host":  write(s.Do, s.red.address("far"), 0, "address of another host"),
 	} {
-		// The kernel tells a sender that its packet was dropped by a rule of its own host.
+		// The kernel reports to a sender that a rule of its own host dropped the packet.
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			t.Logf("packet %s: %v", name, err)
 		}
