@@ -36,7 +36,7 @@ func BenchmarkMemoryOfCachedObjects(b *testing.B) {
 				}
 				return tt.transform(object)
 			}), "B/object")
-			b.ReportMetric(0, "ns/op") // the time says nothing
+			b.ReportMetric(0, "ns/op") // the time is not significant
 		})
 	}
 }

@@ -144,7 +144,8 @@ func (s *APIServer) Run(ctx context.Context, ready func()) error {
 	return fmt.Errorf("run API server: %w", err)
 }
 
-// untilReady returns nil when the API server answers /readyz with 200, or the context's error.
+// untilReady returns nil when the API server responds to /readyz with 200, or the context's
+// error.
 func untilReady(ctx context.Context, config *rest.Config) error {
 	client, err := kubernetes.NewForConfig(rest.AnonymousClientConfig(config))
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// etcdKeepAliveInterval and etcdKeepAliveTimeout find out that etcd does not answer. They have
+	// etcdKeepAliveInterval and etcdKeepAliveTimeout detect that etcd does not respond. They have
 	// upstream's values.
 	etcdKeepAliveInterval, etcdKeepAliveTimeout = 30 * time.Second, 10 * time.Second
 	etcdDialTimeout                             = 20 * time.Second
@@ -110,7 +110,7 @@ func (g storeGetter) GetRESTOptions(resource schema.GroupResource, example runti
 	return options, nil
 }
 
-// serves reports whether a store can use the connection. A store with servers of its own
+// serves reports whether a store can use the connection. A store with its own servers
 // (--etcd-servers-overrides) uses upstream's constructor.
 func (c *etcdConnection) serves(config *storagebackend.ConfigForResource) bool {
 	return slices.Equal(config.Transport.ServerList, c.client.Endpoints())
@@ -173,7 +173,7 @@ func (c *etcdConnection) store(config *storagebackend.ConfigForResource, prefix 
 	return store, destroy, nil
 }
 
-// clientOfStore returns a client with the shared connection. Its watches have streams of their own:
+// clientOfStore returns a client with the shared connection. Its watches have their own streams:
 // etcd sends notifications of progress to all watches of a stream.
 func (c *etcdConnection) clientOfStore() *kubernetes.Client {
 	client := &kubernetes.Client{Client: clientv3.NewCtxClient(c.client.Ctx())}

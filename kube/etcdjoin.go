@@ -41,14 +41,14 @@ func (e *Etcd) initialCluster(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("ask the other masters for the members of etcd: %w", errors.Join(errs...))
 }
 
-// PeerMembers asks the member at an address for peers for all members that it knows. It also
+// PeerMembers requests the list of members from the member at a peer address. The member also
 // responds without a quorum.
 func PeerMembers(ctx context.Context, client etcdmember.Client, url string) ([]etcdmember.Member, error) {
 	members, err := requestMembers(ctx, client, url)
 	return plainMembers(members), err
 }
 
-// requestMembers asks a member for all members.
+// requestMembers requests the list of members from a member.
 func requestMembers(ctx context.Context, credentials etcdmember.Client, url string) ([]membership.Member, error) {
 	settings, err := credentials.TLS()
 	if err != nil {

@@ -39,7 +39,7 @@ type EtcdRestore struct {
 }
 
 // Former is the directory of the former data. It exists after Run if there were data. Like the
-// staged ones, they are inside of Dir, which can be a file system of its own.
+// staged data, they are in Dir, which can be a separate file system.
 func (r EtcdRestore) Former() string { return filepath.Join(r.Dir, "former") }
 
 // Run restores. The former data stay in Former until the next restore after the restored ones have

@@ -106,8 +106,8 @@ func (e *Etcd) stopped(err error) error {
 	return fmt.Errorf("%w; if this master was removed from the cluster, run `slipway down --purge` and let it join again", err)
 }
 
-// closeServer ends etcd. Without a leader, it can neither answer the requests in progress nor hand
-// over the leadership, and etcd's Close never returns before the server is ready.
+// closeServer ends etcd. Without a leader, it can neither respond to the requests in progress nor
+// hand over the leadership, and etcd's Close never returns before the server is ready.
 func closeServer(server *embed.Etcd) {
 	ready := false
 	select {

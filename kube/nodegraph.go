@@ -20,8 +20,9 @@ const (
 )
 
 // lateGraph gives upstream's node authorizer time to notice a pod. The kubelet can request a new
-// pod and what it mounts before the authorizer's graph, which follows the pods by a watch of its
-// own, has the pod. The kubelet would retry after seconds. It never allows what upstream refuses.
+// pod and what it mounts before the authorizer's graph, which follows the pods with its own
+// watch, has the pod. The kubelet would retry after seconds. It never allows what upstream
+// refuses.
 type lateGraph struct {
 	upstream authorizer.Authorizer
 }

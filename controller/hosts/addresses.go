@@ -8,8 +8,8 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 )
 
-// Addresses knows the addresses of the cluster's hosts. It has none until the API server of this
-// process runs. A nil pointer has none either.
+// Addresses contains the addresses of the cluster's hosts. It is empty until the API server of
+// this process runs. A nil pointer is empty, too.
 type Addresses struct {
 	mutex sync.Mutex
 	nodes corelisters.NodeLister

@@ -89,7 +89,7 @@ func (p *claims) Validate(ctx context.Context, a admission.Attributes, _ admissi
 }
 
 // CockpitAnnotation is the annotation of a Node with the address of the host's Cockpit, to which
-// the web console links. Only administrators set it: a host could lead them to a page of its own.
+// the web console links. Only administrators set it: a host could lead them to its own page.
 const CockpitAnnotation = "slipway.openshift.io/cockpit"
 
 // checkNode checks the Node of a host. The first version of a Node is compared with an empty one.

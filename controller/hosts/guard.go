@@ -33,8 +33,8 @@ type guard struct {
 	checked time.Time
 }
 
-// filter rejects requests with void certificates. Requests without a certificate of a joined host
-// cost nothing.
+// filter rejects requests with revoked certificates. Requests without a certificate of a joined
+// host cost nothing.
 func (g *guard) filter(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {

@@ -37,7 +37,7 @@ const (
 	voidDelay = 4 * refreshInterval
 )
 
-// remover drains the nodes of hosts that leave, and voids their certificates.
+// remover drains the nodes of hosts that leave, and revokes their certificates.
 type remover struct {
 	client   kubernetes.Interface
 	nodes    corelisters.NodeLister
@@ -111,9 +111,9 @@ func (r *remover) delete(ctx context.Context, node *corev1.Node) error {
 	return nil
 }
 
-// finalize drains a deleted Node while its kubelet can still end pods, voids the certificates of
-// the host, and lets the Node go when all API servers reject them. Otherwise, the kubelet could
-// create the Node again.
+// finalize drains a deleted Node while its kubelet can still end pods, revokes the certificates
+// of the host, and lets the Node go when all API servers reject them. Otherwise, the kubelet
+// could create the Node again.
 func (r *remover) finalize(ctx context.Context, node *corev1.Node, host Host) error {
 	isVoid := host.Removed != nil && !host.Removed.Before(node.DeletionTimestamp)
 	if isVoid {

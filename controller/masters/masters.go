@@ -117,7 +117,7 @@ func (m *Membership) reconcile(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// observe asks the members for their progress, and returns the learners.
+// observe requests the progress of the members, and returns the learners.
 func (m *Membership) observe(ctx context.Context, members []etcdmember.Member, now time.Time) []learner {
 	indexes := map[uint64]uint64{}
 	last := uint64(0)

@@ -24,8 +24,8 @@ const settingsName = "slipway-masters"
 const settingsInterval = 15 * time.Second
 
 // Settings is the component that compares the settings of the masters. It reports differences in
-// the status of the host, since masters with different settings answer the same request
-// differently.
+// the status of the host, since masters with different settings respond differently to the same
+// request.
 type Settings struct {
 	Client kubernetes.Interface
 	// Node is the name of this master's node.

@@ -123,8 +123,8 @@ func search(ctx context.Context, path string, q query) (Result, error) {
 	return result, nil
 }
 
-// match returns the event of a line, if it has what the query asks for. A request has two lines if
-// it takes long; only the last one matches.
+// match returns the event of a line if it meets the query. A long request has two lines; only the
+// last one matches.
 func (q query) match(line []byte) (event Event, ok bool) {
 	for _, word := range []string{q.user, q.verb, q.namespace, q.name} {
 		if word != "" && !strings.Contains(string(line), word) {

@@ -13,8 +13,8 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// mostRequested is MostRequestedPriority: upstream's score of resources with the opposite strategy
-// to LeastRequestedPriority. It is a plugin of its own because a Policy can contain both.
+// mostRequested is MostRequestedPriority: upstream's score of resources with the opposite
+// strategy to LeastRequestedPriority. It is a separate plugin because a Policy can contain both.
 type mostRequested struct {
 	framework.PreScorePlugin
 	framework.ScorePlugin

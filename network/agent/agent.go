@@ -3,10 +3,10 @@
 // It waits until the control plane has assigned the node a subnet (spec.podCIDR). Then it creates
 // the bridge for pods, the device with the address of the pods' DNS server, the nftables tables
 // (packages nat and spoofcheck), the chain of administrators (package adminchain), and routes to
-// the pods of other hosts: directly to hosts on a network segment of this host, and through a VXLAN
-// device to others (package vxlan). Finally, it writes the CNI configuration, which tells the
-// container runtime and kubelet that the network is ready. Afterwards, it repairs changes: of
-// devices and addresses immediately, of the rest at the next periodic check.
+// the pods of other hosts: directly to hosts on a network segment of this host, and through a
+// VXLAN device to others (package vxlan). Finally, it writes the CNI configuration, which signals
+// to the container runtime and kubelet that the network is ready. Afterwards, it repairs changes:
+// of devices and addresses immediately, of the rest at the next periodic check.
 //
 // Besides the objects that Cleanup removes, the agent changes one setting of the host: it sets
 // net.ipv4.ip_forward to 1 and leaves it, because other software might rely on it by the time of

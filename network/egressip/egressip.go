@@ -35,7 +35,7 @@ type Exit struct {
 	HostAddress netip.Addr
 	// Held are the usable addresses of the project, in its order, by host.
 	Held map[string][]netip.Addr
-	// Problem says which addresses cannot be used, and why.
+	// Problem names the addresses that cannot be used, and the reasons.
 	Problem string
 }
 

@@ -17,7 +17,7 @@ import (
 type firewall struct {
 	policies []*networkv1.EgressNetworkPolicy
 	effect   effect
-	problem  string // says why the rules of the policies do not apply, unless they do
+	problem  string // why the rules of the policies do not apply; empty if they do
 }
 
 // effect is what the EgressNetworkPolicies of a project do.

@@ -47,7 +47,7 @@ const (
 	table = "slipway-trace"
 	// quietPeriod without a report means that the packet has left the host, or waits in vain.
 	quietPeriod = 500 * time.Millisecond
-	// sendInterval is the time between two attempts, because nft says nothing when it is ready.
+	// sendInterval is the time between two attempts, because nft prints nothing when it is ready.
 	sendInterval = time.Second
 )
 

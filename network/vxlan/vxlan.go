@@ -13,9 +13,9 @@
 //   - the destination is in the subnet of this node, and
 //   - in multitenant mode, the network ID of packet or destination is 0, or both are equal.
 //
-// The device has no network ID of its own (metadata mode). Two eBPF programs at its tc hooks set
-// and check the IDs. Their maps contain the subnets of other hosts and the network IDs of this
-// node's pods, so the cost of a packet depends neither on the number of hosts nor of pods. If this
+// The device itself has no network ID (metadata mode). Two eBPF programs at its tc hooks set and
+// check the IDs. Their maps contain the subnets of other hosts and the network IDs of this node's
+// pods, so the cost of a packet depends neither on the number of hosts nor of pods. If this
 // process ends, the kernel keeps device, programs and maps.
 //
 // Packets to the outside leave the cluster at the host with the egress address of their project

@@ -21,7 +21,7 @@ import (
 // Annotation is the annotation of a Node with its Report in JSON.
 const Annotation = "slipway.openshift.io/host-report"
 
-// interval is the time between two looks at the state.
+// interval is the time between two checks of the state.
 const interval = 10 * time.Second
 
 // Report is the state of a host.

@@ -31,7 +31,7 @@ const maxSources, maxRegistries = 64, 32
 // verified reports whether an earlier pull received a layer from this repository. The caller can
 // read the repository, because its manifest was downloaded. A layer of another repository must be
 // downloaded and compared. A HEAD request proves nothing: a registry that forwards requests to
-// another server repeats what that server says.
+// another server repeats the response of that server.
 func (d *download) verified(ctx context.Context, desc ocispec.Descriptor) (bool, error) {
 	info, err := d.store.Info(ctx, desc.Digest)
 	if errdefs.IsNotFound(err) {

@@ -61,7 +61,7 @@ type Sync struct {
 	// File is the path of node-config.yaml, and Record that of the component's own record.
 	File, Record string
 	// Merge adds the configuration of a group to File. applied is Change.Applied of the last call
-	// that took effect. The error says why the node refuses the configuration.
+	// that took effect. The error is the reason why the node refuses the configuration.
 	Merge func(applied, group []byte) (*Change, error)
 	// Ready is closed when all components of the process are ready.
 	Ready <-chan struct{}

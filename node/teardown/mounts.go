@@ -52,7 +52,7 @@ func Mounts(dirs ...string) (detached []string, err error) {
 	}
 }
 
-// unmount unmounts the mount at point. With lazy, it detaches a busy mount, and detached says so.
+// unmount unmounts the mount at point. With lazy, it detaches a busy mount, and detached is true.
 func unmount(point string, lazy bool) (detached string, err error) {
 	err = unix.Unmount(point, unix.UMOUNT_NOFOLLOW)
 	if err == nil || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {

@@ -48,7 +48,7 @@ type builder struct {
 }
 
 // build returns the configuration of admitted routes. services contains the endpoints of all
-// services, which have pools of their own. serviceCA contains the certificate authorities of
+// services, which have their own pools. serviceCA contains the certificate authorities of
 // services in PEM, or is empty.
 func build(partition, serviceCA string, state *model.State, services map[model.ServiceUnitKey][]model.Endpoint) *configuration {
 	b := &builder{partition: partition, state: state, serviceCA: serviceCA, configuration: configuration{

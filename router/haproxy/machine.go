@@ -26,8 +26,8 @@ type running struct {
 	retry     time.Time      // earliest time of the next reload
 }
 
-// Run runs HAProxy from the first configuration until ctx ends. It calls ready when HAProxy serves.
-// It restarts a HAProxy that ends.
+// Run runs HAProxy from the first configuration until ctx ends. It calls ready when HAProxy
+// serves. It restarts a HAProxy process that ends.
 func (e *Engine) Run(ctx context.Context, ready func()) error {
 	for _, dir := range []string{"conf", "run", certificatesDir, authoritiesDir} {
 		if err := os.MkdirAll(filepath.Join(e.Dir, dir), 0o700); err != nil {
@@ -118,7 +118,7 @@ func (r *running) before() []*process {
 	return slices.DeleteFunc(r.orphans, func(p *process) bool { return !p.alive() })
 }
 
-// minBackoff is the delay before another start of a HAProxy that does not start.
+// minBackoff is the delay before another start of a HAProxy process that does not start.
 const minBackoff = time.Second
 
 // step brings HAProxy closer to the desired configuration: with commands to the running process,
@@ -178,8 +178,8 @@ type situation struct {
 	interval time.Duration
 }
 
-// next decides whether to start a HAProxy. If not, wait is the delay until the decision can change
-// without an event; 0 means never.
+// next decides whether to start a HAProxy process. If not, wait is the delay until the decision
+// can change without an event; 0 means never.
 func (s situation) next(now time.Time) (wait time.Duration, start bool) {
 	if s.reloading || s.serving && s.complete && s.settled {
 		return 0, false

@@ -89,7 +89,7 @@ func (p *process) waitReady(ctx context.Context, control runtime) error {
 	}
 }
 
-// refusal reports a HAProxy that ended before it served.
+// refusal reports a HAProxy process that ended before it served.
 type refusal struct{ reason error }
 
 func (r *refusal) Error() string { return r.reason.Error() }
@@ -136,7 +136,8 @@ func (p *process) alive() bool {
 	}
 }
 
-// niceness lowers the priority of a HAProxy that reads its configuration while another one serves.
+// niceness lowers the priority of a HAProxy process that reads its configuration while another
+// one serves.
 const niceness = 5
 
 // lowerPriority lowers the priority of the process until restorePriority, if this process is able

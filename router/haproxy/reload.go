@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// reload is the start of a HAProxy that takes over.
+// reload is the start of a HAProxy process that replaces the current one.
 type reload struct {
 	config *Config
 	number int // of the configuration
