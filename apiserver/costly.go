@@ -44,9 +44,9 @@ func NewCosts(tenantOf func(*http.Request) string) *Costs {
 	}
 }
 
-// boundLists limits lists of which the API server has a copy in memory for each request. Other
-// lists are encoded object by object from a cache that all requests share. Indented JSON is not:
-// tenants get lists without indentation.
+// boundLists limits lists that the API server copies in memory for each request. Other lists are
+// encoded object by object from a cache that all requests share. Indented JSON is not: tenants
+// get lists without indentation.
 func (c *Costs) boundLists(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())

@@ -209,7 +209,7 @@ func (f *groupFilter) values(path string, values, current map[string]any) map[st
 }
 
 // isDefault reports whether a value is one that OpenShift 3.11 writes to the ConfigMaps of node
-// groups, for a key for which each host has a value of its own.
+// groups, for a key for which each host has its own value.
 func isDefault(key string, value any) bool {
 	if list, ok := value.([]any); ok && len(list) == 1 {
 		value = list[0]

@@ -1,9 +1,9 @@
 package config
 
 // groupKeys are the keys of a NodeConfig that the ConfigMap of a node group can set. None names a
-// file with keys, a program, a directory of pods, an address at which the node listens, or a check
-// that protects the host. A feature gate can be such a check. kubeletArguments.resolv-conf is a
-// file of which pods get the name servers and search domains.
+// file with keys, a program, a directory of pods, an address at which the node listens, or a
+// check that protects the host. A feature gate can be such a check. kubeletArguments.resolv-conf
+// is a file whose name servers and search domains pods get.
 func groupKeys() []string {
 	keys := []string{
 		"apiVersion", "kind", "authConfig", "dnsNameservers", "dockerConfig", "enableUnidling", "imageConfig", "iptablesSyncPeriod",

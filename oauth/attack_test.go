@@ -352,7 +352,7 @@ func TestErrorsDoNotRevealWhichClientsExist(t *testing.T) {
 		first := ""
 		for _, id := range ids {
 			if id == "" && name == "no secret" {
-				continue // says nothing about a client
+				continue // contains nothing about a client
 			}
 			got := plain(send(id))
 			if first == "" {

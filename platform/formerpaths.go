@@ -13,7 +13,7 @@ type FormerPath struct {
 	Former string
 	// Path is its counterpart, or "" if there is none.
 	Path string
-	// Content describes the file, or says why there is none.
+	// Content describes the file, or explains why there is none.
 	Content string
 }
 

@@ -33,7 +33,7 @@ type Host struct {
 	file string // the configuration file of the command line, absolute, or ""
 	// membership is nil unless the host joined the cluster of another host.
 	membership *record.Membership
-	// cluster is nil unless the cluster has several masters, of which this host is one.
+	// cluster is nil unless this host is one of several masters.
 	cluster *record.Cluster
 	// leadership elects the master that runs the controllers; nil if this is the only one.
 	leadership *controller.Leadership

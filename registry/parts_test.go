@@ -13,8 +13,8 @@ import (
 )
 
 // TestPushReusesWhatStreamServes pushes images to a stream that refers to a base image in another
-// repository or registry. A client that checks for the base layer is told that it exists, and does
-// not send it.
+// repository or registry. When a client checks for the base layer, the registry responds that it
+// exists, and the client does not send it.
 func TestPushReusesWhatStreamServes(t *testing.T) {
 	for name, place := range map[string]func(t *testing.T, g *testRegistry) (*testRegistry, source){
 		"another repository": func(_ *testing.T, g *testRegistry) (*testRegistry, source) {

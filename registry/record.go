@@ -46,7 +46,7 @@ func (c caller) id() string {
 // retryAfter is the delay, in seconds, after which a rejected client can try again.
 const retryAfter = 30
 
-// serveBusy sends a response that asks the client to retry later.
+// serveBusy sends a response that makes the client retry later.
 func serveBusy(w http.ResponseWriter, message string) {
 	w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
 	serveError(w, errcode.ErrorCodeTooManyRequests.WithMessage(message))

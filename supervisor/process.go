@@ -231,8 +231,8 @@ func (s *Supervisor) awaitReady(ctx context.Context, p Process) {
 	}
 }
 
-// endReason returns the error of the component that failed. If none did, the error says how the
-// process exited and which components were starting.
+// endReason returns the error of the component that failed. If none did, the error contains how
+// the process exited and which components were starting.
 func (s *Supervisor) endReason(name string, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

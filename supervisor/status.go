@@ -36,7 +36,7 @@ type ComponentStatus struct {
 	Since        time.Time       `json:"since"`
 	StartSeconds float64         `json:"startSeconds,omitempty"`
 	Error        string          `json:"error,omitempty"`
-	// Note says what a ready component lacks.
+	// Note describes what a ready component lacks.
 	Note string `json:"note,omitempty"`
 
 	started time.Time

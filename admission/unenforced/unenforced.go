@@ -19,7 +19,7 @@ import (
 const Name = "openshift.io/UnenforcedWarnings"
 
 // Feature returns the plugin. It warns about requests that create or change one of the resources.
-// reason says why the cluster does not enforce them.
+// reason explains why the cluster does not enforce them.
 func Feature(resources []schema.GroupVersionResource, reason string) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
 		Name: Name, New: func(io.Reader) (admission.Interface, error) { return newWarner(resources, reason), nil },

@@ -23,7 +23,7 @@ import (
 const (
 	// excludeAnnotation excludes a pod if its value is "true".
 	excludeAnnotation = podpreset.Domain + "/exclude"
-	// conflictAnnotation says why a pod has none of its presets.
+	// conflictAnnotation contains the reason why a pod has none of its presets.
 	conflictAnnotation = "podpreset.slipway.io/conflict"
 	// platform is the user of Slipway's controllers, and platformAccounts the prefix of the service
 	// accounts as which they create pods.

@@ -3,7 +3,7 @@
 // label contains its specification, apb.yml. To provision, update, deprovision, bind or unbind, the
 // broker runs the image in a pod.
 //
-// The pod is in a namespace of its own, the sandbox. Its service account has a role in the user's
+// The pod is in a separate namespace, the sandbox. Its service account has a role in the user's
 // project for the duration of the operation. The user must have all permissions of this role.
 //
 // The broker stores an instance in a secret, together with its last operation. It records an

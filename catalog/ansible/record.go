@@ -87,7 +87,7 @@ func (b *broker) load(ctx context.Context, id string) (*record, error) {
 	return rec, nil
 }
 
-// store writes a record. A conflict is an error, which the platform answers with a new request.
+// store writes a record. A conflict is an error, after which the platform sends a new request.
 func (b *broker) store(ctx context.Context, rec *record) error {
 	content, err := json.Marshal(rec)
 	if err != nil {

@@ -31,8 +31,8 @@ type Config struct {
 
 // Result is the result of a rule.
 type Result struct {
-	// Rule is the sentence. Problem says how the broker violates it, or is empty if the broker follows
-	// the rule.
+	// Rule is the sentence. Problem describes how the broker violates it, or is empty if the broker
+	// follows the rule.
 	Rule, Problem string
 }
 

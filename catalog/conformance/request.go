@@ -34,7 +34,7 @@ func (r response) text(key string) string {
 	return value
 }
 
-// description returns what the body says about an error.
+// description returns the body's description of an error.
 func (r response) description() string {
 	return strings.TrimSpace(r.text("error") + " " + r.text("description"))
 }

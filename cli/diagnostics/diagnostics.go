@@ -25,8 +25,8 @@ const networkCheckName = "NetworkCheck"
 // check is one diagnostic.
 type check struct {
 	name, short string
-	// run returns the problems. It is nil for a diagnostic of OpenShift 3 that has nothing to check in
-	// Slipway; elsewhere then says where to find such problems.
+	// run returns the problems. It is nil for a diagnostic of OpenShift 3 that has nothing to check
+	// in Slipway; elsewhere then names where to find such problems.
 	run       func(context.Context, *environment) ([]string, error)
 	elsewhere string
 }

@@ -160,7 +160,7 @@ func (s *sync) run(ctx context.Context, shell []string) error {
 	return copy()
 }
 
-// canRsync reports whether to use rsync. Its error says where rsync is missing.
+// canRsync reports whether to use rsync. Its error names where rsync is missing.
 func (s *sync) canRsync(ctx context.Context) (bool, error) {
 	if s.strategy == "tar" {
 		return false, nil

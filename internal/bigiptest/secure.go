@@ -12,7 +12,7 @@ import (
 )
 
 // secure is the listener of the virtual server for HTTPS. It returns decrypted connections, and
-// forwards those of passthrough hosts itself, as the iRule of the virtual server says.
+// forwards those of passthrough hosts itself, as the iRule of the virtual server defines.
 type secure struct {
 	net.Listener
 	appliance *Appliance

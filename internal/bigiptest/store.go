@@ -74,8 +74,7 @@ func (o *object) path() string { return o.collection + "/" + escape(o.fullPath) 
 // kind describes a collection of the appliance. "*" in a path stands for an object.
 type kind struct {
 	path string
-	// attributes are the ones that a request can set, and parts those that are collections of
-	// their own.
+	// attributes are the ones that a request can set, and parts those that are separate collections.
 	attributes, parts string
 	// plain means that objects have a name only, and are in no folder.
 	plain bool

@@ -18,7 +18,7 @@ func (a *Appliance) serveHTTP(w http.ResponseWriter, r *http.Request) { a.forwar
 // serveHTTPS serves the virtual server for HTTPS, except for passthrough.
 func (a *Appliance) serveHTTPS(w http.ResponseWriter, r *http.Request) { a.forward(w, r, HTTPSServer) }
 
-// forward does what the policy of a virtual server says about a request.
+// forward applies the policy of a virtual server to a request.
 func (a *Appliance) forward(w http.ResponseWriter, r *http.Request, server string) {
 	a.mu.Lock()
 	d := a.decide(r, server)

@@ -183,7 +183,7 @@ func (c Client) Remove(ctx context.Context, id uint64) error {
 	return nil
 }
 
-// Status asks a member for its state.
+// Status requests the state of a member.
 func (c Client) Status(ctx context.Context, url string) (Status, error) {
 	client, err := c.Member(url)
 	if err != nil {

@@ -58,7 +58,7 @@ type Action string
 // Actions.
 const (
 	Join    Action = "join"    // share the network of another project
-	Isolate Action = "isolate" // get a network of its own
+	Isolate Action = "isolate" // use a separate network
 	Global  Action = "global"  // reach all networks
 )
 

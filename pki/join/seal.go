@@ -41,7 +41,7 @@ func (t Token) Seal(public, message []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Each message has a key of its own, so that the nonce is constant.
+	// Each message has its own key, so the nonce can be constant.
 	return box.Seal(own.PublicKey().Bytes(), make([]byte, box.NonceSize()), message, nil), nil
 }
 

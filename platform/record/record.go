@@ -84,8 +84,8 @@ func SetStopped(path, part string, stopped bool) error {
 	return nil
 }
 
-// read decodes a record; nil if it does not exist or the user has no access to it. remedy says what
-// to do about a damaged file.
+// read decodes a record; nil if it does not exist or the user has no access to it. remedy
+// explains what to do about a damaged file.
 func read[T any](path, name, remedy string) (*T, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {

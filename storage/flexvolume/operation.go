@@ -54,8 +54,8 @@ type Settings struct {
 const defaultConcurrency = 32
 
 // timeout returns the deadline of an operation. The defaults are generous, because Kubernetes has
-// no deadline except ten minutes for waitforattach, and formatting a large disk takes long. A
-// deadline exists to end calls that would never end.
+// no deadline except ten minutes for waitforattach, and formatting a large disk takes a long
+// time. A deadline exists to end calls that would never end.
 func (s Settings) timeout(op Operation) time.Duration {
 	if d := s.Timeouts[op]; d > 0 {
 		return d

@@ -104,8 +104,8 @@ func (r *Registry) Changed() <-chan struct{} {
 	return r.changeChannel()
 }
 
-// Ready returns the driver for new volumes. It waits while init is running. The error says why the
-// driver cannot be used.
+// Ready returns the driver for new volumes. It waits while init is running. The error explains
+// why the driver cannot be used.
 func (r *Registry) Ready(ctx context.Context, driver string) (*Driver, error) {
 	for {
 		changed := r.Changed()

@@ -26,7 +26,7 @@ type Event struct {
 	Component string `json:"part"`
 	State     State  `json:"state"`
 	Error     string `json:"error,omitempty"`
-	// Note says what a ready component lacks; "" if it lacks nothing.
+	// Note describes what a ready component lacks; "" if it lacks nothing.
 	Note string `json:"note,omitempty"`
 }
 

@@ -182,7 +182,7 @@ func recordedPlan(properties *v1beta1.ServiceInstancePropertiesState, otherwise 
 	return otherwise
 }
 
-// properties returns what a request asks for.
+// properties returns the properties that a request sets.
 func (o *offer) properties(instance *v1beta1.ServiceInstance, p parameters) *v1beta1.ServiceInstancePropertiesState {
 	state := &v1beta1.ServiceInstancePropertiesState{Parameters: p.public, ParameterChecksum: p.checksum, UserInfo: instance.Spec.UserInfo}
 	if o.clusterScoped {

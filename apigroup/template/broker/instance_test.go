@@ -60,7 +60,7 @@ func newCatalogue(t *testing.T) *catalogue {
 	return c
 }
 
-// ask sends a request, checks the status code, and returns the response's body.
+// ask sends a request, verifies the status code, and returns the response's body.
 func (c *catalogue) ask(method, path, body string, code int) string {
 	c.t.Helper()
 	r := httptest.NewRequest(method, Root+"v2/service_instances/"+id+path, strings.NewReader(body))

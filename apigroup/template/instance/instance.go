@@ -46,7 +46,7 @@ func (*Instances) Name() string { return "template-instances" }
 const minBackoff = 100 * time.Millisecond
 
 // namespaceWorkers is the number of instances of a project that are reconciled at the same time.
-// An instance with many objects takes long.
+// An instance with many objects takes a long time.
 const namespaceWorkers = 2
 
 // Run reconciles instances until ctx is done. It calls ready when its cache is synced.

@@ -162,8 +162,8 @@ func (p *provisioner) deleteMismatch(ctx context.Context, claim *corev1.Persiste
 }
 
 // cleanUp deletes a volume that might have been created for a claim that no longer needs it. Only
-// the driver knows whether it exists, so cleanUp repeats CreateVolume, which returns the same
-// volume, and then deletes it. No volume exists if the driver rejects the call with an error
+// the driver can determine whether it exists, so cleanUp repeats CreateVolume, which returns the
+// same volume, and then deletes it. No volume exists if the driver rejects the call with an error
 // without effect. Because a claim must not stay forever, any final error is accepted after
 // cleanUpTimeout.
 func (p *provisioner) cleanUp(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
