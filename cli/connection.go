@@ -29,7 +29,7 @@ To view or setup config directly use the 'config' command.`
 // limit its requests to client-go's five per second: the server's priority levels limit them.
 func connectionFlags(name string) *genericclioptions.ConfigFlags {
 	flags := genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50)
-	if name == "kubectl" { // with these flags kubectl asks users without credentials for a password
+	if name == "kubectl" { // with these flags kubectl prompts users without credentials for a password
 		flags.WithDeprecatedPasswordFlag()
 	}
 	flags.WithWrapConfigFn(func(config *rest.Config) *rest.Config {

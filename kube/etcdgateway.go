@@ -98,7 +98,7 @@ func (g *etcdGateway) closeAll() {
 	}
 }
 
-// forward copies between the API server and a member. A client that gets no connection tries again.
+// forward copies between the API server and a member. A client without a connection retries.
 func (g *etcdGateway) forward(ctx context.Context, client net.Conn) {
 	defer client.Close()
 	if !g.open(ctx, client) {

@@ -31,7 +31,7 @@ type fairQueue struct {
 type turn struct {
 	start, number int64
 	size          int
-	index         int           // in turns
+	index         int           // in turn
 	first         chan struct{} // receives a value when the turn becomes the first one
 }
 

@@ -30,10 +30,10 @@ const certificatesTimeout = 2 * time.Minute
 // prepareTimeout is how long a single master may take to become ready for others.
 const prepareTimeout = 3 * time.Minute
 
-// Join makes this host, which has no cluster of its own, a node or a master of the cluster of a
-// master, and returns its role, that of the token. url is the address of the master's API server.
-// After a failure, the host has joined nothing, or the error explains how to continue. The next
-// Load reads the result.
+// Join adds this host, which must not have a cluster, to the cluster of a master, and returns its
+// role. The token determines whether it becomes a node or a master. url is the address of the
+// master's API server. After a failure, the host has joined nothing, or the error explains how to
+// continue. The next Load reads the result.
 func (h *Host) Join(ctx context.Context, url string, token join.Token, router bool) (role string, err error) {
 	if err := h.checkUnjoined(); err != nil {
 		return "", err

@@ -78,7 +78,7 @@ func (r *resizer) expand(ctx context.Context, volume *corev1.PersistentVolume, t
 	return *resource.NewQuantity(resp.GetCapacityBytes(), resource.BinarySI), resp.GetNodeExpansionRequired(), nil
 }
 
-// checkNodeExpansion returns an error if the driver cannot expand volumes on the node either.
+// checkNodeExpansion returns an error if the driver cannot expand volumes on the node.
 func (r *resizer) checkNodeExpansion(ctx context.Context) error {
 	resp, err := r.Driver.Node().NodeGetCapabilities(ctx, &csi.NodeGetCapabilitiesRequest{})
 	if err != nil && driver.CodeOf(err) != codes.Unimplemented {

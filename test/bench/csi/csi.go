@@ -121,8 +121,8 @@ func ownArguments(kubeconfig string, sockets []string) []string {
 	return arguments
 }
 
-// attacherArguments raise the attacher's limit of five requests per second. The comparison is about
-// the work, not the limit.
+// attacherArguments raise the attacher's limit of five requests per second. The benchmark
+// compares the work, not the limit.
 func attacherArguments(kubeconfig string, sockets []string) []string {
 	return []string{"--kubeconfig", kubeconfig, "--csi-address", sockets[0], "--worker-threads", fmt.Sprint(maxCalls), "--kube-api-qps", "10000", "--kube-api-burst", "10000"}
 }
