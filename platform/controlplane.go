@@ -181,7 +181,8 @@ func (h *Host) certificates() (component.Component, error) {
 }
 
 // renewalInterval returns the time between two checks of certificates with a lifetime: at most an
-// hour, and less in the last third of the lifetime, when they are renewed.
+// hour, and short enough for many checks in the last third of the lifetime, when they are
+// renewed.
 func renewalInterval(lifetime time.Duration) time.Duration {
 	return min(lifetime/360, time.Hour)
 }
