@@ -21,7 +21,13 @@ import (
 // service, trust every client.
 var linkLocal = netip.MustParsePrefix("169.254.0.0/16")
 
-// confine makes IPv4 link-local addresses, except those of name servers, unreachable in the network
+// linkLocal6 are the addresses of IPv6 for the same purpose: the range of link-local addresses, and
+// the metadata services of clouds.
+var linkLocal6 = []netip.Prefix{
+	netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("fd00:ec2::254/128"), netip.MustParsePrefix("fd20:ce::254/128"),
+}
+
+// confine makes link-local addresses, except those of IPv4 name servers, unreachable in the network
 // namespace of the pod. Then it drops CAP_NET_ADMIN, so that neither this process nor the build
 // steps that it starts can undo this.
 func confine(resolvConf string) error {
@@ -84,7 +90,19 @@ func blockLinkLocalRoutes(allowed []netip.Addr) error {
 	if err := netlink.RouteReplace(&netlink.Route{Dst: network(linkLocal), Type: unix.RTN_UNREACHABLE}); err != nil {
 		return fmt.Errorf("block %s: %w", linkLocal, err)
 	}
+	for _, prefix := range linkLocal6 {
+		err := netlink.RouteReplace(&netlink.Route{Dst: network(prefix), Type: unix.RTN_UNREACHABLE})
+		if err != nil && !withoutIPv6(err) {
+			return fmt.Errorf("block %s: %w", prefix, err)
+		}
+	}
 	return nil
+}
+
+// withoutIPv6 reports whether the kernel or the network namespace has no IPv6, so that its
+// addresses are unreachable anyway.
+func withoutIPv6(err error) bool {
+	return errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EACCES)
 }
 
 // defaultRoute returns the default route.

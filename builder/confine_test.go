@@ -72,6 +72,11 @@ func TestLinkLocalAddressesAreBlocked(t *testing.T) {
 				t.Errorf("%s is not blocked: %v", closed, err)
 			}
 		}
+		for _, closed := range []string{"fe80::1", "fd00:ec2::254", "fd20:ce::254"} {
+			if routes, err := netlink.RouteGet(net.ParseIP(closed)); err == nil {
+				t.Errorf("%s is not blocked: %v", closed, routes)
+			}
+		}
 		for _, open := range []string{"169.254.20.10", "10.0.0.1", "192.0.2.7"} {
 			if reached, err := route(open); !reached {
 				t.Errorf("%s is blocked: %v", open, err)

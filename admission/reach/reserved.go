@@ -37,8 +37,9 @@ func everyHost() []Network {
 		"224.0.0.0/4": "a multicast network", "ff00::/8": "a multicast network",
 		"255.255.255.255/32": "the broadcast network",
 		// The addresses of metadata services outside of the link-local network.
-		"fd00:ec2::254/128": "the network of a cloud's metadata", "100.100.100.200/32": "the network of a cloud's metadata",
-		"168.63.129.16/32": "the network of a cloud's metadata", "192.0.0.192/32": "the network of a cloud's metadata",
+		"fd00:ec2::254/128": "the network of a cloud's metadata", "fd20:ce::254/128": "the network of a cloud's metadata",
+		"100.100.100.200/32": "the network of a cloud's metadata",
+		"168.63.129.16/32":   "the network of a cloud's metadata", "192.0.0.192/32": "the network of a cloud's metadata",
 	} {
 		networks = append(networks, Network{netip.MustParsePrefix(prefix), name})
 	}

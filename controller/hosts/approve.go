@@ -156,7 +156,7 @@ func (a *approver) addresses(ctx context.Context, node, joined string) (addresse
 		return nil, fmt.Errorf("read addresses of node %q: %w", node, err)
 	}
 	for _, status := range object.Status.Addresses {
-		if address, err := netip.ParseAddr(status.Address); err == nil && status.Type == corev1.NodeInternalIP && address.Is6() {
+		if address, err := netip.ParseAddr(status.Address); err == nil && status.Type == corev1.NodeInternalIP && address.Is6() && address.Zone() == "" {
 			addresses = append(addresses, address)
 		}
 	}
@@ -179,7 +179,7 @@ func servingCertificate(node string, addresses []netip.Addr, certificate *x509.C
 	if slices.ContainsFunc(certificate.IPAddresses, foreign) {
 		return ""
 	}
-	return "the certificate is for the name and the address with which the node joined"
+	return "the certificate is for the name and the addresses of the node"
 }
 
 // isComponent reports whether a certificate is one that the components of a node need. Its subject

@@ -131,8 +131,12 @@ func (p *claims) checkAddress(node, text string) error {
 	if slices.Contains(p.Reserved, text) {
 		return fmt.Errorf("%s belongs to the control plane", text)
 	}
-	if address, err := netip.ParseAddr(text); err == nil {
-		address = address.Unmap()
+	address, err := netip.ParseAddr(text)
+	if err == nil {
+		// Others compare the text, and a zone names a device of another machine.
+		if canonical := address.Unmap().WithZone(""); canonical.String() != text {
+			return fmt.Errorf("a host cannot have the address %s: write it as %s", text, canonical)
+		}
 		if !address.IsGlobalUnicast() || slices.Contains(p.Reserved, address.String()) ||
 			contains(p.Networks, address) {
 			return fmt.Errorf("a host cannot have the address %s", text)
@@ -142,8 +146,12 @@ func (p *claims) checkAddress(node, text string) error {
 	if err != nil {
 		return err
 	}
+	belongs := func(a corev1.NodeAddress) bool {
+		other, err := netip.ParseAddr(a.Address)
+		return a.Address == text || err == nil && other.Unmap() == address
+	}
 	for _, other := range others {
-		if other.Name != node && slices.ContainsFunc(other.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Address == text }) {
+		if other.Name != node && slices.ContainsFunc(other.Status.Addresses, belongs) {
 			return fmt.Errorf("%s belongs to the node %s", text, other.Name)
 		}
 	}

@@ -76,6 +76,8 @@ func TestNodeClaimsOnlyWhatIsItsOwn(t *testing.T) {
 		"cordon":                         {func(n *corev1.Node) { n.Spec.Unschedulable = true }, "spec.unschedulable"},
 		"address of Cockpit":             {func(n *corev1.Node) { n.Annotations = map[string]string{CockpitAnnotation: "https://x"} }, CockpitAnnotation},
 		"address of another node":        {address("192.0.2.3"), "belongs to the node third"},
+		"its other spelling in IPv6":     {address("FD0A::2"), "write it as fd0a::2"},
+		"address with a zone":            {address("fd0a::9%eth0"), "write it as fd0a::9"},
 		"name of another node":           {address("third"), "belongs to the node third"},
 		"address of the control plane":   {address("192.0.2.1"), "belongs to the control plane"},
 		"its other spelling":             {address("::ffff:192.0.2.1"), "cannot have"},

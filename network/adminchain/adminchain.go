@@ -128,6 +128,9 @@ func removeFrom(ctx context.Context, family ipfamily.Family, withRules bool) err
 			return fmt.Errorf("remove iptables chain %s: %w", Name, err)
 		}
 	}
+	if tx.NumOperations() == 0 && family == ipfamily.IPv6 {
+		return nil // the table is another program's
+	}
 	return removeEmpty(ctx, nft, family)
 }
 

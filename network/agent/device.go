@@ -195,6 +195,10 @@ func keepAnnouncedRoutes() error {
 		if device := filepath.Base(filepath.Dir(path)); device == "all" || device == "default" {
 			continue
 		}
+		own, err := os.ReadFile(filepath.Join(filepath.Dir(path), "forwarding"))
+		if err != nil || string(bytes.TrimSpace(own)) == "1" {
+			continue // the device ignores announcements already
+		}
 		if err := setSysctl(path, always); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -168,9 +168,9 @@ func (c *compiler) firewallRun(kind networkv1.EgressNetworkPolicyRuleType, run [
 	return append(rules, fmt.Sprintf("%s daddr %s %s", c.family.Header(), literal(networks), verdict))
 }
 
-// linkAddresses returns the addresses of the link, and that of AWS's metadata service.
+// linkAddresses returns the addresses of the link, and of the metadata services of clouds.
 func linkAddresses(f ipfamily.Family) string {
-	return [...]string{"169.254.0.0/16", "{ fe80::/10, fd00:ec2::254 }"}[f]
+	return [...]string{"169.254.0.0/16", "{ fe80::/10, fd00:ec2::254, fd20:ce::254 }"}[f]
 }
 
 // selected returns the network of a rule in the IP family. A rule that denies all IPv4 addresses
