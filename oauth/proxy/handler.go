@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -72,7 +74,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == signOutPath:
 		clearCookie(w, h.CookieName)
 		http.Error(w, "You are logged out of this application.", http.StatusOK)
-	case slices.ContainsFunc(h.Open, func(e *regexp.Regexp) bool { return e.MatchString(r.URL.Path) }):
+	case h.isOpen(r.URL):
 		h.pass(w, r, session{})
 	case h.cookies.open(r, h.CookieName, &of):
 		h.pass(w, r, of)
@@ -81,6 +83,19 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		h.start(w, r, r.URL.RequestURI())
 	}
+}
+
+// isOpen reports whether a path needs no login. A path that the application could read differently,
+// such as /open/../admin, needs one.
+func (h *handler) isOpen(u *url.URL) bool {
+	clean := path.Clean(u.Path)
+	if clean != "/" && strings.HasSuffix(u.Path, "/") {
+		clean += "/"
+	}
+	if u.RawPath != "" || u.Path != clean || strings.ContainsAny(u.Path, `;\%`) {
+		return false
+	}
+	return slices.ContainsFunc(h.Open, func(e *regexp.Regexp) bool { return e.MatchString(u.Path) })
 }
 
 // start sends the browser to the OAuth server.
@@ -157,16 +172,7 @@ func fail(w http.ResponseWriter, what string, err error) {
 
 // pass sends a request of a user to the application.
 func (h *handler) pass(w http.ResponseWriter, r *http.Request, of session) {
-	r = r.Clone(r.Context())
-	for name, value := range map[string]string{userHeader: of.User, emailHeader: "", tokenHeader: of.Token} {
-		r.Header.Del(name)
-		if value != "" {
-			r.Header.Set(name, value)
-		}
-	}
-	if of.User != "" {
-		r.Header.Set(emailHeader, of.User+"@cluster.local")
-	}
+	r = r.Clone(context.WithValue(r.Context(), sessionKey{}, of))
 	cookies := r.Cookies()
 	r.Header.Del("Cookie")
 	for _, cookie := range cookies {
@@ -177,8 +183,27 @@ func (h *handler) pass(w http.ResponseWriter, r *http.Request, of session) {
 	h.next.ServeHTTP(w, r)
 }
 
-// rewrite addresses a request to the application, with the host name of the client's request.
+// sessionKey is the key of the session in the context of a request.
+type sessionKey struct{}
+
+// rewrite addresses a request to the application, with the host name of the client's request and the
+// headers of its user. It runs after the headers that the client lists in Connection are removed.
+// Applications may read a header with underscores as one with hyphens.
 func (h *handler) rewrite(r *httputil.ProxyRequest) {
+	for name := range r.Out.Header {
+		switch http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")) {
+		case userHeader, emailHeader, tokenHeader:
+			delete(r.Out.Header, name)
+		}
+	}
+	of, _ := r.In.Context().Value(sessionKey{}).(session)
+	if of.User != "" {
+		r.Out.Header.Set(userHeader, of.User)
+		r.Out.Header.Set(emailHeader, of.User+"@cluster.local")
+	}
+	if of.Token != "" {
+		r.Out.Header.Set(tokenHeader, of.Token)
+	}
 	r.SetURL(h.Upstream)
 	r.Out.Host = r.In.Host
 	r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]

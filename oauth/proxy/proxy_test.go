@@ -154,8 +154,15 @@ func TestOpenPathsNeedNoLogin(t *testing.T) {
 	if _, _, app, ok := p.get(t, "/open/x", "X-Forwarded-User: mallory"); !ok || app.Header.Get(userHeader) != "" {
 		t.Errorf("on an open path, the application sees %+v", app)
 	}
-	if status, _, _, ok := p.get(t, "/other"); status != http.StatusFound || ok {
-		t.Errorf("on another path: %d", status)
+	for _, name := range []string{"X_Forwarded_User: mallory", "x-forwarded_user: mallory"} {
+		if _, _, app, ok := p.get(t, "/open/x", name); !ok || app.Header.Get("X_Forwarded_User")+app.Header.Get("X-Forwarded_User") != "" {
+			t.Errorf("with %q, the application sees %+v", name, app)
+		}
+	}
+	for _, path := range []string{"/other", "/open/../other", "/open/%2e%2e/other", "/open/;/x", "/open//x"} {
+		if status, _, _, ok := p.get(t, path); status != http.StatusFound || ok {
+			t.Errorf("on the path %s: %d", path, status)
+		}
 	}
 	if status, _, _, _ := p.get(t, healthPath); status != http.StatusOK {
 		t.Errorf("health: %d", status)

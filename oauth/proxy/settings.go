@@ -81,6 +81,9 @@ func Parse(args []string, out io.Writer) (s Settings, err error) {
 	flags.StringVar(&s.API, "openshift-api", "https://kubernetes.default.svc", "`URL` of the API server")
 	flags.StringVar(&s.CA, "openshift-ca", accountFolder+"ca.crt", "`file` with the authority of the API server")
 	flags.Func("skip-auth-regex", "`expression` of paths that need no login (repeatable)", func(text string) error {
+		if text == "" {
+			return errors.New("an empty expression would open every path")
+		}
 		expression, err := regexp.Compile(text)
 		s.Open = append(s.Open, expression)
 		return err
