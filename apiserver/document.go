@@ -121,7 +121,7 @@ func buildID() (string, error) {
 func hashRoutes(program string, service *restful.WebService) string {
 	var routes []string
 	for _, route := range service.Routes() {
-		routes = append(routes, route.Method+" "+route.Path)
+		routes = append(routes, fmt.Sprintf("%s %s %q %q", route.Method, route.Path, route.Consumes, route.Produces))
 	}
 	slices.Sort(routes)
 	return fmt.Sprintf("%X", sha256.Sum256([]byte(program+"\n"+strings.Join(routes, "\n"))))
@@ -151,13 +151,23 @@ func (d *documents) serve(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, d.url(path), http.StatusMovedPermanently)
 			return
 		}
-		w.Header().Set("Cache-Control", "public, immutable")
-		w.Header().Set("Expires", time.Now().AddDate(1, 0, 0).Format(time.RFC1123))
+		w = immutable{w}
 		// Upstream's service would compare it with its own hash.
 		r = r.Clone(r.Context())
 		r.URL.RawQuery = ""
 	}
 	d.document(path).HandleGroupVersion(w, r)
+}
+
+// immutable marks successful responses as unchanged for a year.
+type immutable struct{ http.ResponseWriter }
+
+func (w immutable) WriteHeader(code int) {
+	if code == http.StatusOK || code == http.StatusNotModified {
+		w.Header().Set("Cache-Control", "public, immutable")
+		w.Header().Set("Expires", time.Now().UTC().AddDate(1, 0, 0).Format(http.TimeFormat))
+	}
+	w.ResponseWriter.WriteHeader(code)
 }
 
 // document returns the service of one document. It reuses the previous service if that is still in
