@@ -186,9 +186,9 @@ func (h *handler) pass(w http.ResponseWriter, r *http.Request, of session) {
 // sessionKey is the key of the session in the context of a request.
 type sessionKey struct{}
 
-// rewrite addresses a request to the application, with the host name of the client's request and the
-// headers of its user. It runs after the headers that the client lists in Connection are removed.
-// Applications may read a header with underscores as one with hyphens.
+// rewrite addresses a request to the application, with the host name of the client's request and
+// the headers of its user. It runs after the headers that the client lists in Connection are
+// removed. Applications may read a header with underscores as one with hyphens.
 func (h *handler) rewrite(r *httputil.ProxyRequest) {
 	for name := range r.Out.Header {
 		switch http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")) {
