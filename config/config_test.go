@@ -223,6 +223,22 @@ func TestNodeNameOf(t *testing.T) {
 	}
 }
 
+// loadNetwork loads a MasterConfig with these settings of the network; nil if they are rejected.
+// The error must contain want.
+func loadNetwork(t *testing.T, settings, want string) *Config {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "master-config.yaml")
+	write(t, file, "{apiVersion: v1, kind: MasterConfig, networkConfig: {"+settings+"}}\n")
+	c, err := Load("/data", file)
+	if err != nil && !strings.Contains(err.Error(), want) {
+		t.Errorf("Load: %v, want %s", err, want)
+	}
+	if err != nil {
+		return nil
+	}
+	return c
+}
+
 func write(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

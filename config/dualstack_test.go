@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"net/netip"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -35,13 +34,8 @@ func TestDualStack(t *testing.T) {
 		{"not masked", pods + `, {cidr: "fd01::1/48", hostSubnetLength: 64}], ` + services, "write fd01::/48"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "master-config.yaml")
-			write(t, file, "{apiVersion: v1, kind: MasterConfig, networkConfig: {"+tt.network+"}}\n")
-			c, err := Load("/data", file)
-			if err != nil {
-				if !strings.Contains(err.Error(), tt.want) {
-					t.Errorf("Load: %v, want %s", err, tt.want)
-				}
+			c := loadNetwork(t, tt.network, tt.want)
+			if c == nil {
 				return
 			}
 			subnet := c.Master.DualStack().Subnet(netip.MustParsePrefix("10.128.2.0/23"))

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -28,13 +26,8 @@ func TestIngressNetwork(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "master-config.yaml")
-			write(t, file, "{apiVersion: v1, kind: MasterConfig, networkConfig: {"+tt.network+"}}\n")
-			c, err := Load("/data", file)
-			if err != nil {
-				if !strings.Contains(err.Error(), tt.want) {
-					t.Errorf("Load: %v, want %s", err, tt.want)
-				}
+			c := loadNetwork(t, tt.network, tt.want)
+			if c == nil {
 				return
 			}
 			if got := c.Master.IngressNetwork().String(); got != tt.want {
