@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -36,7 +37,8 @@ func newServiceAffinity(labels []string) namedFactory {
 type affinityState struct {
 	selectors []labels.Selector
 	peers     []peer
-	// oldest is the oldest peer, or nil. Filter reads it for each node, so it is not searched there.
+	// oldest is the oldest peer, or nil. It is computed in advance because Filter reads it for each
+	// node.
 	oldest *peer
 }
 
@@ -78,7 +80,7 @@ func (s *affinityState) add(scheduled, pod *corev1.Pod, node *corev1.Node) {
 	if pod.Namespace == scheduled.Namespace && matchesAny(s.selectors, pod) {
 		added := peer{pod, node.Labels}
 		s.peers = append(s.peers, added)
-		if s.oldest == nil || added.precedes(*s.oldest) {
+		if s.oldest == nil || added.compare(*s.oldest) < 0 {
 			s.oldest = &added
 		}
 	}
@@ -86,20 +88,19 @@ func (s *affinityState) add(scheduled, pod *corev1.Pod, node *corev1.Node) {
 
 func (s *affinityState) remove(pod *corev1.Pod) {
 	s.peers = slices.DeleteFunc(s.peers, func(p peer) bool { return p.pod.UID == pod.UID })
+	if s.oldest == nil || s.oldest.pod.UID != pod.UID {
+		return
+	}
 	s.oldest = nil
-	for _, p := range s.peers {
-		if s.oldest == nil || p.precedes(*s.oldest) {
-			s.oldest = &p
-		}
+	if len(s.peers) > 0 {
+		oldest := slices.MinFunc(s.peers, peer.compare)
+		s.oldest = &oldest
 	}
 }
 
-// precedes reports whether a pod is older than another.
-func (p peer) precedes(other peer) bool {
-	if order := p.pod.CreationTimestamp.Compare(other.pod.CreationTimestamp.Time); order != 0 {
-		return order < 0
-	}
-	return p.pod.Name < other.pod.Name
+// compare orders pods by age, and pods of the same second by name. It is negative if p is older.
+func (p peer) compare(other peer) int {
+	return cmp.Or(p.pod.CreationTimestamp.Compare(other.pod.CreationTimestamp.Time), strings.Compare(p.pod.Name, other.pod.Name))
 }
 
 func (p *serviceAffinity) PreFilterExtensions() framework.PreFilterExtensions { return p }
