@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
@@ -157,15 +156,15 @@ func (a *Agent) setSysctls() error {
 			return err
 		}
 	}
-	for _, name := range []string{
+	names := []string{
 		"net/ipv4/ip_forward",
 		"net/ipv4/conf/" + a.Bridge + "/forwarding",
 		"net/ipv4/conf/" + a.Bridge + "/route_localnet",
-		"net/ipv6/conf/all/forwarding",
-	} {
-		if strings.HasPrefix(name, "net/ipv6/") && !a.DualStack.Enabled() {
-			continue
-		}
+	}
+	if a.DualStack.Enabled() {
+		names = append(names, "net/ipv6/conf/all/forwarding")
+	}
+	for _, name := range names {
 		if err := setSysctl(filepath.Join("/proc/sys", name), "1"); err != nil {
 			return err
 		}
