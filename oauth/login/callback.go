@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/slipway-platform/slipway/internal/redirect"
 	"github.com/slipway-platform/slipway/oauth/session"
 )
 
@@ -67,5 +68,5 @@ func decodeState(state string) (browser, then string) {
 	if err != nil {
 		return "", "/"
 	}
-	return values.Get("browser"), Local(values.Get("then"), "/")
+	return values.Get("browser"), redirect.Local(values.Get("then"), "/")
 }

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/slipway-platform/slipway/internal/clientaddr"
+	"github.com/slipway-platform/slipway/internal/redirect"
 	"github.com/slipway-platform/slipway/internal/throttle"
 	"github.com/slipway-platform/slipway/oauth/idp"
 	"github.com/slipway-platform/slipway/oauth/mapping"
@@ -99,7 +100,7 @@ func (s *Server) ServeLogin(w http.ResponseWriter, r *http.Request) {
 	case !ok:
 		s.fail(w, r, http.StatusNotFound, "none", nil)
 	case r.Method == http.MethodGet && provider.Redirect != nil:
-		state := encodeState(session.State(w, r), Local(r.URL.Query().Get("then"), "/"))
+		state := encodeState(session.State(w, r), redirect.Local(r.URL.Query().Get("then"), "/"))
 		http.Redirect(w, r, provider.Redirect.StartURL(s.callback(provider), state), http.StatusFound)
 	case r.Method == http.MethodGet:
 		s.showForm(w, r, provider)
@@ -115,7 +116,7 @@ func (s *Server) showForm(w http.ResponseWriter, r *http.Request, provider Provi
 	form := Form{
 		Action: s.formPath(provider),
 		Names:  Fields{Then: "then", CSRF: "csrf", Username: "username", Password: "password"},
-		Values: Fields{Then: Local(query.Get("then"), "/"), CSRF: session.CSRF(w, r), Username: query.Get("username")},
+		Values: Fields{Then: redirect.Local(query.Get("then"), "/"), CSRF: session.CSRF(w, r), Username: query.Get("username")},
 	}
 	if len(s.Providers) > 1 {
 		form.ProviderName = provider.Name
@@ -128,7 +129,7 @@ func (s *Server) showForm(w http.ResponseWriter, r *http.Request, provider Provi
 // takeForm handles the form of a password login. It redirects the browser to the target of the
 // login, or back to the form if the login fails.
 func (s *Server) takeForm(w http.ResponseWriter, r *http.Request, provider Provider) {
-	then, name := Local(r.PostFormValue("then"), "/"), r.PostFormValue("username")
+	then, name := redirect.Local(r.PostFormValue("then"), "/"), r.PostFormValue("username")
 	showAgain := func(reason string) {
 		values := url.Values{"then": {then}, "reason": {reason}}
 		if len(name) <= maxShown {

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/slipway-platform/slipway/internal/redirect"
 )
 
 // FuzzState proves that a browser that returns with a state is redirected only to an address of
@@ -18,7 +20,7 @@ func FuzzState(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, then, state string) {
-		local := Local(then, "/")
+		local := redirect.Local(then, "/")
 		if csrf, back := decodeState(encodeState("secret", local)); csrf != "secret" || back != local {
 			t.Errorf("%q comes back as %q and %q", local, csrf, back)
 		}

@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"strings"
 
 	userv1 "github.com/openshift/api/user/v1"
 
@@ -138,19 +136,6 @@ func (s *Server) check(ctx context.Context, provider Provider,
 		return nil, fmt.Errorf("find user of identity provider %q: %w", provider.Name, err)
 	}
 	return user, nil
-}
-
-// Local returns then if it is a path of this server that is safe for a redirect, and fallback
-// otherwise.
-func Local(then, fallback string) string {
-	bad := func(c rune) bool { return c < ' ' || c == '\\' || c == 0x7f }
-	if !strings.HasPrefix(then, "/") || strings.HasPrefix(then, "//") || strings.ContainsFunc(then, bad) {
-		return fallback
-	}
-	if u, err := url.Parse(then); err != nil || u.Host != "" || u.Scheme != "" {
-		return fallback
-	}
-	return then
 }
 
 // present returns the path and query of a request. The query includes the values of a form.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/slipway-platform/slipway/internal/redirect"
 	"github.com/slipway-platform/slipway/oauth/page"
 	"github.com/slipway-platform/slipway/oauth/session"
 )
@@ -18,7 +19,7 @@ type confirmation struct{ Action, Then, CSRF, User, Error string }
 // browser to the page that the request names. A GET request only shows the form, so that a link on
 // another site cannot end a session.
 func (s *Server) ServeLogout(w http.ResponseWriter, r *http.Request) {
-	then := Local(r.FormValue("then"), "/oauth/token/request")
+	then := redirect.Local(r.FormValue("then"), "/oauth/token/request")
 	user, ok := s.Sessions.User(r)
 	if !ok {
 		http.Redirect(w, r, then, http.StatusFound)

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
@@ -14,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/slipway-platform/slipway/internal/redirect"
 )
 
 // Paths of the proxy, besides callbackPath.
@@ -70,7 +73,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == callbackPath:
 		h.complete(w, r)
 	case r.URL.Path == startPath:
-		h.start(w, r, local(r.URL.Query().Get("rd")))
+		h.start(w, r, redirect.Local(r.URL.Query().Get("rd"), "/"))
 	case r.URL.Path == signOutPath:
 		clearCookie(w, h.CookieName)
 		http.Error(w, "You are logged out of this application.", http.StatusOK)
@@ -101,7 +104,7 @@ func (h *handler) isOpen(u *url.URL) bool {
 // start sends the browser to the OAuth server.
 func (h *handler) start(w http.ResponseWriter, r *http.Request, then string) {
 	target, err := h.api.authorizeURL(r.Context())
-	begun := login{State: randomText(), Verifier: randomText() + randomText(), Then: then}
+	begun := login{State: rand.Text(), Verifier: rand.Text() + rand.Text(), Then: then}
 	if err == nil {
 		err = h.cookies.set(w, h.loginCookie(), begun, loginTimeout)
 	}
@@ -161,7 +164,7 @@ func (h *handler) complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	slog.Info("log in", "user", user)
-	http.Redirect(w, r, local(begun.Then), http.StatusFound)
+	http.Redirect(w, r, redirect.Local(begun.Then, "/"), http.StatusFound)
 }
 
 // fail responds to a request that the OAuth server or the API server did not serve.
@@ -208,13 +211,4 @@ func (h *handler) rewrite(r *httputil.ProxyRequest) {
 	r.Out.Host = r.In.Host
 	r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
 	r.SetXForwarded()
-}
-
-// local returns then if it is a path of this host, and / otherwise.
-func local(then string) string {
-	target, err := url.Parse(then)
-	if err != nil || target.IsAbs() || target.Host != "" || !strings.HasPrefix(then, "/") || strings.HasPrefix(then, "//") || strings.ContainsAny(then, "\\\r\n\t") {
-		return "/"
-	}
-	return then
 }

@@ -27,6 +27,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/slipway-platform/slipway/internal/keypair"
 )
 
 // Main runs the proxy until a signal ends it. It ends the process with status 1 if a setting is
@@ -96,10 +98,10 @@ func (s Settings) listen() (net.Listener, error) {
 	if s.HTTPS == "" {
 		return listener, nil
 	}
-	pair := keyPair{certificate: s.Certificate, key: s.Key}
-	if _, err := pair.get(nil); err != nil {
+	load := keypair.Loader(s.Certificate, s.Key)
+	if _, err := load(nil); err != nil {
 		listener.Close()
 		return nil, err
 	}
-	return tls.NewListener(listener, &tls.Config{GetCertificate: pair.get, NextProtos: []string{"h2", "http/1.1"}}), nil
+	return tls.NewListener(listener, &tls.Config{GetCertificate: load, NextProtos: []string{"h2", "http/1.1"}}), nil
 }

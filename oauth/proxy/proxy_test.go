@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"encoding/pem"
 	"io"
@@ -80,7 +79,11 @@ func start(t *testing.T, args ...string) proxied {
 	proxy := httptest.NewTLSServer(handler)
 	t.Cleanup(proxy.Close)
 	jar, _ := cookiejar.New(nil) // returns no error
-	return proxied{s, proxy.URL, &http.Client{Jar: jar, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}}
+	browser := proxy.Client()    // trusts the proxy's certificate
+	trusted := browser.Transport.(*http.Transport).TLSClientConfig.RootCAs
+	trusted.AddCert(api.Certificate())
+	browser.Jar = jar
+	return proxied{s, proxy.URL, browser}
 }
 
 // seen is what the application sees of a request.
@@ -192,16 +195,6 @@ func TestForgedLoginsAreRefused(t *testing.T) {
 	}
 	if status, _, _, ok := p.get(t, "/", "Cookie: _oauth_proxy="+sealed); sealed == "" || status != http.StatusFound || ok {
 		t.Errorf("with the cookie %q of a login: %d", sealed, status)
-	}
-}
-
-func TestLoginReturnsToThisHostOnly(t *testing.T) {
-	for then, want := range map[string]string{
-		"/a?b=c": "/a?b=c", "": "/", "https://evil.example.com/": "/", "//evil.example.com": "/", `/\evil.example.com`: "/", "a": "/",
-	} {
-		if got := local(then); got != want {
-			t.Errorf("%q leads to %q, want %q", then, got, want)
-		}
 	}
 }
 

@@ -3,7 +3,6 @@ package proxy
 import (
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -76,6 +75,3 @@ func clearCookie(w http.ResponseWriter, name string) { http.SetCookie(w, cookie(
 func cookie(name, value string, seconds int) *http.Cookie {
 	return &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: seconds, Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 }
-
-// randomText returns 128 random bits as text.
-func randomText() string { return rand.Text() }

@@ -1,0 +1,20 @@
+// Package redirect checks where a login may send a browser afterwards.
+package redirect
+
+import (
+	"net/url"
+	"strings"
+)
+
+// Local returns then if it is a path of this server that is safe for a redirect, and fallback
+// otherwise.
+func Local(then, fallback string) string {
+	bad := func(c rune) bool { return c < ' ' || c == '\\' || c == 0x7f }
+	if !strings.HasPrefix(then, "/") || strings.HasPrefix(then, "//") || strings.ContainsFunc(then, bad) {
+		return fallback
+	}
+	if u, err := url.Parse(then); err != nil || u.Host != "" || u.Scheme != "" {
+		return fallback
+	}
+	return then
+}
