@@ -23,7 +23,7 @@ const (
 	schedulingNodes, schedulingPods = 100, 1000
 	// schedulingRounds is the number of measurements of each scheduler, without the first one.
 	schedulingRounds = 3
-	// schedulingAim is the aim of issue 20: the least ratio of pods a second to upstream.
+	// schedulingAim is the least ratio of pods a second to upstream.
 	schedulingAim = 0.95
 	// schedulingCreators is the number of concurrent requests that create pods.
 	schedulingCreators = 16
@@ -69,7 +69,7 @@ func TestScheduling(t *testing.T) {
 		}
 		rate := func(all []time.Duration) float64 { return schedulingPods / median(all).Seconds() }
 		r.add("pods scheduled, "+rules, "%.0f/s", rate(own))
-		r.add("pods scheduled, upstream's program at the same time", "%.0f/s", rate(upstream))
+		r.add("pods scheduled, upstream's program, same rounds", "%.0f/s", rate(upstream))
 		r.least("ratio, "+rules, rate(own)/rate(upstream), schedulingAim)
 	}
 	compare("default rules")
