@@ -91,12 +91,24 @@ func blockLinkLocalRoutes(allowed []netip.Addr) error {
 		return fmt.Errorf("block %s: %w", linkLocal, err)
 	}
 	for _, prefix := range linkLocal6 {
-		err := netlink.RouteReplace(&netlink.Route{Dst: network(prefix), Type: unix.RTN_UNREACHABLE})
-		if err != nil && !withoutIPv6(err) {
+		err := netlink.RuleAdd(unreachable6(prefix))
+		if err != nil && !errors.Is(err, unix.EEXIST) && !withoutIPv6(err) {
 			return fmt.Errorf("block %s: %w", prefix, err)
 		}
 	}
 	return nil
+}
+
+// unreachable6 returns a rule that makes an IPv6 range unreachable. A route cannot do that: the
+// kernel's own route to fe80::/64 is more specific, and a socket that is bound to a device ignores
+// unreachable routes.
+func unreachable6(prefix netip.Prefix) *netlink.Rule {
+	rule := netlink.NewRule()
+	rule.Family = unix.AF_INET6
+	rule.Priority = 1 // before all tables but that of local addresses
+	rule.Dst = network(prefix)
+	rule.Type = unix.RTN_UNREACHABLE
+	return rule
 }
 
 // withoutIPv6 reports whether the kernel or the network namespace has no IPv6, so that its

@@ -72,10 +72,17 @@ func TestLinkLocalAddressesAreBlocked(t *testing.T) {
 				t.Errorf("%s is not blocked: %v", closed, err)
 			}
 		}
+		openIPv6(t, device)
 		for _, closed := range []string{"fe80::1", "fd00:ec2::254", "fd20:ce::254"} {
-			if routes, err := netlink.RouteGet(net.ParseIP(closed)); err == nil {
-				t.Errorf("%s is not blocked: %v", closed, routes)
+			for _, bound := range []int{0, device} {
+				routes, err := netlink.RouteGetWithOptions(net.ParseIP(closed), &netlink.RouteGetOptions{OifIndex: bound})
+				if !errors.Is(err, unix.ENETUNREACH) {
+					t.Errorf("%s is not blocked for a socket bound to device %d: %v, %v", closed, bound, routes, err)
+				}
 			}
+		}
+		if _, err := netlink.RouteGet(net.ParseIP("2001:db8::7")); err != nil {
+			t.Errorf("other IPv6 addresses are blocked: %v", err)
 		}
 		for _, open := range []string{"169.254.20.10", "10.0.0.1", "192.0.2.7"} {
 			if reached, err := route(open); !reached {
@@ -83,6 +90,18 @@ func TestLinkLocalAddressesAreBlocked(t *testing.T) {
 			}
 		}
 	})
+}
+
+// openIPv6 adds the route to link-local addresses, which the kernel adds once the device has a
+// carrier, and a default route.
+func openIPv6(t *testing.T, device int) {
+	t.Helper()
+	for _, destination := range []string{"fe80::/64", "::/0"} {
+		err := netlink.RouteReplace(&netlink.Route{LinkIndex: device, Dst: network(netip.MustParsePrefix(destination))})
+		if err != nil {
+			t.Fatalf("add route to %s: %v", destination, err)
+		}
+	}
 }
 
 func TestNameServers(t *testing.T) {
