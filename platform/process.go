@@ -82,7 +82,7 @@ func restart() error {
 	if _, err := unix.FcntlInt(supervisor.ReportDescriptor, unix.F_SETFD, 0); err != nil {
 		return fmt.Errorf("restart: %w", err)
 	}
-	return fmt.Errorf("restart: %w", syscall.Exec("/proc/self/exe", os.Args, os.Environ()))
+	return fmt.Errorf("restart: %w", supervisor.Exec("/proc/self/exe", os.Args, os.Environ()))
 }
 
 // featureGates returns the feature gates of a process. Upstream reads them before the flags of its

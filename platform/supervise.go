@@ -2,27 +2,27 @@ package platform
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
+	"path/filepath"
 	"strings"
-	"sync"
+	"syscall"
 	"time"
 
+	"github.com/slipway-platform/slipway/internal/payload"
 	"github.com/slipway-platform/slipway/internal/version"
-	"github.com/slipway-platform/slipway/network/hostaddr"
 	"github.com/slipway-platform/slipway/node/containerd"
 	"github.com/slipway-platform/slipway/node/image"
 	"github.com/slipway-platform/slipway/platform/preflight"
 	"github.com/slipway-platform/slipway/supervisor"
-	"github.com/slipway-platform/slipway/supervisor/logfile"
+	"github.com/slipway-platform/slipway/supervisor/component"
+	"github.com/slipway-platform/slipway/supervisor/plan"
 )
 
-// Supervise runs the processes of the host until ctx ends or a client requests the stop. The caller
-// has the lock.
-func (h *Host) Supervise(ctx context.Context) error {
+// Supervise prepares the host and replaces this process by its supervisor. lock is the lock of the
+// data directory. Supervise returns only after an error, or if ctx ended.
+func (h *Host) Supervise(ctx context.Context, lock *os.File) error {
 	if ignored := h.Ignored(); len(ignored) > 0 {
 		slog.Warn("the configuration contains settings without effect", "keys", strings.Join(ignored, ", "))
 	}
@@ -32,99 +32,88 @@ func (h *Host) Supervise(ctx context.Context) error {
 	if err := preflight.Raise("/", preflight.Limits()); err != nil {
 		slog.Warn("cannot raise kernel limit", "error", err)
 	}
-	for ctx.Err() == nil {
-		err := h.superviseAddress(ctx)
-		if errors.Is(err, supervisor.ErrStopped) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// superviseAddress runs the processes until ctx ends or the machine's address changes. After a
-// change, the processes restart with certificates and a node for the new address. Pods keep
-// running.
-func (h *Host) superviseAddress(ctx context.Context) error {
 	if err := h.prepare(); err != nil {
 		return err
 	}
-	processes, err := h.processes()
+	work, err := h.plan()
 	if err != nil {
 		return err
 	}
-	if err := h.createCgroups(processes); err != nil {
+	if err := h.createCgroups(work.Processes); err != nil {
 		return err
 	}
-	logs := []string{h.LogFile(Supervisor)}
-	for _, p := range processes {
-		logs = append(logs, p.LogFile)
+	program, err := payload.UnpackSupervisor(h.path("bin", "supervisor"))
+	if err != nil || ctx.Err() != nil {
+		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	var group sync.WaitGroup
-	group.Go(func() { logfile.RotateAll(ctx, logs) })
-	group.Go(func() {
-		if address, changed := hostaddr.Wait(ctx, h.address, h.Node.NodeIP, h.ignoredDevices()...); changed {
-			slog.Warn("the machine's address has changed; all processes restart", "old", h.address, "new", address)
-			cancel()
-		}
-	})
-	// The control plane starts at the same time; containerd and the node wait for the programs.
-	var unpackErr error
-	group.Go(func() {
-		if _, unpackErr = h.programs(); unpackErr != nil {
-			cancel()
-		}
-	})
-	err = supervisor.New(version.Slipway(), h.DataDir, h.Socket(), processes).Run(ctx)
-	cancel()
-	group.Wait()
-	if unpackErr != nil {
-		return unpackErr
+	return work.Exec(program, filepath.Join(h.RunDir(), "plan.json"), lock)
+}
+
+// plan returns the work of the supervisor. After a change of the machine's address, it prepares the
+// host again, so that the processes restart with certificates and a node for the new address. Pods
+// keep running.
+func (h *Host) plan() (plan.Plan, error) {
+	executable, err := os.Executable()
+	if err != nil {
+		return plan.Plan{}, fmt.Errorf("find own program: %w", err)
 	}
+	self := func(args ...string) []string {
+		command := append([]string{executable}, args...)
+		command = append(command, "--data-dir", h.DataDir)
+		if h.file != "" {
+			command = append(command, "--config", h.file)
+		}
+		return command
+	}
+	return plan.Plan{
+		Version: version.Slipway(), DataDir: h.DataDir, Socket: h.Socket(), Log: h.LogFile(Supervisor),
+		Processes:  h.processes(self),
+		Containerd: Containerd, ContainerdSocket: h.ContainerdSocket(),
+		Address: h.address, NodeIP: h.Node.NodeIP, IgnoredDevices: h.ignoredDevices(),
+		Restart: self("run", "--"+CheckedFlag),
+	}, nil
+}
+
+// CheckedFlag is the flag of `slipway run` for a machine that has been checked.
+const CheckedFlag = "checked"
+
+// processes returns the processes of the supervisor. self returns the command of a process.
+func (h *Host) processes(self func(name ...string) []string) []supervisor.Process {
+	stopTimeouts := map[string]time.Duration{ControlPlane: 15 * time.Second, Containerd: 10 * time.Second, Node: 5 * time.Second}
+	var processes []supervisor.Process
+	for _, status := range h.Processes() {
+		processes = append(processes, supervisor.Process{
+			Name: status.Name, Command: self(status.Name), Components: status.Components,
+			StopTimeout: stopTimeouts[status.Name], LogFile: h.LogFile(status.Name), Cgroup: h.cgroup(status.Name),
+		})
+	}
+	return processes
+}
+
+// ExecContainerd replaces this process by the containerd of the host. It unpacks the programs while
+// the control plane starts, and returns only after an error, which it also reports to the
+// supervisor.
+func (h *Host) ExecContainerd(ctx context.Context) error {
+	syscall.CloseOnExec(supervisor.ReportDescriptor) // containerd reports no events
+	err := h.execContainerd(ctx)
+	report := component.Reporter(os.NewFile(supervisor.ReportDescriptor, "reports"))
+	report(component.Event{Component: Containerd, State: component.Failed, Error: err.Error()})
 	return err
 }
 
-// processes returns the processes of the supervisor.
-func (h *Host) processes() ([]supervisor.Process, error) {
-	executable, err := os.Executable()
+func (h *Host) execContainerd(ctx context.Context) error {
+	runtime, err := h.Runtime()
 	if err != nil {
-		return nil, fmt.Errorf("find own program: %w", err)
+		return err
 	}
-	self := func(name string) func() (*exec.Cmd, error) {
-		args := []string{name, "--data-dir", h.DataDir}
-		if h.file != "" {
-			args = append(args, "--config", h.file)
-		}
-		return func() (*exec.Cmd, error) { return exec.Command(executable, args...), nil }
+	command, err := runtime.Command(ctx)
+	if err != nil {
+		return err
 	}
-	runtime := func() (*exec.Cmd, error) {
-		runtime, err := h.Runtime()
-		if err != nil {
-			return nil, err
-		}
-		return runtime.Command(context.Background())
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
-	var processes []supervisor.Process
-	if !h.Joined() {
-		processes = append(processes, supervisor.Process{
-			Name: ControlPlane, Command: self(ControlPlane), StopTimeout: 15 * time.Second,
-		})
-	}
-	processes = append(processes,
-		supervisor.Process{
-			Name: Containerd, Command: runtime, StopTimeout: 10 * time.Second,
-			WaitReady: containerd.Runtime{Socket: h.ContainerdSocket()}.WaitReady,
-		},
-		supervisor.Process{Name: Node, Command: self(Node), StopTimeout: 5 * time.Second},
-	)
-	for i, status := range h.Processes() {
-		p := &processes[i]
-		p.Components, p.LogFile, p.Cgroup = status.Components, h.LogFile(p.Name), h.cgroup(p.Name)
-	}
-	return processes, nil
+	return supervisor.Exec(command.Path, command.Args, command.Env)
 }
 
 // Runtime returns this host's containerd. It unpacks its programs.

@@ -30,10 +30,11 @@ type Process struct {
 	Name string
 	// Components are the components of the process, for the status.
 	Components []ComponentStatus
-	// Command returns a new command for each start. The supervisor adds output and ReportDescriptor.
-	Command func() (*exec.Cmd, error)
+	// Command is the program, an absolute path, and its arguments. The supervisor adds output and
+	// ReportDescriptor.
+	Command []string
 	// WaitReady returns when the process serves. It is nil for a process that reports events itself.
-	WaitReady func(context.Context) error
+	WaitReady func(context.Context) error `json:"-"`
 	// StopTimeout is how long after SIGTERM the process is killed.
 	StopTimeout time.Duration
 	// LogFile is the file for the output of the process.
@@ -157,10 +158,6 @@ func (r *running) wait() error {
 
 // start starts a process and returns it with the pipe of its events.
 func start(p Process) (process *running, reports *os.File, err error) {
-	command, err := p.Command()
-	if err != nil {
-		return nil, nil, err
-	}
 	output, err := logfile.Open(p.LogFile)
 	if err != nil {
 		return nil, nil, err
@@ -170,10 +167,11 @@ func start(p Process) (process *running, reports *os.File, err error) {
 		output.Close()
 		return nil, nil, fmt.Errorf("create report pipe: %w", err)
 	}
+	command := exec.Command(p.Command[0], p.Command[1:]...)
 	command.Stdout, command.Stderr = output, output
 	command.Env = withoutSystemd(command.Environ())
 	command.ExtraFiles = []*os.File{writer} // ReportDescriptor
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	command.SysProcAttr = processAttributes()
 	err = command.Start()
 	writer.Close()
 	if err != nil {
@@ -182,6 +180,11 @@ func start(p Process) (process *running, reports *os.File, err error) {
 		return nil, nil, fmt.Errorf("start %s: %w", p.Name, err)
 	}
 	return &running{command.Process, command, output}, reports, nil
+}
+
+// processAttributes makes the kernel kill a process when the supervisor ends.
+func processAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
 // withoutSystemd removes the variables with which a process notifies systemd. Otherwise, libraries

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,11 +20,7 @@ func startSupervisor(t *testing.T, script string) (*Client, string) {
 	socket, log := filepath.Join(dir, "s.sock"), filepath.Join(dir, "log", "worker.log")
 	worker := Process{
 		Name: "worker", Components: []ComponentStatus{{Name: "engine"}}, LogFile: log, StopTimeout: 5 * time.Second,
-		Command: func() (*exec.Cmd, error) {
-			command := exec.Command("/bin/sh", "-c", script)
-			command.Dir = dir
-			return command, nil
-		},
+		Command: []string{"/bin/sh", "-c", "cd " + dir + "\n" + script},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

@@ -2,10 +2,11 @@
 // slipway binary, and unpacks them for use.
 //
 // A node starts containerd, its shim, runc, the CNI plugin and pause often, or runs one of them per
-// pod, and the slipway binary is too large for that. Two more programs are only part of images: the
-// deployer, which each deployment starts, and the builder, which keeps BuildKit out of all other
-// processes. hack/payload builds them into files/. In a slipway that was compiled without this
-// step, Unpack returns an error with the remedy.
+// pod, and the slipway binary is too large for that. It is also too large for the supervisor, which
+// runs as long as the host. The other programs are only part of images, such as the deployer, which
+// each deployment starts, and the builder, which keeps BuildKit out of all other processes.
+// hack/payload builds them into files/. In a slipway that was compiled without this step, Unpack
+// returns an error with the remedy.
 package payload
 
 import (
@@ -40,20 +41,39 @@ type Programs struct {
 // ErrNotEmbedded means that the slipway binary was built without its programs.
 var ErrNotEmbedded = errors.New("this slipway was built without its programs; run make build")
 
-// Unpack writes the programs to a subdirectory of dir that is named for their content, and creates
-// dir if necessary. If the subdirectory is already complete and unchanged, this takes no noticeable
-// time. Unpack removes subdirectories of other versions unless a process still runs from them.
+// Unpack writes the programs that run containers to a subdirectory of dir that is named for their
+// content, and creates dir if necessary. If the subdirectory is already complete and unchanged,
+// this takes no noticeable time. Unpack removes subdirectories of other versions unless a process
+// still runs from them.
 //
 // A subdirectory appears complete or not at all, even if the process is killed or the power fails.
 // Several processes can unpack to the same dir at the same time. If the programs are not embedded,
 // the error is ErrNotEmbedded. File system errors name the file. For a full disk, the error
 // contains the required and the available space.
 func Unpack(dir string) (Programs, error) {
+	target, err := unpackEmbedded(dir, manifest.OfContainerd()...)
+	if err != nil {
+		return Programs{}, err
+	}
+	return programs(target), nil
+}
+
+// UnpackSupervisor is Unpack for the supervisor alone, which starts before the other programs are
+// needed. It returns the path of the program. dir is not that of Unpack.
+func UnpackSupervisor(dir string) (string, error) {
+	target, err := unpackEmbedded(dir, manifest.Supervisor)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(target, manifest.Supervisor), nil
+}
+
+func unpackEmbedded(dir string, names ...string) (string, error) {
 	files, err := fs.Sub(embedded, "files")
 	if err != nil {
-		return Programs{}, fmt.Errorf("read embedded programs: %w", err)
+		return "", fmt.Errorf("read embedded programs: %w", err)
 	}
-	return unpack(files, dir)
+	return unpack(files, dir, names...)
 }
 
 // programs returns the paths of the programs in dir.

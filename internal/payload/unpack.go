@@ -22,29 +22,29 @@ import (
 // behind.
 const partial = ".partial-"
 
-// unpack is Unpack for the programs in files.
-func unpack(files fs.FS, dir string) (Programs, error) {
+// unpack writes the named programs in files to a subdirectory of dir, and returns it.
+func unpack(files fs.FS, dir string, names ...string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return Programs{}, fmt.Errorf("unpack programs: %w", err)
+		return "", fmt.Errorf("unpack programs: %w", err)
 	}
-	m, err := manifest.Read(files)
+	all, err := manifest.Read(files)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Programs{}, ErrNotEmbedded
+		return "", ErrNotEmbedded
 	}
 	if err != nil {
-		return Programs{}, fmt.Errorf("unpack programs: %w", err)
+		return "", fmt.Errorf("unpack programs: %w", err)
 	}
-	if err := m.Complete(); err != nil {
-		return Programs{}, fmt.Errorf("%w (%w)", ErrNotEmbedded, err)
+	m, err := all.Select(names...)
+	if err != nil {
+		return "", fmt.Errorf("%w (%w)", ErrNotEmbedded, err)
 	}
-	m = m.Started()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return Programs{}, fmt.Errorf("unpack programs: %w", err)
+		return "", fmt.Errorf("unpack programs: %w", err)
 	}
 	unlock, err := lock(filepath.Join(dir, ".lock"))
 	if err != nil {
-		return Programs{}, err
+		return "", err
 	}
 	defer unlock()
 
@@ -52,12 +52,9 @@ func unpack(files fs.FS, dir string) (Programs, error) {
 	// If this fails, orphans only use disk space, and the next start tries again.
 	_ = removeStale(dir, m.ID())
 	if intact(target, m) {
-		return programs(target), nil
+		return target, nil
 	}
-	if err := write(files, m, target); err != nil {
-		return Programs{}, err
-	}
-	return programs(target), nil
+	return target, write(files, m, target)
 }
 
 // lock waits until no other process unpacks to the same directory. The lock ends with the process.

@@ -64,11 +64,11 @@ func setManifest(t *testing.T, files fstest.MapFS, m manifest.Manifest) {
 
 func mustUnpack(t *testing.T, files fs.FS, dir string) Programs {
 	t.Helper()
-	programs, err := unpack(files, dir)
+	target, err := unpack(files, dir, manifest.OfContainerd()...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return programs
+	return programs(target)
 }
 
 // output runs the program and returns its output.
@@ -198,6 +198,20 @@ func TestForeignFilesStay(t *testing.T) {
 	}
 }
 
+func TestSupervisorIsUnpackedAlone(t *testing.T) {
+	dir := t.TempDir()
+	target, err := unpack(fakeFiles(t, "1"), dir, manifest.Supervisor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := output(t, filepath.Join(target, manifest.Supervisor)); got != "slipway-supervisor 1" {
+		t.Errorf("it prints %q", got)
+	}
+	if files, err := os.ReadDir(target); err != nil || len(files) != 1 {
+		t.Errorf("the directory has %v, %v", files, err)
+	}
+}
+
 func TestMissingPayloadNamesRemedy(t *testing.T) {
 	incomplete := fakeFiles(t, "1")
 	m, err := manifest.Read(incomplete)
@@ -207,7 +221,7 @@ func TestMissingPayloadNamesRemedy(t *testing.T) {
 	m.Programs = m.Programs[1:]
 	setManifest(t, incomplete, m)
 	for name, files := range map[string]fs.FS{"none": fstest.MapFS{"README": &fstest.MapFile{}}, "incomplete": incomplete} {
-		_, err := unpack(files, t.TempDir())
+		_, err := unpack(files, t.TempDir(), manifest.OfContainerd()...)
 		if !errors.Is(err, ErrNotEmbedded) || !strings.Contains(err.Error(), "make build") {
 			t.Errorf("%s: error %v", name, err)
 		}
@@ -217,7 +231,7 @@ func TestMissingPayloadNamesRemedy(t *testing.T) {
 func TestDamagedPayloadIsAnError(t *testing.T) {
 	dir, files := t.TempDir(), fakeFiles(t, "1")
 	files["runc.zst"] = &fstest.MapFile{Data: compress(t, []byte("something else"))}
-	_, err := unpack(files, dir)
+	_, err := unpack(files, dir, manifest.OfContainerd()...)
 	if err == nil || !strings.Contains(err.Error(), "/runc") || !strings.Contains(err.Error(), "checksum") {
 		t.Errorf("error %v", err)
 	}
@@ -244,7 +258,7 @@ func TestFullDiskNamesFileAndSpace(t *testing.T) {
 			setManifest(t, files, m)
 			files["containerd.zst"] = &fstest.MapFile{Data: compress(t, noise)}
 
-			_, err = unpack(files, dir)
+			_, err = unpack(files, dir, manifest.OfContainerd()...)
 			if !errors.Is(err, unix.ENOSPC) {
 				t.Fatalf("error %v, want no space", err)
 			}

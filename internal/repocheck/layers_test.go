@@ -10,6 +10,7 @@ layer           folders                          may import                     
 
 program         cmd/slipway                      composition client feature upstream   the one binary and its verbs
 program         cmd/slipway                      extension engine configuration identity plumbing
+host-program    cmd/slipway-supervisor           feature upstream engine plumbing      supervises the processes of a host, so small
 pod-program     cmd/slipway-cni cmd/pause        feature plumbing                      started once a pod, so small
 pod-program     cmd/slipway-deployer             feature plumbing                      started once a deployment, so small
 pod-program     cmd/slipway-egress-router        feature plumbing                      in egress router pods, whose images contain nothing else

@@ -114,7 +114,7 @@ func (c *Cluster) pid(name string) int {
 		c.t.Fatal(err)
 	}
 	i := slices.IndexFunc(processes, func(p Process) bool {
-		return len(p.Args) > 1 && p.Program() == "slipway" && p.Args[1] == "run"
+		return p.Program() == "slipway-supervisor"
 	})
 	if i < 0 {
 		c.t.Fatalf("no supervisor among %v", processes)

@@ -125,5 +125,6 @@ func verbs(opts *options) []*cobra.Command {
 		deployCommand(),
 		controlPlaneCommand(opts),
 		nodeCommand(opts),
+		containerdCommand(opts),
 	}
 }

@@ -19,6 +19,10 @@ func nodeCommand(opts *options) *cobra.Command {
 	return processCommand(opts, platform.Node, "Run the node's components (started by the supervisor)", (*platform.Host).RunNode)
 }
 
+func containerdCommand(opts *options) *cobra.Command {
+	return processCommand(opts, platform.Containerd, "Configure containerd and execute it (started by the supervisor)", (*platform.Host).ExecContainerd)
+}
+
 func processCommand(opts *options, name, short string, run func(*platform.Host, context.Context) error) *cobra.Command {
 	return &cobra.Command{
 		Use:    name,

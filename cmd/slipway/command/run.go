@@ -9,12 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-platform/slipway/config"
+	"github.com/slipway-platform/slipway/platform"
 	"github.com/slipway-platform/slipway/supervisor"
 )
-
-// checkedFlag is the flag with which `slipway up` skips the preflight check, which it has already
-// done.
-const checkedFlag = "checked"
 
 func runCommand(opts *options) *cobra.Command {
 	var checked bool
@@ -31,8 +28,8 @@ func runCommand(opts *options) *cobra.Command {
 			return run(ctx, opts, checked)
 		},
 	}
-	command.Flags().BoolVar(&checked, checkedFlag, false, "the machine has already been checked")
-	_ = command.Flags().MarkHidden(checkedFlag) // cannot fail: the flag exists
+	command.Flags().BoolVar(&checked, platform.CheckedFlag, false, "the machine has already been checked")
+	_ = command.Flags().MarkHidden(platform.CheckedFlag) // cannot fail: the flag exists
 	return command
 }
 
@@ -57,5 +54,5 @@ func run(ctx context.Context, opts *options, checked bool) error {
 			return err
 		}
 	}
-	return h.Supervise(ctx)
+	return h.Supervise(ctx, lock)
 }

@@ -107,7 +107,7 @@ func spawn(h *platform.Host, opts *options) (<-chan struct{}, error) {
 		return nil, err
 	}
 	defer log.Close()
-	args := []string{"run", "--" + checkedFlag, "--data-dir", h.DataDir}
+	args := []string{"run", "--" + platform.CheckedFlag, "--data-dir", h.DataDir}
 	if opts.file != "" {
 		file, err := filepath.Abs(opts.file)
 		if err != nil {

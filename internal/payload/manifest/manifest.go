@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 )
 
 // File is the name of the manifest among the embedded files.
@@ -25,6 +24,7 @@ const (
 	Runc       = "runc"
 	CNI        = "slipway-cni"
 	Pause      = "pause"
+	Supervisor = "slipway-supervisor"
 	Deployer   = "slipway-deployer"
 	Builder    = "slipway-builder"
 
@@ -34,17 +34,26 @@ const (
 
 // Names returns the programs of a complete payload in the order of unpacking.
 func Names() []string {
-	return []string{Containerd, Shim, Runc, CNI, Pause, Deployer, Builder, EgressRouter, OAuthProxy}
+	return []string{Containerd, Shim, Runc, CNI, Pause, Supervisor, Deployer, Builder, EgressRouter, OAuthProxy}
 }
 
-// inImages reports whether a program is only part of an image. Hosts do not start it.
-func inImages(name string) bool {
-	return slices.Contains([]string{Deployer, Builder, EgressRouter, OAuthProxy}, name)
-}
+// OfContainerd returns the names of the programs that run containers: containerd and those that it
+// starts. The others, except the supervisor, are only part of images.
+func OfContainerd() []string { return []string{Containerd, Shim, Runc, CNI, Pause} }
 
-// Started returns the manifest of the programs that a host starts.
-func (m Manifest) Started() Manifest {
-	return Manifest{Programs: slices.DeleteFunc(slices.Clone(m.Programs), func(p Program) bool { return inImages(p.Name) })}
+// Select returns the manifest of some programs. If programs are missing, the error names each.
+func (m Manifest) Select(names ...string) (Manifest, error) {
+	var selected Manifest
+	var errs []error
+	for _, name := range names {
+		program, ok := m.Find(name)
+		if !ok {
+			errs = append(errs, fmt.Errorf("program %q is missing", name))
+			continue
+		}
+		selected.Programs = append(selected.Programs, program)
+	}
+	return selected, errors.Join(errs...)
 }
 
 // Program is one embedded program.
@@ -94,17 +103,6 @@ func (m Manifest) Find(name string) (Program, bool) {
 		}
 	}
 	return Program{}, false
-}
-
-// Complete returns an error that names every missing program that a host needs.
-func (m Manifest) Complete() error {
-	var errs []error
-	for _, name := range Names() {
-		if _, ok := m.Find(name); !ok && !inImages(name) {
-			errs = append(errs, fmt.Errorf("program %q is missing", name))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // Read reads the manifest in files. If there is none, the error is fs.ErrNotExist.

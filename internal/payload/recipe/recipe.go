@@ -36,6 +36,7 @@ func All() []Recipe {
 			Name: manifest.Runc, Package: "github.com/opencontainers/runc", CGO: true,
 			Tags: []string{"seccomp", "urfave_cli_no_docs", "netgo", "osusergo"},
 		},
+		{Name: manifest.Supervisor, Package: "./cmd/slipway-supervisor"},
 		{Name: manifest.CNI, Package: "./cmd/slipway-cni"},
 		{Name: manifest.Pause, Package: "./cmd/pause"},
 		{Name: manifest.Deployer, Package: "./cmd/slipway-deployer"},

@@ -1,0 +1,88 @@
+package supervisor
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+)
+
+// role is an environment variable that makes the test binary a supervisor or its process.
+const role = "SUPERVISOR_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	var err error
+	switch os.Getenv(role) {
+	case "":
+		os.Exit(m.Run())
+	case "supervisor":
+		err = superviseOne()
+	case "process":
+		done := make(chan error)
+		go onSecondThread(func() { done <- Exec("/bin/sh", []string{"sh", "-c", "echo $$; exec sleep 1000"}, os.Environ()) })
+		err = <-done
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// onSecondThread calls do in a thread of the process that is not its first one.
+func onSecondThread(do func()) {
+	runtime.LockOSThread()
+	if unix.Gettid() == os.Getpid() {
+		go onSecondThread(do)
+		select {}
+	}
+	do()
+}
+
+// superviseOne starts the test binary as a process and waits for its end.
+func superviseOne() error {
+	runtime.LockOSThread() // the signal belongs to the thread that starts the process
+	command := exec.Command(os.Args[0])
+	command.Env = append(os.Environ(), role+"=process")
+	command.Stdout = os.Stdout
+	command.SysProcAttr = processAttributes()
+	if err := command.Start(); err != nil {
+		return err
+	}
+	return command.Wait()
+}
+
+func TestProcessThatExecutesEndsWithSupervisor(t *testing.T) {
+	command := exec.Command(os.Args[0])
+	command.Env = append(os.Environ(), role+"=supervisor")
+	command.Stderr = os.Stderr
+	output, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(output).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = command.Wait()                                     // it ends with the signal
+	t.Cleanup(func() { _ = unix.Kill(pid, unix.SIGKILL) }) // it has ended unless the test failed
+	eventually.True(t, "the process ends with its supervisor", func() bool {
+		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		return err != nil || strings.Contains(string(state), ") Z ")
+	})
+}

@@ -1,0 +1,80 @@
+// Package plan passes the work of a supervisor from `slipway run`, which knows the configuration,
+// to slipway-supervisor, which uses little memory. The process stays the same, because it executes
+// the other program: systemd, a terminal and the lock of the data directory do not notice the
+// change.
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-platform/slipway/supervisor"
+)
+
+// Plan is what slipway-supervisor does. It contains no secrets.
+type Plan struct {
+	// Version, DataDir and Socket are the arguments of supervisor.New.
+	Version, DataDir, Socket string
+	// Log is the file for the output of the supervisor, which it rotates.
+	Log string
+	// Processes are the processes in the order in which they start.
+	Processes []supervisor.Process
+	// ContainerdSocket is the socket of the process Containerd, which reports no events.
+	Containerd, ContainerdSocket string
+	// Address is the address of the machine. If it changes, the supervisor stops all processes and
+	// executes Restart, a command that makes a new plan. NodeIP and IgnoredDevices are the other
+	// arguments of hostaddr.Wait.
+	Address        netip.Addr
+	NodeIP         string
+	IgnoredDevices []string
+	Restart        []string
+	// Lock is the file descriptor of the lock of the data directory.
+	Lock int
+}
+
+// Exec writes the plan to a file and replaces this process by program, with the file as its
+// argument and the open lock. It returns only after an error.
+func (p Plan) Exec(program, file string, lock *os.File) error {
+	// The duplicate belongs to the next program. It has the same lock.
+	descriptor, err := unix.FcntlInt(lock.Fd(), unix.F_DUPFD, 0)
+	if err != nil {
+		return fmt.Errorf("pass lock to %q: %w", program, err)
+	}
+	p.Lock = descriptor
+	data, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("encode plan: %w", err)
+	}
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		return fmt.Errorf("write plan: %w", err)
+	}
+	return Execute([]string{program, file})
+}
+
+// Read reads the plan that Exec wrote. The returned file has the lock of the data directory until
+// it is closed; programs that this process starts do not inherit it.
+func Read(file string) (Plan, *os.File, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return Plan{}, nil, fmt.Errorf("read plan: %w", err)
+	}
+	var p Plan
+	if err := json.Unmarshal(data, &p); err != nil {
+		return Plan{}, nil, fmt.Errorf("read plan %q: %w", file, err)
+	}
+	syscall.CloseOnExec(p.Lock)
+	return p, os.NewFile(uintptr(p.Lock), "lock"), nil
+}
+
+// Execute replaces the program of this process. It returns only after an error.
+func Execute(command []string) error {
+	if err := syscall.Exec(command[0], command, os.Environ()); err != nil {
+		return fmt.Errorf("execute %q: %w", command[0], err)
+	}
+	return nil
+}
