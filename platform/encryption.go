@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/controller/encryption"
+	"github.com/slipway-platform/slipway/controller/masters"
 	"github.com/slipway-platform/slipway/internal/arguments"
 	"github.com/slipway-platform/slipway/kube"
 	"github.com/slipway-platform/slipway/pki"
@@ -30,7 +31,7 @@ func (h *Host) encryptionRewriter() (component.Component, error) {
 	}
 	rewriter := &encryption.Rewriter{Client: h.limitedConfig(50, 100), File: file}
 	if h.SeveralMasters() {
-		rewriter.Servers = func(ctx context.Context) ([]*rest.Config, error) { return Connections(ctx, rewriter.Client) }
+		rewriter.Servers = func(ctx context.Context) ([]*rest.Config, error) { return masters.Connections(ctx, rewriter.Client) }
 	}
 	for _, name := range pki.EncryptedResources() {
 		rewriter.Resources = append(rewriter.Resources, schema.ParseGroupResource(name).WithVersion("v1"))

@@ -1,17 +1,10 @@
 package platform
 
 import (
-	"context"
-	"fmt"
-	"net"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/controller/masters"
 	"github.com/slipway-platform/slipway/pki"
@@ -48,55 +41,10 @@ func (h *Host) sharedFilesComponent() (component.Component, error) {
 	return h.SharedFiles(h.deps.Kube), nil
 }
 
-// requestTimeout limits a request for the API servers.
-const requestTimeout = 2 * time.Second
-
-// APIServers returns the host:port addresses of the API servers that are registered.
-func APIServers(ctx context.Context, client kubernetes.Interface, options metav1.GetOptions) (addresses []string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	slice, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Get(ctx, "kubernetes", options)
-	if err != nil {
-		return nil, fmt.Errorf("list API servers: %w", err)
-	}
-	for _, port := range slice.Ports {
-		if port.Name == nil || *port.Name != "https" {
-			continue // that of the DNS server
-		}
-		for _, endpoint := range slice.Endpoints {
-			addresses = append(addresses, net.JoinHostPort(endpoint.Addresses[0], strconv.Itoa(int(*port.Port))))
-		}
-	}
-	return addresses, nil
-}
-
-// Connections returns a connection like config to each API server.
-func Connections(ctx context.Context, config *rest.Config) (servers []*rest.Config, err error) {
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the cluster: %w", err)
-	}
-	addresses, err := APIServers(ctx, client, metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	for _, address := range addresses {
-		server := rest.CopyConfig(config)
-		server.Host = "https://" + address
-		servers = append(servers, server)
-	}
-	return servers, nil
-}
-
-// countMasters returns the number of masters that serve the API, at least 1.
+// countMasters returns the number of masters that serve the API.
 func (h *Host) countMasters() int {
 	if h.cluster == nil {
 		return 1
 	}
-	// From the cache: a login need not wait for etcd.
-	addresses, err := APIServers(context.Background(), h.deps.Kube, metav1.GetOptions{ResourceVersion: "0"})
-	if err != nil {
-		return 1
-	}
-	return max(len(addresses), 1)
+	return masters.CountAPIServers(h.deps.Kube)
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/controller/encryption"
+	"github.com/slipway-platform/slipway/controller/masters"
 	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/platform"
 )
@@ -99,7 +100,7 @@ func rotateOnAll(ctx context.Context, h *platform.Host) error {
 // allServers returns connections to the API servers of all masters. One that is off would not get
 // the key.
 func allServers(ctx context.Context, h *platform.Host, config *rest.Config) ([]*rest.Config, error) {
-	servers, err := platform.Connections(ctx, config)
+	servers, err := masters.Connections(ctx, config)
 	if err != nil {
 		return nil, err
 	}

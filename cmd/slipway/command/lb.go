@@ -16,10 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/slipway-platform/slipway/controller/masters"
 	"github.com/slipway-platform/slipway/internal/atomicfile"
-	"github.com/slipway-platform/slipway/platform"
 	"github.com/slipway-platform/slipway/router/haproxy"
-	"github.com/slipway-platform/slipway/router/masters"
+	routermasters "github.com/slipway-platform/slipway/router/masters"
 )
 
 // balancerFlags are the flags of `slipway lb config`.
@@ -50,20 +50,20 @@ func lbConfigCommand(opts *options) *cobra.Command {
 	}
 	set := command.Flags()
 	set.StringArrayVar(&flags.masters, "master", nil, "a master, as NAME=HOST[:PORT] or HOST[:PORT]; can be repeated")
-	set.StringVar(&flags.listen, "listen", masters.DefaultListen, "address for clients")
-	set.StringVar(&flags.stats, "stats", masters.DefaultStats, "address of HAProxy's statistics, and of /status")
+	set.StringVar(&flags.listen, "listen", routermasters.DefaultListen, "address for clients")
+	set.StringVar(&flags.stats, "stats", routermasters.DefaultStats, "address of HAProxy's statistics, and of /status")
 	set.StringVarP(&flags.output, "output", "o", "", "file to write, such as /etc/haproxy/haproxy.cfg")
 	return command
 }
 
 func writeBalancer(cmd *cobra.Command, opts *options, flags balancerFlags) error {
-	balancer := masters.Config{Listen: flags.listen, Stats: flags.stats}
+	balancer := routermasters.Config{Listen: flags.listen, Stats: flags.stats}
 	if flags.output != "" {
 		balancer.User = haproxy.Account()
 	}
 	var errs []error
 	for _, text := range flags.masters {
-		server, err := masters.ParseServer(text)
+		server, err := routermasters.ParseServer(text)
 		errs = append(errs, err)
 		balancer.Servers = append(balancer.Servers, server)
 	}
@@ -113,7 +113,7 @@ func checkBalancer(ctx context.Context, text []byte) error {
 }
 
 // clusterMasters returns the masters whose API servers are registered, sorted by name.
-func clusterMasters(ctx context.Context, opts *options) ([]masters.Server, error) {
+func clusterMasters(ctx context.Context, opts *options) ([]routermasters.Server, error) {
 	h, err := opts.loadMaster()
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func clusterMasters(ctx context.Context, opts *options) ([]masters.Server, error
 	}
 	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()
-	addresses, err := platform.APIServers(ctx, client, metav1.GetOptions{})
+	addresses, err := masters.APIServers(ctx, client, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -136,16 +136,16 @@ func clusterMasters(ctx context.Context, opts *options) ([]masters.Server, error
 	if err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)
 	}
-	var servers []masters.Server
+	var servers []routermasters.Server
 	for _, address := range addresses {
-		server, err := masters.ParseServer(address)
+		server, err := routermasters.ParseServer(address)
 		if err != nil {
 			return nil, err
 		}
 		server.Name = cmp.Or(nodeWith(nodes.Items, address), server.Name)
 		servers = append(servers, server)
 	}
-	slices.SortFunc(servers, func(a, b masters.Server) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(servers, func(a, b routermasters.Server) int { return cmp.Compare(a.Name, b.Name) })
 	return servers, nil
 }
 

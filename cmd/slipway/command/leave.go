@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/controller/hosts"
+	"github.com/slipway-platform/slipway/controller/masters"
 	"github.com/slipway-platform/slipway/internal/etcdmember"
 	"github.com/slipway-platform/slipway/platform"
 )
@@ -79,7 +80,7 @@ func leaveClient(ctx context.Context, h *platform.Host) (*rest.Config, error) {
 	if !votes {
 		return nil, errors.New("this host is the only master with a vote in etcd: let further masters join first, see `slipway etcd members`; to remove the whole cluster, use `slipway down --purge`")
 	}
-	servers, err := platform.Connections(ctx, config)
+	servers, err := masters.Connections(ctx, config)
 	if err != nil {
 		return nil, err
 	}
