@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/slipway-platform/slipway/config"
@@ -87,22 +85,7 @@ func (h *Host) elections() (component.Component, error) {
 	if h.leadership != nil {
 		return h.leadership, nil
 	}
-	return single{h.expanded}, nil
-}
-
-// single is the component of elections of the only master.
-type single struct{ expanded <-chan struct{} }
-
-func (single) Name() string { return "leadership" }
-
-func (s single) Run(ctx context.Context, ready func()) error {
-	ready()
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-s.expanded:
-		return errors.New("a second master joins: the control plane starts again as one of several")
-	}
+	return masters.Single{Expanded: h.expanded}, nil
 }
 
 // etcdMembers returns the component that promotes and expels members of etcd.
@@ -138,43 +121,19 @@ func (h *Host) admitMaster(ctx context.Context, request join.Request) (*join.Mas
 	if err != nil {
 		return nil, fmt.Errorf("read address of etcd: %w", err)
 	}
-	request.PeerURL = "https://" + net.JoinHostPort(request.Address, port)
-	client := h.EtcdMembers()
-	members, err := client.List(ctx)
+	cluster, err := masters.Admit(ctx, h.EtcdMembers(), request.NodeName, "https://"+net.JoinHostPort(request.Address, port))
+	var exists masters.MemberError
+	if errors.As(err, &exists) {
+		return nil, hosts.Refuse("%w", exists)
+	}
 	if err != nil {
 		return nil, err
-	}
-	i := slices.IndexFunc(members, func(m etcdmember.Member) bool { return m.PeerURL == request.PeerURL || m.Name == request.NodeName })
-	if i >= 0 && members[i].Name != "" {
-		return nil, hosts.Refuse("etcd has a member %s at %s already; remove the former host with: oc delete node %s", members[i].Name, members[i].PeerURL, members[i].Name)
-	}
-	if i < 0 {
-		if members, err = client.AddLearner(ctx, request.PeerURL); err != nil {
-			return nil, err
-		}
-		slog.Info("added a member to etcd", "node", request.NodeName, "address", request.PeerURL)
 	}
 	files, err := h.sharedFiles()
 	if err != nil {
 		return nil, err
 	}
-	return &join.Master{Etcd: initialCluster(members, request), Files: files}, nil
-}
-
-// initialCluster lists members as NAME=URL. The new one has no name yet.
-func initialCluster(members []etcdmember.Member, request join.Request) string {
-	var list []string
-	for _, m := range members {
-		name := m.Name
-		if m.PeerURL == request.PeerURL {
-			name = request.NodeName
-		}
-		if name == "" {
-			name = fmt.Sprintf("%x", m.ID) // it has not started yet either
-		}
-		list = append(list, name+"="+m.PeerURL)
-	}
-	return strings.Join(list, ",")
+	return &join.Master{Etcd: cluster, Files: files}, nil
 }
 
 // becomeOneOfSeveral records that the cluster gets several masters, and ends the control plane,
@@ -292,19 +251,5 @@ func (h *Host) checkContradictions(files map[string][]byte) error {
 
 // removeMember removes a master from the members of etcd.
 func (h *Host) removeMember(ctx context.Context, node string) error {
-	client := h.EtcdMembers()
-	members, err := client.List(ctx)
-	if err != nil {
-		return err
-	}
-	for _, m := range members {
-		if m.Name != node {
-			continue
-		}
-		if err := client.Remove(ctx, m.ID); err != nil && !errors.Is(err, etcdmember.ErrNotFound) {
-			return err
-		}
-		slog.Info("removed a member of etcd", "node", node)
-	}
-	return masters.Forget(ctx, h.deps.Kube, node)
+	return masters.Remove(ctx, h.EtcdMembers(), h.deps.Kube, node)
 }

@@ -123,8 +123,8 @@ func (s *Settings) publish(ctx context.Context) (map[string]string, error) {
 	return data, nil
 }
 
-// Forget removes the settings of a master that is removed.
-func Forget(ctx context.Context, client kubernetes.Interface, node string) error {
+// forget removes the settings of a master that is removed.
+func forget(ctx context.Context, client kubernetes.Interface, node string) error {
 	maps := client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
 	err := retry.OnError(retry.DefaultBackoff, isConflict, func() error {
 		object, err := maps.Get(ctx, settingsName, metav1.GetOptions{})

@@ -1,0 +1,27 @@
+package masters
+
+import (
+	"context"
+	"errors"
+)
+
+// Single replaces the election of a leader on the only master. It ends when another master joins,
+// so that the control plane starts again as one of several.
+type Single struct {
+	// Expanded is closed when another master joins.
+	Expanded <-chan struct{}
+}
+
+// Name returns the component's name.
+func (Single) Name() string { return "leadership" }
+
+// Run waits for another master.
+func (s Single) Run(ctx context.Context, ready func()) error {
+	ready()
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-s.Expanded:
+		return errors.New("a second master joins: the control plane starts again as one of several")
+	}
+}
