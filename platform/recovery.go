@@ -8,12 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/distribution/distribution/v3/registry/storage/driver"
 
-	"github.com/slipway-platform/slipway/kube"
 	"github.com/slipway-platform/slipway/platform/backup"
 	"github.com/slipway-platform/slipway/platform/record"
 	"github.com/slipway-platform/slipway/platform/snapshot"
@@ -30,37 +28,22 @@ const restoredSnapshot = "restore.db"
 // RestoreEtcd replaces the data of etcd by a snapshot. The caller has the supervisor's lock. It
 // returns the directory of the previous data, or "" if there were none. With several masters,
 // this one is the only member afterwards.
-func (h *Host) RestoreEtcd(ctx context.Context, path string, skipHash, force bool) (former string, err error) {
-	if err := h.findAddress(); err != nil {
+func (h *Host) RestoreEtcd(ctx context.Context, path string, skipHash, force bool) (previous string, err error) {
+	own, err := h.ownEtcd()
+	if err != nil {
 		return "", err
 	}
-	restore := kube.EtcdRestore{
-		Dir: h.Master.EtcdDirectory(), Snapshot: path, SkipHash: skipHash,
-		Name: kube.SingleMember, PeerURL: "https://" + h.Master.EtcdPeerAddress(),
-	}
-	if h.cluster != nil {
-		restore.Name, restore.PeerURL = h.Node.NodeName, h.peerURL()
-		if err := h.checkOthersStopped(ctx, force); err != nil {
-			return "", err
-		}
-	}
-	_, statErr := os.Stat(filepath.Join(restore.Dir, "member"))
-	if err := restore.Run(); err != nil {
+	if previous, err = own.Restore(ctx, path, skipHash, force); err != nil {
 		return "", err
 	}
 	// The snapshot can be from an earlier version.
 	if err := os.Remove(h.versionFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("remove version of the former data: %w", err)
+		return "", fmt.Errorf("remove version of the previous data: %w", err)
 	}
-	if h.cluster != nil {
-		if err := h.writeCluster(record.Cluster{Complete: true}); err != nil {
-			return "", err
-		}
+	if h.cluster == nil {
+		return previous, nil
 	}
-	if statErr != nil {
-		return "", nil
-	}
-	return restore.Former(), nil
+	return previous, h.writeCluster(record.Cluster{Complete: true})
 }
 
 // snapshotTimeout limits a copy of etcd's database.
@@ -88,18 +71,6 @@ func (h *Host) etcdSnapshots() (component.Component, error) {
 		Source: func(ctx context.Context, out io.Writer) error { return client.Snapshot(ctx, snapshotTimeout, out) },
 		Dir:    settings.Directory, Interval: settings.Interval.Duration, Keep: settings.Keep,
 	}, nil
-}
-
-// checkOthersStopped returns an error if another member of etcd runs.
-func (h *Host) checkOthersStopped(ctx context.Context, force bool) error {
-	members, err := kube.StoredMembers(h.Master.EtcdDirectory())
-	if err != nil || force {
-		return nil // there are no data, or they are damaged
-	}
-	if alive := h.aliveMembers(ctx, members); len(alive) > 0 {
-		return fmt.Errorf("etcd still runs on %s: stop Slipway there, because this master begins another cluster; the others join it again after `slipway down --purge`", strings.Join(alive, ", "))
-	}
-	return nil
 }
 
 // BackupSources returns the files and directories of this host that a backup contains: its
