@@ -3,6 +3,8 @@ package platform
 import (
 	"path"
 	"path/filepath"
+
+	"github.com/slipway-platform/slipway/platform/upgrade"
 )
 
 // path returns a path below the data directory.
@@ -29,6 +31,12 @@ func (h *Host) imageSocket() string { return filepath.Join(h.RunDir(), "images.s
 
 // LogFile returns the log of a process.
 func (h *Host) LogFile(process string) string { return h.path("log", process+".log") }
+
+// versionFile returns the record of the version of Kubernetes of the control plane that was ready
+// last.
+func (h *Host) versionFile() upgrade.VersionFile {
+	return upgrade.VersionFile(h.path("master", "kubernetes-version"))
+}
 
 // AdminKubeconfig returns the kubeconfig of the administrator.
 func (h *Host) AdminKubeconfig() string { return h.path("admin.kubeconfig") }

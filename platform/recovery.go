@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/distribution/distribution/v3/registry/storage/driver"
@@ -37,8 +35,8 @@ func (h *Host) RestoreEtcd(ctx context.Context, path string, skipHash, force boo
 		return "", err
 	}
 	// The snapshot can be from an earlier version.
-	if err := os.Remove(h.versionFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("remove version of the previous data: %w", err)
+	if err := h.versionFile().Remove(); err != nil {
+		return "", err
 	}
 	if h.cluster == nil {
 		return previous, nil
@@ -102,7 +100,7 @@ func RestoreBackup(ctx context.Context, path, dataDir string) (backup.Manifest, 
 	if err != nil {
 		return manifest, err
 	}
-	if err := checkEmpty(dataDir); err != nil {
+	if err := backup.CheckEmpty(dataDir); err != nil {
 		return manifest, err
 	}
 	return manifest, backup.Restore(path, dataDir, func() error {
@@ -119,18 +117,4 @@ func RestoreBackup(ctx context.Context, path, dataDir string) (backup.Manifest, 
 		}
 		return os.Remove(restored)
 	})
-}
-
-// checkEmpty reports a host that has a cluster or is a member of one. The configuration of an
-// installation is no obstacle.
-func checkEmpty(dataDir string) error {
-	if backup.Interrupted(dataDir) {
-		return nil
-	}
-	for _, name := range []string{"pki", "etcd", filepath.Join("node", "membership.json")} {
-		if _, err := os.Stat(filepath.Join(dataDir, name)); err == nil {
-			return fmt.Errorf("%q is not empty: restore on an empty host, or remove everything with `slipway down --purge`", dataDir)
-		}
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"syscall"
 
@@ -21,4 +22,14 @@ func Exec(path string, args, env []string) error {
 		return fmt.Errorf("execute %q: %w", path, err)
 	}
 	return nil
+}
+
+// Reexec is Exec for a new start of the same program. The supervisor, which delays further starts of
+// a process that has ended, does not notice it.
+func Reexec() error {
+	// A process sets the flag, so that programs that it starts do not inherit the descriptor.
+	if _, err := unix.FcntlInt(ReportDescriptor, unix.F_SETFD, 0); err != nil {
+		return fmt.Errorf("restart: %w", err)
+	}
+	return Exec("/proc/self/exe", os.Args, os.Environ())
 }

@@ -119,3 +119,25 @@ func TestDamagedArchiveIsRejected(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyAnEmptyHostIsRestored(t *testing.T) {
+	for name, tt := range map[string]struct {
+		files []string
+		empty bool
+	}{
+		"no file":             {nil, true},
+		"configuration":       {[]string{"master/master-config.yaml", "node/node-config.yaml"}, true},
+		"certificates":        {[]string{"pki/ca.crt"}, false},
+		"data of etcd":        {[]string{"etcd/member"}, false},
+		"joined host":         {[]string{"node/membership.json"}, false},
+		"interrupted restore": {[]string{"pki/ca.crt", "restoring"}, true},
+	} {
+		dir := t.TempDir()
+		for _, file := range tt.files {
+			write(t, filepath.Join(dir, file), "", 0o600)
+		}
+		if err := CheckEmpty(dir); err == nil != tt.empty || err != nil && !strings.Contains(err.Error(), "slipway down --purge") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}

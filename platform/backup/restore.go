@@ -29,6 +29,20 @@ func Interrupted(dataDir string) bool {
 	return err == nil
 }
 
+// CheckEmpty reports a host that has a cluster or is a member of one. The configuration of an
+// installation is no obstacle.
+func CheckEmpty(dataDir string) error {
+	if Interrupted(dataDir) {
+		return nil
+	}
+	for _, name := range []string{"pki", "etcd", filepath.Join("node", "membership.json")} {
+		if _, err := os.Stat(filepath.Join(dataDir, name)); err == nil {
+			return fmt.Errorf("%q is not empty: restore on an empty host, or remove everything with `slipway down --purge`", dataDir)
+		}
+	}
+	return nil
+}
+
 // Read reads a complete archive, so that its checksum is verified, and returns its manifest. It
 // reports files outside of the data directory that exist with another content.
 func Read(path string) (Manifest, error) {
