@@ -2,24 +2,18 @@ package platform
 
 import (
 	"context"
-	"crypto/ecdh"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/controller/hosts"
 	"github.com/slipway-platform/slipway/controller/masters"
-	"github.com/slipway-platform/slipway/internal/atomicfile"
 	"github.com/slipway-platform/slipway/internal/etcdmember"
 	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/pki/join"
+	"github.com/slipway-platform/slipway/platform/membership"
 	"github.com/slipway-platform/slipway/platform/record"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
@@ -27,9 +21,6 @@ import (
 // errIncomplete means that a join was interrupted. Without the check, the host would start a
 // separate cluster with the keys of the other one.
 var errIncomplete = errors.New("the join of this host as a master was interrupted: repeat `slipway up --join`, or remove everything with `slipway down --purge`")
-
-// maxSharedFile is the size in bytes of the largest file of the configuration that masters share.
-const maxSharedFile = 256 << 10
 
 func (h *Host) clusterFile() string { return h.path("master", "cluster.json") }
 
@@ -157,96 +148,7 @@ func (h *Host) sharedFiles() (map[string][]byte, error) {
 		paths = append(paths, oauth.SessionConfig.SessionSecretsFile)
 	}
 	paths = append(paths, h.HTPasswdFiles()...)
-	entries, err := os.ReadDir(filepath.Dir(h.clusterFile()))
-	if err != nil {
-		return nil, fmt.Errorf("read configuration: %w", err)
-	}
-	for _, entry := range entries {
-		path := filepath.Join(filepath.Dir(h.clusterFile()), entry.Name())
-		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() && info.Size() <= maxSharedFile && path != h.clusterFile() {
-			paths = append(paths, path)
-		}
-	}
-	files := map[string][]byte{}
-	for _, path := range paths {
-		relative, err := filepath.Rel(h.DataDir, path)
-		if err != nil || !filepath.IsLocal(relative) {
-			continue // the administrator provides files outside of the data directory
-		}
-		content, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read file that masters share: %w", err)
-		}
-		files[relative] = content
-	}
-	return files, nil
-}
-
-// joinMasters makes this host a master.
-func (h *Host) joinMasters(token join.Token, key *ecdh.PrivateKey, response *join.Response) error {
-	message, err := token.Open(key, response.Master)
-	if err != nil {
-		return err
-	}
-	var master join.Master
-	if err := json.Unmarshal(message, &master); err != nil {
-		return fmt.Errorf("read response of the master: %w; use the same version of slipway on all hosts", err)
-	}
-	if err := h.checkContradictions(master.Files); err != nil {
-		return err
-	}
-	cluster := record.Cluster{Etcd: master.Etcd, Registry: response.Registry}
-	if err := h.writeCluster(cluster); err != nil {
-		return err
-	}
-	for name, content := range master.Files {
-		if !filepath.IsLocal(name) {
-			return fmt.Errorf("read response of the master: %q is not a file of the data directory", name)
-		}
-		path := h.path(name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return fmt.Errorf("create directory of a master: %w", err)
-		}
-		if err := atomicfile.Write(path, content, 0o600); err != nil {
-			return err
-		}
-	}
-	cluster.Complete = true
-	return h.writeCluster(cluster)
-}
-
-// checkContradictions reports settings of this host's master-config.yaml that differ from those of
-// the cluster.
-func (h *Host) checkContradictions(files map[string][]byte) error {
-	dir, err := os.MkdirTemp("", "slipway-")
-	if err != nil {
-		return fmt.Errorf("compare settings: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	name := filepath.Join("master", "master-config.yaml")
-	if err := os.Mkdir(filepath.Join(dir, "master"), 0o700); err != nil {
-		return fmt.Errorf("compare settings: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, name), files[name], 0o600); err != nil {
-		return fmt.Errorf("compare settings: %w", err)
-	}
-	// Files that the settings refer to are not in the directory.
-	theirs, err := config.LoadAnyway(dir, "")
-	if theirs == nil {
-		return err
-	}
-	settings, err := theirs.SharedSettings()
-	if err != nil {
-		return err
-	}
-	keys, err := h.Contradictions(settings)
-	if err != nil || len(keys) == 0 {
-		return err
-	}
-	return fmt.Errorf("master-config.yaml of this host differs from that of the cluster: %s; remove these keys, or make them equal", strings.Join(keys, ", "))
+	return membership.SharedFiles(h.DataDir, h.clusterFile(), paths)
 }
 
 // removeMember removes a master from the members of etcd.

@@ -1,0 +1,117 @@
+package membership
+
+import (
+	"crypto/ecdh"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-platform/slipway/config"
+	"github.com/slipway-platform/slipway/internal/atomicfile"
+	"github.com/slipway-platform/slipway/pki/join"
+	"github.com/slipway-platform/slipway/platform/record"
+)
+
+// maxSharedFile is the size in bytes of the largest file of the configuration that masters share.
+const maxSharedFile = 256 << 10
+
+// SharedFiles returns the content of the files that a master gives to a new one, by paths relative
+// to the data directory: those of paths that exist, and the configuration in the directory of
+// clusterFile. The administrator provides files outside of the data directory.
+func SharedFiles(dataDir, clusterFile string, paths []string) (map[string][]byte, error) {
+	dir := filepath.Dir(clusterFile)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	for _, entry := range entries {
+		path := filepath.Join(dir, entry.Name())
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() && info.Size() <= maxSharedFile && path != clusterFile {
+			paths = append(paths, path)
+		}
+	}
+	files := map[string][]byte{}
+	for _, path := range paths {
+		relative, err := filepath.Rel(dataDir, path)
+		if err != nil || !filepath.IsLocal(relative) {
+			continue
+		}
+		content, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read file that masters share: %w", err)
+		}
+		files[relative] = content
+	}
+	return files, nil
+}
+
+// becomeMaster makes this host a master.
+func (h *Host) becomeMaster(token join.Token, key *ecdh.PrivateKey, response *join.Response) error {
+	message, err := token.Open(key, response.Master)
+	if err != nil {
+		return err
+	}
+	var master join.Master
+	if err := json.Unmarshal(message, &master); err != nil {
+		return fmt.Errorf("read response of the master: %w; use the same version of slipway on all hosts", err)
+	}
+	if err := h.checkContradictions(master.Files); err != nil {
+		return err
+	}
+	cluster := record.Cluster{Etcd: master.Etcd, Registry: response.Registry}
+	if err := cluster.Write(h.ClusterFile); err != nil {
+		return err
+	}
+	for name, content := range master.Files {
+		if !filepath.IsLocal(name) {
+			return fmt.Errorf("read response of the master: %q is not a file of the data directory", name)
+		}
+		path := h.path(name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return fmt.Errorf("create directory of a master: %w", err)
+		}
+		if err := atomicfile.Write(path, content, 0o600); err != nil {
+			return err
+		}
+	}
+	cluster.Complete = true
+	return cluster.Write(h.ClusterFile)
+}
+
+// checkContradictions reports settings of this host's master-config.yaml that differ from those of
+// the cluster.
+func (h *Host) checkContradictions(files map[string][]byte) error {
+	dir, err := os.MkdirTemp("", "slipway-")
+	if err != nil {
+		return fmt.Errorf("compare settings: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join("master", "master-config.yaml")
+	if err := os.Mkdir(filepath.Join(dir, "master"), 0o700); err != nil {
+		return fmt.Errorf("compare settings: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name), files[name], 0o600); err != nil {
+		return fmt.Errorf("compare settings: %w", err)
+	}
+	// Files that the settings refer to are not in the directory.
+	theirs, err := config.LoadAnyway(dir, "")
+	if theirs == nil {
+		return err
+	}
+	settings, err := theirs.SharedSettings()
+	if err != nil {
+		return err
+	}
+	keys, err := h.Config.Contradictions(settings)
+	if err != nil || len(keys) == 0 {
+		return err
+	}
+	return fmt.Errorf("master-config.yaml of this host differs from that of the cluster: %s; remove these keys, or make them equal", strings.Join(keys, ", "))
+}

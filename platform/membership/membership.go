@@ -1,0 +1,155 @@
+// Package membership makes a host a member of the cluster of another one: a node, or one of several
+// masters.
+package membership
+
+import (
+	"context"
+	"crypto/ecdh"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/slipway-platform/slipway/config"
+	"github.com/slipway-platform/slipway/internal/atomicfile"
+	"github.com/slipway-platform/slipway/internal/version"
+	"github.com/slipway-platform/slipway/network/hostaddr"
+	"github.com/slipway-platform/slipway/pki"
+	"github.com/slipway-platform/slipway/pki/join"
+	"github.com/slipway-platform/slipway/platform/record"
+)
+
+// prepareTimeout is how long a single master may take to become ready for others.
+const prepareTimeout = 3 * time.Minute
+
+// Host is a host that joins a cluster.
+type Host struct {
+	Config *config.Config
+	// Membership and Cluster are the records of the host, or nil. MembershipFile and ClusterFile are
+	// their files.
+	Membership     *record.Membership
+	Cluster        *record.Cluster
+	MembershipFile string
+	ClusterFile    string
+	// Credentials describe the credentials of a node, except for its router.
+	Credentials pki.Member
+	// Address is the address of the machine, and PeerURL that of etcd on it.
+	Address netip.Addr
+	PeerURL string
+}
+
+// CheckNew returns an error if the host has a cluster or is a member of one. The host of an
+// interrupted join is new.
+func (h *Host) CheckNew() error {
+	if h.Membership != nil {
+		return errors.New("this host has joined a cluster already; start it with `slipway up`, or remove it with `slipway leave`")
+	}
+	if h.Cluster != nil && !h.Cluster.Complete {
+		return nil
+	}
+	if h.Cluster != nil {
+		return errors.New("this host is one of the masters of a cluster already; start it with `slipway up`, or remove it with `slipway leave`")
+	}
+	for _, path := range []string{h.Config.Master.EtcdDirectory(), h.path("pki", "ca.key")} {
+		if _, err := os.Stat(path); err == nil {
+			return fmt.Errorf("this host has a cluster of its own in %q; to join another one, remove it with `slipway down --purge`", h.Config.DataDir)
+		}
+	}
+	return nil
+}
+
+// Join adds this host, which must be new, to the cluster of a master, and returns its role. The
+// token determines whether it becomes a node or a master. url is the address of the master's API
+// server. After a failure, the host has joined nothing, or the error explains how to continue.
+func (h *Host) Join(ctx context.Context, url string, token join.Token, router bool) (role string, err error) {
+	if h.Address == hostaddr.OfflineAddress {
+		return "", errors.New("this machine has no address that the master can reach: connect it, or set nodeIP in node-config.yaml")
+	}
+	master := join.Client{URL: url, Token: token}
+	authority, err := master.Authority(ctx)
+	if err != nil {
+		return "", err
+	}
+	key, err := h.sealKey()
+	if err != nil {
+		return "", err
+	}
+	node := h.Config.Node
+	response, err := request(ctx, master, authority, join.Request{
+		Token: token.String(), NodeName: node.NodeName, Address: h.Address.String(), DNSDomain: node.DNSDomain,
+		NoRouter: !router, Version: version.Slipway(), PeerURL: h.PeerURL, Key: key.PublicKey().Bytes(),
+	})
+	if err != nil {
+		return "", err
+	}
+	if response.Role == join.RoleMaster {
+		err = h.becomeMaster(token, key, response)
+	} else {
+		err = h.becomeNode(ctx, url, token, router, authority, response)
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := os.Remove(h.sealKeyFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("remove key of the join: %w", err)
+	}
+	return response.Role, nil
+}
+
+// path returns a path below the data directory.
+func (h *Host) path(names ...string) string {
+	return filepath.Join(append([]string{h.Config.DataDir}, names...)...)
+}
+
+func (h *Host) sealKeyFile() string { return h.path("join.key") }
+
+// sealKey returns the private key of the join. A master accepts a repetition with the same key
+// only, so the file keeps it until the host has joined.
+func (h *Host) sealKey() (*ecdh.PrivateKey, error) {
+	content, err := os.ReadFile(h.sealKeyFile())
+	if err == nil {
+		if key, err := ecdh.X25519().NewPrivateKey(content); err == nil {
+			return key, nil
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read key of the join: %w", err)
+	}
+	key, err := join.NewSealKey()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(h.Config.DataDir, 0o700); err != nil {
+		return nil, fmt.Errorf("create data directory: %w", err)
+	}
+	return key, atomicfile.Write(h.sealKeyFile(), key.Bytes(), 0o600)
+}
+
+// request requests that this host joins. A single master starts again before it accepts a second
+// one.
+func request(ctx context.Context, master join.Client, authority []byte, request join.Request) (*join.Response, error) {
+	response, err := master.Join(ctx, authority, request)
+	if !errors.Is(err, join.ErrRetry) {
+		return response, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
+	defer cancel()
+	for ctx.Err() == nil {
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+		response, joinErr := master.Join(ctx, authority, request)
+		if joinErr == nil {
+			return response, nil
+		}
+		if errors.Is(joinErr, join.ErrRefused) {
+			return nil, joinErr
+		}
+		err = joinErr
+	}
+	return nil, fmt.Errorf("the master is not ready for the host after %s: %w", prepareTimeout, err)
+}
