@@ -2,17 +2,29 @@ package node
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/slipway-platform/slipway/internal/atomicfile"
+	"github.com/slipway-platform/slipway/node/containerd"
 )
 
-// RegistryAddress is the component that follows the address of the cluster's image registry. With
-// several masters, another one can run the registry after a failure.
+// RegistryAddress follows the address of the cluster's image registry, and configures containerd
+// for it. With several masters, another one can run the registry after a failure.
 type RegistryAddress struct {
 	// Watch calls its argument with each new list of host:port addresses of the registry until ctx
-	// ends.
+	// ends. Only Run needs it.
 	Watch func(ctx context.Context, changed func([]string))
-	// Use makes the host pull from the registry at an address.
-	Use func(address string) error
+	// File contains the last known address, unless that is First.
+	File string
+	// First is the address at which the host first looks for the registry.
+	First string
+	// Hosts are the settings of containerd, except for the address.
+	Hosts containerd.RegistryHosts
 
 	current string
 }
@@ -43,7 +55,7 @@ func (r *RegistryAddress) follow(addresses []string) error {
 	if len(addresses) == 0 || addresses[0] == r.current {
 		return nil
 	}
-	if err := r.Use(addresses[0]); err != nil {
+	if err := r.use(addresses[0]); err != nil {
 		return err
 	}
 	if r.current != "" {
@@ -51,4 +63,38 @@ func (r *RegistryAddress) follow(addresses []string) error {
 	}
 	r.current = addresses[0]
 	return nil
+}
+
+// use makes this host pull from the registry at an address, also after a restart.
+func (r *RegistryAddress) use(address string) (err error) {
+	if address != r.First {
+		err = atomicfile.Write(r.File, []byte(address), 0o600)
+	} else if err = os.Remove(r.File); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("record address of registry: %w", err)
+	}
+	return r.Configure()
+}
+
+// Last returns the last known address of the registry.
+func (r *RegistryAddress) Last() (string, error) {
+	last, err := os.ReadFile(r.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r.First, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read address of registry: %w", err)
+	}
+	return strings.TrimSpace(string(last)), nil
+}
+
+// Configure configures containerd for the registry at its last known address.
+func (r *RegistryAddress) Configure() (err error) {
+	hosts := r.Hosts
+	if hosts.Address, err = r.Last(); err != nil {
+		return err
+	}
+	return hosts.Write()
 }

@@ -2,39 +2,86 @@ package node
 
 import (
 	"context"
-	"errors"
-	"slices"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/slipway-platform/slipway/node/containerd"
 )
 
-func TestRegistryAddressFollowsTheRegistry(t *testing.T) {
-	var used []string
-	r := &RegistryAddress{
-		Use: func(address string) error { used = append(used, address); return nil },
+// newRegistryAddress returns a host that first looks for the registry at 192.0.2.1, and gets lists
+// of addresses afterwards.
+func newRegistryAddress(t *testing.T, lists ...[]string) *RegistryAddress {
+	t.Helper()
+	dir := t.TempDir()
+	return &RegistryAddress{
+		File: filepath.Join(dir, "registry-address"), First: "192.0.2.1:5000",
+		Hosts: containerd.RegistryHosts{Dir: filepath.Join(dir, "certs.d"), Names: []string{"registry:5000"}, CAFile: "/ca.crt"},
 		Watch: func(_ context.Context, changed func([]string)) {
-			for _, list := range [][]string{nil, {"192.0.2.1:5000"}, {"192.0.2.1:5000"}, nil, {"192.0.2.2:5000"}} {
+			for _, list := range lists {
 				changed(list)
 			}
 		},
 	}
-	if err := r.Run(t.Context(), func() {}); err != nil {
-		t.Error(err)
+}
+
+// configured returns the settings of containerd.
+func (r *RegistryAddress) configured(t *testing.T) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(r.Hosts.Dir, "registry:5000", "hosts.toml"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if want := []string{"192.0.2.1:5000", "192.0.2.2:5000"}; !slices.Equal(used, want) {
-		t.Errorf("got %q, want %q", used, want)
+	return string(content)
+}
+
+func TestHostFollowsTheRegistry(t *testing.T) {
+	for name, tt := range map[string]struct {
+		lists [][]string
+		want  string
+	}{
+		"not found yet":           {nil, "192.0.2.1:5000"},
+		"first address":           {[][]string{{"192.0.2.1:5000"}}, "192.0.2.1:5000"},
+		"another one":             {[][]string{nil, {"192.0.2.1:5000"}, {"192.0.2.2:5000", "192.0.2.3:5000"}}, "192.0.2.2:5000"},
+		"away for a moment":       {[][]string{{"192.0.2.2:5000"}, nil}, "192.0.2.2:5000"},
+		"back at its first place": {[][]string{{"192.0.2.2:5000"}, nil, {"192.0.2.1:5000"}}, "192.0.2.1:5000"},
+	} {
+		r := newRegistryAddress(t, tt.lists...)
+		if err := r.Configure(); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Run(t.Context(), func() {}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !strings.Contains(r.configured(t), "https://"+tt.want) {
+			t.Errorf("%s: containerd has the settings\n%s", name, r.configured(t))
+		}
+		restarted := &RegistryAddress{File: r.File, First: r.First}
+		if last, err := restarted.Last(); err != nil || last != tt.want {
+			t.Errorf("%s: after a restart, the address is %q, error %v", name, last, err)
+		}
 	}
 }
 
 func TestRegistryAddressEndsWithAnError(t *testing.T) {
-	full := errors.New("the disk is full")
-	r := &RegistryAddress{
-		Use: func(string) error { return full },
-		Watch: func(ctx context.Context, changed func([]string)) {
-			changed([]string{"192.0.2.1:5000"})
-			<-ctx.Done()
-		},
+	r := newRegistryAddress(t)
+	r.File = filepath.Join(t.TempDir(), "missing", "registry-address")
+	r.Watch = func(ctx context.Context, changed func([]string)) {
+		changed([]string{"192.0.2.2:5000"})
+		<-ctx.Done()
 	}
-	if err := r.Run(t.Context(), func() {}); !errors.Is(err, full) {
-		t.Errorf("got %v, want %v", err, full)
+	if err := r.Run(t.Context(), func() {}); err == nil || !strings.Contains(err.Error(), "record address of registry") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestUnreadableRegistryAddressIsAnError(t *testing.T) {
+	r := newRegistryAddress(t)
+	if err := os.Mkdir(r.File, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Configure(); err == nil || !strings.Contains(err.Error(), "read address of registry") {
+		t.Errorf("got %v", err)
 	}
 }

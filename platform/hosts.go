@@ -56,9 +56,14 @@ func (h *Host) joinResponse() (join.Response, error) {
 		Settings: settings, ServiceCA: string(services),
 		Masters: []string{net.JoinHostPort(h.address.String(), strconv.Itoa(port))},
 	}
-	if !h.Master.Slipway.Registry.Disabled {
-		response.Registry, _, err = h.registryServer()
+	if h.Master.Slipway.Registry.Disabled {
+		return response, nil
 	}
+	registry, err := h.newRegistryAddress()
+	if err != nil {
+		return join.Response{}, err
+	}
+	response.Registry, err = registry.Last()
 	return response, err
 }
 

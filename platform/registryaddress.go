@@ -1,14 +1,9 @@
 package platform
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
-	"os"
-	"strings"
 
-	"github.com/slipway-platform/slipway/internal/atomicfile"
 	"github.com/slipway-platform/slipway/node"
 	"github.com/slipway-platform/slipway/node/balancer"
 	"github.com/slipway-platform/slipway/node/containerd"
@@ -35,28 +30,25 @@ func (h *Host) registryAddress() (component.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &node.RegistryAddress{
-		Watch: balancer.WatchService(client, registryname.Service), Use: h.useRegistry,
-	}, nil
+	address, err := h.newRegistryAddress()
+	if err != nil {
+		return nil, err
+	}
+	address.Watch = balancer.WatchService(client, registryname.Service)
+	return address, nil
 }
 
-func (h *Host) registryAddressFile() string { return h.path("node", "registry-address") }
-
-// useRegistry makes this host pull from the registry at a host:port address, also after a restart.
-func (h *Host) useRegistry(address string) error {
-	first, _, err := h.firstRegistry()
+func (h *Host) newRegistryAddress() (*node.RegistryAddress, error) {
+	first, authority, err := h.firstRegistry()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if address != first {
-		err = atomicfile.Write(h.registryAddressFile(), []byte(address), 0o600)
-	} else if err = os.Remove(h.registryAddressFile()); errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	if err != nil {
-		return fmt.Errorf("record address of registry: %w", err)
-	}
-	return h.writeRegistryHosts()
+	return &node.RegistryAddress{
+		File: h.path("node", "registry-address"), First: first,
+		Hosts: containerd.RegistryHosts{
+			Dir: h.Node.Slipway.RegistryConfigDirectory, Names: h.RegistryNames().All(), CAFile: authority,
+		},
+	}, nil
 }
 
 // writeRegistryHosts configures containerd for the cluster's registry.
@@ -64,32 +56,11 @@ func (h *Host) writeRegistryHosts() error {
 	if h.Master.Slipway.Registry.Disabled {
 		return nil
 	}
-	address, authority, err := h.registryServer()
+	address, err := h.newRegistryAddress()
 	if err != nil {
 		return err
 	}
-	return containerd.RegistryHosts{
-		Dir:     h.Node.Slipway.RegistryConfigDirectory,
-		Names:   h.RegistryNames().All(),
-		Address: address, CAFile: authority,
-	}.Write()
-}
-
-// registryServer returns the last known address of the cluster's registry and the file of its
-// certificate authority.
-func (h *Host) registryServer() (address, authority string, err error) {
-	address, authority, err = h.firstRegistry()
-	if err != nil {
-		return "", "", err
-	}
-	last, err := os.ReadFile(h.registryAddressFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		return address, authority, nil
-	}
-	if err != nil {
-		return "", "", fmt.Errorf("read address of registry: %w", err)
-	}
-	return strings.TrimSpace(string(last)), authority, nil
+	return address.Configure()
 }
 
 // firstRegistry returns the address at which this host first looks for the registry, and the file
