@@ -3,6 +3,7 @@ package config
 import (
 	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -97,6 +98,21 @@ func (c *MasterConfig) SecondServiceNetwork() netip.Prefix {
 
 // splitNetworks returns the networks in a list with commas, at least one.
 func splitNetworks(list string) []string { return strings.Split(list, ",") }
+
+// PublicHosts returns the hosts in the public addresses of the API server, such as that of a load
+// balancer.
+func (c *MasterConfig) PublicHosts() (hosts []string) {
+	addresses := []string{c.MasterPublicURL}
+	if c.OAuthConfig != nil {
+		addresses = append(addresses, c.OAuthConfig.MasterPublicURL)
+	}
+	for _, address := range addresses {
+		if parsed, err := url.Parse(address); err == nil && parsed.Hostname() != "" {
+			hosts = append(hosts, parsed.Hostname())
+		}
+	}
+	return hosts
+}
 
 // CORSOrigins returns regular expressions of the origins whose pages can send requests to the API
 // server. An expression without anchors, as in the first versions of OpenShift, matches only a

@@ -73,3 +73,10 @@ func (r *Renewer) renew() error {
 	}
 	return nil
 }
+
+// RenewalInterval returns the time between two checks of certificates with a lifetime: at most an
+// hour, and short enough for many checks in the last third of the lifetime, when they are
+// renewed.
+func RenewalInterval(lifetime time.Duration) time.Duration {
+	return min(lifetime/360, time.Hour)
+}

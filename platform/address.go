@@ -2,7 +2,6 @@ package platform
 
 import (
 	"net"
-	"net/url"
 	"strconv"
 
 	"github.com/slipway-platform/slipway/network/hostaddr"
@@ -39,21 +38,6 @@ func (h *Host) names() []string {
 	names := []string{h.Node.NodeName}
 	for _, address := range hostaddr.HostAddresses(h.ignoredDevices()...) {
 		names = append(names, address.String())
-	}
-	return names
-}
-
-// publicNames returns the hosts in the public addresses of the API server, such as that of a load
-// balancer.
-func (h *Host) publicNames() (names []string) {
-	addresses := []string{h.Master.MasterPublicURL}
-	if h.Master.OAuthConfig != nil {
-		addresses = append(addresses, h.Master.OAuthConfig.MasterPublicURL)
-	}
-	for _, address := range addresses {
-		if parsed, err := url.Parse(address); err == nil && parsed.Hostname() != "" {
-			names = append(names, parsed.Hostname())
-		}
 	}
 	return names
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/slipway-platform/slipway/apigroup/metrics"
 	"github.com/slipway-platform/slipway/bootstrap"
@@ -176,15 +175,8 @@ func (h *Host) bootstrap() (component.Component, error) {
 func (h *Host) certificates() (component.Component, error) {
 	return &pki.Renewer{
 		Spec:     func() (pki.Spec, error) { return h.pkiSpec(), nil },
-		Interval: renewalInterval(h.Master.Slipway.CertificateLifetime.Duration),
+		Interval: pki.RenewalInterval(h.Master.Slipway.CertificateLifetime.Duration),
 	}, nil
-}
-
-// renewalInterval returns the time between two checks of certificates with a lifetime: at most an
-// hour, and short enough for many checks in the last third of the lifetime, when they are
-// renewed.
-func renewalInterval(lifetime time.Duration) time.Duration {
-	return min(lifetime/360, time.Hour)
 }
 
 // pkiSpec describes the credentials of this host.
@@ -196,7 +188,7 @@ func (h *Host) pkiSpec() pki.Spec {
 		LoopbackURL:     h.apiURL("127.0.0.1"),
 		NodeURL:         h.nodeURL(),
 		NodeName:        h.Node.NodeName,
-		APIHosts:        slices.Concat(h.names(), h.publicNames(), []string{h.Master.APIServiceIP().String()}),
+		APIHosts:        slices.Concat(h.names(), h.Master.PublicHosts(), []string{h.Master.APIServiceIP().String()}),
 		NodeHosts:       h.names(),
 		RegistryHosts:   h.RegistryNames().Hosts(),
 		ClusterDomain:   h.Node.DNSDomain,

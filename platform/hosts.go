@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/slipway-platform/slipway/controller/hosts"
 	"github.com/slipway-platform/slipway/pki/join"
 	"github.com/slipway-platform/slipway/supervisor/component"
@@ -43,7 +41,7 @@ func (h *Host) hostOptions() hosts.Options {
 
 // joinResponse returns what a host needs to know about the cluster.
 func (h *Host) joinResponse() (join.Response, error) {
-	settings, err := h.nodeSettings()
+	settings, err := h.Master.NodeSettings()
 	if err != nil {
 		return join.Response{}, err
 	}
@@ -65,38 +63,4 @@ func (h *Host) joinResponse() (join.Response, error) {
 	}
 	response.Registry, err = registry.Last()
 	return response, err
-}
-
-// nodeSettings returns a MasterConfig with the settings that the components of a node read.
-func (h *Host) nodeSettings() (string, error) {
-	c := h.Master
-	network := map[string]any{
-		"clusterNetworks": c.NetworkConfig.ClusterNetworks, "serviceNetworkCIDR": c.NetworkConfig.ServiceNetworkCIDR,
-		"ingressIPNetworkCIDR": c.NetworkConfig.IngressIPNetworkCIDR, "networkPluginName": c.NetworkConfig.NetworkPluginName,
-	}
-	images := map[string]any{
-		"internalRegistryHostname": c.ImagePolicyConfig.InternalRegistryHostname,
-		"externalRegistryHostname": c.ImagePolicyConfig.ExternalRegistryHostname,
-	}
-	if allowed := c.ImagePolicyConfig.AllowedRegistriesForImport; allowed != nil {
-		images["allowedRegistriesForImport"] = *allowed
-	}
-	settings, err := yaml.Marshal(map[string]any{
-		"apiVersion": "v1", "kind": "MasterConfig",
-		"servingInfo":       map[string]any{"bindAddress": c.ServingInfo.BindAddress},
-		"networkConfig":     network,
-		"routingConfig":     map[string]any{"subdomain": c.RoutingConfig.Subdomain},
-		"imagePolicyConfig": images,
-		"slipway": map[string]any{
-			"registry": map[string]any{"disabled": c.Slipway.Registry.Disabled, "bindAddress": c.Slipway.Registry.BindAddress},
-			"outbound": map[string]any{
-				"allowedNetworks": append([]string{}, c.Slipway.Outbound.AllowedNetworks...), // never null
-				"allowedHosts":    append([]string{}, c.Slipway.Outbound.AllowedHosts...),
-			},
-		},
-	})
-	if err != nil {
-		return "", fmt.Errorf("encode settings for nodes: %w", err)
-	}
-	return "# Settings of the cluster, which this host got when it joined.\n" + string(settings), nil
 }

@@ -8,50 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/platform/record"
 )
-
-func TestSettingsForNodesAreAConfiguration(t *testing.T) {
-	master := loadHost(t, `
-servingInfo: {bindAddress: "0.0.0.0:9443"}
-networkConfig: {clusterNetworks: [{cidr: 10.32.0.0/14, hostSubnetLength: 8}], serviceNetworkCIDR: 172.20.0.0/16, networkPluginName: cni}
-routingConfig: {subdomain: apps.example.com}
-imagePolicyConfig: {internalRegistryHostname: "registry.example:5000", allowedRegistriesForImport: [{domainName: example.com}]}
-slipway: {outbound: {allowedHosts: [mirror.example.com]}, registry: {bindAddress: "0.0.0.0:5001"}}`)
-	settings, err := master.nodeSettings()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	if err := config.WriteSettings(dir, settings); err != nil {
-		t.Fatal(err)
-	}
-	node, err := Load(dir, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	type view struct {
-		Port                        int
-		Pods, Services, Ingress     string
-		OtherNetwork                bool
-		Subdomain, Images, Registry string
-		Hosts                       []string
-	}
-	viewOf := func(h *Host) view {
-		pods, _ := h.Master.ClusterNetwork()
-		_, port := h.Master.APIAddress()
-		return view{
-			port, pods.String(), h.Master.ServiceNetwork().String(), h.Master.IngressNetwork().String(), h.Master.HasOtherNetwork(),
-			h.Master.RoutingConfig.Subdomain, h.RegistryNames().Internal, h.Master.Slipway.Registry.BindAddress, h.configuredRegistries(),
-		}
-	}
-	if diff := cmp.Diff(viewOf(master), viewOf(node)); diff != "" {
-		t.Errorf("settings of the node (-master +node):\n%s", diff)
-	}
-}
 
 func TestNamesOfTheControlPlaneAreReserved(t *testing.T) {
 	h := loadHost(t, "")

@@ -129,7 +129,7 @@ func (h *Host) podNetwork() (component.Component, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create client of networks: %w", err)
 	}
-	return &networkcontroller.Controllers{Deps: h.deps, Client: client, Network: h.networkObject(), DualStack: h.Master.DualStack()}, nil
+	return &networkcontroller.Controllers{Deps: h.deps, Client: client, Network: h.Master.NetworkObject(), DualStack: h.Master.DualStack()}, nil
 }
 
 // egressIPs returns the controller that assigns egress IPs to hosts with egressCIDRs.
@@ -144,27 +144,11 @@ func (h *Host) egressIPs() (component.Component, error) {
 	return &allocator.Allocator{Client: client}, nil
 }
 
-// networkObject returns the content of the ClusterNetwork "default". As in OpenShift 3.11, it has
-// the network of pods in both forms. It has one network of services, as the type does.
-func (h *Host) networkObject() networkv1.ClusterNetwork {
-	pods, hostBits := h.Master.ClusterNetwork()
-	entry := networkv1.ClusterNetworkEntry{CIDR: pods.String(), HostSubnetLength: uint32(hostBits)}
-	entries := []networkv1.ClusterNetworkEntry{entry}
-	if networks := h.Master.DualStack(); networks.Enabled() {
-		entries = append(entries, networkv1.ClusterNetworkEntry{CIDR: networks.IPv6.String(), HostSubnetLength: uint32(networks.HostBits6)})
-	}
-	return networkv1.ClusterNetwork{
-		VXLANPort: &h.Master.NetworkConfig.VXLANPort,
-		Network:   entry.CIDR, HostSubnetLength: entry.HostSubnetLength, ServiceNetwork: h.Master.ServiceNetwork().String(),
-		PluginName: h.Master.NetworkConfig.NetworkPluginName, ClusterNetworks: entries,
-	}
-}
-
 // networkFeatures returns the API group of the pod network. It warns users who create policies that
 // the network plug-in does not enforce. Whether that of an administrator enforces network policies
 // is unknown.
 func (h *Host) networkFeatures() []apiserver.Feature {
-	features := []apiserver.Feature{networkapi.Feature(h.networkObject(), h.Master.DualStack())}
+	features := []apiserver.Feature{networkapi.Feature(h.Master.NetworkObject(), h.Master.DualStack())}
 	plugin := h.Master.NetworkConfig.NetworkPluginName
 	policies := map[string][]schema.GroupVersionResource{
 		networkplugin.Subnet: {networkingv1.SchemeGroupVersion.WithResource("networkpolicies"), networkv1.GroupVersion.WithResource("egressnetworkpolicies")},

@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -92,13 +91,5 @@ func TestAddressesOfConsoleAndServer(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
-	}
-}
-
-func TestCertificatesAreCheckedInTime(t *testing.T) {
-	for lifetime, want := range map[time.Duration]time.Duration{365 * 24 * time.Hour: time.Hour, time.Hour: 10 * time.Second} {
-		if got := renewalInterval(lifetime); got != want {
-			t.Errorf("lifetime %s: got %s, want %s", lifetime, got, want)
-		}
 	}
 }

@@ -1,0 +1,40 @@
+package config
+
+import (
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+)
+
+// NodeSettings returns a MasterConfig with the settings that the components of a node read.
+func (c *MasterConfig) NodeSettings() (string, error) {
+	network := map[string]any{
+		"clusterNetworks": c.NetworkConfig.ClusterNetworks, "serviceNetworkCIDR": c.NetworkConfig.ServiceNetworkCIDR,
+		"ingressIPNetworkCIDR": c.NetworkConfig.IngressIPNetworkCIDR, "networkPluginName": c.NetworkConfig.NetworkPluginName,
+	}
+	images := map[string]any{
+		"internalRegistryHostname": c.ImagePolicyConfig.InternalRegistryHostname,
+		"externalRegistryHostname": c.ImagePolicyConfig.ExternalRegistryHostname,
+	}
+	if allowed := c.ImagePolicyConfig.AllowedRegistriesForImport; allowed != nil {
+		images["allowedRegistriesForImport"] = *allowed
+	}
+	settings, err := yaml.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "MasterConfig",
+		"servingInfo":       map[string]any{"bindAddress": c.ServingInfo.BindAddress},
+		"networkConfig":     network,
+		"routingConfig":     map[string]any{"subdomain": c.RoutingConfig.Subdomain},
+		"imagePolicyConfig": images,
+		"slipway": map[string]any{
+			"registry": map[string]any{"disabled": c.Slipway.Registry.Disabled, "bindAddress": c.Slipway.Registry.BindAddress},
+			"outbound": map[string]any{
+				"allowedNetworks": append([]string{}, c.Slipway.Outbound.AllowedNetworks...), // never null
+				"allowedHosts":    append([]string{}, c.Slipway.Outbound.AllowedHosts...),
+			},
+		},
+	})
+	if err != nil {
+		return "", fmt.Errorf("encode settings for nodes: %w", err)
+	}
+	return "# Settings of the cluster, which this host got when it joined.\n" + string(settings), nil
+}

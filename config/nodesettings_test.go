@@ -1,0 +1,57 @@
+package config
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSettingsForNodesAreAConfiguration(t *testing.T) {
+	for name, keys := range map[string]string{
+		"defaults": "",
+		"all settings": `
+servingInfo: {bindAddress: "0.0.0.0:9443"}
+networkConfig: {clusterNetworks: [{cidr: 10.32.0.0/14, hostSubnetLength: 8}], serviceNetworkCIDR: 172.20.0.0/16, networkPluginName: cni}
+routingConfig: {subdomain: apps.example.com}
+imagePolicyConfig: {internalRegistryHostname: "registry.example:5000", allowedRegistriesForImport: [{domainName: example.com}]}
+slipway: {outbound: {allowedHosts: [mirror.example.com]}, registry: {bindAddress: "0.0.0.0:5001"}}`,
+		"no registry": "imagePolicyConfig: {allowedRegistriesForImport: []}\nslipway: {registry: {disabled: true}}",
+	} {
+		master, err := loadText(t, "MasterConfig", keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		settings, err := master.Master.NodeSettings()
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if err := WriteSettings(dir, settings); err != nil {
+			t.Fatal(err)
+		}
+		node, err := Load(dir, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		type view struct {
+			Port                        int
+			Pods, Services, Ingress     string
+			OtherNetwork                bool
+			Subdomain, Images, Registry string
+			Disabled                    bool
+			Hosts, Imports              []string
+		}
+		viewOf := func(c *MasterConfig) view {
+			pods, _ := c.ClusterNetwork()
+			_, port := c.APIAddress()
+			return view{
+				port, pods.String(), c.ServiceNetwork().String(), c.IngressNetwork().String(), c.HasOtherNetwork(),
+				c.RoutingConfig.Subdomain, c.ImagePolicyConfig.InternalRegistryHostname, c.Slipway.Registry.BindAddress,
+				c.Slipway.Registry.Disabled, append([]string{}, c.Slipway.Outbound.AllowedHosts...), c.ImportRegistries(),
+			}
+		}
+		if diff := cmp.Diff(viewOf(master.Master), viewOf(node.Master)); diff != "" {
+			t.Errorf("%s: settings of the node (-master +node):\n%s", name, diff)
+		}
+	}
+}
