@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,8 +13,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
+
+// Connect completes a balancer: it checks the API servers as an anonymous client, and follows the
+// list of them with the credentials of config.
+func (b *Balancer) Connect(config *rest.Config) error {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("create client of API servers: %w", err)
+	}
+	transport, err := rest.TransportFor(rest.AnonymousClientConfig(config))
+	if err != nil {
+		return fmt.Errorf("create client of API servers: %w", err)
+	}
+	b.HTTP, b.Watch = &http.Client{Transport: transport}, WatchService(client, "kubernetes")
+	return nil
+}
 
 // WatchService returns a function that follows the endpoints of a service in the namespace default,
 // such as `kubernetes`, in which each API server registers itself.

@@ -1,0 +1,39 @@
+package balancer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/slipway-platform/slipway/internal/atomicfile"
+)
+
+// ServerFile is the path of a file with the API servers that the node of a master found last, as a
+// JSON list of host:port. The node needs them if it starts while its own API server does not serve.
+type ServerFile string
+
+// Save replaces the API servers.
+func (f ServerFile) Save(servers []string) error {
+	data, err := json.Marshal(servers)
+	if err != nil {
+		return fmt.Errorf("encode API servers: %w", err)
+	}
+	return atomicfile.Write(string(f), data, 0o600)
+}
+
+// Read returns the API servers; none if there is no file.
+func (f ServerFile) Read() (servers []string, err error) {
+	data, err := os.ReadFile(string(f))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &servers)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read API servers %q: %w; remove the file", string(f), err)
+	}
+	return servers, nil
+}

@@ -1,0 +1,39 @@
+package balancer
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/slipway-platform/slipway/node/nodeconfig"
+)
+
+// recordInterval is the time between two checks for a record of several masters.
+const recordInterval = 2 * time.Second
+
+// Single replaces the balancer on the node of the only master, which needs none. The node starts
+// again when the cluster gets other masters.
+type Single struct {
+	// Record is the file that records that there are several masters.
+	Record string
+}
+
+// Name returns the component's name.
+func (Single) Name() string { return "balancer" }
+
+// Run ends with nodeconfig.ErrRestart when the record exists.
+func (s Single) Run(ctx context.Context, ready func()) error {
+	ready()
+	ticker := time.NewTicker(recordInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if _, err := os.Stat(s.Record); err == nil {
+			return nodeconfig.ErrRestart
+		}
+	}
+}
