@@ -1,7 +1,6 @@
 package platform
 
 import (
-	"context"
 	"slices"
 
 	"github.com/slipway-platform/slipway/platform/record"
@@ -43,21 +42,9 @@ func (h *Host) gate(e entry) (component.Gate, error) {
 	}
 	switch {
 	case e.group != "" && e.group != imageRegistry && slices.Contains(parts, ControllersPart), e.name == EtcdPart && slices.Contains(parts, EtcdPart):
-		return closedGate{}, nil
+		return component.Closed{}, nil
 	case e.group != "" && h.leadership != nil:
 		return h.leadership.Group(e.group), nil
 	}
 	return nil, nil
 }
-
-// closedGate admits no component.
-type closedGate struct{}
-
-// Wait calls standby and waits until ctx ends.
-func (closedGate) Wait(ctx context.Context, standby func()) error {
-	standby()
-	<-ctx.Done()
-	return ctx.Err()
-}
-
-var _ component.Gate = closedGate{}

@@ -47,6 +47,16 @@ type Gate interface {
 	Wait(ctx context.Context, standby func()) error
 }
 
+// Closed is a gate that admits no component.
+type Closed struct{}
+
+// Wait calls standby and waits until ctx ends.
+func (Closed) Wait(ctx context.Context, standby func()) error {
+	standby()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 // Disabled returns a component that does nothing, in place of one that the configuration disables.
 func Disabled(name string) Component { return disabled(name) }
 

@@ -198,3 +198,15 @@ func TestComponentOnStandbyWaitsForItsGate(t *testing.T) {
 		t.Errorf("got states %q", states)
 	}
 }
+
+func TestComponentWithAClosedGateStaysOnStandby(t *testing.T) {
+	var j journal
+	ctx, cancel := context.WithCancel(t.Context())
+	entries := []Entry{{Component: serving("stopped", j.record), Gate: Closed{}}, {Component: serving("other", j.record)}}
+	if err := Run(ctx, entries, ignoreEvent, func(context.Context) { cancel() }); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"start other", "stop other"}; !slices.Equal(j.entries, want) {
+		t.Errorf("got %q, want %q", j.entries, want)
+	}
+}
