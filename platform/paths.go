@@ -1,9 +1,11 @@
 package platform
 
 import (
+	"cmp"
 	"path"
 	"path/filepath"
 
+	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/platform/upgrade"
 )
 
@@ -11,6 +13,12 @@ import (
 func (h *Host) path(names ...string) string {
 	return filepath.Join(append([]string{h.DataDir}, names...)...)
 }
+
+// MasterFile returns the file with the configuration of the control plane.
+func (h *Host) MasterFile() string { return cmp.Or(h.file, config.MasterFile(h.DataDir)) }
+
+// NodeFile returns the file with the configuration of the node.
+func (h *Host) NodeFile() string { return cmp.Or(h.file, config.NodeFile(h.DataDir)) }
 
 // RunDir returns the directory of files that are valid for one boot.
 func (h *Host) RunDir() string { return h.Node.Slipway.RunDirectory }

@@ -21,8 +21,8 @@ func pathsCommand(opts *options) *cobra.Command {
 			}
 			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(table, "OPENSHIFT 3\tTHIS HOST\tCONTENT")
-			for _, path := range h.FormerPaths() {
-				fmt.Fprintf(table, "%s\t%s\t%s\n", path.Former, cmp.Or(path.Path, "-"), path.Content)
+			for _, path := range openShiftPaths(h) {
+				fmt.Fprintf(table, "%s\t%s\t%s\n", path.documented, cmp.Or(path.path, "-"), path.content)
 			}
 			return table.Flush()
 		},

@@ -1,37 +1,36 @@
-package platform
+package command
 
 import (
-	"cmp"
 	"path/filepath"
 
-	"github.com/slipway-platform/slipway/config"
+	"github.com/slipway-platform/slipway/platform"
 )
 
-// FormerPath is a path in OpenShift 3's documents, with its counterpart on this host.
-type FormerPath struct {
-	// Former is the path in the documents.
-	Former string
-	// Path is its counterpart, or "" if there is none.
-	Path string
-	// Content describes the file, or explains why there is none.
-	Content string
+// openShiftPath is a path in OpenShift 3's documents, with its counterpart on a host.
+type openShiftPath struct {
+	// documented is the path in the documents.
+	documented string
+	// path is its counterpart, or "" if there is none.
+	path string
+	// content describes the file, or explains why there is none.
+	content string
 }
 
-// FormerPaths returns the paths of OpenShift 3's documents that this host has a counterpart of, or
+// openShiftPaths returns the paths of OpenShift 3's documents that a host has a counterpart of, or
 // that it has no use for. Paths inside of containers are as in OpenShift 3. A host without a
 // control plane has none of the paths of masters.
-func (h *Host) FormerPaths() []FormerPath {
-	node := h.formerNodePaths()
+func openShiftPaths(h *platform.Host) []openShiftPath {
 	if h.Joined() {
-		return node
+		return nodePaths(h)
 	}
-	return append(h.formerMasterPaths(), node...)
+	return append(masterPaths(h), nodePaths(h)...)
 }
 
-func (h *Host) formerMasterPaths() []FormerPath {
+// masterPaths lists the paths of masters.
+func masterPaths(h *platform.Host) []openShiftPath {
 	pki := func(name string) string { return filepath.Join(h.PKIDir(), name) }
-	file := cmp.Or(h.file, config.MasterFile(h.DataDir))
-	return []FormerPath{
+	file := h.MasterFile()
+	return []openShiftPath{
 		{"/etc/origin/master/master-config.yaml", file, "configuration of the control plane"},
 		{"/etc/origin/master/scheduler.json", h.Master.KubernetesMasterConfig.SchedulerConfigFile, "policy of the scheduler: schedulerConfigFile"},
 		{"/etc/origin/master/master.env", "", "arguments are in master-config.yaml"},
@@ -50,10 +49,11 @@ func (h *Host) formerMasterPaths() []FormerPath {
 	}
 }
 
-func (h *Host) formerNodePaths() []FormerPath {
+// nodePaths lists the paths of nodes.
+func nodePaths(h *platform.Host) []openShiftPath {
 	manifests, _ := h.Node.ManifestDir()
-	return []FormerPath{
-		{"/etc/origin/node/node-config.yaml", cmp.Or(h.file, config.NodeFile(h.DataDir)), "configuration of the node"},
+	return []openShiftPath{
+		{"/etc/origin/node/node-config.yaml", h.NodeFile(), "configuration of the node"},
 		{"/etc/origin/node/pods", manifests, "static pods: podManifestConfig"},
 		{"/etc/origin/node/certificates", filepath.Join(h.PKIDir(), "node"), "certificates and kubeconfigs of the node"},
 		{"/var/lib/origin/openshift.local.volumes", h.Node.VolumeDirectory, "pods, and logs of their containers"},
