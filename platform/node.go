@@ -2,7 +2,6 @@ package platform
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,7 +12,6 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/internal/arguments"
-	"github.com/slipway-platform/slipway/internal/atomicfile"
 	volumeplugin "github.com/slipway-platform/slipway/kube/flexvolume"
 	"github.com/slipway-platform/slipway/network/vrrp"
 	"github.com/slipway-platform/slipway/node"
@@ -146,7 +144,8 @@ func (h *Host) kubelet() (component.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	if kubelet.ClientCAFile, err = h.kubeletClientCA(); err != nil {
+	bundle := h.path("node", "kubelet-client-ca.crt")
+	if kubelet.ClientCAFile, err = node.ClientCAFile(h.credentials.NodeCA, h.Node.KubeletClientCA(), bundle); err != nil {
 		return nil, err
 	}
 	// Kubelet reports a directory that does not exist in every interval.
@@ -158,28 +157,6 @@ func (h *Host) kubelet() (component.Component, error) {
 		}
 	}
 	return kubelet, nil
-}
-
-// kubeletClientCA returns the file with the authorities whose certificates kubelet accepts: that of
-// the cluster, and those of servingInfo.clientCA.
-func (h *Host) kubeletClientCA() (string, error) {
-	further := h.Node.KubeletClientCA()
-	if further == "" {
-		return h.credentials.NodeCA, nil
-	}
-	var bundle []byte
-	for _, path := range []string{h.credentials.NodeCA, further} {
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return "", fmt.Errorf("read authority of kubelet's clients: %w", err)
-		}
-		if !x509.NewCertPool().AppendCertsFromPEM(content) {
-			return "", fmt.Errorf("read authority of kubelet's clients %q: it contains no certificate; correct servingInfo.clientCA in node-config.yaml", path)
-		}
-		bundle = append(append(bundle, content...), '\n')
-	}
-	path := h.path("node", "kubelet-client-ca.crt")
-	return path, atomicfile.Write(path, bundle, 0o600)
 }
 
 // newKubelet returns the kubelet of this host with the settings of a NodeConfig.

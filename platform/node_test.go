@@ -1,15 +1,12 @@
 package platform
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/slipway-platform/slipway/internal/certtest"
 	"github.com/slipway-platform/slipway/network/dns"
 	"github.com/slipway-platform/slipway/pki"
 )
@@ -38,7 +35,7 @@ func loadNode(t *testing.T, keys string) *Host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.credentials = &pki.Credentials{Files: pki.Files{DNSKubeconfig: kubeconfig, NodeCA: certtest.New(t).File}}
+	h.credentials = &pki.Credentials{Files: pki.Files{DNSKubeconfig: kubeconfig}}
 	return h
 }
 
@@ -68,34 +65,5 @@ func TestNameServersComeFromNodeConfig(t *testing.T) {
 				t.Errorf("the server uses %v and %q", server.Upstreams, server.ResolvConf)
 			}
 		})
-	}
-}
-
-func TestKubeletAcceptsFurtherAuthorities(t *testing.T) {
-	further := certtest.New(t).File
-	h := loadNode(t, "servingInfo: {clientCA: "+further+"}")
-	path, err := h.kubeletClientCA()
-	if err != nil {
-		t.Fatal(err)
-	}
-	bundle, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, authority := range []string{h.credentials.NodeCA, further} {
-		content, err := os.ReadFile(authority)
-		if err != nil || !bytes.Contains(bundle, content) {
-			t.Errorf("the bundle lacks %s: %v", authority, err)
-		}
-	}
-	empty := filepath.Join(t.TempDir(), "empty.crt")
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := loadNode(t, "servingInfo: {clientCA: "+empty+"}").kubeletClientCA(); err == nil || !strings.Contains(err.Error(), "correct servingInfo.clientCA") {
-		t.Errorf("a file without a certificate: %v", err)
-	}
-	if path, err := loadNode(t, "").kubeletClientCA(); err != nil || !strings.HasSuffix(path, filepath.Base(h.credentials.NodeCA)) {
-		t.Errorf("without the setting, the file is %q, %v", path, err)
 	}
 }

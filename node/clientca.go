@@ -1,0 +1,30 @@
+package node
+
+import (
+	"crypto/x509"
+	"fmt"
+	"os"
+
+	"github.com/slipway-platform/slipway/internal/atomicfile"
+)
+
+// ClientCAFile returns the file with the authorities whose certificates kubelet accepts: own, that
+// of the cluster, and further, the file of servingInfo.clientCA. If further is not empty, the
+// result is bundle, which contains both.
+func ClientCAFile(own, further, bundle string) (string, error) {
+	if further == "" {
+		return own, nil
+	}
+	var authorities []byte
+	for _, path := range []string{own, further} {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return "", fmt.Errorf("read authority of kubelet's clients: %w", err)
+		}
+		if !x509.NewCertPool().AppendCertsFromPEM(content) {
+			return "", fmt.Errorf("read authority of kubelet's clients %q: it contains no certificate; correct servingInfo.clientCA in node-config.yaml", path)
+		}
+		authorities = append(append(authorities, content...), '\n')
+	}
+	return bundle, atomicfile.Write(bundle, authorities, 0o600)
+}
