@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 	"github.com/slipway-platform/slipway/kube"
 	"github.com/slipway-platform/slipway/kube/scheduler"
+	"github.com/slipway-platform/slipway/network/hostaddr"
 	"github.com/slipway-platform/slipway/node/image"
 	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/supervisor/component"
@@ -78,7 +79,8 @@ func (h *Host) etcd() (component.Component, error) {
 		CAFile:        h.credentials.EtcdCA.Cert,
 	}
 	if h.cluster != nil {
-		etcd.ClientAddress, etcd.PeerAddress = h.reachable(etcd.ClientAddress), h.reachable(etcd.PeerAddress)
+		etcd.ClientAddress = hostaddr.Reachable(etcd.ClientAddress, h.address)
+		etcd.PeerAddress = hostaddr.Reachable(etcd.PeerAddress, h.address)
 		etcd.Peers = &kube.EtcdPeers{
 			Name: h.Node.NodeName, Cluster: h.cluster.Etcd, Client: h.EtcdMembers(), Reset: h.cluster.Reset, ResetDone: h.etcdResetDone,
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/controller/hosts"
 	"github.com/slipway-platform/slipway/controller/masters"
 	"github.com/slipway-platform/slipway/internal/etcdmember"
+	"github.com/slipway-platform/slipway/network/hostaddr"
 	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/pki/join"
 	"github.com/slipway-platform/slipway/platform/membership"
@@ -34,22 +35,10 @@ func (h *Host) usesRemoteRegistry() bool {
 	return h.cluster != nil && h.cluster.Registry != "" && !h.sharesRegistry()
 }
 
-// reachable returns an address that other masters can reach: a loopback or unspecified address
-// becomes that of the machine.
-func (h *Host) reachable(address string) string {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return address // validation rejects it
-	}
-	ip, err := netip.ParseAddr(host)
-	if host == "localhost" || err == nil && (ip.IsLoopback() || ip.IsUnspecified()) {
-		return net.JoinHostPort(h.address.String(), port)
-	}
-	return address
-}
-
 // peerURL returns the address of this host's etcd for other members.
-func (h *Host) peerURL() string { return "https://" + h.reachable(h.Master.EtcdPeerAddress()) }
+func (h *Host) peerURL() string {
+	return "https://" + hostaddr.Reachable(h.Master.EtcdPeerAddress(), h.address)
+}
 
 // EtcdMembers returns the client that manages the members of etcd.
 func (h *Host) EtcdMembers() etcdmember.Client {

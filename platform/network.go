@@ -43,21 +43,13 @@ func (h *Host) network() (component.Component, error) {
 			ConfDir: configuration, BinDirs: programs, FormerBridge: h.Node.Slipway.Bridge, DNSDevice: h.Node.Slipway.DNSDevice, DNSIP: dnsIP,
 		}, nil
 	}
-	client, err := clientFor(h.credentials.AgentKubeconfig)
+	client, network, err := h.agentClients()
 	if err != nil {
 		return nil, err
 	}
 	programs, err := h.programs()
 	if err != nil {
 		return nil, err
-	}
-	config, err := readKubeconfig(h.credentials.AgentKubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	network, err := networkclient.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("create client of networks: %w", err)
 	}
 	cluster, _ := h.Master.ClusterNetwork()
 	return &agent.Agent{
@@ -84,22 +76,31 @@ func (h *Host) network() (component.Component, error) {
 	}, nil
 }
 
+// agentClients returns the clients of the components that connect pods.
+func (h *Host) agentClients() (kubernetes.Interface, networkclient.Interface, error) {
+	client, err := clientFor(h.credentials.AgentKubeconfig)
+	if err != nil {
+		return nil, nil, err
+	}
+	config, err := readKubeconfig(h.credentials.AgentKubeconfig)
+	if err != nil {
+		return nil, nil, err
+	}
+	network, err := networkclient.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("create client of networks: %w", err)
+	}
+	return client, network, nil
+}
+
 // networkPolicy returns the component that enforces network policies for the pods of the node.
 func (h *Host) networkPolicy() (component.Component, error) {
 	if h.Master.HasOtherNetwork() {
 		return component.Disabled("network-policy"), nil
 	}
-	client, err := clientFor(h.credentials.AgentKubeconfig)
+	client, network, err := h.agentClients()
 	if err != nil {
 		return nil, err
-	}
-	config, err := readKubeconfig(h.credentials.AgentKubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	network, err := networkclient.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("create client of networks: %w", err)
 	}
 	return &policy.Enforcer{
 		NodeName: h.Node.NodeName, Client: client, Network: network, Table: h.PolicyTable(), Networks: h.clusterNetworks(),

@@ -1,0 +1,20 @@
+package hostaddr
+
+import (
+	"net"
+	"net/netip"
+)
+
+// Reachable returns a host:port address that other hosts can reach: a loopback or unspecified
+// address becomes own, the address of the machine. Another text stays as it is.
+func Reachable(address string, own netip.Addr) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	ip, err := netip.ParseAddr(host)
+	if host == "localhost" || err == nil && (ip.IsLoopback() || ip.IsUnspecified()) {
+		return net.JoinHostPort(own.String(), port)
+	}
+	return address
+}
