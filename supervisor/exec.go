@@ -24,8 +24,8 @@ func Exec(path string, args, env []string) error {
 	return nil
 }
 
-// Reexec is Exec for a new start of the same program. The supervisor, which delays further starts of
-// a process that has ended, does not notice it.
+// Reexec is Exec for a new start of the same program. The supervisor, which delays further starts
+// of a process that has ended, does not notice it.
 func Reexec() error {
 	// A process sets the flag, so that programs that it starts do not inherit the descriptor.
 	if _, err := unix.FcntlInt(ReportDescriptor, unix.F_SETFD, 0); err != nil {

@@ -274,7 +274,7 @@ func (d *door) checkHost(ctx context.Context, request join.Request) error {
 	}
 	_, err := d.client.CoreV1().Nodes().Get(ctx, request.NodeName, metav1.GetOptions{})
 	if err == nil {
-		return Refusal{fmt.Errorf("the cluster has a node %s already; set another nodeName in node-config.yaml of the new host, or remove the former host with: oc delete node %s", request.NodeName, request.NodeName)}
+		return Refusal{fmt.Errorf("the cluster has a node %s already; set another nodeName in node-config.yaml of the new host, or remove the previous host with: oc delete node %s", request.NodeName, request.NodeName)}
 	}
 	if !apierrors.IsNotFound(err) {
 		return err

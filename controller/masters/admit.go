@@ -16,8 +16,9 @@ import (
 // MemberError means that a member of etcd has the name or the address of a new one.
 type MemberError struct{ Member etcdmember.Member }
 
+// Error names the member and the remedy.
 func (e MemberError) Error() string {
-	return fmt.Sprintf("etcd has a member %s at %s already; remove the former host with: oc delete node %s", e.Member.Name, e.Member.PeerURL, e.Member.Name)
+	return fmt.Sprintf("etcd has a member %s at %s already; remove the previous host with: oc delete node %s", e.Member.Name, e.Member.PeerURL, e.Member.Name)
 }
 
 // Adder adds members to etcd.

@@ -43,7 +43,7 @@ func write(root, out string) error {
 		all[filepath.Join("reference", name)] = text
 	}
 	if err := os.RemoveAll(out); err != nil {
-		return fmt.Errorf("remove former pages: %w", err)
+		return fmt.Errorf("remove previous pages: %w", err)
 	}
 	for name, text := range all {
 		path := filepath.Join(out, name)

@@ -13,7 +13,7 @@ import (
 // killed process. The directory must exist.
 func Listen(path string) (net.Listener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("remove former socket: %w", err)
+		return nil, fmt.Errorf("remove previous socket: %w", err)
 	}
 	listener, err := net.Listen("unix", path)
 	if err != nil {

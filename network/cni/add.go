@@ -158,7 +158,7 @@ func (o owner) MatchConntrackFlow(flow *netlink.ConntrackFlow) bool {
 // packets to the new pod as replies.
 func forgetAddress(address netip.Addr) error {
 	if _, err := netlink.ConntrackDeleteFilters(netlink.ConntrackTable, netlink.InetFamily(ipfamily.Of(address).Netlink()), owner(address.AsSlice())); err != nil {
-		return fmt.Errorf("delete conntrack entries of the former owners of address %s: %w", address, err)
+		return fmt.Errorf("delete conntrack entries of earlier owners of address %s: %w", address, err)
 	}
 	return nil
 }

@@ -92,7 +92,7 @@ func Parse(args []string, out io.Writer) (s Settings, err error) {
 		return s, err
 	}
 	if flags.NArg() > 0 {
-		check(fmt.Errorf("%q is no flag", flags.Arg(0)))
+		check(fmt.Errorf("unexpected argument %q; flags begin with -", flags.Arg(0)))
 	}
 	if *provider != "openshift" {
 		check(fmt.Errorf("--provider is %q, must be openshift", *provider))

@@ -35,6 +35,11 @@ func write(t *testing.T, path, content string) {
 func newHost(t *testing.T, keys string) *Host {
 	t.Helper()
 	dir := t.TempDir()
+	for _, folder := range []string{"master", "node"} {
+		if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if keys != "" {
 		write(t, config.MasterFile(dir), masterConfig+keys)
 	}

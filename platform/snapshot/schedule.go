@@ -129,7 +129,7 @@ func (s *Schedule) save(ctx context.Context, now time.Time) (path string, err er
 	}
 	for len(files) > s.Keep {
 		if err := os.Remove(files[0].Path); err != nil {
-			return "", fmt.Errorf("remove former snapshot: %w", err)
+			return "", fmt.Errorf("remove oldest snapshot: %w", err)
 		}
 		files = files[1:]
 	}

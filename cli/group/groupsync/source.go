@@ -81,7 +81,7 @@ func (r *rfc2307) nameOf(uid string, entry *goldap.Entry) (string, error) {
 	if name := ldap.Value(entry, r.c.GroupNameAttributes); name != "" {
 		return name, nil
 	}
-	return "", fmt.Errorf("group %q has none of the name attributes %v", uid, r.c.GroupNameAttributes)
+	return "", fmt.Errorf("group %q lacks the name attributes %v", uid, r.c.GroupNameAttributes)
 }
 
 // Group returns a group with the names of its members.
@@ -134,7 +134,7 @@ func (r *rfc2307) user(uid string) (string, error) {
 	}
 	name := ldap.Value(entry, r.c.UserNameAttributes)
 	if name == "" {
-		return "", fmt.Errorf("member %q has none of the name attributes %v", uid, r.c.UserNameAttributes)
+		return "", fmt.Errorf("member %q lacks the name attributes %v", uid, r.c.UserNameAttributes)
 	}
 	r.users[uid] = name
 	return name, nil
@@ -175,7 +175,7 @@ func (a *activeDirectory) Group(uid string) (group Group, err error) {
 		for _, entry := range entries {
 			name := ldap.Value(entry, a.userNames)
 			if name == "" {
-				return Group{}, fmt.Errorf("user %q has none of the name attributes %v", entry.DN, a.userNames)
+				return Group{}, fmt.Errorf("user %q lacks the name attributes %v", entry.DN, a.userNames)
 			}
 			group.Users = append(group.Users, name)
 		}

@@ -83,8 +83,8 @@ func saveBackup(cmd *cobra.Command, opts *options, h *platform.Host, path string
 func restoreCommand(opts *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore FILE",
-		Short: "Make an empty host the one that `slipway backup` has saved",
-		Long: "Make an empty host the one that `slipway backup` has saved: with the same certificate authorities, keys, users and objects. The\n" +
+		Short: "Restore a backup on an empty host",
+		Long: "Restore a backup of `slipway backup` on an empty host: with the same certificate authorities, keys, users and objects. The\n" +
 			"host needs the same name and addresses, and the version of Slipway of the backup or a newer one. Afterwards, run `slipway up`.\n" +
 			"After an interruption, repeat the command.",
 		GroupID: "host",

@@ -30,7 +30,7 @@ func etcdCommand(opts *options) *cobra.Command {
 		&cobra.Command{
 			Use: "remove NAME", Short: "Remove the member of a master that is lost and has no node any more", Args: cobra.ExactArgs(1),
 			Long: "Remove the member of a master that is lost and has no node any more. For a master with a node, use `slipway leave` on it, or\n" +
-				"`oc delete node` if it is lost: they also void its certificates.",
+				"`oc delete node` if it is lost: they also revoke its certificates.",
 			RunE: func(cmd *cobra.Command, args []string) error { return removeMember(cmd, opts, args[0]) },
 		},
 		&cobra.Command{

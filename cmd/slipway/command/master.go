@@ -38,7 +38,7 @@ func masterCommand(opts *options) *cobra.Command {
 // setStopped stops or starts a part of the control plane.
 func setStopped(cmd *cobra.Command, opts *options, part string, stop bool) error {
 	if !slices.Contains(platform.StoppableParts(), part) {
-		return fmt.Errorf("%q is no part of a master that can be stopped; use one of %q", part, platform.StoppableParts())
+		return fmt.Errorf("a master has no stoppable part %q; use one of %q", part, platform.StoppableParts())
 	}
 	h, err := opts.loadMaster()
 	if err != nil {

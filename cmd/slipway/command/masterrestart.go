@@ -29,7 +29,7 @@ func masterRestartCommand(opts *options) *cobra.Command {
 		Args:    cobra.RangeArgs(1, 2), // OpenShift 3.11 accepts the name of a container, too
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(masterComponents, args[0]) {
-				return fmt.Errorf("restart %q: it is no component of a master; use one of %q", args[0], masterComponents)
+				return fmt.Errorf("restart %q: a master has no such component; use one of %q", args[0], masterComponents)
 			}
 			h, err := opts.loadMaster()
 			if err != nil {

@@ -79,7 +79,7 @@ func (p *Provider) AuthenticatePassword(ctx context.Context,
 		Name: ldap.Value(entry, p.Name), Email: ldap.Value(entry, p.Email),
 	}
 	if identity.UserName == "" {
-		return nil, errors.New("the user's entry has none of the attributes in attributes.id")
+		return nil, errors.New("the user's entry lacks the attributes in attributes.id")
 	}
 	return identity, nil
 }

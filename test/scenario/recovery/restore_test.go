@@ -102,7 +102,7 @@ func checkStop(t *testing.T, c *kit.Cluster) {
 		_, err := c.Client.CoreV1().ServiceAccounts("stopped").Get(ctx, "builder", metav1.GetOptions{})
 		return err
 	})
-	if result := c.Slipway("master", "stop", "kubelet"); result.Code == 0 || !strings.Contains(result.Stderr, "no part of a master") {
+	if result := c.Slipway("master", "stop", "kubelet"); result.Code == 0 || !strings.Contains(result.Stderr, "no stoppable part") {
 		t.Errorf("slipway master stop kubelet: %+v", result)
 	}
 }
@@ -180,7 +180,7 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 		t.Errorf("the data of a running cluster are replaced: %+v", result)
 	}
 	c.MustSlipway("down")
-	if output := c.MustSlipway("etcd", "snapshot", "restore", "--yes", snapshot); !strings.Contains(output, "The former data are in") {
+	if output := c.MustSlipway("etcd", "snapshot", "restore", "--yes", snapshot); !strings.Contains(output, "The previous data are in") {
 		t.Errorf("slipway etcd snapshot restore: %s", output)
 	}
 	c.Up()
