@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 )
@@ -18,6 +17,9 @@ import (
 const (
 	// requestTimeout limits a request to the API server.
 	requestTimeout = 30 * time.Second
+	// maxAttempts limits how often get sends a request, retryInterval is the time between them.
+	maxAttempts   = 5
+	retryInterval = time.Second
 	// maxResponse limits the size of its response in bytes.
 	maxResponse = 1 << 20
 )
@@ -30,17 +32,32 @@ type api struct {
 
 // connect creates the client. It sends no request.
 func connect(s Settings) (*api, error) {
-	authorities, err := os.ReadFile(s.CA)
+	pool, err := authorities("API server", s.CAs)
 	if err != nil {
-		return nil, fmt.Errorf("read authority of the API server: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(authorities) {
-		return nil, fmt.Errorf("read authority of the API server: file %q has no certificate", s.CA)
+		return nil, err
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute}
 	return &api{strings.TrimSuffix(s.API, "/"), &http.Client{Transport: transport, Timeout: requestTimeout}}, nil
 }
+
+// get requests a path with a token, unless it is empty, and decodes the response. It tries again
+// while the API server starts or is not reachable.
+func (a *api) get(ctx context.Context, path, token string, into any) error {
+	for attempt := 1; ; attempt++ {
+		err := a.call(ctx, http.MethodGet, path, token, nil, into)
+		if !errors.Is(err, errTemporary) || attempt == maxAttempts {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(retryInterval):
+		}
+	}
+}
+
+// errTemporary marks failures after which the API server may respond.
+var errTemporary = errors.New("the API server is not available")
 
 // call sends a request with a token, unless it is empty, and decodes the response. A body that is a
 // form is sent as such, and any other one as JSON.
@@ -70,11 +87,14 @@ func (a *api) call(ctx context.Context, method, path, token string, body, into a
 	}
 	response, err := a.client.Do(request)
 	if err != nil {
-		return fmt.Errorf("ask the API server: %w", err)
+		return fmt.Errorf("%w: %w", errTemporary, err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
-	if err == nil && response.StatusCode/100 != 2 {
+	switch {
+	case err == nil && (response.StatusCode/100 == 5 || response.StatusCode == http.StatusTooManyRequests):
+		err = fmt.Errorf("%w: the response is %s", errTemporary, response.Status)
+	case err == nil && response.StatusCode/100 != 2:
 		err = fmt.Errorf("the response is %s", response.Status)
 	}
 	if err == nil {
@@ -91,7 +111,7 @@ func (a *api) authorizeURL(ctx context.Context) (*url.URL, error) {
 	var metadata struct {
 		Endpoint string `json:"authorization_endpoint"`
 	}
-	if err := a.call(ctx, http.MethodGet, "/.well-known/oauth-authorization-server", "", nil, &metadata); err != nil {
+	if err := a.get(ctx, "/.well-known/oauth-authorization-server", "", &metadata); err != nil {
 		return nil, err
 	}
 	endpoint, err := url.Parse(metadata.Endpoint)
@@ -103,12 +123,16 @@ func (a *api) authorizeURL(ctx context.Context) (*url.URL, error) {
 
 // token exchanges a code.
 func (a *api) token(ctx context.Context, s *Settings, code, redirect, verifier string) (string, error) {
+	secret, err := s.clientSecret()
+	if err != nil {
+		return "", err
+	}
 	var issued struct {
 		Token string `json:"access_token"`
 	}
-	err := a.call(ctx, http.MethodPost, "/oauth/token", "", url.Values{
+	err = a.call(ctx, http.MethodPost, "/oauth/token", "", url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {redirect}, "code_verifier": {verifier},
-		"client_id": {s.ClientID}, "client_secret": {s.ClientSecret},
+		"client_id": {s.ClientID}, "client_secret": {secret},
 	}, &issued)
 	if err == nil && issued.Token == "" {
 		err = fmt.Errorf("the OAuth server issued no token")
@@ -121,18 +145,18 @@ func (a *api) user(ctx context.Context, token string) (string, error) {
 	var user struct {
 		Metadata struct{ Name string }
 	}
-	err := a.call(ctx, http.MethodGet, "/apis/user.openshift.io/v1/users/~", token, nil, &user)
+	err := a.get(ctx, "/apis/user.openshift.io/v1/users/~", token, &user)
 	return user.Metadata.Name, err
 }
 
-// allows reports whether the owner of a token has access to what resource attributes describe.
-func (a *api) allows(ctx context.Context, token string, attributes json.RawMessage) (bool, error) {
-	review := map[string]any{
-		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": map[string]any{"resourceAttributes": attributes},
+// allows reports whether reviews allow the owner of a token what they ask.
+func (a *api) allows(ctx context.Context, token string, reviews []Review) (bool, error) {
+	for _, review := range reviews {
+		var result struct{ Allowed bool }
+		err := a.call(ctx, http.MethodPost, "/apis/authorization.openshift.io/v1/subjectaccessreviews", token, review, &result)
+		if err != nil || !result.Allowed {
+			return false, err
+		}
 	}
-	var result struct {
-		Status struct{ Allowed bool }
-	}
-	err := a.call(ctx, http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", token, review, &result)
-	return result.Status.Allowed, err
+	return true, nil
 }

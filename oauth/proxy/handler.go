@@ -33,6 +33,9 @@ const (
 	tokenHeader = "X-Forwarded-Access-Token"
 )
 
+// schemeHeader contains the scheme of the browser's request.
+const schemeHeader = "X-Forwarded-Proto"
+
 // session is the content of the session's cookie.
 type session struct {
 	User string
@@ -55,12 +58,16 @@ type handler struct {
 }
 
 func newHandler(s Settings, api *api) (*handler, error) {
-	cookies, err := newSealer(s.CookieSecret)
+	cookies, err := newSealer(s.ClientID, s.CookieSecret)
+	if err != nil {
+		return nil, err
+	}
+	transport, err := s.transport()
 	if err != nil {
 		return nil, err
 	}
 	h := &handler{Settings: s, api: api, cookies: cookies}
-	h.next = &httputil.ReverseProxy{Rewrite: h.rewrite}
+	h.next = &httputil.ReverseProxy{Rewrite: h.rewrite, Transport: transport}
 	return h, nil
 }
 
@@ -142,9 +149,9 @@ func (h *handler) complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	user, err := h.api.user(r.Context(), token)
-	allowed := len(h.Review) == 0
-	if err == nil && !allowed {
-		allowed, err = h.api.allows(r.Context(), token, h.Review)
+	allowed := false
+	if err == nil {
+		allowed, err = h.api.allows(r.Context(), token, h.Reviews)
 	}
 	switch {
 	case err != nil:
@@ -175,19 +182,42 @@ func fail(w http.ResponseWriter, what string, err error) {
 
 // pass sends a request of a user to the application.
 func (h *handler) pass(w http.ResponseWriter, r *http.Request, of session) {
-	r = r.Clone(context.WithValue(r.Context(), sessionKey{}, of))
-	cookies := r.Cookies()
-	r.Header.Del("Cookie")
-	for _, cookie := range cookies {
-		if cookie.Name != h.CookieName && cookie.Name != h.loginCookie() {
-			r.AddCookie(cookie)
-		}
+	to := destination{h.upstream(r.URL.Path), of}
+	if to.upstream == nil {
+		http.Error(w, "No application serves this path.", http.StatusNotFound)
+		return
+	}
+	r = r.Clone(context.WithValue(r.Context(), destinationKey{}, to))
+	if sent := r.Header["Cookie"]; len(sent) > 0 {
+		r.Header["Cookie"] = withoutCookies(sent, h.CookieName, h.loginCookie())
 	}
 	h.next.ServeHTTP(w, r)
 }
 
-// sessionKey is the key of the session in the context of a request.
-type sessionKey struct{}
+// withoutCookies returns the values of Cookie headers without the cookies of some names. The others
+// stay as the browser sent them.
+func withoutCookies(sent []string, names ...string) []string {
+	var kept []string
+	for _, line := range sent {
+		parts := slices.DeleteFunc(strings.Split(line, ";"), func(part string) bool {
+			name, _, _ := strings.Cut(part, "=")
+			return slices.Contains(names, strings.TrimSpace(name))
+		})
+		if text := strings.TrimSpace(strings.Join(parts, ";")); text != "" {
+			kept = append(kept, text)
+		}
+	}
+	return kept
+}
+
+// destination is where a request goes, and for whom.
+type destination struct {
+	upstream *url.URL
+	session
+}
+
+// destinationKey is the key of the destination in the context of a request.
+type destinationKey struct{}
 
 // rewrite addresses a request to the application, with the host name of the client's request and
 // the headers of its user. It runs after the headers that the client lists in Connection are
@@ -199,16 +229,28 @@ func (h *handler) rewrite(r *httputil.ProxyRequest) {
 			delete(r.Out.Header, name)
 		}
 	}
-	of, _ := r.In.Context().Value(sessionKey{}).(session)
-	if of.User != "" {
-		r.Out.Header.Set(userHeader, of.User)
-		r.Out.Header.Set(emailHeader, of.User+"@cluster.local")
+	to := r.In.Context().Value(destinationKey{}).(destination)
+	if to.User != "" {
+		r.Out.Header.Set(userHeader, to.User)
+		r.Out.Header.Set(emailHeader, email(to.User))
 	}
-	if of.Token != "" {
-		r.Out.Header.Set(tokenHeader, of.Token)
+	if to.Token != "" {
+		r.Out.Header.Set(tokenHeader, to.Token)
 	}
-	r.SetURL(h.Upstream)
+	r.SetURL(to.upstream)
 	r.Out.Host = r.In.Host
 	r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
 	r.SetXForwarded()
+	// Without TLS, the proxy is behind a router that ended it.
+	if scheme := r.In.Header.Get(schemeHeader); r.In.TLS == nil && scheme != "" {
+		r.Out.Header.Set(schemeHeader, scheme)
+	}
+}
+
+// email returns the address for applications that identify users by one.
+func email(user string) string {
+	if strings.Contains(user, "@") {
+		return user
+	}
+	return user + "@cluster.local"
 }

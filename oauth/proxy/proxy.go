@@ -49,6 +49,8 @@ func Main() {
 const (
 	// headerTimeout limits the time to read the header of a request.
 	headerTimeout = 30 * time.Second
+	// idleTimeout limits how long a connection waits for the next request.
+	idleTimeout = 2 * time.Minute
 	// shutdownTimeout limits the time that open requests have after a signal.
 	shutdownTimeout = 10 * time.Second
 )
@@ -67,8 +69,8 @@ func Run(ctx context.Context, s Settings) error {
 	if err != nil {
 		return err
 	}
-	slog.Info("serve", "address", listener.Addr().String(), "upstream", s.Upstream.String())
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout}
+	slog.Info("serve", "address", listener.Addr().String(), "upstreams", s.Upstreams)
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	select {

@@ -3,6 +3,7 @@ package proxy
 import (
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -13,12 +14,19 @@ import (
 )
 
 // sealer encrypts and authenticates the values of cookies. All replicas of an application have the
-// same secret, so each reads the cookies of the others.
+// same client and secret, so each reads the cookies of the others. Those of other clients stay
+// closed, even with the same secret.
 type sealer struct{ aead cipher.AEAD }
 
-func newSealer(secret string) (sealer, error) {
-	key := sha256.Sum256([]byte("slipway-oauth-proxy\x00" + secret))
-	block, err := aes.NewCipher(key[:])
+// keySize is that of AES-256, in bytes.
+const keySize = 32
+
+func newSealer(client, secret string) (sealer, error) {
+	key, err := hkdf.Key(sha256.New, []byte(secret), nil, "slipway-oauth-proxy "+client, keySize)
+	if err != nil {
+		return sealer{}, fmt.Errorf("derive key: %w", err)
+	}
+	block, err := aes.NewCipher(key)
 	if err != nil {
 		return sealer{}, fmt.Errorf("create cipher: %w", err)
 	}

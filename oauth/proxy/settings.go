@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -20,10 +19,14 @@ type Settings struct {
 	HTTPS, HTTP string
 	// Certificate and Key are files.
 	Certificate, Key string
-	// Upstream is the application.
-	Upstream *url.URL
-	// ClientID and ClientSecret identify the OAuth client.
-	ClientID, ClientSecret string
+	// Upstreams are the applications, the one with the longest path first. A path that ends with a
+	// slash is the prefix of the paths that the application serves.
+	Upstreams []*url.URL
+	// UpstreamCAs are files with the authorities of applications with HTTPS.
+	UpstreamCAs []string
+	// ClientID and ClientSecret identify the OAuth client. ClientSecretFile precedes ClientSecret; it
+	// can change.
+	ClientID, ClientSecret, ClientSecretFile string
 	// Scope is what a user is asked for.
 	Scope string
 	// RedirectURL is where the OAuth server sends the browser back to. Without a host, it is that of
@@ -37,15 +40,18 @@ type Settings struct {
 	PassToken bool
 	// Open are the paths that need no login.
 	Open []*regexp.Regexp
-	// Review contains the resource attributes of a SelfSubjectAccessReview, or is empty. Only users
-	// that it allows reach the application.
-	Review json.RawMessage
-	// API is the URL of the API server, CA the file of its authority.
-	API, CA string
+	// Reviews admit users to the application. A user needs all of them.
+	Reviews []Review
+	// API is the URL of the API server, CAs are files with its authorities.
+	API string
+	CAs []string
 }
 
 // accountFolder contains the credentials of the pod's service account.
 const accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount/"
+
+// defaultCA is the authority of the API server.
+const defaultCA = accountFolder + "ca.crt"
 
 // callbackPath is where the OAuth server sends the browser back to.
 const callbackPath = "/oauth/callback"
@@ -65,11 +71,12 @@ func Parse(args []string, out io.Writer) (s Settings, err error) {
 	flags.StringVar(&s.Certificate, "tls-cert", "", "`file` with the certificate")
 	flags.StringVar(&s.Key, "tls-key", "", "`file` with the key of the certificate")
 	provider := flags.String("provider", "openshift", "kind of the OAuth server: openshift")
-	upstream := flags.String("upstream", "", "`URL` of the application")
+	flags.Func("upstream", "`URL` of the application that serves the URL's path, or the paths below it if it ends with / (repeatable)", s.addUpstream)
+	flags.Func("upstream-ca", "`file` with an authority of applications with HTTPS (repeatable)", appendTo(&s.UpstreamCAs))
 	account := flags.String("openshift-service-account", "", "`name` of the pod's service account, which is the OAuth client")
 	flags.StringVar(&s.ClientID, "client-id", "", "`ID` of the OAuth client, without a service account")
 	flags.StringVar(&s.ClientSecret, "client-secret", "", "secret of the OAuth client")
-	secretFile := flags.String("client-secret-file", "", "`file` with the secret of the OAuth client")
+	flags.StringVar(&s.ClientSecretFile, "client-secret-file", "", "`file` with the secret of the OAuth client")
 	flags.StringVar(&s.Scope, "scope", "user:info user:check-access", "what a user is asked for")
 	redirect := flags.String("redirect-url", "", "`URL` of "+callbackPath+"; the default is that of the request")
 	flags.StringVar(&s.CookieName, "cookie-name", "_oauth_proxy", "name of the cookie")
@@ -77,9 +84,9 @@ func Parse(args []string, out io.Writer) (s Settings, err error) {
 	cookieFile := flags.String("cookie-secret-file", "", "`file` with the secret that seals the cookie")
 	flags.DurationVar(&s.CookieExpire, "cookie-expire", 7*24*time.Hour, "how long a login is valid")
 	flags.BoolVar(&s.PassToken, "pass-access-token", false, "pass the user's token as X-Forwarded-Access-Token")
-	review := flags.String("openshift-sar", "", "`JSON` of the resource attributes that a user needs access to")
+	flags.Func("openshift-sar", "`JSON` of a SubjectAccessReview, or of a list of them, that must allow the user", s.addReviews)
 	flags.StringVar(&s.API, "openshift-api", "https://kubernetes.default.svc", "`URL` of the API server")
-	flags.StringVar(&s.CA, "openshift-ca", accountFolder+"ca.crt", "`file` with the authority of the API server")
+	flags.Func("openshift-ca", "`file` with an authority of the API server (repeatable; default "+defaultCA+")", appendTo(&s.CAs))
 	flags.Func("skip-auth-regex", "`expression` of paths that need no login (repeatable)", func(text string) error {
 		if text == "" {
 			return errors.New("an empty expression would open every path")
@@ -97,54 +104,102 @@ func Parse(args []string, out io.Writer) (s Settings, err error) {
 	if *provider != "openshift" {
 		check(fmt.Errorf("--provider is %q, must be openshift", *provider))
 	}
-	s.Upstream, err = url.Parse(*upstream)
-	if err != nil || s.Upstream.Host == "" || s.Upstream.Scheme != "http" && s.Upstream.Scheme != "https" {
-		check(fmt.Errorf("--upstream is %q, must be a URL with http or https", *upstream))
+	if len(s.CAs) == 0 {
+		s.CAs = []string{defaultCA}
 	}
-	s.RedirectURL, err = url.Parse(*redirect)
-	check(err)
 	if s.HTTPS != "" && (s.Certificate == "" || s.Key == "") {
 		check(errors.New("--https-address needs --tls-cert and --tls-key"))
 	}
-	if *review != "" {
-		s.Review = json.RawMessage(*review)
-		if !json.Valid(s.Review) {
-			check(fmt.Errorf("--openshift-sar is %q, must be a JSON object", *review))
-		}
-	}
-	check(s.readSecrets(*account, *secretFile, *cookieFile))
+	check(s.checkUpstreams())
+	check(s.setRedirectURL(*redirect))
+	check(s.checkCookie())
+	check(s.readSecrets(*account, *cookieFile))
 	return s, errors.Join(problems...)
 }
 
-// readSecrets sets the OAuth client, and the secret of cookies.
-func (s *Settings) readSecrets(account, secretFile, cookieFile string) error {
+// appendTo returns the function of a repeatable flag.
+func appendTo(values *[]string) func(string) error {
+	return func(value string) error {
+		*values = append(*values, value)
+		return nil
+	}
+}
+
+// setRedirectURL sets the address of callbackPath. Another path would not end the login.
+func (s *Settings) setRedirectURL(text string) (err error) {
+	s.RedirectURL, err = url.Parse(text)
+	if err != nil || text == "" {
+		return err
+	}
+	if s.RedirectURL.Path == "" || s.RedirectURL.Path == "/" {
+		s.RedirectURL.Path = callbackPath
+	}
+	if s.RedirectURL.Scheme != "https" || s.RedirectURL.Host == "" || s.RedirectURL.Path != callbackPath {
+		return fmt.Errorf("--redirect-url is %q, must be https://HOST%s", text, callbackPath)
+	}
+	return nil
+}
+
+// checkCookie checks the flags of the cookie, because browsers ignore an invalid one.
+func (s *Settings) checkCookie() error {
 	var errs []error
-	read := func(into *string, file string) {
-		text, err := os.ReadFile(file)
+	if err := cookie(s.CookieName, "", 1).Valid(); err != nil {
+		errs = append(errs, fmt.Errorf("--cookie-name is %q, must be letters, digits, - or _", s.CookieName))
+	}
+	if s.CookieExpire < time.Second {
+		errs = append(errs, fmt.Errorf("--cookie-expire is %s, must be at least 1s", s.CookieExpire))
+	}
+	return errors.Join(errs...)
+}
+
+// readSecrets sets the OAuth client, and the secret of cookies.
+func (s *Settings) readSecrets(account, cookieFile string) error {
+	var errs []error
+	read := func(file string) string {
+		text, err := readSecret(file)
 		errs = append(errs, err)
-		*into = strings.TrimSpace(string(text))
+		return text
 	}
 	if account != "" {
-		var project string
-		read(&project, accountFolder+"namespace")
-		s.ClientID = "system:serviceaccount:" + project + ":" + account
-		if secretFile == "" && s.ClientSecret == "" {
-			secretFile = accountFolder + "token"
+		s.ClientID = "system:serviceaccount:" + read(accountFolder+"namespace") + ":" + account
+		if s.ClientSecretFile == "" && s.ClientSecret == "" {
+			s.ClientSecretFile = accountFolder + "token"
 		}
 	}
-	if secretFile != "" {
-		read(&s.ClientSecret, secretFile)
+	if _, err := s.clientSecret(); err != nil {
+		errs = append(errs, err)
 	}
 	if cookieFile != "" {
-		read(&s.CookieSecret, cookieFile)
+		s.CookieSecret = read(cookieFile)
 	}
-	if s.ClientID == "" || s.ClientSecret == "" {
+	if s.ClientID == "" || s.ClientSecret == "" && s.ClientSecretFile == "" {
 		errs = append(errs, errors.New("--openshift-service-account, or --client-id and --client-secret, is missing"))
 	}
 	if s.CookieSecret == "" {
 		errs = append(errs, errors.New("--cookie-secret is missing"))
 	}
 	return errors.Join(errs...)
+}
+
+// clientSecret returns the secret of the OAuth client. The kubelet renews the file of a service
+// account's token.
+func (s *Settings) clientSecret() (string, error) {
+	if s.ClientSecretFile == "" {
+		return s.ClientSecret, nil
+	}
+	return readSecret(s.ClientSecretFile)
+}
+
+func readSecret(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("read secret: %w", err)
+	}
+	secret := strings.TrimSpace(string(text))
+	if secret == "" {
+		return "", fmt.Errorf("read secret: file %q is empty", file)
+	}
+	return secret, nil
 }
 
 // redirectURL returns the address of callbackPath, for a request.

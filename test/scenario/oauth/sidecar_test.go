@@ -50,20 +50,23 @@ spec:
         imagePullPolicy: IfNotPresent
         ports: [{containerPort: 8443, name: public}]
         args: [--https-address=:8443, --provider=openshift, --openshift-service-account=proxy, --upstream=http://localhost:8080,
-          --tls-cert=/etc/tls/private/tls.crt, --tls-key=/etc/tls/private/tls.key, --cookie-secret=SECRET]
-        volumeMounts: [{mountPath: /etc/tls/private, name: proxy-tls}]
+          --tls-cert=/etc/tls/private/tls.crt, --tls-key=/etc/tls/private/tls.key, --cookie-secret-file=/etc/cookie/secret,
+          '--openshift-sar={"resource":"pods","namespace":"%[3]s","verb":"get"}']
+        volumeMounts: [{mountPath: /etc/tls/private, name: proxy-tls}, {mountPath: /etc/cookie, name: proxy-cookie}]
         readinessProbe: {httpGet: {path: /oauth/healthz, port: 8443, scheme: HTTPS}, periodSeconds: 1}
       - name: app
         image: %[2]s
         command: [sh, -c, "echo I am the application >/tmp/index.html && exec httpd -f -p 127.0.0.1:8080 -h /tmp"]
-      volumes: [{name: proxy-tls, secret: {secretName: proxy-tls}}]
+      volumes: [{name: proxy-tls, secret: {secretName: proxy-tls}}, {name: proxy-cookie, secret: {secretName: proxy-cookie}}]
 `
 
-// TestSidecarLetsOnlyUsersReachApplication opens an application behind the proxy in a browser.
+// TestSidecarLetsOnlyUsersReachApplication opens an application behind the proxy in a browser. Only
+// users who can read pods of the project reach it.
 func TestSidecarLetsOnlyUsersReachApplication(t *testing.T) {
 	s := at(t, kit.Shared(t))
 	const host = "sidecar.example.com"
-	s.Apply(fmt.Sprintf(sidecar, host, kit.ToolsImage))
+	s.OC("create", "secret", "generic", "proxy-cookie", "--from-literal=secret=SECRET")
+	s.Apply(fmt.Sprintf(sidecar, host, kit.ToolsImage, s.Namespace))
 	s.OnlyPod("app=proxy")
 	browser := s.browser()
 	transport := browser.Transport.(*http.Transport)
@@ -86,6 +89,10 @@ func TestSidecarLetsOnlyUsersReachApplication(t *testing.T) {
 	if got := s.do(browser, http.MethodGet, "https://"+host+"/oauth/callback?code=forged&state=forged", nil, nil); got.StatusCode != http.StatusForbidden {
 		t.Errorf("forged callback: %s", got.Status)
 	}
+	if got := s.logIn(browser, page, "developer", s.developer()); got.StatusCode != http.StatusForbidden || !strings.Contains(got.body, "no access") {
+		t.Fatalf("after the login without permission: %s %s: %s", got.Request.URL, got.Status, got.body)
+	}
+	s.OC("policy", "add-role-to-user", "view", "developer")
 	if got := s.logIn(browser, page, "developer", s.developer()); !strings.Contains(got.body, "I am the application") {
 		t.Fatalf("after the login: %s %s: %s", got.Request.URL, got.Status, got.body)
 	}

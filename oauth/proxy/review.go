@@ -1,0 +1,81 @@
+package proxy
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Review asks whether the user who logs in has a permission. It is a SubjectAccessReview of
+// authorization.openshift.io/v1, without the fields user and groups: the token of the login can
+// only ask about its own user.
+type Review struct {
+	Kind             string `json:"kind"`
+	APIVersion       string `json:"apiVersion"`
+	Namespace        string `json:"namespace"`
+	Verb             string `json:"verb"`
+	Group            string `json:"resourceAPIGroup"`
+	Version          string `json:"resourceAPIVersion"`
+	Resource         string `json:"resource"`
+	ResourceName     string `json:"resourceName"`
+	Path             string `json:"path"`
+	IsNonResourceURL bool   `json:"isNonResourceURL"`
+	// Scopes limit the permissions. Without scopes, all permissions of the user count, also those
+	// that the scopes of the token exclude.
+	Scopes []string `json:"scopes"`
+}
+
+// UnmarshalJSON also accepts the names that resource attributes of Kubernetes have.
+func (r *Review) UnmarshalJSON(text []byte) error {
+	type plain Review
+	var written struct {
+		*plain
+		KubernetesGroup   string `json:"group"`
+		KubernetesVersion string `json:"version"`
+		KubernetesName    string `json:"name"`
+	}
+	written.plain = (*plain)(r)
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&written); err != nil {
+		return fmt.Errorf("%w; a review has namespace, verb, resource, resourceAPIGroup, resourceAPIVersion, resourceName, path, "+
+			"isNonResourceURL and scopes, and its user is the one who logs in", err)
+	}
+	r.Group = cmp.Or(r.Group, written.KubernetesGroup)
+	r.Version = cmp.Or(r.Version, written.KubernetesVersion)
+	r.ResourceName = cmp.Or(r.ResourceName, written.KubernetesName)
+	if r.Verb == "" || r.Resource == "" && !(r.IsNonResourceURL && r.Path != "") {
+		return errors.New("a review needs verb and resource, or verb, isNonResourceURL and path")
+	}
+	r.Kind, r.APIVersion = "SubjectAccessReview", "authorization.openshift.io/v1"
+	if r.Scopes == nil {
+		r.Scopes = []string{}
+	}
+	return nil
+}
+
+// addReviews adds a review, or a list of reviews.
+func (s *Settings) addReviews(text string) error {
+	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
+	var reviews []Review
+	var err error
+	if bytes.HasPrefix(bytes.TrimSpace([]byte(text)), []byte("[")) {
+		err = decoder.Decode(&reviews)
+	} else {
+		reviews = make([]Review, 1)
+		err = decoder.Decode(&reviews[0])
+	}
+	if err == nil && len(reviews) == 0 {
+		err = errors.New("an empty list would admit every user")
+	}
+	if err == nil {
+		if _, end := decoder.Token(); end != io.EOF {
+			err = errors.New("text follows the JSON")
+		}
+	}
+	s.Reviews = append(s.Reviews, reviews...)
+	return err
+}
