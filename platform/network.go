@@ -121,6 +121,7 @@ func (h *Host) bandwidth() (component.Component, error) {
 	}
 	return &bandwidth.Limiter{
 		NodeName: h.Node.NodeName, Client: client, Bridge: h.Node.Slipway.Bridge, LeaseDir: agent.LeaseDir(h.cniStateDir()),
+		DualStack: h.Master.DualStack(),
 	}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"time"
 
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/slipway-platform/slipway/internal/dualstack"
 	"github.com/slipway-platform/slipway/internal/podbandwidth"
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/shaping"
@@ -31,6 +33,8 @@ type Limiter struct {
 	Client   kubernetes.Interface // can list and watch pods
 	Bridge   string               // bridge for pods
 	LeaseDir string               // directory of the CNI plugin's leases
+	// DualStack has the IPv6 addresses of pods; optional.
+	DualStack dualstack.Networks
 }
 
 const (
@@ -135,7 +139,7 @@ func (l *Limiter) reconcile(pods cache.Store) error {
 			continue // the pod is starting or ending
 		}
 		err = apply(pod, shaping.Pod{
-			Device: attachment.Device, Address: attachment.Address, SecondAddress: attachment.SecondAddress,
+			Device: attachment.Device, Address: attachment.Address, SecondAddress: l.second(attachment),
 			MAC: cni.HardwareAddress(attachment.Address), GatewayMAC: bridge.Attrs().HardwareAddr,
 		})
 		if err != nil && attachment.HasDevice() {
@@ -143,6 +147,17 @@ func (l *Limiter) reconcile(pods cache.Store) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// second returns the IPv6 address of a pod. It is invalid if the pod is from a time with another
+// network: the check of its source addresses does not accept it either, and a limit would bypass
+// that check.
+func (l *Limiter) second(pod cni.Pod) netip.Addr {
+	subnet := netip.PrefixFrom(pod.Address, pod.Address.BitLen()-l.DualStack.HostBits4).Masked()
+	if !l.DualStack.Subnet(subnet).Contains(pod.SecondAddress) {
+		return netip.Addr{}
+	}
+	return pod.SecondAddress
 }
 
 // bitsPerByte is used to round limits, because the kernel's unit is a byte.
@@ -155,8 +170,8 @@ func apply(pod *corev1.Pod, attachment shaping.Pod) error {
 	}
 	desired := shaping.Limits{Ingress: ingress - ingress%bitsPerByte, Egress: egress - egress%bitsPerByte}
 	current, err := shaping.Read(attachment.Device)
-	if err != nil || current == desired {
+	if err != nil || current == desired && desired.Egress == 0 {
 		return err
 	}
-	return shaping.Apply(attachment, desired)
+	return shaping.Apply(attachment, desired) // also restores filters of which only some are missing
 }

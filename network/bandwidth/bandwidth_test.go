@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/slipway-platform/slipway/internal/componenttest"
+	"github.com/slipway-platform/slipway/internal/dualstack"
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/internal/podbandwidth"
 	"github.com/slipway-platform/slipway/network/cni"
@@ -26,13 +28,24 @@ func TestMain(m *testing.M) { hosttest.Main(m) }
 const device = "pod0123456789ab"
 
 // attach creates the device and the lease of a pod on a host with a bridge.
-func attach(t *testing.T, leases string, uid string) {
+func attach(t *testing.T, leases string, uid string, second ...string) {
 	t.Helper()
 	bridge, veth := netlink.NewLinkAttrs(), netlink.NewLinkAttrs()
 	bridge.Name, bridge.HardwareAddr, veth.Name = "slipway0", cni.HardwareAddress(netip.MustParseAddr("10.128.2.1")), device
-	lease, err := json.Marshal(map[string]any{
-		"address": "10.128.2.2", "device": device, "pod": map[string]string{"namespace": "shop", "name": "web", "uid": uid},
+	t.Cleanup(func() {
+		for _, name := range []string{device, "ifb0123456789ab", "slipway0"} {
+			if link, err := netlink.LinkByName(name); err == nil {
+				_ = netlink.LinkDel(link) // the namespace of the tests ends with them
+			}
+		}
 	})
+	content := map[string]any{
+		"address": "10.128.2.2", "device": device, "pod": map[string]string{"namespace": "shop", "name": "web", "uid": uid},
+	}
+	if len(second) > 0 {
+		content["secondAddress"] = second[0]
+	}
+	lease, err := json.Marshal(content)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,5 +95,86 @@ func TestLimitsFollowAnnotations(t *testing.T) {
 	eventually.Equal(t, "no limits", limits, "{0 0} <nil>")
 	if _, err := netlink.LinkByName("ifb0123456789ab"); err == nil {
 		t.Error("the queue still exists")
+	}
+}
+
+// filters returns the protocols of the filters that redirect a pod's packets to its queue.
+func filters(t *testing.T) string {
+	t.Helper()
+	link, err := netlink.LinkByName(device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := netlink.FilterList(link, netlink.HANDLE_MIN_INGRESS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var count4, count6 int
+	for _, filter := range list {
+		if u32, ok := filter.(*netlink.U32); !ok || u32.RedirIndex == 0 {
+			continue
+		}
+		if filter.Attrs().Protocol == unix.ETH_P_IP {
+			count4++
+		} else {
+			count6++
+		}
+	}
+	return fmt.Sprintf("%d of IPv4, %d of IPv6", count4, count6)
+}
+
+func TestLimitsHoldForIPv6(t *testing.T) {
+	networks := dualstack.Networks{
+		IPv4: netip.MustParsePrefix("10.128.0.0/14"), HostBits4: 9, IPv6: netip.MustParsePrefix("fd01::/48"), HostBits6: 64,
+	}
+	for name, test := range map[string]struct {
+		address  string
+		networks dualstack.Networks
+		want     string
+	}{
+		"of the pod":            {"fd01:0:0:1::2", networks, "1 of IPv4, 4 of IPv6"},
+		"of an earlier network": {"fd05:0:0:1::2", networks, "1 of IPv4, 0 of IPv6"},
+		"without IPv6":          {"fd01:0:0:1::2", dualstack.Networks{}, "1 of IPv4, 0 of IPv6"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			leases := t.TempDir()
+			attach(t, leases, "1", test.address)
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1", Annotations: map[string]string{
+				podbandwidth.Egress: "1M",
+			}}, Spec: corev1.PodSpec{NodeName: "here"}}
+			client := fake.NewClientset(pod)
+			limiter := &Limiter{NodeName: "here", Client: client, Bridge: "slipway0", LeaseDir: leases, DualStack: test.networks}
+			componenttest.Run(t, limiter.Run)
+			eventually.Equal(t, "filters", func() string { return filters(t) }, test.want)
+
+			removeIPv6Filter(t)
+			pod = pod.DeepCopy()
+			pod.Annotations["other"] = "annotation" // makes the component look
+			if _, err := client.CoreV1().Pods("shop").Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			eventually.Equal(t, "repaired filters", func() string { return filters(t) }, test.want)
+		})
+	}
+}
+
+// removeIPv6Filter removes one of the filters of IPv6, if there is one.
+func removeIPv6Filter(t *testing.T) {
+	t.Helper()
+	link, err := netlink.LinkByName(device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := netlink.FilterList(link, netlink.HANDLE_MIN_INGRESS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, filter := range list {
+		if u32, ok := filter.(*netlink.U32); ok && u32.RedirIndex != 0 && filter.Attrs().Protocol == unix.ETH_P_IPV6 {
+			if err := netlink.FilterDel(filter); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
 	}
 }
