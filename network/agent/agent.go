@@ -137,9 +137,7 @@ func (a *Agent) Run(ctx context.Context, ready func()) error {
 		case <-objects.changes:
 		case <-peers:
 			if isReady {
-				if err := a.connectHosts(subnet, cluster); err != nil {
-					slog.Error("cannot set routes to other hosts", "error", err)
-				}
+				a.connectHosts(subnet, cluster)
 				continue
 			}
 		case <-ticker.C:
@@ -191,9 +189,7 @@ func (a *Agent) apply(ctx context.Context, subnet netip.Prefix, cluster *cluster
 	if err := a.ensureSecond(subnet); err != nil {
 		return err
 	}
-	if err := a.connectHosts(subnet, cluster); err != nil {
-		return err
-	}
+	a.connectHosts(subnet, cluster)
 	config := a.pluginConfig(subnet)
 	changes, err := cni.Reconcile(ctx, config)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -42,8 +43,16 @@ func (a *Agent) mtu() (int, error) {
 	if a.MTU != 0 {
 		return a.MTU, nil
 	}
-	return a.pathMTU()
+	mtu, err := a.pathMTU()
+	if err == nil && a.DualStack.Enabled() && mtu < minIPv6MTU {
+		return 0, fmt.Errorf("the MTU of pods is %d, because of the device of the default route, but pods have IPv6 addresses, which need at least %d: "+
+			"raise the MTU of that device, or remove the IPv6 network from networkConfig.clusterNetworks of master-config.yaml", mtu, minIPv6MTU)
+	}
+	return mtu, err
 }
+
+// minIPv6MTU is the smallest MTU of IPv6 (RFC 8200, 5).
+const minIPv6MTU = 1280
 
 // pathMTU returns the size of the largest packet that fits between hosts.
 func (a *Agent) pathMTU() (int, error) {
@@ -55,20 +64,27 @@ func (a *Agent) pathMTU() (int, error) {
 }
 
 // ensureSecond gives the bridge the first address of the IPv6 subnet, if pods have such addresses.
+// The prefix of the address has as many addresses as the IPv4 subnet, because pods have no others:
+// packets to the rest, which can have 2^64 addresses, would fill the host's table of neighbors.
 func (a *Agent) ensureSecond(subnet netip.Prefix) error {
 	if !a.DualStack.Enabled() {
 		return nil
 	}
 	second := a.DualStack.Subnet(subnet)
 	if !second.IsValid() {
-		return fmt.Errorf("the subnet %s of this node is none of %s with %d bits: remove the node, and let it join again",
-			subnet, a.DualStack.IPv4, a.DualStack.HostBits4)
+		slog.Error("pods of this node have no IPv6 addresses: remove the node, and let it join again", "podCIDR", subnet, "network", a.DualStack.IPv4, "hostBits", a.DualStack.HostBits4)
+		return nil
 	}
 	link, err := netlinksafe.LinkByName(a.Bridge)
 	if err != nil {
 		return fmt.Errorf("find bridge %q: %w", a.Bridge, err)
 	}
-	return setAddress(link, netip.PrefixFrom(cni.Gateway(second), second.Bits()))
+	return setAddress(link, netip.PrefixFrom(cni.Gateway(second), podBits(second, subnet)))
+}
+
+// podBits returns the length of the prefix that the IPv6 addresses of pods share.
+func podBits(second, subnet netip.Prefix) int {
+	return second.Addr().BitLen() - (subnet.Addr().BitLen() - subnet.Bits())
 }
 
 // ensureBridge ensures that a bridge exists, is up and has exactly one IPv4 address. Its MAC

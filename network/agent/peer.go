@@ -111,8 +111,9 @@ func (a *Agent) peers(own netip.Prefix, cluster *cluster) map[netip.Prefix]vxlan
 	return peers
 }
 
-// connectHosts makes the VXLAN device and the routes match the hosts of the cluster.
-func (a *Agent) connectHosts(own netip.Prefix, cluster *cluster) error {
+// connectHosts makes the VXLAN device and the routes match the hosts of the cluster. It logs what
+// it cannot connect, because one host must not disconnect the others.
+func (a *Agent) connectHosts(own netip.Prefix, cluster *cluster) {
 	peers := a.peers(own, cluster)
 	device, err := a.ensureTunnel(own, peers, cluster)
 	if err != nil {
@@ -124,7 +125,12 @@ func (a *Agent) connectHosts(own netip.Prefix, cluster *cluster) error {
 			routes[subnet] = route
 		}
 	}
-	return ensureRoutes(routes)
+	if second := a.DualStack.Subnet(own); second.IsValid() && second.Bits() < podBits(second, own) {
+		routes[second] = unreachable()
+	}
+	if err := ensureRoutes(routes); err != nil {
+		slog.Error("cannot set routes to other hosts", "error", err)
+	}
 }
 
 // route returns the route to a host. It does not exist if the host is not reachable, or claims an

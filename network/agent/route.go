@@ -15,11 +15,11 @@ import (
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
-// routeProtocol marks the routes to the pods of other hosts, so that the agent recognizes its own.
-// The number has no name in the kernel.
+// routeProtocol marks the routes of the agent, so that it recognizes them. The number has no name in
+// the kernel.
 const routeProtocol netlink.RouteProtocol = 83
 
-// ensureRoutes makes the routes to the pods of other hosts match the desired ones.
+// ensureRoutes makes the routes of the agent match the desired ones.
 func ensureRoutes(desired map[netip.Prefix]netlink.Route) error {
 	existing, err := ownRoutes()
 	if err != nil {
@@ -44,9 +44,15 @@ func ensureRoutes(desired map[netip.Prefix]netlink.Route) error {
 			errs = append(errs, fmt.Errorf("set route to pods %s: %w", subnet, err))
 			continue
 		}
-		slog.Info("set route to the pods of another host", "podCIDR", subnet, "address", route.Gw)
+		slog.Info("set route to pods", "podCIDR", subnet, "address", route.Gw)
 	}
 	return errors.Join(errs...)
+}
+
+// unreachable returns the route to the IPv6 addresses of the node's subnet that no pod can have.
+func unreachable() netlink.Route {
+	const loopback = 1 // the kernel's device of such routes
+	return netlink.Route{Type: unix.RTN_UNREACHABLE, LinkIndex: loopback}
 }
 
 // ownRoutes returns the routes that the agent has set, by destination.

@@ -1,0 +1,77 @@
+package agent
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-platform/slipway/internal/dualstack"
+	"github.com/slipway-platform/slipway/internal/eventually"
+)
+
+var testNetworks = dualstack.Networks{
+	IPv4: netip.MustParsePrefix("10.128.0.0/14"), HostBits4: 9, IPv6: netip.MustParsePrefix("fd01::/48"), HostBits6: 64,
+}
+
+// secondAddresses returns the IPv6 addresses of the bridge.
+func secondAddresses(t *testing.T) string {
+	t.Helper()
+	var list []string
+	for line := range strings.Lines(output(t, "ip", "-6", "-o", "address", "show", "dev", "slipway0")) {
+		list = append(list, strings.Fields(line)[3])
+	}
+	return strings.Join(list, " ")
+}
+
+// TestOnlyAddressesOfPodsAreNeighbors sends to addresses of the node's subnet that no pod can have:
+// the host must not look for their neighbors.
+func TestOnlyAddressesOfPodsAreNeighbors(t *testing.T) {
+	a := newAgent(t, node("10.128.2.0/23"))
+	a.DualStack = testNetworks
+	agent := serve(t, a)
+	if got := secondAddresses(t); got != "fd01:0:0:1::1/119" {
+		t.Errorf("the bridge has the addresses %s", got)
+	}
+	dial := func(address string) error {
+		conn, err := net.Dial("udp", net.JoinHostPort(address, "9"))
+		if err == nil {
+			conn.Close()
+		}
+		return err
+	}
+	if err := dial("fd01:0:0:1::1ff"); err != nil {
+		t.Errorf("an address that a pod can have: %v", err)
+	}
+	for _, address := range []string{"fd01:0:0:1::200", "fd01:0:0:1:8000::1"} {
+		if err := dial(address); !errors.Is(err, unix.EHOSTUNREACH) {
+			t.Errorf("%s, which no pod can have: %v", address, err)
+		}
+	}
+	output(t, "ip", "-6", "route", "delete", "unreachable", "fd01:0:0:1::/64")
+	eventually.True(t, "repaired route", func() bool { return errors.Is(dial("fd01:0:0:1::200"), unix.EHOSTUNREACH) })
+	agent.Stop()
+}
+
+// TestOddSubnetOfNodeHasIPv4 starts an agent on a node whose IPv4 subnet has no counterpart.
+func TestOddSubnetOfNodeHasIPv4(t *testing.T) {
+	a := newAgent(t, node("10.128.4.0/24"))
+	a.DualStack = testNetworks
+	serve(t, a)
+	if got := addresses("slipway0") + " and " + secondAddresses(t); got != "10.128.4.1/24 and " {
+		t.Errorf("the bridge has the addresses %s", got)
+	}
+}
+
+func TestMTUWithoutSpaceForIPv6IsRefused(t *testing.T) {
+	a := newTunnelAgent(t, TransportAuto)
+	a.DualStack = testNetworks
+	output(t, "ip", "link", "set", "uplink0", "mtu", "1300")
+	err := a.Run(t.Context(), func() { t.Error("ready") })
+	if err == nil || !strings.Contains(err.Error(), "the MTU of pods is 1250") || !strings.Contains(err.Error(), "at least 1280") {
+		t.Errorf("got %v", err)
+	}
+}
