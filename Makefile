@@ -6,13 +6,16 @@ SHELL := /bin/bash -o pipefail
 export CGO_ENABLED := 0
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0-dev)
+# The commit and its time in UTC, which /version shows: two builds of one commit are equal.
+COMMIT  := $(shell git rev-parse HEAD 2>/dev/null)
+DATE    := $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null)
 # kubectl and the API server parse the version of Kubernetes that they were built from.
 KUBE    := $(shell awk '$$1 == "k8s.io/kubernetes" {print $$2}' go.mod)
 KUBEVER := $(subst ., ,$(patsubst v%,%,$(KUBE)))
 X       := -X k8s.io/component-base/version
 LDFLAGS := -s -w -X github.com/slipway-platform/slipway/internal/version.slipway=$(VERSION) \
 	$(X).gitVersion=$(KUBE) $(X).gitMajor=$(word 1,$(KUBEVER)) $(X).gitMinor=$(word 2,$(KUBEVER)) \
-	$(X).gitTreeState=clean $(X).buildDate=1970-01-01T00:00:00Z
+	$(X).gitCommit=$(COMMIT) $(X).gitTreeState=$(if $(findstring -dirty,$(VERSION)),dirty,clean) $(X).buildDate=$(or $(DATE),1970-01-01T00:00:00Z)
 
 .PHONY: help up down build setup payload console sbom docs oc-all test check checked unit scenario s3 netpol samples bench soak faults lint golangci shape coverage clean
 

@@ -38,11 +38,14 @@ func connectionFlags(name string) *genericclioptions.ConfigFlags {
 		}
 		build := version.Get()
 		config.QPS = -1
-		config.UserAgent = name + "/" + build.GitVersion + " (" + build.Platform + ") kubernetes/" + build.GitCommit
+		config.UserAgent = name + "/" + build.GitVersion + " (" + build.Platform + ") kubernetes/" + build.GitCommit[:min(shortCommit, len(build.GitCommit))]
 		return config
 	})
 	return flags
 }
+
+// shortCommit is the length of a commit in the user agent, as in those of client-go.
+const shortCommit = 7
 
 // notConfigured is a transport that ends the program at the first request. Commands that send no
 // requests work without a server.
