@@ -126,6 +126,9 @@ func (o commandGroup) addTo(root *cobra.Command) {
 	for _, parent := range root.Commands() {
 		add(parent, o.below[parent.Name()])
 	}
+	if command, _, err := root.Find([]string{"delete"}); err == nil {
+		command.SuggestFor = append(command.SuggestFor, "stop") // removed before OpenShift 3.11
+	}
 	if command, _, err := root.Find([]string{"completion"}); err == nil {
 		command.Long = "This command prints shell code.\n\n" + command.Long
 	}

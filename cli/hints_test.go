@@ -27,6 +27,7 @@ func TestMisspelledCommandsNameSimilarOnes(t *testing.T) {
 		"set envv dc/web":      "Did you mean this?\n\tenv",
 		"adm policy nonsense":  `unknown command "nonsense" for "oc adm policy"`,
 		"rollout lastest dc/a": "Did you mean this?\n\tlatest",
+		"stop dc/database":     "\tdelete\n",
 	} {
 		if _, stderr, code := client(t, "oc", nil, strings.Fields(line)...); code == 0 || !strings.Contains(stderr, want) {
 			t.Errorf("oc %s: code %d, %s, want %q", line, code, stderr, want)

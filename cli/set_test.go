@@ -226,7 +226,7 @@ func TestSetReportsInvalidArguments(t *testing.T) {
 		t.Errorf("without an object: code %d, %q", code, stderr)
 	}
 	for args, want := range map[string]string{
-		"rollout latest svc/front": "expected deployment configuration, got svc/front", "rollout cancel": "requires at least 1 arg", "rollback": "accepts 1 arg",
+		"rollout cancel": "requires at least 1 arg", "rollback": "accepts 1 arg",
 		"deploy web --latest --retry": "only one of", "deploy web --cancel --follow": "--follow needs", "deploy": "accepts 1 arg",
 		"start-build web --from-dir=. --incremental --no-cache=false": "does not support --no-cache, --incremental;",
 		"start-build web --from-archive=- --build-loglevel=5 -eA=1":   "does not support --env, --build-loglevel;",

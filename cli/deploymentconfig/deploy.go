@@ -34,7 +34,7 @@ oc rollout has more options.`,
 		Args: cobra.ExactArgs(1), Deprecated: "use the commands below oc rollout", Hidden: true,
 		Run: func(command *cobra.Command, args []string) {
 			util.CheckErr(d.validate())
-			name, err := configName(args[0])
+			name, err := configName(factory, args[0])
 			util.CheckErr(err)
 			client, namespace, err := deployments(factory)
 			util.CheckErr(err)

@@ -59,7 +59,7 @@ type rollback struct {
 
 // complete determines the deployment config and the version to restore.
 func (r *rollback) complete(ctx context.Context, argument string) error {
-	name, err := configName(strings.TrimPrefix(argument, "rc/"))
+	name, err := configName(r.factory, strings.TrimPrefix(argument, "rc/"))
 	if err != nil {
 		return err
 	}

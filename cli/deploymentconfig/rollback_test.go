@@ -80,3 +80,27 @@ func TestRollbackNeedsAnEarlierCompleteDeployment(t *testing.T) {
 		t.Errorf("got failure %q, requests %q", failure, server.Writes())
 	}
 }
+
+func TestOtherResourcesAreNamed(t *testing.T) {
+	responses := map[string]any{
+		"GET /apis": map[string]any{"kind": "APIGroupList", "apiVersion": "v1", "groups": []any{}},
+		"GET /api":  map[string]any{"kind": "APIVersions", "versions": []any{"v1"}},
+		"GET /api/v1": map[string]any{"kind": "APIResourceList", "groupVersion": "v1", "resources": []any{
+			map[string]any{"name": "replicationcontrollers", "namespaced": true, "kind": "ReplicationController", "shortNames": []any{"rc"}, "verbs": []any{"get"}},
+		}},
+	}
+	for arg, want := range map[string]string{
+		"rc/web-1":     "expected deployment configuration, got replicationcontrollers: name one, as in dc/NAME",
+		"unknown/some": "expected deployment configuration, got unknown: name one, as in dc/NAME",
+	} {
+		server := objectstest.NewServer(t, responses)
+		_, _, failure := objectstest.Execute(t, func(streams genericiooptions.IOStreams) *cobra.Command {
+			parent := &cobra.Command{Use: "rollout"}
+			parent.AddCommand(NewRollout(server.Factory(t), streams)...)
+			return parent
+		}, "cancel", arg)
+		if !strings.Contains(failure, want) {
+			t.Errorf("%s: got %q, want %q", arg, failure, want)
+		}
+	}
+}

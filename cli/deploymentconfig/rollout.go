@@ -7,6 +7,7 @@ import (
 
 	appsv1 "github.com/openshift/api/apps/v1"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/cmd/util"
@@ -47,7 +48,7 @@ func newDeploying(factory util.Factory, streams genericiooptions.IOStreams, mode
 			client, namespace, err := deployments(factory)
 			util.CheckErr(err)
 			for _, arg := range args {
-				name, err := configName(arg)
+				name, err := configName(factory, arg)
 				util.CheckErr(err)
 				dc, done, err := mode.do(client, command.Context(), namespace, name)
 				util.CheckErr(err)
@@ -82,7 +83,9 @@ func deployments(factory util.Factory) (*Client, string, error) {
 }
 
 // configName returns the name of a DeploymentConfig, written as NAME or with a resource as dc/NAME.
-func configName(arg string) (string, error) {
+// The error about another resource has the server's name of that resource, if the server is
+// reachable.
+func configName(factory util.Factory, arg string) (string, error) {
 	resource, name, ok := strings.Cut(arg, "/")
 	if !ok {
 		return arg, nil
@@ -91,5 +94,10 @@ func configName(arg string) (string, error) {
 	case "dc", "deploymentconfig", "deploymentconfigs":
 		return name, nil
 	}
-	return "", fmt.Errorf("expected deployment configuration, got %s", arg)
+	if mapper, err := factory.ToRESTMapper(); err == nil {
+		if full, err := mapper.ResourceFor(schema.ParseGroupResource(resource).WithVersion("")); err == nil {
+			resource = full.Resource
+		}
+	}
+	return "", fmt.Errorf("expected deployment configuration, got %s: name one, as in dc/NAME", resource)
 }
