@@ -21,7 +21,7 @@ func newCluster() *cobra.Command {
 
 // newMustGather returns `oc adm must-gather`.
 func newMustGather() *cobra.Command {
-	return elsewhere("adm must-gather", "must-gather", "slipway status -o json, slipway logs --tail -1 and oc get events -A on each host, which print what it would collect")
+	return elsewhere("adm must-gather", "must-gather", "slipway support on each host, which saves what it would collect")
 }
 
 // elsewhereAnnotation marks commands that only name another command.

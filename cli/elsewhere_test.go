@@ -10,7 +10,7 @@ import (
 func TestCommandsOfOtherDistributionsNameReplacement(t *testing.T) {
 	for line, want := range map[string]string{
 		"cluster up --public-hostname=localhost": "run slipway up", "cluster down": "run slipway down", "cluster status": "run slipway status",
-		"adm must-gather --dest-dir=/tmp": "slipway logs",
+		"adm must-gather --dest-dir=/tmp": "slipway support",
 	} {
 		root := Tree("oc")
 		var message string

@@ -106,6 +106,7 @@ func verbs(opts *options) []*cobra.Command {
 		componentsCommand(opts),
 		pathsCommand(opts),
 		logsCommand(opts),
+		supportCommand(opts),
 		networkCommand(opts),
 		versionCommand(),
 		configCommand(opts),

@@ -1,0 +1,145 @@
+package command
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-platform/slipway/internal/redact"
+	"github.com/slipway-platform/slipway/internal/version"
+	"github.com/slipway-platform/slipway/kube"
+	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/supervisor/logfile"
+)
+
+// supportLines is the number of last lines of each log that an archive of evidence contains.
+const supportLines = 20_000
+
+func supportCommand(opts *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "support FILE|DIRECTORY",
+		Short: "Save what helps others to find a fault of this host",
+		Long: "Save an archive of mode 0600 with the version, the status, the configuration and the logs of this host, facts about its\n" +
+			"machine, and on a master the tables that `oc get` prints of all objects. It contains neither secrets nor the content of objects:\n" +
+			"passwords and keys in texts are replaced. Read it before you pass it on, because applications can log anything.\n\n" +
+			"It works while the platform does not. The file problems.txt in the archive names what is missing. In a directory, the\n" +
+			"archive gets a name with host and time.",
+		Example: "  slipway support /tmp",
+		GroupID: "look",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := opts.loadInvalid(cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			path, now := args[0], time.Now().UTC()
+			name := fmt.Sprintf("slipway-support-%s-%s", h.Node.NodeName, now.Format("20060102T150405Z"))
+			if info, err := os.Stat(path); err == nil && info.IsDir() {
+				path = filepath.Join(path, name+".tar.gz")
+			}
+			if err := writeSupport(cmd.Context(), h, path, name, now); err != nil {
+				return fmt.Errorf("write archive %q: %w", path, err)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "Saved %s. Read it before you pass it on.\n", path)
+			return nil
+		},
+	}
+}
+
+// evidence is a file of the archive.
+type evidence struct {
+	name string
+	read func(ctx context.Context, out io.Writer) error
+}
+
+// writeSupport writes the archive of a host. folder is the directory in it.
+func writeSupport(ctx context.Context, h *platform.Host, path, folder string, now time.Time) (err error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	compressed := gzip.NewWriter(file)
+	archive := tar.NewWriter(compressed)
+	add := func(name, content string) error {
+		content = redact.Text(content)
+		header := &tar.Header{Name: folder + "/" + name, Mode: 0o600, Size: int64(len(content)), ModTime: now}
+		if err := archive.WriteHeader(header); err != nil {
+			return err
+		}
+		_, err := io.WriteString(archive, content)
+		return err
+	}
+	var problems bytes.Buffer
+	for _, e := range append(hostEvidence(h), clusterEvidence(ctx, h, &problems)...) {
+		var content bytes.Buffer
+		if err := e.read(ctx, &content); err != nil {
+			fmt.Fprintf(&problems, "%s: %v\n", e.name, err)
+		}
+		if err := add(e.name, content.String()); err != nil {
+			return err
+		}
+	}
+	if err := add("problems.txt", problems.String()); err != nil {
+		return err
+	}
+	return errors.Join(archive.Close(), compressed.Close())
+}
+
+// hostEvidence returns the files about this host.
+func hostEvidence(h *platform.Host) []evidence {
+	list := []evidence{
+		{"version.txt", func(_ context.Context, out io.Writer) error {
+			_, err := fmt.Fprintf(out, "Slipway %s\nKubernetes %s\n", version.Slipway(), kube.Version())
+			return err
+		}},
+		{"configuration.yaml", func(_ context.Context, out io.Writer) error {
+			text, err := h.View()
+			if err == nil {
+				_, err = out.Write(text)
+			}
+			return err
+		}},
+		{"status.json", func(ctx context.Context, out io.Writer) error {
+			status, err := supervisorStatus(ctx, h)
+			if err != nil {
+				return err
+			}
+			encoder := json.NewEncoder(out)
+			encoder.SetIndent("", "  ")
+			return encoder.Encode(hostStatus{Status: status, Nodes: clusterStatus(ctx, h), Stopped: stoppedOf(h), Snapshots: snapshotsOf(h)})
+		}},
+	}
+	processes := []string{platform.Supervisor}
+	for _, process := range h.Processes() {
+		processes = append(processes, process.Name)
+	}
+	for _, process := range processes {
+		list = append(list, evidence{"logs/" + process + ".log", func(ctx context.Context, out io.Writer) error {
+			return logfile.Print(ctx, out, map[string]string{process: h.LogFile(process)}, logfile.Selection{Tail: supportLines}, false)
+		}})
+	}
+	for _, path := range []string{
+		"/etc/os-release", "/proc/version", "/proc/cmdline", "/proc/uptime", "/proc/loadavg", "/proc/meminfo", "/proc/cpuinfo", "/proc/self/mountinfo",
+		"/proc/cgroups", "/proc/modules", "/proc/net/dev", "/proc/net/route", "/proc/pressure/cpu", "/proc/pressure/memory", "/proc/pressure/io",
+	} {
+		list = append(list, evidence{"machine" + path, func(_ context.Context, out io.Writer) error {
+			content, err := os.ReadFile(path)
+			if err == nil {
+				_, err = out.Write(content)
+			}
+			return err
+		}})
+	}
+	return list
+}

@@ -1,0 +1,107 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/platform"
+)
+
+// supportRows limits the objects of a table.
+const supportRows = "2000"
+
+// confidential are the resources of which an archive has no table. The names of tokens are secrets
+// themselves.
+func confidential() []string {
+	return []string{"secrets", "oauthaccesstokens", "oauthauthorizetokens", "useroauthaccesstokens"}
+}
+
+// clusterEvidence returns a file for each resource of the cluster. A host that is only a node, or
+// whose API server does not respond, has none: problems then contains the reason.
+func clusterEvidence(ctx context.Context, h *platform.Host, problems io.Writer) []evidence {
+	if h.Joined() {
+		fmt.Fprintln(problems, "cluster: this host is only a node; run the command on a master, too")
+		return nil
+	}
+	list, err := tables(h)
+	if err != nil {
+		fmt.Fprintf(problems, "cluster: %v\n", err)
+	}
+	return list
+}
+
+func tables(h *platform.Host) ([]evidence, error) {
+	config, err := h.AdminClient()
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.Timeout = apiTimeout
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	// Some groups can be missing while others respond.
+	groups, err := discovery.ServerPreferredResources(client.Discovery())
+	var list []evidence
+	for _, group := range groups {
+		for _, resource := range group.APIResources {
+			if slices.Contains(resource.Verbs, "list") && !slices.Contains(confidential(), resource.Name) {
+				list = append(list, tableOf(client.Discovery().RESTClient(), group.GroupVersion, resource.Name))
+			}
+		}
+	}
+	return list, err
+}
+
+// tableOf returns the file with the table of a resource, as the server makes it for `oc get`.
+func tableOf(client rest.Interface, version, resource string) evidence {
+	prefix, group := "/apis", path.Dir(version)
+	if !strings.Contains(version, "/") {
+		prefix, group = "/api", "core"
+	}
+	return evidence{path.Join("cluster", group, resource+".txt"), func(ctx context.Context, out io.Writer) error {
+		raw, err := client.Get().AbsPath(prefix, version, resource).Param("limit", supportRows).
+			SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(ctx)
+		if err != nil {
+			return err
+		}
+		var table metav1.Table
+		if err := json.Unmarshal(raw, &table); err != nil {
+			return fmt.Errorf("read table: %w", err)
+		}
+		return printTable(out, &table)
+	}}
+}
+
+func printTable(out io.Writer, table *metav1.Table) error {
+	writer := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprint(writer, "NAMESPACE")
+	for _, column := range table.ColumnDefinitions {
+		fmt.Fprint(writer, "\t"+strings.ToUpper(column.Name))
+	}
+	fmt.Fprintln(writer)
+	for _, row := range table.Rows {
+		var object metav1.PartialObjectMetadata
+		if err := json.Unmarshal(row.Object.Raw, &object); err != nil {
+			return fmt.Errorf("read object of table: %w", err)
+		}
+		fmt.Fprint(writer, object.Namespace)
+		for _, cell := range row.Cells {
+			fmt.Fprintf(writer, "\t%v", cell)
+		}
+		fmt.Fprintln(writer)
+	}
+	return writer.Flush()
+}
