@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
-// routeProtocol marks the routes of the agent, so that it recognizes them. The number has no name in
-// the kernel.
+// routeProtocol marks the routes of the agent, so that it recognizes them. The number has no name
+// in the kernel.
 const routeProtocol netlink.RouteProtocol = 83
 
 // ensureRoutes makes the routes of the agent match the desired ones.
