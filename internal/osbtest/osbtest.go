@@ -60,7 +60,7 @@ func Services(names ...string) (list []map[string]any) {
 		}
 		list = append(list, map[string]any{
 			"id": "ID-" + name, "name": name, "description": "A database", "bindable": true, "plan_updateable": true,
-			"bindings_retrievable": name == "cloud", "tags": []string{"sql"}, "plans": plans,
+			"bindings_retrievable": name == "cloud", "instances_retrievable": name == "cloud", "tags": []string{"sql"}, "plans": plans,
 			"metadata": map[string]any{"displayName": "Database " + name},
 		})
 	}
@@ -176,6 +176,10 @@ func (b *Broker) change(w http.ResponseWriter, r *http.Request, in map[string]*r
 		reply(w, http.StatusUnprocessableEntity, map[string]any{"error": "AsyncRequired"})
 		return
 	}
+	if version, ok := body["maintenance_info"].(map[string]any); ok && version["version"] != b.version(body, existing) {
+		reply(w, http.StatusUnprocessableEntity, map[string]any{"error": "MaintenanceInfoConflict"})
+		return
+	}
 	switch {
 	case r.Method == http.MethodPut && existing == nil && !b.offers(body):
 		reply(w, http.StatusBadRequest, map[string]any{"description": "there is no such service with such a plan"})
@@ -205,7 +209,7 @@ func (b *Broker) change(w http.ResponseWriter, r *http.Request, in map[string]*r
 		reply(w, http.StatusOK, result)
 		return
 	case r.Method == http.MethodPatch:
-		for _, key := range []string{"plan_id", "parameters"} {
+		for _, key := range []string{"plan_id", "parameters", "maintenance_info"} {
 			if value, ok := body[key]; ok {
 				existing.body[key] = value
 			}
@@ -233,6 +237,31 @@ func (b *Broker) offers(body map[string]any) bool {
 	return slices.ContainsFunc(b.Catalog, func(service map[string]any) bool {
 		plans, _ := service["plans"].([]map[string]any)
 		return service["id"] == body["service_id"] && slices.ContainsFunc(plans, func(plan map[string]any) bool { return plan["id"] == body["plan_id"] })
+	})
+}
+
+// version returns the version of the plan of a request, or of the instance.
+func (b *Broker) version(body map[string]any, existing *resource) any {
+	plan := body["plan_id"]
+	if plan == nil && existing != nil {
+		plan = existing.body["plan_id"]
+	}
+	for _, service := range b.Catalog {
+		plans, _ := service["plans"].([]map[string]any)
+		for _, entry := range plans {
+			if info, ok := entry["maintenance_info"].(map[string]any); ok && entry["id"] == plan {
+				return info["version"]
+			}
+		}
+	}
+	return nil
+}
+
+// SetVersion sets the version of the first plan of the first service.
+func (b *Broker) SetVersion(version string) {
+	b.Set(func() {
+		plans, _ := b.Catalog[0]["plans"].([]map[string]any)
+		plans[0]["maintenance_info"] = map[string]any{"version": version}
 	})
 }
 

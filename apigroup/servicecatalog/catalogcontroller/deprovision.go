@@ -39,7 +39,7 @@ func (r *reconciler) deleteInstance(ctx context.Context, instance *v1beta1.Servi
 	if !mitigates && status.CurrentOperation != v1beta1.OperationDeprovision {
 		properties := status.ExternalProperties
 		if properties == nil {
-			properties = offer.properties(instance, parameters{})
+			properties = offer.properties(instance, parameters{}, "")
 		}
 		err := r.record(ctx, instance, v1beta1.OperationDeprovision, properties,
 			"DeprovisionRequestInFlight", "Deprovision request for ServiceInstance in-flight to Broker")

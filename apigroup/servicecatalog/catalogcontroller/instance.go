@@ -182,9 +182,19 @@ func recordedPlan(properties *v1beta1.ServiceInstancePropertiesState, otherwise 
 	return otherwise
 }
 
+// recordedMaintenance returns the version in properties, or "".
+func recordedMaintenance(properties *v1beta1.ServiceInstancePropertiesState) string {
+	if properties == nil {
+		return ""
+	}
+	return properties.MaintenanceVersion
+}
+
 // properties returns the properties that a request sets.
-func (o *offer) properties(instance *v1beta1.ServiceInstance, p parameters) *v1beta1.ServiceInstancePropertiesState {
-	state := &v1beta1.ServiceInstancePropertiesState{Parameters: p.public, ParameterChecksum: p.checksum, UserInfo: instance.Spec.UserInfo}
+func (o *offer) properties(instance *v1beta1.ServiceInstance, p parameters, maintenance string) *v1beta1.ServiceInstancePropertiesState {
+	state := &v1beta1.ServiceInstancePropertiesState{
+		Parameters: p.public, ParameterChecksum: p.checksum, MaintenanceVersion: maintenance, UserInfo: instance.Spec.UserInfo,
+	}
 	if o.clusterScoped {
 		state.ClusterServicePlanExternalName, state.ClusterServicePlanExternalID = o.plan.ExternalName, o.plan.ExternalID
 	} else {

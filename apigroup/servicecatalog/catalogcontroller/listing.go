@@ -86,6 +86,10 @@ func convertPlans(broker *brokerView, service *osb.Service, class string, restri
 		}
 		names[plan.Name] = true
 		spec := planOf(plan)
+		if len(spec.MaintenanceVersion) > maxExternal {
+			errs = append(errs, fmt.Errorf("plan %q of service %q: its version is longer than %d characters", plan.Name, service.Name, maxExternal))
+			continue
+		}
 		if matches(restrictions, planFields(broker, name, class, &spec)) {
 			selected[name] = planOffer{class, spec}
 		}
@@ -130,14 +134,20 @@ func objectName(id string) string {
 func classOf(service *osb.Service) v1beta1.CommonServiceClassSpec {
 	return v1beta1.CommonServiceClassSpec{
 		ExternalName: service.Name, ExternalID: service.ID, Description: service.Description,
-		Bindable: service.Bindable, BindingRetrievable: service.BindingsRetrievable, PlanUpdatable: service.PlanUpdateable,
+		Bindable: service.Bindable, BindingRetrievable: service.BindingsRetrievable,
+		InstancesRetrievable: service.InstancesRetrievable, PlanUpdatable: service.PlanUpdateable,
 		Tags: service.Tags, Requires: service.Requires, ExternalMetadata: raw(service.Metadata),
 	}
 }
 
 func planOf(plan *osb.Plan) v1beta1.CommonServicePlanSpec {
+	version := ""
+	if plan.MaintenanceInfo != nil {
+		version = plan.MaintenanceInfo.Version
+	}
 	return v1beta1.CommonServicePlanSpec{
-		ExternalName: plan.Name, ExternalID: plan.ID, Description: plan.Description,
+		MaintenanceVersion: version,
+		ExternalName:       plan.Name, ExternalID: plan.ID, Description: plan.Description,
 		Bindable: plan.Bindable, Free: plan.Free == nil || *plan.Free, ExternalMetadata: raw(plan.Metadata),
 		InstanceCreateParameterSchema:       raw(plan.Schemas.ServiceInstance.Create.Parameters),
 		InstanceUpdateParameterSchema:       raw(plan.Schemas.ServiceInstance.Update.Parameters),

@@ -52,8 +52,10 @@ func (r *reconciler) pollInstance(ctx context.Context, instance *v1beta1.Service
 	case deletes:
 		return r.failDeletion(ctx, instance, offer, errors.New(orElse(state.Description, "the operation failed")))
 	case state.State == osb.Succeeded && status.CurrentOperation == v1beta1.OperationUpdate:
+		r.showDashboard(ctx, offer, instance)
 		return r.finish(ctx, instance, "InstanceUpdatedSuccessfully", "The instance was updated successfully")
 	case state.State == osb.Succeeded:
+		r.showDashboard(ctx, offer, instance)
 		return r.finish(ctx, instance, "ProvisionedSuccessfully", "The instance was provisioned successfully")
 	}
 	// The broker must delete what a failed provision has left.
@@ -63,6 +65,24 @@ func (r *reconciler) pollInstance(ctx context.Context, instance *v1beta1.Service
 		refused, message = "UpdateInstanceCallFailed", "Error updating: "+orElse(state.Description, "the operation failed")
 	}
 	return r.failed(ctx, instance, p, refused, refused, message, 0)
+}
+
+// showDashboard reads the address of the dashboard of an instance, which a broker might know only
+// after an asynchronous operation. A failure does not change the result of the operation.
+func (r *reconciler) showDashboard(ctx context.Context, offer *offer, instance *v1beta1.ServiceInstance) {
+	if !offer.class.InstancesRetrievable {
+		return
+	}
+	client, closeIdle, err := r.connection(ctx, offer.broker)
+	if err != nil {
+		return
+	}
+	defer closeIdle()
+	target := offer.target(instance)
+	target.PlanID = recordedPlan(instance.Status.InProgressProperties, target.PlanID)
+	if result, err := client.Instance(ctx, target); err == nil && result.DashboardURL != "" {
+		instance.Status.DashboardURL = &result.DashboardURL
+	}
 }
 
 func orElse(text, otherwise string) string {

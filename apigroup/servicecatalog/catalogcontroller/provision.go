@@ -2,6 +2,7 @@ package catalogcontroller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -81,7 +82,7 @@ func (r *reconciler) provision(ctx context.Context, instance *v1beta1.ServiceIns
 	}
 	defer closeIdle()
 	if !order.repeated {
-		err = r.record(ctx, instance, v1beta1.OperationProvision, order.properties(instance, order.parameters),
+		err = r.record(ctx, instance, v1beta1.OperationProvision, order.properties(instance, order.parameters, order.plan.MaintenanceVersion),
 			"ProvisionRequestInFlight", "Provision request for ServiceInstance in-flight to Broker")
 		if err != nil {
 			return err
@@ -90,6 +91,7 @@ func (r *reconciler) provision(ctx context.Context, instance *v1beta1.ServiceIns
 	result, err := client.Provision(ctx, order.target(instance), &osb.Provision{
 		ServiceID: order.class.ExternalID, PlanID: order.plan.ExternalID, Context: order.context,
 		OrganizationGUID: order.cluster, SpaceGUID: order.space, Parameters: order.parameters.values,
+		MaintenanceInfo: osb.MaintenanceOf(recordedMaintenance(status.InProgressProperties)),
 	})
 	switch {
 	case err != nil:
@@ -125,6 +127,9 @@ func (r *reconciler) failProvision(ctx context.Context, instance *v1beta1.Servic
 	if result, ok := r.interrupted(ctx, err); ok {
 		return result
 	}
+	if err := r.refresh(ctx, order, err); err != nil {
+		return err
+	}
 	p := classify(err)
 	message := fmt.Sprintf("Error provisioning ServiceInstance of %s at %s: %s", order, order.broker, p.message)
 	if r.expired(instance.Status.OperationStartTime) {
@@ -134,6 +139,17 @@ func (r *reconciler) failProvision(ctx context.Context, instance *v1beta1.Servic
 		instance.Status.DeprovisionStatus = v1beta1.DeletionNotRequired
 	}
 	return r.failed(ctx, instance, p, "ProvisionCallFailed", "ErrorCallingProvision", message, retryDelay(err))
+}
+
+// refresh requests the catalog of a broker that refuses the version of a plan, so that the next
+// attempt has the current one.
+func (r *reconciler) refresh(ctx context.Context, order *order, err error) error {
+	var response *osb.Error
+	if !errors.As(err, &response) || response.Code != osb.MaintenanceInfoConflict {
+		return nil
+	}
+	order.broker.status.LastCatalogRetrievalTime = nil
+	return r.updateBrokerStatus(ctx, order.broker)
 }
 
 // failed records a failed provision or update.

@@ -28,13 +28,19 @@ func (r *reconciler) updateInstance(ctx context.Context, instance *v1beta1.Servi
 			return r.waitForObject(ctx, instance, waiting("ReferencesDeletedServicePlan", "The broker no longer offers plan %q", order.plan.ExternalName))
 		}
 	}
+	changed := status.ExternalProperties == nil || status.ExternalProperties.ParameterChecksum != order.parameters.checksum
+	version := recordedMaintenance(status.ExternalProperties)
+	previousVersion := version
+	if planChanges || !changed { // without a change of the spec, updateRequests asks for the version
+		version = order.plan.MaintenanceVersion
+	}
 	client, closeIdle, err := r.connection(ctx, order.broker)
 	if err != nil {
 		return r.failUpdate(ctx, instance, order, err)
 	}
 	defer closeIdle()
 	if !order.repeated {
-		err = r.record(ctx, instance, v1beta1.OperationUpdate, order.properties(instance, order.parameters),
+		err = r.record(ctx, instance, v1beta1.OperationUpdate, order.properties(instance, order.parameters, version),
 			"UpdateInstanceRequestInFlight", "Update request for ServiceInstance in-flight to Broker")
 		if err != nil {
 			return err
@@ -45,7 +51,11 @@ func (r *reconciler) updateInstance(ctx context.Context, instance *v1beta1.Servi
 	if planChanges {
 		body.PlanID = order.plan.ExternalID
 	}
-	if status.ExternalProperties == nil || status.ExternalProperties.ParameterChecksum != order.parameters.checksum {
+	body.PreviousValues.MaintenanceInfo = osb.MaintenanceOf(previousVersion)
+	if requested := recordedMaintenance(status.InProgressProperties); requested != previousVersion || planChanges {
+		body.MaintenanceInfo = osb.MaintenanceOf(requested)
+	}
+	if changed {
 		body.Parameters = order.parameters.values
 	}
 	target := order.target(instance)
@@ -66,6 +76,9 @@ func (r *reconciler) updateInstance(ctx context.Context, instance *v1beta1.Servi
 func (r *reconciler) failUpdate(ctx context.Context, instance *v1beta1.ServiceInstance, order *order, err error) error {
 	if result, ok := r.interrupted(ctx, err); ok {
 		return result
+	}
+	if err := r.refresh(ctx, order, err); err != nil {
+		return err
 	}
 	p := classify(err)
 	p.terminal = p.terminal || r.expired(instance.Status.OperationStartTime)

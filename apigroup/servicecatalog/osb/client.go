@@ -125,6 +125,19 @@ func (c *Client) Binding(ctx context.Context, target Target) (*Result, error) {
 	return result, err
 }
 
+// Instance returns an existing instance.
+func (c *Client) Instance(ctx context.Context, target Target) (*Result, error) {
+	result := &Result{}
+	target.Operation, target.Binding = "", ""
+	_, err := c.do(ctx, request{
+		method: http.MethodGet, path: target.path(), query: target.identifiers(), user: target.User, into: result, accept: []int{http.StatusOK},
+	})
+	if len(result.DashboardURL) > maxErrorText {
+		result.DashboardURL = ""
+	}
+	return result, err
+}
+
 // LastOperation returns the state of the current operation.
 func (c *Client) LastOperation(ctx context.Context, target Target) (*State, error) {
 	state := &State{}

@@ -31,16 +31,17 @@ type Catalog struct {
 
 // Service is a service of a broker.
 type Service struct {
-	ID                  string          `json:"id"`
-	Name                string          `json:"name"`
-	Description         string          `json:"description"`
-	Tags                []string        `json:"tags"`
-	Requires            []string        `json:"requires"`
-	Bindable            bool            `json:"bindable"`
-	BindingsRetrievable bool            `json:"bindings_retrievable"`
-	PlanUpdateable      bool            `json:"plan_updateable"` // the API's spelling
-	Metadata            json.RawMessage `json:"metadata"`
-	Plans               []Plan          `json:"plans"`
+	ID                   string          `json:"id"`
+	Name                 string          `json:"name"`
+	Description          string          `json:"description"`
+	Tags                 []string        `json:"tags"`
+	Requires             []string        `json:"requires"`
+	Bindable             bool            `json:"bindable"`
+	BindingsRetrievable  bool            `json:"bindings_retrievable"`
+	InstancesRetrievable bool            `json:"instances_retrievable"`
+	PlanUpdateable       bool            `json:"plan_updateable"` // the API's spelling
+	Metadata             json.RawMessage `json:"metadata"`
+	Plans                []Plan          `json:"plans"`
 }
 
 // Plan is a plan of a service.
@@ -78,6 +79,14 @@ type Maintenance struct {
 	Description string `json:"description,omitempty"`
 }
 
+// MaintenanceOf returns a version for a request, or nil if there is none.
+func MaintenanceOf(version string) *Maintenance {
+	if version == "" {
+		return nil
+	}
+	return &Maintenance{Version: version}
+}
+
 // Provision is a request for a new instance.
 type Provision struct {
 	ServiceID        string         `json:"service_id"`
@@ -86,16 +95,20 @@ type Provision struct {
 	OrganizationGUID string         `json:"organization_guid"` // required until version 2.12
 	SpaceGUID        string         `json:"space_guid"`
 	Parameters       map[string]any `json:"parameters,omitempty"`
+	MaintenanceInfo  *Maintenance   `json:"maintenance_info,omitempty"`
 }
 
 // Update is a request to change an instance.
 type Update struct {
-	ServiceID      string         `json:"service_id"`
-	PlanID         string         `json:"plan_id,omitempty"`
-	Context        map[string]any `json:"context,omitempty"`
-	Parameters     map[string]any `json:"parameters,omitempty"`
-	PreviousValues struct {
-		PlanID string `json:"plan_id,omitempty"`
+	ServiceID  string         `json:"service_id"`
+	PlanID     string         `json:"plan_id,omitempty"`
+	Context    map[string]any `json:"context,omitempty"`
+	Parameters map[string]any `json:"parameters,omitempty"`
+	// MaintenanceInfo is set to change the version.
+	MaintenanceInfo *Maintenance `json:"maintenance_info,omitempty"`
+	PreviousValues  struct {
+		PlanID          string       `json:"plan_id,omitempty"`
+		MaintenanceInfo *Maintenance `json:"maintenance_info,omitempty"`
 	} `json:"previous_values"`
 }
 

@@ -59,6 +59,8 @@ type CommonServiceClassSpec struct {
 	Bindable bool `json:"bindable"`
 	// BindingRetrievable reports whether the broker returns existing bindings.
 	BindingRetrievable bool `json:"bindingRetrievable"`
+	// InstancesRetrievable reports whether the broker returns existing instances.
+	InstancesRetrievable bool `json:"instancesRetrievable,omitempty"`
 	// PlanUpdatable reports whether the plan of an instance can change.
 	PlanUpdatable bool `json:"planUpdatable"`
 	// ExternalMetadata is the metadata in the broker's catalog, such as a display name.

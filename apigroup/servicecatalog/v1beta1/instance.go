@@ -144,6 +144,8 @@ type ServiceInstancePropertiesState struct {
 	ClusterServicePlanExternalID   string `json:"clusterServicePlanExternalID"`
 	ServicePlanExternalName        string `json:"servicePlanExternalName,omitempty"`
 	ServicePlanExternalID          string `json:"servicePlanExternalID,omitempty"`
+	// MaintenanceVersion is the version of what the plan provisions.
+	MaintenanceVersion string `json:"maintenanceVersion,omitempty"`
 	// Parameters are the parameters without secret values.
 	Parameters *runtime.RawExtension `json:"parameters,omitempty"`
 	// ParameterChecksum is a SHA-256 checksum of all parameters.

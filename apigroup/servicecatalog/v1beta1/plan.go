@@ -59,6 +59,8 @@ type CommonServicePlanSpec struct {
 	Bindable *bool `json:"bindable,omitempty"`
 	// Free reports whether the plan is free of charge.
 	Free bool `json:"free"`
+	// MaintenanceVersion is the version of what the plan provisions, if the broker has one.
+	MaintenanceVersion string `json:"maintenanceVersion,omitempty"`
 	// ExternalMetadata is the metadata in the broker's catalog.
 	ExternalMetadata *runtime.RawExtension `json:"externalMetadata,omitempty"`
 	// InstanceCreateParameterSchema is the JSON schema of the parameters of a new instance.

@@ -648,6 +648,13 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceClassSpec(ref 
 							Format:      "",
 						},
 					},
+					"instancesRetrievable": {
+						SchemaProps: spec.SchemaProps{
+							Description: "InstancesRetrievable reports whether the broker returns existing instances.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 					"planUpdatable": {
 						SchemaProps: spec.SchemaProps{
 							Description: "PlanUpdatable reports whether the plan of an instance can change.",
@@ -873,6 +880,13 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServicePlanSpec(ref c
 							Description: "Free reports whether the plan is free of charge.",
 							Default:     false,
 							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"maintenanceVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "MaintenanceVersion is the version of what the plan provisions, if the broker has one.",
+							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
@@ -1122,6 +1136,13 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServiceClassSpec(ref c
 							Format:      "",
 						},
 					},
+					"instancesRetrievable": {
+						SchemaProps: spec.SchemaProps{
+							Description: "InstancesRetrievable reports whether the broker returns existing instances.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 					"planUpdatable": {
 						SchemaProps: spec.SchemaProps{
 							Description: "PlanUpdatable reports whether the plan of an instance can change.",
@@ -1222,6 +1243,13 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServicePlanSpec(ref co
 							Description: "Free reports whether the plan is free of charge.",
 							Default:     false,
 							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"maintenanceVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "MaintenanceVersion is the version of what the plan provisions, if the broker has one.",
+							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
@@ -2231,6 +2259,13 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceClassSpec(ref common.
 							Format:      "",
 						},
 					},
+					"instancesRetrievable": {
+						SchemaProps: spec.SchemaProps{
+							Description: "InstancesRetrievable reports whether the broker returns existing instances.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 					"planUpdatable": {
 						SchemaProps: spec.SchemaProps{
 							Description: "PlanUpdatable reports whether the plan of an instance can change.",
@@ -2444,6 +2479,13 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstancePropertiesSta
 						SchemaProps: spec.SchemaProps{
 							Type:   []string{"string"},
 							Format: "",
+						},
+					},
+					"maintenanceVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "MaintenanceVersion is the version of what the plan provisions.",
+							Type:        []string{"string"},
+							Format:      "",
 						},
 					},
 					"parameters": {
@@ -2907,6 +2949,13 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServicePlanSpec(ref common.R
 							Description: "Free reports whether the plan is free of charge.",
 							Default:     false,
 							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"maintenanceVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "MaintenanceVersion is the version of what the plan provisions, if the broker has one.",
+							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
