@@ -102,6 +102,7 @@ func (b *broker) routes() http.Handler {
 		"POST " + Root + "v2/bootstrap":       b.bootstrap,
 		"PUT " + instance:                     b.provision,
 		"PATCH " + instance:                   b.update,
+		"GET " + instance:                     b.readInstance,
 		"DELETE " + instance:                  b.deprovision,
 		"GET " + instance + "/last_operation": b.lastOperation,
 		"PUT " + binding:                      b.bind,

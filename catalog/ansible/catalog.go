@@ -39,7 +39,7 @@ func serviceOf(b *bundle, name string) map[string]any {
 		description = "No description provided."
 	}
 	return map[string]any{
-		"id": b.id(), "name": name, "description": description, "tags": spec.Tags, "metadata": spec.Metadata, "bindable": spec.Bindable,
+		"id": b.id(), "name": name, "description": description, "tags": spec.Tags, "metadata": spec.Metadata, "bindable": spec.Bindable, "instances_retrievable": true,
 		"bindings_retrievable": spec.separate(), "plan_updateable": updatable, "plans": plans,
 	}
 }

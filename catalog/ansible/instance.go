@@ -149,6 +149,26 @@ func (b *broker) update(r *http.Request) (osbserver.Response, error) {
 	return b.begin(r.Context(), rec, &operation{Action: updateAction, Plan: body.PlanID, Bundle: bundle.source(plan), Values: values, User: user})
 }
 
+// readInstance returns an instance, with the address of its user interface.
+func (b *broker) readInstance(r *http.Request) (osbserver.Response, error) {
+	id, err := osbserver.ID(r, "instance")
+	if err != nil {
+		return osbserver.Response{}, err
+	}
+	rec, err := b.load(r.Context(), id)
+	if err != nil {
+		return osbserver.Response{}, err
+	}
+	if rec == nil || !rec.Provisioned {
+		return osbserver.Response{}, osbserver.Refuse(http.StatusNotFound, "there is no instance %q that is provisioned", id)
+	}
+	body := map[string]string{"service_id": rec.Service, "plan_id": rec.Plan}
+	if rec.Dashboard != "" {
+		body["dashboard_url"] = rec.Dashboard
+	}
+	return osbserver.Response{Code: http.StatusOK, Body: body}, nil
+}
+
 // change returns the plan and the parameters after an update.
 func (b *bundle) change(rec *record, body request) (*plan, map[string]any, error) {
 	target, current := b.plan(body.PlanID), b.plan(rec.Plan)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 
 	"github.com/google/uuid"
@@ -42,6 +43,7 @@ const pollInterval = 3
 // Annotations and keys that a bundle writes.
 const (
 	lastOperationAnnotation = "apb_last_operation"
+	dashboardAnnotation     = "apb_dashboard_url"
 	credentialsKey          = "fields"
 )
 
@@ -153,6 +155,9 @@ func (b *broker) advance(ctx context.Context, rec *record) error {
 		if err != nil {
 			return err
 		}
+		if address := pod.Annotations[dashboardAnnotation]; address != "" && isDashboard(address) {
+			rec.Dashboard = address
+		}
 		return b.end(ctx, rec, succeeded, op.Description, credentials)
 	case pod.Status.Phase == corev1.PodFailed:
 		cause := cmp.Or(pod.Status.Reason, fmt.Sprintf("exit code %d", code))
@@ -166,6 +171,12 @@ func (b *broker) advance(ctx context.Context, rec *record) error {
 		return b.end(ctx, rec, failed, text, nil)
 	}
 	return nil
+}
+
+// isDashboard reports whether browsers can open an address as a page.
+func isDashboard(address string) bool {
+	parsed, err := url.Parse(address)
+	return err == nil && len(address) <= 1024 && parsed.Host != "" && (parsed.Scheme == "http" || parsed.Scheme == "https")
 }
 
 // exitCode returns the exit code of the bundle, or -1.

@@ -26,9 +26,11 @@ type record struct {
 	Bundle    source         `json:"bundle"`
 	Values    map[string]any `json:"parameters"`
 	// Provisioned means that an operation has created the instance.
-	Provisioned bool                      `json:"provisioned"`
-	Credentials map[string]any            `json:"credentials,omitempty"`
-	Bindings    map[string]*bindingRecord `json:"bindings,omitempty"`
+	Provisioned bool           `json:"provisioned"`
+	Credentials map[string]any `json:"credentials,omitempty"`
+	// Dashboard is the address of a user interface, or "".
+	Dashboard string                    `json:"dashboard,omitempty"`
+	Bindings  map[string]*bindingRecord `json:"bindings,omitempty"`
 	// Operation is the last operation.
 	Operation *operation `json:"operation,omitempty"`
 

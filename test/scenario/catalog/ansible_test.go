@@ -100,6 +100,7 @@ func TestPlaybookBundleIsOrderedBoundAndReturned(t *testing.T) {
 	wait(c, "servicebinding/hello-binding", "{.status.lastConditionState}", "Ready")
 	address := strings.TrimSpace(c.OC("get", "secret/hello-binding", "-o", "go-template={{.data.uri | base64decode}}"))
 	page(c, address, "<h1>Good &lt;morning></h1>")
+	wait(c, "serviceinstance/hello", "{.status.dashboardURL}", address)
 
 	c.OC("patch", "serviceinstance/hello", "--type=merge", "-p", `{"spec": {"parameters": {"greeting": "Good evening"}}}`)
 	page(c, address, "<h1>Good evening</h1>")
