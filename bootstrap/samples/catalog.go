@@ -14,6 +14,16 @@ type stream struct {
 	Name string
 }
 
+// Languages returns the languages that the stream builds. With a version, the first is that
+// version of its own.
+func (s stream) Languages(version string) []string {
+	languages := append([]string{s.Name}, s.Supports...)
+	if version == "" {
+		return languages
+	}
+	return append([]string{s.Name + ":" + version}, languages...)
+}
+
 // streams returns the image streams of all images.
 func streams(images []*Image) (all []stream) {
 	for _, image := range images {
@@ -102,8 +112,13 @@ func templates(images []*Image) (all []entry, err error) {
 		case stream.Example != "" && stream.Name != "httpd": // httpd-example needs no builder
 			all = append(all, entry{"application.yaml", stream.Name + "-example", application{stream: stream}})
 		}
-		if stream.Name == "python" {
+		switch stream.Name {
+		case "python":
 			all = append(all, entry{"application.yaml", "python-persistent-example", application{stream: stream, Persistent: true}})
+		case "java":
+			for _, name := range []string{"openjdk-web-basic-s2i", "openjdk18-web-basic-s2i"} {
+				all = append(all, entry{"java.yaml", name, named{stream, name}})
+			}
 		}
 	}
 	more, err := frameworks(streams(images))
@@ -120,4 +135,10 @@ type application struct {
 	stream
 	// Persistent is set if the application keeps data on a volume.
 	Persistent bool
+}
+
+// named is a template of another name than its stream has.
+type named struct {
+	stream
+	Template string
 }

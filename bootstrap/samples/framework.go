@@ -13,7 +13,9 @@ type framework struct {
 	// Repository is the source by default. Health is the path of the health checks. Hook is the
 	// command that prepares the database before a deployment, or "".
 	Repository, Health, Hook string
-	Parameters               []setting
+	// Prefixed is set if pods get the values of the database also by the names of its variables.
+	Prefixed   bool
+	Parameters []setting
 }
 
 // setting is a parameter of an application. It becomes a variable of its pods, of builds, or both.
@@ -74,6 +76,20 @@ var kinds = []struct {
 			},
 		},
 		database: "mysql", names: [2]string{"dancer-mysql-example", "dancer-mysql-persistent"},
+	},
+	{
+		framework: framework{
+			Framework: "rails", DisplayName: "Ruby on Rails", Icon: "ruby", Builder: "ruby", Health: "/",
+			Repository: "https://github.com/sclorg/rails-ex.git", Hook: "[./migrate-database.sh]", Prefixed: true,
+			Parameters: []setting{
+				{Name: "SECRET_KEY_BASE", Variable: "SECRET_KEY_BASE", Secret: "keybase", DisplayName: "Secret Key", Description: "The key of sessions.", From: "[a-z0-9]{127}"},
+				{Name: "APPLICATION_USER", Variable: "APPLICATION_USER", Secret: "application-user", DisplayName: "Application Username", Description: "The user that can change pages of the example.", Value: "openshift"},
+				{Name: "APPLICATION_PASSWORD", Variable: "APPLICATION_PASSWORD", Secret: "application-password", DisplayName: "Application Password", Description: "The password of this user.", Value: "secret"},
+				{Name: "RAILS_ENV", Variable: "RAILS_ENV", DisplayName: "Rails Environment", Description: "The environment of Rails: production, development or test.", Value: "production"},
+				{Name: "RUBYGEM_MIRROR", Build: "RUBYGEM_MIRROR", DisplayName: "Custom RubyGems Mirror URL", Description: "The mirror of gems that builds use."},
+			},
+		},
+		database: "postgresql", names: [2]string{"rails-postgresql-example", "rails-pgsql-persistent"},
 	},
 }
 

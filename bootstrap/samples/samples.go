@@ -32,6 +32,9 @@ type Image struct {
 	Version string
 	// Streams are the image streams that get the image; by default, one with the image's name.
 	Streams []string
+	// Supports are the languages for which a builder is chosen, in addition to the names of its
+	// streams.
+	Supports []string
 	// Example is the folder of the example application in the repository of Slipway, if the image is
 	// a builder.
 	Example string

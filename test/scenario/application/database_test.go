@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,13 +25,22 @@ var databases = map[string]struct{ write, read string }{
 	"redis": {`REDISCLI_AUTH=$REDIS_PASSWORD redis-cli -h redis set v kept`, `REDISCLI_AUTH=$REDIS_PASSWORD redis-cli -h redis get v`},
 }
 
-// selected returns the samples that a test runs: all of them if SLIPWAY_TEST_SAMPLES is all, as in
-// make samples, and otherwise the usual ones.
-func selected(all, usual []string) []string {
-	if os.Getenv("SLIPWAY_TEST_SAMPLES") == "all" {
+// selected returns the samples that a test runs: those in SLIPWAY_TEST_SAMPLES, all of them if it
+// is all, as in make samples, and otherwise the usual ones.
+func selected(all, usual []string) (samples []string) {
+	names := os.Getenv("SLIPWAY_TEST_SAMPLES")
+	switch names {
+	case "":
+		return usual
+	case "all":
 		return all
 	}
-	return usual
+	for _, name := range strings.Split(names, ",") {
+		if slices.Contains(all, name) {
+			samples = append(samples, name)
+		}
+	}
+	return samples
 }
 
 func TestDatabaseOfSampleKeepsItsData(t *testing.T) {

@@ -4,20 +4,26 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// mirror serves one package, greeting, as the registries of npm, Python, Composer and CPAN do.
-func mirror(t *testing.T, c *kit.Cluster) (url string) {
+// mirror serves one package, greeting, as the registries of npm, Python, Composer, CPAN and
+// RubyGems do. If Java is among the languages, it also serves a repository of Maven.
+func mirror(t *testing.T, c *kit.Cluster, languages []string) (url string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(c.Gateway.String(), "0"))
 	if err != nil {
@@ -29,7 +35,7 @@ func mirror(t *testing.T, c *kit.Cluster) (url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest["dist"] = map[string]string{"tarball": url + "/npm/greeting-1.0.0.tgz"}
+	manifest["dist"] = map[string]string{"tarball": url + "/npm/greeting/-/greeting-1.0.0.tgz"}
 	packument, err := json.Marshal(map[string]any{
 		"name": "greeting", "dist-tags": map[string]string{"latest": "1.0.0"}, "versions": map[string]any{"1.0.0": manifest},
 	})
@@ -46,9 +52,9 @@ func mirror(t *testing.T, c *kit.Cluster) (url string) {
 	const wheel = "greeting-1.0-py3-none-any.whl"
 	const distribution = "A/AC/ACME/Greeting-1.0.tar.gz"
 	contents := map[string][]byte{
-		"/npm/greeting":           packument,
-		"/npm/greeting-1.0.0.tgz": tarball(t, map[string]string{"package/package.json": string(text), "package/index.js": `module.exports = "hello"`}),
-		"/pypi/greeting/":         fmt.Appendf(nil, `<a href="%s">%[1]s</a>`, wheel),
+		"/npm/greeting":                      packument,
+		"/npm/greeting/-/greeting-1.0.0.tgz": tarball(t, map[string]string{"package/package.json": string(text), "package/index.js": `module.exports = "hello"`}),
+		"/pypi/greeting/":                    fmt.Appendf(nil, `<a href="%s">%[1]s</a>`, wheel),
 		"/pypi/greeting/" + wheel: zipped(t, map[string]string{
 			"greeting.py": "text = 'hello'\n", "greeting-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: greeting\nVersion: 1.0\n",
 			"greeting-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n", "greeting-1.0.dist-info/RECORD": "",
@@ -61,7 +67,12 @@ func mirror(t *testing.T, c *kit.Cluster) (url string) {
 			"Greeting-1.0/lib/Greeting.pm": "package Greeting;\nour $VERSION = '1.0';\nsub text { 'hello' }\n1;\n",
 		}),
 	}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	maps.Copy(contents, gems(t))
+	mux := http.NewServeMux()
+	if slices.Contains(languages, "java") {
+		mux.Handle("/maven/", http.StripPrefix("/maven/", http.FileServer(http.Dir(mavenRepository(t, c)))))
+	}
+	mux.Handle("/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		content, ok := contents[r.URL.Path]
 		if !ok {
 			http.NotFound(w, r)
@@ -75,6 +86,7 @@ func mirror(t *testing.T, c *kit.Cluster) (url string) {
 		}
 		_, _ = w.Write(content)
 	}))
+	server := httptest.NewUnstartedServer(mux)
 	server.Listener.Close()
 	server.Listener = listener
 	server.Start()
@@ -83,6 +95,11 @@ func mirror(t *testing.T, c *kit.Cluster) (url string) {
 }
 
 func tarball(t *testing.T, files map[string]string) []byte {
+	t.Helper()
+	return compressed(t, archived(t, files))
+}
+
+func archived(t *testing.T, files map[string]string) string {
 	t.Helper()
 	var content bytes.Buffer
 	writer := tar.NewWriter(&content)
@@ -98,7 +115,7 @@ func tarball(t *testing.T, files map[string]string) []byte {
 	if err := writer.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return compressed(t, content.String())
+	return content.String()
 }
 
 func compressed(t *testing.T, text string) []byte {
@@ -158,6 +175,21 @@ var sources = map[string]source{
 		"COMPOSER_MIRROR", "/composer", map[string]string{"composer.json": `{"require": {"acme/greeting": "^1"}}`},
 		`test "$(php -r 'require "vendor/autoload.php"; echo greeting();')" = hello`,
 	},
+	"ruby": {
+		"RUBYGEM_MIRROR", "/gems", map[string]string{"Gemfile": "source 'https://rubygems.org'\ngem 'greeting', '~> 1.0'\n", "config.ru": ""},
+		`test "$(bundle exec ruby -e 'require "greeting"; print Greeting.text')" = hello`,
+	},
+	"java": {
+		"MAVEN_MIRROR_URL", "/maven", map[string]string{"pom.xml": project, "src/main/java/App.java": program},
+		`test "$(java -cp "/deployments/app.jar:$(find $HOME/.m2 -name 'commons-lang3-3*.jar')" App)" = Hello`,
+	},
+	"yarn": {
+		"NPM_MIRROR", "/npm", map[string]string{
+			"package.json": `{"name": "app", "version": "1.0.0", "main": "app.js", "dependencies": {"greeting": "^1"}}`, "app.js": "",
+			"yarn.lock": "# yarn lockfile v1\n\n\ngreeting@^1:\n  version \"1.0.0\"\n  resolved \"https://registry.yarnpkg.com/greeting/-/greeting-1.0.0.tgz\"\n",
+		},
+		`test "$(node -p 'require("greeting")')" = hello && test -e node_modules/.yarn-integrity`,
+	},
 	"perl": {
 		"CPAN_MIRROR", "/cpan", map[string]string{"cpanfile": "requires 'Greeting';\n"},
 		`test "$(perl -MGreeting -e 'print Greeting::text()')" = hello`,
@@ -166,16 +198,23 @@ var sources = map[string]source{
 
 func TestBuilderInstallsPackagesOfMirror(t *testing.T) {
 	c := kit.Shared(t)
-	url := mirror(t, c)
-	for _, language := range selected([]string{"nodejs", "python", "php", "perl"}, []string{"nodejs", "python"}) {
-		c.BuildSample(language, "")
+	languages := selected([]string{"nodejs", "yarn", "python", "php", "perl", "ruby", "java"}, []string{"nodejs", "yarn", "python"})
+	builders := map[string]string{"yarn": "nodejs"}
+	for _, language := range languages {
+		c.BuildSample(cmp.Or(builders[language], language), "")
+	}
+	url := mirror(t, c, languages)
+	for _, language := range languages {
 		dir := t.TempDir()
 		for name, text := range sources[language].files {
-			write(t, dir+"/"+name, text)
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(dir, name), text)
 		}
 		name := language + "-packages"
 		host := strings.Split(strings.TrimPrefix(url, "http://"), ":")[0]
-		c.OC("new-build", "--name="+name, "--binary", "--image-stream=openshift/"+language,
+		c.OC("new-build", "--name="+name, "--binary", "--image-stream=openshift/"+cmp.Or(builders[language], language),
 			"--env="+sources[language].variable+"="+url+sources[language].path, "--env=PIP_TRUSTED_HOST="+host)
 		c.OC("set", "build-hook", "bc/"+name, "--post-commit", "--script", sources[language].check)
 		c.OC("start-build", name, "--from-dir="+dir, "--wait")
@@ -185,7 +224,7 @@ func TestBuilderInstallsPackagesOfMirror(t *testing.T) {
 // The examples of the other builders need no package.
 func TestBuilderServesItsExample(t *testing.T) {
 	c := kit.Shared(t)
-	for _, name := range selected([]string{"nginx", "httpd", "php", "perl"}, []string{"nginx"}) {
+	for _, name := range selected([]string{"nginx", "httpd", "php", "perl", "ruby", "java"}, []string{"nginx"}) {
 		c.BuildSample(name, "")
 		c.OC("new-build", "--name="+name, "--binary", "--image-stream=openshift/"+name)
 		c.OC("start-build", name, "--from-dir="+c.RepositoryFile("examples", name), "--wait")

@@ -1,0 +1,77 @@
+package application
+
+import (
+	"crypto/md5"
+	"crypto/sha256"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// gems returns the gem greeting, which contains C, and the index of a mirror that has it.
+func gems(t *testing.T) map[string][]byte {
+	t.Helper()
+	const specification = `--- !ruby/object:Gem::Specification
+name: greeting
+version: !ruby/object:Gem::Version
+  version: 1.0.0
+platform: ruby
+authors: [A]
+extensions: [ext/greeting/extconf.rb]
+files: [ext/greeting/extconf.rb, ext/greeting/greeting.c]
+require_paths: [lib]
+summary: A greeting.
+specification_version: 4
+`
+	const source = `#include <ruby.h>
+static VALUE text(VALUE self) { return rb_str_new_cstr("hello"); }
+void Init_greeting(void) { rb_define_singleton_method(rb_define_module("Greeting"), "text", text, 0); }
+`
+	gem := archived(t, map[string]string{
+		"metadata.gz": string(compressed(t, specification)),
+		"data.tar.gz": string(tarball(t, map[string]string{
+			"ext/greeting/extconf.rb": "require 'mkmf'\ncreate_makefile 'greeting'\n",
+			"ext/greeting/greeting.c": source,
+		})),
+	})
+	info := fmt.Sprintf("---\n1.0.0 |checksum:%x\n", sha256.Sum256([]byte(gem)))
+	return map[string][]byte{
+		"/gems/versions":                fmt.Appendf(nil, "created_at: 2020-01-01T00:00:00Z\n---\ngreeting 1.0.0 %x\n", md5.Sum([]byte(info))),
+		"/gems/info/greeting":           []byte(info),
+		"/gems/gems/greeting-1.0.0.gem": []byte(gem),
+	}
+}
+
+const (
+	// project is the project of a program that needs a library of the mirror.
+	project = `<project xmlns="http://maven.apache.org/POM/4.0.0">
+<modelVersion>4.0.0</modelVersion>
+<groupId>app</groupId><artifactId>app</artifactId><version>1</version>
+<properties><maven.compiler.release>17</maven.compiler.release></properties>
+<build><finalName>app</finalName></build>
+<dependencies><dependency>
+  <groupId>org.apache.commons</groupId><artifactId>commons-lang3</artifactId><version>3.12.0</version>
+</dependency></dependencies>
+</project>
+`
+	program = `public class App {
+    public static void main(String[] arguments) {
+        System.out.print(org.apache.commons.lang3.StringUtils.capitalize("hello"));
+    }
+}
+`
+)
+
+// mavenRepository returns a directory with the repository of Maven that is in the image of Java.
+func mavenRepository(t *testing.T, c *kit.Cluster) string {
+	t.Helper()
+	dir := t.TempDir()
+	archive := c.RepositoryFile("bin", "samples", "java.tar")
+	if output, err := exec.Command("tar", "-xf", archive, "-C", dir, "./usr/share/maven-repo", "./usr/share/java").CombinedOutput(); err != nil {
+		t.Fatalf("unpack %s: %v\n%s", archive, err, output)
+	}
+	return filepath.Join(dir, "usr/share/maven-repo")
+}
