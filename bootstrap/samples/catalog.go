@@ -109,7 +109,7 @@ func templates(images []*Image) (all []entry, err error) {
 				kind := map[bool]string{true: "persistent", false: "ephemeral"}[persistent]
 				all = append(all, entry{"database.yaml", fmt.Sprintf("%s-%s", stream.Name, kind), databaseOf(stream, persistent)})
 			}
-		case stream.Example != "" && stream.Name != "httpd": // httpd-example needs no builder
+		case stream.Example != "":
 			all = append(all, entry{"application.yaml", stream.Name + "-example", application{stream: stream}})
 		}
 		switch stream.Name {
@@ -122,7 +122,7 @@ func templates(images []*Image) (all []entry, err error) {
 		}
 	}
 	more, err := frameworks(streams(images))
-	return append(append(all, more...), entry{"httpd.yaml", "httpd-example", nil}), err
+	return append(append(all, more...), entry{"static.yaml", "static-page", nil}), err
 }
 
 func databaseOf(stream stream, persistent bool) database {

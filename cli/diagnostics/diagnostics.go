@@ -50,7 +50,7 @@ func checks() []check {
 	return []check{
 		{"AggregatedLogging", "Check aggregated logging", nil, "Slipway has no aggregated logging"},
 		{"AnalyzeLogs", "Check the logs of systemd services", nil, logs},
-		{"AppCreate", "Create an application and check it", nil, "oc new-app httpd-example creates an application"},
+		{"AppCreate", "Create an application and check it", nil, "oc new-app static-page creates an application"},
 		{"ClusterRegistry", "Check the image registry", clusterRegistry, ""},
 		{"ClusterRoleBindings", "Check that the default cluster role bindings exist", clusterRoleBindings, ""},
 		{"ClusterRoles", "Check that the default cluster roles exist and have their rules", clusterRoles, ""},

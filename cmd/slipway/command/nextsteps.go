@@ -35,8 +35,8 @@ func printNextSteps(out io.Writer, h *platform.Host, terminal bool) {
 	}
 	fmt.Fprintf(out, `A first page:
   %[1]s oc new-project hello
-  %[1]s oc new-app httpd-example
-  %[1]s oc rollout status dc/httpd-example
-  curl -H "Host: $(%[1]s oc get route httpd-example -o jsonpath={.spec.host})" http://localhost/
+  %[1]s oc new-app static-page
+  %[1]s oc rollout status dc/static-page
+  curl -H "Host: $(%[1]s oc get route static-page -o jsonpath={.spec.host})" http://localhost/
 `, os.Args[0])
 }

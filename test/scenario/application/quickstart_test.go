@@ -49,12 +49,13 @@ func TestQuickstartsWorkOnNewCluster(t *testing.T) {
 	c := kit.Shared(t)
 	c.OC("policy", "add-role-to-user", "admin", "alice")
 	list := c.OC("new-app", "-L", "--as=alice", "--as-group=system:authenticated")
-	for _, name := range []string{"golang", "nodejs", "python", "golang-example", "httpd-example", "nodejs-example", "python-example", "python-persistent-example",
+	for _, name := range []string{"golang", "nodejs", "python", "golang-example", "httpd-example", "nodejs-example", "python-example", "python-persistent-example", "static-page",
+		"rails-pgsql-persistent", "rails-postgresql-example", "openjdk-web-basic-s2i", "openjdk18-web-basic-s2i", "java",
 		"nginx-example", "cakephp-mysql-persistent", "dancer-mysql-example", "django-psql-persistent"} {
 		if !strings.Contains(list, name+"\n  Project: openshift\n") {
 			t.Errorf("there is no %s in\n%s", name, list)
 		}
 	}
-	c.OC("new-app", "httpd-example", "-p", "GREETING=Good morning", "-p", "APPLICATION_DOMAIN=first.example.com", "--as=alice", "--as-group=system:authenticated")
+	c.OC("new-app", "static-page", "-p", "GREETING=Good morning", "-p", "APPLICATION_DOMAIN=first.example.com", "--as=alice", "--as-group=system:authenticated")
 	waitPage(c, "first.example.com", "<h1>Good morning</h1>")
 }

@@ -5,7 +5,7 @@ const [project] = process.argv.slice(2);
 
 const pages = {
   catalog: '/catalog',
-  template: '/catalog/template/openshift/httpd-example',
+  template: '/catalog/template/openshift/static-page',
   builder: '/catalog/builder/openshift/python',
   projects: '/projects',
   overview: `/project/${project}/overview`,

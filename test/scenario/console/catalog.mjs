@@ -25,14 +25,14 @@ await open(async (page) => {
   await create.click();
   await page.getByText('The objects have been created').waitFor();
   await page.getByRole('link', { name: 'Continue to the overview' }).click();
-  const card = page.getByRole('region', { name: 'httpd-example' });
+  const card = page.getByRole('region', { name: 'static-page' });
   await card.getByRole('img', { name: '1 pod: 1 ready' }).waitFor();
-  await card.getByRole('link', { name: /^http:\/\/httpd-example/ }).waitFor();
+  await card.getByRole('link', { name: /^http:\/\/static-page/ }).waitFor();
 
   // The same template again is refused as a whole.
-  await page.goto(`${address}/console/catalog/template/openshift/httpd-example?project=${project}`);
+  await page.goto(`${address}/console/catalog/template/openshift/static-page?project=${project}`);
   await create.click();
-  await page.getByText(/ConfigMap httpd-example: .*already exists/).waitFor();
+  await page.getByText(/ConfigMap static-page: .*already exists/).waitFor();
 
   await page.goto(`${address}/console/catalog`);
   await page.getByRole('heading', { name: 'Recently used' }).waitFor();
