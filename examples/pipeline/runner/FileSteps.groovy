@@ -92,18 +92,30 @@ trait FileSteps {
         Map all = options instanceof Map ? options : [artifacts: options]
         leaf('archiveArtifacts') {
             say0('archiveArtifacts')
-            File dir = new File(getRun().work, 'artifacts')
-            dir.mkdirs()
-            def bytes = new ByteArrayOutputStream()
-            agent().pipe(tar([includes: all.artifacts, excludes: all.excludes]), null, bytes)
-            def list = new ByteArrayOutputStream()
-            getRun().local.pipe(['tar', '-xvf', '-', '-C', dir.path], new ByteArrayInputStream(bytes.toByteArray()), list)
-            int count = list.toString('UTF-8').readLines().size()
+            File archive = File.createTempFile('artifacts', '.tar', getRun().work)
+            int count
+            try {
+                archive.withOutputStream { agent().pipe(tar([includes: all.artifacts, excludes: all.excludes]), null, it) }
+                count = getRun().artifacts.add(archive)
+            } finally {
+                archive.delete()
+            }
             if (count == 0 && !all.allowEmptyArchive) throw new Failure("no artifact matches \"${all.artifacts}\"")
             getRun().log.println("Archived $count artifacts")
             null
         }
     }
+
+    String libraryResource(Object path) { getRun().libraries.resource((path instanceof Map ? path.resource : path).toString()) }
+
+    /** Loads a shared library: by its name, or with the address of its repository. */
+    void library(Object options) {
+        Map all = options instanceof Map ? options : [identifier: options]
+        def scm = all.retriever instanceof Map ? (all.retriever.scm ?: all.retriever) : [:]
+        getRun().libraries.add(all.identifier.toString(), (String) (scm.remote ?: scm.userRemoteConfigs?.getAt(0)?.url))
+    }
+
+    Map modernSCM(Map scm) { scm }
 
     void archive(Object pattern) { archiveArtifacts(pattern) }
 }

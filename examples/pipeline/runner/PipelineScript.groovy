@@ -27,6 +27,7 @@ abstract class PipelineScript extends Script {
             return super.getProperty(name)
         } catch (MissingPropertyException e) {
             def variable = run.params.containsKey(name) ? run.params[name] : binding.getVariable('env')[name]
+            if (variable == null) variable = run.libraries.variable(name)
             if (variable == null) throw e
             return variable
         }
@@ -36,6 +37,8 @@ abstract class PipelineScript extends Script {
         List list = args instanceof Object[] ? args as List : [args]
         if (metaClass.respondsTo(this, name, list as Object[])) return super.invokeMethod(name, list as Object[])
         if (binding.hasVariable(name) && binding.getVariable(name) instanceof Closure) return ((Closure) binding.getVariable(name)).call(*list)
+        def global = run.libraries.variable(name)
+        if (global) return global.invokeMethod('call', list as Object[])
         if (steps.metaClass.respondsTo(steps, name, list as Object[])) return steps.invokeMethod(name, list as Object[])
         if (steps.metaClass.respondsTo(steps, name)) throw new Failure("the step $name does not take these parameters: ${list.collect { it instanceof Closure ? '{...}' : it }}")
         throw new Failure("no such DSL method '$name' found among the steps of this runner: see https://docs.openshift.com/container-platform/3.11/dev_guide/dev_tutorials/openshift_pipeline.html")

@@ -68,6 +68,11 @@ class Run {
             } catch (Throwable t) {
                 error = t
             }
+            try {
+                artifacts.publish()
+            } catch (Exception e) {
+                error = error ?: new Failure("keep the artifacts: $e.message")
+            }
         }
         if (error) worsen(Failure.resultOf(error))
         result = result ?: 'SUCCESS'
@@ -91,14 +96,16 @@ class Run {
         [name: 'Jenkinsfile', text: file.getText('UTF-8')]
     }
 
+    private final CompilerConfiguration configuration = new CompilerConfiguration(scriptBaseClass: PipelineScript.name)
+    final Libraries libraries = new Libraries(this, configuration)
+    final Artifacts artifacts = new Artifacts(this)
+
     private Script script(Map file) {
-        def configuration = new CompilerConfiguration()
-        configuration.scriptBaseClass = PipelineScript.name
         def binding = new Binding([run: null])
         binding.variables.remove('run')
-        def shell = new GroovyShell(Main.classLoader, binding, configuration)
+        def shell = new GroovyShell(libraries.loader, binding, configuration)
         try {
-            def script = (PipelineScript) shell.parse(((String) file.text).replaceAll(/\bequals(\s*\(?\s*(?:expected|actual)\s*:)/, 'equalTo$1'), (String) file.name)
+            def script = (PipelineScript) shell.parse(libraries.read((String) file.text).replaceAll(/\bequals(\s*\(?\s*(?:expected|actual)\s*:)/, 'equalTo$1'), (String) file.name)
             script.connect(this)
             return script
         } catch (CompilationFailedException e) {

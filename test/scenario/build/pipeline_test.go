@@ -2,10 +2,13 @@ package build
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -160,6 +163,42 @@ func TestPipelineOfRepositoryChecksOutItsSource(t *testing.T) {
 		t.Errorf("%v: the log is\n%s", err, log)
 	}
 	p.waitOutput("build/bad-1", "{.status.phase} {.status.reason}", "Failed FetchSourceFailed")
+}
+
+func TestPipelineUsesLibraryAndKeepsArtifacts(t *testing.T) {
+	p := newProject(t)
+	p.publishRunner()
+	url, _ := p.repository(map[string]string{
+		"vars/greet.groovy":    "def call(String name) { echo acme.Text.upper(\"hello $name\") }\n",
+		"src/acme/Text.groovy": "package acme\nclass Text { static String upper(String text) { text.toUpperCase() } }\n",
+		"resources/word":       "from the library",
+	})
+	const jenkinsfile = "@Library('tools@main') _\nnode { greet 'ann'; writeFile file: 'out/word', text: libraryResource('word'); archiveArtifacts 'out/**' }"
+	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: made}, spec: {strategy: {jenkinsPipelineStrategy: {
+		jenkinsfile: %q, env: [{name: LIBRARY_TOOLS, value: %q}]}}}}`, jenkinsfile, url+"/.git"))
+	for _, number := range []string{"1", "2"} {
+		log := p.OC("start-build", "made", "--follow", "--wait")
+		if !strings.Contains(log, "HELLO ANN\n") || !strings.Contains(log, "The artifacts are in the image stream tag made-artifacts:"+number+"\n") {
+			t.Errorf("the log is\n%s", log)
+		}
+	}
+	host := p.Address.String() + ":5000"
+	auth := base64.StdEncoding.EncodeToString([]byte("any:" + strings.TrimSpace(p.OC("create", "token", "builder"))))
+	credentials, into := filepath.Join(t.TempDir(), "config.json"), t.TempDir()
+	if err := os.WriteFile(credentials, fmt.Appendf(nil, `{"auths": {%q: {"auth": %q}}}`, host, auth), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.OC("image", "extract", "--insecure", "-a", credentials, host+"/"+p.Namespace+"/made-artifacts:2", "--path", "/:"+into)
+	if content, err := os.ReadFile(filepath.Join(into, "out/word")); err != nil || string(content) != "from the library" {
+		t.Errorf("the artifact is %q, %v", content, err)
+	}
+	p.OC("delete", "bc/made")
+	p.WaitFor("the deletion of the artifacts", func(context.Context) error {
+		if out := p.OC("get", "is/made-artifacts", "--ignore-not-found", "-o", "name"); out != "" {
+			return errors.New(out)
+		}
+		return nil
+	})
 }
 
 func TestPipelineWaitsForInputAndCanBeCancelled(t *testing.T) {
