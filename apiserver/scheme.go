@@ -12,8 +12,8 @@ import (
 const (
 	// wireTypes is the module of OpenShift's types.
 	wireTypes = "github.com/openshift/api/"
-	// ownTypes contains the packages of the types of groups that have no module of types.
-	ownTypes = "github.com/slipway-platform/slipway/apigroup/"
+	// ownTypes is the module of the types of groups that have no module of types.
+	ownTypes = "github.com/slipway-platform/slipway/"
 )
 
 // isWireType reports whether the types of a Go package are served without conversion.

@@ -58,26 +58,24 @@ type broker struct {
 
 // Feature returns the broker as a part of the API server.
 func Feature(options Options) apiserver.Feature {
-	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
-		handler, err := newHandler(deps, options)
-		return apiserver.Hooks{Handlers: []apiserver.Handler{{Path: Root, Handler: handler}}}, err
+	return apiserver.Feature{Groups: []apiserver.Group{group(options)}, Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
+		b, err := newBroker(deps, options)
+		return apiserver.Hooks{Handlers: []apiserver.Handler{{Path: Root, Handler: b.routes()}}}, err
 	}}
 }
 
-func newHandler(deps apiserver.Deps, options Options) (http.Handler, error) {
+func newBroker(deps apiserver.Deps, options Options) (*broker, error) {
 	loopback := apiserver.Unlimited(deps.Loopback)
 	b := &broker{options: options, loopback: loopback, kube: deps.Kube, authorizer: deps.Authorizer}
 	var err error
 	if b.images, err = imageclient.NewForConfig(loopback); err != nil {
-		return nil, fmt.Errorf("connect Ansible service broker: %w", err)
+		return b, fmt.Errorf("connect Ansible service broker: %w", err)
 	}
 	if b.allow, err = compile(options.WhiteList); err != nil {
-		return nil, err
+		return b, err
 	}
-	if b.deny, err = compile(options.BlackList); err != nil {
-		return nil, err
-	}
-	return b.routes(), nil
+	b.deny, err = compile(options.BlackList)
+	return b, err
 }
 
 func compile(patterns []string) (compiled []*regexp.Regexp, err error) {

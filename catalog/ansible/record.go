@@ -79,6 +79,11 @@ func (b *broker) load(ctx context.Context, id string) (*record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the record of instance %q: %w", id, err)
 	}
+	return decode(id, secret)
+}
+
+// decode returns the record in a secret.
+func decode(id string, secret *corev1.Secret) (*record, error) {
 	rec := &record{ID: id, secret: secret}
 	if err := json.Unmarshal(secret.Data[recordKey], rec); err != nil {
 		return nil, fmt.Errorf("decode the record of instance %q: %w", id, err)

@@ -105,6 +105,21 @@ func TestPlaybookBundleIsOrderedBoundAndReturned(t *testing.T) {
 	c.OC("patch", "serviceinstance/hello", "--type=merge", "-p", `{"spec": {"parameters": {"greeting": "Good evening"}}}`)
 	page(c, address, "<h1>Good evening</h1>")
 	wait(c, "serviceinstance/hello", "{.status.asyncOpInProgress} {.status.lastConditionState}", "false Ready")
+	const broker = "openshift-ansible-service-broker"
+	id := c.OC("get", "serviceinstance/hello", "-o", "jsonpath={.spec.externalID}")
+	bundle := c.OC("get", "bundleinstances.automationbroker.io", id, "-n", broker, "-o", "jsonpath={.spec.bundle.name}")
+	for _, check := range []struct{ object, path, want string }{
+		{"bundles.automationbroker.io/" + bundle, "{.spec.fqName}", "hello-world-apb"},
+		{"bundleinstances.automationbroker.io/" + id, "{.spec.context.namespace} {.spec.dashboardUrl} {.status.state}", c.Namespace + " " + address + " succeeded"},
+		{"bundlebindings.automationbroker.io", "{.items[*].spec.bundleInstance.name}", id},
+	} {
+		if got := c.OC("get", check.object, "-n", broker, "-o", "jsonpath="+check.path); got != check.want {
+			t.Errorf("%s has %q, want %q", check.object, got, check.want)
+		}
+	}
+	if out, err := c.TryOC("get", "bundleinstances.automationbroker.io", "-n", broker, "--as=alice", "--as-group=system:authenticated"); err == nil {
+		t.Errorf("a user of a project reads the instances of all: %s", out)
+	}
 	c.OC("delete", "servicebinding/hello-binding")
 	c.OC("delete", "serviceinstance/hello")
 	if out := c.OC("get", "deployments,services,routes,configmaps", "-o", "name"); strings.Contains(out, "/hello-") {

@@ -1,0 +1,220 @@
+package ansible
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/catalog/ansible/v1alpha1"
+	"github.com/slipway-platform/slipway/internal/osbserver"
+)
+
+// group serves what the broker knows as objects of its namespace, which can only be read.
+func group(options Options) apiserver.Group {
+	return apiserver.Group{
+		GroupVersion: v1alpha1.GroupVersion(), Install: v1alpha1.Install, Definitions: v1alpha1.GetOpenAPIDefinitions,
+		Resources: []apiserver.Served{
+			apiserver.Virtual{Plural: "bundles", New: func(deps apiserver.Deps) (rest.Storage, error) {
+				b, err := newBroker(deps, options)
+				return newView("bundles", b.bundleObjects, func(items []v1alpha1.Bundle) runtime.Object { return &v1alpha1.BundleList{Items: items} },
+					apiserver.Column[*v1alpha1.Bundle]{Name: "Bundle", Description: "Name of the service", Value: func(o *v1alpha1.Bundle) any { return o.Spec.FQName }},
+					apiserver.Column[*v1alpha1.Bundle]{Name: "Image", Description: "Reference of the image", Value: func(o *v1alpha1.Bundle) any { return o.Spec.Image }},
+				), err
+			}},
+			apiserver.Virtual{Plural: "bundleinstances", New: func(deps apiserver.Deps) (rest.Storage, error) {
+				b, err := newBroker(deps, options)
+				type instance = *v1alpha1.BundleInstance
+				return newView("bundleinstances", b.instanceObjects, func(items []v1alpha1.BundleInstance) runtime.Object {
+					return &v1alpha1.BundleInstanceList{Items: items}
+				},
+					apiserver.Column[instance]{Name: "Project", Description: "Project of the instance", Value: func(o instance) any { return o.Spec.Context.Namespace }},
+					apiserver.Column[instance]{Name: "State", Description: "State of the last operation", Value: func(o instance) any { return string(o.Status.State) }},
+					apiserver.Age[instance](),
+				), err
+			}},
+			apiserver.Virtual{Plural: "bundlebindings", New: func(deps apiserver.Deps) (rest.Storage, error) {
+				b, err := newBroker(deps, options)
+				type binding = *v1alpha1.BundleBinding
+				return newView("bundlebindings", b.bindingObjects, func(items []v1alpha1.BundleBinding) runtime.Object { return &v1alpha1.BundleBindingList{Items: items} },
+					apiserver.Column[binding]{Name: "Instance", Description: "Instance that is bound", Value: func(o binding) any { return o.Spec.BundleInstance.Name }},
+					apiserver.Column[binding]{Name: "State", Description: "State of the binding", Value: func(o binding) any { return string(o.Status.State) }},
+				), err
+			}},
+		},
+	}
+}
+
+// object is a pointer to a wire type T.
+type object[T any] interface {
+	*T
+	apiserver.Object
+}
+
+// view serves objects of one kind.
+type view[T any, P object[T]] struct {
+	apiserver.Unstored[P]
+	rest.TableConvertor
+	plural string
+	read   func(context.Context) ([]T, error)
+	list   func([]T) runtime.Object
+}
+
+func newView[T any, P object[T]](plural string, read func(context.Context) ([]T, error), list func([]T) runtime.Object, columns ...apiserver.Column[P]) rest.Storage {
+	return &view[T, P]{
+		Unstored:       apiserver.Unstored[P]{Singular: strings.TrimSuffix(plural, "s"), Namespaced: true},
+		TableConvertor: apiserver.Table(columns), plural: plural, read: read, list: list,
+	}
+}
+
+// NewList creates an empty list.
+func (v *view[T, P]) NewList() runtime.Object { return v.list(nil) }
+
+// Get returns an object.
+func (v *view[T, P]) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	items, err := v.items(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	for i := range items {
+		if P(&items[i]).GetName() == name {
+			return P(&items[i]), nil
+		}
+	}
+	return nil, apierrors.NewNotFound(v1alpha1.GroupVersion().WithResource(v.plural).GroupResource(), name)
+}
+
+// List returns the objects that the options select.
+func (v *view[T, P]) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
+	items, err := v.items(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return v.list(items), nil
+}
+
+func (v *view[T, P]) items(ctx context.Context, options *internalversion.ListOptions) ([]T, error) {
+	if project := apirequest.NamespaceValue(ctx); project != "" && project != namespace {
+		return nil, nil
+	}
+	items, err := v.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	items = slices.DeleteFunc(items, func(item T) bool {
+		o := P(&item)
+		return options != nil && (options.LabelSelector != nil && !options.LabelSelector.Matches(labels.Set(o.GetLabels())) ||
+			options.FieldSelector != nil && !options.FieldSelector.Matches(fields.Set{"metadata.name": o.GetName(), "metadata.namespace": namespace}))
+	})
+	slices.SortFunc(items, func(a, b T) int { return strings.Compare(P(&a).GetName(), P(&b).GetName()) })
+	return items, nil
+}
+
+func (b *broker) bundleObjects(ctx context.Context) ([]v1alpha1.Bundle, error) {
+	bundles, _, _, err := b.bundles(ctx)
+	items := make([]v1alpha1.Bundle, 0, len(bundles))
+	for i := range bundles {
+		spec := &bundles[i].Spec
+		o := v1alpha1.Bundle{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: bundles[i].id()}, Spec: v1alpha1.BundleSpec{
+			Runtime: 2, Version: spec.Version, FQName: spec.Name, Image: bundles[i].Image, Tags: spec.Tags, Bindable: spec.Bindable,
+			Description: spec.Description, Metadata: encoded(spec.Metadata), Async: spec.Async,
+		}}
+		for _, p := range spec.Plans {
+			o.Spec.Plans = append(o.Spec.Plans, v1alpha1.Plan{
+				ID: bundles[i].planID(p.Name), Name: p.Name, Description: p.Description, Metadata: encoded(p.Metadata), Free: p.Free, Bindable: spec.Bindable,
+				UpdatesTo: p.UpdatesTo, Parameters: parameterObjects(p.Parameters), BindParameters: parameterObjects(p.BindParameters),
+			})
+		}
+		items = append(items, o)
+	}
+	return items, err
+}
+
+func parameterObjects(parameters []parameter) (objects []v1alpha1.Parameter) {
+	for _, p := range parameters {
+		objects = append(objects, v1alpha1.Parameter{
+			Name: p.Name, Title: p.Title, Type: p.Type, Description: p.Description, Required: p.Required, Updatable: p.Updatable, Enum: p.Enum,
+		})
+	}
+	return objects
+}
+
+// encoded returns an object as JSON.
+func encoded(values map[string]any) string {
+	content, err := json.Marshal(values)
+	if err != nil || values == nil {
+		return "{}"
+	}
+	return string(content)
+}
+
+// records returns the records of all instances.
+func (b *broker) records(ctx context.Context) (all []*record, err error) {
+	secrets, err := b.kube.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: projectLabel})
+	if err != nil {
+		return nil, fmt.Errorf("list the records of instances: %w", err)
+	}
+	for i := range secrets.Items {
+		rec, err := decode(strings.TrimPrefix(secrets.Items[i].Name, secretName("")), &secrets.Items[i])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, rec)
+	}
+	return all, nil
+}
+
+func (b *broker) instanceObjects(ctx context.Context) (items []v1alpha1.BundleInstance, err error) {
+	all, err := b.records(ctx)
+	for _, rec := range all {
+		o := v1alpha1.BundleInstance{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: rec.ID, CreationTimestamp: rec.secret.CreationTimestamp},
+			Spec: v1alpha1.BundleInstanceSpec{
+				Bundle:       v1alpha1.LocalObjectReference{Name: rec.Service},
+				Context:      v1alpha1.Context{Platform: osbserver.Platform, Namespace: rec.Namespace},
+				DashboardURL: rec.Dashboard,
+			},
+			Status: v1alpha1.BundleInstanceStatus{Bindings: []v1alpha1.LocalObjectReference{}, State: v1alpha1.Succeeded},
+		}
+		for _, id := range slices.Sorted(maps.Keys(rec.Bindings)) {
+			o.Status.Bindings = append(o.Status.Bindings, v1alpha1.LocalObjectReference{Name: id})
+		}
+		if op := rec.Operation; op != nil {
+			state := v1alpha1.State(op.State)
+			o.Status.State, o.Status.LastDescription = state, op.Description
+			o.Status.Jobs = map[string]v1alpha1.Job{op.Name: {PodName: op.Name, State: state, Description: op.Description, Method: op.Action}}
+		}
+		items = append(items, o)
+	}
+	return items, err
+}
+
+func (b *broker) bindingObjects(ctx context.Context) (items []v1alpha1.BundleBinding, err error) {
+	all, err := b.records(ctx)
+	for _, rec := range all {
+		for id, binding := range rec.Bindings {
+			o := v1alpha1.BundleBinding{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: id},
+				Spec:       v1alpha1.BundleBindingSpec{BundleInstance: v1alpha1.LocalObjectReference{Name: rec.ID}},
+				Status:     v1alpha1.BundleBindingStatus{State: v1alpha1.Succeeded},
+			}
+			if binding.Failure != "" {
+				o.Status.State, o.Status.LastDescription = v1alpha1.Failed, binding.Failure
+			}
+			items = append(items, o)
+		}
+	}
+	return items, err
+}
