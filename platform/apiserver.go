@@ -8,6 +8,7 @@ import (
 	"github.com/slipway-platform/slipway/admission/node"
 	"github.com/slipway-platform/slipway/admission/pod"
 	"github.com/slipway-platform/slipway/admission/reach"
+	"github.com/slipway-platform/slipway/admission/servicelimit"
 	"github.com/slipway-platform/slipway/admission/storageclient"
 	"github.com/slipway-platform/slipway/apigroup/apps"
 	"github.com/slipway-platform/slipway/apigroup/build"
@@ -108,6 +109,7 @@ func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 		pod.AuthorityFeature(serviceca.BundleMap, serviceca.BundleKey),
 		node.Feature(),
 		reach.Feature(h.networks()),
+		servicelimit.Feature(),
 		storageclient.Feature(storageLimits()),
 		apps.Feature(rules),
 		build.Feature(rules, h.jenkins()),

@@ -1,0 +1,204 @@
+package servicelimit
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	projectv1 "github.com/openshift/api/project/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+)
+
+// key identifies a counted object. Endpoints have the name of their service.
+type key struct {
+	kind            kind
+	namespace, name string
+}
+
+// counted is the weight of an object. source is the key of the Endpoints from which the object is
+// made, or its own.
+type counted struct {
+	source key
+	weight int
+}
+
+// reservationTime is how long an object counts that the cache does not have yet.
+const reservationTime = 10 * time.Second
+
+// reservation is an object that was admitted and may not be stored yet.
+type reservation struct {
+	counted
+	until time.Time
+}
+
+// sourceOf returns the source of an object with a key. It is the same for all slices of a service,
+// and for the Endpoints of its name.
+func sourceOf(object any, of key) key {
+	if made, ok := object.(*discoveryv1.EndpointSlice); ok {
+		return key{endpoints, of.namespace, made.Labels[discoveryv1.LabelServiceName]}
+	}
+	return of
+}
+
+// ledger counts the combinations of the cluster's projects.
+type ledger struct {
+	namespaces cache.SharedIndexInformer // nil until use
+	caches     []cache.InformerSynced
+
+	mu       sync.Mutex
+	stored   map[key]counted
+	sums     map[string]int                 // of stored, by namespace
+	bySource map[key]int                    // of stored
+	reserved map[string]map[key]reservation // by namespace
+}
+
+func newLedger() *ledger {
+	return &ledger{
+		stored: map[key]counted{}, sums: map[string]int{}, bySource: map[key]int{}, reserved: map[string]map[key]reservation{},
+	}
+}
+
+// byOwner indexes namespaces by their owner.
+const byOwner = "service-limit-owner"
+
+// use starts to count what the API server's caches contain. Only the first call has an effect.
+func (l *ledger) use(factory informers.SharedInformerFactory) error {
+	if l.namespaces != nil {
+		return nil
+	}
+	namespaces := factory.Core().V1().Namespaces().Informer()
+	if err := namespaces.AddIndexers(cache.Indexers{byOwner: func(object any) ([]string, error) { return []string{ownerOf(object)}, nil }}); err != nil {
+		return fmt.Errorf("index projects by owner: %w", err)
+	}
+	l.caches = []cache.InformerSynced{namespaces.HasSynced}
+	for _, informer := range []cache.SharedIndexInformer{factory.Core().V1().Services().Informer(), factory.Discovery().V1().EndpointSlices().Informer()} {
+		handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: l.note, UpdateFunc: func(_, object any) { l.note(object) }, DeleteFunc: l.forget,
+		})
+		if err != nil {
+			return fmt.Errorf("count combinations of port and endpoint: %w", err)
+		}
+		l.caches = append(l.caches, handler.HasSynced)
+	}
+	l.namespaces = namespaces
+	return nil
+}
+
+func (l *ledger) synced() bool {
+	for _, synced := range l.caches {
+		if !synced() {
+			return false
+		}
+	}
+	return true
+}
+
+// ownerOf returns the user who requested a project. Another project is an owner of its own.
+func ownerOf(object any) string {
+	namespace, ok := object.(*corev1.Namespace)
+	if !ok {
+		return ""
+	}
+	if requester := namespace.Annotations[projectv1.ProjectRequesterAnnotation]; requester != "" {
+		return "user " + requester
+	}
+	return "project " + namespace.Name
+}
+
+func (l *ledger) note(object any)   { l.set(object, weightOf(object)) }
+func (l *ledger) forget(object any) { l.set(object, 0) }
+
+// set stores the weight of an object of a cache, which replaces its reservation.
+func (l *ledger) set(object any, weight int) {
+	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = unknown.Obj
+	}
+	meta, ok := object.(metav1.Object)
+	if !ok {
+		return
+	}
+	of := key{kindOf(object), meta.GetNamespace(), meta.GetName()}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, after := l.stored[of], counted{sourceOf(object, of), weight}
+	for _, change := range []counted{{before.source, -before.weight}, after} {
+		adjust(l.sums, of.namespace, change.weight)
+		adjust(l.bySource, change.source, change.weight)
+	}
+	if l.stored[of] = after; weight == 0 {
+		delete(l.stored, of)
+	}
+	delete(l.reserved[of.namespace], of)
+	delete(l.reserved[of.namespace], after.source)
+}
+
+// adjust adds to a sum, which it removes if it is zero.
+func adjust[K comparable](sums map[K]int, of K, change int) {
+	if sums[of] += change; sums[of] == 0 {
+		delete(sums, of)
+	}
+}
+
+// add counts an object, unless the projects of its owner would exceed their limit. It returns what
+// the other objects of the owner use, and the limit.
+func (l *ledger) add(of key, added reservation, limit int, dryRun bool) (used, total int, ok bool) {
+	now := time.Now()
+	projects, total := l.projects(of.namespace, limit)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, project := range projects {
+		used += l.sums[project]
+		for other, r := range l.reserved[project] {
+			switch {
+			case now.After(r.until):
+				delete(l.reserved[project], other)
+			case other != of && other != added.source && r.source != of:
+				used += max(0, r.weight-l.current(other))
+			}
+		}
+		if len(l.reserved[project]) == 0 {
+			delete(l.reserved, project)
+		}
+	}
+	used -= l.current(of)
+	if used+added.weight > total {
+		return used, total, false
+	}
+	if !dryRun {
+		if l.reserved[of.namespace] == nil {
+			l.reserved[of.namespace] = map[key]reservation{}
+		}
+		l.reserved[of.namespace][of] = added
+	}
+	return used, total, true
+}
+
+// current returns the stored weight of an object. That of Endpoints is the weight of their slices.
+func (l *ledger) current(of key) int {
+	if of.kind == endpoints {
+		return l.bySource[of]
+	}
+	return l.stored[of].weight
+}
+
+// projects returns the projects of a project's owner, and their limit.
+func (l *ledger) projects(namespace string, limit int) (names []string, total int) {
+	object, exists, err := l.namespaces.GetIndexer().GetByKey(namespace)
+	if err != nil || !exists { // the namespace is newer than the cache
+		return []string{namespace}, limit + perProject
+	}
+	owned, err := l.namespaces.GetIndexer().ByIndex(byOwner, ownerOf(object))
+	if err != nil || len(owned) == 0 {
+		return []string{namespace}, limit + perProject
+	}
+	for _, project := range owned {
+		if meta, ok := project.(metav1.Object); ok {
+			names = append(names, meta.GetName())
+		}
+	}
+	return names, limit + perProject*len(names)
+}

@@ -1,0 +1,170 @@
+package servicelimit
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+)
+
+// newTest returns the plugin with a limit for a user, and the client that stores what it admits.
+// mallory has the projects evil and worse, and shop and store have no requester.
+func newTest(t *testing.T, limit int) (*plugin, kubernetes.Interface) {
+	t.Helper()
+	p, err := newPlugin(strings.NewReader(fmt.Sprintf("kind: ServiceLimitConfig\nlimit: %d", limit)), newLedger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := fake.NewClientset()
+	for project, requester := range map[string]string{"evil": "mallory", "worse": "mallory", "shop": "", "store": ""} {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: project, Annotations: map[string]string{"openshift.io/requester": requester}}}
+		if _, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	p.SetExternalKubeInformerFactory(factory)
+	if err := p.ValidateInitialization(); err != nil {
+		t.Fatal(err)
+	}
+	factory.Start(t.Context().Done())
+	factory.WaitForCacheSync(t.Context().Done())
+	return p, client
+}
+
+func (p *plugin) admit(t *testing.T, object, old runtime.Object, dryRun bool) bool {
+	t.Helper()
+	operation := admission.Create
+	if old != nil {
+		operation = admission.Update
+	}
+	meta := object.(metav1.Object)
+	err := p.Validate(t.Context(), admission.NewAttributesRecord(object, old, corev1.SchemeGroupVersion.WithKind("x"), meta.GetNamespace(), meta.GetName(),
+		corev1.SchemeGroupVersion.WithResource("x"), "", operation, &metav1.CreateOptions{}, dryRun, &user.DefaultInfo{Name: "x"}), nil)
+	if err != nil && !strings.Contains(err.Error(), "combinations") {
+		t.Errorf("the reason is %v", err)
+	}
+	return err == nil
+}
+
+func meta(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name}
+}
+
+func serviceOf(namespace, name string, ports int) *corev1.Service {
+	return &corev1.Service{ObjectMeta: meta(namespace, name), Spec: corev1.ServiceSpec{Ports: make([]corev1.ServicePort, ports)}}
+}
+
+func endpointsOf(namespace, name string, addresses, ports int) *corev1.Endpoints {
+	return &corev1.Endpoints{ObjectMeta: meta(namespace, name), Subsets: []corev1.EndpointSubset{{
+		NotReadyAddresses: make([]corev1.EndpointAddress, addresses), Ports: make([]corev1.EndpointPort, ports),
+	}}}
+}
+
+func sliceOf(namespace, service, name string, addresses, ports int) *discoveryv1.EndpointSlice {
+	object := &discoveryv1.EndpointSlice{
+		ObjectMeta: meta(namespace, name), Endpoints: make([]discoveryv1.Endpoint, addresses), Ports: make([]discoveryv1.EndpointPort, ports),
+	}
+	object.Labels = map[string]string{discoveryv1.LabelServiceName: service}
+	return object
+}
+
+func TestCombinationsAreLimited(t *testing.T) {
+	const limit = 1000
+	const one, two = limit + perProject, limit + 2*perProject // for owners with one and two projects
+	for name, c := range map[string]struct {
+		objects []runtime.Object
+		ok      bool
+	}{
+		"ports of a service":          {[]runtime.Object{serviceOf("shop", "a", one)}, true},
+		"too many ports":              {[]runtime.Object{serviceOf("shop", "a", one+1)}, false},
+		"endpoints":                   {[]runtime.Object{endpointsOf("shop", "a", one/10, 10)}, true},
+		"too many endpoints":          {[]runtime.Object{endpointsOf("shop", "a", one/10+1, 10)}, false},
+		"slice":                       {[]runtime.Object{sliceOf("shop", "a", "a-1", one/10, 10)}, true},
+		"too large slice":             {[]runtime.Object{sliceOf("shop", "a", "a-1", one/10+1, 10)}, false},
+		"slices":                      {[]runtime.Object{sliceOf("shop", "a", "a-1", one/10, 10), sliceOf("shop", "a", "a-2", 1, 1)}, false},
+		"slices of Endpoints":         {[]runtime.Object{endpointsOf("shop", "a", one/10, 10), sliceOf("shop", "a", "a-1", one/20, 10), sliceOf("shop", "a", "a-2", one/20, 10)}, true},
+		"more slices than Endpoints":  {[]runtime.Object{endpointsOf("shop", "a", one/10, 10), sliceOf("shop", "a", "a-1", one/10, 10), sliceOf("shop", "a", "a-2", 1, 1)}, false},
+		"slices before the Endpoints": {[]runtime.Object{sliceOf("shop", "a", "a-1", one/10, 10), endpointsOf("shop", "a", one/10, 10)}, true},
+		"Endpoints of two services":   {[]runtime.Object{endpointsOf("shop", "a", one/10, 10), endpointsOf("shop", "b", 1, 1)}, false},
+		"the sum of kinds":            {[]runtime.Object{serviceOf("shop", "a", one/2), sliceOf("shop", "a", "a-1", one/2+1, 1)}, false},
+		"two projects of a user":      {[]runtime.Object{serviceOf("evil", "a", two/2), serviceOf("worse", "a", two/2)}, true},
+		"too much in two projects":    {[]runtime.Object{serviceOf("evil", "a", two/2), serviceOf("worse", "a", two/2+1)}, false},
+		"projects without a user":     {[]runtime.Object{serviceOf("shop", "a", one), serviceOf("store", "a", one)}, true},
+		"a new project":               {[]runtime.Object{serviceOf("new", "a", one)}, true},
+		"too much in a new project":   {[]runtime.Object{serviceOf("new", "a", one+1)}, false},
+		"another kind":                {[]runtime.Object{&corev1.Pod{ObjectMeta: meta("shop", "a")}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, _ := newTest(t, limit)
+			for i, object := range c.objects {
+				if ok := p.admit(t, object, nil, false); ok != (c.ok || i < len(c.objects)-1) {
+					t.Errorf("object %d is admitted: %t", i, ok)
+				}
+			}
+		})
+	}
+}
+
+func TestStoredObjectsCountOnce(t *testing.T) {
+	const limit = 1000 - perProject
+	p, client := newTest(t, limit)
+	stored := sliceOf("shop", "a", "a-1", 100, 9)
+	if p.admit(t, sliceOf("shop", "b", "b-1", 1001, 1), nil, true) || !p.admit(t, sliceOf("shop", "b", "b-1", 1000, 1), nil, true) {
+		t.Fatal("a dry run is judged wrongly")
+	}
+	if !p.admit(t, stored, nil, false) {
+		t.Fatal("a slice is rejected, though a dry run came before")
+	}
+	if _, err := client.DiscoveryV1().EndpointSlices("shop").Create(t.Context(), stored, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	count := func() int {
+		p.ledger.mu.Lock()
+		defer p.ledger.mu.Unlock()
+		return p.ledger.sums["shop"]
+	}
+	eventually.Equal(t, "stored combinations", count, 900)
+	if p.admit(t, sliceOf("shop", "b", "b-1", 101, 1), nil, false) {
+		t.Error("a stored slice does not count")
+	}
+	if p.admit(t, sliceOf("shop", "a", "a-1", 100, 11), stored, false) || !p.admit(t, sliceOf("shop", "a", "a-1", 100, 10), stored, true) {
+		t.Error("a change of a stored slice is judged wrongly")
+	}
+	for range 2 {
+		if !p.admit(t, sliceOf("shop", "a", "a-1", 90, 9), sliceOf("shop", "a", "a-1", 5000, 9), false) {
+			t.Error("a slice cannot become smaller")
+		}
+	}
+	if err := client.DiscoveryV1().EndpointSlices("shop").Delete(t.Context(), stored.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually.Equal(t, "combinations after the deletion", count, 0)
+	if len(p.ledger.stored)+len(p.ledger.bySource)+len(p.ledger.reserved["shop"]) > 0 {
+		t.Errorf("the ledger keeps %v, %v and %v", p.ledger.stored, p.ledger.bySource, p.ledger.reserved)
+	}
+}
+
+func TestConfigurationIsChecked(t *testing.T) {
+	for _, text := range []string{"kind: ServiceLimitConfig\nlimit: 0", "kind: ServiceLimitConfig\nlimit: -5", "kind: Other", "limit: many"} {
+		if _, err := newPlugin(strings.NewReader(text), newLedger()); err == nil || !strings.Contains(err.Error(), Name) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if p, err := newPlugin(nil, newLedger()); err != nil || p.limit != defaultLimit {
+		t.Errorf("without a configuration: %+v, %v", p, err)
+	} else if err := p.ValidateInitialization(); err == nil {
+		t.Error("the plugin starts without informers")
+	}
+}
