@@ -12,6 +12,8 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/router/model"
+	"github.com/slipway-platform/slipway/router/settings"
 )
 
 func TestCookiesKeepClientAtPod(t *testing.T) {
@@ -190,6 +192,25 @@ func TestHealthChecksRemoveBrokenPod(t *testing.T) {
 	for range 10 {
 		if got := b.who("http://web.com"); got != "good" {
 			t.Errorf("%s answers", got)
+		}
+	}
+}
+
+func TestHealthChecksAreRare(t *testing.T) {
+	s, err := settings.Read(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		share, endpoints int
+		requested, want  string
+	}{
+		{1, 2, "", "5000ms"}, {1, 2, "50ms", "50ms"}, {1, 2, "1us", "2ms"}, {1, 2, "30s", "30s"}, {1, 1000, "1ms", "1024ms"},
+		{64, 150, "1ms", "5000ms"}, {16384, 2, "4s", "5000ms"}, {16384, 2, "1h", "1h"}, {1, 2, "none", "5000ms"},
+	} {
+		config := &model.ServiceAliasConfig{Share: c.share, ActiveEndpoints: c.endpoints, Annotations: map[string]string{annotationInterval: c.requested}}
+		if got := interval(config, s); got != c.want {
+			t.Errorf("%d routes with %d endpoints that want %q have %s, want %s", c.share, c.endpoints, c.requested, got, c.want)
 		}
 	}
 }

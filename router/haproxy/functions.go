@@ -129,9 +129,22 @@ func whitelist(config *model.ServiceAliasConfig) (lines [][]string) {
 	return append(lines, addresses)
 }
 
-// interval returns the time between checks of a route's servers.
+// interval returns the time between checks of a route's servers. An annotation can shorten it only
+// to what the number of the project's servers allows.
 func interval(config *model.ServiceAliasConfig, s settings.Settings) string {
-	return cmp.Or(validDuration(config.Annotations[annotationInterval]), s.Text("ROUTER_BACKEND_CHECK_INTERVAL"))
+	usual, own := s.Text("ROUTER_BACKEND_CHECK_INTERVAL"), config.Annotations[annotationInterval]
+	requested, ok := settings.ParseDuration(own)
+	if !ok {
+		return usual
+	}
+	shortest := config.ShortestCheck()
+	if longest, ok := settings.ParseDuration(usual); ok {
+		shortest = min(shortest, longest)
+	}
+	if requested < shortest {
+		return strconv.FormatInt(shortest.Milliseconds(), 10) + "ms"
+	}
+	return own
 }
 
 func portOf(s settings.Settings, name string) string { return strconv.Itoa(s.Number(name)) }

@@ -158,11 +158,15 @@ func idleEndpoints(service *corev1.Service) (table []Endpoint) {
 }
 
 // EndpointsOf returns the endpoints of a service for a route: those with the route's port, by name
-// or number, or the first port of each pod.
+// or number, or the first port of each pod. It returns only the first ones if there are more than
+// the route may have.
 func EndpointsOf(config *ServiceAliasConfig, unit ServiceUnit) []Endpoint {
 	var endpoints []Endpoint
 	seen := map[string]bool{}
 	for _, endpoint := range unit.EndpointTable {
+		if len(endpoints) == config.limit() {
+			break
+		}
 		switch {
 		case config.PreferPort != "" && config.PreferPort != endpoint.PortName && config.PreferPort != endpoint.Port:
 		case config.PreferPort == "" && seen[endpoint.IP]:

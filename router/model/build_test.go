@@ -1,8 +1,10 @@
 package model
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"testing"
 
 	routev1 "github.com/openshift/api/route/v1"
@@ -131,4 +133,54 @@ func TestIdleServiceUsesClusterAddress(t *testing.T) {
 	if got := state.ServiceUnits["shop/web"].EndpointTable; len(got) != 1 || got[0].IP != "172.30.0.9" || got[0].Port != "80" || !got[0].NoHealthCheck {
 		t.Errorf("an idled service has the endpoints %v", got)
 	}
+}
+
+func TestRoutesOfProjectShareServers(t *testing.T) {
+	var addresses []string
+	for i := range 1000 {
+		addresses = append(addresses, netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}).String())
+	}
+	var routes []*routev1.Route
+	add := func(project string, count int) {
+		for range count {
+			routes = append(routes, &routev1.Route{
+				ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "r" + strconv.Itoa(len(routes))},
+				Spec:       routev1.RouteSpec{To: routev1.RouteTargetReference{Name: "web"}},
+			})
+		}
+	}
+	b := Builder{Source: Source{
+		Service: func(string, string) *corev1.Service { return nil },
+		Slices: func(string, string) []*discoveryv1.EndpointSlice {
+			return []*discoveryv1.EndpointSlice{slice(addresses...)}
+		},
+	}}
+	servers := func() map[string]int {
+		counts := map[string]int{}
+		for key := range b.State().Aliases {
+			alias := b.State().Aliases[key]
+			counts[alias.Namespace] += alias.ActiveEndpoints
+		}
+		return counts
+	}
+	expect := func(changed int, want map[string]int) {
+		t.Helper()
+		if got := len(b.Routes(routes)); got != changed {
+			t.Errorf("%d routes changed, want %d", got, changed)
+		}
+		if got := servers(); !maps.Equal(got, want) {
+			t.Errorf("there are %v servers, want %v", got, want)
+		}
+	}
+	add("shop", 1)
+	add("evil", 8)
+	expect(9, map[string]int{"shop": 1000, "evil": 8000})
+	add("evil", 1) // of a share of sixteen
+	expect(9, map[string]int{"shop": 1000, "evil": 9 * 625})
+	add("evil", 7)
+	expect(7, map[string]int{"shop": 1000, "evil": 10_000})
+	add("evil", 1984)
+	expect(2000, map[string]int{"shop": 1000, "evil": 20_000})
+	routes = routes[:1]
+	expect(2000, map[string]int{"shop": 1000})
 }

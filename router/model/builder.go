@@ -37,17 +37,22 @@ func (b *Builder) State() *State {
 // routes. A route that is the same object as before is unchanged.
 func (b *Builder) Routes(admitted []*routev1.Route) (changed []ServiceAliasConfigKey) {
 	state := b.State()
-	index := make(map[ServiceAliasConfigKey]bool, len(admitted))
+	index, counts := make(map[ServiceAliasConfigKey]bool, len(admitted)), map[string]int{}
+	for _, route := range admitted {
+		counts[route.Namespace]++
+	}
 	for _, route := range admitted {
 		key := ServiceAliasConfigKey(route.Namespace + ":" + route.Name)
 		index[key] = true
-		if b.routes[key] == route {
+		before, share := state.Aliases[key], roundUp(counts[route.Namespace])
+		if b.routes[key] == route && before.Share == share {
 			continue
 		}
 		b.routes[key] = route
 		config := alias(route)
-		if before := state.Aliases[key]; before != nil {
-			if before.SameApartFromEndpoints(config) {
+		config.Share = share
+		if before != nil {
+			if before.Share == share && before.SameApartFromEndpoints(config) {
 				continue
 			}
 			b.leave(key)
@@ -120,11 +125,11 @@ func (b *Builder) leave(key ServiceAliasConfigKey) {
 }
 
 // SameApartFromEndpoints reports whether two routes differ only in what depends on endpoints of
-// services.
+// services and on other routes.
 func (c *ServiceAliasConfig) SameApartFromEndpoints(other *ServiceAliasConfig) bool {
 	a, b := *c, *other
 	for _, bare := range []*ServiceAliasConfig{&a, &b} {
-		bare.ServiceUnitNames, bare.ActiveServiceUnits, bare.ActiveEndpoints = nil, 0, 0
+		bare.ServiceUnitNames, bare.ActiveServiceUnits, bare.ActiveEndpoints, bare.Share = nil, 0, 0, 0
 	}
 	return reflect.DeepEqual(&a, &b)
 }

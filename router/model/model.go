@@ -5,6 +5,7 @@ package model
 
 import (
 	"strings"
+	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
 )
@@ -50,6 +51,34 @@ type ServiceAliasConfig struct {
 	ActiveServiceUnits, ActiveEndpoints int
 	// PreferPort is the name or number of the route's port.
 	PreferPort string
+	// Share is the number of routes in the project, rounded up to a power of two. They share the
+	// servers of the project.
+	Share int
+}
+
+// A project has at most maxServers servers in all routes together, and each route at least
+// minServers for each of its services. A server takes 7 KiB of HAProxy's memory.
+const maxServers, minServers = 10_000, 10
+
+// limit returns the maximum number of servers of each service in a route.
+func (c *ServiceAliasConfig) limit() int {
+	return max(minServers, maxServers/max(1, c.Share)/max(1, len(c.ServiceUnits)))
+}
+
+// ShortestCheck returns the shortest interval of health checks that a route may have. All such
+// routes of a project together cause at most a thousand checks a second.
+func (c *ServiceAliasConfig) ShortestCheck() time.Duration {
+	return time.Duration(c.Share*roundUp(c.ActiveEndpoints)) * time.Millisecond
+}
+
+// roundUp returns the power of two that is not less than a number, so that small changes of the
+// number change nothing.
+func roundUp(number int) int {
+	power := 1
+	for power < number {
+		power *= 2
+	}
+	return power
 }
 
 // Certificate is a certificate, or a bundle of a certificate and its key.
