@@ -44,8 +44,12 @@ func sourceOf(object any, of key) key {
 	return of
 }
 
-// ledger counts the combinations of the cluster's projects.
+// ledger counts the weights of the objects of projects.
 type ledger struct {
+	weigh func(object any) int
+	// perProject is added to the limit of an owner for each project.
+	perProject int
+
 	namespaces cache.SharedIndexInformer // nil until use
 	caches     []cache.InformerSynced
 
@@ -56,8 +60,9 @@ type ledger struct {
 	reserved map[string]map[key]reservation // by namespace
 }
 
-func newLedger() *ledger {
+func newLedger(weigh func(any) int, perProject int) *ledger {
 	return &ledger{
+		weigh: weigh, perProject: perProject,
 		stored: map[key]counted{}, sums: map[string]int{}, bySource: map[key]int{}, reserved: map[string]map[key]reservation{},
 	}
 }
@@ -71,8 +76,10 @@ func (l *ledger) use(factory informers.SharedInformerFactory) error {
 		return nil
 	}
 	namespaces := factory.Core().V1().Namespaces().Informer()
-	if err := namespaces.AddIndexers(cache.Indexers{byOwner: func(object any) ([]string, error) { return []string{ownerOf(object)}, nil }}); err != nil {
-		return fmt.Errorf("index projects by owner: %w", err)
+	if namespaces.GetIndexer().GetIndexers()[byOwner] == nil { // another ledger can have added it
+		if err := namespaces.AddIndexers(cache.Indexers{byOwner: func(object any) ([]string, error) { return []string{ownerOf(object)}, nil }}); err != nil {
+			return fmt.Errorf("index projects by owner: %w", err)
+		}
 	}
 	l.caches = []cache.InformerSynced{namespaces.HasSynced}
 	for _, informer := range []cache.SharedIndexInformer{factory.Core().V1().Services().Informer(), factory.Discovery().V1().EndpointSlices().Informer()} {
@@ -109,7 +116,7 @@ func ownerOf(object any) string {
 	return "project " + namespace.Name
 }
 
-func (l *ledger) note(object any)   { l.set(object, weightOf(object)) }
+func (l *ledger) note(object any)   { l.set(object, l.weigh(object)) }
 func (l *ledger) forget(object any) { l.set(object, 0) }
 
 // set stores the weight of an object of a cache, which replaces its reservation.
@@ -189,16 +196,16 @@ func (l *ledger) current(of key) int {
 func (l *ledger) projects(namespace string, limit int) (names []string, total int) {
 	object, exists, err := l.namespaces.GetIndexer().GetByKey(namespace)
 	if err != nil || !exists { // the namespace is newer than the cache
-		return []string{namespace}, limit + perProject
+		return []string{namespace}, limit + l.perProject
 	}
 	owned, err := l.namespaces.GetIndexer().ByIndex(byOwner, ownerOf(object))
 	if err != nil || len(owned) == 0 {
-		return []string{namespace}, limit + perProject
+		return []string{namespace}, limit + l.perProject
 	}
 	for _, project := range owned {
 		if meta, ok := project.(metav1.Object); ok {
 			names = append(names, meta.GetName())
 		}
 	}
-	return names, limit + perProject*len(names)
+	return names, limit + l.perProject*len(names)
 }

@@ -5,19 +5,24 @@
 // each node. The plugin limits the sum of the combinations, and of the ports of services, of all
 // projects that a user requested.
 //
+// It also limits the node ports of these projects: a single service could take all of the cluster.
+//
 // EndpointSlices are what the proxies read, so the plugin also checks those that the control plane
 // writes. It checks Endpoints, the source of such slices, so that their author sees the error.
 package servicelimit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/informers"
 
@@ -32,38 +37,52 @@ const (
 	defaultLimit = 50_000
 	// perProject is added to the limit for each project of the user.
 	perProject = 200
+	// defaultNodePorts is the limit of node ports for the projects of a user. A cluster has 2768 by
+	// default.
+	defaultNodePorts = 500
 )
 
 // Feature returns the plugin.
 func Feature() apiserver.Feature {
-	counts := newLedger() // shared by the plugins of all configurations
+	shared := newLedgers() // used by the plugins of all configurations
 	return apiserver.Feature{Admission: []apiserver.Admission{{
-		Name: Name, New: func(config io.Reader) (admission.Interface, error) { return newPlugin(config, counts) },
+		Name: Name, New: func(config io.Reader) (admission.Interface, error) { return newPlugin(config, shared) },
 	}}}
 }
+
+// ledgers count what is limited.
+type ledgers struct{ combinations, nodePorts *ledger }
+
+func newLedgers() ledgers { return ledgers{newLedger(weightOf, perProject), newLedger(nodePortsOf, 0)} }
 
 // plugin is the admission plugin.
 type plugin struct {
 	*admission.Handler
-	limit  int
-	ledger *ledger
-	err    error
+	limit, nodePorts int
+	ledgers          ledgers
+	err              error
 }
 
 var _ admission.ValidationInterface = &plugin{}
 
-func newPlugin(reader io.Reader, counts *ledger) (*plugin, error) {
+func newPlugin(reader io.Reader, counts ledgers) (*plugin, error) {
 	config := struct {
 		metav1.TypeMeta `json:",inline"`
 		Limit           *int `json:"limit"`
+		NodePorts       *int `json:"nodePorts"`
 	}{}
 	if err := apiserver.DecodeConfig(reader, "ServiceLimitConfig", &config); err != nil {
 		return nil, fmt.Errorf("read configuration of %s: %w", Name, err)
 	}
-	p := &plugin{Handler: admission.NewHandler(admission.Create, admission.Update), limit: defaultLimit, ledger: counts}
-	if config.Limit != nil {
-		if p.limit = *config.Limit; p.limit <= 0 {
-			return nil, fmt.Errorf("read configuration of %s: limit is %d, must be positive", Name, p.limit)
+	p := &plugin{
+		Handler: admission.NewHandler(admission.Create, admission.Update), limit: defaultLimit, nodePorts: defaultNodePorts, ledgers: counts,
+	}
+	for field, setting := range map[string]struct{ from, to *int }{"limit": {config.Limit, &p.limit}, "nodePorts": {config.NodePorts, &p.nodePorts}} {
+		if setting.from == nil {
+			continue
+		}
+		if *setting.to = *setting.from; *setting.to <= 0 {
+			return nil, fmt.Errorf("read configuration of %s: %s is %d, must be positive", Name, field, *setting.to)
 		}
 	}
 	return p, nil
@@ -71,27 +90,40 @@ func newPlugin(reader io.Reader, counts *ledger) (*plugin, error) {
 
 // SetExternalKubeInformerFactory starts to count what exists.
 func (p *plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
-	if p.err = p.ledger.use(factory); p.err == nil {
-		p.SetReadyFunc(p.ledger.synced)
+	if p.err = errors.Join(p.ledgers.combinations.use(factory), p.ledgers.nodePorts.use(factory)); p.err == nil {
+		p.SetReadyFunc(func() bool { return p.ledgers.combinations.synced() && p.ledgers.nodePorts.synced() })
 	}
 }
 
 // ValidateInitialization fails without informers.
 func (p *plugin) ValidateInitialization() error {
-	if p.err == nil && p.ledger.namespaces == nil {
+	if p.err == nil && p.ledgers.combinations.namespaces == nil {
 		return fmt.Errorf("initialize %s: no informers", Name)
 	}
 	return p.err
 }
 
-// Validate rejects an object that adds combinations beyond the limit. Objects that add none can
-// always change.
+// Validate rejects an object that adds combinations or node ports beyond the limit. Objects that
+// add none can always change.
 func (p *plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if a.GetSubresource() != "" {
+	if a.GetSubresource() != "" || !slices.Contains(counts(), a.GetResource().GroupResource()) {
 		return nil
 	}
-	weight := weightOf(a.GetObject())
-	if weight == 0 || weight <= weightOf(a.GetOldObject()) {
+	if err := p.check(a, p.ledgers.combinations, p.limit, "combinations of port and endpoint", "fewer ports or addresses"); err != nil {
+		return err
+	}
+	return p.check(a, p.ledgers.nodePorts, p.nodePorts, "node ports", "services of type ClusterIP, or routes")
+}
+
+// counts returns the resources that count.
+func counts() []schema.GroupResource {
+	return []schema.GroupResource{corev1.Resource("services"), corev1.Resource("endpoints"), discoveryv1.Resource("endpointslices")}
+}
+
+// check rejects an object that exceeds the limit of a ledger.
+func (p *plugin) check(a admission.Attributes, l *ledger, limit int, unit, remedy string) error {
+	weight := l.weigh(a.GetObject())
+	if weight == 0 || weight <= l.weigh(a.GetOldObject()) {
 		return nil
 	}
 	if !p.WaitForReady() {
@@ -99,9 +131,9 @@ func (p *plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 	}
 	of := key{kindOf(a.GetObject()), a.GetNamespace(), nameOf(a)}
 	r := reservation{counted{sourceOf(a.GetObject(), of), weight}, time.Now().Add(reservationTime)}
-	if used, limit, ok := p.ledger.add(of, r, p.limit, a.IsDryRun()); !ok {
-		return admission.NewForbidden(a, fmt.Errorf("the object has %d combinations of port and endpoint, and the services of its owner's projects have %d others, "+
-			"which together exceed the limit of %d: use fewer ports or addresses, or ask the administrator to raise the limit of %s", weight, used, limit, Name))
+	if used, limit, ok := l.add(of, r, limit, a.IsDryRun()); !ok {
+		return admission.NewForbidden(a, fmt.Errorf("the object has %d %s, and the services of its owner's projects have %d others, "+
+			"which together exceed the limit of %d: use %s, or ask the administrator to raise the limit of %s", weight, unit, used, limit, remedy, Name))
 	}
 	return nil
 }
@@ -131,6 +163,18 @@ func weightOf(object any) (weight int) {
 		return len(object.Endpoints) * len(object.Ports)
 	}
 	return weight
+}
+
+// nodePortsOf returns the number of node ports that a service needs.
+func nodePortsOf(object any) int {
+	service, ok := object.(*corev1.Service)
+	if !ok || service.Spec.Type != corev1.ServiceTypeNodePort && service.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		return 0
+	}
+	if allocate := service.Spec.AllocateLoadBalancerNodePorts; service.Spec.Type == corev1.ServiceTypeLoadBalancer && allocate != nil && !*allocate {
+		return 0
+	}
+	return len(service.Spec.Ports)
 }
 
 // kind is the kind of a counted object.

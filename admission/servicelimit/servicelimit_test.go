@@ -22,7 +22,7 @@ import (
 // mallory has the projects evil and worse, and shop and store have no requester.
 func newTest(t *testing.T, limit int) (*plugin, kubernetes.Interface) {
 	t.Helper()
-	p, err := newPlugin(strings.NewReader(fmt.Sprintf("kind: ServiceLimitConfig\nlimit: %d", limit)), newLedger())
+	p, err := newPlugin(strings.NewReader(fmt.Sprintf("kind: ServiceLimitConfig\nlimit: %d\nnodePorts: 10", limit)), newLedgers())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,10 +49,19 @@ func (p *plugin) admit(t *testing.T, object, old runtime.Object, dryRun bool) bo
 	if old != nil {
 		operation = admission.Update
 	}
+	resource := corev1.Resource("pods")
+	switch object.(type) {
+	case *corev1.Service:
+		resource = corev1.Resource("services")
+	case *corev1.Endpoints:
+		resource = corev1.Resource("endpoints")
+	case *discoveryv1.EndpointSlice:
+		resource = discoveryv1.Resource("endpointslices")
+	}
 	meta := object.(metav1.Object)
 	err := p.Validate(t.Context(), admission.NewAttributesRecord(object, old, corev1.SchemeGroupVersion.WithKind("x"), meta.GetNamespace(), meta.GetName(),
-		corev1.SchemeGroupVersion.WithResource("x"), "", operation, &metav1.CreateOptions{}, dryRun, &user.DefaultInfo{Name: "x"}), nil)
-	if err != nil && !strings.Contains(err.Error(), "combinations") {
+		resource.WithVersion("v1"), "", operation, &metav1.CreateOptions{}, dryRun, &user.DefaultInfo{Name: "x"}), nil)
+	if err != nil && !strings.Contains(err.Error(), "exceed the limit of") {
 		t.Errorf("the reason is %v", err)
 	}
 	return err == nil
@@ -131,9 +140,9 @@ func TestStoredObjectsCountOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	count := func() int {
-		p.ledger.mu.Lock()
-		defer p.ledger.mu.Unlock()
-		return p.ledger.sums["shop"]
+		p.ledgers.combinations.mu.Lock()
+		defer p.ledgers.combinations.mu.Unlock()
+		return p.ledgers.combinations.sums["shop"]
 	}
 	eventually.Equal(t, "stored combinations", count, 900)
 	if p.admit(t, sliceOf("shop", "b", "b-1", 101, 1), nil, false) {
@@ -151,18 +160,45 @@ func TestStoredObjectsCountOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually.Equal(t, "combinations after the deletion", count, 0)
-	if len(p.ledger.stored)+len(p.ledger.bySource)+len(p.ledger.reserved["shop"]) > 0 {
-		t.Errorf("the ledger keeps %v, %v and %v", p.ledger.stored, p.ledger.bySource, p.ledger.reserved)
+	if len(p.ledgers.combinations.stored)+len(p.ledgers.combinations.bySource)+len(p.ledgers.combinations.reserved["shop"]) > 0 {
+		t.Errorf("the ledger keeps %v, %v and %v", p.ledgers.combinations.stored, p.ledgers.combinations.bySource, p.ledgers.combinations.reserved)
+	}
+}
+
+func TestNodePortsAreLimited(t *testing.T) {
+	of := func(namespace, name string, ports int, kind corev1.ServiceType, allocate *bool) *corev1.Service {
+		s := serviceOf(namespace, name, ports)
+		s.Spec.Type, s.Spec.AllocateLoadBalancerNodePorts = kind, allocate
+		return s
+	}
+	p, _ := newTest(t, 1000)
+	for i, c := range []struct {
+		service *corev1.Service
+		ok      bool
+	}{
+		{of("shop", "a", 11, corev1.ServiceTypeNodePort, nil), false},
+		{of("shop", "a", 11, corev1.ServiceTypeLoadBalancer, nil), false},
+		{of("shop", "a", 11, corev1.ServiceTypeLoadBalancer, new(false)), true},
+		{of("shop", "b", 11, corev1.ServiceTypeClusterIP, nil), true},
+		{of("shop", "c", 10, corev1.ServiceTypeNodePort, nil), true},
+		{of("shop", "d", 1, corev1.ServiceTypeNodePort, nil), false},
+		{of("evil", "a", 6, corev1.ServiceTypeNodePort, nil), true},
+		{of("worse", "a", 5, corev1.ServiceTypeNodePort, nil), false},
+		{of("worse", "a", 4, corev1.ServiceTypeNodePort, nil), true},
+	} {
+		if ok := p.admit(t, c.service, nil, false); ok != c.ok {
+			t.Errorf("service %d is admitted: %t", i, ok)
+		}
 	}
 }
 
 func TestConfigurationIsChecked(t *testing.T) {
-	for _, text := range []string{"kind: ServiceLimitConfig\nlimit: 0", "kind: ServiceLimitConfig\nlimit: -5", "kind: Other", "limit: many"} {
-		if _, err := newPlugin(strings.NewReader(text), newLedger()); err == nil || !strings.Contains(err.Error(), Name) {
+	for _, text := range []string{"kind: ServiceLimitConfig\nlimit: 0", "kind: ServiceLimitConfig\nlimit: -5", "nodePorts: 0", "kind: Other", "limit: many"} {
+		if _, err := newPlugin(strings.NewReader(text), newLedgers()); err == nil || !strings.Contains(err.Error(), Name) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if p, err := newPlugin(nil, newLedger()); err != nil || p.limit != defaultLimit {
+	if p, err := newPlugin(nil, newLedgers()); err != nil || p.limit != defaultLimit || p.nodePorts != defaultNodePorts {
 		t.Errorf("without a configuration: %+v, %v", p, err)
 	} else if err := p.ValidateInitialization(); err == nil {
 		t.Error("the plugin starts without informers")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,4 +73,12 @@ func TestPortsTimesEndpointsAreLimited(t *testing.T) {
 	}
 	s.Administrator().MayNot("POST", kit.GroupPath(discoveryv1.GroupName, s.evil, "endpointslices"), toJSON(t, slice), reason)
 	s.Administrator().May("POST", kit.GroupPath(discoveryv1.GroupName, s.shop, "endpointslices"), toJSON(t, slice))
+}
+
+// TestNodePortsAreLimited creates a service that would take all node ports of the cluster.
+func TestNodePortsAreLimited(t *testing.T) {
+	s := tenants(t)
+	service, _ := wide(t, "wide", 0, 2750)
+	s.mallory.MayNot("POST", kit.CorePath(s.evil, "services"), strings.Replace(service, `"spec":{`, `"spec":{"type":"NodePort",`, 1), "node ports")
+	s.alice.May("POST", kit.CorePath(s.shop, "services"), "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {type: NodePort, ports: [{port: 80}]}}")
 }
