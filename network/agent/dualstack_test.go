@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/internal/dualstack"
 	"github.com/slipway-platform/slipway/internal/eventually"
@@ -64,6 +66,32 @@ func TestOddSubnetOfNodeHasIPv4(t *testing.T) {
 	if got := addresses("slipway0") + " and " + secondAddresses(t); got != "10.128.4.1/24 and " {
 		t.Errorf("the bridge has the addresses %s", got)
 	}
+}
+
+// TestTransportOfIPv6Changes starts the agent of a host with two transports, one after the other.
+func TestTransportOfIPv6Changes(t *testing.T) {
+	a := newTunnelAgent(t, TransportAuto)
+	a.DualStack = testNetworks
+	output(t, "ip", "-6", "address", "add", "fd00::1/64", "dev", "uplink0", "nodad")
+	other := otherHost("second", "10.128.2.0/23", "192.0.2.2")
+	other.Status.Addresses = append(other.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "fd00::2"})
+	if _, err := a.Client.CoreV1().Nodes().Create(t.Context(), other, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	route := func() string {
+		fields := strings.Fields(output(t, "ip", "-6", "route", "show", "fd01:0:0:1::/64"))
+		return strings.Join(fields[:min(5, len(fields))], " ")
+	}
+	agent := serve(t, a)
+	eventually.Equal(t, "direct route", route, "fd01:0:0:1::/64 via fd00::2 dev uplink0")
+	agent.Stop()
+	a.Transport = TransportVXLAN
+	agent = serve(t, a)
+	eventually.Equal(t, "route in VXLAN", route, "fd01:0:0:1::/64 via fd01:0:0:1::1 dev "+vxlanDevice)
+	agent.Stop()
+	a.Transport = TransportHostGateway
+	serve(t, a)
+	eventually.Equal(t, "direct route again", route, "fd01:0:0:1::/64 via fd00::2 dev uplink0")
 }
 
 func TestMTUWithoutSpaceForIPv6IsRefused(t *testing.T) {

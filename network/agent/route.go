@@ -38,6 +38,12 @@ func ensureRoutes(desired map[netip.Prefix]netlink.Route) error {
 		if present, exists := existing[subnet]; exists && present.Gw.Equal(route.Gw) && present.LinkIndex == route.LinkIndex {
 			continue
 		}
+		if present, exists := existing[subnet]; exists && subnet.Addr().Is6() {
+			// IPv6 refuses a gateway to which the route that it replaces leads by another device.
+			if err := netlink.RouteDel(&present); err != nil && !errors.Is(err, unix.ESRCH) {
+				errs = append(errs, fmt.Errorf("remove route to pods %s: %w", subnet, err))
+			}
+		}
 		route.Dst = &net.IPNet{IP: subnet.Addr().AsSlice(), Mask: net.CIDRMask(subnet.Bits(), subnet.Addr().BitLen())}
 		route.Protocol = routeProtocol
 		if err := netlink.RouteReplace(&route); err != nil {
