@@ -64,6 +64,37 @@ describe('Watch', () => {
     stop();
   });
 
+  it('applies events while later pages are on their way', async () => {
+    let arrive = (_: Response) => {};
+    const later = new Promise<Response>((resolve) => (arrive = resolve));
+    responses = [json(list([pod('a', '1')], '5', 'next')), () => later as unknown as Response];
+    const watch = watchObjects(path());
+    const stop = watch.subscribe(() => {});
+    const first = await socket(0);
+    first.onopen?.();
+    first.send('MODIFIED', pod('a', '6'));
+    first.send('MODIFIED', pod('b', '7'));
+    first.send('DELETED', pod('c', '8'));
+    first.send('ADDED', pod('d', '9'));
+    const shown = () => watch.get().items.map((item) => `${item.metadata.name} ${item.metadata.resourceVersion}`);
+    await vi.waitFor(() => expect(shown()).toEqual(['a 6', 'b 7', 'd 9']));
+    expect(watch.get().loaded).toBe(false);
+    arrive(json(list([pod('b', '2'), pod('c', '3'), pod('e', '4')], '5'))());
+    await vi.waitFor(() => expect(watch.get().loaded).toBe(true));
+    expect(shown()).toEqual(['a 6', 'b 7', 'd 9', 'e 4']);
+    stop();
+  });
+
+  it('lists again when a later page fails', async () => {
+    responses = [json(list([pod('a', '1')], '5', 'next')), json({ kind: 'Status', message: 'too old' }, 410), json(list([pod('b', '2')], '20'))];
+    const watch = watchObjects(path());
+    const stop = watch.subscribe(() => {});
+    expect((await socket(0)).url).toContain('resourceVersion=5');
+    expect((await socket(1)).url).toContain('resourceVersion=20');
+    await vi.waitFor(() => expect(watch.get().items.map(({ metadata }) => metadata.name)).toEqual(['b']));
+    stop();
+  });
+
   it('resumes at the last version that it knows', async () => {
     responses = [json(list([pod('a', '1')], '5'))];
     const stop = watchObjects(path()).subscribe(() => {});

@@ -47,7 +47,7 @@ const maxBackoff = 10_000;
 const lingerPeriod = 10_000;
 
 /**
- * Watch follows a collection: it lists in pages, then applies the events of a WebSocket. After an
+ * Watch follows a collection: it lists in pages and applies the events of a WebSocket. After an
  * interruption it resumes at the last version that it knows, and lists again only if the server has
  * forgotten that version.
  */
@@ -55,6 +55,8 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
   private byUID = new Map<string, T>();
   private columns: Column[] = [];
   private version = '';
+  /** changed has the objects whose events are newer than the pages of a list that is on its way. */
+  private changed?: Set<string>;
   private socket?: WebSocket;
   private observerCount = 0;
   private epoch = 0;
@@ -107,10 +109,11 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
   private async run(epoch: number): Promise<void> {
     while (this.active(epoch)) {
       try {
-        if (this.version === '') {
-          await this.list(epoch);
+        const finish = this.version === '' ? await this.list(epoch) : undefined;
+        if (!this.active(epoch)) {
+          return;
         }
-        await this.follow(epoch);
+        await Promise.all([finish?.(), this.follow(epoch)]);
       } catch (error) {
         if (!this.active(epoch)) {
           return;
@@ -146,34 +149,58 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
     return this.path + '?' + new URLSearchParams({ ...this.query, ...query });
   }
 
-  private async list(epoch: number): Promise<void> {
-    const seen = new Map<string, T>();
-    let next = '';
-    let version = '';
-    do {
-      const query: Record<string, string> = { limit: String(pageSize) };
-      if (next !== '') {
-        query.continue = next;
-      }
-      const page = await get<List>(this.address(query), { accept: this.table ? `${tableType},application/json` : 'application/json' });
-      if (!this.active(epoch)) {
-        return;
-      }
+  /**
+   * list reads the first page, and returns a function that reads the others. The watch starts at the
+   * version of the first page, so that changes show while the others are on their way.
+   */
+  private async list(epoch: number): Promise<() => Promise<void>> {
+    const changed = new Set<string>();
+    const seen = new Set<string>();
+    const take = (page: List): string => {
       if (page.columnDefinitions?.length) {
         this.columns = page.columnDefinitions;
       }
       for (const item of this.read(page)) {
-        seen.set(item.metadata.uid, item);
-        this.byUID.set(item.metadata.uid, item);
+        seen.add(item.metadata.uid);
+        if (!changed.has(item.metadata.uid)) {
+          this.byUID.set(item.metadata.uid, item);
+        }
       }
-      version = page.metadata.resourceVersion ?? '';
-      next = page.metadata.continue ?? '';
       this.flush();
-    } while (next !== '');
-    this.byUID = seen;
-    this.version = version;
-    this.loaded = true;
-    this.flush();
+      return page.metadata.continue ?? '';
+    };
+    const first = await this.page();
+    let next = this.active(epoch) ? take(first) : '';
+    this.version = first.metadata.resourceVersion ?? '';
+    this.changed = changed;
+    const current = () => this.active(epoch) && this.changed === changed;
+    return async () => {
+      try {
+        while (next !== '') {
+          const page = await this.page(next);
+          if (!current()) {
+            return;
+          }
+          next = take(page);
+        }
+      } catch (error) {
+        if (current()) {
+          this.version = ''; // the list is incomplete
+          this.socket?.close();
+        }
+        throw error;
+      }
+      const gone = [...this.byUID.keys()].filter((uid) => !seen.has(uid) && !changed.has(uid));
+      gone.forEach((uid) => this.byUID.delete(uid));
+      this.changed = undefined;
+      this.loaded = true;
+      this.flush();
+    };
+  }
+
+  private page(next?: string): Promise<List> {
+    const query = { limit: String(pageSize), ...(next && { continue: next }) };
+    return get<List>(this.address(query), { accept: this.table ? `${tableType},application/json` : 'application/json' });
   }
 
   /** read returns the items of a list or of an event's Table. */
@@ -207,7 +234,7 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
         }
       };
       socket.onclose = () => {
-        if (opened || !this.active(epoch)) {
+        if (opened || !this.active(epoch) || this.version === '') {
           resolve();
           return;
         }
@@ -230,6 +257,7 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
     const items = event.object.rows ? this.read(event.object) : [event.object as unknown as T];
     for (const item of items) {
       this.version = item.metadata.resourceVersion;
+      this.changed?.add(item.metadata.uid);
       if (event.type === 'DELETED') {
         this.byUID.delete(item.metadata.uid);
       } else {
