@@ -5,6 +5,7 @@ import { Link } from 'react-router';
 import type { Column, Row } from '../api/types';
 import { text } from '../text/en';
 import { Age } from './Age';
+import { format, isAge, Order, type Sort } from './order';
 
 interface ResourceTableProps {
   label: string;
@@ -19,14 +20,12 @@ interface ResourceTableProps {
 const rowHeight = 41;
 const overscan = 20;
 
-/** isAge reports whether a column has the age, which the page computes so that it does not stand still. */
-const isAge = (column: Column) => column.name === 'Age' || column.name === 'Created At';
-
 /** ResourceTable shows rows with the server's columns. Only rows in view are in the document. */
 export function ResourceTable({ label, columns, rows, withProject, linkOf, actionsOf }: ResourceTableProps) {
   const shown = columns.map((column, index) => ({ column, index })).filter(({ column }) => column.priority === 0);
-  const [sort, setSort] = useState({ index: 0, descending: false });
-  const sorted = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
+  const [sort, setSort] = useState<Sort>({ index: 0, descending: false });
+  const order = useMemo(() => new Order(columns, sort), [columns, sort]);
+  const sorted = useMemo(() => order.of(rows), [order, rows]);
   const scroll = useRef<HTMLDivElement>(null);
   const virtualizer = useVirtualizer({ count: sorted.length, getScrollElement: () => scroll.current, estimateSize: () => rowHeight, overscan });
   const items = virtualizer.getVirtualItems();
@@ -95,27 +94,3 @@ function Spacer({ height, width }: { height: number; width: number }) {
     </tr>
   );
 }
-
-/** format writes a cell. */
-export function format(cell: Row['cells'][number] | undefined): string {
-  return cell === null || cell === undefined || cell === '' ? '-' : String(cell);
-}
-
-/** sortRows sorts by a column: ages by time, numbers by value, everything else as text. */
-export function sortRows(rows: Row[], columns: Column[], sort: { index: number; descending: boolean }): Row[] {
-  const column = columns[sort.index];
-  const sign = sort.descending ? -1 : 1;
-  const compare = (a: Row, b: Row): number => {
-    if (column && isAge(column)) {
-      return b.metadata.creationTimestamp.localeCompare(a.metadata.creationTimestamp);
-    }
-    const [x, y] = [a.cells[sort.index], b.cells[sort.index]];
-    if (typeof x === 'number' && typeof y === 'number') {
-      return x - y;
-    }
-    return collator.compare(format(x), format(y));
-  };
-  return [...rows].sort((a, b) => sign * compare(a, b) || collator.compare(a.metadata.name, b.metadata.name));
-}
-
-const collator = new Intl.Collator('en', { numeric: true });
