@@ -32,7 +32,8 @@ needs() {
 		keepalived                          keepalived      slipway: oc adm ipfailover
 		/usr/lib/cni/bridge                 containernetworking-plugins tests of flannel
 		iptables                            iptables        slipway: the chain of administrators
-		chromium                            chromium        tests of routes
+		chromium                            chromium        tests of routes and the web console
+		firefox-esr                         firefox-esr     tests of the web console
 		wrk                                 wrk             make bench: the router
 		mmdebstrap                          mmdebstrap      tests of builds: builder images
 		skopeo                              skopeo          tests of the registry

@@ -12,9 +12,9 @@ import (
 // playTimeout ends a script that hangs.
 const playTimeout = 5 * time.Minute
 
-// Play runs a script of Playwright, which drives the distribution's Chromium, and returns its
-// output. The error contains the output of a script that fails. The environment is NAME=value;
-// CHROMIUM is the path of the browser.
+// Play runs a script that drives a browser of the distribution, and returns its output. The error
+// contains the output of a script that fails. The environment is NAME=value; Play adds CHROMIUM,
+// the path of that browser.
 //
 // The script runs on a separate machine. In the network of a node, each pod that starts changes the
 // devices, and Chromium then aborts its requests.

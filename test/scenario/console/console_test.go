@@ -1,10 +1,12 @@
 // Package console proves on a real cluster that users can work with the web console, and that
-// attackers cannot use it. Users have Chromium on a separate machine (kit.Play). Each of their
-// flows is a Playwright script in this folder. Attackers send requests without a browser.
+// attackers cannot use it. Users have a browser on a separate machine (kit.Play). Each of their
+// flows is a script in this folder: of Playwright in Chromium, or of Puppeteer in Firefox, which
+// Playwright cannot drive. Attackers send requests without a browser.
 package console
 
 import (
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -37,9 +39,13 @@ func (s *site) password() string {
 // play runs a script of this folder.
 func (s *site) play(script string, args ...string) {
 	s.t.Helper()
+	firefox, err := exec.LookPath("firefox-esr")
+	if err != nil {
+		s.t.Fatalf("%v: run make setup", err)
+	}
 	environment := []string{
 		"CONSOLE_URL=" + s.url, "CONSOLE_PASSWORD=" + s.password(), "CONSOLE_IMAGE=" + kit.ToolsImage,
-		"CONSOLE_SCREENSHOTS=" + os.Getenv("CONSOLE_SCREENSHOTS"),
+		"CONSOLE_SCREENSHOTS=" + os.Getenv("CONSOLE_SCREENSHOTS"), "FIREFOX=" + firefox,
 	}
 	output, err := s.Play(s.t.Context(), environment, s.RepositoryFile("test", "scenario", "console", script), args...)
 	if err != nil {

@@ -16,6 +16,11 @@ func TestUserCreatesProjectAndSeesUpdates(t *testing.T) {
 	s.play("project.mjs", s.newProject())
 }
 
+func TestUserDeploysApplicationInFirefox(t *testing.T) {
+	s := siteOf(t, kit.Shared(t))
+	s.play("firefox.mjs", s.newProject())
+}
+
 func TestNewUserCreatesApplicationsFromCatalog(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.play("catalog.mjs", s.newProject())

@@ -1,0 +1,71 @@
+// A person logs in with Firefox, creates a project, deploys an application, sees its pod, and logs out.
+import { createRequire } from 'node:module';
+
+const web = createRequire(new URL('../../../console/web/package.json', import.meta.url));
+const puppeteer = web('puppeteer-core');
+
+const [project] = process.argv.slice(2);
+const address = process.env.CONSOLE_URL;
+const timeout = 30_000;
+
+const container = { name: 'web', image: process.env.CONSOLE_IMAGE, command: ['httpd', '-f', '-p', '8080'] };
+const manifest = {
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name: 'front' },
+  spec: {
+    selector: { matchLabels: { app: 'front' } },
+    template: { metadata: { labels: { app: 'front' } }, spec: { terminationGracePeriodSeconds: 0, containers: [container] } },
+  },
+};
+
+const browser = await puppeteer.launch({ browser: 'firefox', executablePath: process.env.FIREFOX, headless: true, acceptInsecureCerts: true });
+try {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(timeout);
+  const problems = [];
+  page.on('pageerror', (error) => problems.push(error.stack));
+  try {
+    await flow(page);
+  } catch (error) {
+    console.error(`at ${page.url()}\n${await page.evaluate(() => document.body.innerText).catch(() => '')}`);
+    throw error;
+  }
+  if (problems.length > 0) {
+    throw new Error('the browser reports:\n' + problems.join('\n'));
+  }
+} finally {
+  await browser.close();
+}
+
+async function flow(page) {
+  const fill = (selector, value) => page.locator(selector).fill(value);
+  const click = (role, name) => page.locator(`::-p-aria([name="${name}"][role="${role}"])`).click();
+  const see = (role, name) => page.waitForSelector(`::-p-aria([name="${name}"][role="${role}"])`);
+  await page.goto(`${address}/console/projects`);
+  await fill('input[name="username"]', 'developer');
+  await fill('input[name="password"]', process.env.CONSOLE_PASSWORD);
+  await page.locator('button[type="submit"], input[type="submit"]').click();
+  await click('button', 'Create project');
+  await fill('#project-name', project);
+  await click('button', 'Create');
+  await see('heading', 'Nothing runs in this project yet');
+
+  await page.goto(`${address}/console/project/${project}/import`);
+  await page.locator('.cm-content').click();
+  // Typed text would get the brackets that the editor adds. Firefox inserts a text whole only in this way.
+  await page.evaluate((content) => document.execCommand('insertText', false, content), JSON.stringify(manifest));
+  await click('button', 'Check');
+  await page.waitForSelector('::-p-text(The server accepts it.)');
+  await click('button', 'Create');
+  await page.waitForSelector('::-p-text(One object was created or changed.)');
+
+  await page.goto(`${address}/console/project/${project}/pods`);
+  await page.waitForFunction(() => [...document.querySelectorAll('#main tr')].some((row) => /^front-.*Running/s.test(row.innerText)));
+
+  await click('button', 'User menu');
+  await click('menuitem', 'Log out');
+  await see('heading', 'You are logged out');
+  await page.goto(`${address}/console/`);
+  await page.waitForSelector('input[name="password"]');
+}
