@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -135,6 +136,9 @@ func hostEvidence(h *platform.Host) []evidence {
 	} {
 		list = append(list, evidence{"machine" + path, func(_ context.Context, out io.Writer) error {
 			content, err := os.ReadFile(path)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // another distribution or kernel
+			}
 			if err == nil {
 				_, err = out.Write(content)
 			}

@@ -21,10 +21,10 @@ import (
 // supportRows limits the objects of a table.
 const supportRows = "2000"
 
-// confidential are the resources of which an archive has no table. The names of tokens are secrets
-// themselves.
-func confidential() []string {
-	return []string{"secrets", "oauthaccesstokens", "oauthauthorizetokens", "useroauthaccesstokens"}
+// omitted are the resources of which an archive has no table. The names of tokens are secrets
+// themselves. The last one is a view of ClusterResourceQuotas in a project.
+func omitted() []string {
+	return []string{"secrets", "oauthaccesstokens", "oauthauthorizetokens", "useroauthaccesstokens", "appliedclusterresourcequotas"}
 }
 
 // clusterEvidence returns a file for each resource of the cluster. A host that is only a node, or
@@ -57,7 +57,7 @@ func tables(h *platform.Host) ([]evidence, error) {
 	var list []evidence
 	for _, group := range groups {
 		for _, resource := range group.APIResources {
-			if slices.Contains(resource.Verbs, "list") && !slices.Contains(confidential(), resource.Name) {
+			if slices.Contains(resource.Verbs, "list") && !slices.Contains(omitted(), resource.Name) {
 				list = append(list, tableOf(client.Discovery().RESTClient(), group.GroupVersion, resource.Name))
 			}
 		}
