@@ -72,7 +72,7 @@ func checkMasterRestart(t *testing.T, c *kit.Cluster) {
 		}
 		former = processID(c)
 	}
-	if result := c.Slipway("master-restart", "registry"); result.Code == 0 || !strings.Contains(result.Stderr, "no component of a master") {
+	if result := c.Slipway("master-restart", "registry"); result.Code == 0 || !strings.Contains(result.Stderr, "a master has no such component") {
 		t.Errorf("slipway master-restart registry: %+v", result)
 	}
 }
