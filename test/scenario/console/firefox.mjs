@@ -40,32 +40,32 @@ try {
 
 async function flow(page) {
   const fill = (selector, value) => page.locator(selector).fill(value);
-  const click = (role, name) => page.locator(`::-p-aria([name="${name}"][role="${role}"])`).click();
-  const see = (role, name) => page.waitForSelector(`::-p-aria([name="${name}"][role="${role}"])`);
+  const click = (name) => page.locator(`::-p-xpath(//button[normalize-space() = "${name}"])`).click();
+  const see = (text) => page.waitForSelector(`::-p-text(${text})`);
   await page.goto(`${address}/console/projects`);
   await fill('input[name="username"]', 'developer');
   await fill('input[name="password"]', process.env.CONSOLE_PASSWORD);
   await page.locator('button[type="submit"], input[type="submit"]').click();
-  await click('button', 'Create project');
+  await click('Create project');
   await fill('#project-name', project);
-  await click('button', 'Create');
-  await see('heading', 'Nothing runs in this project yet');
+  await click('Create');
+  await see('Nothing runs in this project yet');
 
   await page.goto(`${address}/console/project/${project}/import`);
-  await page.locator('.cm-content').click();
+  await page.locator('.console-editor >>> .cm-content').click();
   // Typed text would get the brackets that the editor adds. Firefox inserts a text whole only in this way.
   await page.evaluate((content) => document.execCommand('insertText', false, content), JSON.stringify(manifest));
-  await click('button', 'Check');
-  await page.waitForSelector('::-p-text(The server accepts it.)');
-  await click('button', 'Create');
-  await page.waitForSelector('::-p-text(One object was created or changed.)');
+  await click('Check');
+  await see('The server accepts it.');
+  await click('Create');
+  await see('One object was created or changed.');
 
   await page.goto(`${address}/console/project/${project}/pods`);
   await page.waitForFunction(() => [...document.querySelectorAll('#main tr')].some((row) => /^front-.*Running/s.test(row.innerText)));
 
-  await click('button', 'User menu');
-  await click('menuitem', 'Log out');
-  await see('heading', 'You are logged out');
+  await page.locator('[aria-label^="User menu"]').click();
+  await click('Log out');
+  await see('You are logged out');
   await page.goto(`${address}/console/`);
   await page.waitForSelector('input[name="password"]');
 }

@@ -148,6 +148,22 @@ func (s tenants) createGhost(t *testing.T, a appliance) netip.Prefix {
 	return netip.PrefixFrom(subnet.Addr().Next(), 14)
 }
 
+// stealHost creates a route of the red tenant for a host of the blue one. The route is at least a
+// second younger, because the routes of a second have no order of age.
+func (s tenants) stealHost() {
+	age := func(t tenant, route string) string {
+		return t.OC("get", "route", route, "-o", "jsonpath={.metadata.creationTimestamp}")
+	}
+	s.WaitFor("younger route", func(context.Context) error {
+		s.red.OC("expose", "service", "near", "--name=thief", "--hostname=near."+s.blue.Namespace+".example.com")
+		if age(s.red, "thief") == age(s.blue, "near") {
+			s.red.OC("delete", "route", "thief")
+			return errors.New("both routes were created in the same second")
+		}
+		return nil
+	})
+}
+
 // createEdge creates an edge route with a certificate of an authority.
 func (s tenants) createEdge(t *testing.T) *certtest.Authority {
 	t.Helper()
@@ -166,7 +182,7 @@ func TestApplianceReachesPodsNatively(t *testing.T) {
 			tenant.OC("expose", "service", pod, "--hostname="+pod+"."+tenant.Namespace+".example.com", "--path=/index.html")
 		}
 	}
-	s.red.OC("expose", "service", "near", "--name=thief", "--hostname=near."+s.blue.Namespace+".example.com")
+	s.stealHost()
 	authority := s.createEdge(t)
 	s.install(t, a, "--external-host-partition-path=/Common/openshift", "--external-host-http-vserver="+bigiptest.HTTPServer,
 		"--external-host-https-vserver="+bigiptest.HTTPSServer, "--external-host-internal-ip="+a.machine.Address.String(), "--external-host-vxlan-gw="+gateway.String())
