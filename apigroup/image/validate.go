@@ -39,6 +39,9 @@ func validImageName(name string, prefix bool) []string {
 
 func validStreamName(name string, prefix bool) []string {
 	reasons := apiserver.ValidPathSegment(name, prefix)
+	if prefix { // more characters follow, as after the "builds-" of a generated name
+		name += "x"
+	}
 	if !component.MatchString(name) {
 		reasons = append(reasons, fmt.Sprintf("must match %q", component))
 	}
