@@ -3,6 +3,8 @@
 package boot
 
 import (
+	"context"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -160,10 +162,12 @@ func TestConfigViewHasEveryDefault(t *testing.T) {
 
 func TestLogsOfComponent(t *testing.T) {
 	c := kit.Shared(t)
-	log := c.MustSlipway("logs", "kubelet", "-n", "5")
-	if strings.Count(log, "\n") != 5 {
-		t.Errorf("five lines of the log of kubelet:\n%s", log)
-	}
+	c.WaitFor("five lines of the log of kubelet", func(context.Context) error {
+		if log := c.MustSlipway("logs", "kubelet", "-n", "5"); strings.Count(log, "\n") != 5 {
+			return fmt.Errorf("the log is %q", log)
+		}
+		return nil
+	})
 	// Other lines, such as pflag's warnings, belong to the line with a time before them.
 	withTime := regexp.MustCompile(`(?m)^[IWE][0-9]{4} .*$`)
 	own := withTime.FindAllString(c.MustSlipway("logs", "kubelet", "-n", "-1"), -1)
