@@ -29,6 +29,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/arguments"
 	"github.com/slipway-platform/slipway/kube"
 	"github.com/slipway-platform/slipway/kube/auditlog"
+	"github.com/slipway-platform/slipway/node/scrape"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
@@ -125,6 +126,7 @@ func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 		nodegroup.Feature(checkGroup),
 		masters.Feature(h.EtcdMembers(), Groups()),
 		auditlog.Feature(h.auditFile()),
+		scrape.Feature(),
 		apiserver.VersionFeature(),
 	}, h.networkFeatures())
 	return features, append(userAdjustments, projectAdjustment), nil

@@ -113,6 +113,8 @@ func templates(images []*Image) (all []entry, err error) {
 			all = append(all, entry{"application.yaml", stream.Name + "-example", application{stream: stream}})
 		}
 		switch stream.Name {
+		case "prometheus":
+			all = append(all, entry{"prometheus.yaml", "prometheus-persistent", stream})
 		case "python":
 			all = append(all, entry{"application.yaml", "python-persistent-example", application{stream: stream, Persistent: true}})
 		case "java":
