@@ -10,6 +10,8 @@ import (
 	basecompatibility "k8s.io/component-base/compatibility"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/version"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 	"k8s.io/kubernetes/pkg/features"
 )
 
@@ -42,9 +44,15 @@ func Globals(gates map[string]bool) error {
 	if err := registry.Set(); err != nil {
 		return fmt.Errorf("set component versions: %w", err)
 	}
+	logger := klog.Background()
 	logging := logsapi.NewLoggingConfiguration()
 	if err := logsapi.ValidateAndApply(logging, utilfeature.DefaultFeatureGate); err != nil {
 		return fmt.Errorf("set logging: %w", err)
+	}
+	// ValidateAndApply replaces the logger of the process, whose output has the names of components
+	// and no secrets. The sink of klog itself, in a process without such a logger, is of another type.
+	if _, own := logger.GetSink().(textlogger.KlogBufferWriter); own {
+		klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true))
 	}
 	return nil
 }
