@@ -2,7 +2,6 @@ package masters
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -48,22 +47,10 @@ type LeaderView struct {
 // Feature serves a View at Path. groups are the groups of components that one master runs.
 func Feature(members etcdmember.Client, groups []string) apiserver.Feature {
 	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
-		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Method != http.MethodGet {
-				http.Error(w, "use GET", http.StatusMethodNotAllowed)
-				return
-			}
-			ctx, cancel := context.WithTimeout(r.Context(), viewTimeout)
-			defer cancel()
-			view, err := Read(ctx, members, deps.Kube, groups)
-			if err != nil {
-				http.Error(w, err.Error(), http.StatusServiceUnavailable)
-				return
-			}
-			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(view) // the client might have gone
+		view := apiserver.View(Path, viewTimeout, http.StatusServiceUnavailable, func(ctx context.Context, _ *http.Request) (any, error) {
+			return Read(ctx, members, deps.Kube, groups)
 		})
-		return apiserver.Hooks{Handlers: []apiserver.Handler{{Path: Path, Handler: handler}}}, nil
+		return apiserver.Hooks{Handlers: []apiserver.Handler{view}}, nil
 	}}
 }
 

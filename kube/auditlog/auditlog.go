@@ -59,22 +59,10 @@ type query struct {
 // Feature serves the search of a log file at Path. Without a file, the log is off.
 func Feature(file string) apiserver.Feature {
 	return apiserver.Feature{Hooks: func(apiserver.Deps) (apiserver.Hooks, error) {
-		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Method != http.MethodGet {
-				http.Error(w, "use GET", http.StatusMethodNotAllowed)
-				return
-			}
-			ctx, cancel := context.WithTimeout(r.Context(), searchTimeout)
-			defer cancel()
-			result, err := search(ctx, file, queryOf(r))
-			if err != nil {
-				http.Error(w, err.Error(), http.StatusInternalServerError)
-				return
-			}
-			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(result) // the client might have gone
+		view := apiserver.View(Path, searchTimeout, http.StatusInternalServerError, func(ctx context.Context, r *http.Request) (any, error) {
+			return search(ctx, file, queryOf(r))
 		})
-		return apiserver.Hooks{Handlers: []apiserver.Handler{{Path: Path, Handler: handler}}}, nil
+		return apiserver.Hooks{Handlers: []apiserver.Handler{view}}, nil
 	}}
 }
 

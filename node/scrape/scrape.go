@@ -55,40 +55,32 @@ type Group struct {
 // Feature serves the groups at both paths, for users whose roles name them.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
-		serve := func(list func(context.Context, kubernetes.Interface) ([]Group, error)) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.Method != http.MethodGet {
-					http.Error(w, "use GET", http.StatusMethodNotAllowed)
-					return
-				}
-				ctx, cancel := context.WithTimeout(r.Context(), listTimeout)
-				defer cancel()
-				groups, err := list(ctx, deps.Kube)
-				if err != nil {
-					http.Error(w, err.Error(), http.StatusServiceUnavailable)
-					return
-				}
-				w.Header().Set("Content-Type", "application/json")
-				_ = json.NewEncoder(w).Encode(groups) // the client might have gone
+		view := func(path string, list func(context.Context, kubernetes.Interface) ([]Group, error)) apiserver.Handler {
+			return apiserver.View(path, listTimeout, http.StatusServiceUnavailable, func(ctx context.Context, _ *http.Request) (any, error) {
+				return list(ctx, deps.Kube)
 			})
 		}
-		return apiserver.Hooks{Handlers: []apiserver.Handler{{Path: Path, Handler: serve(cluster)}, {Path: ServicesPath, Handler: serve(services)}}}, nil
+		return apiserver.Hooks{Handlers: []apiserver.Handler{view(Path, cluster), view(ServicesPath, services)}}, nil
 	}}
 }
 
-// fromCache lists objects from the watch cache.
-var fromCache = metav1.ListOptions{ResourceVersion: "0"}
+// fromCache lists objects from the watch cache. With a service, it lists its endpoints.
+func fromCache(service string) metav1.ListOptions {
+	options := metav1.ListOptions{ResourceVersion: "0"}
+	if service != "" {
+		options.LabelSelector = discoveryv1.LabelServiceName + "=" + service
+	}
+	return options
+}
 
 // cluster returns the masters, the nodes, their containers, and the routers of hosts. A master is
 // one process: its metrics are those of the API server, the controllers, the scheduler and others.
 func cluster(ctx context.Context, client kubernetes.Interface) ([]Group, error) {
-	masters, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{
-		ResourceVersion: "0", LabelSelector: discoveryv1.LabelServiceName + "=kubernetes",
-	})
+	masters, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).List(ctx, fromCache("kubernetes"))
 	if err != nil {
 		return nil, fmt.Errorf("list masters: %w", err)
 	}
-	nodes, err := client.CoreV1().Nodes().List(ctx, fromCache)
+	nodes, err := client.CoreV1().Nodes().List(ctx, fromCache(""))
 	if err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)
 	}
@@ -146,7 +138,7 @@ func hasRouter(node *corev1.Node) bool {
 
 // services returns the endpoints of annotated services.
 func services(ctx context.Context, client kubernetes.Interface) ([]Group, error) {
-	all, err := client.CoreV1().Services("").List(ctx, fromCache)
+	all, err := client.CoreV1().Services("").List(ctx, fromCache(""))
 	if err != nil {
 		return nil, fmt.Errorf("list services: %w", err)
 	}
@@ -156,9 +148,7 @@ func services(ctx context.Context, client kubernetes.Interface) ([]Group, error)
 		if service.Annotations[scrapeAnnotation] != "true" {
 			continue
 		}
-		slices, err := client.DiscoveryV1().EndpointSlices(service.Namespace).List(ctx, metav1.ListOptions{
-			ResourceVersion: "0", LabelSelector: discoveryv1.LabelServiceName + "=" + service.Name,
-		})
+		slices, err := client.DiscoveryV1().EndpointSlices(service.Namespace).List(ctx, fromCache(service.Name))
 		if err != nil {
 			return nil, fmt.Errorf("list endpoints of service %s/%s: %w", service.Namespace, service.Name, err)
 		}

@@ -1,0 +1,28 @@
+package apiserver
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+// View returns a handler that responds to GET requests with the result of read, in JSON. read has
+// to return within the timeout. Its error becomes the text of a response with the status failure.
+func View(path string, timeout time.Duration, failure int, read func(context.Context, *http.Request) (any, error)) Handler {
+	return Handler{Path: path, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			http.Error(w, "use GET", http.StatusMethodNotAllowed)
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), timeout)
+		defer cancel()
+		result, err := read(ctx, r)
+		if err != nil {
+			http.Error(w, err.Error(), failure)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(result) // the client might have gone
+	})}
+}

@@ -1,0 +1,38 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestViewRespondsWithResult(t *testing.T) {
+	for _, tt := range []struct {
+		name, method string
+		err          error
+		code         int
+		body         string
+	}{
+		{"result", http.MethodGet, nil, http.StatusOK, `{"path":"/view"}`},
+		{"error", http.MethodGet, errors.New("no members"), http.StatusServiceUnavailable, "no members"},
+		{"another method", http.MethodPost, nil, http.StatusMethodNotAllowed, "use GET"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			view := View("/view", time.Minute, http.StatusServiceUnavailable, func(ctx context.Context, r *http.Request) (any, error) {
+				if _, limited := ctx.Deadline(); !limited {
+					t.Error("the time of the response is not limited")
+				}
+				return map[string]string{"path": r.URL.Path}, tt.err
+			})
+			response := httptest.NewRecorder()
+			view.ServeHTTP(response, httptest.NewRequest(tt.method, view.Path, nil))
+			if body := strings.TrimSpace(response.Body.String()); response.Code != tt.code || body != tt.body {
+				t.Errorf("got %d %q, want %d %q", response.Code, body, tt.code, tt.body)
+			}
+		})
+	}
+}
