@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"syscall"
 
 	"github.com/slipway-platform/slipway/internal/capability"
 	"github.com/slipway-platform/slipway/internal/memory"
@@ -58,10 +56,7 @@ func (h *Host) runProcess(ctx context.Context, name string, table []entry) error
 	if err != nil {
 		return err
 	}
-	// programs that components start must not inherit it
-	syscall.CloseOnExec(supervisor.ReportDescriptor)
-	report := component.Reporter(os.NewFile(supervisor.ReportDescriptor, "reports"))
-	err = component.Run(ctx, entries, report, func(ctx context.Context) {
+	err = component.Run(ctx, entries, supervisor.Reporter(), func(ctx context.Context) {
 		close(h.allReady)
 		if name == ControlPlane {
 			if err := h.versionFile().Record(kube.Version()); err != nil {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/slipway-platform/slipway/internal/payload"
@@ -94,9 +93,8 @@ func (h *Host) processes(self func(name ...string) []string) []supervisor.Proces
 // the control plane starts, and returns only after an error, which it also reports to the
 // supervisor.
 func (h *Host) ExecContainerd(ctx context.Context) error {
-	syscall.CloseOnExec(supervisor.ReportDescriptor) // containerd reports no events
+	report := supervisor.Reporter()
 	err := h.execContainerd(ctx)
-	report := component.Reporter(os.NewFile(supervisor.ReportDescriptor, "reports"))
 	report(component.Event{Component: Containerd, State: component.Failed, Error: err.Error()})
 	return err
 }

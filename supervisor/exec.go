@@ -7,7 +7,16 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-platform/slipway/supervisor/component"
 )
+
+// Reporter returns the function with which a process reports events to its supervisor. Programs
+// that the process starts or executes do not inherit the descriptor.
+func Reporter() func(component.Event) {
+	syscall.CloseOnExec(ReportDescriptor)
+	return component.Reporter(os.NewFile(ReportDescriptor, "reports"))
+}
 
 // Exec replaces the program of a process that a supervisor started. The process still ends with the
 // supervisor: the signal for that belongs to the thread that executes, which need not be the first
@@ -27,7 +36,7 @@ func Exec(path string, args, env []string) error {
 // Reexec is Exec for a new start of the same program. The supervisor, which delays further starts
 // of a process that has ended, does not notice it.
 func Reexec() error {
-	// A process sets the flag, so that programs that it starts do not inherit the descriptor.
+	// Reporter has set the flag.
 	if _, err := unix.FcntlInt(ReportDescriptor, unix.F_SETFD, 0); err != nil {
 		return fmt.Errorf("restart: %w", err)
 	}
