@@ -50,13 +50,23 @@ func backupCommand(opts *options) *cobra.Command {
 	return command
 }
 
+// archiveName returns the name of an archive without its extension: prefix, host and time.
+func archiveName(prefix string, h *platform.Host, now time.Time) string {
+	return fmt.Sprintf("%s-%s-%s", prefix, h.Node.NodeName, now.UTC().Format("20060102T150405Z"))
+}
+
+// archivePath returns the path of an archive. It gets the name in a directory.
+func archivePath(path, name string) string {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return filepath.Join(path, name+".tar.gz")
+	}
+	return path
+}
+
 // saveBackup writes a backup and returns its path.
 func saveBackup(cmd *cobra.Command, opts *options, h *platform.Host, path string, images bool) (string, error) {
 	now := time.Now()
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, fmt.Sprintf("slipway-%s-%s.tar.gz", h.Node.NodeName, now.UTC().Format("20060102T150405Z")))
-	}
-	path, err := filepath.Abs(path)
+	path, err := filepath.Abs(archivePath(path, archiveName("slipway", h, now)))
 	if err != nil {
 		return "", fmt.Errorf("write backup: %w", err)
 	}

@@ -11,7 +11,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,11 +42,9 @@ func supportCommand(opts *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			path, now := args[0], time.Now().UTC()
-			name := fmt.Sprintf("slipway-support-%s-%s", h.Node.NodeName, now.Format("20060102T150405Z"))
-			if info, err := os.Stat(path); err == nil && info.IsDir() {
-				path = filepath.Join(path, name+".tar.gz")
-			}
+			now := time.Now().UTC()
+			name := archiveName("slipway-support", h, now)
+			path := archivePath(args[0], name)
 			if err := writeSupport(cmd.Context(), h, path, name, now); err != nil {
 				return fmt.Errorf("write archive %q: %w", path, err)
 			}
