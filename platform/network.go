@@ -6,10 +6,7 @@ import (
 	"net"
 	"net/netip"
 
-	networkv1 "github.com/openshift/api/network/v1"
 	networkclient "github.com/openshift/client-go/network/clientset/versioned"
-	networkingv1 "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-platform/slipway/admission/unenforced"
@@ -19,7 +16,6 @@ import (
 	networkcontroller "github.com/slipway-platform/slipway/controller/network"
 	"github.com/slipway-platform/slipway/controller/unidle"
 	"github.com/slipway-platform/slipway/internal/netnamespace"
-	"github.com/slipway-platform/slipway/internal/networkplugin"
 	"github.com/slipway-platform/slipway/network/agent"
 	"github.com/slipway-platform/slipway/network/bandwidth"
 	"github.com/slipway-platform/slipway/network/dns"
@@ -30,8 +26,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// network returns the agent that connects the pods of the node, or the component that stands in for
-// it if the administrator's CNI plug-in does.
+// network returns the agent that connects the pods of the node, or its replacement if the
+// administrator's CNI plugin connects the pods.
 func (h *Host) network() (component.Component, error) {
 	dnsIP, err := netip.ParseAddr(h.dnsHost())
 	if err != nil {
@@ -146,20 +142,11 @@ func (h *Host) egressIPs() (component.Component, error) {
 	return &allocator.Allocator{Client: client}, nil
 }
 
-// networkFeatures returns the API group of the pod network. It warns users who create policies that
-// the network plug-in does not enforce. Whether that of an administrator enforces network policies
-// is unknown.
+// networkFeatures returns the API group of the pod network, and warnings about policies that the
+// network plugin does not enforce.
 func (h *Host) networkFeatures() []apiserver.Feature {
-	features := []apiserver.Feature{networkapi.Feature(h.Master.NetworkObject(), h.Master.DualStack())}
-	plugin := h.Master.NetworkConfig.NetworkPluginName
-	policies := map[string][]schema.GroupVersionResource{
-		networkplugin.Subnet: {networkingv1.SchemeGroupVersion.WithResource("networkpolicies"), networkv1.GroupVersion.WithResource("egressnetworkpolicies")},
-		networkplugin.CNI:    {networkv1.GroupVersion.WithResource("egressnetworkpolicies")},
-	}
-	if len(policies[plugin]) > 0 {
-		features = append(features, unenforced.Feature(policies[plugin], "networkConfig.networkPluginName is "+plugin))
-	}
-	return features
+	group := networkapi.Feature(h.Master.NetworkObject(), h.Master.DualStack())
+	return append([]apiserver.Feature{group}, unenforced.Network(h.Master.NetworkConfig.NetworkPluginName)...)
 }
 
 // clusterNetworks returns the IPv4 networks of pods and services.
@@ -212,7 +199,7 @@ func (h *Host) masterDNS() (component.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	client.Host = h.apiURL("127.0.0.1") // the kubeconfig is that of the node
+	client.Host = h.apiURL("127.0.0.1") // the kubeconfig is the node's
 	return &dns.Server{
 		Part: "master-dns", Address: settings.BindAddress, Domain: h.Node.DNSDomain, Config: client,
 		ClusterOnly: !settings.AllowRecursiveQueries, OldSRV: true,
@@ -235,7 +222,7 @@ func (h *Host) idling() (component.Component, error) {
 	}
 	policed := policy.Isolation(h.PolicyTable(), h.clusterNetworks())
 	if h.Master.HasOtherNetwork() {
-		// The plug-in can have policies, which a connection through the host would avoid.
+		// The plugin can have policies, which a connection through the host would avoid.
 		policed = func(context.Context, netip.Addr, netip.Addr) (bool, error) { return true, nil }
 	}
 	enabled := h.Node.EnableUnidling

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
 // recorder collects warnings.
@@ -38,6 +40,37 @@ func TestUnenforcedWarningsForConfiguredResources(t *testing.T) {
 			&metav1.CreateOptions{}, false, &user.DefaultInfo{})
 		if err := plugin.Validate(ctx, request, nil); err != nil || !slices.Equal(got.texts, c.want) {
 			t.Errorf("%s of %s %s: warnings %q, %v, want %q", c.operation, c.resource.Resource, c.subresource, got.texts, err, c.want)
+		}
+	}
+}
+
+func TestPoliciesThatNetworkPluginsDoNotEnforce(t *testing.T) {
+	const policies, firewalls = "networkpolicies.networking.k8s.io", "egressnetworkpolicies.network.openshift.io"
+	tests := map[string][]string{
+		networkplugin.Subnet:        {policies, firewalls},
+		networkplugin.Multitenant:   nil,
+		networkplugin.NetworkPolicy: nil,
+		networkplugin.CNI:           {firewalls},
+	}
+	for _, plugin := range networkplugin.Names() {
+		want, ok := tests[plugin]
+		if !ok {
+			t.Errorf("no test of the plugin %q", plugin)
+		}
+		var got []string
+		for _, feature := range Network(plugin) {
+			for _, added := range feature.Admission {
+				plugin, err := added.New(nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, resource := range plugin.(*warner).resources {
+					got = append(got, resource.GroupResource().String())
+				}
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s does not enforce %q, want %q", plugin, got, want)
 		}
 	}
 }
