@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// etcdPort returns the port on which etcd serves clients if etcdConfig.address is not set: that of
-// the first of etcdClientInfo.urls, which are the addresses of etcd in OpenShift 3, or else that of
-// an all-in-one host of OpenShift 3.
+// etcdPort returns the port on which etcd serves clients if etcdConfig.address is not set: the port
+// of the first of etcdClientInfo.urls, which are the addresses of etcd in OpenShift 3, or else the
+// port of an all-in-one host of OpenShift 3.
 func (c *MasterConfig) etcdPort() string {
 	const usual = "4001"
 	if len(c.EtcdClientInfo.URLs) == 0 {
@@ -20,6 +20,19 @@ func (c *MasterConfig) etcdPort() string {
 		return usual // validation reports it
 	}
 	return u.Port()
+}
+
+// EtcdEndpoint returns the URL of this host's member of etcd for clients on the same host. One of
+// several masters also serves etcd on the loopback address.
+func (c *MasterConfig) EtcdEndpoint(severalMasters bool) string {
+	host, port, err := net.SplitHostPort(c.EtcdAddress())
+	if err != nil {
+		return "https://" + c.EtcdAddress()
+	}
+	if ip, err := netip.ParseAddr(host); err != nil || ip.IsUnspecified() || severalMasters {
+		host = "127.0.0.1"
+	}
+	return "https://" + net.JoinHostPort(host, port)
 }
 
 // etcdClient checks etcdClientInfo. Each master runs a member of etcd and uses it, with

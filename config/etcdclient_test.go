@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"testing"
+
+	legacyv1 "github.com/openshift/api/legacyconfig/v1"
 )
 
 func TestEtcdClientInfoDescribesTheOwnMember(t *testing.T) {
@@ -35,6 +37,30 @@ func TestEtcdClientInfoDescribesTheOwnMember(t *testing.T) {
 			}
 			if c.Master.EtcdAddress() != tt.address || len(c.Ignored()) > 0 {
 				t.Errorf("etcd serves clients on %s, want %s; ignored: %v", c.Master.EtcdAddress(), tt.address, c.Ignored())
+			}
+		})
+	}
+}
+
+func TestEtcdEndpointIsOnThisHost(t *testing.T) {
+	tests := []struct {
+		name, address string
+		several       bool
+		want          string
+	}{
+		{"loopback address", "127.0.0.1:4001", false, "https://127.0.0.1:4001"},
+		{"loopback address of one of several masters", "127.0.0.1:4001", true, "https://127.0.0.1:4001"},
+		{"address of the host", "192.0.2.1:2379", false, "https://192.0.2.1:2379"},
+		{"address of one of several masters", "192.0.2.1:2379", true, "https://127.0.0.1:2379"},
+		{"all addresses", "0.0.0.0:2379", false, "https://127.0.0.1:2379"},
+		{"all IPv6 addresses", "[::]:2379", false, "https://127.0.0.1:2379"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := &MasterConfig{}
+			c.EtcdConfig = &legacyv1.EtcdConfig{Address: tt.address}
+			if got := c.EtcdEndpoint(tt.several); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/controller/hosts"
@@ -49,18 +48,11 @@ func (h *Host) EtcdMembers() etcdmember.Client {
 }
 
 // EtcdEndpoint returns the address of this host's member for clients on the same host.
-func (h *Host) EtcdEndpoint() string {
-	host, port, err := net.SplitHostPort(h.Master.EtcdAddress())
-	ip, parseErr := netip.ParseAddr(host)
-	if err != nil || parseErr == nil && !ip.IsUnspecified() && h.cluster == nil {
-		return "https://" + h.Master.EtcdAddress()
-	}
-	// One of several masters listens there, too.
-	return "https://" + net.JoinHostPort("127.0.0.1", port)
-}
+func (h *Host) EtcdEndpoint() string { return h.Master.EtcdEndpoint(h.SeveralMasters()) }
 
 // elections returns the component that elects the master that runs the controllers. On the only
-// master it waits until another one joins. Then the control plane starts again as one of several.
+// master it waits until another master joins. Then the control plane starts again as one of
+// several.
 func (h *Host) elections() (component.Component, error) {
 	if h.leadership != nil {
 		return h.leadership, nil
@@ -88,7 +80,7 @@ func (h *Host) sharedSettings() (component.Component, error) {
 	return &masters.Settings{Client: h.deps.Kube, Node: h.Node.NodeName, Values: values, Differences: config.Differences}, nil
 }
 
-// admitMaster adds a host as a learner to etcd, and returns what it needs as a master.
+// admitMaster adds a host as a learner to etcd, and returns the data that it needs as a master.
 func (h *Host) admitMaster(ctx context.Context, request join.Request) (*join.Master, error) {
 	if h.file != "" {
 		return nil, hosts.Refuse("the master was started with --config %s; move its MasterConfig to %s, so that others can have it, too", h.file, config.MasterFile(h.DataDir))
