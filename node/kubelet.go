@@ -75,8 +75,8 @@ type Kubelet struct {
 	// ManifestInterval.
 	ManifestDirectory string
 	ManifestInterval  time.Duration
-	// AuthenticationTTL and AuthorizationTTL are how long kubelet caches who a client is and what it
-	// can do; nil means upstream's default.
+	// AuthenticationTTL and AuthorizationTTL limit how long kubelet caches the authentication and the
+	// authorization of a client; nil means upstream's default.
 	AuthenticationTTL, AuthorizationTTL *time.Duration
 	// CacheSizes limit these caches.
 	CacheSizes CacheSizes
@@ -85,7 +85,7 @@ type Kubelet struct {
 	// VolumePluginDir is the directory of installed FlexVolume drivers; Prober loads them.
 	VolumePluginDir string
 	Prober          volume.DynamicPluginProber
-	// OtherNetwork means that a CNI plug-in of the administrator connects the pods. Its installation
+	// OtherNetwork means that a CNI plugin of the administrator connects the pods. Its installation
 	// can need a kubelet whose Node is not ready.
 	OtherNetwork bool
 	// Arguments are the administrator's flags (kubeletArguments of node-config.yaml).
@@ -121,6 +121,9 @@ func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	}
 	defer file.Close()
 	if err := writeProfiles(server.RootDirectory); err != nil {
+		return err
+	}
+	if err := ensureManifests(k.ManifestDirectory); err != nil {
 		return err
 	}
 	for _, address := range server.ClusterDNS {
@@ -209,8 +212,8 @@ func (k *Kubelet) Check() error {
 	return err
 }
 
-// ownLabels removes the labels that a kubelet may not give its Node, such as those of roles. The
-// control plane sets those of the node's group.
+// ownLabels removes the labels that a kubelet may not give its Node, such as labels of roles. The
+// control plane sets the labels of the node's group.
 func ownLabels(arguments arguments.Map) arguments.Map {
 	const name = "node-labels"
 	values, exists := arguments[name]

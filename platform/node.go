@@ -2,11 +2,7 @@ package platform
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
 	"net"
-	"os"
 	"path/filepath"
 
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
@@ -147,14 +143,6 @@ func (h *Host) kubelet() (component.Component, error) {
 	bundle := h.path("node", "kubelet-client-ca.crt")
 	if kubelet.ClientCAFile, err = node.ClientCAFile(h.credentials.NodeCA, h.Node.KubeletClientCA(), bundle); err != nil {
 		return nil, err
-	}
-	// Kubelet reports a directory that does not exist in every interval.
-	if dir := kubelet.ManifestDirectory; dir != "" {
-		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			if err := os.MkdirAll(dir, 0o700); err != nil {
-				return nil, fmt.Errorf("create directory of static pods: %w", err)
-			}
-		}
 	}
 	return kubelet, nil
 }
