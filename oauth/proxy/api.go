@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/slipway-platform/slipway/oauth/idp/remote"
 )
 
 const (
@@ -32,16 +34,16 @@ type api struct {
 
 // connect creates the client. It sends no request.
 func connect(s Settings) (*api, error) {
-	pool, err := authorities("API server", s.CAs)
+	pool, err := remote.Authorities(s.CAs...)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("connect to API server: %w", err)
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute}
 	return &api{strings.TrimSuffix(s.API, "/"), &http.Client{Transport: transport, Timeout: requestTimeout}}, nil
 }
 
-// get requests a path with a token, unless it is empty, and decodes the response. It tries again
-// while the API server starts or is not reachable.
+// get requests a path with a token, unless it is empty, and decodes the response. It retries while
+// the API server starts or is not reachable.
 func (a *api) get(ctx context.Context, path, token string, into any) error {
 	for attempt := 1; ; attempt++ {
 		err := a.call(ctx, http.MethodGet, path, token, nil, into)
@@ -149,7 +151,7 @@ func (a *api) user(ctx context.Context, token string) (string, error) {
 	return user.Metadata.Name, err
 }
 
-// allows reports whether reviews allow the owner of a token what they ask.
+// allows reports whether reviews allow the owner of a token everything that they request.
 func (a *api) allows(ctx context.Context, token string, reviews []Review) (bool, error) {
 	for _, review := range reviews {
 		var result struct{ Allowed bool }

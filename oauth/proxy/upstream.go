@@ -3,14 +3,14 @@ package proxy
 import (
 	"cmp"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
+
+	"github.com/slipway-platform/slipway/oauth/idp/remote"
 )
 
 // addUpstream adds an application.
@@ -27,7 +27,7 @@ func (s *Settings) addUpstream(text string) error {
 	}
 	upstream.Path = cmp.Or(upstream.Path, "/")
 	if slices.ContainsFunc(s.Upstreams, func(other *url.URL) bool { return other.Path == upstream.Path }) {
-		return fmt.Errorf("another upstream has the path %q: give each a path of its own", upstream.Path)
+		return fmt.Errorf("another upstream has the path %q: give each upstream its own path", upstream.Path)
 	}
 	s.Upstreams = append(s.Upstreams, upstream)
 	slices.SortStableFunc(s.Upstreams, func(a, b *url.URL) int { return cmp.Compare(len(b.Path), len(a.Path)) })
@@ -40,7 +40,7 @@ func (s *Settings) checkUpstreams() error {
 		return errors.New("--upstream is missing")
 	}
 	for _, upstream := range s.Upstreams {
-		// The image has no authorities of its own.
+		// The image contains no certificate authorities.
 		if upstream.Scheme == "https" && len(s.UpstreamCAs) == 0 {
 			return fmt.Errorf("--upstream %q needs --upstream-ca", upstream)
 		}
@@ -64,22 +64,10 @@ func (s *Settings) transport() (http.RoundTripper, error) {
 	if len(s.UpstreamCAs) == 0 {
 		return transport, nil
 	}
-	pool, err := authorities("upstream", s.UpstreamCAs)
-	transport.TLSClientConfig = &tls.Config{RootCAs: pool}
-	return transport, err
-}
-
-// authorities reads the files with authorities of a server.
-func authorities(of string, files []string) (*x509.CertPool, error) {
-	pool := x509.NewCertPool()
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err == nil && !pool.AppendCertsFromPEM(text) {
-			err = fmt.Errorf("file %q has no certificate", file)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read authority of the %s: %w", of, err)
-		}
+	pool, err := remote.Authorities(s.UpstreamCAs...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to upstream: %w", err)
 	}
-	return pool, nil
+	transport.TLSClientConfig = &tls.Config{RootCAs: pool}
+	return transport, nil
 }

@@ -1,5 +1,6 @@
 // Package remote provides HTTP clients for identity providers, with configured certificate
-// authorities, a timeout and a limited response size.
+// authorities, a timeout and a limited response size. Package proxy reads its authorities with it,
+// too.
 package remote
 
 import (
@@ -74,15 +75,17 @@ func Config(settings TLS) (*tls.Config, error) {
 	return config, nil
 }
 
-// Authorities reads a PEM file of certificates. A file without certificates is an error.
-func Authorities(file string) (*x509.CertPool, error) {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("read certificate authority: %w", err)
-	}
+// Authorities reads PEM files of certificates. A file without certificates is an error.
+func Authorities(files ...string) (*x509.CertPool, error) {
 	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(content) {
-		return nil, fmt.Errorf("read certificate authority %q: it contains no certificate", file)
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read certificate authority: %w", err)
+		}
+		if !pool.AppendCertsFromPEM(content) {
+			return nil, fmt.Errorf("read certificate authority %q: it contains no certificate", file)
+		}
 	}
 	return pool, nil
 }
