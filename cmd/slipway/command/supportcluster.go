@@ -8,9 +8,11 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -21,8 +23,8 @@ import (
 // supportRows limits the objects of a table.
 const supportRows = "2000"
 
-// omitted are the resources of which an archive has no table. The names of tokens are secrets
-// themselves. The last one is a view of ClusterResourceQuotas in a project.
+// omitted are the resources whose tables an archive does not contain. The names of tokens are
+// secrets themselves. The last one is a view of ClusterResourceQuotas in a project.
 func omitted() []string {
 	return []string{"secrets", "oauthaccesstokens", "oauthauthorizetokens", "useroauthaccesstokens", "appliedclusterresourcequotas"}
 }
@@ -85,23 +87,19 @@ func tableOf(client rest.Interface, version, resource string) evidence {
 	}}
 }
 
+// printTable prints a table like `oc get --all-namespaces -o wide`.
 func printTable(out io.Writer, table *metav1.Table) error {
-	writer := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprint(writer, "NAMESPACE")
-	for _, column := range table.ColumnDefinitions {
-		fmt.Fprint(writer, "\t"+strings.ToUpper(column.Name))
+	if len(table.Rows) == 0 {
+		fmt.Fprintln(out, "No resources found")
+		return nil
 	}
-	fmt.Fprintln(writer)
-	for _, row := range table.Rows {
-		var object metav1.PartialObjectMetadata
-		if err := json.Unmarshal(row.Object.Raw, &object); err != nil {
+	for i := range table.Rows {
+		row := &table.Rows[i].Object
+		object, err := runtime.Decode(unstructured.UnstructuredJSONScheme, row.Raw)
+		if err != nil {
 			return fmt.Errorf("read object of table: %w", err)
 		}
-		fmt.Fprint(writer, object.Namespace)
-		for _, cell := range row.Cells {
-			fmt.Fprintf(writer, "\t%v", cell)
-		}
-		fmt.Fprintln(writer)
+		row.Object = object
 	}
-	return writer.Flush()
+	return printers.NewTablePrinter(printers.PrintOptions{WithNamespace: true, Wide: true}).PrintObj(table, out)
 }
