@@ -5,6 +5,9 @@
 // service needs pods, waits for its endpoints and forwards what it received. This applies to
 // cluster IPs, external IPs and node ports.
 //
+// hold.go holds connections and contains the timeouts, flow.go holds datagrams, and table.go
+// intercepts packets.
+//
 // If the node's process is killed, connections through it are closed. From a few seconds after a
 // service wakes, clients connect directly to its pods; these connections are not affected. New
 // packets are dropped, not rejected, until the process is running again, so clients retransmit
@@ -46,8 +49,8 @@ type Proxy struct {
 }
 
 const (
-	// drainPeriod is how long packets are still intercepted after a service has endpoints, because
-	// the service proxy learns of the endpoints slightly later.
+	// drainPeriod is how long packets are still intercepted after a service has endpoints, because the
+	// service proxy receives the endpoints slightly later.
 	drainPeriod = 10 * time.Second
 	// retryInterval is the delay after a failure to write the table.
 	retryInterval = 5 * time.Second

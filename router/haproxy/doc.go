@@ -2,8 +2,9 @@
 // own files:
 //
 //   - Configuration: Writer converts a model.State to a Config: frame and tables (writer.go,
-//     frame.go, tables.go, backend.go), or the output of a custom template (custom.go). It starts
-//     no process.
+//     frame.go, tables.go, backend.go), or the output of a custom template (custom.go). The
+//     templates frame.cfg.tmpl and backend.cfg.tmpl read the router's variables and the annotations
+//     of routes, with the functions in functions.go. It starts no process.
 //   - Process: process.go starts, watches and ends HAProxy, orphans.go finds one whose router was
 //     killed, files.go writes its files, and runtime.go sends commands to its runtime interface.
 //   - Engine: a state machine that makes HAProxy serve the newest Config. engine.go has its

@@ -15,6 +15,9 @@
 //   - It keeps secrets out of errors.
 //   - A driver that hangs delays no other driver.
 //
+// discovery.go and watch.go find drivers and retry a failed init; process.go runs a call. The
+// engine does not retry other failed calls: kubelet and the attach-detach controller do.
+//
 // The package does not import Kubernetes internals, so that a volume plugin, a CSI server and a
 // command can all use it.
 package flexvolume
