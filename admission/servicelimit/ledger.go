@@ -19,14 +19,14 @@ type key struct {
 	namespace, name string
 }
 
-// counted is the weight of an object. source is the key of the Endpoints from which the object is
-// made, or its own.
+// counted is the weight of an object. source is the key of the object, or of the Endpoints from
+// which a controller created it.
 type counted struct {
 	source key
 	weight int
 }
 
-// reservationTime is how long an object counts that the cache does not have yet.
+// reservationTime limits how long an admitted object counts before it appears in the cache.
 const reservationTime = 10 * time.Second
 
 // reservation is an object that was admitted and may not be stored yet.
@@ -70,7 +70,7 @@ func newLedger(weigh func(any) int, perProject int) *ledger {
 // byOwner indexes namespaces by their owner.
 const byOwner = "service-limit-owner"
 
-// use starts to count what the API server's caches contain. Only the first call has an effect.
+// use starts to count the objects in the API server's caches. Only the first call has an effect.
 func (l *ledger) use(factory informers.SharedInformerFactory) error {
 	if l.namespaces != nil {
 		return nil
@@ -104,7 +104,7 @@ func (l *ledger) synced() bool {
 	return true
 }
 
-// ownerOf returns the user who requested a project. Another project is an owner of its own.
+// ownerOf returns the user who requested a project. A project without a requester is its own owner.
 func ownerOf(object any) string {
 	namespace, ok := object.(*corev1.Namespace)
 	if !ok {
@@ -143,15 +143,15 @@ func (l *ledger) set(object any, weight int) {
 	delete(l.reserved[of.namespace], after.source)
 }
 
-// adjust adds to a sum, which it removes if it is zero.
+// adjust adds to a sum. It removes the sum if it becomes zero.
 func adjust[K comparable](sums map[K]int, of K, change int) {
 	if sums[of] += change; sums[of] == 0 {
 		delete(sums, of)
 	}
 }
 
-// add counts an object, unless the projects of its owner would exceed their limit. It returns what
-// the other objects of the owner use, and the limit.
+// add counts an object, unless the projects of its owner would exceed their limit. It returns the
+// usage of the owner's other objects, and the limit.
 func (l *ledger) add(of key, added reservation, limit int, dryRun bool) (used, total int, ok bool) {
 	now := time.Now()
 	projects, total := l.projects(of.namespace, limit)

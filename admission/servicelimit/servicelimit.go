@@ -50,7 +50,7 @@ func Feature() apiserver.Feature {
 	}}}
 }
 
-// ledgers count what is limited.
+// ledgers count the limited combinations and ports.
 type ledgers struct{ combinations, nodePorts *ledger }
 
 func newLedgers() ledgers { return ledgers{newLedger(weightOf, perProject), newLedger(nodePortsOf, 0)} }
@@ -88,7 +88,7 @@ func newPlugin(reader io.Reader, counts ledgers) (*plugin, error) {
 	return p, nil
 }
 
-// SetExternalKubeInformerFactory starts to count what exists.
+// SetExternalKubeInformerFactory starts to count the existing objects.
 func (p *plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
 	if p.err = errors.Join(p.ledgers.combinations.use(factory), p.ledgers.nodePorts.use(factory)); p.err == nil {
 		p.SetReadyFunc(func() bool { return p.ledgers.combinations.synced() && p.ledgers.nodePorts.synced() })
