@@ -75,7 +75,8 @@ func (l *locator) rules(binding *rbacv1.RoleBinding) ([]rbacv1.PolicyRule, error
 	return role.Rules, nil
 }
 
-// withNamespace returns the subjects. Service accounts without a namespace get that of the binding.
+// withNamespace returns the subjects. Service accounts without a namespace get the namespace of the
+// binding.
 func withNamespace(subjects []rbacv1.Subject, namespace string) []rbacv1.Subject {
 	subjects = slices.Clone(subjects)
 	for i := range subjects {

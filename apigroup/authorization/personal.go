@@ -9,8 +9,8 @@ import (
 )
 
 // OpenShift's clients check the permissions of their own user with subjectaccessreviews that name
-// no user. A user who may create selfsubjectaccessreviews may create those too. Reviews of other
-// users need a role.
+// no user. A user who may create selfsubjectaccessreviews may create such reviews, too. Reviews of
+// other users need a role.
 
 // personal allows users to review their own permissions.
 type personal struct {

@@ -159,7 +159,7 @@ func access(ctx context.Context, decider authorizer.Authorizer, namespace string
 		return nil, err
 	}
 	a := attributes(u, namespace, action)
-	if isReview(a) { // as in OpenShift 3, the answer is about reviews of others
+	if isReview(a) { // as in OpenShift 3, the response concerns reviews of other users
 		ctx = context.WithValue(ctx, othersKey{}, true)
 		a = attributes(withoutOwnReviews(u), namespace, action)
 	}

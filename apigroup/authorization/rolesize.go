@@ -20,8 +20,8 @@ const maxGrants = 5_000
 
 // roleSize is the admission plugin. Upstream checks each grant of a role against each rule of its
 // author. A rule with a thousand verbs, groups and resources has a billion grants, which need more
-// memory than the machine has. The plugin is one that can change objects, because upstream's check
-// precedes the others. There is no limit for members of system:masters, whose grants upstream does
+// memory than the machine has. The plugin is a mutating one, because upstream's check precedes
+// validating plugins. There is no limit for members of system:masters, whose grants upstream does
 // not check.
 type roleSize struct{ *admission.Handler }
 

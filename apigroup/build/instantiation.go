@@ -112,7 +112,7 @@ func checkStartable(config *buildv1.BuildConfig, req *buildv1.BuildRequest) erro
 	return checkOptions(&config.Spec.Strategy, req)
 }
 
-// checkOptions rejects options for a strategy other than that of the build.
+// checkOptions rejects options for a strategy that the build does not use.
 func checkOptions(strategy *buildv1.BuildStrategy, req *buildv1.BuildRequest) error {
 	switch {
 	case req.DockerStrategyOptions != nil && strategy.DockerStrategy == nil:

@@ -118,8 +118,8 @@ func (l *logs) open(ctx context.Context, build *buildv1.Build, options *buildv1.
 	return &apiserver.Stream{Follow: options.Follow, Open: core.Pods(namespace).GetLogs(name, logOptions).Stream}, nil
 }
 
-// containerOf returns the container whose log is that of a build, or "" for the first. It is the
-// container that fetches the source of a pipeline if that has failed.
+// containerOf returns the container with the log of a build, or "" for the first one. If a pipeline
+// failed to fetch its source, it is the container that fetches the source.
 func containerOf(pod *corev1.Pod, build *buildv1.Build, options *buildv1.BuildLogOptions) string {
 	if options.Container != "" || build.Spec.Strategy.JenkinsPipelineStrategy == nil {
 		return options.Container

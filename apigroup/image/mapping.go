@@ -259,8 +259,8 @@ func verify(claimed *imagev1.Image) (*imagev1.Image, error) {
 	return image, nil
 }
 
-// setPlace sets a missing pull spec to that of the image in the cluster's registry, as OpenShift 3
-// does.
+// setPlace sets a missing pull spec to the image's pull spec in the cluster's registry, as
+// OpenShift 3 does.
 func (o Options) setPlace(mapping *imagev1.ImageStreamMapping) {
 	if image := &mapping.Image; image.DockerImageReference == "" && image.Name != "" && o.Registry != "" {
 		image.DockerImageReference = o.Registry + "/" + mapping.Namespace + "/" + mapping.Name + "@" + image.Name

@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// reading returns what a kubelet serves at a time, with cpu as the CPU seconds.
+// reading returns the response of a kubelet at a time. cpu is the number of CPU seconds.
 func reading(at time.Time, cpu float64) string {
 	ms := at.UnixMilli()
 	return fmt.Sprintf(`# HELP node_cpu_usage_seconds_total Cumulative cpu time

@@ -65,8 +65,8 @@ func hostSubnets(dualStack dualstack.Networks) apiserver.Served {
 	}
 }
 
-// subnets returns the subnet of a host. That of a node is followed by the IPv6 subnet, if there is
-// one, which is not a field of the type.
+// subnets returns the subnet of a host. For a node, the IPv6 subnet follows, if any, which is not a
+// field of the type.
 func subnets(s *networkv1.HostSubnet, dualStack dualstack.Networks) string {
 	subnet, err := netip.ParsePrefix(s.Subnet)
 	if err != nil || s.Annotations[networkv1.NodeUIDAnnotation] == "" || !dualStack.Subnet(subnet).IsValid() {

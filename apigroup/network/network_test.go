@@ -61,7 +61,7 @@ func TestDefaultNetworkIsThatOfTheConfiguration(t *testing.T) {
 	check(t, "services", validateClusterNetwork(changed, *configured), "metadata.name")
 	changed = configured.DeepCopy()
 	changed.PluginName = networkplugin.Multitenant
-	check(t, "plug-in", validateClusterNetwork(changed, *configured), "metadata.name")
+	check(t, "plugin", validateClusterNetwork(changed, *configured), "metadata.name")
 	changed = configured.DeepCopy()
 	changed.MTU = ptr.To[uint32](1400)
 	check(t, "MTU", validateClusterNetwork(changed, *configured))

@@ -18,7 +18,7 @@ import (
 // maxEgressRules limits the number of rules in an egress firewall.
 const maxEgressRules = 1000
 
-// validateClusterNetwork checks a ClusterNetwork. The one named "default" is that of the
+// validateClusterNetwork checks a ClusterNetwork. The ClusterNetwork named "default" belongs to the
 // configuration.
 func validateClusterNetwork(network *networkv1.ClusterNetwork, configured networkv1.ClusterNetwork) (errs field.ErrorList) {
 	service, prefixErrs := prefix(network.ServiceNetwork, field.NewPath("serviceNetwork"))
@@ -119,7 +119,7 @@ func validateNetNamespace(namespace, old *networkv1.NetNamespace, pluginName str
 	for i, ip := range namespace.EgressIPs {
 		errs = append(errs, address(string(ip), field.NewPath("egressIPs").Index(i))...)
 	}
-	// An unchanged request is valid, so that the object can change after a change of the plug-in.
+	// An unchanged request is valid, so that the object can change after a change of the plugin.
 	text, requested := namespace.Annotations[networkv1.ChangePodNetworkAnnotation]
 	if !requested || old != nil && old.Annotations[networkv1.ChangePodNetworkAnnotation] == text {
 		return errs
@@ -128,7 +128,7 @@ func validateNetNamespace(namespace, old *networkv1.NetNamespace, pluginName str
 	change, err := networkplugin.ParseChange(text)
 	switch {
 	case pluginName != networkplugin.Multitenant:
-		errs = append(errs, field.Forbidden(at, "the network of a project can be changed only with the network plug-in "+networkplugin.Multitenant))
+		errs = append(errs, field.Forbidden(at, "the network of a project can be changed only with the network plugin "+networkplugin.Multitenant))
 	case err != nil:
 		errs = append(errs, field.Invalid(at, text, err.Error()))
 	case namespace.Name == metav1.NamespaceDefault && change.Action != networkplugin.Global:

@@ -64,8 +64,8 @@ func (o *own) ConvertToTable(ctx context.Context, object, options runtime.Object
 
 func (o *own) store() *registry.Store { return o.stores[oauthv1.Resource("oauthaccesstokens")] }
 
-// requester returns the user of a request. A user without a UID has no tokens. An example is a
-// component of the cluster that watches every resource.
+// requester returns the user of a request. A user without a UID has no tokens, such as a component
+// of the cluster that watches every resource.
 func requester(ctx context.Context) (user.Info, error) {
 	u, ok := request.UserFrom(ctx)
 	if !ok {

@@ -106,8 +106,7 @@ func (c *Controller) Reconcile(ctx context.Context, name string) error {
 	return c.bind(ctx, namespace)
 }
 
-// unexpected reports whether err is an error other than those that races with other clients and
-// with deletion cause.
+// unexpected reports whether err is not caused by a race with another client or with deletion.
 func unexpected(err error) bool {
 	return err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) &&
 		!apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)

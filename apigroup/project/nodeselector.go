@@ -45,8 +45,8 @@ func (n *nodeSelector) ValidateInitialization() error {
 	return nil
 }
 
-// Admit adds the project's node selector to that of the pod. It rejects a pod whose selector
-// conflicts, because both must match.
+// Admit adds the project's node selector to the pod's. It rejects a pod whose selector conflicts,
+// because both must match.
 func (n *nodeSelector) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, selector, err := n.selectorOf(a)
 	if err != nil || len(selector) == 0 {
@@ -61,8 +61,8 @@ func (n *nodeSelector) Admit(_ context.Context, a admission.Attributes, _ admiss
 	return nil
 }
 
-// Validate rejects a pod whose node selector no longer contains that of the project, because
-// another plugin changed it.
+// Validate rejects a pod whose node selector no longer contains the project's, because another
+// plugin changed it.
 func (n *nodeSelector) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, selector, err := n.selectorOf(a)
 	for key, value := range selector {
@@ -74,8 +74,8 @@ func (n *nodeSelector) Validate(_ context.Context, a admission.Attributes, _ adm
 }
 
 // selectorOf returns the pod of a request and the node selector of its project: the selector in the
-// project's annotation, even if it is empty, or otherwise that of the cluster. It rejects a pod
-// whose selector has another value for one of the keys.
+// project's annotation, even if it is empty, or otherwise the cluster's. It rejects a pod whose
+// selector has another value for one of the keys.
 func (n *nodeSelector) selectorOf(a admission.Attributes) (*corev1.Pod, map[string]string, error) {
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" {
 		return nil, nil, nil

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/names"
 )
 
-// strategy validates projects and restricts what their members may change.
+// strategy validates projects and restricts the changes that their members may make.
 type strategy struct{}
 
 // ObjectKinds returns the kind of a project.

@@ -144,8 +144,8 @@ func (l *ledger) UpdateQuotaStatus(usage *corev1.ResourceQuota) error {
 	return l.write(ctx, item)
 }
 
-// locks serializes requests in different projects that reserve usage of the same quota. Otherwise,
-// all but one of them would have to retry.
+// locks serializes requests in different projects that reserve usage of the same quota. Without it,
+// all requests but one would have to retry.
 type locks struct {
 	mu    sync.Mutex
 	locks map[string]*sync.Mutex

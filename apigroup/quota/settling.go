@@ -15,7 +15,7 @@ const settlingPeriod = 5 * time.Second
 // settling delays that a count lowers the usage of a quota while another API server can have
 // reserved usage for objects that are not stored yet. Each reservation changes the quota.
 type settling struct {
-	// period is settlingPeriod, or 0 if there is no other API server.
+	// period is settlingPeriod, or 0 without another API server.
 	period time.Duration
 
 	mu       sync.Mutex

@@ -103,9 +103,9 @@ func unchanged(old, pod *corev1.Pod) bool {
 		old.Annotations[securityv1.ValidatedSCCAnnotation] == pod.Annotations[securityv1.ValidatedSCCAnnotation]
 }
 
-// subjects returns the user of the request and the pod's service account. The author of a new pod
-// did not write what the pod got from presets, so that only the service account counts for it:
-// otherwise, members of a project could use the rights of an administrator who creates a pod there.
+// subjects returns the user of the request and the pod's service account. If presets changed a new
+// pod, only the service account counts, because the author did not write the presets. Without this
+// rule, members of a project could use the rights of an administrator who creates a pod there.
 func (c *podPlugin) subjects(a admission.Attributes, pod *corev1.Pod) []user.Info {
 	own := account(a.GetNamespace(), pod)
 	if a.GetOperation() == admission.Create && podpreset.Applied(pod.Annotations) {

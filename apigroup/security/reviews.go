@@ -149,9 +149,9 @@ func accountNames(accounts corelisters.ServiceAccountNamespaceLister, spec secur
 	return names, nil
 }
 
-// notAssignable is the reason in a review whose subjects may use constraints none of which accepts
-// the pod. Because programs read reviews, it is the reason of OpenShift 3.11. The explanation is in
-// a warning.
+// notAssignable is the reason in a review if the subjects may use constraints, but none of these
+// accepts the pod. It is the same as in OpenShift 3.11, because programs read it. The explanation
+// is in a warning.
 const notAssignable = "CantAssignSecurityContextConstraintProvider"
 
 // subjectOf returns the user of a template's service account, without the groups to which all users

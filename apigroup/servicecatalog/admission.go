@@ -71,7 +71,7 @@ func (d *defaultPlan) Admit(ctx context.Context, a admission.Attributes, _ admis
 	return nil
 }
 
-// missingPlan returns the function that sets the plan, in the way in which the class is named, or
+// missingPlan returns the function that sets the plan with the same kind of name as the class's, or
 // nil if the plan is set or the class is not.
 func missingPlan(p *v1beta1.PlanReference) func(*plan) {
 	switch {

@@ -19,14 +19,14 @@ type catalog struct {
 	stores map[schema.GroupResource]*registry.Store
 }
 
-// class is what the admission plugins need of a class of either kind.
+// class contains the fields that the admission plugins read of a class of either kind.
 type class struct {
 	clusterScoped                  bool
 	name, externalName, externalID string
 	planUpdatable                  bool
 }
 
-// plan is what the admission plugins need of a plan of either kind.
+// plan contains the fields that the admission plugins read of a plan of either kind.
 type plan struct{ name, externalName, externalID string }
 
 // class returns the class that a reference names, or nil if it does not exist or several have the

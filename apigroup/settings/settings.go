@@ -42,7 +42,7 @@ func Feature(rules Rules) apiserver.Feature {
 			return apiserver.Hooks{}, nil
 		},
 		Admission: []apiserver.Admission{{
-			// Before the plugins that check what a pod contains, as in Kubernetes 1.11.
+			// Before the plugins that check the content of a pod, as in Kubernetes 1.11.
 			Name: PodPreset, Before: "LimitRanger",
 			New: func(io.Reader) (admission.Interface, error) { return newInjection(presets), nil },
 		}},

@@ -62,7 +62,7 @@ func TestConflictingPresetsLeavePodUnchanged(t *testing.T) {
 	}
 }
 
-// noRules accepts all templates but those without a container.
+// noRules accepts all templates except templates without a container.
 type noRules struct{}
 
 func (noRules) DefaultPodTemplate(*corev1.PodTemplateSpec) {}

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// groups returns the resource groups.user.openshift.io. Its table is that of `oc get groups` in
-// OpenShift 3.
+// groups returns the resource groups.user.openshift.io. Its table has the columns of `oc get
+// groups` in OpenShift 3.
 func groups() apiserver.Served {
 	return apiserver.Resource[*userv1.Group]{
 		Plural:    "groups",

@@ -84,8 +84,7 @@ func (m *mapping) pair(ctx context.Context, name string) (*userv1.Identity, *use
 	return identity, user, err
 }
 
-// view returns the mapping of an identity and its user. Its resource version is that of the
-// identity.
+// view returns the mapping of an identity and its user. It has the identity's resource version.
 func view(identity *userv1.Identity, user *userv1.User) *userv1.UserIdentityMapping {
 	return &userv1.UserIdentityMapping{
 		ObjectMeta: metav1.ObjectMeta{
@@ -152,7 +151,7 @@ func (m *mapping) Update(ctx context.Context, name string, info rest.UpdatedObje
 	return changed, false, m.removeIdentity(ctx, previous.Name, identity.Name)
 }
 
-// Delete unmaps an identity, with which its user then can no longer log in.
+// Delete unmaps an identity. Its user can then no longer log in with it.
 func (m *mapping) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc,
 	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	identity, user, err := m.pair(ctx, name)

@@ -35,7 +35,8 @@ type site struct {
 	onHook func(name string)
 	// kill ends the deployer.
 	kill func()
-	// stuck means that the pods of web-1 never end, broken that those of web-2 never become available.
+	// stuck means that the pods of web-1 never end. broken means that the pods of web-2 never become
+	// available.
 	stuck, broken bool
 
 	// journal contains the actions of the deployer.

@@ -29,7 +29,7 @@ type limits struct{ rollout.Limits }
 // decreases, and the number of old pods never increases.
 func (l limits) next(old, new count) (oldWanted, newWanted int32) {
 	oldWanted, newWanted = old.desired, l.Grow(old.desired, new.desired)
-	// All unavailable old pods can be deleted, and the available ones that exceed the minimum.
+	// All unavailable old pods can be deleted, and as many available ones as exceed the minimum.
 	if spare := old.desired + new.available - l.Minimum(); spare > 0 && old.complete {
 		oldWanted = max(0, old.desired-spare)
 	}

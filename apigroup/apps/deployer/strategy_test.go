@@ -62,7 +62,7 @@ func TestFailurePolicyOfHook(t *testing.T) {
 			s.hooks[stage] = corev1.PodFailed
 			err := s.deploy(t.Context())
 			want := recreated()
-			// The pod of one that is tried again fails only when its time is up.
+			// The pod of a retried deployment fails only when its timeout expires.
 			if policy != ignore {
 				want = want[:slices.Index(want, stage+" hook")+1]
 			}

@@ -171,8 +171,8 @@ func (l *deployerController) syncDeployer(ctx context.Context, rc *corev1.Replic
 }
 
 // deployerPod returns the pod with the name of a deployment's deployer. If the cache has no running
-// pod, it reads the pod from the API server, because the cache might lack the pod or contain that
-// of an earlier attempt.
+// pod, it reads the pod from the API server, because the cache might lack the pod or contain the
+// pod of an earlier attempt.
 func (l *deployerController) deployerPod(ctx context.Context, rc *corev1.ReplicationController) (*corev1.Pod, error) {
 	name := rollout.DeployerName(rc.Name)
 	pod, err := l.pods.Pods(rc.Namespace).Get(name)

@@ -40,8 +40,8 @@ func Causes(dc, last *appsv1.DeploymentConfig) []appsv1.DeploymentCause {
 	return nil
 }
 
-// newImages returns a cause for each automatic ImageChange trigger whose image differs from that of
-// the latest deployment. waits means that a trigger has no image yet.
+// newImages returns a cause for each automatic ImageChange trigger whose image differs from the
+// image of the latest deployment. waits means that a trigger has no image yet.
 func newImages(dc, last *appsv1.DeploymentConfig) (causes []appsv1.DeploymentCause, waits bool) {
 	for _, trigger := range dc.Spec.Triggers {
 		params := trigger.ImageChangeParams

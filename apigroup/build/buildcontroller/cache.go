@@ -19,8 +19,8 @@ import (
 const maxCacheBytes = 1 << 40
 
 // mountCache adds a volume with the layers and sources of earlier builds of the configuration. The
-// driver isolates the volumes of projects. A recreated configuration gets a new volume. There is no
-// volume for custom builds, and as long as a node lacks the driver.
+// driver isolates the volumes of projects. A recreated configuration gets a new volume. Custom
+// builds get no volume. No build gets one while a node lacks the driver.
 func (m *podFactory) mountCache(ctx context.Context, pod *corev1.Pod, build *buildv1.Build) error {
 	name := instantiate.ConfigOf(build)
 	if m.CacheDriver == "" || name == "" || build.Spec.Strategy.CustomStrategy != nil {

@@ -14,8 +14,8 @@ import (
 )
 
 // Metrics exports OpenShift 3's metrics of builds: openshift_build_total by phase, reason and
-// strategy, and openshift_build_active_time_seconds for each build that has not ended. The latter
-// is the creation time of the build or, if it runs, its start time, in seconds since 1970.
+// strategy, and openshift_build_active_time_seconds for each build that has not ended. The value is
+// the creation time of the build or, if it runs, its start time, in seconds since 1970.
 //
 // Source: OpenShift 3.11, the metrics of its build controller.
 type Metrics struct {

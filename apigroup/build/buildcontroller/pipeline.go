@@ -24,7 +24,7 @@ const runnerNamespace, runnerStream, runnerTag, runnerContainer = "openshift", "
 var errNoRunner = errors.New("the image stream tag openshift/pipeline-runner:latest has no image: on a machine of the cluster, run examples/pipeline/make.sh")
 
 // servedByJenkins reports whether a pipeline belongs to the Jenkins of its project. If a project
-// has the service of a Jenkins, or gets one, the sync plug-in runs all its pipelines.
+// has the service of a Jenkins, or gets one, the sync plugin runs all its pipelines.
 func (l *buildController) servedByJenkins(build *buildv1.Build) bool {
 	if build.Spec.Strategy.JenkinsPipelineStrategy == nil || build.Annotations[buildv1.BuildPodNameAnnotation] != "" {
 		return false

@@ -180,8 +180,8 @@ func UpdateTriggers(config *buildv1.BuildConfig, request *buildv1.BuildRequest, 
 }
 
 // RecordBuild records the number of an existing build in its configuration, and the build's images
-// in the triggers: the image of its ImageChange cause and that of its strategy. It reports whether
-// the configuration has changed.
+// in the triggers: the image of its ImageChange cause and the image of its strategy. It reports
+// whether the configuration has changed.
 func RecordBuild(config *buildv1.BuildConfig, build *buildv1.Build, number int64) (changed bool) {
 	if number <= config.Status.LastVersion {
 		return false

@@ -135,7 +135,7 @@ func Build(config *buildv1.BuildConfig, request *buildv1.BuildRequest, images Im
 }
 
 // applySource applies the revision and the binary source of a request. If the request has no binary
-// source, it removes that of the configuration.
+// source, it removes the configuration's binary source.
 func applySource(spec *buildv1.BuildSpec, request *buildv1.BuildRequest) {
 	if request.Revision != nil {
 		spec.Revision = request.Revision.DeepCopy()

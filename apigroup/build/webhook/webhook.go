@@ -44,7 +44,7 @@ func ignored(format string, values ...any) (Event, error) {
 }
 
 // Reader decodes calls of one kind. git is the Git source of the configuration, or nil. The error
-// describes what is wrong with the call.
+// describes why the call is invalid.
 type Reader func(call Call, git *buildv1.GitBuildSource) (Event, error)
 
 // Readers returns the readers by kind, which is the last segment of the URL.

@@ -37,7 +37,8 @@ func Complete(image, verified *imagev1.Image) (*imagev1.Image, bool) {
 	return next, !apiequality.Semantic.DeepEqual(image, next)
 }
 
-// knowsMore reports whether the content of a verified record must replace that of a stored record.
+// knowsMore reports whether the content of a verified record must replace the content of a stored
+// record.
 func knowsMore(image, verified *imagev1.Image) bool {
 	before, err := Metadata(image)
 	if err != nil {

@@ -113,7 +113,7 @@ func identity(content []byte) string {
 }
 
 // signatures returns the signatures of an image in its store, up to the first one that is missing.
-// If it cannot read a signature, it returns those before it and an error.
+// If it cannot read a signature, it returns the signatures before it and an error.
 func (i *Importer) signatures(ctx context.Context, stores *signaturestore.Stores, image *imagev1.Image) ([][]byte, error) {
 	reference, err := record.ParseReference(image.DockerImageReference)
 	if err != nil || image.Annotations[record.ReferenceClaimed] == "true" {

@@ -125,7 +125,7 @@ func ParseBlock(text string) (securityv1.IDRange, error) {
 	}
 	last, err := strconv.ParseUint(end, 10, 32)
 	if err != nil || last < first {
-		return securityv1.IDRange{}, fmt.Errorf("block %q does not end with an ID that is not below its start", text)
+		return securityv1.IDRange{}, fmt.Errorf("block %q ends before it starts", text)
 	}
 	return securityv1.IDRange{Min: int64(first), Max: int64(last)}, nil
 }

@@ -109,7 +109,7 @@ func (r *resolved) checkUser(context *corev1.SecurityContext, pod *corev1.PodSec
 		case user != nil && *user == 0:
 			return field.ErrorList{field.Invalid(at, *user, "running as root is not allowed")}
 		case user == nil && (nonRoot == nil || !*nonRoot):
-			return field.ErrorList{field.Required(at, "runAsNonRoot must be true where no user is named")}
+			return field.ErrorList{field.Required(at, "runAsNonRoot must be true if no user is set")}
 		}
 	}
 	return nil

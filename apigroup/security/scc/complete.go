@@ -75,8 +75,8 @@ func (r *resolved) completeUser(context *corev1.SecurityContext, pod *corev1.Pod
 	}
 }
 
-// completeCapabilities adds the default and the required capabilities to those of the container,
-// and sorts them.
+// completeCapabilities adds the default and the required capabilities to a container's
+// capabilities, and sorts them.
 func (r *resolved) completeCapabilities(original *corev1.Capabilities) *corev1.Capabilities {
 	if len(r.DefaultAddCapabilities) == 0 && len(r.RequiredDropCapabilities) == 0 {
 		return original

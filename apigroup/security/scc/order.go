@@ -26,10 +26,10 @@ func priority(c *Constraints) int32 {
 	return *c.Priority
 }
 
-// The weights of what a constraint allows: privileged containers, host ports and networking, host
-// directories, unusual volumes, the user and SELinux label, and capabilities. Privileged
-// containers, host ports, host networking and host directories each weigh more than everything
-// after them combined.
+// The weights of the things that a constraint can allow: privileged containers, host ports and
+// networking, host directories, unusual volumes, the user and SELinux label, and capabilities.
+// Privileged containers, host ports, host networking and host directories each weigh more than
+// everything after them combined.
 const (
 	laxPrivileged     = 1_000_000
 	laxHostPorts      = 400_000

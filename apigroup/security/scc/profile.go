@@ -85,8 +85,8 @@ func (r *resolved) allowsRuntimeProfile() bool {
 }
 
 // checkAppArmor rejects every profile except the runtime's, which also applies to pods without a
-// profile. SCCs have no field for AppArmor, so those that allow privileged containers, to which no
-// profile applies, allow every profile.
+// profile. SCCs have no field for AppArmor. An SCC that allows privileged containers, to which no
+// profile applies, allows every profile.
 func (r *resolved) checkAppArmor(profile *corev1.AppArmorProfile, at *field.Path) field.ErrorList {
 	if profile == nil || profile.Type == corev1.AppArmorProfileTypeRuntimeDefault || r.AllowPrivilegedContainer {
 		return nil

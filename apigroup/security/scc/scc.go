@@ -27,7 +27,7 @@ type Decision struct {
 	AllowedBy *Constraints
 	// Pod is a copy of the pod that was completed by AllowedBy, with the annotation openshift.io/scc.
 	Pod *corev1.Pod
-	// Objections are those of the constraints that rejected the pod, in the order of evaluation.
+	// Objections are the reasons of the constraints that rejected the pod, in the order of evaluation.
 	Objections []Objection
 }
 
@@ -78,7 +78,7 @@ func decide(constraints []*Constraints, namespace *corev1.Namespace, pod *corev1
 	for _, constraint := range constraints {
 		completed, errs := try(constraint, namespace, pod, at)
 		if len(errs) == 0 && !suits(completed) {
-			errs = field.ErrorList{field.Forbidden(at, "the pod exists and would have to be completed")}
+			errs = field.ErrorList{field.Forbidden(at, "the pod exists, and the constraint would change it")}
 		}
 		if len(errs) > 0 {
 			decision.Objections = append(decision.Objections, Objection{constraint.Name, errs})

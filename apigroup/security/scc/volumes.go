@@ -96,8 +96,8 @@ func volumeSources(v *corev1.VolumeSource) []volumeSource {
 	}
 }
 
-// isTokenVolume reports whether a volume is the one that the API server's ServiceAccount plugin
-// adds to every pod. It contains a token for the API server, the cluster's CA and the name of the
+// isTokenVolume reports whether the API server's ServiceAccount plugin added a volume, as it does
+// to every pod. It contains a token for the API server, the cluster's CA and the name of the
 // namespace.
 func isTokenVolume(projected *corev1.ProjectedVolumeSource) bool {
 	token := false

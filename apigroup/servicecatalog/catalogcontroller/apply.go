@@ -38,8 +38,8 @@ type writer[T metav1.Object] interface {
 	Delete(context.Context, string, metav1.DeleteOptions) error
 }
 
-// apply creates and updates the classes and plans of a broker, and marks those that it no longer
-// offers.
+// apply creates and updates the classes and plans of a broker, and marks the classes and plans that
+// the broker no longer offers.
 func (r *reconciler) apply(ctx context.Context, broker *brokerView, offered offers) error {
 	if broker.namespace == "" {
 		classes, plans := map[string]v1beta1.ClusterServiceClassSpec{}, map[string]v1beta1.ClusterServicePlanSpec{}

@@ -114,8 +114,8 @@ func (r *reconciler) showBindProblem(ctx context.Context, binding *v1beta1.Servi
 	return controller.RequeueAfter(delay)
 }
 
-// failBind records a failed request, and decides whether it is repeated and whether the broker must
-// first delete what it might have created.
+// failBind records a failed request, and decides whether it is retried and whether the broker must
+// first delete a binding that it might have created.
 func (r *reconciler) failBind(ctx context.Context, binding *v1beta1.ServiceBinding, target *bindingTarget, err error, repeated bool) error {
 	if result, ok := r.interrupted(ctx, err); ok {
 		return result

@@ -87,7 +87,7 @@ func (r *reconciler) releaseBinding(ctx context.Context, binding *v1beta1.Servic
 	return ignoreNotFound(err)
 }
 
-// bindingTarget is what the requests of a binding need.
+// bindingTarget contains the objects that the requests of a binding need.
 type bindingTarget struct {
 	*offer
 	instance *v1beta1.ServiceInstance

@@ -108,8 +108,8 @@ func (r *reconciler) updateBrokerStatus(ctx context.Context, view *brokerView) e
 	return nil
 }
 
-// reconcileBroker fetches the catalog of a broker if it is due, or removes what a deleted broker
-// offered.
+// reconcileBroker fetches the catalog of a broker if it is due, or removes the classes and plans of
+// a deleted broker.
 func (r *reconciler) reconcileBroker(ctx context.Context, key controller.Key) error {
 	broker, err := r.broker(ctx, key)
 	if err != nil {

@@ -170,7 +170,8 @@ func (f *fixture) delete(name string) {
 	}
 }
 
-// faults are what can happen to a request. The argument is that of Broker.Refuse or Broker.Fault.
+// faults are the faults that a request can have. The argument is an argument of Broker.Refuse or
+// Broker.Fault.
 func fault(kind int) func(w http.ResponseWriter, r *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		switch kind {
@@ -197,7 +198,7 @@ func fault(kind int) func(w http.ResponseWriter, r *http.Request) bool {
 
 // TestFaultSchedules orders, binds and returns services while requests fail before and after the
 // broker handles them and the controllers restart. At the end of each schedule, the broker has
-// exactly what the objects represent.
+// exactly the instances and bindings that the objects represent.
 func TestFaultSchedules(t *testing.T) {
 	f := newFixture(t, time.Minute)
 	f.register()

@@ -17,7 +17,7 @@ const (
 )
 
 // errBusy means that a broker has maxRequests requests.
-var errBusy = errors.New("the broker has as many requests as it may have at the same time")
+var errBusy = errors.New("the broker has reached the limit of concurrent requests")
 
 // requests counts the requests in progress. The zero value is ready for use.
 type requests struct {
@@ -50,7 +50,8 @@ func (r *requests) acquire(broker *brokerView) (release func(), ok bool) {
 }
 
 // interrupted reports whether a request has no result: because the process ends, or because the
-// broker is busy. It returns what the reconciliation then returns. The request is repeated.
+// broker is busy. If so, it also returns the result of the reconciliation, which retries the
+// request.
 func (r *reconciler) interrupted(ctx context.Context, err error) (result error, ok bool) {
 	switch {
 	case ctx.Err() != nil:

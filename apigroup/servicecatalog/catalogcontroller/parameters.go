@@ -23,7 +23,7 @@ type parameters struct {
 	values map[string]any
 	// public are the parameters for the status, in which secret values are replaced.
 	public *runtime.RawExtension
-	// checksum identifies the values. It is keyed, so that it does not help to guess secrets.
+	// checksum identifies the values. It is keyed, so that it cannot be used to guess secrets.
 	checksum string
 }
 

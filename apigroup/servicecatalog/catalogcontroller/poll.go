@@ -58,7 +58,7 @@ func (r *reconciler) pollInstance(ctx context.Context, instance *v1beta1.Service
 		r.showDashboard(ctx, offer, instance)
 		return r.finish(ctx, instance, "ProvisionedSuccessfully", "The instance was provisioned successfully")
 	}
-	// The broker must delete what a failed provision has left.
+	// The broker must delete the remains of a failed provision request.
 	p := &problem{terminal: true, ambiguous: true}
 	refused, message := "ProvisionCallFailed", "Error provisioning: "+orElse(state.Description, "the operation failed")
 	if status.CurrentOperation == v1beta1.OperationUpdate {
@@ -67,7 +67,7 @@ func (r *reconciler) pollInstance(ctx context.Context, instance *v1beta1.Service
 	return r.failed(ctx, instance, p, refused, refused, message, 0)
 }
 
-// showDashboard reads the address of the dashboard of an instance, which a broker might know only
+// showDashboard reads the address of the dashboard of an instance, which a broker might have only
 // after an asynchronous operation. A failure does not change the result of the operation.
 func (r *reconciler) showDashboard(ctx context.Context, offer *offer, instance *v1beta1.ServiceInstance) {
 	if !offer.class.InstancesRetrievable {

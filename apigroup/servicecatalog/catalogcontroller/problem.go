@@ -12,7 +12,7 @@ import (
 
 // problem is a failed step of an operation.
 type problem struct {
-	// reason and message are those of the condition. If reason is empty, the caller chooses it.
+	// reason and message are for the condition. If reason is empty, the caller chooses it.
 	reason, message string
 	// terminal means that a repetition cannot succeed before the spec changes.
 	terminal bool

@@ -26,7 +26,8 @@ type order struct {
 	repeated bool
 }
 
-// prepare resolves what a request needs. If something is missing, the error is a *problem.
+// prepare resolves the objects and parameters of a request. If one is missing, the error is a
+// *problem.
 func (r *reconciler) prepare(ctx context.Context, instance *v1beta1.ServiceInstance) (*order, error) {
 	o, err := r.resolve(ctx, instance)
 	if err != nil {
@@ -121,8 +122,8 @@ func (r *reconciler) finish(ctx context.Context, instance *v1beta1.ServiceInstan
 	return nil
 }
 
-// failProvision records a failed request, and decides whether it is repeated and whether the broker
-// must first delete what it might have created.
+// failProvision records a failed request, and decides whether it is retried and whether the broker
+// must first delete an instance that it might have created.
 func (r *reconciler) failProvision(ctx context.Context, instance *v1beta1.ServiceInstance, order *order, err error) error {
 	if result, ok := r.interrupted(ctx, err); ok {
 		return result

@@ -39,8 +39,8 @@ func waiting(reason, format string, values ...any) *problem {
 	return &problem{reason: reason, message: fmt.Sprintf(format, values...), definite: true}
 }
 
-// resolve sets the references of an instance if they are missing, and returns what they refer to.
-// If an object does not exist, the error is a *problem.
+// resolve sets the references of an instance if they are missing, and returns the objects to which
+// they refer. If an object does not exist, the error is a *problem.
 func (r *reconciler) resolve(ctx context.Context, instance *v1beta1.ServiceInstance) (*offer, error) {
 	if classKey(instance) == "" {
 		if err := r.setReferences(ctx, instance); err != nil {

@@ -141,7 +141,7 @@ func addedValue(add *v1beta1.AddKeyTransform, credentials map[string]any) ([]byt
 	return value.Bytes(), nil
 }
 
-// maxSecret limits the content of a secret, in bytes, as the API server does. It holds after each
+// maxSecret limits the content of a secret, in bytes, as the API server does. It applies after each
 // transform, so that many transforms need no more memory than one.
 const maxSecret = corev1.MaxSecretSize
 

@@ -45,8 +45,8 @@ func TestRequestsHaveHeadersAndIdentifiers(t *testing.T) {
 	}
 }
 
-// TestBrokersThatMisbehave checks what a response means for a provision request: whether the broker
-// might have created something.
+// TestBrokersThatMisbehave checks how the client interprets invalid responses to a provision
+// request: the broker might have created an instance, or not.
 func TestBrokersThatMisbehave(t *testing.T) {
 	tests := map[string]struct {
 		respond   http.HandlerFunc

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// answer is a broker that answers every request in the same way.
+// answer is a broker that sends the same response to every request.
 type answer struct {
 	code       int
 	body       string
@@ -20,8 +20,8 @@ func (a answer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.code, Header: http.Header{"Retry-After": {a.retryAfter}}, Body: io.NopCloser(strings.NewReader(a.body)), Request: r}, nil
 }
 
-// FuzzAnswers verifies that no answer of a broker ends the program, and that none shows or stores
-// more of it than the limits.
+// FuzzAnswers verifies that no response of a broker ends the program, and that the limits apply to
+// the parts that are shown or stored.
 func FuzzAnswers(f *testing.F) {
 	f.Add(200, `{"services": [{"id": "a", "plans": [{}]}]}`, "")
 	f.Add(202, `{"operation": "x", "dashboard_url": "javascript:alert(1)"}`, "3")

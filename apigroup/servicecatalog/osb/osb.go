@@ -73,7 +73,7 @@ type Schema struct {
 	Parameters json.RawMessage `json:"parameters"`
 }
 
-// Maintenance is the version of what a plan provisions.
+// Maintenance is the version of the software that a plan provisions.
 type Maintenance struct {
 	Version     string `json:"version"`
 	Description string `json:"description,omitempty"`
@@ -131,7 +131,7 @@ type Result struct {
 	// Operation identifies the operation in polls, if the broker returns it.
 	Operation    string `json:"operation"`
 	DashboardURL string `json:"dashboard_url"`
-	// Credentials are those of a binding.
+	// Credentials are the credentials of a binding.
 	Credentials map[string]any `json:"credentials"`
 }
 
@@ -184,8 +184,8 @@ func orNone(text string) string {
 // Gone reports whether the broker does not have the instance or binding.
 func (e *Error) Gone() bool { return e.StatusCode == http.StatusGone }
 
-// Ambiguous reports whether the broker might have created something, so that it must be asked to
-// delete it: a success with an invalid body, or a failure of the server.
+// Ambiguous reports whether the broker might have created something that must be deleted: after a
+// success with an invalid body, or after a failure of the server.
 func (e *Error) Ambiguous() bool {
 	return e.StatusCode > http.StatusOK && e.StatusCode < 300 || e.StatusCode >= 500
 }

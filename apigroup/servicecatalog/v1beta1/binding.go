@@ -59,12 +59,12 @@ type ServiceBindingStatus struct {
 	ReconciledGeneration int64 `json:"reconciledGeneration"`
 	// OperationStartTime is the time when CurrentOperation began.
 	OperationStartTime *metav1.Time `json:"operationStartTime,omitempty"`
-	// InProgressProperties are what CurrentOperation requests.
+	// InProgressProperties are the properties that CurrentOperation requests.
 	InProgressProperties *ServiceBindingPropertiesState `json:"inProgressProperties,omitempty"`
-	// ExternalProperties are what the broker has confirmed.
+	// ExternalProperties are the properties that the broker has confirmed.
 	ExternalProperties *ServiceBindingPropertiesState `json:"externalProperties,omitempty"`
-	// OrphanMitigationInProgress reports that the catalog unbinds what a failed request might have
-	// created.
+	// OrphanMitigationInProgress reports that the catalog deletes a binding that a failed request
+	// might have created.
 	OrphanMitigationInProgress bool `json:"orphanMitigationInProgress"`
 	// UnbindStatus reports whether the broker must be called before the object is deleted.
 	UnbindStatus DeletionStatus `json:"unbindStatus"`
@@ -81,8 +81,8 @@ const (
 	OperationUnbind BindingOperation = "Unbind"
 )
 
-// ServiceBindingPropertiesState is what an operation requests or a broker has confirmed. Values of
-// parameters from secrets are replaced.
+// ServiceBindingPropertiesState contains the properties that an operation requests or a broker has
+// confirmed. Values of parameters from secrets are replaced.
 type ServiceBindingPropertiesState struct {
 	// Parameters are the parameters without secret values.
 	Parameters *runtime.RawExtension `json:"parameters,omitempty"`

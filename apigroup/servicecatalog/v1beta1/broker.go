@@ -4,12 +4,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Finalizer keeps a deleted object until the broker has confirmed the deletion of what it
-// represents.
+// Finalizer keeps a deleted object until the broker has confirmed the deletion of the instance or
+// binding that it represents.
 const Finalizer = "kubernetes-incubator/service-catalog"
 
 // AbandonAnnotation, with the value "true", makes the catalog delete an instance or a binding
-// without its broker. The broker can keep what the object represents.
+// without its broker. The broker can keep its instance or binding.
 const AbandonAnnotation = "servicecatalog.k8s.io/abandon"
 
 // ClusterServiceBroker is a server of the Open Service Broker API that offers services in all

@@ -75,8 +75,8 @@ type ServiceInstanceStatus struct {
 	Conditions []metav1.Condition `json:"conditions"`
 	// AsyncOpInProgress reports that the broker works on CurrentOperation, which the catalog polls.
 	AsyncOpInProgress bool `json:"asyncOpInProgress"`
-	// OrphanMitigationInProgress reports that the catalog deprovisions what a failed request might
-	// have created.
+	// OrphanMitigationInProgress reports that the catalog deprovisions an instance that a failed
+	// request might have created.
 	OrphanMitigationInProgress bool `json:"orphanMitigationInProgress"`
 	// LastOperation is the operation ID that the broker returned.
 	LastOperation *string `json:"lastOperation,omitempty"`
@@ -137,14 +137,14 @@ const (
 	DeletionFailed      DeletionStatus = "Failed"
 )
 
-// ServiceInstancePropertiesState is what an operation requests or a broker has confirmed. Values of
-// parameters from secrets are replaced.
+// ServiceInstancePropertiesState contains the properties that an operation requests or a broker has
+// confirmed. Values of parameters from secrets are replaced.
 type ServiceInstancePropertiesState struct {
 	ClusterServicePlanExternalName string `json:"clusterServicePlanExternalName"`
 	ClusterServicePlanExternalID   string `json:"clusterServicePlanExternalID"`
 	ServicePlanExternalName        string `json:"servicePlanExternalName,omitempty"`
 	ServicePlanExternalID          string `json:"servicePlanExternalID,omitempty"`
-	// MaintenanceVersion is the version of what the plan provisions.
+	// MaintenanceVersion is the version of the software that the plan provisions.
 	MaintenanceVersion string `json:"maintenanceVersion,omitempty"`
 	// Parameters are the parameters without secret values.
 	Parameters *runtime.RawExtension `json:"parameters,omitempty"`

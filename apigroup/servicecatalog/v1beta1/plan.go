@@ -59,7 +59,8 @@ type CommonServicePlanSpec struct {
 	Bindable *bool `json:"bindable,omitempty"`
 	// Free reports whether the plan is free of charge.
 	Free bool `json:"free"`
-	// MaintenanceVersion is the version of what the plan provisions, if the broker has one.
+	// MaintenanceVersion is the version of the software that the plan provisions, if the broker
+	// reports one.
 	MaintenanceVersion string `json:"maintenanceVersion,omitempty"`
 	// ExternalMetadata is the metadata in the broker's catalog.
 	ExternalMetadata *runtime.RawExtension `json:"externalMetadata,omitempty"`
@@ -69,8 +70,8 @@ type CommonServicePlanSpec struct {
 	InstanceUpdateParameterSchema *runtime.RawExtension `json:"instanceUpdateParameterSchema,omitempty"`
 	// ServiceBindingCreateParameterSchema is the JSON schema of the parameters of a binding.
 	ServiceBindingCreateParameterSchema *runtime.RawExtension `json:"serviceBindingCreateParameterSchema,omitempty"`
-	// DefaultProvisionParameters are defaults of the parameters of instances. They override those of
-	// the class.
+	// DefaultProvisionParameters are defaults of the parameters of instances. They override the
+	// class's defaults.
 	DefaultProvisionParameters *runtime.RawExtension `json:"defaultProvisionParameters,omitempty"`
 }
 

@@ -885,7 +885,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServicePlanSpec(ref c
 					},
 					"maintenanceVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "MaintenanceVersion is the version of what the plan provisions, if the broker has one.",
+							Description: "MaintenanceVersion is the version of the software that the plan provisions, if the broker reports one.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -916,7 +916,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServicePlanSpec(ref c
 					},
 					"defaultProvisionParameters": {
 						SchemaProps: spec.SchemaProps{
-							Description: "DefaultProvisionParameters are defaults of the parameters of instances. They override those of the class.",
+							Description: "DefaultProvisionParameters are defaults of the parameters of instances. They override the class's defaults.",
 							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
 						},
 					},
@@ -1248,7 +1248,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServicePlanSpec(ref co
 					},
 					"maintenanceVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "MaintenanceVersion is the version of what the plan provisions, if the broker has one.",
+							Description: "MaintenanceVersion is the version of the software that the plan provisions, if the broker reports one.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1279,7 +1279,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServicePlanSpec(ref co
 					},
 					"defaultProvisionParameters": {
 						SchemaProps: spec.SchemaProps{
-							Description: "DefaultProvisionParameters are defaults of the parameters of instances. They override those of the class.",
+							Description: "DefaultProvisionParameters are defaults of the parameters of instances. They override the class's defaults.",
 							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
 						},
 					},
@@ -1659,7 +1659,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBindingPropertiesStat
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServiceBindingPropertiesState is what an operation requests or a broker has confirmed. Values of parameters from secrets are replaced.",
+				Description: "ServiceBindingPropertiesState contains the properties that an operation requests or a broker has confirmed. Values of parameters from secrets are replaced.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"parameters": {
@@ -1823,19 +1823,19 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBindingStatus(ref com
 					},
 					"inProgressProperties": {
 						SchemaProps: spec.SchemaProps{
-							Description: "InProgressProperties are what CurrentOperation requests.",
+							Description: "InProgressProperties are the properties that CurrentOperation requests.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.ServiceBindingPropertiesState"),
 						},
 					},
 					"externalProperties": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ExternalProperties are what the broker has confirmed.",
+							Description: "ExternalProperties are the properties that the broker has confirmed.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.ServiceBindingPropertiesState"),
 						},
 					},
 					"orphanMitigationInProgress": {
 						SchemaProps: spec.SchemaProps{
-							Description: "OrphanMitigationInProgress reports that the catalog unbinds what a failed request might have created.",
+							Description: "OrphanMitigationInProgress reports that the catalog deletes a binding that a failed request might have created.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -2452,7 +2452,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstancePropertiesSta
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServiceInstancePropertiesState is what an operation requests or a broker has confirmed. Values of parameters from secrets are replaced.",
+				Description: "ServiceInstancePropertiesState contains the properties that an operation requests or a broker has confirmed. Values of parameters from secrets are replaced.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"clusterServicePlanExternalName": {
@@ -2483,7 +2483,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstancePropertiesSta
 					},
 					"maintenanceVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "MaintenanceVersion is the version of what the plan provisions.",
+							Description: "MaintenanceVersion is the version of the software that the plan provisions.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2696,7 +2696,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceStatus(ref co
 					},
 					"orphanMitigationInProgress": {
 						SchemaProps: spec.SchemaProps{
-							Description: "OrphanMitigationInProgress reports that the catalog deprovisions what a failed request might have created.",
+							Description: "OrphanMitigationInProgress reports that the catalog deprovisions an instance that a failed request might have created.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -2747,13 +2747,13 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceStatus(ref co
 					},
 					"inProgressProperties": {
 						SchemaProps: spec.SchemaProps{
-							Description: "InProgressProperties are what CurrentOperation requests.",
+							Description: "InProgressProperties are the properties that CurrentOperation requests.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.ServiceInstancePropertiesState"),
 						},
 					},
 					"externalProperties": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ExternalProperties are what the broker has confirmed.",
+							Description: "ExternalProperties are the properties that the broker has confirmed.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.ServiceInstancePropertiesState"),
 						},
 					},
@@ -2954,7 +2954,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServicePlanSpec(ref common.R
 					},
 					"maintenanceVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "MaintenanceVersion is the version of what the plan provisions, if the broker has one.",
+							Description: "MaintenanceVersion is the version of the software that the plan provisions, if the broker reports one.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2985,7 +2985,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServicePlanSpec(ref common.R
 					},
 					"defaultProvisionParameters": {
 						SchemaProps: spec.SchemaProps{
-							Description: "DefaultProvisionParameters are defaults of the parameters of instances. They override those of the class.",
+							Description: "DefaultProvisionParameters are defaults of the parameters of instances. They override the class's defaults.",
 							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
 						},
 					},

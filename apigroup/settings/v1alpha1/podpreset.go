@@ -5,7 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PodPreset is what the API server adds to new pods of its project that have certain labels.
+// PodPreset contains settings that the API server adds to new pods of its project with certain
+// labels.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type PodPreset struct {
@@ -25,7 +26,7 @@ type PodPresetList struct {
 	Items []PodPreset `json:"items"`
 }
 
-// PodPresetSpec describes the pods, and what they get.
+// PodPresetSpec selects the pods and contains their additional settings.
 type PodPresetSpec struct {
 	// Selector selects pods by their labels. An empty selector selects all pods.
 	Selector metav1.LabelSelector `json:"selector,omitempty"`

@@ -22,7 +22,7 @@ func schema_slipway_apigroup_settings_v1alpha1_PodPreset(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PodPreset is what the API server adds to new pods of its project that have certain labels.",
+				Description: "PodPreset contains settings that the API server adds to new pods of its project with certain labels.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -111,7 +111,7 @@ func schema_slipway_apigroup_settings_v1alpha1_PodPresetSpec(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PodPresetSpec describes the pods, and what they get.",
+				Description: "PodPresetSpec selects the pods and contains their additional settings.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"selector": {

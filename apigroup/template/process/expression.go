@@ -17,8 +17,8 @@ const (
 	symbols = "~!@#$%^&*()-_+={}[]\\|<,>.?/\"';:`"
 )
 
-// maxGenerated limits the number of random characters of one range, and maxValue that of all ranges
-// of a pattern.
+// maxGenerated limits the number of random characters of one range. maxValue limits their number in
+// all ranges of a pattern.
 const (
 	maxGenerated = 255
 	maxValue     = 1 << 16
@@ -49,7 +49,7 @@ func Expression(pattern string, seed [32]byte) (string, error) {
 			return ""
 		}
 		if total += count; total > maxValue {
-			failure = fmt.Errorf("ranges ask for more than %d characters together", maxValue)
+			failure = fmt.Errorf("the ranges generate more than %d characters in total", maxValue)
 			return ""
 		}
 		alphabet, err := expand(parts[1])
