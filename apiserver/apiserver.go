@@ -31,13 +31,13 @@ import (
 	"k8s.io/kube-openapi/pkg/common"
 )
 
-// Feature is what one package adds to the API server. Every field is optional.
+// Feature describes the additions of one package to the API server. Every field is optional.
 type Feature struct {
 	// Groups are the API groups that the feature serves.
 	Groups []Group
 	// Admission contains the feature's admission plugins.
 	Admission []Admission
-	// Hooks returns what the feature adds besides groups and admission plugins. It is called once,
+	// Hooks returns the feature's additions besides groups and admission plugins. It is called once,
 	// before the storage of the groups is created.
 	Hooks func(Deps) (Hooks, error)
 }
@@ -55,14 +55,15 @@ type Group struct {
 	// Slipway's own. Such types have no protobuf form: they are stored and served as JSON. The
 	// definitions of other groups are in github.com/openshift/api.
 	Definitions common.GetOpenAPIDefinitions
-	// Prepare registers what a Resource cannot express, such as query parameters; optional.
+	// Prepare registers types that a Resource cannot express, such as query parameters; optional.
 	Prepare func(*runtime.Scheme) error
 	// Resources are the group's resources, each a Resource or a Virtual. A resource can use the
 	// stores of the resources before it.
 	Resources []Served
 }
 
-// Deps is what storage, hooks and handlers can use. All of it is ready before the server listens.
+// Deps contains the clients and informers that storage, hooks and handlers can use. They are ready
+// before the server listens.
 type Deps struct {
 	// Scheme contains the wire types of all groups of the features.
 	Scheme *runtime.Scheme
@@ -101,12 +102,12 @@ type Admission struct {
 	// share state, the feature must pass the state to both.
 	New admission.Factory
 	// Live means that the plugin's configuration can change while the server runs. The plugin is then
-	// recreated, and can use only the authorizer and, of the Kubernetes informers, that of namespaces.
-	// Optional means that a Live plugin is disabled unless the configuration contains it.
+	// recreated. It can use only the authorizer and the informer of namespaces. Optional means that a
+	// Live plugin is disabled unless the configuration contains it.
 	Live, Optional bool
 }
 
-// Hooks are what a feature adds to the server besides its groups. Every field is optional.
+// Hooks are a feature's additions to the server besides its groups. Every field is optional.
 type Hooks struct {
 	// Authenticators run in order before those of Kubernetes. An authenticator that does not
 	// recognize a request's credentials returns false. Users that it accepts get the group

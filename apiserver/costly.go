@@ -23,8 +23,8 @@ const (
 	costlyTimeout                     = 10 * time.Second
 )
 
-// costlyValues is the number of values in a body from which on a write is costly. A patch is costly
-// earlier, because its cost grows with the size of the object, too.
+// costlyValues is the minimum number of values in the body of a costly write. Fewer values make a
+// patch costly, because its cost also grows with the size of the object.
 const costlyValues, costlyPatchValues = 1_000, 200
 
 // Costs limits costly requests. Its zero value is not valid; use NewCosts.
@@ -106,7 +106,7 @@ func refuse(w http.ResponseWriter, err error) {
 // each element of such a patch with each element of the object's list. 6,000 elements take 7 s.
 const maxPatchValues = 4_000
 
-// isQuadratic reports whether the cost of a body is its size multiplied by that of the object.
+// isQuadratic reports whether the cost of a body is its size multiplied by the size of the object.
 func isQuadratic(media string) bool {
 	return media == "application/strategic-merge-patch+json" || media == "application/json-patch+json"
 }

@@ -81,9 +81,9 @@ type documents struct {
 	recent map[string]weak.Pointer[handler3.OpenAPIService]
 }
 
-// list creates the list of all documents with their hashes, with which clients check whether
-// their copy is current. Upstream hashes the text of a document. Here, the hash is that of the
-// program and of the document's routes, which determine the text: the documents do not have to be
+// list creates the list of all documents with their hashes, with which clients check whether their
+// copy is current. Upstream hashes the text of a document. Here, the hash covers the program and
+// the document's routes, which determine the text. Therefore, the documents do not have to be
 // created.
 func (d *documents) list(program string) error {
 	all := handler3.OpenAPIV3Discovery{Paths: map[string]handler3.OpenAPIV3DiscoveryGroupVersion{}}
@@ -170,7 +170,7 @@ func (w immutable) WriteHeader(code int) {
 	w.ResponseWriter.WriteHeader(code)
 }
 
-// document returns the service of one document. It reuses the previous service if that is still in
+// document returns the service of one document. It reuses the previous service if it is still in
 // memory.
 func (d *documents) document(path string) *handler3.OpenAPIService {
 	d.mu.Lock()

@@ -52,7 +52,7 @@ type turn struct {
 	costs   *Costs
 	ctx     context.Context // of the request
 	tenant  string
-	least   int // the number of values from which on the request is costly
+	least   int // the minimum number of values of a costly request
 	mu      sync.Mutex
 	release func()
 	ended   bool
@@ -124,8 +124,7 @@ func (c *Costs) bodyCheck(r *http.Request, turn *turn) func(piece []byte) error 
 	return turn.atMost(limit, (&jsonBody{}).count)
 }
 
-// counts are what is limited in a body: the number of values, and of field paths in
-// metadata.managedFields.
+// counts are the limited numbers of a body: values, and field paths in metadata.managedFields.
 type counts struct{ values, paths int }
 
 // jsonBody counts in JSON.
@@ -138,7 +137,7 @@ func (b *jsonBody) count(piece []byte) counts {
 	return counts{b.values.Count(piece), b.paths.count(piece)}
 }
 
-// atMost returns a check of what count returns.
+// atMost returns a check that compares the result of count with a limit.
 func (t *turn) atMost(limit int, count func(piece []byte) counts) func(piece []byte) error {
 	return func(piece []byte) error {
 		found := count(piece)
@@ -170,7 +169,7 @@ func errTooManyValues(limit int) error {
 // body.
 const maxExpanded = 3 << 20
 
-// document checks a YAML body at its end, with what its aliases expand to.
+// document checks a YAML body at its end, with the expanded values of its aliases.
 type document struct {
 	limit int
 	turn  *turn

@@ -92,8 +92,8 @@ func (s *Server) Filter(chain http.Handler, public func(http.Handler) http.Handl
 	if handlers > 0 {
 		handler := public(mux)
 		filtered = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			// The multiplexer only matches. It would redirect paths that it cleans, and those
-			// belong to the chain.
+			// The multiplexer only matches. It would redirect paths that are not clean, but the chain must
+			// serve such paths.
 			if _, pattern := mux.Handler(r); pattern != "" {
 				handler.ServeHTTP(w, r)
 				return

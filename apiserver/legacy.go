@@ -39,7 +39,7 @@ type legacy struct {
 	groups  map[string]string
 }
 
-// add adds those resources of a group whose kinds OpenShift 3 had without a group.
+// add adds the resources of a group whose kinds OpenShift 3 also served without a group.
 func (l *legacy) add(scheme *runtime.Scheme, group string, served map[string]rest.Storage) {
 	for name, storage := range served {
 		kinds, _, err := scheme.ObjectKinds(storage.New())

@@ -26,7 +26,7 @@ func (m *messages) count(piece []byte) counts {
 	return m.counts
 }
 
-// maxDepth limits how deep elements descends. Messages of Kubernetes are less deep.
+// maxDepth limits the nesting that elements follows. Messages of Kubernetes have fewer levels.
 const maxDepth = 40
 
 // The wire types of protobuf's encoding.
@@ -107,8 +107,8 @@ func varint(text []byte) (value uint64, n int) {
 // Unknown, metadata, managedFields, fieldsV1, and its JSON.
 var pathsFields = []uint64{2, 1, 17, 7, 1}
 
-// encodedPaths returns the number of field paths in a protobuf message. It counts what separates
-// the values of their JSON.
+// encodedPaths returns the number of field paths in a protobuf message. It counts the separators of
+// values in their JSON.
 func encodedPaths(message []byte, fields []uint64) (count int) {
 	if len(fields) == 0 {
 		return 1 + (&jsonlimit.Counter{}).Count(message)

@@ -38,7 +38,7 @@ type Server struct {
 	deps             Deps
 }
 
-// Base is what Server reuses from the embedded API server.
+// Base contains the parts of the embedded API server that Server reuses.
 type Base struct {
 	// Config is that server's configuration. It is copied, not changed.
 	Config genericserver.Config

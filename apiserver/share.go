@@ -17,14 +17,15 @@ type shares struct {
 	// request that waits occupies a seat of priority and fairness, so that the number is small.
 	requests, waiting int
 	timeout           time.Duration
-	// remedy is the part of the error after "has too many". The default is that of large requests.
+	// remedy is the part of the error after "has too many". The default is the remedy for large
+	// requests.
 	remedy string
 
 	mu      sync.Mutex
 	tenants map[string]*share
 }
 
-// share counts the requests of a tenant, with those that wait.
+// share counts the requests of a tenant, including waiting ones.
 type share struct {
 	turns chan struct{}
 	count int
