@@ -14,8 +14,8 @@ type stream struct {
 	Name string
 }
 
-// Languages returns the languages that the stream builds. With a version, the first is that
-// version of its own.
+// Languages returns the languages that the stream builds. With a version, the first language
+// contains the version.
 func (s stream) Languages(version string) []string {
 	languages := append([]string{s.Name}, s.Supports...)
 	if version == "" {
@@ -48,7 +48,7 @@ type database struct {
 	Persistent bool
 	// Prefix begins the names of parameters and variables. Label is the label of the database.
 	Prefix string
-	// Scheme is that of the address of the service.
+	// Scheme is the URL scheme of the service.
 	Scheme string
 	// Keys are the values in the secret of the database.
 	Keys []key
@@ -59,7 +59,7 @@ type key struct {
 	// Name is the key in the secret. Parameter is the parameter of templates for a database, without
 	// the prefix, and Variable the environment variable of the image.
 	Name, Parameter, Variable string
-	// DisplayName and Description are those of the parameter.
+	// DisplayName and Description describe the parameter.
 	DisplayName, Description string
 	// Value is the default. From generates the default.
 	Value, From string

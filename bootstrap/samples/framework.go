@@ -103,7 +103,7 @@ func frameworks(streams []stream) (all []entry, err error) {
 		builder, ok := byName[kind.Builder]
 		base, exists := byName[kind.database]
 		if !ok || !exists {
-			return nil, fmt.Errorf("fill in template %q: there is no image stream %q or %q", kind.names[0], kind.Builder, kind.database)
+			return nil, fmt.Errorf("fill in template %q: neither image stream %q nor %q exists", kind.names[0], kind.Builder, kind.database)
 		}
 		for i, name := range kind.names {
 			values := kind.framework

@@ -46,7 +46,8 @@ type Image struct {
 	Packages, Omit, Keep []string
 	// Include lists folders of shared whose files the image gets in addition to those of its root.
 	Include []string
-	// UID is the user of the image. Clusters choose another one, in the group root. User is its name.
+	// UID is the user of the image, and User its name. Clusters choose another user, in the group
+	// root.
 	UID  int
 	User string
 	// Home is the home directory of the user. The group root can write it, and the directories
@@ -113,7 +114,7 @@ func (i *Image) complete(images []*Image) error {
 	if i.Base != "" {
 		at := slices.IndexFunc(images, func(image *Image) bool { return image.Name == i.Base })
 		if at < 0 {
-			return fmt.Errorf("read image %q: there is no image %q, its base", i.Name, i.Base)
+			return fmt.Errorf("read image %q: its base image %q does not exist", i.Name, i.Base)
 		}
 		i.base = images[at]
 		return nil

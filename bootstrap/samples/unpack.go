@@ -61,8 +61,8 @@ func (i *Image) Unpack(ctx context.Context, file, mirror string) error {
 	return os.Rename(part, file)
 }
 
-// unpackArguments returns the arguments of mmdebstrap. Packages are not configured, so that no
-// package management comes along; the hook does what is necessary.
+// unpackArguments returns the arguments of mmdebstrap. Packages are not configured, so that the
+// image contains no package management. The hook replaces the configuration.
 func (i *Image) unpackArguments(hook, file, mirror string) []string {
 	arguments := []string{
 		"--quiet", "--mode=root", "--format=tar", "--variant=extract", "--aptopt=Acquire::Retries \"5\"",

@@ -1,7 +1,8 @@
 #!/bin/sh
-# mmdebstrap calls it with the directory of a file system in which no script of a package has run.
-# It creates what images need of that: CA certificates, the user, and directories that the group
-# root can write, because clusters run images as users that only have this group.
+# mmdebstrap calls it with the directory of a file system in which no script of a package
+# has run. It creates the files that images need of those scripts: CA certificates, the user, and
+# directories that the group root can write, because clusters run images as users that only have
+# this group.
 set -eu
 cd "$1"
 cat usr/share/ca-certificates/mozilla/*.crt >etc/ssl/certs/ca-certificates.crt
