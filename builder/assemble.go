@@ -194,8 +194,8 @@ func (a *assembly) options() ([]llb.RunOption, error) {
 	return options, nil
 }
 
-// configure sets the configuration of the image to that of the builder image, with the script run
-// as its command.
+// configure gives the image the configuration of the builder image, with the script run as its
+// command.
 func (a *assembly) configure(result *gateway.Result) error {
 	config := a.builder
 	config.Config.Cmd = []string{a.scripts.path("run")}
@@ -211,8 +211,8 @@ func (a *assembly) configure(result *gateway.Result) error {
 	return setConfig(result, config)
 }
 
-// environment returns the variables for assemble and for the image: those of .s2i/environment,
-// those of the strategy, and those that describe the build.
+// environment returns the variables for assemble and for the image: from .s2i/environment, from the
+// strategy, and variables that describe the build.
 func (a *assembly) environment() ([]corev1.EnvVar, error) {
 	text, err := readInRoot(a.context, ".s2i/environment")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -64,8 +64,8 @@ func (b *Builder) Run(ctx context.Context) error {
 	return err
 }
 
-// Fetch only fetches the source, for a pipeline. It replaces what an earlier, killed fetch left. A
-// failure ends the build: its reason is in the Build, and a retry would not help.
+// Fetch only fetches the source, for a pipeline. It replaces the files of an earlier, killed fetch.
+// A failure ends the build: its reason is in the Build, and a retry would not help.
 func (b *Builder) Fetch(ctx context.Context) error {
 	r := &run{Builder: b}
 	if err := os.RemoveAll(filepath.Join(b.Work, "source")); err != nil {

@@ -27,9 +27,9 @@ var linkLocal6 = []netip.Prefix{
 	netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("fd00:ec2::254/128"), netip.MustParsePrefix("fd20:ce::254/128"),
 }
 
-// confine makes link-local addresses, except those of IPv4 name servers, unreachable in the network
-// namespace of the pod. Then it drops CAP_NET_ADMIN, so that neither this process nor the build
-// steps that it starts can undo this.
+// confine makes link-local addresses, except the addresses of IPv4 name servers, unreachable in the
+// network namespace of the pod. Then it drops CAP_NET_ADMIN, so that neither this process nor the
+// build steps that it starts can undo this.
 func confine(resolvConf string) error {
 	if err := blockAddresses(resolvConf); err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/builder/source"
 )
 
-// describe adds labels and variables to the configuration of an image: those that describe the
-// build, and the labels of the build's output.
+// describe adds labels and variables that describe the build, and the labels of the build's output,
+// to the configuration of an image.
 //
 // Source: OpenShift Container Platform 3.11 Developer Guide, output image environment variables and
 // labels.
