@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// mayRun returns an error if a user lacks a permission that a bundle has in a project. Otherwise, a
-// bundle could do for users what they must not do.
+// mayRun returns an error if a user lacks a permission that a bundle has in a project. Without this
+// check, users could bypass their permissions through a bundle.
 func (b *broker) mayRun(ctx context.Context, u user.Info, project string) error {
 	role, err := b.kube.RbacV1().ClusterRoles().Get(ctx, b.options.SandboxRole, metav1.GetOptions{})
 	if err != nil {

@@ -41,7 +41,8 @@ type Options struct {
 	WhiteList, BlackList []string
 	// SandboxRole is the cluster role that a bundle has in the user's project.
 	SandboxRole string
-	// KeepNamespace keeps all sandboxes, KeepNamespaceOnError those of failed operations.
+	// KeepNamespace keeps all sandboxes. KeepNamespaceOnError keeps the sandboxes of failed
+	// operations.
 	KeepNamespace, KeepNamespaceOnError bool
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// bind begins to create a binding. If the bundle does not support bindings of its own, the binding
-// gets the credentials of the instance immediately.
+// bind begins to create a binding. If the bundle has no playbook for bindings, the binding gets the
+// credentials of the instance immediately.
 func (b *broker) bind(r *http.Request) (osbserver.Response, error) {
 	rec, id, user, err := b.bindingRequest(r)
 	if err != nil {

@@ -80,7 +80,8 @@ func updatableOf(p *plan) (parameters []parameter) {
 	return parameters
 }
 
-// bootstrap reads all images and returns how many are bundles, and what is wrong with the others.
+// bootstrap reads all images and returns the number of bundles, and the problems of the other
+// images.
 func (b *broker) bootstrap(r *http.Request) (osbserver.Response, error) {
 	bundles, images, rejected, err := b.bundles(r.Context())
 	if err != nil {

@@ -93,7 +93,7 @@ func (b *bundle) source(plan *plan) source {
 	return source{Namespace: b.Namespace, Image: b.Image, Name: b.Spec.Name, PlanName: plan.Name, Separate: b.Spec.separate()}
 }
 
-// permitted returns the name of the originator, who must be allowed to do what a bundle can do in a
+// permitted returns the name of the originator, who must have the permissions of the bundle in a
 // project. In a project that is being deleted, bundles do not run, and no permission is necessary.
 func (b *broker) permitted(r *http.Request, project string) (name string, err error) {
 	user, err := osbserver.Originator(r, b.authorizer)
@@ -198,8 +198,8 @@ func (b *bundle) change(rec *record, body request) (*plan, map[string]any, error
 	return target, values, err
 }
 
-// deprovision begins to delete an instance. An instance whose bundle is no longer offered is
-// deleted with the image that has created it.
+// deprovision begins to delete an instance. If the bundle of an instance is no longer offered, the
+// image that created the instance deletes it.
 func (b *broker) deprovision(r *http.Request) (osbserver.Response, error) {
 	id, err := osbserver.ID(r, "instance")
 	if err == nil {

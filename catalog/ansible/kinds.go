@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// group serves what the broker knows as objects of its namespace, which can only be read.
+// group serves the broker's records as read-only objects of its namespace.
 func group(options Options) apiserver.Group {
 	return apiserver.Group{
 		GroupVersion: v1alpha1.GroupVersion(), Install: v1alpha1.Install, Definitions: v1alpha1.GetOpenAPIDefinitions,

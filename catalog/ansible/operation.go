@@ -48,7 +48,7 @@ const (
 )
 
 // begin records an operation, and then starts it. If the same operation is in progress, it
-// continues. A failure to start is not an error, because polls of the platform try it again.
+// continues. A failure to start is not an error, because polls of the platform retry it.
 func (b *broker) begin(ctx context.Context, rec *record, op *operation) (osbserver.Response, error) {
 	if current := rec.Operation; current != nil && current.State == inProgress {
 		if current.Action == op.Action && current.Binding == op.Binding && current.Plan == op.Plan && equal(current.Values, op.Values) {

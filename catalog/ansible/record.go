@@ -17,7 +17,7 @@ const (
 	recordKey = "record"
 )
 
-// record is what the broker stores of an instance.
+// record is the stored state of an instance.
 type record struct {
 	ID        string         `json:"-"`
 	Service   string         `json:"service"`
@@ -54,8 +54,7 @@ type bindingRecord struct {
 	Failure     string         `json:"failure,omitempty"`
 }
 
-// operation is a run of the bundle. Its name is that of the sandbox, of the pod and of the
-// rights of the pod.
+// operation is a run of the bundle. The sandbox, the pod and the pod's roles have the same name.
 type operation struct {
 	Name        string         `json:"name"`
 	Action      string         `json:"action"`

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// sandboxTimeout limits the wait for what controllers add to a new sandbox. After it, the next
-	// poll continues.
+	// sandboxTimeout limits the wait for objects that controllers add to a new sandbox. After the
+	// timeout, the next poll continues.
 	sandboxTimeout  = 10 * time.Second
 	sandboxInterval = 200 * time.Millisecond
 	// operationLimit is the time in seconds after which a pod is stopped.
@@ -41,7 +41,7 @@ func (b *broker) rights(rec *record) map[string]string {
 	return rights
 }
 
-// launch creates what is missing of the sandbox of an operation, and then the pod.
+// launch creates the missing objects of the sandbox of an operation, and then the pod.
 func (b *broker) launch(ctx context.Context, rec *record) error {
 	name := rec.Operation.Name
 	meta := metav1.ObjectMeta{Name: name, Annotations: map[string]string{
@@ -75,10 +75,10 @@ func ignoreExisting(err error) error {
 	return err
 }
 
-// createPod creates the pod as its own service account, so that its security context constraints
-// are those of the account and not those of the broker. It waits until controllers have prepared
-// the namespace and the account. The pod names the pull secrets of the account, because admission
-// can read an older copy of the account without them.
+// createPod creates the pod as the pod's service account, so that the account's security context
+// constraints apply, not the broker's. It waits until controllers have prepared the namespace and
+// the account. The pod names the pull secrets of the account, because admission can read an older
+// copy of the account without them.
 func (b *broker) createPod(ctx context.Context, rec *record) error {
 	name := rec.Operation.Name
 	config := rest.CopyConfig(b.loopback)

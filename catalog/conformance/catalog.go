@@ -95,7 +95,7 @@ func (c *checker) checkCatalog() {
 	c.rule("Schemas are JSON Schema objects with a $schema and without references to other documents", schemas...)
 }
 
-// schemaProblems returns what is wrong with the schemas of a plan.
+// schemaProblems returns the problems of a plan's schemas.
 func schemaProblems(object string, schemas map[string]map[string]any) (problems []string) {
 	for _, actions := range schemas {
 		for action, value := range actions {

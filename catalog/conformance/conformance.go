@@ -20,9 +20,10 @@ type Config struct {
 	Authorize func(*http.Request)
 	// Client sends the requests.
 	Client *http.Client
-	// Service and Plan are the names of what is ordered. If Service is empty, nothing is ordered.
+	// Service and Plan are the names of the service and plan to order. If Service is empty, nothing is
+	// ordered.
 	Service, Plan string
-	// Parameters are those of the order, Context is that of all orders.
+	// Parameters are the parameters of the order. Context is the context of all orders.
 	Parameters, Context map[string]any
 	// Timeout limits each asynchronous operation. Interval is the time between two polls, unless the
 	// broker requests another one.
@@ -62,7 +63,7 @@ func Run(ctx context.Context, config Config) ([]Result, error) {
 	return c.results, c.checkLifecycle(ctx)
 }
 
-// rule records a rule, and what violates it.
+// rule records a rule and its violations.
 func (c *checker) rule(rule string, problems ...string) {
 	if len(problems) == 0 {
 		problems = []string{""}

@@ -39,7 +39,7 @@ func (r response) description() string {
 	return strings.TrimSpace(r.text("error") + " " + r.text("description"))
 }
 
-// send sends a request with the credentials. change, if it is not nil, changes it before.
+// send sends a request with the credentials. change, if not nil, changes the request first.
 func (c *checker) send(ctx context.Context, method, path string, body any, change func(*http.Request)) (response, error) {
 	var content []byte
 	if text, ok := body.(string); ok {

@@ -1,5 +1,5 @@
-// Package v1alpha1 contains the wire types of the API group automationbroker.io: what the Ansible
-// service broker offers and has created.
+// Package v1alpha1 contains the wire types of the API group automationbroker.io: the bundles,
+// instances and bindings of the Ansible service broker.
 //
 // Source: the custom resources of the Ansible service broker of OpenShift 3.11.
 //

@@ -59,7 +59,7 @@ type Plan struct {
 	Bindable bool `json:"bindable"`
 	// UpdatesTo are the names of the plans that can follow.
 	UpdatesTo []string `json:"updatesTo,omitempty"`
-	// Parameters are the parameters of instances, BindParameters those of bindings.
+	// Parameters are the parameters of instances, BindParameters the parameters of bindings.
 	Parameters     []Parameter `json:"parameters,omitempty"`
 	BindParameters []Parameter `json:"bindParameters,omitempty"`
 }

@@ -808,7 +808,7 @@ func schema_slipway_catalog_ansible_v1alpha1_Plan(ref common.ReferenceCallback) 
 					},
 					"parameters": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Parameters are the parameters of instances, BindParameters those of bindings.",
+							Description: "Parameters are the parameters of instances, BindParameters the parameters of bindings.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
