@@ -44,7 +44,7 @@ func connectionFlags(name string) *genericclioptions.ConfigFlags {
 	return flags
 }
 
-// shortCommit is the length of a commit in the user agent, as in those of client-go.
+// shortCommit is the length of a commit in the user agent, as in client-go's user agent.
 const shortCommit = 7
 
 // notConfigured is a transport that ends the program at the first request. Commands that send no

@@ -27,7 +27,7 @@ func newMustGather() *cobra.Command {
 // elsewhereAnnotation marks commands that only name another command.
 const elsewhereAnnotation = "slipway.openshift.io/elsewhere"
 
-// elsewhere returns a command that always fails, with an error that names what to run instead.
+// elsewhere returns a command that always fails. The error names the command to run instead.
 func elsewhere(path, name, instead string) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Short: "See " + instead, Hidden: true, DisableFlagParsing: true,

@@ -17,7 +17,7 @@ const metricsGroup = "metrics.k8s.io"
 
 const installMetrics = "install metrics-server (https://github.com/kubernetes-sigs/metrics-server), which serves " + metricsGroup
 
-// explainMissingMetrics makes the commands that need metrics explain what to do if there are none.
+// explainMissingMetrics makes commands that need metrics explain the remedy if there are none.
 func explainMissingMetrics(root *cobra.Command, factory util.Factory, errOut io.Writer) {
 	for _, path := range [][]string{{"top", "node"}, {"top", "pod"}, {"adm", "top", "node"}, {"adm", "top", "pod"}} {
 		if command, rest, err := root.Find(path); err == nil && len(rest) == 0 {

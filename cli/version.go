@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/version"
 )
 
-// newVersion returns `oc version`. Its output is that of OpenShift 3's client, or with -o that of
+// newVersion returns `oc version`. It prints the output of OpenShift 3's client or, with -o, of
 // kubectl.
 func newVersion(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := kubectl.NewCmdVersion(factory, streams)

@@ -68,7 +68,7 @@ func usesHost(pod corev1.PodSpec) bool {
 	})
 }
 
-// noun returns what pods use of their host, for an error message.
+// noun returns a noun for the host resource that pods use, for an error message.
 func noun(pod corev1.PodSpec) string {
 	if pod.HostNetwork {
 		return "the host network"

@@ -57,7 +57,7 @@ networkConfig.networkPluginName.`,
 	parent.AddCommand(
 		newNetworkChange(factory, networkplugin.Join, &cobra.Command{
 			Use: "join-projects --to=PROJECT {PROJECT... | --selector=SELECTOR}", Short: "Join project network",
-			Long: "Join the networks of projects to that of another project. Pods and services of all these projects reach each other.",
+			Long: "Join the networks of projects to the network of another project. Pods and services of all these projects reach each other.",
 			Example: `  # Give two projects the network of a third
   oc adm pod-network join-projects --to=project1 project2 project3
 
@@ -66,13 +66,13 @@ networkConfig.networkPluginName.`,
 		}),
 		newNetworkChange(factory, networkplugin.Isolate, &cobra.Command{
 			Use: "isolate-projects {PROJECT... | --selector=SELECTOR}", Short: "Isolate project network",
-			Long: "Isolate projects: each gets a network of its own, which only global projects reach.",
+			Long: "Isolate projects: each gets its own network, which only global projects reach.",
 			Example: `  # Isolate two projects
   oc adm pod-network isolate-projects project1 project2`,
 		}),
 		newNetworkChange(factory, networkplugin.Global, &cobra.Command{
 			Use: "make-projects-global {PROJECT... | --selector=SELECTOR}", Short: "Make project network global",
-			Long: "Make projects global: their pods and services reach those of all projects, and are reached by them.",
+			Long: "Make projects global: they can reach the pods and services of all projects, and all projects can reach theirs.",
 			Example: `  # Open two projects to all others
   oc adm pod-network make-projects-global project1 project2`,
 		}),
@@ -117,7 +117,7 @@ func (n *podNetwork) complete(ctx context.Context) (err error) {
 	return n.findProjects(ctx)
 }
 
-// findProjects checks the network plug-in and finds the projects of the selector.
+// findProjects checks the network plugin and finds the projects of the selector.
 func (n *podNetwork) findProjects(ctx context.Context) error {
 	if err := checkPlugin(ctx, n.client); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (n *podNetwork) findProjects(ctx context.Context) error {
 	return nil
 }
 
-// run changes all projects, and returns the errors of those that it cannot change.
+// run changes all projects, and returns the errors of the projects that it cannot change.
 func (n *podNetwork) run(ctx context.Context) error {
 	var errs []error
 	for _, project := range n.projects {
@@ -190,7 +190,7 @@ func netNamespaces() schema.GroupVersionResource {
 	return networkv1.GroupVersion.WithResource("netnamespaces")
 }
 
-// checkPlugin returns an error if the network plug-in does not have networks of projects.
+// checkPlugin returns an error if the network plugin does not have networks of projects.
 func checkPlugin(ctx context.Context, client dynamic.Interface) error {
 	network, err := objects.Get[networkv1.ClusterNetwork](ctx, client, networkv1.GroupVersion.WithResource("clusternetworks"), "", networkv1.ClusterNetworkDefault)
 	switch {

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// networkClient returns a client of a cluster with a network plug-in and projects. Its control
+// networkClient returns a client of a cluster with a network plugin and projects. Its control
 // plane applies each change immediately: it moves the annotation to a label.
 func networkClient(t *testing.T, plugin string) *fake.FakeDynamicClient {
 	t.Helper()

@@ -125,7 +125,7 @@ func (p *pruning) run(command *cobra.Command) error {
 				Preconditions: metav1.NewUIDPreconditions(string(old.UID)), PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
 			})
 			if err != nil && !apierrors.IsNotFound(err) {
-				_ = table.Flush() // print what is deleted already
+				_ = table.Flush() // print the objects that are already deleted
 				return err
 			}
 		}

@@ -181,7 +181,7 @@ func (o *newApp) run(ctx context.Context, args []string) error {
 }
 
 // classified extends the error for a URL that Git cannot clone: it suggests -f if the URL is a
-// template, and otherwise explains what the argument was taken for.
+// template, and otherwise explains how the argument was interpreted.
 func (o *newApp) classified(err error) error {
 	var unread *newapp.CloneError
 	if !errors.As(err, &unread) {

@@ -188,8 +188,8 @@ func (o *newApp) create(ctx context.Context, plan *newapp.Plan, all []*unstructu
 	return nil
 }
 
-// createObject creates one object and returns a line that reports what it did. It keeps an
-// existing image stream, because applications share image streams.
+// createObject creates one object and returns a line that reports the result. It keeps an existing
+// image stream, because applications share image streams.
 func (o *newApp) createObject(ctx context.Context, namespace string, object *unstructured.Unstructured) (string, error) {
 	name, err := objects.CreateObject(ctx, o.factory, namespace, object, o.dryRun)
 	if apierrors.IsAlreadyExists(err) && object.GroupVersionKind().GroupKind() == imagev1.GroupVersion.WithKind("ImageStream").GroupKind() {

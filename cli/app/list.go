@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/app/newapp"
 )
 
-// show prints all image streams and templates (--list), or those that match the search terms.
+// show prints all image streams and templates (--list), or the ones that match the search terms.
 func (o *newApp) show(ctx context.Context, finder *newapp.Finder, args []string) error {
 	args, err := o.terms(args)
 	if err != nil {

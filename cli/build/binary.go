@@ -40,8 +40,8 @@ type Source struct {
 // IsSet reports whether one of the paths is set.
 func (s *Source) IsSet() bool { return s.File != "" || s.Dir != "" || s.Repo != "" || s.Archive != "" }
 
-// Upload starts a build of a build config and uploads its source. In the meantime, it writes to
-// source.Progress what the build waits for.
+// Upload starts a build of a build config and uploads its source. While the build waits, it writes
+// the reason to source.Progress.
 func (c *Client) Upload(ctx context.Context, config string, source *Source) (*buildv1.Build, error) {
 	before, err := c.BuildConfigs(c.Namespace).Get(ctx, config, metav1.GetOptions{})
 	if err != nil {

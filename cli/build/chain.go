@@ -118,7 +118,8 @@ func contains(edges map[vertex][]vertex, at vertex) bool {
 	return false
 }
 
-// edges returns the vertices that follow each vertex, or with --reverse those that precede it.
+// edges returns the vertices that follow each vertex or, with --reverse, the vertices that precede
+// it.
 func (b *buildChain) edges(configs []buildv1.BuildConfig) map[vertex][]vertex {
 	edges := map[vertex][]vertex{}
 	add := func(from, to vertex) {
@@ -144,7 +145,7 @@ func (b *buildChain) edges(configs []buildv1.BuildConfig) map[vertex][]vertex {
 	return edges
 }
 
-// inputs returns the input images of a build config: all, or with --trigger-only those that start
+// inputs returns all input images of a build config or, with --trigger-only, the images that start
 // builds.
 func (b *buildChain) inputs(config *buildv1.BuildConfig) (all []*corev1.ObjectReference) {
 	for i := range config.Spec.Triggers {

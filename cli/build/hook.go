@@ -130,8 +130,8 @@ func (h *Hook) subject(ctx context.Context, commit string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// ListHooks prints the webhook URLs of a build config: those of one type, or for "all" every URL
-// after its type. As in OpenShift 3.11, the URLs contain the text <secret> instead of the secret.
+// ListHooks prints the webhook URLs of one type of a build config or, for "all", every URL after
+// its type. As in OpenShift 3.11, the URLs contain the text <secret> instead of the secret.
 func (c *Client) ListHooks(ctx context.Context, config, of string, out io.Writer) error {
 	bc, err := c.BuildConfigs(c.Namespace).Get(ctx, config, metav1.GetOptions{})
 	if err != nil {

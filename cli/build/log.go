@@ -23,8 +23,8 @@ func (c *Client) logRequest(name string, options *buildv1.BuildLogOptions) *rest
 	return c.RESTClient().Get().Namespace(c.Namespace).Resource("builds").Name(name).SubResource("log").VersionedParams(options, scheme.ParameterCodec)
 }
 
-// Follow writes the log of a build to out until the build ends. Before the build starts, it writes
-// to waiting what the build waits for.
+// Follow writes the log of a build to out until the build ends. While the build waits to start, it
+// writes the reason to waiting.
 func (c *Client) Follow(ctx context.Context, name string, out, waiting io.Writer) error {
 	log := c.logRequest(name, &buildv1.BuildLogOptions{Follow: true})
 	return write(ctx, name, &following{log, c, name, waiting}, out)
@@ -69,7 +69,7 @@ func write(ctx context.Context, name string, source rest.ResponseWrapper, out io
 
 // Log returns a function that requests the log of a build. For a build config, version is the
 // number of the build, or 0 for the latest one. fallback handles other objects. If the log is
-// followed and the build has not started, the function writes to waiting what the build waits for.
+// followed and the build has not started, the function writes the reason for the wait to waiting.
 func Log(version int64, waiting io.Writer, fallback polymorphichelpers.LogsForObjectFunc) polymorphichelpers.LogsForObjectFunc {
 	return func(getter genericclioptions.RESTClientGetter, object, options runtime.Object, timeout time.Duration, all bool) (map[corev1.ObjectReference]rest.ResponseWrapper, error) {
 		reference := corev1.ObjectReference{APIVersion: buildv1.GroupVersion.String()}
@@ -127,7 +127,7 @@ func (c *Client) numbered(ctx context.Context, config string, number int64) (str
 	return "", fmt.Errorf("no builds found for build config %q; start one with: oc start-build %[1]s", config)
 }
 
-// logOptions converts the log options of a pod to those of a build.
+// logOptions converts the log options of a pod to log options of a build.
 func logOptions(of *corev1.PodLogOptions) *buildv1.BuildLogOptions {
 	return &buildv1.BuildLogOptions{
 		Container: of.Container, Follow: of.Follow, Previous: of.Previous, SinceSeconds: of.SinceSeconds, SinceTime: of.SinceTime,

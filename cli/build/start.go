@@ -37,7 +37,7 @@ func NewStart(factory util.Factory, streams genericiooptions.IOStreams) *cobra.C
 		Short: "Start a new build",
 		Long: `Start a build of a build config, or repeat an earlier build.
 
-The source is that of the build config, unless --from-dir, --from-file, --from-repo or --from-archive sends
+The build uses the source of the build config, unless --from-dir, --from-file, --from-repo or --from-archive sends
 a local one.`,
 		Example: `  oc start-build hello-world
   oc start-build --from-build=hello-world-1

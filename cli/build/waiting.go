@@ -19,7 +19,7 @@ import (
 // appears after noticeDelay. An unchanged message is repeated after noticeInterval.
 const pollInterval, noticeDelay, noticeInterval = 500 * time.Millisecond, 3 * time.Second, 15 * time.Second
 
-// notifier prints what a build waits for, and for how long.
+// notifier prints why a build waits, and for how long.
 type notifier struct {
 	out   io.Writer
 	clock clock.PassiveClock
@@ -44,7 +44,7 @@ func (t *notifier) report(build, reason string) {
 	fmt.Fprintf(t.out, "Waiting for build %q (%s): %s\n", build, elapsed.Truncate(time.Second), reason)
 }
 
-// Begin waits until a build starts or ends, and writes to out what it waits for.
+// Begin waits until a build starts or ends, and writes the reason for the wait to out.
 func (c *Client) Begin(ctx context.Context, name string, out io.Writer) error {
 	return c.watch(ctx, newNotifier(out, c.clock), func() (*buildv1.Build, error) {
 		return c.Builds(c.Namespace).Get(ctx, name, metav1.GetOptions{})

@@ -19,8 +19,8 @@ import (
 const (
 	encryptedBlock = "ENCRYPTED STRING"
 	keyBlock       = "ENCRYPTING KEY"
-	// cipherHeader is the PEM header of blocks that seal encrypted. Blocks of OpenShift 3 have
-	// the header DEK-Info instead. Their encryption, that of encrypted PEM, is insecure.
+	// cipherHeader is the PEM header of blocks that seal encrypted. Blocks of OpenShift 3 have the
+	// header DEK-Info instead: they use the encryption of PEM, which is insecure.
 	cipherHeader = "Cipher"
 	cipherName   = "AES-256-GCM"
 	keySize      = 32
@@ -75,7 +75,7 @@ func newDecrypt(streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "decrypt",
 		Short: "Decrypt data that was encrypted with \"oc adm ca encrypt\"",
-		Long:  "Decrypt data that \"oc adm ca encrypt\" encrypted, of this client or of a client of OpenShift 3.",
+		Long:  "Decrypt data that \"oc adm ca encrypt\" encrypted, with this client or a client of OpenShift 3.",
 		Example: `  # Print the decrypted content of a file
   oc adm ca decrypt --key=secret.key --in=secret.encrypted`,
 		Run: run(func() error {

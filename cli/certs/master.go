@@ -24,7 +24,7 @@ type masterClient struct {
 	kubeconfig bool
 }
 
-// masterClients returns the clients of a master in OpenShift 3.11. Their groups are those of the
+// masterClients returns the clients of a master in OpenShift 3.11. They have the same groups as the
 // clients in the cluster's own certificates.
 func masterClients() []masterClient {
 	return []masterClient{
@@ -59,7 +59,7 @@ func newMasterCerts(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringVar(&m.server, "master", "https://localhost:8443", "URL of the API server.")
 	flags.StringVar(&m.publicServer, "public-master", "", "URL of the API server for users, if it is another.")
 	flags.StringSliceVar(&m.hosts, "hostnames", nil, "Names and addresses of the master.")
-	flags.BoolVar(&m.overwrite, "overwrite", true, "Overwrite existing files, those of the signer too.")
+	flags.BoolVar(&m.overwrite, "overwrite", true, "Overwrite existing files, including the signer's.")
 	addDays(flags, &m.days, "expire-days", certificateDays)
 	addDays(flags, &m.signerDays, "signer-expire-days", authorityDays)
 	return command

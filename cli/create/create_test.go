@@ -17,7 +17,7 @@ func TestCreate(t *testing.T) {
 		name    string
 		command func(util.Factory, genericiooptions.IOStreams) *cobra.Command
 		args    []string
-		// print is the JSONPath template of the object, and want what it prints.
+		// print is the JSONPath template of the object, and want its output.
 		print, want string
 		failure     string // a part of the message
 	}{

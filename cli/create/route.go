@@ -60,7 +60,7 @@ func routeFlags(command *cobra.Command, termination routev1.TLSTerminationType) 
 	}
 }
 
-// routeOf returns the route that the flags describe. The default name is that of the service.
+// routeOf returns the route that the flags describe. The default name is the name of the service.
 func routeOf(command *cobra.Command, args []string, termination routev1.TLSTerminationType) (map[string]any, error) {
 	text := func(name string) string {
 		value, _ := command.Flags().GetString(name) // empty if the command has no such flag

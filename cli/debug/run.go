@@ -59,7 +59,7 @@ func (d *debugging) findNode(ctx context.Context, pod *corev1.Pod) error {
 		return nil
 	}
 	if _, err := d.clients.CoreV1().Nodes().Get(ctx, pod.Spec.NodeName, metav1.GetOptions{}); apierrors.IsNotFound(err) {
-		return fmt.Errorf("unable to create the debug pod %q on node %q: there is no such node", pod.Name, pod.Spec.NodeName)
+		return fmt.Errorf("unable to create the debug pod %q on node %q: the node does not exist", pod.Name, pod.Spec.NodeName)
 	}
 	return nil
 }

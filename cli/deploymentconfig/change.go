@@ -42,8 +42,8 @@ func (c *Client) Rollback(object runtime.Object, annotations map[string]string, 
 }
 
 // Target returns the deployment config and the version that "oc rollback NAME" restores. If name is
-// a deployment config, the version is the requested one or, for 0, that of the newest complete
-// deployment before the latest. Otherwise name is a deployment, and version is ignored.
+// a deployment config, the version is the requested one or, for 0, the version of the newest
+// complete deployment before the latest. Otherwise name is a deployment, and version is ignored.
 func (c *Client) Target(ctx context.Context, namespace, name string, version int64) (config string, deployment int64, err error) {
 	dc, err := c.apps.DeploymentConfigs(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -122,7 +122,7 @@ func (c *Client) Deploy(ctx context.Context, namespace, name string, retry bool)
 	return dc, "rolled out", err
 }
 
-// tryDeploy returns what Deploy would, without its images, and changes nothing.
+// tryDeploy returns the same result as Deploy, except for images, and changes nothing.
 func (c *Client) tryDeploy(ctx context.Context, namespace, name string, retry bool) (*appsv1.DeploymentConfig, string, error) {
 	dc, err := c.deployable(ctx, namespace, name, retry)
 	if err != nil {

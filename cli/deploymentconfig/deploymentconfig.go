@@ -112,7 +112,7 @@ func ofController[T any](of func(runtime.Object) (T, error)) func(runtime.Object
 	return func(object runtime.Object) (T, error) { return of(controller(object)) }
 }
 
-// isDeploymentConfig reports whether a mapping is that of DeploymentConfigs.
+// isDeploymentConfig reports whether a mapping is for DeploymentConfigs.
 func isDeploymentConfig(mapping *meta.RESTMapping) bool {
 	return mapping.Resource.GroupResource() == appsv1.GroupVersion.WithResource("deploymentconfigs").GroupResource()
 }

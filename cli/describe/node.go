@@ -34,7 +34,7 @@ func (n node) Describe(namespace, name string, settings kubectldescribe.Describe
 	return withFormerFields(text, object.Object), nil
 }
 
-// withFormerFields adds the version of the service proxy after that of the kubelet, and the
+// withFormerFields adds the version of the service proxy after the kubelet's version, and the
 // external ID before the pods. The service proxy is in the program of the kubelet, so it has the
 // kubelet's version unless the node names another one. The external ID is the node's name by
 // default.

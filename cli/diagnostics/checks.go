@@ -90,7 +90,7 @@ func routeCertificates(ctx context.Context, env *environment) (problems []string
 	return problems, err
 }
 
-// certificateProblem describes what is wrong with a certificate in PEM. It returns "" for a valid
+// certificateProblem describes the problem of a certificate in PEM. It returns "" for a valid
 // certificate and for an empty text.
 func certificateProblem(text string, now time.Time) string {
 	if text == "" {

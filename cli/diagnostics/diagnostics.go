@@ -145,7 +145,7 @@ func start(command *cobra.Command, factory util.Factory, streams genericiooption
 	return run(command.Context(), streams, env, selected)
 }
 
-// withoutModification returns the checks without the one that creates objects.
+// withoutModification returns the checks that create no objects.
 func withoutModification(checks []check) (kept []check) {
 	for _, item := range checks {
 		if item.name == networkCheckName {

@@ -31,11 +31,11 @@ var remedies = map[string]string{
 	"pod-to-service": "`slipway status` and `slipway logs node --grep proxy` on the node say whether the service proxy works",
 	"dns":            "`slipway status` and `slipway logs node --grep dns` on the node say whether the DNS server of pods works",
 	"pod-to-node":    "allow the port of the kubelet in the firewall of the node",
-	"isolation":      "`slipway status` on the node says whether the component network-policy works, and `oc get clusternetwork default` which network plug-in applies",
+	"isolation":      "`slipway status` on the node says whether the component network-policy works, and `oc get clusternetwork default` which network plugin applies",
 	"external":       "check the routes and the firewall of the node, and its chain OPENSHIFT-ADMIN-OUTPUT-RULES",
 }
 
-// finding is a problem of the network, with the ID of what was checked.
+// finding is a problem of the network, with the ID of the check.
 type finding struct{ id, reason string }
 
 // String returns the text that users read.
@@ -89,20 +89,20 @@ func networkCheck(ctx context.Context, env *environment) (findings []string, err
 	return append(findings, summarize(wrong)...), nil
 }
 
-// networkPlugin returns the name of the cluster's network plug-in.
+// networkPlugin returns the name of the cluster's network plugin.
 func networkPlugin(ctx context.Context, env *environment) (string, error) {
 	network, err := objects.Get[networkv1.ClusterNetwork](ctx, env.dynamic, networkv1.GroupVersion.WithResource("clusternetworks"), "", networkv1.ClusterNetworkDefault)
 	if apierrors.IsNotFound(err) {
-		return "", errors.New(`this cluster has no ClusterNetwork "default", so its network plug-in is unknown`)
+		return "", errors.New(`this cluster has no ClusterNetwork "default", so its network plugin is unknown`)
 	}
 	if err != nil {
-		return "", fmt.Errorf("find the network plug-in: %w", err)
+		return "", fmt.Errorf("find the network plugin: %w", err)
 	}
 	return network.PluginName, nil
 }
 
-// enforcesPolicies reports whether users expect that the network plug-in enforces network policies.
-// That of an administrator can be one that does not, as long as the cluster has no policy.
+// enforcesPolicies reports whether users expect that the network plugin enforces network policies.
+// An administrator's plugin does not have to enforce policies while the cluster has none.
 func (n *testNetwork) enforcesPolicies(ctx context.Context, plugin string) (bool, error) {
 	if plugin != networkplugin.CNI {
 		return plugin != networkplugin.Subnet, nil
@@ -204,7 +204,7 @@ func (n *testNetwork) tryPolicy(ctx context.Context) (wrong []result, err error)
 	}
 }
 
-// result is a probe with a wrong result. The message is that of a failed connection.
+// result is a probe with a wrong result. message is the error of a failed connection.
 type result struct {
 	probe
 	message string

@@ -100,8 +100,8 @@ func (n *testNetwork) createPod(ctx context.Context, p *testPod) error {
 	return nil
 }
 
-// awaitPods waits until the pods are ready, and keeps those that are. It returns a finding for each
-// other one.
+// awaitPods waits until the pods are ready, and keeps the ready ones. It returns a finding for each
+// of the others.
 func (n *testNetwork) awaitPods(ctx context.Context) (findings []string, err error) {
 	var missing map[*testPod]string // what they are instead
 	err = wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, podsTimeout, true, func(context.Context) (bool, error) {

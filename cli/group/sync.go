@@ -71,7 +71,7 @@ Without --confirm, the command prints the resulting groups and changes nothing.`
 		},
 	}
 	o.flags(command)
-	command.Flags().StringVar(&o.kind, "type", "ldap", "which groups to sync, and to which the whitelist and blacklist apply: ldap (all of the directory) or openshift (those that were synced before)")
+	command.Flags().StringVar(&o.kind, "type", "ldap", "which groups to sync, and to which the whitelist and blacklist apply: ldap (all groups of the directory) or openshift (groups that were synced before)")
 	return command
 }
 

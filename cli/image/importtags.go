@@ -10,8 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// request returns the import to request: that of one tag, of a repository, or of all tags of a
-// stream.
+// request returns the import to request: one tag, a repository, or all tags of a stream.
 func (i *imageImport) request(stream *imagev1.ImageStream, tag string) (request *imagev1.ImageStreamImport, err error) {
 	request = &imagev1.ImageStreamImport{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: stream.Name}}
 	if !i.all {

@@ -123,8 +123,8 @@ func (p *pruning) run(ctx context.Context, now func() time.Time) error {
 	return errors.Join(err, p.cleanRegistry(ctx, address, request, report))
 }
 
-// cleanRegistry requests that the registry removes the content of images, and reports what it
-// removed.
+// cleanRegistry requests that the registry removes the content of images, and reports the removed
+// content.
 func (p *pruning) cleanRegistry(ctx context.Context, address string, request record.GarbageRequest, report *report) error {
 	if !p.pruneRegistry || len(request.Images) == 0 {
 		return nil
@@ -184,8 +184,8 @@ func (p *pruning) removeImages(ctx context.Context, images []imagev1.Image) (rem
 	return removed, nil
 }
 
-// read lists images before streams, and streams before the objects that refer to them. It thus
-// finds the references of objects that are created in the meantime.
+// read lists images before streams, and streams before the objects that refer to them. Thus, it
+// also finds the references of objects that are created while it reads.
 func (p *pruning) read(ctx context.Context, now time.Time) (s state, err error) {
 	images, err := p.images.Images().List(ctx, metav1.ListOptions{})
 	if err != nil {

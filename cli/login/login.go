@@ -64,7 +64,7 @@ that authority; with --insecure-skip-tls-verify, any certificate is accepted.`,
 			util.CheckErr(o.run(cmd.Context()))
 		},
 	}
-	// oc's global flags include kubectl's, but not those for user name and password.
+	// oc's global flags include kubectl's, except the flags for user name and password.
 	command.Flags().StringVarP(&o.user, "username", "u", "", "Username for server")
 	command.Flags().StringVarP(&o.password, "password", "p", "", "Password for server")
 	return command
@@ -275,9 +275,9 @@ func (o *loginOptions) credentials(server string) func(realm string) (user, pass
 	}
 }
 
-// chooseProject returns the project for later commands: that of --namespace, or else the current
-// one, the project default, or the first one that the user can access. It returns "" if there are
-// none.
+// chooseProject returns the project for later commands: the value of --namespace, or else the
+// current project, the project default, or the first project that the user can access. It returns
+// "" if there is none.
 func (o *loginOptions) chooseProject(projects []string) (string, error) {
 	if o.namespace != "" {
 		if !slices.Contains(projects, o.namespace) {

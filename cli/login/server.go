@@ -37,8 +37,8 @@ func normalizeServer(text string) (string, error) {
 }
 
 // connect determines how to verify the server's certificate: with the authority of the command
-// line, or with those of the kubeconfig and of the system. If these fail, it asks whether to skip
-// verification.
+// line, or with the authorities of the kubeconfig and of the system. If these fail, it asks whether
+// to skip verification.
 func (o *loginOptions) connect(ctx context.Context) (*api.Cluster, error) {
 	cluster := &api.Cluster{Server: o.server, InsecureSkipTLSVerify: o.insecure || o.isKnownInsecure()}
 	if strings.HasPrefix(o.server, "http://") || o.insecure || o.isKnownInsecure() {
@@ -83,8 +83,8 @@ func (o *loginOptions) isKnownInsecure() bool {
 	return cluster.Server == o.server && cluster.InsecureSkipTLSVerify
 }
 
-// knownAuthorities returns the certificate authorities in the kubeconfig, those of this server
-// first.
+// knownAuthorities returns the certificate authorities in the kubeconfig. The authorities of this
+// server come first.
 func (o *loginOptions) knownAuthorities() (authorities [][]byte) {
 	for _, same := range []bool{true, false} {
 		for _, cluster := range o.merged.Clusters {

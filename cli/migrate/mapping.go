@@ -56,7 +56,7 @@ func (m mapping) replace(registry, name string) (string, string, bool) {
 	return registry, name, true
 }
 
-// mappings are tried in order. The first one that matches applies.
+// mappings are tried in order. The first match applies.
 type mappings []mapping
 
 // image returns the new reference of an image. It keeps tags and digests. A name without a registry

@@ -61,7 +61,8 @@ type change struct {
 	ref      rbacv1.RoleRef
 	subjects []rbacv1.Subject
 	exists   bool
-	// additions are the subjects that the change adds to the binding, removals those that it removes.
+	// additions are the subjects that the change adds to the binding, removals the subjects that it
+	// removes.
 	additions, removals []rbacv1.Subject
 }
 

@@ -20,7 +20,7 @@ func DifferentClusterRoleBindings(ctx context.Context, client rbacclient.RbacV1I
 }
 
 // DifferentConstraints returns the default security context constraints that are missing or differ
-// from the defaults. Added users and groups and another priority are no difference.
+// from the defaults. Additional users and groups and a changed priority do not count.
 func DifferentConstraints(ctx context.Context, client dynamic.Interface) ([]string, error) {
 	const infrastructure = "openshift-infra"
 	return names((&reconcile{additive: true}).constraints(ctx, client, infrastructure))

@@ -90,7 +90,7 @@ func newReconcileRoles(factory util.Factory, streams genericiooptions.IOStreams)
 		Short: "Update cluster roles to match the recommended bootstrap policy",
 		Long: `Restore the default cluster roles to their state at the first start.
 
-Without --confirm the changes are printed only. Rules that were added stay unless --additive-only=false is given. Roles with the
+Without --confirm, the command only prints the changes. Added rules stay unless --additive-only=false is given. Roles with the
 annotation openshift.io/reconcile-protect=true or rbac.authorization.kubernetes.io/autoupdate=false don't change.`,
 		Example: `  # Print the roles that would change
   oc adm policy reconcile-cluster-roles
@@ -160,9 +160,9 @@ func newReconcileBindings(factory util.Factory, streams genericiooptions.IOStrea
 	command := r.command(factory, &cobra.Command{
 		Use:   "reconcile-cluster-role-bindings [ROLE ...]",
 		Short: "Update cluster role bindings to match the recommended bootstrap policy",
-		Long: `Restore the default cluster role bindings, or those of some roles, to their state at the first start.
+		Long: `Restore the default cluster role bindings, or only the bindings of some roles, to their state at the first start.
 
-Without --confirm the changes are printed only. Subjects that were added stay unless --additive-only=false is given. Bindings
+Without --confirm, the command only prints the changes. Added subjects stay unless --additive-only=false is given. Bindings
 with the annotation openshift.io/reconcile-protect=true or rbac.authorization.kubernetes.io/autoupdate=false don't change.`,
 		Example: `  # Print the bindings that would change
   oc adm policy reconcile-cluster-role-bindings
@@ -188,7 +188,7 @@ func (r *reconcile) bindings(ctx context.Context, client rbacclient.RbacV1Interf
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(bindings, func(b rbacv1.ClusterRoleBinding) bool { return b.RoleRef.Name == name }) {
-			return nil, fmt.Errorf("reconcile bindings of cluster role %q: no default binding is for it", name)
+			return nil, fmt.Errorf("reconcile bindings of cluster role %q: it has no default binding", name)
 		}
 	}
 	list, err := client.ClusterRoleBindings().List(ctx, metav1.ListOptions{})
@@ -230,8 +230,8 @@ func (r *reconcile) bindings(ctx context.Context, client rbacclient.RbacV1Interf
 	return changes, nil
 }
 
-// keepAdditions adds to a default binding what an administrator added to the current one. A binding
-// that is for another role is replaced, because a binding's role is immutable.
+// keepAdditions adds to a default binding the subjects that an administrator added to the current
+// one. It replaces a binding of another role, because a binding's role is immutable.
 func (r *reconcile) keepAdditions(binding, current *rbacv1.ClusterRoleBinding) {
 	binding.Labels, binding.Annotations = merged(current.Labels, binding.Labels), merged(current.Annotations, binding.Annotations)
 	if !r.additive {

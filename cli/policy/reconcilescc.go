@@ -122,7 +122,7 @@ func merge(constraints, present *scc.Constraints, additive bool) *scc.Constraint
 	return merged
 }
 
-// union returns the elements of both lists, without those of second that first contains. It never
+// union returns the elements of first, and the elements of second that first lacks. It never
 // returns nil.
 func union(first, second []string) []string {
 	all := append([]string{}, first...) // never nil, as in the defaults

@@ -106,7 +106,7 @@ func newRegistryInfo(factory util.Factory, streams genericiooptions.IOStreams) *
 	flags.BoolVar(&i.internal, "internal", false, "Print the address for pods and nodes")
 	flags.BoolVar(&i.public, "public", false, "Print the address for clients outside the cluster")
 	flags.BoolVar(&i.check, "check", false, "Check that the registry responds at the address")
-	flags.BoolVarP(&i.quiet, "quiet", "q", false, "Print nothing. The exit code reports whether there is a registry")
+	flags.BoolVarP(&i.quiet, "quiet", "q", false, "Print nothing. The exit code reports whether the registry exists")
 	return command
 }
 

@@ -164,8 +164,8 @@ func (s *sync) removeThere(ctx context.Context, names map[string]bool) error {
 	return nil
 }
 
-// surplus returns the files to delete: those that are not in names, except excluded files and their
-// parent directories.
+// surplus returns the files to delete: all files that are not in names, except excluded files and
+// their parent directories.
 func (s *sync) surplus(files []string, names map[string]bool) (stale []string) {
 	remaining := map[string]bool{}
 	for _, name := range files {

@@ -107,7 +107,7 @@ func (s session) open(ctx context.Context, factory util.Factory, streams generic
 	return o.Run()
 }
 
-// started waits until all containers of a pod run, or the pod has ended, and returns the pod.
+// started waits until all containers of a pod run or the pod has ended. It returns the pod.
 func started(ctx context.Context, pods coreclient.PodInterface, name string) (*corev1.Pod, error) {
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	changes := &cache.ListWatch{

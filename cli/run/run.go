@@ -160,7 +160,7 @@ func (w *request) make(factory util.Factory, streams genericiooptions.IOStreams)
 			}
 			result = append(result, object)
 		}
-		if w.session.attach { // the message is that of the container
+		if w.session.attach { // the container's message
 			continue
 		}
 		if err := printer.PrintObj(object, streams.Out); err != nil {

@@ -57,7 +57,7 @@ func newGetToken(factory util.Factory, streams genericiooptions.IOStreams) *cobr
 		Short: "Get a token assigned to a service account",
 		Long: `Print a token of a service account, without a line break if the output is not a terminal.
 
-The token is that of a token secret. If the account has no such secret, it gets a token that expires after an hour.
+The token comes from a token secret. If the account has no such secret, it gets a token that expires after an hour.
 To create a permanent token, use "oc serviceaccounts new-token".`,
 		Example: `  # Log in as the service account robot
   oc login --token "$(oc serviceaccounts get-token robot)"`,

@@ -48,7 +48,7 @@ func newBackends(factory util.Factory, streams genericiooptions.IOStreams) *cobr
 		Long: `Print or set the services of a route, and their shares of the traffic.
 
 A service gets its share of the sum of all weights. Weights are numbers from 0 to 256. If all are zero, no service gets traffic.
-The services of the arguments replace those of the route. The first one becomes the primary service.
+The services of the arguments replace the route's services. The first one becomes the primary service.
 
 --adjust changes the weight of one service: to a number, by a signed number, or to a percentage of the traffic of it and the primary
 service. For the primary service itself, it is compared with the first alternate service.`,
@@ -193,8 +193,8 @@ func backend(kind, name string, weight int32) routev1.RouteTargetReference {
 }
 
 // adjust changes the weight of one backend. A percentage applies to this backend and the primary
-// one (for the primary: the first alternate). Their weights then add up to 100, and those of the
-// others change in proportion.
+// one (for the primary: the first alternate). Their weights then add up to 100, and the other
+// weights change in proportion.
 func adjust(all []routev1.RouteTargetReference, s share) error {
 	at := slices.IndexFunc(all, func(backend routev1.RouteTargetReference) bool { return backend.Name == s.service })
 	switch {

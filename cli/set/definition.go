@@ -25,7 +25,7 @@ type definition struct {
 	images               []imageTrigger
 	hooks                []hookTrigger
 	takesHooks           bool
-	refusal              string // of webhooks; by default that of a single object
+	refusal              string // of webhooks; by default the one of a single object
 	// holds returns an error if the image cannot be set in containers, a list of names separated by
 	// commas.
 	holds func(containers string) error

@@ -33,8 +33,8 @@ func newEnv(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 		util.CheckErr(err)
 		objects.WarnOfCommas(streams.ErrOut, "--env", values)
 		util.CheckErr(checkEnvNames(slices.Concat(args, values)))
-		// Only during this command, because a BuildConfig has no container that `oc set image` could
-		// change.
+		// The hook applies only during this command, because `oc set image` must not find a container in
+		// a BuildConfig.
 		update := polymorphichelpers.UpdatePodSpecForObjectFn
 		defer func() { polymorphichelpers.UpdatePodSpecForObjectFn = update }()
 		polymorphichelpers.UpdatePodSpecForObjectFn = func(object runtime.Object, change func(*corev1.PodSpec) error) (bool, error) {
@@ -65,8 +65,8 @@ func newEnv(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 // used is the value of expectVersion's version after its first call.
 const used = "used"
 
-// expectVersion gives an object the resource version of the flag, unless that is empty. The server
-// refuses the change if the object has another one.
+// expectVersion gives an object the resource version of the flag, unless the flag is empty. The
+// server rejects the change if the object has another version.
 func expectVersion(object runtime.Object, version *string) error {
 	if *version == "" {
 		return nil
@@ -146,7 +146,7 @@ func Env(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 }
 
 // changeBuildEnv applies a function that changes containers to the environment of a build strategy,
-// which it presents as that of a container named build.
+// which it presents as a container named build.
 func changeBuildEnv(strategy *buildv1.BuildStrategy, change func(*corev1.PodSpec) error) error {
 	env, err := buildEnv(strategy)
 	if err != nil {

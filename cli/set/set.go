@@ -72,7 +72,7 @@ func Volume(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 	return command
 }
 
-// targets selects the objects that a command changes. Its flags are those of kubectl's commands.
+// targets selects the objects that a command changes. Its flags are kubectl's.
 type targets struct {
 	factory    util.Factory
 	streams    genericiooptions.IOStreams

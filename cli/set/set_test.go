@@ -20,8 +20,8 @@ type change struct {
 	// args are the verb and its arguments. file is the name of the object in testdata.
 	args []string
 	file string
-	// print is the JSONPath template of the result, and want what it prints. Without a template, the
-	// command prints want itself.
+	// print is the JSONPath template of the result, and want its output. Without a template, want is
+	// the output of the command.
 	print, want string
 	// failure is a part of the message if the command fails.
 	failure string

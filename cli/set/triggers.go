@@ -130,7 +130,7 @@ func (s *triggers) change(object runtime.Object) error {
 		return fmt.Errorf("%s %s; only build configs do", cmp.Or(d.refusal, "does not support"), hookTitle(hooks[0]))
 	}
 	if s.config && d.alwaysConfig {
-		return errors.New("its config change trigger cannot be disabled; only that of a deployment config, build config or Deployment can")
+		return errors.New("its config change trigger cannot be disabled: only deployment configs, build configs and Deployments support this")
 	}
 	switch {
 	case s.removeAll:

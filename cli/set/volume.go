@@ -62,7 +62,7 @@ type is set, and its mount if a path is set.`,
 	}
 	t.addFlags(command)
 	flags := command.Flags()
-	flags.BoolVar(&v.add, "add", false, "Add a volume, or with only a name and a path a mount.")
+	flags.BoolVar(&v.add, "add", false, "Add a volume. With only a name and a path, add a mount.")
 	flags.BoolVar(&v.remove, "remove", false, "Remove a volume.")
 	flags.BoolVar(&v.listed, "list", false, "List the volumes. This is the default.")
 	flags.BoolVar(&v.overwrite, "overwrite", false, "Change an existing volume with this name.")

@@ -24,7 +24,8 @@ func (v *view) adviseCycles() (all []advice) {
 }
 
 // cycles follows the input images of a build config to the build configs that build them. path
-// contains the build configs on the way to this one, done those that were followed completely.
+// contains the build configs on the way to this one. done contains the build configs that were
+// followed completely.
 func (v *view) cycles(config buildv1.BuildConfig, path []string, done map[string]bool) (cycles [][]string) {
 	name := v.name("bc", config.Namespace, config.Name)
 	if at := slices.Index(path, name); at >= 0 {

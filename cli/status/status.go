@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// Options control what is printed.
+// Options select the output.
 type Options struct {
 	// Namespace is the project, or empty for all projects. The names of objects in other projects are
 	// printed with their project.

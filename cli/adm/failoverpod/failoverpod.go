@@ -39,8 +39,9 @@ type Request struct {
 const (
 	// defaultImages is the image that every node with keepalived provides.
 	defaultImages = "localhost/slipway-ipfailover:current"
-	// hostPort is a port on which no process listens. The pods of a configuration request host port
-	// hostPort plus --vrrp-id-offset, so that the scheduler never puts two of them on one host.
+	// hostPort is the base of ports that the pods only reserve: no process listens on them. The pods
+	// of a configuration request host port hostPort plus --vrrp-id-offset, so that the scheduler never
+	// puts two of them on one host.
 	hostPort = 63000
 	// maxID is the highest VRRP ID. Each group of addresses uses one ID.
 	maxID = 255

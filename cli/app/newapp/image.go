@@ -23,7 +23,7 @@ type Image struct {
 	// Namespace, Stream and Tag identify the tag of an image stream. Namespace and Stream are empty
 	// for an image from a registry. Tag is always set.
 	Namespace, Stream, Tag string
-	// ID and Created are those of the image, if available.
+	// ID and Created describe the image, if available.
 	ID      string
 	Created time.Time
 	// The image declares Ports (such as 8080/tcp), Volumes and User.
@@ -31,7 +31,7 @@ type Image struct {
 	User           string
 	// Command is the entrypoint and its arguments.
 	Command []string
-	// Labels are those of the image. Annotations are those of the tag.
+	// Labels are the image's labels. Annotations are the tag's annotations.
 	Labels, Annotations map[string]string
 	// Missing is set if only the name is available.
 	Missing bool

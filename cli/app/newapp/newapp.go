@@ -37,7 +37,7 @@ type Request struct {
 	// Strategy is the build strategy. If it is empty, New derives it from the source. ContextDir is
 	// the directory within the source.
 	Strategy, ContextDir string
-	// Environment contains environment variables of containers, BuildEnvironment those of builds.
+	// Environment contains environment variables of containers, BuildEnvironment variables of builds.
 	Environment, BuildEnvironment []corev1.EnvVar
 	// Labels are set on all objects. The default is the label app.
 	Labels map[string]string

@@ -184,7 +184,7 @@ func (a *appendCommand) configure(image v1.Image, created time.Time) (v1.Image, 
 		}
 	}
 	if !slices.Equal(layers, config.RootFS.DiffIDs) {
-		return nil, errors.New("--meta must not contain layers (rootfs): they are those of the archives")
+		return nil, errors.New("--meta must not contain layers (rootfs): the archives are the layers")
 	}
 	return mutate.ConfigFile(image, config)
 }

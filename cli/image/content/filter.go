@@ -87,8 +87,8 @@ func (e errSeveral) Error() string {
 }
 
 // single returns the image of a manifest, or the only selected image of a manifest list. If isOwn
-// is true, it returns the first selected image; without a pattern, it selects those for Linux on
-// this machine's architecture.
+// is true, it returns the first selected image; without a pattern, it selects the images for Linux
+// on this machine's architecture.
 func (f *filter) single(desc *remote.Descriptor, isOwn bool) (v1.Image, error) {
 	if !desc.MediaType.IsIndex() {
 		if !desc.MediaType.IsImage() {

@@ -190,7 +190,7 @@ func check(c *imagesignature.Claims, image, identity string) error {
 	return nil
 }
 
-// judge records the result of the verification in a signature. problem is nil if the signature is
+// judge records the result of the verification in the signature. problem is nil if the signature is
 // valid.
 func (v *verifying) judge(signature *imagev1.ImageSignature, existing *imagesignature.Claims, problem error, now time.Time) {
 	clearResult(signature)
