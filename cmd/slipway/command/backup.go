@@ -21,8 +21,8 @@ func backupCommand(opts *options) *cobra.Command {
 	var images bool
 	command := &cobra.Command{
 		Use:   "backup FILE|DIRECTORY",
-		Short: "Save everything that an empty host needs to become this one",
-		Long: "Save everything that an empty host needs to become this one, in an archive of mode 0600: the configuration, certificates, keys,\n" +
+		Short: "Save a backup with which an empty host can replace this one",
+		Long: "Save a backup with which an empty host can replace this one, in an archive of mode 0600: the configuration, certificates, keys,\n" +
 			"the files that the configuration names, such as those of passwords, and on a master a snapshot of etcd, which must run.\n" +
 			"With --images, also the images of the registry. In a directory, the archive gets a name with host and time.\n\n" +
 			"The archive contains all keys and secrets of the cluster. It does not contain volumes.",
@@ -74,7 +74,7 @@ func saveBackup(cmd *cobra.Command, opts *options, h *platform.Host, path string
 	replaced := map[string]string{}
 	if !h.Joined() {
 		if _, err := supervisorStatus(cmd.Context(), h); errors.Is(err, errNotRunning) {
-			return "", fmt.Errorf("write backup: %w; for a snapshot of etcd, it must run", err)
+			return "", fmt.Errorf("write backup: %w; for a snapshot of etcd, the host must run", err)
 		}
 		client, err := etcdClient(opts)
 		if err != nil {

@@ -93,7 +93,7 @@ func (c *catalogCheck) complete() error {
 			return err
 		}
 		if config.RootCAs = x509.NewCertPool(); !config.RootCAs.AppendCertsFromPEM(content) {
-			return fmt.Errorf("read certificate authorities %q: there are none in it", c.caFile)
+			return fmt.Errorf("read certificate authorities %q: the file contains none", c.caFile)
 		}
 	}
 	c.Client = &http.Client{

@@ -31,8 +31,8 @@ func supervisorStatus(ctx context.Context, h *platform.Host) (supervisor.Status,
 	return status, err
 }
 
-// clusterConfig returns the client configuration for a cluster: that in a kubeconfig, or if file is
-// empty, that of the pod's service account.
+// clusterConfig returns the client configuration for a cluster: from a kubeconfig or, if file is
+// empty, for the pod's service account.
 func clusterConfig(file string) (*rest.Config, error) {
 	if file == "" {
 		config, err := rest.InClusterConfig()

@@ -25,10 +25,10 @@ import (
 	"github.com/slipway-platform/slipway/platform"
 )
 
-// maxClockDifference is the difference of clocks from which a host is not healthy.
+// maxClockDifference is the largest difference of clocks at which a host is healthy.
 const maxClockDifference = time.Minute
 
-// clusterState is what `slipway status --cluster -o json` prints.
+// clusterState is the output of `slipway status --cluster -o json`.
 type clusterState struct {
 	Hosts []hostState `json:"hosts"`
 	masters.View
@@ -44,7 +44,7 @@ type hostState struct {
 	// CertificateEnd is the end of the certificate of the host's server: of the API server of a
 	// master, or of the kubelet.
 	CertificateEnd *time.Time `json:"certificateEnd,omitempty"`
-	// ClockDifference is the difference of its clock from that of this host.
+	// ClockDifference is the difference between its clock and this host's.
 	ClockDifference string `json:"clockDifference,omitempty"`
 	Problem         string `json:"problem,omitempty"`
 }

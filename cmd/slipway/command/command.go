@@ -73,7 +73,7 @@ func New(clients ...*cobra.Command) *cobra.Command {
 	for _, verb := range verbs(opts) {
 		flags := verb.PersistentFlags()
 		flags.StringVar(&opts.dataDir, "data-dir", dataDir, "directory of all data of this host (environment: SLIPWAY_DATA_DIR)")
-		flags.StringVar(&opts.file, "config", "", "configuration file to use instead of those in the data directory (MasterConfig, NodeConfig or both)")
+		flags.StringVar(&opts.file, "config", "", "configuration file to use instead of the files in the data directory (MasterConfig, NodeConfig or both)")
 		root.AddCommand(verb)
 	}
 	for _, client := range clients {

@@ -22,7 +22,7 @@ import (
 func csiCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "csi",
-		Short: "Serve CSI drivers: replace the helper containers of a driver by one process",
+		Short: "Serve CSI drivers: replace the helper containers of a driver with one process",
 		Long: "Serve CSI drivers instead of external-provisioner, external-attacher, external-resizer, external-snapshotter,\n" +
 			"node-driver-registrar and livenessprobe: one process for any number of drivers. It requests each driver's capabilities over\n" +
 			"its socket and uses them, waits for missing drivers, and needs no configuration.\n" +

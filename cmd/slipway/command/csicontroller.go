@@ -120,7 +120,8 @@ func (c *csiObject) addFields(set *pflag.FlagSet) {
 }
 
 // spec returns the spec of the CSIDriver object, or nil if no object is to be created. If capacity
-// is not tracked, the spec says so, because otherwise the scheduler would not place any pod.
+// is not tracked, the spec sets StorageCapacity to false. Otherwise, the scheduler would not place
+// any pod.
 func (c *csiObject) spec(o csi.Options) (*storagev1.CSIDriverSpec, error) {
 	if !c.enabled {
 		return nil, nil

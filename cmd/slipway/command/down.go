@@ -53,8 +53,8 @@ func downCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// down stops the host and removes what it leaves. After an error, it continues with the next step.
-// It returns all errors.
+// down stops the host and removes its remains. After an error, it continues with the next step. It
+// returns all errors.
 func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 	if _, err := os.Stat(opts.dataDir); errors.Is(err, os.ErrNotExist) {
 		fmt.Fprintf(out, "There is nothing at %s.\n", opts.dataDir)
@@ -106,7 +106,7 @@ func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 	return nil
 }
 
-// teardownHost removes what a host leaves on the machine. It writes warnings to out.
+// teardownHost removes the remains of a host from the machine. It writes warnings to out.
 type teardownHost struct {
 	*platform.Host
 	out io.Writer

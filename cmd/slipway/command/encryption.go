@@ -91,7 +91,7 @@ func rotateOnAll(ctx context.Context, h *platform.Host) error {
 			return loaded, nil
 		})
 		if err != nil {
-			return errors.Join(fmt.Errorf("the API server %s has not read the new key after %s; repeat the command when all masters run, no master encrypts with it", server.Host, loadTimeout), lastErr)
+			return errors.Join(fmt.Errorf("the API server %s has not read the new key after %s; no master encrypts with it yet; repeat the command when all masters run", server.Host, loadTimeout), lastErr)
 		}
 	}
 	return files.Change(ctx, platform.EncryptionFile, func() error { return key.Use(h.PKIDir()) })

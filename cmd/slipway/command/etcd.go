@@ -24,7 +24,7 @@ func etcdCommand(opts *options) *cobra.Command {
 			RunE: func(cmd *cobra.Command, _ []string) error { return listMembers(cmd, opts) },
 		},
 		&cobra.Command{
-			Use: "health", Short: "Print the state of each member; ends with 1 if one is not healthy", Args: cobra.NoArgs,
+			Use: "health", Short: "Print the state of each member; exits with 1 if a member is not healthy", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return checkMembers(cmd, opts) },
 		},
 		&cobra.Command{
@@ -34,8 +34,8 @@ func etcdCommand(opts *options) *cobra.Command {
 			RunE: func(cmd *cobra.Command, args []string) error { return removeMember(cmd, opts, args[0]) },
 		},
 		&cobra.Command{
-			Use: "defrag", Short: "Give the free space in the database files back to the disk, one member after the other", Args: cobra.NoArgs,
-			Long: "Give the free space in the database files back to the disk, one member after the other. A member serves nothing meanwhile.",
+			Use: "defrag", Short: "Release the unused space in the database files to the disk, one member after the other", Args: cobra.NoArgs,
+			Long: "Release the unused space in the database files to the disk, one member after the other. The member serves no requests during this time.",
 			RunE: func(cmd *cobra.Command, _ []string) error { return defragment(cmd, opts) },
 		},
 		snapshotCommand(opts),

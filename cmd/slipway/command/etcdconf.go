@@ -57,8 +57,7 @@ func readVariables(in io.Reader) (map[string]string, error) {
 	return variables, lines.Err()
 }
 
-// replacedVariables are variables of etcd.conf with what replaces them, by the beginnings of their
-// names.
+// replacedVariables maps prefixes of variables in etcd.conf to the settings that replace them.
 var replacedVariables = []struct{ prefix, remedy string }{
 	{"ETCD_NAME", "a member has the name of its node: nodeName in node-config.yaml"},
 	{"ETCD_INITIAL_", "members find each other: slipway token create --role master, then slipway up --join"},
@@ -121,7 +120,7 @@ func listenAddress(urls string) (string, error) {
 	return u.Host, nil
 }
 
-// remedyOf returns what replaces a variable.
+// remedyOf returns the setting that replaces a variable.
 func remedyOf(name string) string {
 	for _, replaced := range replacedVariables {
 		if strings.HasPrefix(name, replaced.prefix) {

@@ -64,7 +64,7 @@ var formerCommands = map[string]string{
 	"rm":     "the store of version 2 is empty; use `del`",
 }
 
-// etcdctlArguments returns the arguments of etcdctl for those of API version 2 or 3.
+// etcdctlArguments converts arguments of API version 2 or 3 to arguments of etcdctl.
 func etcdctlArguments(args []string, api string) ([]string, error) {
 	if api != "" && api != "3" && api != "2" {
 		return nil, fmt.Errorf("ETCDCTL_API=%s is unknown; unset it", api)

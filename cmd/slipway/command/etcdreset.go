@@ -24,8 +24,8 @@ func resetCommand(opts *options) *cobra.Command {
 	var yes, force bool
 	command := &cobra.Command{
 		Use:   "reset",
-		Short: "Continue with the data of this master alone, after most masters are lost for ever",
-		Long: "Continue with the data of this master alone, after so many masters are lost for ever that etcd has no majority. Pods\n" +
+		Short: "Continue with the data of this master alone, after most masters are permanently lost",
+		Long: "Continue with the data of this master alone, after so many masters are permanently lost that etcd has no majority. Pods\n" +
 			"continue to run. This master removes all others from etcd, so that they can't come back with their data: run\n" +
 			"`slipway down --purge` on them, delete their nodes, and let them join again as new masters.\n\n" +
 			"Writes that only a lost master has stored are lost. Never start two lost masters again that can't reach this one:\n" +
@@ -48,7 +48,7 @@ func resetCommand(opts *options) *cobra.Command {
 		},
 	}
 	command.Flags().BoolVar(&yes, "yes", false, "do not ask for a confirmation")
-	command.Flags().BoolVar(&force, "force", false, "continue alone although another member responds; stop Slipway there before")
+	command.Flags().BoolVar(&force, "force", false, "continue alone although another member responds; first stop Slipway there")
 	return command
 }
 
@@ -63,7 +63,7 @@ func confirm(in io.Reader, out io.Writer, yes bool, question string) error {
 		return fmt.Errorf("read confirmation: %w", err)
 	}
 	if strings.TrimSpace(line) != "yes" {
-		return errors.New("not confirmed, so that nothing was changed; type yes, or use --yes")
+		return errors.New("not confirmed: nothing was changed; type yes, or use --yes")
 	}
 	return nil
 }

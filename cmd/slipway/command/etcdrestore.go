@@ -14,8 +14,8 @@ func snapshotRestoreCommand(opts *options) *cobra.Command {
 	var yes, force, skipHash bool
 	command := &cobra.Command{
 		Use:   "restore FILE",
-		Short: "Replace all objects by those of a snapshot; Slipway is stopped on this host",
-		Long: "Replace all objects by those of a snapshot. Stop Slipway before, with `slipway down` or `systemctl stop slipway`. The command\n" +
+		Short: "Replace all objects with the objects of a snapshot, while Slipway is stopped",
+		Long: "Replace all objects with the objects of a snapshot. First stop Slipway with `slipway down` or `systemctl stop slipway`. The command\n" +
 			"verifies the checksum, and changes the data in one step. The previous data stay in the directory that it prints.\n\n" +
 			"With several masters, stop Slipway on all. The master with the restored data begins another cluster: the others join it\n" +
 			"again as new masters, after `slipway down --purge`.",

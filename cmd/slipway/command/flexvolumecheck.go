@@ -31,7 +31,7 @@ type flexvolumeCheck struct {
 	secrets             map[string]string
 }
 
-// failures returns, for each value of --fail-on, the verdicts that make the exit status 1.
+// failures returns, for each value of --fail-on, the results that make the exit status 1.
 func failures() map[string][]conformance.Verdict {
 	return map[string][]conformance.Verdict{
 		"wrong": {conformance.Wrong}, "risk": {conformance.Wrong, conformance.Risk}, "never": nil,
@@ -42,7 +42,7 @@ func flexvolumeCheckCommand(opts *options) *cobra.Command {
 	check := &flexvolumeCheck{}
 	command := &cobra.Command{
 		Use:   "check DRIVER|FILE",
-		Short: "Check whether a driver works, and what it risks",
+		Short: "Check whether a driver works, and report its risks",
 		Long: "Check an installed driver, or a driver in a file. The check calls every documented sequence, repeats operations, uses\n" +
 			"several volumes at the same time and unusual option values, calls operations that the driver lacks, and kills calls.\n\n" +
 			"The verdict is one of three:\n" +
@@ -71,7 +71,7 @@ func flexvolumeCheckCommand(opts *options) *cobra.Command {
 	flags.StringVar(&check.Driver, "driver", "", "name of a driver that is given as a file: vendor/name (default: check.example.com/<file name>)")
 	flags.StringToStringVar(&check.Options, "options", nil, "options of every volume: key=value,...")
 	flags.StringArrayVar(&check.options, "option", nil, "one option of every volume: key=value; the value may contain commas; repeatable")
-	flags.StringVar(&check.failOn, "fail-on", "wrong", "verdict from which the exit status is 1: wrong, risk or never")
+	flags.StringVar(&check.failOn, "fail-on", "wrong", "lowest result that makes the exit status 1: wrong, risk or never")
 	flags.StringToStringVar(&check.secrets, "secrets", nil, "keys and values of the volumes' secret: key=value,...")
 	flags.StringVar(&check.FSType, "fs-type", "", "file system of the volumes")
 	flags.StringVar(&check.Node, "node", "", "name of this machine, as the driver knows it (default: its host name)")

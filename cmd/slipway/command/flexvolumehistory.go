@@ -19,7 +19,7 @@ func flexvolumeHistoryCommand(opts *options) *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:   "history [DRIVER|VOLUME]",
-		Short: "Show the recent calls of a driver, or those for a volume, with their results",
+		Short: "Show the recent calls of a driver, or for a volume, with their results",
 		Long: "Show the recent calls of all drivers of this host, of one driver, or for one volume: the oldest first, then those that are\n" +
 			"running. A volume is the name of its PersistentVolume, its ID in the storage, or its directory. Each driver has the\n" +
 			"last few hundred calls.",

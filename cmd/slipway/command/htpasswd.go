@@ -19,9 +19,9 @@ func htpasswdCommand(opts *options) *cobra.Command {
 		Long: `Manage the users and passwords in the file of an HTPasswd identity provider. With several masters, the commands change a file in the data
 directory on all of them.
 
-A change applies from the next login on. It ends no session and no token: for that, delete the User and its Identity, too.`,
+A change applies to the next login. It ends no session and revokes no token: to do this, delete the User and its Identity, too.`,
 	}
-	command.PersistentFlags().StringVar(&file, "file", "", "the file, if the configuration has no or several HTPasswd providers")
+	command.PersistentFlags().StringVar(&file, "file", "", "the file; required if the configuration has no HTPasswd provider, or several")
 	withFile := func(do func(cmd *cobra.Command, path string, args []string) error) func(*cobra.Command, []string) error {
 		return func(cmd *cobra.Command, args []string) error {
 			path, err := htpasswdFile(opts, file)
@@ -63,7 +63,7 @@ A change applies from the next login on. It ends no session and no token: for th
 	return command
 }
 
-// htpasswdFile returns the file in --file, or that of the only HTPasswd provider.
+// htpasswdFile returns the file in --file, or the file of the only HTPasswd provider.
 func htpasswdFile(opts *options, flag string) (string, error) {
 	if flag != "" {
 		return flag, nil
@@ -82,8 +82,8 @@ func htpasswdFile(opts *options, flag string) (string, error) {
 	}
 }
 
-// changePasswords changes a file of this master, and that of all others, if it is in the data
-// directory.
+// changePasswords changes a file of this master. If the file is in the data directory, it also
+// changes the file of all other masters.
 func changePasswords(cmd *cobra.Command, opts *options, path string, edit func() error) error {
 	h, err := opts.load()
 	if err != nil || !h.SeveralMasters() {

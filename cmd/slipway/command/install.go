@@ -56,7 +56,7 @@ func install(ctx context.Context, opts *options, root *cobra.Command, out io.Wri
 func uninstallCommand(opts *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "uninstall",
-		Short: "Stop everything, and remove what slipway install installed",
+		Short: "Stop everything, and remove the installation of slipway install",
 		Long: "Stop the cluster and its pods as `slipway down` does, and remove the service, the program, manual pages and completions that `slipway install`\n" +
 			"installed. The data stay. To remove the data, too, use `slipway down --purge`.",
 		GroupID: "host",

@@ -44,7 +44,7 @@ func leaveCommand(opts *options) *cobra.Command {
 				return err
 			}
 			if !h.Joined() && !h.SeveralMasters() {
-				return errors.New("this host has not joined a cluster; to remove its own one, use `slipway down --purge`")
+				return errors.New("this host has not joined a cluster; to remove its own cluster, use `slipway down --purge`")
 			}
 			if !force {
 				config, err := leaveClient(ctx, h)
@@ -63,8 +63,8 @@ func leaveCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// leaveClient returns the connection with which this host leaves. A master uses that of another
-// one, because its own API server ends when its etcd member is removed.
+// leaveClient returns the connection with which this host leaves. A master connects to another
+// master, because its own API server ends when its etcd member is removed.
 func leaveClient(ctx context.Context, h *platform.Host) (*rest.Config, error) {
 	config, err := h.StatusClient()
 	if err != nil || h.Joined() {

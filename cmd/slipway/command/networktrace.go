@@ -155,7 +155,7 @@ func (p *networkPlace) attempt(ctx context.Context, packet trace.Packet) error {
 // errDropped makes the command end with 1 after it has printed the rule.
 var errDropped = errors.New("a rule of this host drops the packet")
 
-// printTrace prints the steps, and what they mean together with the response.
+// printTrace prints the steps, and a conclusion from the steps and the response.
 func printTrace(out io.Writer, steps []trace.Step, response error) error {
 	if len(steps) == 0 {
 		return errors.New("no packet reached the rules of this host: it was not sent, or the check of source addresses at the pod's device dropped it")

@@ -49,7 +49,7 @@ func openShiftVersion() *cobra.Command {
 	}
 }
 
-// openShiftCompletion returns `openshift completion`. Its errors are those of `oc completion`.
+// openShiftCompletion returns `openshift completion`. It fails with the errors of `oc completion`.
 func openShiftCompletion(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: "completion SHELL", Short: "Print the shell code for the completion of commands: bash or zsh",

@@ -51,7 +51,7 @@ func startCommand() *cobra.Command {
 	}
 	flags := command.PersistentFlags()
 	flags.StringVar(&s.dataDir, "data-dir", dataDir, "directory of all data of this host (environment: SLIPWAY_DATA_DIR)")
-	flags.StringVar(&s.file, "config", "", "configuration file to use instead of those in the data directory (MasterConfig, NodeConfig or both)")
+	flags.StringVar(&s.file, "config", "", "configuration file to use instead of the files in the data directory (MasterConfig, NodeConfig or both)")
 	flags.StringVar(&s.settings.PublicMaster, "public-master", "", "address of the API server for clients outside: masterPublicURL")
 	flags.StringSliceVar(&s.settings.CORSAllowedOrigins, "cors-allowed-origins", nil, "origins of other web applications: corsAllowedOrigins")
 	return command

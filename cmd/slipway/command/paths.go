@@ -11,7 +11,7 @@ import (
 func pathsCommand(opts *options) *cobra.Command {
 	return &cobra.Command{
 		Use:     "paths",
-		Short:   "Print where this host has what OpenShift 3's documents name by a path",
+		Short:   "Print the locations on this host for paths in OpenShift 3's documents",
 		GroupID: "look",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

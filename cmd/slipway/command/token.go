@@ -93,7 +93,7 @@ func createTokenCommand(opts *options) *cobra.Command {
 	flags.StringVar(&info.Role, "role", join.RoleNode, "role of the hosts that join: node or master")
 	flags.StringVar(&info.Group, "group", "", "node group of the hosts, such as compute or node-config-compute; see ConfigMaps of project openshift-node")
 	flags.DurationVar(&ttl, "ttl", 24*time.Hour, "time until the token expires")
-	flags.BoolVar(&router, "router", true, "let the hosts run a router, and give those with --router its credentials")
+	flags.BoolVar(&router, "router", true, "allow the hosts to run a router; a host with --router gets its credentials")
 	flags.IntVar(&info.Uses, "uses", 1, "number of hosts that can join")
 	return command
 }

@@ -28,8 +28,8 @@ const upgradeTimeout = 30 * time.Second
 func upgradeCommand(opts *options) *cobra.Command {
 	check := false
 	command := &cobra.Command{
-		Use: "upgrade --check", Short: "Name what stands in the way of an upgrade of the cluster to this program", GroupID: "host", Args: cobra.NoArgs,
-		Long: "Name what stands in the way of an upgrade of the cluster to this program. Run the new program on a master, from any directory, while\n" +
+		Use: "upgrade --check", Short: "List the obstacles to an upgrade of the cluster to this program", GroupID: "host", Args: cobra.NoArgs,
+		Long: "List the obstacles to an upgrade of the cluster to this program. Run the new program on a master, from any directory, while\n" +
 			"the former one runs. It changes nothing. It ends with 1 if there is an error; warnings need attention.",
 		Example: "  ./slipway upgrade --check",
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -51,7 +51,7 @@ func Host() Machine {
 	}}
 }
 
-// Request describes what to install.
+// Request describes the installation.
 type Request struct {
 	// Program is the path of the program to copy.
 	Program string
@@ -61,7 +61,7 @@ type Request struct {
 	Commands map[string]*cobra.Command
 }
 
-// record lists what was installed. It is written before the files, so that Remove also finds the
+// record lists the installed files. It is written before the files, so that Remove also finds the
 // files of an installation that was killed.
 type record struct {
 	DataDir string   `json:"dataDir"`
@@ -90,7 +90,7 @@ func (m Machine) Installed(dataDir string) (bool, error) {
 // the files. It replaces only files that an earlier installation created.
 func (m Machine) Install(ctx context.Context, request Request) ([]string, error) {
 	if _, err := os.Stat(m.path(systemdPath)); err != nil {
-		return nil, errors.New("systemd does not run on this machine: start Slipway with slipway up, or run `slipway run` as a service of your own")
+		return nil, errors.New("systemd does not run on this machine: start Slipway with slipway up, or run `slipway run` as your own service")
 	}
 	previous, err := m.read()
 	if err != nil {
