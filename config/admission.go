@@ -26,8 +26,8 @@ const (
 	BuildOverrides = "BuildOverrides"
 )
 
-// admissionPlugins returns the plugins that can be configured: those of Kubernetes that read a
-// configuration or are off by default, and those of Slipway.
+// admissionPlugins returns the plugins that can be configured: Kubernetes' plugins that read a
+// configuration or are off by default, and Slipway's plugins.
 func admissionPlugins() []string {
 	return []string{
 		"AlwaysPullImages", "DefaultTolerationSeconds", "EventRateLimit",

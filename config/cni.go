@@ -15,13 +15,13 @@ const (
 	cniBinDir     = "cni-bin-dir"
 )
 
-// HasOtherNetwork reports whether a CNI plug-in of the administrator connects the pods.
+// HasOtherNetwork reports whether a CNI plugin of the administrator connects the pods.
 func (c *MasterConfig) HasOtherNetwork() bool {
 	return c.NetworkConfig.NetworkPluginName == networkplugin.CNI
 }
 
-// CNIDirectories returns the directory with the configuration of an administrator's CNI plug-in,
-// and those with its programs. The defaults are those of OpenShift 3's kubelet.
+// CNIDirectories returns the directory with the configuration of an administrator's CNI plugin,
+// and the directories with its programs. The defaults are the same as in OpenShift 3's kubelet.
 func (c *NodeConfig) CNIDirectories() (configuration string, programs []string) {
 	configuration = last(c.KubeletArguments[cniConfDir], "/etc/cni/net.d")
 	return configuration, strings.Split(last(c.KubeletArguments[cniBinDir], "/opt/cni/bin"), ",")
@@ -43,7 +43,7 @@ func (c *checker) cni(n *NodeConfig) {
 	for i, name := range n.KubeletArguments[networkPlugin] {
 		if name != networkplugin.CNI {
 			c.fail(indexed("kubeletArguments."+networkPlugin, i), "is %q, must be %s; "+
-				"networkConfig.networkPluginName of master-config.yaml names the network plug-in", name, networkplugin.CNI)
+				"networkConfig.networkPluginName of master-config.yaml names the network plugin", name, networkplugin.CNI)
 		}
 	}
 	for _, name := range []string{cniConfDir, cniBinDir} {

@@ -79,7 +79,8 @@ func (c *Config) MergeGroup(applied, group []byte) (*GroupFile, error) {
 	return file, nil
 }
 
-// DecodeGroup reads the configuration of a node group. It reports what is wrong on every host.
+// DecodeGroup reads the configuration of a node group. It reports problems that do not depend on
+// the host.
 func DecodeGroup(content []byte) (*NodeConfig, error) {
 	roots, err := parse(content)
 	if err != nil {
@@ -99,8 +100,8 @@ func DecodeGroup(content []byte) (*NodeConfig, error) {
 	return config, err
 }
 
-// mergeFile returns the YAML of a configuration in which the settings of a group replace those that
-// the group had applied.
+// mergeFile returns the YAML of a configuration in which the settings of a group replace the
+// settings that the group applied before.
 func mergeFile(current map[string]any, applied, settings []byte) ([]byte, error) {
 	before, err := json.Marshal(current)
 	if err != nil {
@@ -157,7 +158,7 @@ func readJSON(path string) (map[string]any, error) {
 	return values, nil
 }
 
-// groupSettings returns what a group changes in the NodeConfig of a host, in JSON.
+// groupSettings returns the changes of a group to the NodeConfig of a host, in JSON.
 func groupSettings(group []byte, current map[string]any) ([]byte, error) {
 	var values map[string]any
 	if err := yaml.Unmarshal(group, &values); err != nil {
@@ -208,8 +209,8 @@ func (f *groupFilter) values(path string, values, current map[string]any) map[st
 	return settings
 }
 
-// isDefault reports whether a value is one that OpenShift 3.11 writes to the ConfigMaps of node
-// groups, for a key for which each host has its own value.
+// isDefault reports whether a value is a default of OpenShift 3.11's node groups for a key that
+// each host sets itself.
 func isDefault(key string, value any) bool {
 	if list, ok := value.([]any); ok && len(list) == 1 {
 		value = list[0]

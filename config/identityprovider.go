@@ -90,8 +90,8 @@ func providerSettings(provider legacyv1.IdentityProvider) (settings any, unknown
 	return settings, unknown, nil
 }
 
-// fileKeys are the keys of files in the settings of a provider, secretKeys those of secrets, which
-// can be in files.
+// fileKeys are the keys of files in the settings of a provider. secretKeys are the keys of secrets,
+// which can be in files.
 var (
 	fileKeys   = []string{"file", "ca", "certFile", "keyFile", "clientCA"}
 	secretKeys = []string{"bindPassword", "clientSecret"}

@@ -67,8 +67,8 @@ func (c *MasterConfig) paths() []*string {
 	return append(list, oauthPaths(c.OAuthConfig)...)
 }
 
-// paths lists the files and directories of a NodeConfig that OpenShift 3 resolves, and those of the
-// block slipway. Like OpenShift 3, it excludes arguments of kubelet and proxy.
+// paths lists the files and directories of a NodeConfig that OpenShift 3 resolves, and the ones in
+// the block slipway. Like OpenShift 3, it excludes arguments of kubelet and proxy.
 func (c *NodeConfig) paths() []*string {
 	list := append(servingPaths(&c.ServingInfo),
 		&c.MasterKubeConfig,

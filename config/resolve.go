@@ -67,7 +67,8 @@ func (c *MasterConfig) DualStack() dualstack.Networks {
 	return networks
 }
 
-// PodNetworks returns the pod networks in use: that of IPv4, and that of IPv6 if there is one.
+// PodNetworks returns the pod networks in use: the IPv4 network, and the IPv6 network if there is
+// one.
 func (c *MasterConfig) PodNetworks() []netip.Prefix {
 	networks := c.DualStack()
 	if networks.Enabled() {
@@ -76,7 +77,8 @@ func (c *MasterConfig) PodNetworks() []netip.Prefix {
 	return []netip.Prefix{networks.IPv4}
 }
 
-// ServiceNetworks returns the services' networks: that of IPv4, and that of IPv6 if there is one.
+// ServiceNetworks returns the services' networks: the IPv4 network, and the IPv6 network if there
+// is one.
 func (c *MasterConfig) ServiceNetworks() (networks []netip.Prefix) {
 	for _, text := range splitNetworks(c.NetworkConfig.ServiceNetworkCIDR) {
 		network, _ := netip.ParsePrefix(text)
@@ -99,8 +101,7 @@ func (c *MasterConfig) SecondServiceNetwork() netip.Prefix {
 // splitNetworks returns the networks in a list with commas, at least one.
 func splitNetworks(list string) []string { return strings.Split(list, ",") }
 
-// PublicHosts returns the hosts in the public addresses of the API server, such as that of a load
-// balancer.
+// PublicHosts returns the hosts in the public addresses of the API server, such as a load balancer.
 func (c *MasterConfig) PublicHosts() (hosts []string) {
 	addresses := []string{c.MasterPublicURL}
 	if c.OAuthConfig != nil {
@@ -234,7 +235,7 @@ func (c *NodeConfig) ResolverIP() string {
 }
 
 // Nameservers returns the host:port of each recursive name server that the node's DNS server uses.
-// An empty list means those of the machine's /etc/resolv.conf.
+// An empty list means the name servers in the machine's /etc/resolv.conf.
 func (c *NodeConfig) Nameservers() []string {
 	var list []string
 	for _, server := range c.DNSNameservers {
@@ -289,8 +290,8 @@ func (c *NodeConfig) ManifestDir() (path string, interval time.Duration) {
 	return c.PodManifestConfig.Path, time.Duration(c.PodManifestConfig.FileCheckIntervalSeconds) * time.Second
 }
 
-// CacheTTLs returns how long the kubelet caches who a client is and what it can do. nil means the
-// default of Kubernetes.
+// CacheTTLs returns how long the kubelet caches the authentication and the authorization of a
+// client. nil means the default of Kubernetes.
 func (c *NodeConfig) CacheTTLs() (authentication, authorization *time.Duration) {
 	read := func(text string) *time.Duration {
 		ttl, err := time.ParseDuration(text)

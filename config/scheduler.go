@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/kube/scheduler/policy"
 )
 
-// Scheduler is what the configuration says about the scheduler in addition to the upstream flags.
+// Scheduler contains the settings of the scheduler in addition to the upstream flags.
 type Scheduler struct {
 	// Policy is the content of kubernetesMasterConfig.schedulerConfigFile if it is a Policy.
 	Policy *policy.Policy

@@ -58,8 +58,7 @@ type MasterExtension struct {
 	EncryptSecrets *bool `json:"encryptSecrets"`
 	// Registry configures the cluster's own image registry.
 	Registry Registry `json:"registry"`
-	// Outbound limits the servers that Slipway connects to on behalf of users.
-	// Outbound says where the platform connects for users.
+	// Outbound limits the servers to which Slipway connects on behalf of users.
 	Outbound Outbound `json:"outbound"`
 	// Descheduler evicts pods that would be better on other nodes. It is off by default.
 	Descheduler Descheduler `json:"descheduler"`
@@ -69,14 +68,14 @@ type MasterExtension struct {
 
 // EtcdSnapshots configures the copies of etcd's database that a master saves.
 type EtcdSnapshots struct {
-	// Disabled turns the copies off. Those that exist stay.
+	// Disabled turns the copies off. Existing copies stay.
 	Disabled bool `json:"disabled"`
 	// Interval is the time between two copies, twelve hours by default.
 	Interval metav1.Duration `json:"interval"`
 	// Keep is the number of copies that remain, five by default.
 	Keep int `json:"keep"`
-	// Directory contains the copies, `<data>/snapshots` by default. Use another disk, so that they
-	// survive the loss of that of etcd.
+	// Directory contains the copies, `<data>/snapshots` by default. Use a disk other than etcd's, so
+	// that the copies survive the loss of etcd's disk.
 	Directory string `json:"directory"`
 	// Configuration is a file in the format of distribution's registry. The storage of its section
 	// `storage`, such as S3, gets the same copies, in `etcd-snapshots/NODE`. It is optional.

@@ -46,7 +46,8 @@ func (c *Config) validate() Problems {
 // minIPv6MTU is the smallest MTU of IPv6 (RFC 8200, 5).
 const minIPv6MTU = 1280
 
-// master checks a MasterConfig. It returns the networks of pods, followed by that of services.
+// master checks a MasterConfig. It returns the networks of pods, followed by the network of
+// services.
 func (c *checker) master(m *MasterConfig) []netip.Prefix {
 	c.listen("servingInfo.bindAddress", m.ServingInfo.BindAddress)
 	c.network("servingInfo.bindNetwork", m.ServingInfo.BindNetwork, m.ServingInfo.BindAddress)

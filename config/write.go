@@ -53,8 +53,8 @@ func unchanged(path string) bool {
 }
 
 // defaultMasterFile returns the first MasterConfig. As in OpenShift 3, the master resolves the
-// names of services for clients outside of pods, and etcd has the ports of its own project.
-// Clusters of earlier versions, whose file has no etcdConfig, keep the ports of DefaultMaster.
+// names of services for clients outside of pods, and etcd uses upstream's default ports. Clusters
+// of earlier versions, whose file has no etcdConfig, keep the ports of DefaultMaster.
 func defaultMasterFile() string {
 	return masterFileWithoutDNS() + `etcdConfig:
   address: 127.0.0.1:2379

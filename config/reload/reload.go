@@ -13,11 +13,11 @@ import (
 	"github.com/slipway-platform/slipway/config"
 )
 
-// Adjustment is what follows some settings without a restart.
+// Adjustment applies changes of some settings without a restart.
 type Adjustment struct {
 	// Keys are the settings, each with all settings below it.
 	Keys []string
-	// Prepare creates what a configuration requests. apply makes it effective.
+	// Prepare creates the objects for a configuration. apply makes them effective.
 	Prepare func(next *config.Config) (apply func(), err error)
 }
 
@@ -39,7 +39,7 @@ type Reloader struct {
 	Files []string
 	// Start is the configuration with which the process started.
 	Start *config.Config
-	// Adjustments are what can follow a change.
+	// Adjustments are the components that can apply a change.
 	Adjustments []Adjustment
 	// Interval is the interval of the checks; a second by default.
 	Interval time.Duration
