@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// clientConfig is what the console's script gets. It contains no secrets, because every visitor can
-// read it.
+// clientConfig is the configuration of the console's script. It contains no secrets, because every
+// visitor can read it.
 type clientConfig struct {
 	MasterURL      string      `json:"masterURL"`
 	ClusterInfo    clusterInfo `json:"clusterInfo"`

@@ -14,7 +14,7 @@ import (
 
 const public = "https://master.example.com:8443"
 
-// fixture is a console with a token endpoint and an API that record what they get.
+// fixture is a console with a token endpoint and an API that record their requests.
 type fixture struct {
 	*server
 	t       *testing.T
@@ -22,7 +22,7 @@ type fixture struct {
 	form    url.Values
 	request *http.Request // to the API
 	revoked []string
-	// generation and generationError are what Sessions.Generation returns.
+	// generation and generationError are the results of Sessions.Generation.
 	generation      string
 	generationError error
 	errors          []error

@@ -37,7 +37,8 @@ type settings struct {
 }
 
 type clusterInfo struct {
-	// ConsolePublicURL is the address of the console, and MasterPublicURL that of the API server.
+	// ConsolePublicURL is the address of the console, and MasterPublicURL the address of the API
+	// server.
 	ConsolePublicURL string `json:"consolePublicURL"`
 	MasterPublicURL  string `json:"masterPublicURL"`
 	// LoggingPublicURL and MetricsPublicURL are the addresses of pages for old logs and metrics.
