@@ -12,7 +12,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Key identifies what a controller reconciles. The namespace of a cluster-scoped key is empty.
+// Key identifies an object that a controller reconciles. The namespace of a cluster-scoped key is
+// empty.
 type Key = cache.ObjectName
 
 // Controller is a control controller: it reconciles keys of one kind.

@@ -25,9 +25,9 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// Deps are what the controllers of a process share: clients with all permissions, and one cache for
-// each type that several controllers read. The caches contain no managed fields, and those of
-// metadata no last applied configuration.
+// Deps contains the clients and caches that the controllers of a process share: clients with all
+// permissions, and one cache for each type that several controllers read. No cache contains managed
+// fields, and caches of metadata contain no last applied configuration.
 type Deps struct {
 	// Config is the configuration of the clients, for clients of further types. All clients share
 	// one rate limiter.

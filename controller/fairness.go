@@ -3,8 +3,8 @@ package controller
 import "sync"
 
 // turns is the order of a queue: namespaces take turns, and the keys of a namespace are in the
-// order in which they were added. Thus, many keys of one namespace do not delay those of others. It
-// implements workqueue.Queue, which is called under the queue's lock.
+// order in which they were added. Thus, many keys of one namespace do not delay the keys of others.
+// It implements workqueue.Queue, which is called under the queue's lock.
 type turns struct {
 	waiting map[string][]Key
 	// order contains each namespace with waiting keys once, the next one first.
@@ -77,7 +77,7 @@ func (s *share) acquire(key Key) bool {
 	return true
 }
 
-// release ends the reconciliation of a key, and enqueues the next one that waits.
+// release ends the reconciliation of a key, and enqueues the next waiting key.
 func (s *share) release(key Key, enqueue func(Key)) {
 	if s.limit == 0 || key.Namespace == "" {
 		return

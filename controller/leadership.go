@@ -17,9 +17,9 @@ const (
 	leadershipRetry    = time.Second
 )
 
-// Leadership is the component with which several masters agree which of them runs a group of
-// components, with one Lease a group. Its gates admit the components of a group. A process that
-// loses the leadership of a group ends, because not all components can stop and start again.
+// Leadership is the component that elects the master that runs a group of components, with one
+// Lease for each group. Its gates admit the components of a group. If a process loses the
+// leadership of a group, it ends, because not all components can stop and start again.
 type Leadership struct {
 	// Client reads and writes the Leases. Other requests must not delay them.
 	Client kubernetes.Interface
@@ -48,7 +48,7 @@ func (l *Leadership) Group(lease string) *Group {
 	return g
 }
 
-// Wait waits until this process leads the group. It calls standby if another one does.
+// Wait waits until this process leads the group. It calls standby if another process leads it.
 func (g *Group) Wait(ctx context.Context, standby func()) error {
 	select {
 	case <-g.lead:

@@ -19,7 +19,7 @@ type Component struct {
 	PolicyFile string
 	// Interval is the time before the first pass and between two passes.
 	Interval time.Duration
-	// DryRun only logs what the policy would evict.
+	// DryRun only logs the pods that the policy would evict.
 	DryRun bool
 
 	note func(text string)

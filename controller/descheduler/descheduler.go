@@ -159,7 +159,7 @@ func informersOf(factory informers.SharedInformerFactory, settings api.Deschedul
 }
 
 // start starts the informers and waits for their content. The first failed request ends the pass,
-// such as one that a role forbids.
+// for example if a role forbids it.
 func start(ctx context.Context, cancel context.CancelCauseFunc, factory informers.SharedInformerFactory, list []cache.SharedIndexInformer) error {
 	for _, informer := range list {
 		err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { cancel(err) })

@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// criticalAnnotation marks a pod as critical in OpenShift 3, whatever its value is.
+	// criticalAnnotation marks a pod as critical in OpenShift 3. Its value has no meaning.
 	criticalAnnotation = "scheduler.alpha.kubernetes.io/critical-pod"
 	// criticalName is the name of the plugin that protects pods with the annotation.
 	criticalName = "CriticalPodAnnotation"
 )
 
-// newRegistry returns the plugins that a policy can use: those of upstream, except
+// newRegistry returns the plugins that a policy can use: all upstream plugins except
 // HighNodeUtilization.
 func newRegistry() pluginregistry.Registry {
 	registry, register := pluginregistry.NewRegistry(), pluginregistry.Register

@@ -20,8 +20,8 @@ const (
 	openShiftVersion = "descheduler/v1alpha1"
 )
 
-// ReadPolicy reads a file with a DeschedulerPolicy: that of OpenShift 3.11, descheduler/v1alpha1,
-// or that of Kubernetes, descheduler/v1alpha2.
+// ReadPolicy reads a file with a DeschedulerPolicy of OpenShift 3.11, descheduler/v1alpha1, or of
+// Kubernetes, descheduler/v1alpha2.
 func ReadPolicy(path string) (*api.DeschedulerPolicy, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

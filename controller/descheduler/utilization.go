@@ -31,7 +31,7 @@ type utilizationArgs struct {
 	Thresholds api.ResourceThresholds `json:"thresholds"`
 	// TargetThresholds are the limits above which pods leave a node: one resource suffices.
 	TargetThresholds api.ResourceThresholds `json:"targetThresholds"`
-	// NumberOfNodes is the number of underutilized nodes up to which nothing happens.
+	// NumberOfNodes is the largest number of underutilized nodes at which the strategy does nothing.
 	NumberOfNodes int `json:"numberOfNodes"`
 }
 
@@ -185,7 +185,7 @@ func (b *balancer) load(node *corev1.Node) (*load, error) {
 	return l, nil
 }
 
-// requests returns what a pod requests.
+// requests returns the resource requests of a pod.
 func requests(pod *corev1.Pod) amounts {
 	list, _ := utils.PodRequestsAndLimits(pod)
 	result := amounts{corev1.ResourcePods: 1}

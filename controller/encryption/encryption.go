@@ -36,8 +36,8 @@ const (
 type Rewriter struct {
 	// Client has rights to read and update the resources.
 	Client *rest.Config
-	// Servers, if set, returns a connection to each API server. All of them must use the file before
-	// objects are written: the others would still encrypt with the previous key.
+	// Servers, if set, returns a connection to each API server. All servers must use the file before
+	// objects are written: any other server would still encrypt with the previous key.
 	Servers func(context.Context) ([]*rest.Config, error)
 	// Resources are the resources that the API server encrypts.
 	Resources []schema.GroupVersionResource
@@ -135,7 +135,7 @@ func (r *Rewriter) rewrite(ctx context.Context, version string) (count int, err 
 }
 
 // Loaded reports whether an API server uses a version of the file, which is the hash of its
-// content. A metric contains the hash of what it loaded.
+// content. A metric contains the hash of the loaded version.
 func Loaded(ctx context.Context, server *rest.Config, version string) (bool, error) {
 	client, err := kubernetes.NewForConfig(server)
 	if err != nil {

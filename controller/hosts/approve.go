@@ -182,9 +182,9 @@ func servingCertificate(node string, addresses []netip.Addr, certificate *x509.C
 	return "the certificate is for the name and the addresses of the node"
 }
 
-// isComponent reports whether a certificate is one that the components of a node need. Its subject
-// has the user of a component, and the node as the organizational unit, so that the API server can
-// reject it later.
+// isComponent reports whether a certificate is for a component of a node. Its subject has the user
+// of a component, and the node as the organizational unit, so that the API server can reject it
+// later.
 func isComponent(node string, host Host, request *certificatesv1.CertificateSigningRequest, certificate *x509.CertificateRequest) bool {
 	subject := certificate.Subject
 	if hasNames(certificate) || !slices.Equal(subject.OrganizationalUnit, []string{userOfNode + node}) {

@@ -26,10 +26,10 @@ import (
 // PluginName is the name of the admission plugin in the configuration.
 const PluginName = "slipway.io/JoinedNode"
 
-// claims is an admission plugin that checks what the kubelets of joined hosts report. Kubernetes'
-// NodeRestriction limits a kubelet to its own Node and pods, but lets it write in them what other
-// components trust: subnets and addresses, to which other hosts send packets, finalizers, which
-// delay the removal of the host, and the node group, which gives the host labels.
+// claims is an admission plugin that checks the objects that kubelets of joined hosts write.
+// Kubernetes' NodeRestriction limits a kubelet to its own Node and pods, but lets it write fields
+// that other components trust: subnets and addresses, to which other hosts send packets,
+// finalizers, which delay the removal of the host, and the node group, which gives the host labels.
 type claims struct {
 	*admission.Handler
 	Options
@@ -69,7 +69,8 @@ func (p *claims) ValidateInitialization() error {
 	return nil
 }
 
-// Validate rejects requests of the kubelets of other hosts that claim what is not theirs.
+// Validate rejects requests of joined hosts' kubelets that claim fields of other hosts or of the
+// platform.
 func (p *claims) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	name, ok := strings.CutPrefix(a.GetUserInfo().GetName(), userOfNode)
 	if !ok || name == p.OwnNode || !slices.Contains(a.GetUserInfo().GetGroups(), groupOfNodes) {
@@ -89,7 +90,7 @@ func (p *claims) Validate(ctx context.Context, a admission.Attributes, _ admissi
 }
 
 // CockpitAnnotation is the annotation of a Node with the address of the host's Cockpit, to which
-// the web console links. Only administrators set it: a host could lead them to its own page.
+// the web console links. Only administrators set it: a host could link to a page that it controls.
 const CockpitAnnotation = "slipway.openshift.io/cockpit"
 
 // checkNode checks the Node of a host. The first version of a Node is compared with an empty one.
@@ -204,8 +205,8 @@ func podAddresses(pod *corev1.Pod) (addresses []string) {
 	return addresses
 }
 
-// hasAddresses reports whether a pod can have its addresses on a node: those of the node's subnet
-// or of Pods, or, in the network of the host, those of the host.
+// hasAddresses reports whether a pod can have its addresses on a node: addresses of the node's
+// subnet or of Pods or, in the network of the host, the host's addresses.
 func (p *claims) hasAddresses(node *corev1.Node, pod *corev1.Pod) bool {
 	for _, text := range podAddresses(pod) {
 		if pod.Spec.HostNetwork {

@@ -28,7 +28,7 @@ import (
 type Options struct {
 	// Authority returns the cluster's certificate authority in PEM.
 	Authority func() ([]byte, error)
-	// Response returns what hosts get that join.
+	// Response returns the response for a joining host.
 	Response func() (join.Response, error)
 	// DNSDomain is the cluster's DNS domain.
 	DNSDomain string
@@ -37,9 +37,9 @@ type Options struct {
 	Reserved []string
 	// Networks are the networks of pods and services, which contain no host.
 	Networks []netip.Prefix
-	// Pods are the networks of pods if another network plug-in assigns their addresses. Then a pod can
-	// have each of them on each node. Otherwise, there are none, and pods have addresses of the
-	// subnet of their node.
+	// Pods are the networks of pods if another network plugin assigns their addresses: a pod can then
+	// have any of these addresses on any node. Without Pods, pods have addresses of their node's
+	// subnet.
 	Pods []netip.Prefix
 	// DualStack derives the IPv6 subnet of a node; optional.
 	DualStack dualstack.Networks
@@ -47,16 +47,16 @@ type Options struct {
 	OwnNode string
 	// Addresses, if set, gets the addresses of the hosts from the API server.
 	Addresses *Addresses
-	// Master admits a host as a master, and returns what it gets. A repetition for the same host
+	// Master admits a host as a master, and returns the data for it. A repetition for the same host
 	// returns the same. The error can be ErrPreparing or a Refusal.
 	Master func(context.Context, join.Request) (*join.Master, error)
 }
 
 // ErrPreparing means that a master is not ready for the request yet, and the host repeats it.
-var ErrPreparing = errors.New("the master prepares for further masters; repeat the command if this host does not go on")
+var ErrPreparing = errors.New("the master prepares for further masters; repeat the command if this host does not continue")
 
 // Feature serves the path at which hosts join, accepts join tokens as bearer tokens, rejects the
-// certificates of removed hosts, and checks what joined hosts report.
+// certificates of removed hosts, and checks the objects that joined hosts write.
 func Feature(o Options) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{o.admission()}, Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 		if o.Addresses != nil {
@@ -237,7 +237,7 @@ func refuseName(node string) Refusal {
 	return Refuse("another host joins as %s at the moment; set another nodeName in node-config.yaml of this host, or try again in %s if it was this one", node, joinPeriod)
 }
 
-// admit returns what a new master gets, encrypted for it.
+// admit returns the data for a new master, encrypted for it.
 func (d *door) admit(ctx context.Context, token join.Token, request join.Request) ([]byte, error) {
 	if own := version.Slipway(); request.Version != own {
 		return nil, Refuse("the masters run slipway %s, but the host runs %s; install the same version", own, request.Version)
@@ -286,7 +286,7 @@ func (d *door) checkHost(ctx context.Context, request join.Request) error {
 	for _, node := range nodes.Items {
 		for _, address := range node.Status.Addresses {
 			if address.Address == request.Address {
-				return Refusal{fmt.Errorf("node %s has the address %s already; set nodeIP in node-config.yaml of the new host to an address of its own", node.Name, request.Address)}
+				return Refusal{fmt.Errorf("node %s has the address %s already; set nodeIP in node-config.yaml of the new host to its own address", node.Name, request.Address)}
 			}
 		}
 	}
@@ -303,7 +303,7 @@ func (d *door) checkReserved(request join.Request) error {
 	reserved := err != nil || !address.Is4() || !address.IsGlobalUnicast() || slices.Contains(d.Reserved, request.Address) ||
 		slices.ContainsFunc(d.Networks, func(network netip.Prefix) bool { return network.Contains(address) })
 	if reserved {
-		return Refusal{fmt.Errorf("a host cannot have the address %s; set nodeIP in node-config.yaml of the new host to an IPv4 address of its own", request.Address)}
+		return Refusal{fmt.Errorf("a host cannot have the address %s; set nodeIP in node-config.yaml of the new host to its own IPv4 address", request.Address)}
 	}
 	return nil
 }

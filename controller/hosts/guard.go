@@ -22,8 +22,8 @@ const refreshInterval = time.Second
 // backdating is the time by which Kubernetes' signers backdate certificates.
 const backdating = 5 * time.Minute
 
-// guard rejects the certificates of removed hosts, and those that a host got before it joined
-// again.
+// guard rejects the certificates of removed hosts, and certificates that a host got before it
+// joined again.
 type guard struct {
 	register register
 	ownNode  string

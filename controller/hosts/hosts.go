@@ -67,11 +67,11 @@ func (h Host) removed() bool { return h.Removed != nil && h.Joined.Before(h.Remo
 // joinPeriod is how long the Node of a host may take to appear after the host has joined.
 const joinPeriod = 3 * time.Minute
 
-// isJoining reports whether the host has joined a moment ago, so that it might have no Node yet.
+// isJoining reports whether the host has joined so recently that it might have no Node yet.
 func (h Host) isJoining() bool { return !h.removed() && time.Since(h.Joined.Time) < joinPeriod }
 
-// hasJoined reports whether the host has joined with a token, or another one since then, and has
-// all its certificates.
+// hasJoined reports whether the host has joined with a token and has all its certificates. A host
+// that joined again with another token counts, too.
 func (h Host) hasJoined(token string) bool {
 	return h.Token != token || !h.Pending && !h.isJoining()
 }
@@ -91,7 +91,7 @@ func (r register) read(ctx context.Context) (map[string]Host, error) {
 	return entries(object)
 }
 
-// RecordMaster records the first master, so that its removal is like that of others.
+// RecordMaster records the first master, so that it can be removed like others.
 func RecordMaster(ctx context.Context, client kubernetes.Interface, node, address string) error {
 	return register{client}.change(ctx, node, func(h *Host) {
 		if h.Role != join.RoleMaster || h.removed() {

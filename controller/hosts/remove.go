@@ -211,8 +211,8 @@ func (r *remover) drain(ctx context.Context, node *corev1.Node) (empty bool, err
 	return empty, nil
 }
 
-// stays reports whether a pod ends with its host: those of daemon sets, static pods, and pods that
-// have ended.
+// stays reports whether a pod remains until its host ends: pods of daemon sets, static pods, and
+// pods that have ended.
 func stays(pod *corev1.Pod) bool {
 	_, static := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	owner := metav1.GetControllerOf(pod)

@@ -32,7 +32,7 @@ func newRemoval(t *testing.T) removal {
 	return removal{f, &remover{client: f.client, nodes: factory.Core().V1().Nodes().Lister(), register: f.register}, factory}
 }
 
-// reconcile reconciles a node that the cache has. A nil node is one that was deleted.
+// reconcile reconciles a node in the cache. A nil node represents a deleted node.
 func (r removal) reconcile(t *testing.T, node *corev1.Node) {
 	t.Helper()
 	store := r.factory.Core().V1().Nodes().Informer().GetStore()

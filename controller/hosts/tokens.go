@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/pki/join"
 )
 
-// Keys of a token's secret. The first four are those of upstream's bootstrap tokens. Upstream's key
+// Keys of a token's secret. Upstream's bootstrap tokens have the first four, too. Upstream's key
 // token-secret is absent, because it contains the secret itself.
 const (
 	idKey     = "token-id"
@@ -52,7 +52,7 @@ type TokenInfo struct {
 	Expiry          time.Time
 	// NoRouter means that the hosts run no router, and get no credentials of one.
 	NoRouter bool
-	// Uses is the number of hosts that can join. Nodes are those that have used the token.
+	// Uses is the number of hosts that can join. Nodes are the nodes that have used the token.
 	Uses  int
 	Nodes []string
 }

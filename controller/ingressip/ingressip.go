@@ -49,7 +49,7 @@ type Addresses struct {
 // Name returns the component's name.
 func (*Addresses) Name() string { return "ingress-addresses" }
 
-// Run allocates addresses until ctx ends. It calls ready when all services are known.
+// Run allocates addresses until ctx ends. It calls ready when the cache contains all services.
 func (a *Addresses) Run(ctx context.Context, ready func()) error {
 	services := a.Deps.Informers.Core().V1().Services()
 	events, shutdown := controller.Recorder(ctx, a.Deps.Kube, scheme.Scheme, "ingressip-controller")

@@ -86,7 +86,7 @@ func (s *Settings) compare(ctx context.Context) (string, error) {
 	return strings.Join(texts, "\n"), nil
 }
 
-// publish stores the settings of this master and returns those of all.
+// publish stores the settings of this master and returns the settings of all masters.
 func (s *Settings) publish(ctx context.Context) (map[string]string, error) {
 	own, err := json.Marshal(s.Values)
 	if err != nil {

@@ -52,7 +52,8 @@ type SharedFiles struct {
 type SharedFile struct {
 	// Path is its absolute path.
 	Path string
-	// Write, if set, writes the content of another master in place of the whole file.
+	// Write, if set, applies the content of another master to the file. Otherwise, the content
+	// replaces the file.
 	Write func(content []byte) error
 }
 
@@ -90,7 +91,7 @@ func (f *SharedFiles) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// apply writes the files whose version in the Secret is another one than that on this master.
+// apply writes the files whose version in the Secret differs from this master's.
 func (f *SharedFiles) apply(secret *corev1.Secret) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

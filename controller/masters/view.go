@@ -27,7 +27,7 @@ type View struct {
 }
 
 // MemberView is a member of etcd. Behind is the number of log entries that it has yet to apply, and
-// Size that of the bytes of its database. A member with a problem has no other values.
+// Size the size of its database in bytes. A member with a problem has no other values.
 type MemberView struct {
 	Name    string `json:"name"`
 	Role    string `json:"role"`

@@ -106,8 +106,8 @@ func (n *netIDs) settled(project string) bool {
 	return known && id == cached.NetID
 }
 
-// removeOrphan deletes the NetNamespace of a deleted project. It leaves one that an administrator
-// has created for a future project, until the next start.
+// removeOrphan deletes the NetNamespace of a deleted project. Until the next start, it keeps a
+// NetNamespace that an administrator has created for a future project.
 func (n *netIDs) removeOrphan(ctx context.Context, project string, existing *networkv1.NetNamespace) error {
 	if existing == nil {
 		return nil

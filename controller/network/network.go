@@ -125,7 +125,7 @@ func (c *Controllers) reconcileNetwork(ctx context.Context, key controller.Key) 
 	return wrap(err, "update ClusterNetwork %q", key.Name)
 }
 
-// wrap adds what was attempted to an error, if there is one.
+// wrap adds the attempted action to an error, if there is one.
 func wrap(err error, format string, args ...any) error {
 	if err == nil {
 		return nil

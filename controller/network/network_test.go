@@ -46,7 +46,7 @@ func newCluster(t *testing.T, plugin string) *cluster {
 	return c
 }
 
-// run runs the component, as a test of its own that ends it.
+// run runs the component in a subtest, which ends it.
 func (c *cluster) run(name string, test func(c *cluster)) {
 	c.Helper()
 	c.Run(name, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestProjectsGetNetworkIDs(t *testing.T) {
 	c.project("e")
 	c.request("c", "join:default")
 	c.run("after a restart", func(c *cluster) {
-		// The order of the changes is that of the queue.
+		// The changes have the order of the queue.
 		eventually.True(c, "network IDs", func() bool {
 			list, err := c.network.NetworkV1().NetNamespaces().List(context.Background(), metav1.ListOptions{})
 			return err == nil && len(list.Items) == 3

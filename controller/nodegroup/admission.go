@@ -19,8 +19,8 @@ import (
 // PluginName is the name of the admission plugin in the configuration.
 const PluginName = "slipway.io/NodeGroup"
 
-// Feature checks the ConfigMaps of node groups. check reports what is wrong with a configuration on
-// every host.
+// Feature checks the ConfigMaps of node groups. check reports the problems of a configuration that
+// do not depend on the host.
 func Feature(check func(content []byte) error) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{Name: PluginName, New: func(io.Reader) (admission.Interface, error) {
 		return newGroups(check), nil

@@ -165,7 +165,7 @@ func (r *rollout) annotate(ctx context.Context, node *corev1.Node, desired strin
 	return r.patch(ctx, node.Name, map[string]any{"annotations": map[string]string{nodegroup.DesiredAnnotation: desired}})
 }
 
-// label gives a node the labels of its group, and removes those that the group no longer has.
+// label gives a node the labels of its group, and removes labels that the group no longer has.
 func (r *rollout) label(ctx context.Context, node *corev1.Node, desired map[string]string) error {
 	changes := map[string]any{}
 	for _, key := range strings.Split(node.Annotations[nodegroup.LabelsAnnotation], ",") {

@@ -136,8 +136,8 @@ func rank(account *corev1.ServiceAccount, secret *corev1.Secret) int {
 	return rankOther
 }
 
-// belongsTo reports whether a secret is that of this account, not that of a deleted account of
-// the same name, and is not being deleted.
+// belongsTo reports whether a secret belongs to this account, not to a deleted account of the same
+// name, and is not being deleted.
 func belongsTo(secret *corev1.Secret, account *corev1.ServiceAccount) bool {
 	uid := secret.Annotations[corev1.ServiceAccountUIDKey]
 	return secret.Annotations[corev1.ServiceAccountNameKey] == account.Name && (uid == "" || uid == string(account.UID)) && secret.DeletionTimestamp == nil

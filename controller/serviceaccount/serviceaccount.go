@@ -22,7 +22,7 @@ import (
 )
 
 // Secrets creates the secrets of service accounts and replaces deleted ones. Accounts in
-// kube-system have none: they are those of Kubernetes' own controllers, which request tokens that
+// kube-system have none: they belong to Kubernetes' own controllers, which request tokens that
 // expire.
 type Secrets struct {
 	// Deps has the shared clients and caches.
@@ -39,7 +39,7 @@ type Secrets struct {
 // Name returns the component's name.
 func (s *Secrets) Name() string { return "service-account-secrets" }
 
-// Run creates secrets until ctx ends. It calls ready when all objects are known.
+// Run creates secrets until ctx ends. It calls ready when its caches are complete.
 func (s *Secrets) Run(ctx context.Context, ready func()) error {
 	client := s.Deps.Kube
 	s.client = client

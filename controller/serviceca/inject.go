@@ -71,7 +71,7 @@ func (c *Certificates) inject(tgt target) func(context.Context, controller.Key) 
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			return nil // its change enqueues it again
 		}
-		// Invalid are, for example, an immutable object or one that skips verification.
+		// Examples of invalid objects are an immutable object, and an object that skips verification.
 		if err == nil || apierrors.IsInvalid(err) {
 			return controller.RequeueAfter(recheckInterval)
 		}

@@ -23,9 +23,8 @@ import (
 type Certificates struct {
 	// Deps has the shared clients and caches.
 	Deps *controller.Deps
-	// CertFile and KeyFile are the signer's, in PEM. BundleFile contains the certificates that
-	// verify what the current and previous signers have signed. All files are read again for each
-	// use.
+	// CertFile and KeyFile are the signer's, in PEM. BundleFile contains the certificates of the
+	// current and previous signers. All files are read again for each use.
 	CertFile, KeyFile, BundleFile string
 	// Domain is the cluster domain. The default is cluster.local.
 	Domain string
@@ -46,7 +45,7 @@ func (*Certificates) Name() string { return "service-certificates" }
 // have been replaced.
 const recheckInterval = time.Hour
 
-// Run issues certificates until ctx ends. It calls ready when all objects are known.
+// Run issues certificates until ctx ends. It calls ready when its caches are complete.
 func (c *Certificates) Run(ctx context.Context, ready func()) error {
 	c.client, c.dynamic = c.Deps.Kube, c.Deps.Dynamic
 	if err := c.createInformers(); err != nil {
@@ -63,7 +62,7 @@ func (c *Certificates) now() time.Time {
 	return time.Now()
 }
 
-// prefixes returns the prefixes of annotations: that of OpenShift 3 and its successor.
+// prefixes returns the prefixes of annotations: OpenShift 3's and its successor.
 func prefixes() []string {
 	return []string{"service.alpha.openshift.io/", "service.beta.openshift.io/"}
 }

@@ -44,7 +44,7 @@ func (*Services) Name() string { return "unidling" }
 // minBackoff is short because most errors are conflicts with another writer.
 const minBackoff = 50 * time.Millisecond
 
-// Run wakes services until ctx ends. It calls ready when all events are known.
+// Run wakes services until ctx ends. It calls ready when the cache contains all events.
 func (s *Services) Run(ctx context.Context, ready func()) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(s.Deps.Kube, 0, informers.WithTweakListOptions(func(options *metav1.ListOptions) {
 		options.FieldSelector = "reason=" + idling.NeedPods
@@ -156,7 +156,7 @@ func isBefore(event *corev1.Event, since time.Time) bool {
 }
 
 // scalable contains the resources that may be scaled up. Every user who can edit a service can
-// write other ones to its annotation.
+// write other resources to its annotation.
 var scalable = map[schema.GroupKind]schema.GroupVersionResource{
 	{Group: appsv1.GroupName, Kind: "DeploymentConfig"}: appsv1.GroupVersion.WithResource("deploymentconfigs"),
 	{Kind: "DeploymentConfig"}:                          appsv1.GroupVersion.WithResource("deploymentconfigs"),
