@@ -1,5 +1,6 @@
 #!/bin/sh
-# Called by mmdebstrap with the directory of a file system of which no package's script has run: makes what those would have made, as far as it matters here.
+# mmdebstrap calls it with the directory of a file system in which no package's script has
+# run. It creates the files of those scripts that the runner needs.
 set -eu
 cd "$1"
 cat usr/share/ca-certificates/mozilla/*.crt >etc/ssl/certs/ca-certificates.crt

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Unpacks Debian's packages of the pipeline runner into a file system, as a tar file: rootfs.sh FILE
 #
-# It needs root, the package mmdebstrap and a mirror of Debian: the usual one, or the one that MIRROR names (a URL or a line of sources.list).
+# It needs root, the package mmdebstrap and a mirror of Debian: the default mirror, or MIRROR (a URL
+# or a line of sources.list).
 set -euf
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -14,7 +15,8 @@ leave_out='/usr/share/doc/* /usr/share/man/* /usr/share/info/* /usr/share/locale
 
 set --
 for path in $leave_out; do set -- "$@" --dpkgopt="path-exclude=$path"; done
-# Packages are not configured, so that no package management comes along; configure.sh makes what is missed.
+# Packages are not configured, so that the image contains no package management. configure.sh
+# creates the missing files.
 mmdebstrap --quiet --mode=root --format=tar --variant=extract --include="$packages" "$@" --aptopt='Acquire::Retries "5"' \
 	--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr --customize-hook="$here/configure.sh" bookworm "$file.part" ${MIRROR:+"$MIRROR"}
 mv "$file.part" "$file"

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Installs the FlexVolume driver of this image on the host whose plug-in directory is mounted at /flexmnt, and installs it again if it is
+# Installs the FlexVolume driver of this image on the host whose plugin directory is mounted at /flexmnt, and installs it again if it is
 # removed or changed there. The driver is the file /$DRIVER of the image; VENDOR may be empty.
 #
-# It is copied to a name that begins with a dot, which is no driver, and then renamed, so that nobody ever runs half of it. When the
-# pod ends, the driver stays: volumes may be in use.
+# It is copied to a name that begins with a dot, which the kubelet ignores, and then renamed, so
+# that no process runs an incomplete copy. When the pod ends, the driver stays: volumes may be in
+# use.
 set -o errexit -o nounset
 
 VENDOR=${VENDOR-example.com}
