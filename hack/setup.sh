@@ -2,7 +2,7 @@
 # Installs the distribution's packages that building, running and testing need, where they are missing.
 set -euo pipefail
 
-# Each row: a program or file, the Debian package that has it, what for.
+# Each row: a program or file, the Debian package that has it, its purpose.
 needs() {
 	cat <<-'ROWS'
 		git                                 git             make: the version, the files that are checked
@@ -58,7 +58,7 @@ missing=()
 while read -r what package _; do
 	if [[ $what == /* ]]; then [[ -e $what ]]; else command -v "$what" >/dev/null; fi || missing+=("$package")
 done < <(needs)
-# A busybox that needs libraries does not run in an image of its own.
+# A busybox that needs libraries does not run in an image without them.
 if [[ -e /bin/busybox && $(LC_ALL=C ldd /bin/busybox 2>&1 || true) != *"not a dynamic executable"* ]]; then missing+=(busybox-static); fi
 
 if ((${#missing[@]} > 0)); then

@@ -18,7 +18,7 @@ const module = "github.com/slipway-platform/slipway"
 // rules is the package whose tests read all files of the repository.
 const rules = module + "/internal/repocheck"
 
-// graph contains the imports of each package of the module, including those of its tests.
+// graph contains the imports of each package of the module, including its tests' imports.
 type graph map[string][]string
 
 // loadPackages returns the packages of the module. For a package that does not build, it returns
@@ -81,7 +81,7 @@ func (g graph) affected(paths []string) []string {
 	return g.withoutSlow(slices.Collect(maps.Keys(seen)))
 }
 
-// withoutSlow sorts packages and removes those whose tests take minutes.
+// withoutSlow sorts packages and removes the ones whose tests take minutes.
 func (graph) withoutSlow(paths []string) []string {
 	slices.Sort(paths)
 	return slices.DeleteFunc(paths, func(pkg string) bool {

@@ -35,7 +35,7 @@ func (d dependency) withUse() dependency {
 	return d
 }
 
-// directModules returns the modules that go.mod requires directly, and those of its tools.
+// directModules returns the modules that go.mod requires directly, and the modules of its tools.
 func directModules(ctx context.Context, root string) ([]dependency, error) {
 	data, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {

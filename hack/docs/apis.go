@@ -25,8 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// groups returns, for each API group that Slipway adds to those of Kubernetes, the function that
-// registers its types. The keys are the folders in apigroup.
+// groups returns, for each API group that Slipway adds to Kubernetes, the function that registers
+// its types. The keys are the folders in apigroup.
 func groups() map[string]func(*runtime.Scheme) error {
 	return map[string]func(*runtime.Scheme) error{
 		"apps":          appsv1.Install,

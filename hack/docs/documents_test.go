@@ -95,7 +95,7 @@ func check(trees map[string]*cobra.Command, program string, args []string) strin
 	return ""
 }
 
-// takesArguments reports whether a command with subcommands can also run by itself.
+// takesArguments reports whether a command with subcommands can also run without a subcommand.
 func takesArguments(command *cobra.Command) bool {
 	return command.Runnable() && strings.ContainsAny(command.Use, "([-") // such as `create -f FILE`
 }

@@ -17,7 +17,7 @@ type event struct {
 	Elapsed                       float64
 }
 
-// testRun contains the times of one run of go test, in seconds, and what failed.
+// testRun contains the times of one run of go test, in seconds, and its failures.
 type testRun struct {
 	Seconds float64
 	Times   []elapsed
@@ -25,8 +25,8 @@ type testRun struct {
 	Flaky []testName `json:",omitempty"`
 
 	failed []testName
-	// broken means that a package failed in another way than by a test: it did not compile, or
-	// found something after its tests.
+	// broken means that a package failed without a failing test: it did not compile, or a check after
+	// its tests failed.
 	broken bool
 }
 
@@ -86,7 +86,7 @@ func readEvents(out io.Writer, events io.Reader) (testRun, error) {
 }
 
 // add records the time and the failure of a package or top-level test. The time of a test includes
-// its subtests. The event of a package follows those of its tests.
+// its subtests. The event of a package follows its tests' events.
 func (r *testRun) add(e event) {
 	if strings.Contains(e.Test, "/") {
 		return

@@ -22,8 +22,8 @@ func rerun(out io.Writer, failed []testName, args []string) ([]testName, error) 
 	return flaky, nil
 }
 
-// rerunArgs returns the arguments that run one test. Arguments of args that name packages are left
-// out; flags are kept, with their values.
+// rerunArgs returns the arguments that run one test. It omits arguments that name packages, and
+// keeps flags with their values.
 func rerunArgs(name testName, args []string) []string {
 	kept := []string{"-count=1", "-run", "^" + regexp.QuoteMeta(name.Test) + "$"}
 	for i := 0; i < len(args); i++ {

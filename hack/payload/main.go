@@ -4,7 +4,7 @@
 //
 //	go run ./hack/payload [program...]
 //
-// The versions are those in go.mod. payload builds a program only if its inputs have changed: its
+// go.mod contains the versions. payload builds a program only if its inputs have changed: its
 // recipe, the Go version, go.mod and go.sum, and the packages of this repository that it contains.
 // Without arguments, it updates all programs.
 package main

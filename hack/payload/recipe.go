@@ -23,7 +23,7 @@ type programRecipe struct {
 	ldflags []string
 }
 
-// recipes returns the recipes of all programs. The version flags are those of the projects'
+// recipes returns the recipes of all programs. The version flags are the same as in the projects'
 // releases.
 func recipes(ctx context.Context) (all []programRecipe, err error) {
 	version, err := goCommand(ctx, "list", "-m", "-f", "{{.Version}}", recipe.Containerd)

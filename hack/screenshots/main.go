@@ -1,4 +1,4 @@
-// Command screenshots makes the pictures of the guide from screenshots of the console's tests:
+// Command screenshots creates the pictures of the guide from screenshots of the console's tests:
 //
 //	CONSOLE_SCREENSHOTS=/tmp/screenshots go test ./test/scenario/console
 //	go run ./hack/screenshots /tmp/screenshots docs/console
@@ -64,7 +64,7 @@ func run(from, to string) error {
 	return nil
 }
 
-// paletteSize is the number of colors of a picture. Antialiased text needs most of them.
+// paletteSize is the number of colors of a picture. Antialiased text needs most colors.
 const paletteSize = 64
 
 // reduce returns a picture with its most frequent colors. Each other color becomes the nearest one.
