@@ -1,5 +1,6 @@
 // Package archive extracts tar archives of unknown origin. It writes nothing outside the target
-// directory, whatever names and links an archive contains, and creates neither devices nor pipes.
+// directory, regardless of the names and links in an archive, and creates neither devices nor
+// pipes.
 package archive
 
 import (
@@ -28,7 +29,7 @@ type Extractor struct {
 	// Unsupported handles an entry that is neither a file, a directory nor an accepted link. The
 	// entry is skipped if it returns nil.
 	Unsupported func(name string, header *tar.Header) error
-	// Mode returns the permissions of a file or directory. nil keeps those of the archive.
+	// Mode returns the permissions of a file or directory. nil keeps the permissions in the archive.
 	Mode func(fs.FileMode) fs.FileMode
 	// Copy copies the content of a file. nil means io.Copy.
 	Copy func(to io.Writer, from io.Reader) (int64, error)

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// Write creates or replaces the file at path. The file gets exactly the given mode, whatever the
-// umask. When Write returns nil, the file and its name are on the disk.
+// Write creates or replaces the file at path. The file gets exactly the given mode, regardless of
+// the umask. When Write returns nil, the file and its name are on the disk.
 //
 // Write first writes ".<name>.new" in the same folder. A killed process leaves that file behind,
 // and the next Write overwrites it. Therefore, two Writes to one path must not overlap. The folder

@@ -9,7 +9,7 @@ import (
 
 // Network is the appliance's end of a VXLAN tunnel.
 type Network struct {
-	// Local is the address of the tunnel's end, and Gateway that of the appliance in the network of
+	// Local is the address of the tunnel's end, and Gateway the appliance's address in the network of
 	// the tunnel. Both are invalid if there is no tunnel.
 	Local   netip.Addr
 	Gateway netip.Prefix

@@ -12,7 +12,7 @@ import (
 )
 
 // secure is the listener of the virtual server for HTTPS. It returns decrypted connections, and
-// forwards those of passthrough hosts itself, as the iRule of the virtual server defines.
+// forwards connections of passthrough hosts itself, as the iRule of the virtual server defines.
 type secure struct {
 	net.Listener
 	appliance *Appliance
@@ -70,16 +70,16 @@ func (s *secure) handle(conn net.Conn) {
 	}
 }
 
-// replay is a connection that returns again what was already read from it.
+// replay is a connection that returns data again that was already read from it.
 type replay struct {
 	net.Conn
 	reader io.Reader
 }
 
-// Read reads what was read before, and then the rest.
+// Read returns the data that was read before, and then the rest.
 func (r *replay) Read(into []byte) (int, error) { return r.reader.Read(into) }
 
-// readOnly ignores what is written.
+// readOnly ignores writes.
 type readOnly struct{ *replay }
 
 // Write ignores the alert of an aborted handshake.

@@ -74,7 +74,8 @@ func (o *object) path() string { return o.collection + "/" + escape(o.fullPath) 
 // kind describes a collection of the appliance. "*" in a path stands for an object.
 type kind struct {
 	path string
-	// attributes are the ones that a request can set, and parts those that are separate collections.
+	// attributes are the attributes that a request can set. parts are the attributes that are separate
+	// collections.
 	attributes, parts string
 	// plain means that objects have a name only, and are in no folder.
 	plain bool
@@ -110,8 +111,8 @@ func kinds() []kind {
 	}
 }
 
-// find returns the collection of a path, and the full path of the object if the path is that of
-// one. The objects of the path must exist, except for the last one.
+// find returns the collection of a path, and the full path of the object if the path names one. The
+// objects of the path must exist, except for the last one.
 func (a *Appliance) find(path string) (collection kind, fullPath string, ok bool) {
 	for _, k := range kinds() {
 		pattern, parts := strings.Split(k.path, "/"), strings.Split(path, "/")

@@ -42,7 +42,7 @@ func (a *Appliance) forward(w http.ResponseWriter, r *http.Request, server strin
 	}
 }
 
-// decision is what happens to a request.
+// decision is the result of the rules for a request.
 type decision struct {
 	location string // of a redirect
 	member   string // address:port
@@ -80,8 +80,8 @@ func (a *Appliance) decide(r *http.Request, server string) (d decision) {
 	return d
 }
 
-// bestRule returns the rule with the most conditions, of those that all match. An equal host goes
-// before the end of one.
+// bestRule returns the matching rule with the most conditions. A rule for the whole host precedes a
+// rule for the end of the host.
 func (a *Appliance) bestRule(server, host, path string) (best *object) {
 	rank := -1
 	for _, policy := range a.list("ltm/virtual/" + escape(server) + "/policies") {

@@ -1,5 +1,5 @@
-// Package buildpod defines what the build controller and the builder agree on: images, paths,
-// variables and arguments in the pod of a build.
+// Package buildpod defines the contract between the build controller and the builder: images,
+// paths, variables and arguments in the pod of a build.
 package buildpod
 
 import "fmt"
@@ -22,8 +22,8 @@ const (
 	WorkDir = "/var/lib/slipway-builder"
 	// CacheDir is the volume with the layers and sources of earlier builds. Not every build has it.
 	CacheDir = "/var/cache/slipway-builder"
-	// SecretsDir contains the mounted secrets. Its path, like the names in it, is that of OpenShift's
-	// custom builders.
+	// SecretsDir contains the mounted secrets. OpenShift's custom builders expect its path and the
+	// names in it.
 	SecretsDir = "/var/run/secrets/openshift.io"
 	// ConfigMapsDir contains the mounted config maps, also as in OpenShift's custom builders.
 	ConfigMapsDir = "/var/run/configs/openshift.io"

@@ -13,7 +13,7 @@ import (
 )
 
 // mirror is the controller that creates EndpointSlices from the Endpoints of services without a
-// selector. It sets the label on every slice, whatever labels the Endpoints have.
+// selector. It sets the label on every slice, regardless of the labels of the Endpoints.
 const mirror = "endpointslicemirroring-controller.k8s.io"
 
 // Reachable reports whether a connection to an address of a slice is allowed. Users write

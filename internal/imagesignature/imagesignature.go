@@ -23,7 +23,7 @@ const maxClaims = 1 << 20
 
 // Claims is the content of a signature and the key that signed it.
 type Claims struct {
-	// Digest is that of the image's manifest, and Identity its name, such as
+	// Digest is the digest of the image's manifest, and Identity the image's name, such as
 	// registry.example.com/shop/app:v1.
 	Digest, Identity string
 	// Creator is the program that signed, and At the time; both are optional.

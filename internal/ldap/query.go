@@ -136,7 +136,7 @@ func SameDN(a, b string) bool {
 }
 
 // Search returns the entries of a query with some of their attributes. limit is the maximum number
-// of entries, 0 for all. If the base does not exist, there are no entries.
+// of entries. 0 means no limit. If the base does not exist, there are no entries.
 func (c *Conn) Search(q Query, attributes []string, limit int) ([]*ldap.Entry, error) {
 	filter := q.Filter
 	if filter == "" {

@@ -20,7 +20,7 @@ const Device = "macvlan0"
 // maxNameLength is the maximum length of the name of a device on Linux.
 const maxNameLength = 15
 
-// Request is what an annotation requests.
+// Request is the macvlan device that an annotation requests.
 type Request struct {
 	// Wanted is true if the pod gets a device.
 	Wanted bool

@@ -22,8 +22,8 @@ const settleDelay = 10 * time.Second
 
 // ReleaseAfterStart waits for the end of the start, or of ctx. Then it returns unneeded memory to
 // the machine: heap that the start used, which Go would keep for minutes, and the program's own
-// code and constants that only initialization read. The latter are clean pages of a file. The
-// kernel maps them again from the page cache on demand.
+// code and constants that only initialization read. Code and constants are clean pages of a file,
+// which the kernel maps again from the page cache on demand.
 func ReleaseAfterStart(ctx context.Context) error {
 	select {
 	case <-time.After(settleDelay):

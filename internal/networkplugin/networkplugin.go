@@ -1,6 +1,6 @@
-// Package networkplugin has the names of OpenShift 3's network plug-ins, which are the modes of the
-// pod network, and the annotations of NetNamespaces: that with which administrators change the
-// network of a project, and that with the project's UID.
+// Package networkplugin has the names of OpenShift 3's network plugins, which are the modes of the
+// pod network, and the annotations of NetNamespaces: one with which administrators change the
+// network of a project, and one with the project's UID.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Managing Networking; names and
 // values are those of OpenShift 3.11's API.
@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Names of the plug-ins.
+// Names of the plugins.
 const (
 	// Subnet connects all pods, without any isolation.
 	Subnet = "redhat/openshift-ovs-subnet"
@@ -21,14 +21,14 @@ const (
 	Multitenant = "redhat/openshift-ovs-multitenant"
 	// NetworkPolicy isolates pods by network policies.
 	NetworkPolicy = "redhat/openshift-ovs-networkpolicy"
-	// CNI leaves the network of pods to a CNI plug-in that the administrator installs on each host.
+	// CNI leaves the network of pods to a CNI plugin that the administrator installs on each host.
 	CNI = "cni"
 )
 
-// Default is the plug-in of a configuration without one.
+// Default is the plugin of a configuration without one.
 const Default = NetworkPolicy
 
-// Names returns the names of all plug-ins.
+// Names returns the names of all plugins.
 func Names() []string { return []string{Subnet, Multitenant, NetworkPolicy, CNI} }
 
 // IDs of networks.
@@ -45,8 +45,8 @@ const (
 // name that is created later has another UID.
 const ProjectUIDAnnotation = "slipway.openshift.io/project-uid"
 
-// BelongsTo reports whether a NetNamespace with these annotations can be that of the project with a
-// UID. One without the annotation is for any project of its name.
+// BelongsTo reports whether a NetNamespace with these annotations can belong to the project with a
+// UID. Without the annotation, it can belong to any project of its name.
 func BelongsTo(annotations map[string]string, uid types.UID) bool {
 	recorded := annotations[ProjectUIDAnnotation]
 	return recorded == "" || recorded == string(uid)

@@ -46,7 +46,7 @@ const (
 )
 
 // ConditionType is the type of the condition of a Node that is True if the node refused the desired
-// configuration. Its message says why.
+// configuration. Its message contains the reason.
 const ConditionType corev1.NodeConditionType = "NodeConfigRefused"
 
 // ConfigMapOf returns the name of the ConfigMap of a group: infra and node-config-infra are the
@@ -74,7 +74,7 @@ func ParseDesired(value string) (configMap, hash string, ok bool) {
 	return configMap, hash, ok && strings.HasPrefix(configMap, Prefix) && hash != ""
 }
 
-// Labels returns the labels of a group, which are those of kubeletArguments.node-labels.
+// Labels returns the labels of a group, which are in kubeletArguments.node-labels.
 func Labels(content string) (map[string]string, error) {
 	var config struct {
 		KubeletArguments map[string][]string `json:"kubeletArguments"`

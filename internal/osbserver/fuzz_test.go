@@ -14,7 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// FuzzOriginator verifies that a platform that may impersonate nobody names only users without
+// FuzzOriginator verifies that a platform that may not impersonate users names only users without
 // groups and values of the cluster.
 func FuzzOriginator(f *testing.F) {
 	for _, seed := range []string{

@@ -1,5 +1,6 @@
-// Package osbserver contains what the built-in brokers share as servers of the Open Service Broker
-// API: checks of requests, errors, and the originator of a request. The caller serves the paths.
+// Package osbserver contains code that the built-in brokers share as servers of the Open Service
+// Broker API: checks of requests, errors, and the originator of a request. The caller serves the
+// paths.
 //
 // Source: Open Service Broker API, version 2.13.
 package osbserver

@@ -59,7 +59,7 @@ func Unpack(dir string) (Programs, error) {
 }
 
 // UnpackSupervisor is Unpack for the supervisor alone, which starts before the other programs are
-// needed. It returns the path of the program. dir is not that of Unpack.
+// needed. It returns the path of the program. dir must differ from the directory of Unpack.
 func UnpackSupervisor(dir string) (string, error) {
 	target, err := unpackEmbedded(dir, manifest.Supervisor)
 	if err != nil {

@@ -32,7 +32,7 @@ func removeStale(dir, current string) error {
 }
 
 // inUse reports whether a process runs a program in dir. It ignores processes that end during the
-// check. If it cannot find out, it returns true.
+// check. If it cannot determine this, it returns true.
 func inUse(dir string) bool {
 	links, err := filepath.Glob("/proc/[0-9]*/exe")
 	if err != nil {

@@ -29,7 +29,8 @@ func parse(annotations map[string]string, name string) (uint64, error) {
 	if !ok {
 		return 0, nil
 	}
-	// The range is the container runtime's, too. Outside of it, the runtime starts no pod.
+	// The container runtime accepts the same range. It starts no pod with a value outside of the
+	// range.
 	lowest, highest := resource.MustParse("1k"), resource.MustParse("1P")
 	quantity, err := resource.ParseQuantity(text)
 	if err != nil || quantity.Cmp(lowest) < 0 || quantity.Cmp(highest) > 0 {

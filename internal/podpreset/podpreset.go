@@ -1,4 +1,4 @@
-// Package podpreset names the annotations by which pods show what they got from pod presets.
+// Package podpreset names the annotations that list the pod presets of a pod.
 //
 // Source: Kubernetes 1.11, pod presets.
 package podpreset

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// checkPackageDocs finds packages without a doc comment, with one in an unexpected file, or with
-// one that does not begin as the go tool requires.
+// checkPackageDocs finds packages whose doc comment is missing, is in an unexpected file, or does
+// not begin as the go tool requires.
 func checkPackageDocs(t *tree) (violations findings) {
 	documented := map[string]bool{}
 	code := map[string]bool{} // folders with files that are not tests

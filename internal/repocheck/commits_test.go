@@ -12,10 +12,11 @@ const subjectsSince = "2026-11-22T22:30:00Z"
 
 const maxSubject = 72
 
-// longSubject is the subject of a commit that came to main before the rule was checked there.
+// longSubject is the subject of a commit that was merged before the check existed.
 const longSubject = "network/dns, cli/migrate: serve the masters' DNS, migrate without a rate limit"
 
-// subject matches `path: verb what`, several paths included, and what git itself writes.
+// subject matches `path: verb what`, also with several paths, and the subjects that git itself
+// writes.
 var subject = regexp.MustCompile(`^(?:[\w./*{}-]+(?:, [\w./*{}-]+)*: \S|Merge |Revert )`)
 
 func TestCommitsHaveShortSubjects(t *testing.T) {

@@ -147,7 +147,7 @@ func checkMains(t *tree) (violations findings) {
 	return violations
 }
 
-// goFolders returns the folders that hold Go files, sorted.
+// goFolders returns the folders that contain Go files, sorted.
 func goFolders(t *tree) []string {
 	folders := map[string]bool{}
 	t.goFiles(func(f file) { folders[f.folder()] = true })

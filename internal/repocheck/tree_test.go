@@ -116,7 +116,7 @@ func (f file) imports(visit func(importPath string, line int)) {
 
 func (f file) line(n ast.Node) int { return f.tokens.Position(n.Pos()).Line }
 
-// findings collects what breaks a rule, one line each.
+// findings collects violations of a rule, one line each.
 type findings []string
 
 // add writes `<path>:<line>: <problem>`; line 0 is left out.

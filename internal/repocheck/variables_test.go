@@ -19,8 +19,8 @@ var loaded = map[string]string{
 	"cli/language/language.go Late": "kubectl reads its dictionaries while packages are loaded, so this must be earlier",
 }
 
-// checkVariables finds init functions, package variables that are set later, and those whose value
-// is computed when the package is loaded.
+// checkVariables finds init functions, package variables that are set later, and package variables
+// whose value is computed when the package is loaded.
 func checkVariables(t *tree) (violations findings) {
 	t.goFiles(func(f file) {
 		if f.isTestCode() {

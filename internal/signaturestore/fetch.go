@@ -24,9 +24,9 @@ const (
 )
 
 // Fetch returns the signatures at an Address, up to the first one that is missing. If it cannot
-// read a signature, it returns those before it and an error. The dialer connects to the servers to
-// which a store redirects. The administrator configures the stores themselves, which can have any
-// address.
+// read a signature, it returns the signatures before it and an error. The dialer connects to the
+// servers to which a store redirects. The administrator configures the stores themselves, which can
+// have any address.
 func Fetch(ctx context.Context, dialer *outbound.Dialer, address string) (all [][]byte, err error) {
 	if address == "" {
 		return nil, nil

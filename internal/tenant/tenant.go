@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// Public is the tenant of clients of the login pages that have not proven who they are.
+// Public is the tenant of unauthenticated clients of the login pages.
 const Public = "public"
 
 const (
@@ -45,7 +45,7 @@ type Mark struct {
 	// together against the limits for all tenants. It is empty if no user requested the project.
 	Owner string
 	// NoWait means that the writer is not the tenant, but a component of the platform that serves all
-	// tenants. Its writes fail where those of the tenant would wait.
+	// tenants. Its writes fail where the tenant's writes would wait.
 	NoWait bool
 	// Deletes means that the request deletes objects. Some objects are updated before they are
 	// deleted.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// ErrThrottled rejects a password without a check, because too many wrong ones came before it.
+// ErrThrottled rejects a password without a check, after too many wrong passwords.
 var ErrThrottled = errors.New("too many wrong passwords")
 
 // RetryAfter is the maximum delay between two checks of one server.
@@ -22,7 +22,7 @@ const (
 	maxDelay = 30 * time.Second
 	// failureAge is how long wrong passwords count.
 	failureAge = 15 * time.Minute
-	// loginAge is how long an address counts as one from which a user logs in.
+	// loginAge limits how long a login from an address protects the user there.
 	loginAge = 24 * time.Hour
 	// maxRecords limits the names and addresses in memory. The least recently used are dropped first.
 	maxRecords = 10_000

@@ -12,5 +12,5 @@ func Slipway() string { return slipway }
 // has.
 const openShift = "v3.11.0"
 
-// OpenShift returns the version of OpenShift and, after a plus sign, that of this program.
+// OpenShift returns the version of OpenShift and, after a plus sign, the version of this program.
 func OpenShift() string { return openShift + "+slipway-" + slipway }

@@ -66,7 +66,7 @@ func checksum(header []byte) uint16 {
 }
 
 // Parse reads a captured frame with VXLAN at a UDP port. ok is false for other frames. Payload is
-// what follows the inner IPv4 or IPv6 header, whatever its protocol.
+// the data after the inner IPv4 or IPv6 header, for any protocol.
 func Parse(frame []byte, port uint16) (packet Packet, ok bool) {
 	const inner = etherSize + ipv4Size + udpSize + vxlanSize
 	if len(frame) < inner+etherSize+ipv4Size || frame[etherSize] != 0x45 || frame[etherSize+9] != unix.IPPROTO_UDP ||

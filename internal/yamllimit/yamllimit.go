@@ -1,6 +1,6 @@
-// Package yamllimit limits what untrusted YAML expands to. An alias takes three bytes of YAML, but
-// JSON contains a copy of its value: 200 KiB of YAML can become gigabytes. The parser bounds the
-// number of aliases only, not the length of their values.
+// Package yamllimit limits the size to which untrusted YAML expands. An alias takes three bytes of
+// YAML, but JSON contains a copy of its value: 200 KiB of YAML can become gigabytes. The parser
+// bounds the number of aliases only, not the length of their values.
 package yamllimit
 
 import (
@@ -58,10 +58,10 @@ func decode(text []byte) (document any, err error) {
 	return document, err
 }
 
-// budget is what a document may still need.
+// budget is the remaining size that a document may have.
 type budget struct{ values, size int }
 
-// take subtracts what a value needs. It stops when the budget is used up.
+// take subtracts the size of a value. It stops when the budget is used up.
 func (b *budget) take(value any) {
 	const other = 8 // numbers, booleans, null
 	if b.values--; b.values < 0 || b.size < 0 {

@@ -17,9 +17,9 @@ const Content = "hostile"
 
 const secretContent = "secret of the host"
 
-// Attack is an archive that tries to reach something outside of the target directory. Next to the
-// target directory is the directory "outside" with the file "secret". The target directory contains
-// the link "existing" to it.
+// Attack is an archive that tries to read or write files outside of the target directory. Next to
+// the target directory is the directory "outside" with the file "secret". The target directory
+// contains the link "existing" to it.
 type Attack struct {
 	Name    string
 	Entries []tar.Header

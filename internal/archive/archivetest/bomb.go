@@ -61,7 +61,7 @@ func sparse(size int64) []byte {
 	}, nil)
 }
 
-// rawHeader returns a header block, including those that tar.Writer rejects.
+// rawHeader returns a header block. It supports headers that tar.Writer rejects.
 func rawHeader(name string, size int, typeflag byte) []byte {
 	block := make([]byte, blockBytes)
 	copy(block, name)

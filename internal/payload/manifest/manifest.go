@@ -37,8 +37,8 @@ func Names() []string {
 	return []string{Containerd, Shim, Runc, CNI, Pause, Supervisor, Deployer, Builder, EgressRouter, OAuthProxy}
 }
 
-// OfContainerd returns the names of the programs that run containers: containerd and those that it
-// starts. The others, except the supervisor, are only part of images.
+// OfContainerd returns the names of the programs that run containers: containerd and the programs
+// that it starts. The others, except the supervisor, are only part of images.
 func OfContainerd() []string { return []string{Containerd, Shim, Runc, CNI, Pause} }
 
 // Select returns the manifest of some programs. If programs are missing, the error names each.
