@@ -16,7 +16,7 @@ import (
 
 // AttachDetach is the component that runs upstream's attach-detach controller with our volume
 // plugins. The controller manager would create it with the in-tree FlexVolume prober; outside of
-// it, the controller accepts any prober.
+// the controller manager, the controller accepts any prober.
 type AttachDetach struct {
 	// Deps has the shared clients and caches.
 	Deps *controller.Deps

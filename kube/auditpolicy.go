@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// defaultAuditPolicy records who requested what. It does not record the content of requests and
-// responses.
+// defaultAuditPolicy records the user and the target of each request. It does not record the
+// content of requests and responses.
 const defaultAuditPolicy = `{"apiVersion":"audit.k8s.io/v1","kind":"Policy","rules":[{"level":"Metadata"}]}`
 
 // WritePolicy writes the policy of an auditConfig to a file in dir, and sets PolicyFile.

@@ -147,7 +147,7 @@ func priorities(versions []schema.GroupVersion) map[schema.GroupVersion]controlp
 	for position, group := range groupOrder {
 		for age, gv := range legacyscheme.Scheme.PrioritizedVersionsForGroup(group) {
 			all[gv] = controlplane.APIServicePriority{
-				// Below core (18000), in steps of 100 as upstream has them.
+				// The priorities are below core (18000), in steps of 100 as in upstream.
 				Group: int32(17900 - 100*position), Version: int32(30 - 3*age),
 			}
 		}

@@ -22,7 +22,7 @@ import (
 const csiWaits = 2 * time.Minute
 
 // csiPlugin returns the attach-detach controller's plugin for CSI volumes. Its VolumeAttachments
-// are those of the index.
+// come from the index.
 func csiPlugin(t *testing.T, client kubernetes.Interface, indexer cache.Indexer) volume.AttachableVolumePlugin {
 	t.Helper()
 	drivers := storagelisters.NewCSIDriverLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil))

@@ -14,8 +14,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestDefaultPolicyMatchesKubernetes compares the file from which the client restores the
-// default policy with what the embedded API server creates.
+// TestDefaultPolicyMatchesKubernetes compares the file from which the client restores the default
+// policy with the policy that the embedded API server creates.
 func TestDefaultPolicyMatchesKubernetes(t *testing.T) {
 	const file = "../bootstrap/policy/kubernetes.json"
 	roles := append(bootstrappolicy.ClusterRoles(), bootstrappolicy.ControllerRoles()...)

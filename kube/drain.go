@@ -31,8 +31,8 @@ const (
 	responseTimeout = 15 * time.Second
 )
 
-// drainer dials connections to kubelets. client-go closes all of them when the client certificate
-// of the API server is renewed, which would fail the requests on them ("use of closed network
+// drainer dials connections to kubelets. client-go closes all connections when the client
+// certificate of the API server is renewed, which would fail their requests ("use of closed network
 // connection"). A connection of a drainer therefore continues to work until it is quiet.
 type drainer struct {
 	dialer net.Dialer

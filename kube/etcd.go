@@ -48,7 +48,7 @@ type EtcdPeers struct {
 	// Cluster lists all members as NAME=URL, separated by commas, for the first start of a member
 	// that joins. It is empty for the first member.
 	Cluster string
-	// Client manages the members. Its Socket is that of the API server.
+	// Client manages the members. It uses the API server's socket.
 	Client etcdmember.Client
 	// Reset makes this member the only one, which continues with its own data: the others are lost. A
 	// reset that was interrupted can be repeated.
@@ -114,7 +114,7 @@ func (e *Etcd) Run(ctx context.Context, ready func()) error {
 	return errors.Join(err, <-failed)
 }
 
-// memberSocket is the Unix socket of a member of several. Socket is that of its gateway.
+// memberSocket is the Unix socket of a member of several. The gateway has Socket.
 func (e *Etcd) memberSocket() string { return e.Socket + ".member" }
 
 // publish sends the peer address of this member to the other members. The address changes when
@@ -215,7 +215,7 @@ func (e *Etcd) config() (*embed.Config, error) {
 	c.TickMs, c.ElectionMs = 10, 100
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, "5m"
 	// Raft keeps SnapshotCatchUpEntries writes in memory, and SnapshotCount of them in its log on
-	// disk, however large they are. There is no other member that has to catch up.
+	// disk, however large they are. No other member has to catch up.
 	c.SnapshotCount, c.SnapshotCatchUpEntries = 1000, 100
 	c.QuotaBackendBytes = fileQuota
 	c.WarningApplyDuration = time.Second
@@ -228,7 +228,7 @@ func (e *Etcd) config() (*embed.Config, error) {
 	return c, nil
 }
 
-// joinPeers changes the settings of a single member to those of one of several.
+// joinPeers changes the settings of a single member to the settings of one of several.
 func (e *Etcd) joinPeers(ctx context.Context, c *embed.Config) error {
 	cluster, err := e.initialCluster(ctx)
 	if err != nil {

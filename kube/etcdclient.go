@@ -77,7 +77,7 @@ func (c *etcdConnection) close() {
 }
 
 // stores returns upstream's storage options with stores that use the connection and convert the
-// pacer's errors to those of the API.
+// pacer's errors to API errors.
 func (c *etcdConnection) stores(getter generic.RESTOptionsGetter) generic.RESTOptionsGetter {
 	return storeGetter{getter, c}
 }

@@ -18,11 +18,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/etcdmember"
 )
 
-// etcdGateway connects the API server to a member with a vote: to that of this host, or, while that
-// one is a learner, which serves no reads of the current state, to one of another host. When the
+// etcdGateway connects the API server to a voting member: to this host's member or, while it is a
+// learner, to another host's member. A learner serves no reads of the current state. When the
 // learner gets its vote, the connections are closed, and the API server connects again.
 type etcdGateway struct {
-	// listen is the Unix socket for the API server, member that of this host's member.
+	// listen is the Unix socket for the API server, member the Unix socket of this host's member.
 	listen, member string
 	client         etcdmember.Client
 	server         *etcdserver.EtcdServer

@@ -38,7 +38,7 @@ func (e *Etcd) initialCluster(ctx context.Context) (string, error) {
 		}
 		errs = append(errs, err)
 	}
-	return "", fmt.Errorf("ask the other masters for the members of etcd: %w", errors.Join(errs...))
+	return "", fmt.Errorf("request the members of etcd from the other masters: %w", errors.Join(errs...))
 }
 
 // PeerMembers requests the list of members from the member at a peer address. The member also

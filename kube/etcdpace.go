@@ -20,8 +20,8 @@ import (
 const (
 	// largeValue is the size in bytes above which a value is large.
 	largeValue = 16 << 10
-	// writeOverhead is the size in bytes of what etcd stores with each value: its key, and entries
-	// in indexes.
+	// writeOverhead is the size in bytes of the data that etcd stores with each value: its key, and
+	// entries in indexes.
 	writeOverhead = 1 << 10
 	// tenantRate is the bytes per second for one tenant. totalRate is the bytes per second for the
 	// small values of all tenants, and again for their large values, so that large ones don't delay

@@ -142,8 +142,8 @@ func TestSmallWritesForTenantAreFree(t *testing.T) {
 	}
 }
 
-// TestTotalFitsDatabase computes what all tenants can write until a compaction removes the first of
-// it.
+// TestTotalFitsDatabase computes the bytes that all tenants can write until a compaction removes
+// the first of them.
 func TestTotalFitsDatabase(t *testing.T) {
 	const age = 10 * time.Minute
 	if maximum := 2 * (totalBurst + totalRate*int(age/time.Second)); float64(maximum) > fullFraction*databaseQuota {

@@ -74,7 +74,7 @@ func response(ctx context.Context, err error) error {
 	return err
 }
 
-// pacedStorage converts the pacer's errors to those of the API.
+// pacedStorage converts the pacer's errors to API errors.
 type pacedStorage struct{ storage.Interface }
 
 // Create implements storage.Interface.

@@ -38,12 +38,12 @@ type EtcdRestore struct {
 	Name, PeerURL string
 }
 
-// Former is the directory of the former data. It exists after Run if there were data. Like the
-// staged data, they are in Dir, which can be a separate file system.
+// Former is the directory of the replaced data. It exists after Run if there were data. Like the
+// staged data, it is in Dir, which can be a separate file system.
 func (r EtcdRestore) Former() string { return filepath.Join(r.Dir, "former") }
 
-// Run restores. The former data stay in Former until the next restore after the restored ones have
-// served. After kill -9 at any moment, the member has either the former or the restored data, and
+// Run restores. Former keeps the replaced data until the next restore after the restored data have
+// served. After kill -9 at any moment, the member has either the replaced or the restored data, and
 // another Run succeeds.
 func (r EtcdRestore) Run() error {
 	if err := os.MkdirAll(r.Dir, 0o700); err != nil {
@@ -90,7 +90,7 @@ func (r EtcdRestore) exchange(staged string) error {
 		return errors.Join(os.Rename(filepath.Join(staged, "member"), member), os.RemoveAll(staged))
 	}
 	if _, err := os.Stat(filepath.Join(r.Dir, restoredFile)); err == nil {
-		// The data of the last restore never served. Former contains those that did.
+		// The data of the last restore never served. Former contains data that did.
 		return errors.Join(exchangeNames(filepath.Join(staged, "member"), member), os.RemoveAll(staged))
 	}
 	if err := os.RemoveAll(r.Former()); err != nil {

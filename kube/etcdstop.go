@@ -87,7 +87,8 @@ func (e *Etcd) wait(ctx context.Context, server *embed.Etcd) error {
 	}
 }
 
-// failed returns the error of a listener. If etcd has stopped by itself, its listeners fail first.
+// failed returns the error of a listener. If etcd stopped because of an error, its listeners fail
+// first.
 func (e *Etcd) failed(server *embed.Etcd, err error) error {
 	select {
 	case <-server.Server.StoppingNotify():

@@ -12,8 +12,8 @@ import (
 )
 
 // fairQueue shares a rate among tenants. While writes wait, each tenant with waiting writes gets
-// the same number of bytes, however many writes it sends (start-time fair queueing: P. Goyal and
-// others, 1996).
+// the same number of bytes, regardless of its number of writes (start-time fair queueing: P. Goyal
+// and others, 1996).
 type fairQueue struct {
 	clock   clock.Clock
 	limiter *rate.Limiter // guarded by mu, so that only the first turn takes tokens
@@ -71,7 +71,7 @@ func (q *fairQueue) try(tenant string, size int) bool {
 	return true
 }
 
-// sleep returns after the delay, if there is one, and when the turn becomes the first one.
+// sleep returns after the delay, if any, or when the turn becomes the first one.
 func (q *fairQueue) sleep(ctx context.Context, t *turn, delay time.Duration) error {
 	var expired <-chan time.Time
 	if delay > 0 {

@@ -75,8 +75,8 @@ func newFlexExpansion(ctx context.Context, client kubernetes.Interface, claims c
 	return x, nil
 }
 
-// grew reports whether a claim requests or has more than before. Other changes, most of which are
-// our own, need no work, and their cached state is often outdated.
+// grew reports whether a claim requests or has more than before. Other changes need no work; the
+// controller itself makes most of them.
 func grew(before, after any) bool {
 	oldClaim, ok := before.(*corev1.PersistentVolumeClaim)
 	if !ok {
@@ -189,7 +189,7 @@ func (x *flexExpansion) unavailable(pv *corev1.PersistentVolume) error {
 	spec := volume.NewSpecFromPersistentVolume(pv, false)
 	plugin, err := x.plugins.FindPluginBySpec(spec)
 	if err == nil {
-		_, err = plugin.GetVolumeName(spec) // that of drivers that cannot be used returns the reason
+		_, err = plugin.GetVolumeName(spec) // the plugin of an unusable driver returns the reason
 	}
 	if err == nil {
 		err = fmt.Errorf("find FlexVolume driver %q: its init has just succeeded; the expansion is retried", pv.Spec.FlexVolume.Driver)

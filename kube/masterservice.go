@@ -49,7 +49,7 @@ func (e endpoints) RemoveEndpoints(service string, ip net.IP, ports []corev1.End
 	return e.EndpointReconciler.RemoveEndpoints(service, ip, e.add(ports))
 }
 
-// add returns ports with those of the DNS server, in the order of upstream.
+// add returns ports and the DNS server's ports, in the order of upstream.
 func (e endpoints) add(ports []corev1.EndpointPort) []corev1.EndpointPort {
 	if e.service.dnsPort == 0 {
 		return ports

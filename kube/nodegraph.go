@@ -19,10 +19,10 @@ const (
 	podTimeout   = 100 * time.Millisecond
 )
 
-// lateGraph gives upstream's node authorizer time to notice a pod. The kubelet can request a new
-// pod and what it mounts before the authorizer's graph, which follows the pods with its own
-// watch, has the pod. The kubelet would retry after seconds. It never allows what upstream
-// refuses.
+// lateGraph gives upstream's node authorizer time to notice a pod. The authorizer watches pods
+// itself. The kubelet can request a new pod and its mounted objects before the authorizer's graph
+// contains the pod; it would retry only seconds later. lateGraph never allows a request that
+// upstream refuses.
 type lateGraph struct {
 	upstream authorizer.Authorizer
 }

@@ -14,8 +14,8 @@ import (
 // renewals reads the leases of kubelets with the API server's own client.
 type renewals struct{ config *rest.Config }
 
-// last returns when the kubelet of the node with an address renewed its lease; the zero time if
-// that is unknown.
+// last returns the time at which the kubelet of the node with an address renewed its lease, or the
+// zero time if it is unknown.
 func (r renewals) last(ctx context.Context, host string) time.Time {
 	client, err := kubernetes.NewForConfig(r.config)
 	if err != nil {

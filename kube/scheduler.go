@@ -34,7 +34,7 @@ type Scheduler struct {
 	note func(string)
 
 	mu sync.Mutex
-	// base are the settings of the configuration files, and mapped those of the ConfigMap.
+	// base are the settings of the configuration files, and mapped the settings of the ConfigMap.
 	base   SchedulerSettings
 	mapped scheduler.Settings
 	// restart ends the scheduler that runs, so that the next one starts with changed settings.

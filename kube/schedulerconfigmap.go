@@ -24,7 +24,7 @@ const policyKey = "policy.cfg"
 // rules of Kubernetes apply.
 type SchedulerConfigMap struct {
 	Client kubernetes.Interface
-	// Namespace and Name are those of the ConfigMap.
+	// Namespace and Name identify the ConfigMap.
 	Namespace, Name string
 	// Decode reads the key policy.cfg. name is the name of the object in errors.
 	Decode func(name string, data []byte) (scheduler.Settings, error)

@@ -1,5 +1,5 @@
-// Package auditlog searches the audit log of this master, so that administrators see in the web
-// console who did what.
+// Package auditlog searches the audit log of this master, for a page of the web console that shows
+// administrators the actions of users.
 package auditlog
 
 import (
@@ -75,8 +75,8 @@ func queryOf(r *http.Request) query {
 	}
 }
 
-// search reads the log backwards until it has maxEvents events, or until ctx ends. It reads the
-// current file only, not those that were renamed.
+// search reads the log backwards until it has maxEvents events, or until ctx ends. It reads only
+// the current file, not rotated ones.
 func search(ctx context.Context, path string, q query) (Result, error) {
 	result := Result{Enabled: path != "", Events: []Event{}}
 	if path == "" {

@@ -38,8 +38,8 @@ func deviceDir(t *testing.T, c *cluster) string {
 	return filepath.Join(c.root, "plugins", "kubernetes.io", "flexvolume", "example.com", "test", "mounts", "disk~7")
 }
 
-// release does what kubelet does after a restart with a volume that no pod uses and that, as
-// kubelet assumes, the controller attached.
+// release releases a volume as kubelet does after a restart: no pod uses it, and kubelet assumes
+// that the controller attached it.
 func release(t *testing.T, c *cluster) {
 	t.Helper()
 	plugin := must[volume.DeviceMountableVolumePlugin](t)(c.manager.FindDeviceMountablePluginByName(name))

@@ -93,8 +93,8 @@ func (p *plugin) mountError(err error) error {
 	return explained
 }
 
-// explain adds to the error of a driver call where the driver ran and how to see its earlier calls.
-// Kubernetes shows the text in the events of pods and claims.
+// explain adds to the error of a driver call the node of the driver and the command that prints its
+// earlier calls. Kubernetes shows the text in the events of pods and claims.
 func (p *plugin) explain(err error) error {
 	if flexvolume.KindOf(err) == "" {
 		return err

@@ -86,9 +86,8 @@ func (p *plugin) NodeExpand(options volume.NodeResizeOptions) (bool, error) {
 	return true, nil
 }
 
-// mountedDevice returns device if it is known, else the device that is mounted at dir. After a
-// restart, kubelet does not know devices that attach did not return; the mount table still contains
-// them.
+// mountedDevice returns device or, if it is empty, the device that is mounted at dir. After a
+// restart, kubelet lacks devices that attach did not return; the mount table still contains them.
 func mountedDevice(device, dir string) string {
 	if device != "" || dir == "" {
 		return device

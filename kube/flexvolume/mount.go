@@ -119,8 +119,8 @@ func (m *mounter) mountRequest(ctx context.Context, args volume.MounterArgs) (fl
 }
 
 // setOwnership gives the files to the pod's group. A failure is an event, not an error: Kubernetes
-// ignores it, and volumes that do not support it, such as those of a server that does not trust
-// root, still work.
+// ignores it, and volumes that do not support it still work, such as volumes of a server that does
+// not trust root.
 func (m *mounter) setOwnership(dir string, args volume.MounterArgs) {
 	ownership := args.VolumeOwnershipApplicator
 	if ownership == nil {

@@ -17,7 +17,7 @@ type Options struct {
 	// nil, drivers are kept for the lifetime of the process, as the attach-detach controller
 	// requires, because it might have to detach.
 	InUse func(driver string) bool
-	// Attachments records what the manager attaches. If nil, nothing is recorded.
+	// Attachments records the volumes that the manager attaches. If nil, nothing is recorded.
 	Attachments *Attachments
 }
 
@@ -34,7 +34,7 @@ func NewProber(registry *flexvolume.Registry, options Options) volume.DynamicPlu
 	return &prober{registry: registry, options: options, nameCache: newNameCache(), plugins: map[string]*plugin{}}
 }
 
-// prober compares the registry's drivers with those that it has reported.
+// prober compares the registry's drivers with the drivers that it has reported.
 type prober struct {
 	registry  *flexvolume.Registry
 	options   Options
@@ -54,9 +54,9 @@ func (p *prober) Init() error { return nil }
 // Probe reports new drivers, and removed drivers that are not in use. The manager calls it for
 // every plugin lookup while it holds its lock. Probe costs nothing if nothing has changed.
 //
-// A driver is reported after its first successful init, because only then it is known whether it
-// supports attach. Later versions need no event: the plugin reads the registry. The first probe
-// also reports the plugin of the drivers that cannot be used.
+// A driver is reported after its first successful init, whose response contains whether it supports
+// attach. Later versions need no event: the plugin reads the registry. The first probe also reports
+// the plugin of the drivers that cannot be used.
 func (p *prober) Probe() ([]volume.ProbeEvent, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

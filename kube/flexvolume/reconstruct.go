@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// record is what kubelet needs to reconstruct a mounted volume after a restart, without the API
-// server. It contains no secrets.
+// record contains the data with which kubelet reconstructs a mounted volume after a restart,
+// without the API server. It contains no secrets.
 type record struct {
 	// Persistent distinguishes a PersistentVolume from an inline volume.
 	Persistent bool              `json:"persistent"`

@@ -60,8 +60,8 @@ type Report struct {
 	Client   kubernetes.Interface
 	NodeName string
 	Registry *flexvolume.Registry
-	// KeepDirs are the directories of the Registries on this host: those of the node and of the
-	// control plane, which detaches.
+	// KeepDirs are the directories of the Registries on this host: the node's, and the control
+	// plane's, which detaches.
 	KeepDirs []string
 }
 
@@ -97,7 +97,7 @@ func (r *Report) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// report is what a node publishes.
+// report is the list that a node publishes.
 type report struct {
 	drivers []ReportedDriver
 	// problems are the problems by subject: drivers, and calls that do not release a volume.

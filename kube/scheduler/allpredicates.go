@@ -20,8 +20,8 @@ type allPredicates struct {
 	plugins []framework.Plugin
 }
 
-// newAllPredicates returns the plugin that runs the plugins of upstream with these names and those
-// of a registry.
+// newAllPredicates returns the plugin that runs the upstream plugins with these names and the
+// plugins of a registry.
 func newAllPredicates(names []string, registry frameworkruntime.Registry) namedFactory {
 	return func(name string) frameworkruntime.PluginFactory {
 		return func(ctx context.Context, _ runtime.Object, handle framework.Handle) (framework.Plugin, error) {

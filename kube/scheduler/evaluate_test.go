@@ -40,14 +40,14 @@ func load(t *testing.T, text string) *policy.Policy {
 	return parsed
 }
 
-// cluster is what the scheduler knows.
+// cluster contains the objects in the scheduler's caches.
 type cluster struct {
 	nodes   []*corev1.Node
 	pods    []*corev1.Pod
 	objects []runtime.Object
 }
 
-// verdict is the decision of the scheduler about a pod: the scores of the nodes that fit, and the
+// verdict is the scheduler's decision about a pod: the scores of the nodes that fit, and the
 // reasons against the others.
 type verdict struct {
 	scores  map[string]int64

@@ -7,9 +7,9 @@ import (
 	"github.com/slipway-platform/slipway/kube/scheduler/policy"
 )
 
-// predicates returns the plugins that upstream has for each predicate without an argument. The
-// limits of clouds' disks are those of their CSI drivers. Kubernetes reports conditions of nodes as
-// taints. A predicate for labels checks nothing if the Policy names no labels.
+// predicates returns the plugins that upstream has for each predicate without an argument. CSI
+// drivers report the limits of clouds' disks. Kubernetes reports conditions of nodes as taints. A
+// predicate for labels checks nothing if the Policy names no labels.
 func predicates() map[string][]string {
 	general := []string{names.NodeResourcesFit, names.NodeName, names.NodePorts, names.NodeAffinity}
 	taints, limits, ports := []string{names.TaintToleration}, []string{names.NodeVolumeLimits}, []string{names.NodePorts}

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/kube/scheduler/policy"
 )
 
-// Settings are what an administrator decides about the scheduler.
+// Settings are an administrator's settings of the scheduler.
 type Settings struct {
 	// Policy replaces the default predicates and priorities, if it is not nil.
 	Policy *policy.Policy
@@ -23,7 +23,7 @@ type Settings struct {
 	DisablePreemption bool
 }
 
-// Configuration is what upstream's scheduler starts with.
+// Configuration is the configuration with which upstream's scheduler starts.
 type Configuration struct {
 	// YAML is a KubeSchedulerConfiguration.
 	YAML []byte
@@ -59,8 +59,8 @@ func (s *Settings) Build(connection componentconfig.ClientConnectionConfiguratio
 	return &Configuration{YAML: text, Plugins: plugins}, nil
 }
 
-// adapt sets what follows from the place of the scheduler in the control plane: there is one
-// scheduler, and it serves no port. Profiling sets the block profile rate of the whole process.
+// adapt adjusts the configuration to this control plane: there is one scheduler, and it serves no
+// port. Profiling sets the block profile rate of the whole process.
 func adapt(scheduler *configv1.KubeSchedulerConfiguration, kubeconfig string) {
 	off := false
 	scheduler.ClientConnection.Kubeconfig = kubeconfig

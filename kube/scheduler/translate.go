@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/kube/scheduler/policy"
 )
 
-// translation is what a Policy means for upstream's scheduler.
+// translation is a Policy in the terms of upstream's scheduler.
 type translation struct {
 	// filters are the plugins of upstream that exclude nodes.
 	filters map[string]bool

@@ -1,7 +1,7 @@
 package policy
 
 // PredicateNames returns the predicates without an argument (administration guide, section 16.2.5,
-// and those that 3.11's scheduler also accepts).
+// and further predicates that 3.11's scheduler accepts).
 func PredicateNames() []string {
 	return []string{
 		"CheckNodeCondition",
