@@ -40,7 +40,7 @@ const mark = "slipway:"
 
 // Ensure creates the chain and the rule that jumps to it, for packets from the bridge to other
 // destinations than pods. It keeps the rules of the chain. The network of pods decides whether the
-// chain is that of iptables or of ip6tables. It requires the program nft.
+// chain belongs to iptables or to ip6tables. It requires the program nft.
 func Ensure(ctx context.Context, bridge string, pods netip.Prefix) error {
 	family := ipfamily.Of(pods.Addr())
 	nft, err := knftables.New(family.Table(), table)
@@ -86,7 +86,7 @@ func Ensure(ctx context.Context, bridge string, pods netip.Prefix) error {
 }
 
 // Remove removes the rule that jumps to the chain, and the chain. It keeps a chain with rules
-// unless withRules is true. It also removes what is then empty: FORWARD and the table. It does
+// unless withRules is true. It also removes FORWARD and the table if they are then empty. It does
 // nothing on a host without the program nft.
 func Remove(ctx context.Context, withRules bool) error {
 	return errors.Join(removeFrom(ctx, ipfamily.IPv4, withRules), removeFrom(ctx, ipfamily.IPv6, withRules))

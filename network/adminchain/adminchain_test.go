@@ -35,7 +35,7 @@ func remove(t *testing.T, withRules bool) {
 	}
 }
 
-// rules returns the rules of FORWARD that jump to the chain, and those of the chain.
+// rules returns the rules of FORWARD that jump to the chain, and the rules of the chain.
 func rules(t *testing.T) (forward, chain []string) {
 	t.Helper()
 	for line := range strings.Lines(run(t, "nft -s list table ip filter")) {

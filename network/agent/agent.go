@@ -65,7 +65,8 @@ type Agent struct {
 	NFTTable    string               // such as slipway
 	ClusterCIDR netip.Prefix         // addresses of all pods
 	ServiceCIDR netip.Prefix         // addresses of all services
-	// DualStack has the IPv6 addresses of pods, and SecondServiceCIDR those of services; optional.
+	// DualStack has the IPv6 addresses of pods, and SecondServiceCIDR the IPv6 addresses of services;
+	// optional.
 	DualStack         dualstack.Networks
 	SecondServiceCIDR netip.Prefix
 	ConfDir           string // directory of the runtime's CNI configuration
@@ -73,7 +74,7 @@ type Agent struct {
 	StateDir          string // directory of the plugin's address leases
 	// PolicySocket is the socket of package policy; optional.
 	PolicySocket string
-	// Bytes; the default is the MTU of the default route's device, less what VXLAN needs.
+	// Bytes; the default is the MTU of the default route's device, less the overhead of VXLAN.
 	MTU int
 	// Transport is a constant of this package; optional without Tunnel.
 	Transport string

@@ -21,10 +21,10 @@ import (
 	"github.com/slipway-platform/slipway/network/shaping"
 )
 
-// CleanupConfig lists what Cleanup removes. Empty fields are skipped.
+// CleanupConfig lists the objects that Cleanup removes. Empty fields are skipped.
 type CleanupConfig struct {
 	Bridge   string   // also removes the pod devices on it
-	Devices  []string // other devices, such as those of the DNS server and of hostaddr
+	Devices  []string // other devices, such as the devices of the DNS server and of hostaddr
 	NFTTable string   // in the families ip, ip6 and netdev
 	Tables   []string // of other components, in the same families
 	// AdminRules also removes the rules of administrators (package adminchain).

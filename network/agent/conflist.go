@@ -39,7 +39,7 @@ func (a *Agent) pluginConfig(subnet netip.Prefix) cni.Config {
 	}
 }
 
-// clusterNetworks returns the networks of pods and services, and that of the DNS server.
+// clusterNetworks returns the networks of pods, of services and of the DNS server.
 func (a *Agent) clusterNetworks() []netip.Prefix {
 	networks := []netip.Prefix{a.ClusterCIDR.Masked(), a.ServiceCIDR.Masked()}
 	if a.DNSIP.IsValid() {

@@ -21,8 +21,8 @@ import (
 )
 
 // ensureDevices ensures that the bridge, with the first address of the subnet, and the device of
-// the DNS server exist. The latter is a bridge without ports, because not every kernel has dummy
-// devices but pods need bridges anyway.
+// the DNS server exist. The DNS server's device is a bridge without ports: not every kernel has
+// dummy devices, but pods need bridges anyway.
 func (a *Agent) ensureDevices(subnet netip.Prefix) error {
 	mtu, err := a.mtu()
 	if err != nil {
@@ -127,8 +127,8 @@ func ensureBridge(name string, address netip.Prefix, mtu int) error {
 	return nil
 }
 
-// setAddress sets the only address of a device in its IP family. It removes others, such as that of
-// an earlier subnet.
+// setAddress sets the only address of a device in its IP family. It removes other addresses, such
+// as the address of an earlier subnet.
 func setAddress(link netlink.Link, address netip.Prefix) error {
 	name := link.Attrs().Name
 	present, err := netlinksafe.AddrList(link, ipfamily.Of(address.Addr()).Netlink())
@@ -159,9 +159,9 @@ func setAddress(link netlink.Link, address netip.Prefix) error {
 }
 
 // setSysctls enables forwarding on the host, and routes connections from 127.0.0.1 to a host port
-// through the bridge. Package nat prevents pods from using the latter in the other direction. It
-// disables IPv6 on the bridge, so that the host has no address there that only IPv6 reaches, unless
-// pods have IPv6 addresses.
+// through the bridge. Package nat prevents pods from using that route in the other direction.
+// setSysctls disables IPv6 on the bridge, so that the host has no address there that only IPv6
+// reaches, unless pods have IPv6 addresses.
 func (a *Agent) setSysctls() error {
 	if a.DualStack.Enabled() {
 		if _, err := os.Stat(ipv6Settings); err != nil {

@@ -60,7 +60,7 @@ func (a *Agent) watchNodes(subnets chan netip.Prefix) (informer cache.SharedInde
 	return informer, changes, nil
 }
 
-// trimNode removes what the agent does not read.
+// trimNode removes fields that the agent does not read.
 func trimNode(object any) (any, error) {
 	node, ok := object.(*corev1.Node)
 	if !ok {

@@ -80,7 +80,8 @@ func (o *networkObjects) vxlanPort() int {
 	return vxlan.Port
 }
 
-// belongsToNode reports whether the subnet is that of a Node, which the control plane keeps.
+// belongsToNode reports whether the subnet belongs to a Node. The control plane manages such
+// subnets.
 func belongsToNode(subnet *networkv1.HostSubnet) bool {
 	return subnet.Annotations[networkv1.NodeUIDAnnotation] != ""
 }

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// OtherNetwork is the component that stands in for Agent where a CNI plug-in of the administrator
-// connects the pods. It gives the host the address of the pods' DNS server, forwards packets, and
-// reports what the container runtime lacks of the plug-in.
+// OtherNetwork is the component that replaces Agent if the administrator's CNI plugin connects the
+// pods. It gives the host the address of the pods' DNS server, forwards packets, and reports
+// missing parts of the plugin.
 type OtherNetwork struct {
-	ConfDir      string     // directory of the plug-in's configuration
+	ConfDir      string     // directory of the plugin's configuration
 	BinDirs      []string   // directories of its programs
 	FormerBridge string     // the bridge of an Agent; pods on it have no connection to others
 	DNSDevice    string     // device for DNSIP, such as slipway-dns
@@ -28,11 +28,11 @@ type OtherNetwork struct {
 // Name returns the component's name.
 func (*OtherNetwork) Name() string { return "network" }
 
-// Notes sets the function that reports what the pods' network lacks.
+// Notes sets the function that receives the missing parts.
 func (o *OtherNetwork) Notes(note func(text string)) { o.note = note }
 
-// Run calls ready when the host has the address, because a plug-in can need services and DNS before
-// it is complete. It then repairs the address and checks the plug-in until ctx ends.
+// Run calls ready when the host has the address, because a plugin can need services and DNS before
+// it is complete. It then repairs the address and checks the plugin until ctx ends.
 func (o *OtherNetwork) Run(ctx context.Context, ready func()) error {
 	if err := o.apply(); err != nil {
 		return fmt.Errorf("network: %w", err)

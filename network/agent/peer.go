@@ -89,8 +89,8 @@ func addressOf(node *corev1.Node, family ipfamily.Family) netip.Addr {
 	return netip.Addr{}
 }
 
-// peers returns the other hosts by their subnets. A host whose subnet overlaps that of this host is
-// missing.
+// peers returns the other hosts by their subnets. It omits a host whose subnet overlaps this
+// host's.
 func (a *Agent) peers(own netip.Prefix, cluster *cluster) map[netip.Prefix]vxlan.Peer {
 	peers := map[netip.Prefix]vxlan.Peer{}
 	if a.usesVXLAN() {
@@ -111,8 +111,8 @@ func (a *Agent) peers(own netip.Prefix, cluster *cluster) map[netip.Prefix]vxlan
 	return peers
 }
 
-// connectHosts makes the VXLAN device and the routes match the hosts of the cluster. It logs what
-// it cannot connect, because one host must not disconnect the others.
+// connectHosts makes the VXLAN device and the routes match the hosts of the cluster. It logs hosts
+// that it cannot connect, because one host must not disconnect the others.
 func (a *Agent) connectHosts(own netip.Prefix, cluster *cluster) {
 	peers := a.peers(own, cluster)
 	device, err := a.ensureTunnel(own, peers, cluster)
@@ -181,8 +181,8 @@ func (a *Agent) vxlanPort(cluster *cluster) int {
 	return cluster.objects.vxlanPort()
 }
 
-// ensureTunnel creates or repairs the VXLAN device and returns it. Without other hosts, or while
-// the settings of the cluster are not known, there is none.
+// ensureTunnel creates or repairs the VXLAN device and returns it. It returns none without other
+// hosts, or while the cache lacks the cluster's settings.
 func (a *Agent) ensureTunnel(own netip.Prefix, peers map[netip.Prefix]vxlan.Peer, cluster *cluster) (netlink.Link, error) {
 	if a.Tunnel == nil {
 		return nil, nil

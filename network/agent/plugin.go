@@ -11,8 +11,8 @@ import (
 	"github.com/containernetworking/cni/pkg/invoke"
 )
 
-// checkPlugin returns what the container runtime lacks of a CNI plug-in, with the remedy. Like
-// containerd, it reads only the first file in the order of their names.
+// checkPlugin returns the missing parts of a CNI plugin, with the remedy. Like containerd, it reads
+// only the first file in the order of their names.
 func checkPlugin(confDir string, binDirs []string) error {
 	files, err := libcni.ConfFiles(confDir, []string{".conf", ".conflist", ".json"})
 	if err != nil {
@@ -36,7 +36,7 @@ func checkPlugin(confDir string, binDirs []string) error {
 	return nil
 }
 
-// pluginTypes returns the names of the programs of a CNI configuration: a list of plug-ins, or one.
+// pluginTypes returns the names of the programs of a CNI configuration: a list of plugins, or one.
 func pluginTypes(file string) (types []string, err error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -39,7 +39,7 @@ func ensureRoutes(desired map[netip.Prefix]netlink.Route) error {
 			continue
 		}
 		if present, exists := existing[subnet]; exists && subnet.Addr().Is6() {
-			// IPv6 refuses a gateway to which the route that it replaces leads by another device.
+			// IPv6 rejects a gateway that the replaced route reaches through another device.
 			if err := netlink.RouteDel(&present); err != nil && !errors.Is(err, unix.ESRCH) {
 				errs = append(errs, fmt.Errorf("remove route to pods %s: %w", subnet, err))
 			}

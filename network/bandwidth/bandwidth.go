@@ -104,7 +104,7 @@ func watch(informer cache.SharedIndexInformer) (<-chan struct{}, error) {
 	return changes, err
 }
 
-// trim removes what the component does not read.
+// trim removes fields that the component does not read.
 func trim(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {

@@ -1,5 +1,5 @@
 // Package capture writes the packets of a device to a file in the format of pcap, which tcpdump and
-// Wireshark read. It needs neither of them on the host, nor libpcap.
+// Wireshark read. The host needs neither program, nor libpcap.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Troubleshooting Throughput
 // Issues.
@@ -24,7 +24,7 @@ const maxFrame = 262144
 
 // Filter selects packets. Its zero value selects all.
 type Filter struct {
-	// Hosts are addresses. Each of them is the source or the destination.
+	// Hosts are addresses. Each address must be the source or the destination.
 	Hosts []netip.Addr
 	// Port is the source or destination port of TCP, UDP or SCTP, if it is not 0.
 	Port uint16

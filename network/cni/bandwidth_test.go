@@ -80,8 +80,8 @@ func (f *flow) holds(description string, bits int) {
 	f.between(description, 0.95*float64(bits), 1.05*float64(bits))
 }
 
-// between checks that the receiver gets a rate, measured over what it gets in a second at the lower
-// bound.
+// between checks that the receiver's rate is within bounds. It measures over the data of one second
+// at the lower bound.
 func (f *flow) between(description string, low, high float64) {
 	f.Helper()
 	eventually.True(f.T, description+": the bucket is empty", func() bool { return f.bytes.Load() > 1<<18 })

@@ -33,7 +33,7 @@ type Config struct {
 	// succeeds only when the component enforces the policies of the new pod.
 	PolicySocket string `json:"policySocket,omitempty"`
 	// ClusterNetworks are the networks that a pod with a macvlan device reaches through the gateway,
-	// whatever its default route is.
+	// regardless of its default route.
 	ClusterNetworks []netip.Prefix `json:"clusterNetworks,omitempty"`
 	// Hairpin makes the bridge send frames back to their own port.
 	Hairpin bool `json:"hairpin,omitempty"`
@@ -67,7 +67,7 @@ type bandwidth struct {
 // gateway.
 func Gateway(podCIDR netip.Prefix) netip.Addr { return podCIDR.Masked().Addr().Next() }
 
-// ends are an address of a pod and that of its gateway.
+// ends are an address of a pod and the address of its gateway.
 type ends struct{ address, gateway netip.Addr }
 
 // ends returns the addresses of a pod. A pod that is older than the second subnet has one.

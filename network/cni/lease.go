@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/network/nat"
 )
 
-// lease records what one pod uses on this host. It is written before anything is created and
-// removed after everything is removed, so it always contains what must be undone.
+// lease records the resources of one pod on this host. It is written before the first resource is
+// created and removed after the last one, so it always lists all resources to remove.
 type lease struct {
 	Address netip.Addr `json:"address"`
 	// SecondAddress is the IPv6 address. It is invalid if the host had no subnet for it.

@@ -64,7 +64,8 @@ func (c *call) createMacvlan() ([]*current.Interface, error) {
 	return []*current.Interface{created}, err
 }
 
-// parentDevice returns the host's device with a name, by default that of the default route.
+// parentDevice returns the host's device with a name, or by default the device of the default
+// route.
 func parentDevice(name string) (netlink.Link, error) {
 	if name != "" {
 		link, err := netlinksafe.LinkByName(name)

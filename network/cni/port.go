@@ -47,7 +47,7 @@ func (c Config) attachToBridge(l lease, bridge netlink.Link) error {
 	return nil
 }
 
-// detachFromBridge removes what attachToBridge created and the kernel does not remove with the
+// detachFromBridge removes the objects of attachToBridge that the kernel does not remove with the
 // device. The lease is empty if it is unknown.
 func (c Config) detachFromBridge(device string, l lease) error {
 	if err := spoofcheck.Remove(c.NFTTable, device); err != nil {

@@ -160,8 +160,8 @@ func (s *spoofing) send(to netip.Addr) {
 	})
 }
 
-// attack sends frames from the pod mallory, each of which ends with its name, and returns those
-// that the pod alice and the host get.
+// attack sends frames from the pod mallory. Each frame ends with its name. attack returns the
+// frames that the pod alice and the host get.
 func (s *spoofing) attack(frames map[string][]byte) (pod, host []string) {
 	s.Helper()
 	mallory, alice, bridge := s.packetSocket(s.mallory, "eth0"), s.packetSocket(s.alice, "eth0"), s.packetSocket(hosttest.Host(), "slipway0")
@@ -267,8 +267,8 @@ func TestForgedIPv6FramesAreDropped(t *testing.T) {
 	}
 }
 
-// TestForgedIPv6FramesOfALimitedPodAreDropped checks that the filters which lead packets to the
-// queue match no frame that the check drops.
+// TestForgedIPv6FramesOfALimitedPodAreDropped checks that the filters for the queue match no frame
+// that the check drops.
 func TestForgedIPv6FramesOfALimitedPodAreDropped(t *testing.T) {
 	b := newBench(t)
 	b.enableIPv6()

@@ -37,7 +37,7 @@ type Server struct {
 	Address string       // IP address and port, for UDP and TCP; a device must have the address
 	Domain  string       // the cluster's domain, such as cluster.local
 	Config  *rest.Config // can list and watch services, endpoint slices and namespaces
-	// Resolvers for other names, "IP" or "IP:port"; the default is those of ResolvConf.
+	// Resolvers for other names, "IP" or "IP:port"; the default is the name servers in ResolvConf.
 	Upstreams  []string
 	ResolvConf string // read again after changes; the default is /etc/resolv.conf
 	// Observe, if set, gets the addresses in responses before clients do.

@@ -50,8 +50,8 @@ func freeAddress(t *testing.T) string {
 	return packets.LocalAddr().String()
 }
 
-// listenBoth listens on an address for UDP and TCP. If the port is 0, it finds one that is free for
-// both.
+// listenBoth listens on an address for UDP and TCP. If the port is 0, it finds a port that is free
+// for both.
 func listenBoth(t *testing.T, address string) (packets net.PacketConn, listener net.Listener) {
 	t.Helper()
 	const attempts = 100
@@ -196,8 +196,8 @@ func TestServerOfClusterNamesForwardsNoQueries(t *testing.T) {
 	}
 }
 
-// TestServerOfClusterNamesDoesNotAmplify queries a large service like a sender with a forged
-// address, who wants the victim to get much.
+// TestServerOfClusterNamesDoesNotAmplify queries a large service like an attacker who forges the
+// address of a victim, so that the victim gets large responses.
 func TestServerOfClusterNamesDoesNotAmplify(t *testing.T) {
 	api, config := newAPI(t)
 	api.add(namespacesPath, namespace("shop"))

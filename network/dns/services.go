@@ -52,7 +52,7 @@ func (s services) Services(_ context.Context, state request.Request, _ bool, _ p
 	return records, nil
 }
 
-// addressRecords returns the records of a service with addresses of its own.
+// addressRecords returns the records of a service with cluster addresses.
 func (s services) addressRecords(service *object.Service, f filter) (records []msg.Service) {
 	for _, ip := range service.ClusterIPs {
 		if f.port == "" {

@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// Exit is the way of a project's packets to addresses outside of the cluster.
+// Exit is the path of a project's packets to addresses outside of the cluster.
 type Exit struct {
 	// VNI is the network ID of the project.
 	VNI uint32

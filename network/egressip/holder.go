@@ -120,7 +120,8 @@ func announce(link netlink.Link, address netip.Addr) {
 	time.AfterFunc(announceDelay, send)
 }
 
-// sendARP broadcasts an ARP request in which an address asks for itself (RFC 5227, section 3).
+// sendARP broadcasts an ARP announcement: a request for the sender's own address (RFC 5227, section
+// 3).
 func sendARP(device int, mac net.HardwareAddr, address netip.Addr) error {
 	socket, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // decides; without one, the server is denied.
 type Access []rule
 
-// rule matches every server, or those of a network, or those with a name.
+// rule matches every server, the servers of a network, or the servers with a name.
 type rule struct {
 	deny       bool
 	all        bool

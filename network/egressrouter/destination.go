@@ -28,7 +28,7 @@ type Redirect struct {
 //	<port> <tcp|udp> <IP address> <remote port>
 //	<IP address>
 //
-// The latter must be the last line. Blank lines and lines that begin with # are ignored.
+// The third form must be the last line. Blank lines and lines that begin with # are ignored.
 func ParseDestination(text string) (Destination, error) {
 	var d Destination
 	var errs []error

@@ -1,5 +1,5 @@
 // Package egressrouter is the program of egress router pods: pods that send the traffic of other
-// pods to servers outside of the cluster from a source address of their own. Its settings are
+// pods to servers outside of the cluster from their own source address. Its settings are
 // environment variables.
 //
 // The router container is privileged. It gives the pod's macvlan device the address EGRESS_SOURCE

@@ -115,7 +115,7 @@ func TestHTTPProxyReportsFailures(t *testing.T) {
 	}
 }
 
-// echo serves connections: it repeats what it got after the client's end of data.
+// echo serves connections: it returns the received data after the client has closed its side.
 func echo(t *testing.T, greeting string) net.Listener {
 	listener := listen(t)
 	t.Cleanup(func() { listener.Close() })

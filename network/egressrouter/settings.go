@@ -89,7 +89,7 @@ func parseGateway(text string) (netip.Addr, error) {
 	return address, nil
 }
 
-// isHost reports whether an address can be that of another machine.
+// isHost reports whether an address can belong to another machine.
 func isHost(address netip.Addr) bool {
 	return address.Is4() && !address.IsUnspecified() && !address.IsLoopback() && !address.IsMulticast() &&
 		address != netip.AddrFrom4([4]byte{255, 255, 255, 255})

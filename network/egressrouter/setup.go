@@ -47,8 +47,8 @@ func (s Settings) apply() error {
 	return s.setAddress(outside)
 }
 
-// setAddress gives a device the source address and the default route. The kernel then announces
-// the address to the network, which can still have that of a previous pod.
+// setAddress gives a device the source address and the default route. The kernel then announces the
+// address to the network, which can still have the MAC address of a previous pod.
 func (s Settings) setAddress(link netlink.Link) error {
 	name := link.Attrs().Name
 	if err := netlink.LinkSetDown(link); err != nil {

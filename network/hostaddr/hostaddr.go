@@ -1,6 +1,6 @@
-// Package hostaddr returns the addresses of this host: the one that the node and the API server
-// announce, and those for certificates. It reads the kernel's tables and changes nothing, except in
-// AssignOffline.
+// Package hostaddr returns the addresses of this host: the address that the node and the API server
+// announce, and the addresses for certificates. It reads the kernel's tables and changes nothing,
+// except in AssignOffline.
 package hostaddr
 
 import (
@@ -98,7 +98,7 @@ func Second(first netip.Addr) (netip.Addr, error) {
 }
 
 // HostAddresses returns all addresses of the host for a certificate, loopback first, without
-// link-local addresses and those of devices in skip. If the kernel's tables cannot be read, it
+// link-local addresses and addresses of devices in skip. If the kernel's tables cannot be read, it
 // returns only loopback.
 func HostAddresses(skip ...string) []netip.Addr {
 	addresses := []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
@@ -208,8 +208,8 @@ func listDevices(skip []string) ([]device, error) {
 	return devices, nil
 }
 
-// isVirtual reports whether a device is of a type that software creates for guests, and not one
-// that connects the host.
+// isVirtual reports whether a device has a type that software creates for guests, not a type that
+// connects the host.
 func isVirtual(link netlink.Link) bool {
 	switch link.Type() {
 	case "bridge", "veth", "dummy", "tuntap":

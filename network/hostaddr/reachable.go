@@ -6,7 +6,7 @@ import (
 )
 
 // Reachable returns a host:port address that other hosts can reach: a loopback or unspecified
-// address becomes own, the address of the machine. Another text stays as it is.
+// address becomes own, the address of the machine. Other text is returned unchanged.
 func Reachable(address string, own netip.Addr) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

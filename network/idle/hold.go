@@ -39,7 +39,7 @@ func newHolder(p *Proxy) *holder {
 	return &holder{waker: waker{proxy: p}, limit: connLimit{byService: map[cache.ObjectName]int{}}, flows: newFlows()}
 }
 
-// setTargets replaces the known destinations of packets.
+// setTargets replaces the destinations of packets.
 func (h *holder) setTargets(targets map[destination]target) {
 	h.mu.Lock()
 	h.targets = targets

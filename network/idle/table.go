@@ -30,7 +30,7 @@ const (
 	fromAddress, fromNodePort = "ip saddr . %[1]s sport @%[1]s-addresses", "ip saddr != 127.0.0.0/8 %[1]s sport @%[1]s-node-ports fib saddr type local"
 )
 
-// write replaces the table with one that intercepts packets to the destinations.
+// write replaces the table. The new table intercepts packets to the destinations.
 func write(ctx context.Context, name string, d receivers, places map[destination]target) error {
 	nft, err := open(name)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package ipfamily has what differs between the rules for IPv4 and those for IPv6: words of
-// nftables, and constants of the kernel.
+// Package ipfamily contains the differences between the rules for IPv4 and the rules for IPv6:
+// words of nftables, and constants of the kernel.
 package ipfamily
 
 import (

@@ -1,5 +1,5 @@
-// Package multicast delivers the multicast packets of pods to the other pods of their group: those
-// of a project, or of projects that share a network.
+// Package multicast delivers the multicast packets of pods to the other pods of their group: the
+// pods of a project, or of projects that share a network.
 //
 //	pod ── device on its node ──┬── devices of the group's other pods
 //	                            └── VXLAN to all hosts ── devices of the group's pods there
@@ -31,7 +31,7 @@ import (
 	"github.com/slipway-platform/slipway/network/cni"
 )
 
-// Addresses are those of multicast (RFC 5771).
+// Addresses are the multicast addresses (RFC 5771).
 const Addresses = "224.0.0.0/4"
 
 // Group is a set of pods that receive each other's packets.
@@ -52,7 +52,7 @@ type Pod struct {
 type Table struct {
 	nft    knftables.Interface
 	tunnel string
-	// current is what the kernel has. It is empty if that is unknown.
+	// current is the state in the kernel. It is empty if the state is unknown.
 	current string
 }
 
@@ -91,8 +91,8 @@ func (t *Table) Apply(ctx context.Context, groups []Group) error {
 	return nil
 }
 
-// Check forgets the content of the table if another program has removed it, so that the next Apply
-// writes it.
+// Check drops the recorded content of the table if another program has removed the table, so that
+// the next Apply writes it.
 func (t *Table) Check(ctx context.Context) error {
 	chains, err := t.nft.List(ctx, "chains")
 	if err != nil && !knftables.IsNotFound(err) {
@@ -130,7 +130,7 @@ func usable(groups []Group) (result []Group) {
 	return result
 }
 
-// priority is that of the chains. They precede those of package spoofcheck.
+// priority is the priority of the chains, which precede spoofcheck's chains.
 const priority = knftables.BaseChainPriority("-10")
 
 // senders is the map of the groups of other hosts' pods, by address.

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { hosttest.Main(m) }
 // group is the address and port to which pods send.
 const group = "239.1.2.3:5000"
 
-// pod is a network namespace whose frames are checked, and what it has received.
+// pod is a network namespace whose frames are checked, and its received packets.
 type pod struct {
 	hosttest.Namespace
 	Pod

@@ -26,7 +26,7 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// Network describes the table of one host for an IP family, which is that of ClusterCIDR.
+// Network describes the table of one host for the IP family of ClusterCIDR.
 type Network struct {
 	Table       string       // name of the table
 	Bridge      string       // bridge of this host's pods

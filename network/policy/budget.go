@@ -47,8 +47,7 @@ func (s snapshot) budgets(projects []project) map[string]*budget {
 // project is a project with policies.
 type project struct {
 	namespace string
-	// owner is the user who requested the project. A project that an administrator created otherwise
-	// is an owner of its own.
+	// owner is the user who requested the project. A project without a requester is its own owner.
 	owner    string
 	policies []*networkingv1.NetworkPolicy
 	size     int

@@ -20,7 +20,7 @@ type compiler struct {
 	chainsOf map[direction]map[netip.Addr][]string
 	// sets are all sets of peers and ports so far, with the work that each took.
 	sets map[string]measuredSet
-	// budget is that of the owner of the project that is compiled, and draft is its content.
+	// budget is the budget of the compiled project's owner, and draft its content.
 	budget *budget
 	draft  *draft
 }
@@ -177,7 +177,7 @@ func (c *compiler) ingressRules(policy *networkingv1.NetworkPolicy) (rules []str
 	return rules
 }
 
-// egressRules returns the rules that accept what the egress rules of a policy allow.
+// egressRules returns the rules that accept the packets that the egress rules of a policy allow.
 func (c *compiler) egressRules(policy *networkingv1.NetworkPolicy) (rules []string) {
 	for _, rule := range policy.Spec.Egress {
 		if c.budget.exhausted() {

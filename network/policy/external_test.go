@@ -205,7 +205,7 @@ func TestNamesOpenAddressesBeforeTheResponse(t *testing.T) {
 	f.external("web", "203.0.113.1:80 198.51.100.1:53")
 	f.nft("delete table ip " + f.enforcer.Table)
 	f.stop()
-	f.start() // the table is written again, by the process that knows the addresses
+	f.start() // the table is written again, by the process that has the addresses
 	f.external("web", "203.0.113.1:80 198.51.100.1:53")
 }
 

@@ -20,7 +20,7 @@ type firewall struct {
 	problem  string // why the rules of the policies do not apply; empty if they do
 }
 
-// effect is what the EgressNetworkPolicies of a project do.
+// effect is the combined effect of a project's EgressNetworkPolicies.
 type effect int
 
 const (
@@ -125,9 +125,9 @@ func (c *compiler) firewallChain(f firewall) chain {
 
 const denyRule = "counter drop"
 
-// firewallRules returns rules of nftables with the effect of the rules of a firewall, of which the
-// first that matches decides. Within a run of rules of one type, their order has no effect, so one
-// rule with a set has the effect of all networks of a run.
+// firewallRules returns rules of nftables with the effect of the rules of a firewall, where the
+// first match decides. Within a run of rules of one type, their order has no effect, so one rule
+// with a set has the effect of all networks of a run.
 func (c *compiler) firewallRules(egress []networkv1.EgressNetworkPolicyRule) (rules []string) {
 	for len(egress) > 0 {
 		kind := egress[0].Type
@@ -145,8 +145,7 @@ func (c *compiler) firewallRules(egress []networkv1.EgressNetworkPolicyRule) (ru
 func (c *compiler) firewallRun(kind networkv1.EgressNetworkPolicyRuleType, run []networkv1.EgressNetworkPolicyRule) (rules []string) {
 	verdict, onlyUnicast := denyRule, ""
 	if kind == networkv1.EgressNetworkPolicyRuleAllow {
-		// The owner of a name must not open the addresses of the link, such as those of a cloud's
-		// metadata service.
+		// The owner of a name must not open link-local addresses, such as a cloud's metadata service.
 		verdict, onlyUnicast = "accept", fmt.Sprintf(" %s daddr != %s", c.family.Header(), linkAddresses(c.family))
 	}
 	var networks []netip.Prefix

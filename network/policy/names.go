@@ -32,7 +32,7 @@ type Names struct {
 	IPv6 bool
 
 	now      func() time.Time
-	requests chan chan<- error // asks the Enforcer to write the sets
+	requests chan chan<- error // makes the Enforcer write the sets
 	changes  chan struct{}     // has a value after a change of the names
 
 	mutex sync.Mutex
@@ -185,7 +185,7 @@ func (n *Names) exact() (names []string) {
 	return names
 }
 
-// addresses returns the addresses of all names. It removes those that have expired.
+// addresses returns the addresses of all names. It removes expired ones.
 func (n *Names) addresses() map[string][]netip.Addr {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

@@ -85,7 +85,7 @@ func (o *objects) all() []cache.SharedIndexInformer {
 	}
 }
 
-// plugin returns the network plug-in of the cluster. It is empty if the cache does not have the
+// plugin returns the network plugin of the cluster. It is empty if the cache does not have the
 // ClusterNetwork "default", which the control plane creates.
 func (o *objects) plugin() string {
 	object, exists, err := o.clusterNetworks.GetStore().GetByKey(networkv1.ClusterNetworkDefault)
@@ -95,7 +95,8 @@ func (o *objects) plugin() string {
 	return cmp.Or(object.(*networkv1.ClusterNetwork).PluginName, networkplugin.Default)
 }
 
-// awaitPlugin waits until the network plug-in is known or ctx ends. It reports whether it is known.
+// awaitPlugin waits until the cache has the network plugin or ctx ends. It reports whether the
+// cache has it.
 func (o *objects) awaitPlugin(ctx context.Context) bool {
 	err := wait.PollUntilContextCancel(ctx, labelPoll, true, func(context.Context) (bool, error) { return o.plugin() != "", nil })
 	return err == nil
@@ -112,8 +113,8 @@ func (o *objects) netID(project string) (id uint32, known bool) {
 	return namespace.NetID, o.isCurrent(namespace)
 }
 
-// isCurrent reports whether a NetNamespace is not that of a deleted project, whose name another
-// project has now.
+// isCurrent reports whether a NetNamespace belongs to the current project of its name, not to a
+// deleted one.
 func (o *objects) isCurrent(namespace *networkv1.NetNamespace) bool {
 	project, exists, err := o.namespaces.GetStore().GetByKey(namespace.Name)
 	return err != nil || !exists || networkplugin.BelongsTo(namespace.Annotations, project.(*corev1.Namespace).UID)
@@ -162,7 +163,7 @@ func relevant(old, new any) bool {
 	return !equality.Semantic.DeepEqual(before, new)
 }
 
-// trim removes what policies do not depend on, so that the caches stay small.
+// trim removes fields that policies do not depend on, so that the caches stay small.
 func trim(object any) (any, error) {
 	switch object := object.(type) {
 	case *corev1.Pod:
@@ -204,7 +205,7 @@ func trimPod(p *corev1.Pod) *corev1.Pod {
 }
 
 // find returns the object of a pod of this node, or nil if the cache does not have it. A static pod
-// has another UID in the API: that of its mirror pod, which names the UID of the static pod.
+// has another UID in the API: the UID of its mirror pod, which names the UID of the static pod.
 func (o *objects) find(local cni.Pod) *corev1.Pod {
 	existing, exists, err := o.pods.GetStore().GetByKey(local.Namespace + "/" + local.Name)
 	if err != nil || !exists {
@@ -284,7 +285,7 @@ func (o *objects) hostAddresses() (addresses []netip.Prefix) {
 	return addresses
 }
 
-// addFirewalls adds what egress firewalls depend on.
+// addFirewalls adds the objects that egress firewalls depend on.
 func (o *objects) addFirewalls(s *snapshot) {
 	for _, object := range o.firewalls.GetStore().List() {
 		s.firewalls = append(s.firewalls, object.(*networkv1.EgressNetworkPolicy))

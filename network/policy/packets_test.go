@@ -24,7 +24,7 @@ type packet struct {
 // moreFragments is the flag of all fragments but the last.
 const moreFragments = 0x2000
 
-// encode returns the packet without checksums. The kernel adds that of the header.
+// encode returns the packet without checksums. The kernel adds the checksum of the header.
 func (p packet) encode(from, to netip.Addr) []byte {
 	header := make([]byte, 20, 20+len(p.options)+len(p.payload))
 	header[0] = byte(0x40 + 5 + len(p.options)/4)

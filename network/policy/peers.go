@@ -46,7 +46,7 @@ func (c *compiler) peers(d direction, namespace string, peers []networkingv1.Net
 	return matches
 }
 
-// prefixes returns the networks of the IP family among CIDRs, without those that another one
+// prefixes returns the networks of the IP family among CIDRs. It omits a network that another one
 // contains.
 func (s snapshot) prefixes(cidrs ...string) (result []netip.Prefix) {
 	for _, cidr := range cidrs {

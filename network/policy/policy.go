@@ -22,7 +22,7 @@
 //	packet ── external chain ── chain of the project ── first rule that matches
 //	          map: source
 //
-// The ClusterNetwork "default" names the network plug-in, which decides what the component
+// The ClusterNetwork "default" names the network plugin, which decides what the component
 // enforces:
 //
 //   - redhat/openshift-ovs-networkpolicy: network policies and egress firewalls;
@@ -73,7 +73,8 @@ type Enforcer struct {
 	Client kubernetes.Interface
 	// Network can watch ClusterNetworks, HostSubnets, EgressNetworkPolicies and NetNamespaces.
 	Network networkclient.Interface
-	// Networks are the networks of the cluster, and Second those of its second IP family; optional.
+	// Networks are the networks of the cluster, and Second the networks of its second IP family;
+	// optional.
 	Networks, Second Networks
 	// DualStack derives the second subnets of hosts; optional without Second.
 	DualStack dualstack.Networks
@@ -81,8 +82,8 @@ type Enforcer struct {
 	Names *Names
 	// Resolver is the address and port of that server.
 	Resolver string
-	// Table is the name of the component's nftables tables: those of policies in family ip and, with
-	// Second, ip6, and that of multicast in family netdev.
+	// Table is the name of the component's nftables tables: in family ip and, with Second, ip6 for
+	// policies, and in family netdev for multicast.
 	Table string
 	// Socket is the path of the Unix socket for the CNI plugin.
 	Socket string
@@ -97,7 +98,7 @@ type Enforcer struct {
 	monitor egressip.Monitor
 }
 
-// errStopped means that the component ends. The CNI plugin tries again.
+// errStopped means that the component ends. The CNI plugin retries.
 var errStopped = errors.New("the component network-policy is stopping")
 
 const (
@@ -188,7 +189,7 @@ type enforcement struct {
 	delivery *multicast.Table    // of multicast
 	requests <-chan chan<- error // of the CNI plugin
 	reporter *reporter
-	plugin   string // the network plug-in of the cluster
+	plugin   string // the network plugin of the cluster
 }
 
 // loop writes the rules after each change and each request, until ctx ends. One write serves all

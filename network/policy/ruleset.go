@@ -21,7 +21,7 @@ type ruleset struct {
 	closed []string
 	// multitenant isolates the networks of projects.
 	multitenant bool
-	// exits gives projects source addresses of their own outside of the cluster.
+	// exits gives projects their own source addresses outside of the cluster.
 	exits bool
 }
 
@@ -40,9 +40,9 @@ type chain struct {
 	rules   []string
 }
 
-// direction is that of connections, from the view of the isolated pod. External connections are
-// those that an egress firewall restricts. Source and target are the directions of packets in
-// multitenant mode, from the view of a pod of this node.
+// direction is the direction of connections, from the view of the isolated pod. External
+// connections are the connections that an egress firewall restricts. Source and target are the
+// directions of packets in multitenant mode, from the view of a pod of this node.
 type direction int
 
 const (

@@ -24,14 +24,14 @@ const (
 	// pods separately, so either can be first. Afterwards, the pod is isolated until they arrive.
 	labelTimeout = 2 * time.Second
 	labelPoll    = 20 * time.Millisecond
-	// networkTimeout limits the wait for the network ID of a new project. Without one, the pod does
-	// not start. The kubelet tries again.
+	// networkTimeout limits the wait for the network ID of a new project. Without an ID, the pod does
+	// not start, and the kubelet retries.
 	networkTimeout = 5 * time.Second
 	// requestTimeout limits the time to read a request and to write the response.
 	requestTimeout = 10 * time.Second
 )
 
-// server answers the CNI plugin, one pod per connection.
+// server serves requests of the CNI plugin. Each connection is for one pod.
 type server struct {
 	listener net.Listener
 	requests chan chan<- error

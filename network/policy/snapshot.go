@@ -18,10 +18,10 @@ type snapshot struct {
 	family     ipfamily.Family       // of the addresses, in the result of of
 	namespaces map[string]labels.Set // labels by name
 	requesters map[string]string     // users who requested the projects, by project
-	pods       []pod                 // those with an address of the pod network
+	pods       []pod                 // pods with an address of the pod network
 	policies   []*networkingv1.NetworkPolicy
 
-	plugin    string // the network plug-in of the cluster
+	plugin    string // the network plugin of the cluster
 	firewalls []*networkv1.EgressNetworkPolicy
 	netIDs    map[string]uint32       // network IDs of projects that have one
 	hosts     []netip.Prefix          // addresses in the pod network that belong to hosts
@@ -39,7 +39,7 @@ type pod struct {
 	ports     map[portName]int32 // by name
 	address   netip.Addr
 	local     bool // runs on this node
-	// unknown means that the pod's labels are not known yet.
+	// unknown means that the cache does not have the pod's labels yet.
 	unknown bool
 }
 

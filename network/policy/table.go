@@ -19,7 +19,7 @@ import (
 type table struct {
 	nft      knftables.Interface
 	networks Networks
-	current  *ruleset // what the kernel has; nil if unknown
+	current  *ruleset // the state in the kernel; nil if unknown
 }
 
 // Networks are the networks of a cluster in an IP family. Other addresses are external.
@@ -60,8 +60,8 @@ func (t *table) apply(ctx context.Context, desired *ruleset) error {
 	return nil
 }
 
-// check forgets the content of the table if another program has removed the table, so that the next
-// apply creates it.
+// check drops the recorded content of the table if another program has removed the table, so that
+// the next apply creates it.
 func (t *table) check(ctx context.Context) error {
 	chains, err := t.nft.List(ctx, "chains")
 	if err != nil && !knftables.IsNotFound(err) {
@@ -167,8 +167,8 @@ func baseChains(n Networks, r *ruleset) []baseChain {
 	return chains
 }
 
-// create replaces the table with one that contains only the chains at the hooks of a ruleset, and
-// what these refer to.
+// create replaces the table. The new table contains only the chains at the hooks of a ruleset, and
+// the objects to which these refer.
 func create(tx *knftables.Transaction, n Networks, desired *ruleset) {
 	tx.Add(&knftables.Table{})
 	tx.Delete(&knftables.Table{})
@@ -229,7 +229,7 @@ func updateSets(tx *knftables.Transaction, from, to *ruleset) {
 		if !exists {
 			tx.Add(to.sets[name].object(name))
 		}
-		// Networks of a set must not overlap, so those that end go first.
+		// Networks of a set must not overlap, so deletions come first.
 		for _, element := range sortedKeys(present.elements) {
 			if !to.sets[name].elements[element] {
 				tx.Delete(present.element(name, element))

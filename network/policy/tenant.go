@@ -32,9 +32,9 @@ func networkChain(d direction, id uint32) string { return fmt.Sprintf("%s-%d", d
 // addNetworks isolates the pods of different networks in multitenant mode.
 //
 // A packet between two pods passes if both have the same network ID, or one of them has ID 0. The
-// nodes of both pods check it: each knows its own pods' networks without delay, and those of others
-// from the API. A packet passes at the moment of a change only if both agree. A pod without a known
-// network exchanges packets with pods of the global network only.
+// nodes of both pods check it: each knows the networks of its own pods without delay, and the
+// networks of other pods from the API. A packet passes at the moment of a change only if both
+// agree. A pod without a known network exchanges packets with pods of the global network only.
 //
 // The packet is looked up twice, whatever the number of projects and pods: the chain of the own
 // pod's network in a map, and the address of the other pod in the set of that network.
@@ -118,7 +118,7 @@ func tenantChains(n Networks) []baseChain {
 }
 
 // separates reports whether multitenant mode drops packets from a pod to an address, which can be
-// that of another pod.
+// another pod's.
 func (t *table) separates(ctx context.Context, from, to netip.Addr) (bool, error) {
 	if !t.networks.Pods.Contains(from) || !t.networks.Pods.Contains(to) {
 		return false, nil

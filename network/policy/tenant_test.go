@@ -121,7 +121,7 @@ func TestHostSubnetsReachIsolatedPods(t *testing.T) {
 	f.reaches("db>web web>db")
 }
 
-// plugin sets the network plug-in of the cluster.
+// plugin sets the network plugin of the cluster.
 func (f *fixture) plugin(name string) {
 	f.Helper()
 	network := &networkv1.ClusterNetwork{ObjectMeta: metav1.ObjectMeta{Name: networkv1.ClusterNetworkDefault}, PluginName: name}

@@ -149,7 +149,7 @@ func (p Pod) redirect(link, queue netlink.Link) error {
 	return nil
 }
 
-// selectors match the packets to redirect: those of IPv4 first, and those of IPv6 by protocol.
+// selectors match the packets to redirect: IPv4 packets first, then IPv6 packets by protocol.
 func (p Pod) selectors() []*netlink.TcU32Sel {
 	const ipv4Source, ipv6Source, ipv6Protocol = 12, 8, 4
 	list := []*netlink.TcU32Sel{p.selector(unix.ETH_P_IP, p.Address.AsSlice(), ipv4Source)}

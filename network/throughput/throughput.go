@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// Port is the default port of a server, which is that of iperf3.
+// Port is the default port of a server. It is also iperf3's.
 const Port = 5201
 
-// The first byte of a connection selects what the server does.
+// The first byte of a connection selects the server's action.
 const (
 	discard = 'd' // it discards all bytes, and returns one at the end
 	echo    = 'e' // it returns all bytes

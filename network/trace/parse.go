@@ -15,7 +15,7 @@ type event struct {
 
 func (e event) chainID() string { return e.Table + " " + e.Chain }
 
-// subject identifies the chain to which the rule jumps, or else that of the rule.
+// subject identifies the chain to which the rule jumps, or else the chain of the rule.
 func (e event) subject() string {
 	for _, verdict := range []string{"jump ", "goto "} {
 		if chain, jumps := strings.CutPrefix(e.Verdict, verdict); jumps {

@@ -1,5 +1,5 @@
-// Package trace follows a packet through the nftables rules of this host, and reports which of
-// them decides about it. The kernel reports each rule that the packet matches, so that the answer
+// Package trace follows a packet through the nftables rules of this host, and reports which rule
+// decides about it. The kernel reports each rule that the packet matches, so that the result
 // includes rules of other programs.
 package trace
 
@@ -32,10 +32,10 @@ type Step struct {
 	Table, Chain string
 	// Rule is the text of the rule, or "policy".
 	Rule string
-	// Verdict is that of the kernel, such as accept, drop, continue or jump CHAIN.
+	// Verdict is the kernel's verdict, such as accept, drop, continue or jump CHAIN.
 	Verdict string
-	// Comment is the comment of the chain, or of that to which the rule jumps, such as the name of a
-	// network policy, or "".
+	// Comment is the comment of the chain, or of the chain to which the rule jumps, such as the name
+	// of a network policy, or "".
 	Comment string
 }
 
@@ -51,8 +51,9 @@ const (
 	sendInterval = time.Second
 )
 
-// Follow calls send repeatedly, which sends the packet, until the kernel has reported what happens
-// to it on this host. It returns no step if ctx ends before. It needs root and the program nft.
+// Follow calls send, which sends the packet, repeatedly until the kernel has reported the path of
+// the packet on this host. It returns no step if ctx ends before. It needs root and the program
+// nft.
 func Follow(ctx context.Context, packet Packet, send func(context.Context)) (steps []Step, err error) {
 	nft, err := knftables.New(packet.family().Table(), table)
 	if err != nil {

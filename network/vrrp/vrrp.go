@@ -120,7 +120,7 @@ func (s *Settings) allowVRRP(ctx context.Context, nft string) error {
 	return nil
 }
 
-// run runs a program and returns its output. An error contains what the program wrote to stderr.
+// run runs a program and returns its output. An error contains the program's standard error.
 func run(ctx context.Context, program string, args ...string) (string, error) {
 	output, err := exec.CommandContext(ctx, program, args...).Output()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {

@@ -140,7 +140,7 @@ func (d Device) setAddress(link netlink.Link, node netip.Addr) error {
 
 // setSysctls makes the device forward packets, and answer other hosts' ARP requests for the pods of
 // this node. It enables IPv6 only if pods have such addresses. The program checks the source of
-// packets, so that the kernel accepts those whose responses take another way.
+// packets, so that the kernel accepts packets whose responses take another way.
 func (d Device) setSysctls() error {
 	for name, value := range map[string]string{
 		"ipv4/conf/" + d.Name + "/forwarding":   "1",
@@ -160,7 +160,7 @@ func (d Device) setSysctls() error {
 }
 
 // setNeighbors sets the MAC addresses of other nodes, which derive theirs as this node does. Hosts
-// that are not nodes answer ARP requests.
+// that are not nodes respond to ARP requests.
 func setNeighbors(link netlink.Link, peers map[netip.Prefix]Peer) error {
 	present, err := netlink.NeighList(link.Attrs().Index, netlink.FAMILY_ALL)
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {

@@ -29,8 +29,8 @@ const (
 	settingsCount
 )
 
-// addressSize is the size of an address that the programs compare with those of packets. It has the
-// byte order of the network. An IPv4 address has the form ::ffff:a.b.c.d (RFC 4291, 2.5.5.2).
+// addressSize is the size of an address that the programs compare with addresses of packets. It has
+// the byte order of the network. An IPv4 address has the form ::ffff:a.b.c.d (RFC 4291, 2.5.5.2).
 const addressSize = 16
 
 // Fields of the settings of an IP family, and of a peer. A network is an address and its mask.
@@ -64,7 +64,7 @@ type kernelMaps struct {
 	replicas *ebpf.Map
 }
 
-// programs are the two programs, and what their maps contain.
+// programs are the two programs, and the content of their maps.
 type programs struct {
 	kernelMaps
 	egress, ingress *ebpf.Program
@@ -238,7 +238,7 @@ func (p *programs) setExits(n Networks) error {
 	)
 }
 
-// setReplicas sets the hosts that get multicast packets: those that are nodes. An element of the
+// setReplicas sets the hosts that get multicast packets: hosts that are nodes. An element of the
 // map cannot be deleted, so the settings have their number, which must be written afterwards.
 func (p *programs) setReplicas(peers map[netip.Prefix]Peer) error {
 	var hosts []netip.Addr
@@ -263,7 +263,7 @@ func (p *programs) setPods(pods map[netip.Addr]uint32) error {
 		func(address netip.Addr) any { return encodeAddress(address) }, func(id uint32) any { return id })
 }
 
-// set makes a kernel map contain the entries of desired. present is what the map contains.
+// set makes a kernel map contain the entries of desired. present is the current content of the map.
 func set[K, V comparable](kernel *ebpf.Map, present, desired map[K]V, encodeKey func(K) any, encodeValue func(V) any) error {
 	for key := range maps.Clone(present) {
 		if _, exists := desired[key]; exists {

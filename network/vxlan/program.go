@@ -250,7 +250,7 @@ func isIn(address, network int16, missing string) (list asm.Instructions) {
 	return list
 }
 
-// isNode jumps to a label unless an address is that of this node. It changes R1 and R2.
+// isNode jumps to a label unless an address is this node's. It changes R1 and R2.
 func isNode(address int16, missing string) (list asm.Instructions) {
 	for at := int16(0); at < addressSize; at += 8 {
 		list = append(list,

@@ -72,16 +72,16 @@ type Peer struct {
 	SecondAddress netip.Addr
 	// Gateway is the host's address in its IPv4 subnet. Optional for that subnet.
 	Gateway netip.Addr
-	// External means that the host is not a node. It answers ARP requests for its addresses.
+	// External means that the host is not a node. It responds to ARP requests for its addresses.
 	External bool
-	// FixedVNI means that packets to the host have the ID VNI, whatever project sends them.
+	// FixedVNI means that packets to the host have the ID VNI, regardless of the sender's project.
 	FixedVNI bool
 	VNI      uint32
 }
 
 // Networks are the network IDs of projects on a node.
 type Networks struct {
-	// Plugin is the network plug-in of the cluster.
+	// Plugin is the network plugin of the cluster.
 	Plugin string
 	// Pods are the network IDs of the node's pods. A pod without a known network ID is missing.
 	Pods map[netip.Addr]uint32
@@ -115,8 +115,8 @@ type Tunnel struct {
 	peers    map[netip.Prefix]Peer
 }
 
-// Follow sets the function that returns the current networks, and one that is called when the
-// device has been created or replaced. The latter must not call methods of the tunnel.
+// Follow sets the function that returns the current networks, and a callback that runs when the
+// device has been created or replaced. The callback must not call methods of the tunnel.
 func (t *Tunnel) Follow(source func() (Networks, error), created func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

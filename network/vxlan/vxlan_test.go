@@ -36,7 +36,7 @@ type host struct {
 	dualStack bool
 }
 
-// newHost creates a host on a network segment of its own. Its pods are web, with network ID 12, and
+// newHost creates a host on its own network segment. Its pods are web, with network ID 12, and
 // till, with 13, and admin, which is global.
 func newHost(t *testing.T, name string, number int) *host {
 	t.Helper()
@@ -135,7 +135,7 @@ func (h *host) refresh() {
 	h.Do(h.t, h.tunnel.Refresh)
 }
 
-// newHosts returns two hosts that know each other.
+// newHosts returns two hosts, each in the other's settings.
 func newHosts(t *testing.T) (one, two *host) {
 	t.Helper()
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
@@ -432,7 +432,7 @@ func TestRestartedProcessContinues(t *testing.T) {
 	}
 }
 
-// TestTunnelWithoutNetworksAcceptsNothing proves that a device is not up before its programs know
+// TestTunnelWithoutNetworksAcceptsNothing proves that a device is not up before its programs have
 // the networks.
 func TestTunnelWithoutNetworksAcceptsNothing(t *testing.T) {
 	one := newHost(t, "one", 1)

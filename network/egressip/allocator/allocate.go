@@ -53,8 +53,8 @@ func allocate(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespac
 	return result
 }
 
-// requests returns the addresses that projects request, in order: those of projects with a single
-// address that is neither a node's nor assigned by an administrator.
+// requests returns the requested addresses, in order. Only projects with a single address count,
+// which must be neither a node's nor assigned by an administrator.
 func requests(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespace) []netip.Addr {
 	taken, wanted := map[netip.Addr]bool{}, map[netip.Addr]bool{}
 	for _, subnet := range subnets {
@@ -78,8 +78,8 @@ func requests(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespac
 	return slices.SortedFunc(maps.Keys(wanted), netip.Addr.Compare)
 }
 
-// automatic returns the hosts with egressCIDRs by name, with those of their addresses that are
-// requested. An address has at most one host.
+// automatic returns the hosts with egressCIDRs by name, with their requested addresses. An address
+// has at most one host.
 func automatic(subnets []*networkv1.HostSubnet, requested []netip.Addr, alive func(host string) bool) []*host {
 	var hosts []*host
 	allLost := true
@@ -130,8 +130,8 @@ func place(hosts []*host, address netip.Addr) {
 	best.addresses = append(best.addresses, address)
 }
 
-// balance moves one address from a host to another one that has at least two addresses less. It
-// reports whether there was one.
+// balance moves one address from a host to a host with at least two addresses less. It reports
+// whether there was such a host.
 func balance(hosts []*host) bool {
 	for _, from := range hosts {
 		for _, to := range hosts {

@@ -10,9 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// subnet returns a HostSubnet from a text such as "a 192.0.2.0/24 192.0.2.101": its name, range
-// and addresses. The range of a manual host is "-", and that of a host that was automatic is
-// "was".
+// subnet returns a HostSubnet from a text such as "a 192.0.2.0/24 192.0.2.101": its name, range and
+// addresses. The range is "-" for a manual host, and "was" for a host that was automatic.
 func subnet(text string) *networkv1.HostSubnet {
 	fields := strings.Fields(text)
 	number := fields[0][0] - 'a' + 1
