@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// APIAccess is ready when the API server serves what the components of the node list, and permits
-// it. Clients that start earlier would lose seconds to their backoff.
+// APIAccess is ready when the API server serves the objects that the components of the node list,
+// and permits the lists. Clients that start earlier would lose seconds to their backoff.
 type APIAccess struct {
 	Grants []Grant
 }

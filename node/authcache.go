@@ -16,17 +16,17 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/server"
 )
 
-// CacheSizes are the numbers of answers of the API server that kubelet remembers
+// CacheSizes are the numbers of API server responses that kubelet caches
 // (authConfig.authenticationCacheSize and authorizationCacheSize). 0 means upstream's cache, whose
 // size cannot be set.
 type CacheSizes struct{ Authentication, Authorization int }
 
 // boundedAuth is kubelet's authentication and authorization with caches of a limited size. If a
-// cache is full, it forgets the answer that was not used for the longest time.
+// cache is full, it drops the least recently used response.
 type boundedAuth struct {
 	server.AuthInterface
-	// users has the responses for tokens, decisions those for requests; nil without a size. The keys
-	// are hashes.
+	// users has the responses for tokens, decisions the responses for requests; nil without a size.
+	// The keys are hashes.
 	users, decisions                *cache.LRUExpireCache
 	userTTL, allowedTTL, refusedTTL time.Duration
 }
@@ -51,8 +51,8 @@ func bound(sizes CacheSizes, config kubeletconfig.KubeletConfiguration, build fu
 	return bounded, err
 }
 
-// AuthenticateRequest authenticates a request. It remembers the users of tokens. A client
-// certificate has priority over a token, and needs no cache.
+// AuthenticateRequest authenticates a request. It caches the users of tokens. A client certificate
+// has priority over a token, and needs no cache.
 func (b *boundedAuth) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
 	header := r.Header.Get("Authorization")
 	if b.users == nil || header == "" || r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
@@ -70,13 +70,13 @@ func (b *boundedAuth) AuthenticateRequest(r *http.Request) (*authenticator.Respo
 	return resp, ok, err
 }
 
-// decision is an answer of the API server.
+// decision is a response of the API server.
 type decision struct {
 	decision authorizer.Decision
 	reason   string
 }
 
-// Authorize authorizes a request. It remembers all answers but errors.
+// Authorize authorizes a request. It caches all responses except errors.
 func (b *boundedAuth) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	key, ok := requestKey(a)
 	if b.decisions == nil || !ok {
@@ -98,7 +98,7 @@ func (b *boundedAuth) Authorize(ctx context.Context, a authorizer.Attributes) (a
 	return answer, reason, nil
 }
 
-// requestKey returns a hash of what determines the answer to a request.
+// requestKey returns a hash of the attributes that determine the decision about a request.
 func requestKey(a authorizer.Attributes) ([sha256.Size]byte, bool) {
 	user := a.GetUser()
 	if user == nil {

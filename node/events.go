@@ -50,7 +50,8 @@ func newNodeEvents(ctx context.Context, name string, connection *rest.Config, co
 	return nodeEvents{broadcaster.NewRecorder(legacyscheme.Scheme, corev1.EventSource{Component: "kubelet", Host: name})}, nil
 }
 
-// Eventf records an event and, for a change of DiskPressure, one about the disk with the same text.
+// Eventf records an event. For a change of DiskPressure, it also records an event about the disk
+// with the same text.
 func (e nodeEvents) Eventf(object runtime.Object, kind, reason, format string, args ...any) {
 	e.EventRecorderLogger.Eventf(object, kind, reason, format, args...)
 	other := diskEvent(reason)

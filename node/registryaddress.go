@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/node/containerd"
 )
 
-// RegistryAddress follows the address of the cluster's image registry, and configures containerd
-// for it. With several masters, another one can run the registry after a failure.
+// RegistryAddress tracks the address of the cluster's image registry, and configures containerd for
+// it. With several masters, another one can run the registry after a failure.
 type RegistryAddress struct {
 	// Watch calls its argument with each new list of host:port addresses of the registry until ctx
 	// ends. Only Run needs it.
@@ -32,7 +32,7 @@ type RegistryAddress struct {
 // Name returns the component's name.
 func (*RegistryAddress) Name() string { return "registry-address" }
 
-// Run follows the address until ctx ends. It is ready immediately: the host pulls from the last
+// Run tracks the address until ctx ends. It is ready immediately: the host pulls from the last
 // known address until then.
 func (r *RegistryAddress) Run(ctx context.Context, ready func()) error {
 	ready()

@@ -67,8 +67,7 @@ func ReserveOf(dir string) (Reserve, error) {
 }
 
 // reserveOf reserves a quarter of the memory, a twentieth of the disk and a sixteenth of the
-// processes. The latter is below kubelet's eviction threshold, so kubelet evicts before pods reach
-// their limit.
+// processes. Pods reach kubelet's eviction threshold for processes before they reach their limit.
 func reserveOf(cpus int, memory, pids, disk uint64) Reserve {
 	return Reserve{
 		MilliCPU: cpus * reservedMilliCPU,

@@ -14,7 +14,7 @@ import (
 // the processes of all pods immediately.
 type Shutdown struct {
 	// Period is the time for all pods, and Critical the part of it that only pods with the priority
-	// system-cluster-critical or higher have. With Period 0, nothing waits.
+	// system-cluster-critical or higher have. With Period 0, the shutdown does not wait for pods.
 	Period, Critical time.Duration
 }
 
@@ -27,7 +27,7 @@ func (s Shutdown) fill(c *kubeletconfig.KubeletConfiguration) {
 	c.ShutdownGracePeriodCriticalPods = metav1.Duration{Duration: min(s.Critical, s.Period)}
 }
 
-// hasSystemBus reports whether the machine has D-Bus's system bus, by which kubelet talks to
+// hasSystemBus reports whether the machine has D-Bus's system bus, over which kubelet connects to
 // systemd-logind.
 func hasSystemBus() bool {
 	address := os.Getenv("DBUS_SYSTEM_BUS_ADDRESS")

@@ -1,9 +1,10 @@
 // Package balancer forwards connections of a node's components to an API server that serves.
 //
 // The kubeconfigs of a node name a local address. The balancer listens there, checks each API
-// server every second, and forwards a connection to the first one that serves. When an API server
-// stops serving, its connections are closed, so that the clients connect again, to another one. The
-// list of API servers is that of the service `kubernetes`. A file stores it for the next start.
+// server every second, and forwards a connection to the first server that serves. When an API
+// server stops serving, the balancer closes its connections, so that the clients connect to another
+// server. The list of API servers is that of the service `kubernetes`. A file stores it for the
+// next start.
 package balancer
 
 import (
@@ -102,8 +103,8 @@ func (b *Balancer) update(servers []string) {
 	b.apply()
 }
 
-// apply uses the list of API servers. While none of the list serves, it keeps the former ones: for
-// seconds, the list can name only masters that are lost.
+// apply uses the list of API servers. While none of the list serves, it keeps the previous ones:
+// for seconds, the list can name only lost masters.
 func (b *Balancer) apply() {
 	b.applying.Lock()
 	defer b.applying.Unlock()
@@ -122,8 +123,8 @@ func (b *Balancer) apply() {
 	}
 }
 
-// usable returns the list of API servers, followed by those in use that it lacks if none of the
-// list serves.
+// usable returns the list of API servers. If none of the list serves, it appends the servers in use
+// that the list lacks.
 func (b *Balancer) usable(current []string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -235,8 +236,8 @@ func (b *Balancer) record(address string, serves bool) {
 	}
 }
 
-// order returns the API servers in the order of attempts: those that serve come first, and the
-// preferred one of them first of all.
+// order returns the API servers in the order of attempts: serving ones first, and among them the
+// preferred one first.
 func (b *Balancer) order() []*backend {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Connect completes a balancer: it checks the API servers as an anonymous client, and follows the
-// list of them with the credentials of config.
+// Connect completes a balancer: it checks the API servers as an anonymous client, and watches the
+// list of API servers with the credentials of config.
 func (b *Balancer) Connect(config *rest.Config) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -32,7 +32,7 @@ func (b *Balancer) Connect(config *rest.Config) error {
 	return nil
 }
 
-// WatchService returns a function that follows the endpoints of a service in the namespace default,
+// WatchService returns a function that watches the endpoints of a service in the namespace default,
 // such as `kubernetes`, in which each API server registers itself.
 func WatchService(client kubernetes.Interface, service string) func(context.Context, func([]string)) {
 	return func(ctx context.Context, changed func([]string)) {

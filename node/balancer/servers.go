@@ -23,7 +23,7 @@ func (f ServerFile) Save(servers []string) error {
 	return atomicfile.Write(string(f), data, 0o600)
 }
 
-// Read returns the API servers; none if there is no file.
+// Read returns the API servers. It returns none if the file does not exist.
 func (f ServerFile) Read() (servers []string, err error) {
 	data, err := os.ReadFile(string(f))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -53,7 +53,7 @@ func (r Runtime) config(h host) ([]byte, error) {
 	return buffer.Bytes(), err
 }
 
-// quote returns s as a TOML basic string. What json.Marshal writes is one, unless s contains the
+// quote returns s as a TOML basic string. json.Marshal writes such a string, unless s contains the
 // control character DEL.
 func quote(s string) (string, error) {
 	data, err := json.Marshal(s)

@@ -90,7 +90,7 @@ func TestNativeSnapshotterWithoutOverlay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As on a host without overlay mounts.
+	// This simulates a host without overlay mounts.
 	data, err := r.ConfigWithoutOverlay()
 	if err != nil {
 		t.Fatal(err)

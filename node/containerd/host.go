@@ -24,7 +24,7 @@ type host struct {
 }
 
 // inspectHost determines the properties of this host. It tries an overlay mount, because support
-// depends on kernel and file system.
+// depends on the kernel and the file system.
 func inspectHost(root string) host {
 	return host{
 		platform:       "linux/" + runtime.GOARCH,

@@ -33,7 +33,7 @@ func TestOverlaySupportDependsOnFileSystem(t *testing.T) {
 	if !inspectHost(t.TempDir()).overlay {
 		t.Error("overlay mounts do not work on the file system of the temporary directory: this test needs one where they do")
 	}
-	// procfs cannot hold the upper directory of an overlay mount.
+	// procfs cannot contain the upper directory of an overlay mount.
 	if inspectHost("/proc/self/task").overlay {
 		t.Error("overlay is reported to work on procfs")
 	}

@@ -94,7 +94,7 @@ func (g *Guard) check() {
 			continue
 		}
 		slog.Warn("pod fills the disk of the platform and its containers are killed", "uid", uid, "written", g.writes[uid]-last, "within", checkInterval)
-		for _, pid := range pids { // including the first process of each container, which ends all others
+		for _, pid := range pids { // including the first one of each container, which ends the others
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// former matches the files of the certificates that a node requested, the former ones among them. A
-// symbolic link leads to the current one.
+// former matches the files of all certificates that a node requested. A symbolic link leads to the
+// current one.
 var former = regexp.MustCompile(`-\d{4}(-\d{2}){5}\.pem$`)
 
 // certificatesIn returns the certificates in directories, by name. Files with other content are

@@ -1,4 +1,4 @@
-// Package hostreport publishes what `slipway status` knows about a host in an annotation of its
+// Package hostreport publishes the output of `slipway status` of a host in an annotation of its
 // Node, so that clients of the API see all hosts: the version, the state of the components, and
 // when the certificates end.
 package hostreport
@@ -31,7 +31,7 @@ type Report struct {
 	Certificates []Certificate `json:"certificates"`
 }
 
-// Component is the state of a component. Note is its error, or what it lacks.
+// Component is the state of a component. Note is its error, or a function that it lacks.
 type Component struct {
 	Process string          `json:"process"`
 	Name    string          `json:"name"`

@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/manifest"
 )
 
-// openshiftImages maps OpenShift 3's images to those with the same purpose that slipway creates.
-// The keys are repositories of any registry, so manifests that name a mirror work, too.
+// openshiftImages maps OpenShift 3's images to Slipway's images with the same purpose. The keys are
+// repositories of any registry, so manifests that name a mirror work, too.
 func openshiftImages() map[string]string {
 	return map[string]string{
 		"openshift3/ose-pod":               PauseName,
@@ -122,7 +122,7 @@ func (s *imageServer) pullAlias(ctx context.Context, name string) (*criapi.PullI
 	return &criapi.PullImageResponse{ImageRef: id}, nil
 }
 
-// aliasStatus is the status of the image that a name stands for.
+// aliasStatus is the status of the image that an alias denotes.
 func (s *imageServer) aliasStatus(ctx context.Context, name string, req *criapi.ImageStatusRequest) (*criapi.ImageStatusResponse, error) {
 	if !s.aliases.isCurrent(ctx, name) {
 		return &criapi.ImageStatusResponse{}, nil // kubelet pulls it

@@ -203,7 +203,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// explain converts an error of reading the archive to one that names the remedy.
+// explain adds the remedy to an error of reading the archive.
 func (s *source) explain(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("it is truncated: it ends after %d bytes in the middle of an image; copy it again", s.read)

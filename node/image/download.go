@@ -54,8 +54,8 @@ func (d *download) has(blob ocispec.Descriptor) bool {
 	return ok
 }
 
-// handler returns the handler of descriptors: it transfers the blob, and returns those of its
-// children that this host needs.
+// handler returns the handler of descriptors: it transfers the blob, and returns the children that
+// this host needs.
 func (d *download) handler() images.Handler {
 	platform := platforms.Default()
 	children := images.SetChildrenLabels(d.store, images.HandlerFunc(d.children))
@@ -73,8 +73,8 @@ func (d *download) transfer(ctx context.Context, desc ocispec.Descriptor) ([]oci
 	}
 	desc = bare(desc)
 	// containerd shares transfers with the same name. A transfer of one repository must not delay or
-	// break those of another, even in the same registry, which can forward requests for a repository
-	// to another server.
+	// break transfers of another, even in the same registry, which can forward requests for a
+	// repository to another server.
 	desc.Annotations = map[string]string{ocispec.AnnotationRefName: d.repository.Name()}
 	if images.IsLayerType(desc.MediaType) {
 		d.layers.Add(1)

@@ -20,8 +20,8 @@ import (
 var errInvalidName = errors.New("invalid name")
 
 // failure returns the error of a pull for the status of pods. It contains the name of the registry
-// and one of a few reasons. Only the node's log contains what a server sent, because the pod's
-// author might not be allowed to reach that server.
+// and one of a few reasons. Only the node's log contains the server's response, because the pod's
+// author might not be allowed to reach the server.
 func failure(registry string, err error) error {
 	code, reason := codes.Unknown, "the image cannot be pulled; the log of the node has the cause"
 	rejection := (*refusal)(nil)

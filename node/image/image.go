@@ -89,8 +89,8 @@ type Image struct {
 	// layers are the layers of the base, and diffIDs the digests of their content.
 	layers  []ocispec.Descriptor
 	diffIDs []digest.Digest
-	// archives are the paths of tar files, with or without compression, which become layers above
-	// those of the base.
+	// archives are the paths of tar files, with or without compression, which become layers above the
+	// base's.
 	archives []string
 	// unpackedOnly means that the archive of the layer is deleted after unpacking, which saves the
 	// space of a second copy of a large image.

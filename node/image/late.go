@@ -16,8 +16,8 @@ import (
 const lateTimeout = 2 * time.Minute
 
 // isLoadedLate reports whether Loader loads the image only after the node has started, so that the
-// image can be missing for a while. The image of the router and that of shared addresses are
-// missing on hosts without their programs.
+// image can be missing for a while. The images of the router and of shared addresses are missing on
+// hosts without their programs.
 func isLoadedLate(name string) bool {
 	return slices.Contains([]string{SelfName, DeployerName, BuilderName}, name)
 }
@@ -35,7 +35,7 @@ func awaitImage(ctx context.Context, c *client.Client, name string, waiting func
 		return !errdefs.IsNotFound(err)
 	})
 	if ended != nil && ctx.Err() == nil {
-		err = fmt.Errorf("the node has not loaded it within %s; `slipway logs node` says why", lateTimeout)
+		err = fmt.Errorf("the node has not loaded it within %s; see `slipway logs node`", lateTimeout)
 	}
 	return record, err
 }

@@ -30,8 +30,8 @@ type layerMemory struct{ _ byte }
 const (
 	// returnTime is how long containerd takes to return the memory of a layer that was ended.
 	returnTime = 2 * time.Second
-	// idleTime is the time without layers after which containerd holds no memory of earlier layers:
-	// Go collects garbage every two minutes.
+	// idleTime is the time without layers after which containerd has freed the memory of earlier
+	// layers: Go collects garbage every two minutes.
 	idleTime = 5 * time.Minute
 )
 

@@ -18,7 +18,7 @@ type meter struct {
 
 type meterKey struct{}
 
-// meterOf returns the meter of a context, or one that no caller reads.
+// meterOf returns the meter of a context, or a new meter that no caller reads.
 func meterOf(ctx context.Context) *meter {
 	if m, ok := ctx.Value(meterKey{}).(*meter); ok {
 		return m

@@ -107,8 +107,8 @@ func sourceLabel(repository reference.Named) (key, value string) {
 
 // checkLayers checks that the registry gave the configuration and the layers to the caller, and
 // that the layers have the content that the configuration of the image names. containerd does not
-// unpack a layer if it has a snapshot for the names in the configuration, which can be those of any
-// other image.
+// unpack a layer if it has a snapshot for the names in the configuration, which can also be the
+// names in any other image.
 func (p *puller) checkLayers(ctx context.Context, namespace string, target ocispec.Descriptor, d *download) error {
 	store := p.client.ContentStore()
 	manifest, err := images.Manifest(ctx, store, target, platforms.Default())

@@ -43,11 +43,11 @@ const labelPull = "slipway.io/pull"
 // own. maxDecoding is the number of manifests of all images.
 const maxDownloads, maxDecoding = 3, 2
 
-// leaseDuration is the time after which containerd deletes what a pull wrote, if the process was
+// leaseDuration is the time after which containerd deletes the data of a pull if the process was
 // killed during the pull and does not start again.
 const leaseDuration = 24 * time.Hour
 
-// removeFormer deletes what interrupted pulls of previous processes wrote.
+// removeFormer deletes the data of interrupted pulls of previous processes.
 func (p *puller) removeFormer(ctx context.Context) error {
 	manager := p.client.LeasesService()
 	list, err := manager.List(ctx)
@@ -66,8 +66,8 @@ func (p *puller) removeFormer(ctx context.Context) error {
 }
 
 // pull pulls an image for a pod in namespace, unpacks it and names it as the CRI plugin does. It
-// returns the image's ID, the digest of its configuration. If it fails, containerd deletes what it
-// wrote.
+// returns the image's ID, the digest of its configuration. If it fails, containerd deletes the data
+// of the pull.
 func (p *puller) pull(ctx context.Context, namespace string, ref reference.Named, credentials credentialsFunc) (id string, err error) {
 	manager := p.client.LeasesService()
 	lease, err := manager.Create(ctx, leases.WithRandomID(), leases.WithExpiration(leaseDuration),

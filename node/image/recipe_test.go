@@ -116,8 +116,8 @@ func TestBuildRecipeFromScratchWithArchive(t *testing.T) {
 	}
 }
 
-// TestBuildOnImageWithoutArchives uses a base whose layers exist unpacked only, as those of the
-// platform's own images.
+// TestBuildOnImageWithoutArchives uses a base whose layers exist only unpacked, like the layers of
+// the platform's own images.
 func TestBuildOnImageWithoutArchives(t *testing.T) {
 	n := startNode(t)
 	pause, err := Pause(n.programs.Pause)

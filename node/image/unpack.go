@@ -27,7 +27,7 @@ const (
 type unpacking struct {
 	// queue has one place for each namespace.
 	queue *queue
-	// socket is containerd's.
+	// socket is the Unix socket of containerd.
 	socket string
 	// minTime is minUnpackTime, except in tests.
 	minTime time.Duration

@@ -16,8 +16,8 @@ type rate struct {
 	period time.Duration
 }
 
-// minRate returns a rate far below that of slow connections. Only the time in which the registry is
-// expected to send counts.
+// minRate returns a rate far below the rate of slow connections. Only the time in which the
+// registry is expected to send counts.
 func minRate() rate { return rate{512 << 10, time.Minute} }
 
 // watchInterval is the time between two checks of a pull.

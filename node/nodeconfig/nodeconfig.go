@@ -1,5 +1,5 @@
-// Package nodeconfig gives a node the configuration of its node group. It does what the pods of the
-// DaemonSet `sync` do in OpenShift 3.
+// Package nodeconfig gives a node the configuration of its node group. In OpenShift 3, the pods of
+// the DaemonSet `sync` do this.
 //
 //	annotation of the Node    →  ConfigMap  →  node-config.yaml  →  the process restarts
 //	names the configuration                                         ↓
@@ -29,8 +29,8 @@ import (
 )
 
 const (
-	// readyTimeout is the time after which a configuration is taken back with which the process is
-	// not ready.
+	// readyTimeout limits the time until the process is ready with a new configuration, which is
+	// otherwise reverted.
 	readyTimeout = 3 * time.Minute
 	// maxStarts is the number of starts of the process with a configuration that does not become
 	// ready.
@@ -42,7 +42,7 @@ const (
 // ErrRestart means that the process must restart with another node-config.yaml.
 var ErrRestart = errors.New("the node restarts with the changed configuration of its node group")
 
-// Change is the result of adding the configuration of a group to that of the node.
+// Change is the result of adding the configuration of a group to the node's configuration.
 type Change struct {
 	// File is the new node-config.yaml.
 	File []byte
@@ -58,7 +58,7 @@ type Sync struct {
 	Client kubernetes.Interface
 	// Node is the name of the Node.
 	Node string
-	// File is the path of node-config.yaml, and Record that of the component's own record.
+	// File is the path of node-config.yaml, and Record the path of the component's own record.
 	File, Record string
 	// Merge adds the configuration of a group to File. applied is Change.Applied of the last call
 	// that took effect. The error is the reason why the node refuses the configuration.
@@ -142,13 +142,14 @@ func (s *Sync) finish(ctx context.Context) (restart bool, err error) {
 	}
 }
 
-// revert restores the previous file. The record follows, so that a crash in between repeats it.
+// revert restores the previous file, and then the record. After a crash between the two, it runs
+// again.
 func (s *Sync) revert(reason string) error {
 	current := s.record.Attempt
 	if err := atomicfile.Write(s.File, current.Previous, 0o600); err != nil {
 		return err
 	}
-	slog.Error("the configuration of the node group is taken back", "hash", current.Hash, "error", reason)
+	slog.Error("reverted the configuration of the node group", "hash", current.Hash, "error", reason)
 	s.record.Attempt, s.record.Refused, s.record.Reason, s.record.Reverted = nil, current.Hash, reason, true
 	return s.record.write(s.Record)
 }
@@ -205,7 +206,7 @@ func (s *Sync) follow(ctx context.Context) error {
 func (s *Sync) log(err error) {
 	if text := err.Error(); text != s.failure {
 		s.failure = text
-		slog.Warn("cannot follow the configuration of the node group", "error", err)
+		slog.Warn("cannot watch the configuration of the node group", "error", err)
 	}
 }
 
@@ -218,7 +219,8 @@ func relevant(old, new *corev1.Node) bool {
 	return false
 }
 
-// reconcile reports the state of the configuration, and applies the one that the Node names.
+// reconcile reports the state of the configuration, and applies the configuration that the Node
+// names.
 func (s *Sync) reconcile(ctx context.Context, node *corev1.Node) error {
 	name, hash, ok := nodegroup.ParseDesired(node.Annotations[nodegroup.DesiredAnnotation])
 	if ok && hash != s.record.Hash && hash != s.record.Refused {

@@ -1,6 +1,6 @@
-// Package scrape tells Prometheus where the metrics of the cluster are, in the format of its HTTP
-// service discovery: a list of groups of targets. Thus Prometheus needs no permission to list nodes
-// and services, and finds new hosts.
+// Package scrape lists the endpoints of the cluster's metrics for Prometheus, in the format of its
+// HTTP service discovery: a list of groups of targets. Thus Prometheus needs no permission to list
+// nodes and services, and finds new hosts.
 package scrape
 
 import (
@@ -24,9 +24,9 @@ import (
 	"github.com/slipway-platform/slipway/node/hostreport"
 )
 
-// Path is the path of the targets of the cluster's own components, and ServicesPath that of the
-// annotated services of all projects. They are apart because only the former may get a token of
-// Prometheus.
+// Path is the path of the targets of the cluster's own components, and ServicesPath the path of the
+// annotated services of all projects. They are separate because only the cluster's own components
+// may get a token of Prometheus.
 const (
 	Path         = "/slipway/metrics/cluster"
 	ServicesPath = "/slipway/metrics/services"
@@ -74,7 +74,8 @@ func fromCache(service string) metav1.ListOptions {
 }
 
 // cluster returns the masters, the nodes, their containers, and the routers of hosts. A master is
-// one process: its metrics are those of the API server, the controllers, the scheduler and others.
+// one process: its metrics include the metrics of the API server, the controllers, the scheduler
+// and others.
 func cluster(ctx context.Context, client kubernetes.Interface) ([]Group, error) {
 	masters, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).List(ctx, fromCache("kubernetes"))
 	if err != nil {

@@ -55,9 +55,9 @@ func Running(dir string) ([]Process, error) {
 	return slices.DeleteFunc(all, func(p Process) bool { return !strings.HasPrefix(p.Executable, dir+"/") }), nil
 }
 
-// End sends SIGTERM to the processes, sends SIGKILL to those that remain after five seconds or when
-// ctx ends, and returns an error for each that remains five seconds later. It uses file descriptors
-// of the processes, so that it never signals another process with a reused PID.
+// End sends SIGTERM to the processes, sends SIGKILL to the remaining ones after five seconds or
+// when ctx ends, and returns an error for each that remains five seconds later. It uses file
+// descriptors of the processes, so that it never signals another process with a reused PID.
 func End(ctx context.Context, list []Process) error {
 	var open []ending
 	defer func() {

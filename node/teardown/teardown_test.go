@@ -241,7 +241,7 @@ func TestMountsUnmountsLatestFirst(t *testing.T) {
 	}
 }
 
-// unmountIdle unmounts what is below directories. A mount in use is an error.
+// unmountIdle unmounts all mounts below directories. A mount in use is an error.
 func unmountIdle(dirs ...string) error {
 	detached, err := Mounts(dirs...)
 	if len(detached) > 0 {

@@ -20,7 +20,7 @@ import (
 // Policy contains the requirements of images, by scope.
 type Policy struct {
 	general []requirement
-	// scopes are the requirements of registries, repositories and images; "" are those of all
+	// scopes are the requirements of registries, repositories and images. The key "" applies to all
 	// others in a registry.
 	scopes map[string][]requirement
 }

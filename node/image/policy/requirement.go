@@ -136,7 +136,7 @@ func (i *identity) check() error {
 	return nil
 }
 
-// matches reports whether a signature's identity is that of the image.
+// matches reports whether a signature's identity is the image's.
 func (i *identity) matches(name reference.Named, signed string) bool {
 	parsed, err := reference.ParseNormalizedNamed(signed)
 	if err != nil {
