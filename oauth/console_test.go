@@ -41,7 +41,7 @@ func TestLogoutChangesGenerationOfUser(t *testing.T) {
 	first, second, other := access(t, w, "alice"), access(t, w, "alice"), access(t, w, "bob")
 	before := generation(second)
 
-	// The request has no session of the login pages, which end before those of the console.
+	// The request has no session of the login pages: these sessions end before the console's.
 	if err := s.LogOut(httptest.NewRecorder(), httptest.NewRequest("POST", "/console/logout", nil), first); err != nil {
 		t.Fatal(err)
 	}

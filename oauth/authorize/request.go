@@ -22,7 +22,7 @@ type request struct {
 	challenge, method string
 }
 
-// refusal is a rejected request. If the redirect URI is known, the client gets the Problem.
+// refusal is a rejected request. If the redirect URI is valid, the client gets the Problem.
 type refusal struct {
 	token.Problem
 	redirect, state string

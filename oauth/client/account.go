@@ -187,8 +187,8 @@ func (a *Accounts) redirects(ctx context.Context,
 	return addresses, problems
 }
 
-// referenced returns the URLs of the route that a reference names. The parts that override contains
-// replace those of each URL.
+// referenced returns the URLs of the route that a reference names. The parts in override replace
+// the parts of each URL.
 func (a *Accounts) referenced(ctx context.Context,
 	namespace, text, override string) (addresses []string, err error) {
 	var reference oauthv1.OAuthRedirectReference

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzRedirect proves that a response redirects only to a host of the client, however the redirect
-// URI is written.
+// FuzzRedirect proves that a response redirects only to a host of the client, for every redirect
+// URI.
 func FuzzRedirect(f *testing.F) {
 	for _, seed := range []string{
 		"https://app.example.com/callback", "https://app.example.com/callback/x?y=z", "https://app.example.com@evil.org/callback", "https://app.example.com.evil.org/callback",

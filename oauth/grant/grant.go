@@ -45,7 +45,7 @@ func (g *Grants) Scopes(ctx context.Context, user *userv1.User, c *client.Client
 // attempts limits the number of attempts to update a grant when updates conflict.
 const attempts = 5
 
-// Add adds scopes to those that a user granted to a client.
+// Add adds scopes to the scopes that a user granted to a client.
 func (g *Grants) Add(ctx context.Context, user *userv1.User, c *client.Client,
 	scopes []string) (err error) {
 	ctx = tenant.Mark{Name: tenant.User(user.Name)}.With(ctx)

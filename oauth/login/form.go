@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/session"
 )
 
-// Form is the data of the login page. Its fields are those of OpenShift 3's templates.
+// Form is the data of the login page. Its fields are the fields of OpenShift 3's templates.
 type Form struct {
 	ProviderName     string
 	Action           string
@@ -72,8 +72,8 @@ func codeOf(err error) string {
 	return "authentication_error"
 }
 
-// Proven reports whether an error that Authenticate returned is for a user with correct credentials
-// who cannot log in for another reason.
+// Proven reports whether an error of Authenticate means that the credentials were correct, and the
+// user cannot log in for another reason.
 func Proven(err error) bool {
 	return errors.Is(err, mapping.ErrClaim) || errors.Is(err, mapping.ErrLookup) || apierrors.IsInvalid(err)
 }

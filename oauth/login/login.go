@@ -58,9 +58,9 @@ type Server struct {
 const maxPassword = 4096
 
 // Authenticate returns the user of a request, or nil if the request is not authenticated. A
-// password in the request takes precedence over a session. The error is one of package mapping,
-// throttle.ErrThrottled, idp.ErrRefused, or that of a provider that could not check the
-// credentials.
+// password in the request takes precedence over a session. The error is an error of package
+// mapping, throttle.ErrThrottled, idp.ErrRefused, or the error of a provider that could not check
+// the credentials.
 func (s *Server) Authenticate(r *http.Request) (*userv1.User, error) {
 	user, err := s.AuthenticateProgram(r)
 	if _, _, hasPassword := r.BasicAuth(); user != nil || err != nil || hasPassword {

@@ -210,7 +210,7 @@ func withoutCookies(sent []string, names ...string) []string {
 	return kept
 }
 
-// destination is where a request goes, and for whom.
+// destination is the upstream and the session of a request.
 type destination struct {
 	upstream *url.URL
 	session

@@ -125,13 +125,14 @@ func newTestHandler(t *testing.T, args ...string) *handler {
 	return handler
 }
 
-// seen is what the application sees of a request.
+// seen contains the parts of a request that reach the application.
 type seen struct {
 	App, Path, Host string
 	Header          http.Header
 }
 
-// get requests a path, and returns what the application saw; ok is false if it saw nothing.
+// get requests a path, and returns the request that the application received; ok is false if it
+// received none.
 func (p proxied) get(t *testing.T, path string, header ...string) (status int, at *url.URL, app seen, ok bool) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, p.url+path, nil)
@@ -335,7 +336,7 @@ func TestForgedLoginsAreRefused(t *testing.T) {
 	if status, _, _, ok := p.get(t, "/", "Cookie: _oauth_proxy=eyJVc2VyIjoiYWxpY2UifQ"); status != http.StatusFound || ok {
 		t.Errorf("with a forged cookie: %d", status)
 	}
-	// A cookie of a login, which seals other values, is no session.
+	// A cookie of a login is not a session, because it seals other values.
 	sealed := ""
 	target, _ := url.Parse(p.url)
 	p.get(t, "/")

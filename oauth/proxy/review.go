@@ -9,9 +9,9 @@ import (
 	"io"
 )
 
-// Review asks whether the user who logs in has a permission. It is a SubjectAccessReview of
+// Review checks whether the user who logs in has a permission. It is a SubjectAccessReview of
 // authorization.openshift.io/v1, without the fields user and groups: the token of the login can
-// only ask about its own user.
+// only check its own user.
 type Review struct {
 	Kind             string `json:"kind"`
 	APIVersion       string `json:"apiVersion"`
@@ -23,8 +23,8 @@ type Review struct {
 	ResourceName     string `json:"resourceName"`
 	Path             string `json:"path"`
 	IsNonResourceURL bool   `json:"isNonResourceURL"`
-	// Scopes limit the permissions. Without scopes, all permissions of the user count, also those
-	// that the scopes of the token exclude.
+	// Scopes limit the permissions. Without scopes, all permissions of the user count, even if the
+	// scopes of the token exclude them.
 	Scopes []string `json:"scopes"`
 }
 

@@ -18,7 +18,7 @@ import (
 // closed, even with the same secret.
 type sealer struct{ aead cipher.AEAD }
 
-// keySize is that of AES-256, in bytes.
+// keySize is the size of an AES-256 key in bytes.
 const keySize = 32
 
 func newSealer(client, secret string) (sealer, error) {

@@ -27,10 +27,10 @@ type Settings struct {
 	// ClientID and ClientSecret identify the OAuth client. ClientSecretFile precedes ClientSecret; it
 	// can change.
 	ClientID, ClientSecret, ClientSecretFile string
-	// Scope is what a user is asked for.
+	// Scope is the scope that the user is asked to grant.
 	Scope string
-	// RedirectURL is where the OAuth server sends the browser back to. Without a host, it is that of
-	// the request.
+	// RedirectURL is the URL to which the OAuth server returns the browser. Without a host, the host
+	// of the request applies.
 	RedirectURL *url.URL
 	// CookieName is the name of the session's cookie, CookieSecret the secret that seals it, and
 	// CookieExpire how long it is valid.

@@ -22,10 +22,10 @@ import (
 
 // User is the user of a session.
 type User struct {
-	// Name and UID are those of the User object. A recreated user has another UID.
+	// Name and UID identify the User object. A recreated user has another UID.
 	Name, UID string
-	// Generation is the user's session generation at login. A logout changes that of the user, which
-	// ends all earlier sessions.
+	// Generation is the user's session generation at login. A logout changes the user's generation,
+	// which ends all earlier sessions.
 	Generation string `json:",omitempty"`
 }
 

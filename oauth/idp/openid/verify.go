@@ -145,8 +145,8 @@ func (v *verifier) describe(ctx context.Context, issuer string) (*description, e
 	return d, nil
 }
 
-// asymmetric returns those of the algorithms that use public keys. If there are none, it returns
-// RS256, which every server must support.
+// asymmetric returns the algorithms that use public keys. If there are none, it returns RS256,
+// which every server must support.
 func asymmetric(names []string) []string {
 	algorithms := []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA}
 	remaining := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(algorithms, name) })
