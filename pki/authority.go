@@ -130,8 +130,8 @@ func (i *issuer) serves(cert *x509.Certificate, key crypto.Signer) bool {
 	return cert.IsCA && samePublicKey(cert.PublicKey, key.Public()) && !now.Before(cert.NotBefore) && now.Before(renewal)
 }
 
-// ensureServiceCA writes the certificates that verify those of services: the signer's first, then
-// those of earlier signers until they expire, because certificates that they issued can still be in
+// ensureServiceCA writes the certificates that verify services' certificates: first the signer's,
+// then unexpired ones of earlier signers, because certificates that they issued can still be in
 // use.
 func (i *issuer) ensureServiceCA() error {
 	signer := i.authorities[i.credentials.ServiceSigner.Cert].cert

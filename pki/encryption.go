@@ -78,8 +78,8 @@ type EncryptionKey struct{ key apiserverv1.Key }
 // NewEncryptionKey generates a key.
 func NewEncryptionKey() *EncryptionKey { return &EncryptionKey{newEncryptionKey("")} }
 
-// Add adds the key to the file of EnsureEncryption, as one that only decrypts. With several API
-// servers, all of them must have read it before one of them encrypts with it.
+// Add adds the key, which only decrypts, to the file of EnsureEncryption. With several API servers,
+// all of them must have read it before one of them encrypts with it.
 func (e *EncryptionKey) Add(dir string) error {
 	return editKeys(dir, func(keys []apiserverv1.Key) []apiserverv1.Key {
 		if e.index(keys) >= 0 {
@@ -92,7 +92,7 @@ func (e *EncryptionKey) Add(dir string) error {
 	})
 }
 
-// Use makes the key, which Add has added, the one that encrypts.
+// Use makes a key that Add has added encrypt.
 func (e *EncryptionKey) Use(dir string) error {
 	return editKeys(dir, func(keys []apiserverv1.Key) []apiserverv1.Key {
 		if i := e.index(keys); i > 0 {

@@ -82,7 +82,7 @@ type Files struct {
 func FilesIn(dir string) Files { return filesOf(Spec{Dir: dir}) }
 
 // SharedFiles returns the paths of the files that all masters of a cluster have in common:
-// authorities with their private keys, the keys of service accounts, and those that encrypt
+// authorities with their private keys, the keys of service accounts, and the keys that encrypt
 // secrets. Not all need to exist.
 func SharedFiles(dir string) []string {
 	f := FilesIn(dir)

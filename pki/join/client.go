@@ -26,7 +26,7 @@ const (
 	requestTimeout = 20 * time.Second
 	// maxResponse limits the length of a response, in bytes.
 	maxResponse = 8 << 20
-	// maxClockDifference is the difference of clocks with which certificates still work.
+	// maxClockDifference is the largest difference of clocks at which certificates still work.
 	maxClockDifference = 4 * time.Minute
 )
 
@@ -40,7 +40,7 @@ var (
 // Authority returns the cluster's certificate authority, in PEM. The token proves that it is the
 // right one.
 func (c Client) Authority(ctx context.Context) ([]byte, error) {
-	// The authority is not known yet. Nothing secret is sent.
+	// The client does not have the authority yet. It sends no secret.
 	data, err := c.send(ctx, &tls.Config{InsecureSkipVerify: true}, http.MethodGet, nil)
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ import (
 type master struct {
 	*httptest.Server
 	authority []byte
-	// shown is what a host gets as the authority.
+	// shown is the authority that a host gets.
 	shown []byte
 	// requests counts the requests to join.
 	requests int

@@ -23,8 +23,8 @@ func FuzzToken(f *testing.F) {
 	})
 }
 
-// FuzzResponse checks what a host reads of a server that it does not trust yet: no certificate but
-// that of the token is trusted, and nothing is decrypted that only one side has encrypted.
+// FuzzResponse checks how a host handles the response of a server that it does not trust yet. It
+// trusts only the certificate in the token, and decrypts only data that both sides' keys encrypted.
 func FuzzResponse(f *testing.F) {
 	token := Token{Authority: string(bytes.Repeat([]byte{'a'}, 64)), ID: "abcdef", Secret: string(bytes.Repeat([]byte{'0'}, 40))}
 	key, err := NewSealKey()
@@ -50,7 +50,8 @@ func FuzzResponse(f *testing.F) {
 	})
 }
 
-// FuzzSeal checks that a message is encrypted for keys of other hosts only, whatever they send.
+// FuzzSeal checks that a message is encrypted only for keys of other hosts, for every key that they
+// send.
 func FuzzSeal(f *testing.F) {
 	f.Add(make([]byte, 32))
 	f.Add([]byte("key"))

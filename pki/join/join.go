@@ -7,7 +7,7 @@ package join
 // plain text.
 const Path = "/slipway/join"
 
-// Request asks a master to let a host join.
+// Request is the request of a host to join.
 type Request struct {
 	Token string `json:"token"`
 	// Role is the role that the host expects; "" accepts the role of the token.
@@ -37,7 +37,7 @@ const (
 // Roles returns all roles.
 func Roles() []string { return []string{RoleNode, RoleMaster} }
 
-// Response contains what a host needs to know about the cluster.
+// Response describes the cluster to a joining host.
 type Response struct {
 	// Role is the role of the token, which the host gets.
 	Role string `json:"role"`
@@ -53,7 +53,7 @@ type Response struct {
 	Master []byte `json:"master,omitempty"`
 }
 
-// Master is what a master gets of the others.
+// Master contains the data that a new master gets from the others.
 type Master struct {
 	// Etcd lists the members of etcd as NAME=URL, separated by commas, with the new one. Name is the
 	// name of the new one.

@@ -15,7 +15,7 @@ import (
 const sealPurpose = "slipway join as master 1"
 
 // errSealed means that a message was not sealed for this host and token.
-var errSealed = errors.New("the master's response is not for this host and token; something changed it on its way")
+var errSealed = errors.New("the master's response is not for this host and token: it was changed in transit")
 
 // NewSealKey returns a private key for one join. Its public key is Request.Key.
 func NewSealKey() (*ecdh.PrivateKey, error) {

@@ -71,7 +71,7 @@ func Parse(text string) (Token, error) {
 	return Token{Authority: parts[1], ID: parts[2], Secret: parts[3]}, nil
 }
 
-// SecretHash returns what the cluster stores of the secret.
+// SecretHash returns the hash of the secret, which the cluster stores.
 func (t Token) SecretHash() string {
 	sum := sha256.Sum256([]byte(t.ID + "." + t.Secret))
 	return hex.EncodeToString(sum[:])
