@@ -50,7 +50,7 @@ func pluginConfigs(plugins []config.AdmissionPlugin) map[string]apiserver.Plugin
 	return configs
 }
 
-// networks returns the addresses that services can have, and those of the platform.
+// networks returns the addresses that services can have, and the addresses of the platform.
 func (h *Host) networks() reach.Networks {
 	networks := reach.Networks{
 		External: h.Master.NetworkConfig.ExternalIPNetworkCIDRs, Ingress: h.Master.IngressNetwork(),

@@ -93,8 +93,8 @@ func (h *Host) apiServer() (component.Component, error) {
 	return adjustable{server, append(adjustments, admission)}, nil
 }
 
-// features returns what Slipway adds to the API server, in the order in which discovery lists the
-// groups, with what can follow changes of the configuration.
+// features returns Slipway's additions to the API server, in the order in which discovery lists the
+// groups, and the adjustments that apply changes of the configuration.
 func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 	users, userAdjustments, err := h.userFeatures()
 	if err != nil {

@@ -36,8 +36,8 @@ func (h *Host) LostMembers(ctx context.Context, force bool) ([]etcdmember.Member
 }
 
 // ResetEtcd records that etcd continues with the data of this host alone. It takes effect at the
-// next start of the control plane. From then on, this host runs the registry, whichever master ran
-// it before.
+// next start of the control plane. From then on, this host runs the registry, even if another
+// master ran it before.
 func (h *Host) ResetEtcd() error { return h.writeCluster(record.Cluster{Complete: true, Reset: true}) }
 
 // etcdResetDone records the end of a reset.

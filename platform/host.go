@@ -37,7 +37,7 @@ type Host struct {
 	cluster *record.Cluster
 	// leadership elects the master that runs the controllers; nil if this is the only one.
 	leadership *controller.Leadership
-	// expand ends the control plane of the only master, when another one joins: it closes expanded.
+	// expand ends the control plane of the only master when another master joins: it closes expanded.
 	expand   func()
 	expanded chan struct{}
 

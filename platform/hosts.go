@@ -39,7 +39,7 @@ func (h *Host) hostOptions() hosts.Options {
 	}
 }
 
-// joinResponse returns what a host needs to know about the cluster.
+// joinResponse describes the cluster to a joining host.
 func (h *Host) joinResponse() (join.Response, error) {
 	settings, err := h.Master.NodeSettings()
 	if err != nil {

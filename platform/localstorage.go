@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// storageLimits returns what the API server lets the clients of local storage change.
+// storageLimits returns the objects that the clients of local storage may change.
 func storageLimits() storageclient.Limits {
 	finalizers, annotations := provision.ClaimMetadata()
 	return storageclient.Limits{

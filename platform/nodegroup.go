@@ -32,7 +32,7 @@ func (h *Host) nodeConfig() (component.Component, error) {
 	}, nil
 }
 
-// mergeGroup adds the configuration of a node group to that of this host, and checks the result.
+// mergeGroup adds the configuration of a node group to this host's, and checks the result.
 func (h *Host) mergeGroup(applied, group []byte) (*nodeconfig.Change, error) {
 	file, err := h.MergeGroup(applied, group)
 	if err != nil {

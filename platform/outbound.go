@@ -32,7 +32,7 @@ func (h *Host) outbound() *outbound.Dialer {
 }
 
 // configuredRegistries returns the registries that the configuration names: the cluster's own, and
-// those that it allows for imports.
+// the ones that it allows for imports.
 func (h *Host) configuredRegistries() []string {
 	allowed := h.Master.ImportRegistries()
 	if h.Master.Slipway.Registry.Disabled {

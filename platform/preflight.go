@@ -15,7 +15,7 @@ const (
 	minDiskBytes   = 2 << 30
 )
 
-// errPreflight follows the printed table.
+// errPreflight is the error after the printed table.
 var errPreflight = errors.New("this machine is not ready for a cluster: fix the problems above and run the command again")
 
 // Preflight checks the machine and prints all problems. A problem that prevents the cluster from
@@ -46,7 +46,7 @@ func (h *Host) MachineProblems(ctx context.Context) ([]preflight.Problem, error)
 	return preflight.Run(ctx, requirements, preflight.ThisMachine()), nil
 }
 
-// requirements returns what this host needs of its machine.
+// requirements returns the requirements of this host on its machine.
 func (h *Host) requirements() (preflight.Requirements, error) {
 	bindingsOf := h.Bindings
 	switch {

@@ -21,7 +21,7 @@ func (h *Host) sharesRegistry() bool {
 	return err == nil && !settings.Disabled && storage.Type() != "filesystem"
 }
 
-// registryAddress is the component that follows the registry from master to master.
+// registryAddress is the component that tracks the master on which the registry runs.
 func (h *Host) registryAddress() (component.Component, error) {
 	if h.Master.Slipway.Registry.Disabled {
 		return component.Disabled("registry-address"), nil

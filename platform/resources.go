@@ -9,8 +9,9 @@ import (
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
-// cpuWeightFactor is the ratio of processor time of the platform to that of pods if both want all
-// of it. The weight of pods is that of all processors. Pods can use what the platform does not.
+// cpuWeightFactor is the ratio of the platform's processor time to the pods' if both want all of
+// it. The weight of pods is the weight of all processors. Pods can use the time that the platform
+// does not use.
 const cpuWeightFactor = 8
 
 // createCgroups creates the cgroups of processes.

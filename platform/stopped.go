@@ -31,7 +31,7 @@ func (h *Host) SetStopped(part string, stopped bool) error {
 	return record.SetStopped(h.stoppedFile(), part, stopped)
 }
 
-// gate returns what admits the component of an entry; nil if it always runs.
+// gate returns the gate that admits the component of an entry, or nil if the component always runs.
 func (h *Host) gate(e entry) (component.Gate, error) {
 	if e.group == "" && e.name != EtcdPart || e.group == imageRegistry && !h.sharesRegistry() {
 		return nil, nil

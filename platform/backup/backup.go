@@ -45,8 +45,7 @@ type Manifest struct {
 }
 
 // Write writes files and directories to a new archive of mode 0600. It omits sources that do not
-// exist. replaced contains the paths of files whose content is that of another file, such as a
-// snapshot.
+// exist. replaced maps paths of files to the files with their content, such as a snapshot.
 func Write(path string, manifest Manifest, dataDir string, sources []string, replaced map[string]string) (err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("write backup: %q exists already", path)
@@ -115,7 +114,7 @@ func (w *writer) tree(root string) error {
 	})
 }
 
-// entry writes one file, directory or link as path. Its content and attributes are those of source.
+// entry writes one file, directory or link as path, with the content and attributes of source.
 func (w *writer) entry(path, source string) error {
 	info, err := os.Lstat(source)
 	if err != nil || w.written[path] {

@@ -30,7 +30,7 @@ func Interrupted(dataDir string) bool {
 }
 
 // CheckEmpty reports a host that has a cluster or is a member of one. The configuration of an
-// installation is no obstacle.
+// installation does not count.
 func CheckEmpty(dataDir string) error {
 	if Interrupted(dataDir) {
 		return nil
@@ -44,7 +44,7 @@ func CheckEmpty(dataDir string) error {
 }
 
 // Read reads a complete archive, so that its checksum is verified, and returns its manifest. It
-// reports files outside of the data directory that exist with another content.
+// reports files outside of the data directory that exist with different content.
 func Read(path string) (Manifest, error) {
 	var manifest Manifest
 	var conflicts []error

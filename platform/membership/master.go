@@ -20,7 +20,7 @@ import (
 const maxSharedFile = 256 << 10
 
 // SharedFiles returns the content of the files that a master gives to a new one, by paths relative
-// to the data directory: those of paths that exist, and the configuration in the directory of
+// to the data directory: the existing files of paths, and the configuration in the directory of
 // clusterFile. The administrator provides files outside of the data directory.
 func SharedFiles(dataDir, clusterFile string, paths []string) (map[string][]byte, error) {
 	dir := filepath.Dir(clusterFile)
@@ -85,8 +85,8 @@ func (h *Host) becomeMaster(token join.Token, key *ecdh.PrivateKey, response *jo
 	return cluster.Write(h.ClusterFile)
 }
 
-// checkContradictions reports settings of this host's master-config.yaml that differ from those of
-// the cluster.
+// checkContradictions reports settings of this host's master-config.yaml that differ from the
+// cluster's.
 func (h *Host) checkContradictions(files map[string][]byte) error {
 	dir, err := os.MkdirTemp("", "slipway-")
 	if err != nil {
@@ -113,5 +113,5 @@ func (h *Host) checkContradictions(files map[string][]byte) error {
 	if err != nil || len(keys) == 0 {
 		return err
 	}
-	return fmt.Errorf("master-config.yaml of this host differs from that of the cluster: %s; remove these keys, or make them equal", strings.Join(keys, ", "))
+	return fmt.Errorf("master-config.yaml of this host differs from the cluster's: %s; remove these keys, or make them equal", strings.Join(keys, ", "))
 }

@@ -1,4 +1,4 @@
-// Package membership makes a host a member of the cluster of another one: a node, or one of several
+// Package membership makes a host a member of another host's cluster: a node, or one of several
 // masters.
 package membership
 
@@ -36,7 +36,7 @@ type Host struct {
 	ClusterFile    string
 	// Credentials describe the credentials of a node, except for its router.
 	Credentials pki.Member
-	// Address is the address of the machine, and PeerURL that of etcd on it.
+	// Address is the address of the machine, and PeerURL the URL of its etcd member.
 	Address netip.Addr
 	PeerURL string
 }
@@ -55,7 +55,7 @@ func (h *Host) CheckNew() error {
 	}
 	for _, path := range []string{h.Config.Master.EtcdDirectory(), h.path("pki", "ca.key")} {
 		if _, err := os.Stat(path); err == nil {
-			return fmt.Errorf("this host has a cluster of its own in %q; to join another one, remove it with `slipway down --purge`", h.Config.DataDir)
+			return fmt.Errorf("this host has its own cluster in %q; to join another one, remove it with `slipway down --purge`", h.Config.DataDir)
 		}
 	}
 	return nil

@@ -34,7 +34,7 @@ func write(t *testing.T, path, content string) {
 // newHost returns a host whose master-config.yaml has some keys, or that has no file if keys is "".
 func newHost(t *testing.T, keys string) *Host {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "host") // a short path: that of a socket is limited
+	dir, err := os.MkdirTemp("", "host") // a short path: the length of a socket's path is limited
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,8 +88,8 @@ func TestOnlyANewHostJoins(t *testing.T) {
 		"joined":                    {&record.Membership{}, nil, "", "has joined a cluster already"},
 		"one of several masters":    {nil, &record.Cluster{Complete: true}, "", "is one of the masters"},
 		"join was interrupted":      {nil, &record.Cluster{}, "pki/ca.key", ""},
-		"has certificates":          {nil, nil, "pki/ca.key", "has a cluster of its own"},
-		"has data of etcd":          {nil, nil, "etcd/member/x", "has a cluster of its own"},
+		"has certificates":          {nil, nil, "pki/ca.key", "has its own cluster"},
+		"has data of etcd":          {nil, nil, "etcd/member/x", "has its own cluster"},
 		"only certificates of node": {nil, nil, "pki/ca.crt", ""},
 	} {
 		h := newHost(t, "")
@@ -151,7 +151,7 @@ func TestMasterGetsTheFilesOfTheCluster(t *testing.T) {
 	}{
 		{"no own configuration", "", map[string][]byte{"pki/ca.key": []byte("key")}, false, ""},
 		{"equal settings", "routingConfig: {subdomain: apps.example.com}", nil, false, ""},
-		{"contradiction", "routingConfig: {subdomain: other.example.com}", nil, false, "differs from that of the cluster: routingConfig.subdomain"},
+		{"contradiction", "routingConfig: {subdomain: other.example.com}", nil, false, "differs from the cluster's: routingConfig.subdomain"},
 		{"path outside of the data directory", "", map[string][]byte{"../key": nil}, false, "is not a file of the data directory"},
 		{"damaged response", "", nil, true, "is not for this host and token"},
 	} {

@@ -11,7 +11,7 @@ import (
 )
 
 // checkCgroups checks the cgroup controllers that kubelet and runc use. The unified hierarchy
-// (version 2) always has those for devices and freezing.
+// (version 2) always has the controllers for devices and freezing.
 func checkCgroups(_ context.Context, _ Requirements, machine Machine) []Problem {
 	if content, err := os.ReadFile(filepath.Join(machine.Root, "sys/fs/cgroup/cgroup.controllers")); err == nil {
 		return missingControllers(strings.Fields(string(content)), []string{"cpu", "cpuset", "memory", "pids"})

@@ -48,8 +48,8 @@ func Raise(root string, limits []Limit) error {
 	return nil
 }
 
-// checkLimits names those that are too low and cannot be raised: in containers /proc/sys is often
-// read-only.
+// checkLimits reports limits that are too low and cannot be raised: in containers, /proc/sys is
+// often read-only.
 func checkLimits(_ context.Context, _ Requirements, machine Machine) []Problem {
 	var problems []Problem
 	for _, limit := range Limits() {

@@ -37,7 +37,7 @@ func (o owner) stop() string {
 	return "find it with: ss -lnup; ss -lntp; and stop it"
 }
 
-// owner finds who listens on an address, or on one that excludes it.
+// owner finds the process that listens on an address, or on another address that excludes it.
 func (m Machine) owner(network string, address netip.AddrPort) owner {
 	var inodes []string
 	for _, family := range []string{"", "6"} {

@@ -56,7 +56,7 @@ func (m Machine) bindWhenFree(ctx context.Context, network string, address netip
 }
 
 // checkPorts binds each address and names the process that uses it. An address that the machine
-// does not have yet, such as that of a device that the host creates, is free.
+// does not have yet, such as the address of a device that the host creates, is free.
 func checkPorts(ctx context.Context, want Requirements, machine Machine) []Problem {
 	var problems []Problem
 	for _, port := range want.Ports {

@@ -16,12 +16,12 @@ import (
 type Requirements struct {
 	// NodeName is the name that the node registers under.
 	NodeName string
-	// Programs are those to be found in PATH.
+	// Programs must be in PATH.
 	Programs []Program
-	// Ports are those that the host's parts will bind.
+	// Ports are the ports that the host's components will bind.
 	Ports []Port
-	// Directories are those that the host will write to. The first is the data directory, in which
-	// features of the kernel are tried.
+	// Directories are the directories that the host will write to. The first is the data directory, in
+	// which features of the kernel are tried.
 	Directories []Directory
 	// Sockets are paths of Unix sockets that the host will make.
 	Sockets []string
@@ -110,8 +110,8 @@ func ThisMachine() Machine {
 }
 
 // Run returns every problem that a host with these requirements has on the machine, errors first.
-// It changes nothing that is still there when it returns. Somebody who is not root learns only that
-// and what can be seen without being root.
+// It removes its changes before it returns. Without root, it reports the missing root permission,
+// and only the problems that a user without root can find.
 func Run(ctx context.Context, want Requirements, machine Machine) []Problem {
 	var errors, warnings []Problem
 	for _, check := range []func(context.Context, Requirements, Machine) []Problem{

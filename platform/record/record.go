@@ -38,8 +38,8 @@ type Cluster struct {
 	Reset bool `json:"reset,omitempty"`
 }
 
-// ReadMembership reads the record of a host that joined; nil if the host is a cluster of its own. A
-// user without access to the record has no access to the host either.
+// ReadMembership reads the record of a host that joined. It returns nil if the host did not join a
+// cluster. A user without access to the record has no access to the host either.
 func ReadMembership(path string) (*Membership, error) {
 	return read[Membership](path, "membership of the host", "restore the file, or remove it to run `slipway down --purge` and join again")
 }
@@ -65,7 +65,7 @@ func ReadStopped(path string) ([]string, error) {
 	return *parts, nil
 }
 
-// SetStopped records whether a part is stopped. Without a stopped part, there is no file.
+// SetStopped records whether a part is stopped. If no part is stopped, the file does not exist.
 func SetStopped(path, part string, stopped bool) error {
 	parts, err := ReadStopped(path)
 	if err != nil {
@@ -84,8 +84,8 @@ func SetStopped(path, part string, stopped bool) error {
 	return nil
 }
 
-// read decodes a record; nil if it does not exist or the user has no access to it. remedy
-// explains what to do about a damaged file.
+// read decodes a record. It returns nil if the record does not exist or the user has no access to
+// it. remedy explains how to repair a damaged file.
 func read[T any](path, name, remedy string) (*T, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {

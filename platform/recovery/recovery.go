@@ -25,7 +25,7 @@ type Etcd struct {
 	Client etcdmember.Client
 	// Dir is the data directory.
 	Dir string
-	// Name and PeerURL are those of the member.
+	// Name and PeerURL identify the member.
 	Name, PeerURL string
 	// Several means that the host is one of several masters.
 	Several bool
@@ -35,7 +35,7 @@ type Etcd struct {
 // vote, no member leads, and no other member responds. With force, it skips the last check.
 func (e Etcd) Lost(ctx context.Context, force bool) ([]etcdmember.Member, error) {
 	if !e.Several {
-		return nil, errors.New("this host is the only master, so that no other one can be lost; to go back to earlier data, use `slipway etcd snapshot restore`")
+		return nil, errors.New("this host is the only master, so no other master can be lost; to return to earlier data, use `slipway etcd snapshot restore`")
 	}
 	leading, cancel := context.WithTimeout(ctx, peerTimeout)
 	_, err := e.Client.List(leading)
@@ -55,7 +55,7 @@ func (e Etcd) Lost(ctx context.Context, force bool) ([]etcdmember.Member, error)
 		return others, nil
 	}
 	if alive := e.alive(ctx, others); len(alive) > 0 {
-		return nil, fmt.Errorf("etcd still runs on %s: repair the connections between the masters instead; if this is impossible, stop Slipway there for ever and use --force", strings.Join(alive, ", "))
+		return nil, fmt.Errorf("etcd still runs on %s: repair the connections between the masters instead; if this is impossible, stop Slipway there permanently and use --force", strings.Join(alive, ", "))
 	}
 	return others, nil
 }
@@ -82,7 +82,7 @@ func (e Etcd) Restore(ctx context.Context, snapshot string, skipHash, force bool
 func (e Etcd) checkOthersStopped(ctx context.Context, force bool) error {
 	members, err := kube.StoredMembers(e.Dir)
 	if err != nil || force {
-		return nil // there are no data, or they are damaged
+		return nil // the data are missing or damaged
 	}
 	if alive := e.alive(ctx, members); len(alive) > 0 {
 		return fmt.Errorf("etcd still runs on %s: stop Slipway there, because this master begins another cluster; the others join it again after `slipway down --purge`", strings.Join(alive, ", "))
@@ -103,7 +103,8 @@ func (e Etcd) alive(ctx context.Context, members []etcdmember.Member) (names []s
 	return names
 }
 
-// known returns the members that the own member has recorded. It can run, without a quorum.
+// known returns the members that this host's member has recorded. The member can be running without
+// a quorum.
 func (e Etcd) known(ctx context.Context) ([]etcdmember.Member, error) {
 	members, err := e.members(ctx, e.PeerURL)
 	if err == nil {

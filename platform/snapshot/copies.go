@@ -21,8 +21,8 @@ type Copies struct {
 	Dir string
 }
 
-// sync uploads the snapshots that the storage lacks, and removes those that the directory does not
-// have any more.
+// sync uploads the snapshots that the storage lacks, and removes the ones that the directory no
+// longer has.
 func (c *Copies) sync(ctx context.Context, files []File) error {
 	storage, err := c.Open(ctx)
 	if err != nil {

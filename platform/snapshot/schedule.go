@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// Schedule is the component that saves a copy at intervals. Each master saves the database of its
-// own member, so that the copies outlive the loss of any other master, and need no shared
-// directory.
+// Schedule is the component that saves a copy at intervals. Each master saves its own member's
+// database. Thus, the copies survive the loss of any other master, and need no shared directory.
 type Schedule struct {
 	// Source is the database.
 	Source Source
@@ -103,7 +102,7 @@ func (s *Schedule) delay(now time.Time, first time.Duration) time.Duration {
 	return min(max(s.Interval-age, 0), s.Interval) // the clock can have been ahead
 }
 
-// save saves a copy, and removes the oldest ones and those that were interrupted.
+// save saves a copy, and removes the oldest and the interrupted copies.
 func (s *Schedule) save(ctx context.Context, now time.Time) (path string, err error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return "", fmt.Errorf("create directory of snapshots: %w", err)

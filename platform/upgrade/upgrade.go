@@ -1,5 +1,4 @@
-// Package upgrade finds what prevents the replacement of a running cluster's program with this
-// one.
+// Package upgrade finds the obstacles to replacing a running cluster's program with this one.
 package upgrade
 
 import (
@@ -16,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/platform/preflight"
 )
 
-// State contains what the checks need to know about a cluster.
+// State contains the data of a cluster that the checks need.
 type State struct {
 	// Server is the version of Kubernetes in the running API server, and Program that in this program,
 	// such as `v1.37.2`.
@@ -43,7 +42,7 @@ type API struct {
 const (
 	// maxKubeletAge is the number of minor versions that a kubelet may be older than the API server.
 	maxKubeletAge = 3
-	// maxSnapshotAge is the age from which a snapshot is too old to go back to.
+	// maxSnapshotAge is the age above which a snapshot is too old to return to.
 	maxSnapshotAge = 24 * time.Hour
 )
 
@@ -65,8 +64,8 @@ func Check(s State) (problems []preflight.Problem, err error) {
 	return problems, nil
 }
 
-// CheckJump returns an error, with the way, if a program with one version of Kubernetes must not
-// continue with the data of another one.
+// CheckJump returns an error if a program with one version of Kubernetes must not continue with
+// another version's data. The error names the upgrade path.
 func CheckJump(data, program string) error {
 	former, formerErr := utilversion.ParseGeneric(data)
 	own, ownErr := utilversion.ParseGeneric(program)
