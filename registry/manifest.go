@@ -35,8 +35,8 @@ func (s *store) readManifest(w http.ResponseWriter, r *http.Request) {
 }
 
 // putManifest stores a manifest in a repository under a tag or a digest, and sends the response. In
-// addition to what distribution does, it records the subject of the manifest and supports digests
-// of algorithms other than sha256: the content is stored under sha256, and a link with the other
+// addition to distribution's work, it records the subject of the manifest and supports digests of
+// algorithms other than sha256: the content is stored under sha256, and a link with the other
 // digest refers to it, as distribution does for layers.
 func (s *store) putManifest(w http.ResponseWriter, r *http.Request, repository, reference string,
 	manifest []byte) {

@@ -59,7 +59,7 @@ func (s *server) claimProject(ctx context.Context, store *store, project string)
 		return nil
 	}
 	uid, err := s.namespaces.uid(ctx, project)
-	// If there is no namespace, only administrators of the cluster have permissions in it.
+	// If the namespace does not exist, only administrators of the cluster have permissions in it.
 	if err != nil || uid == "" || s.owners.get(project) == uid {
 		return err
 	}

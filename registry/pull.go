@@ -47,7 +47,7 @@ func (s *server) pullManifest(w http.ResponseWriter, r *http.Request, store *sto
 }
 
 // pullUnknown serves a manifest that the stream does not have: an image that is being pushed, or a
-// referrer of an image, which is in this registry or in that of the image.
+// referrer of an image, which is in this registry or in the image's registry.
 func (s *server) pullUnknown(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	id, err := digest.Parse(t.reference)
 	if err != nil {
@@ -192,7 +192,7 @@ func (s *server) pullBlob(w http.ResponseWriter, r *http.Request, store *store, 
 		return
 	}
 	withdraw := func() {}
-	if r.Method == http.MethodHead { // a client that pushes doesn't send what the registry has
+	if r.Method == http.MethodHead { // a client that pushes doesn't send data that the registry has
 		withdraw = s.promises.make(t.repository(), id)
 	}
 	if store.hasBlob(r.Context(), t.repository(), id) {

@@ -43,7 +43,7 @@ func (c caller) id() string {
 	return hex.EncodeToString(hash[:])
 }
 
-// retryAfter is the delay, in seconds, after which a rejected client can try again.
+// retryAfter is the delay, in seconds, after which a rejected client can retry.
 const retryAfter = 30
 
 // serveBusy sends a response that makes the client retry later.

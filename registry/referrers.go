@@ -128,8 +128,8 @@ func merge(manifests, rest []ocispec.Descriptor, desired string) []ocispec.Descr
 	return manifests
 }
 
-// describeReferrers returns a page of the referrers of a manifest: those after last. If there are
-// more, next is the last referrer of the page; otherwise it is empty.
+// describeReferrers returns a page of the referrers of a manifest, which starts after last. If
+// there are more, next is the last referrer of the page; otherwise it is empty.
 func (s *store) describeReferrers(ctx context.Context, repository string, of digest.Digest,
 	desired, last string) (manifests []ocispec.Descriptor, next string, err error) {
 	manifests = []ocispec.Descriptor{} // an empty list, not null

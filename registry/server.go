@@ -63,7 +63,7 @@ func (s slots) take(ctx context.Context) (free func(), err error) {
 
 func (s *server) close() { s.store.close() }
 
-// target is what a registry request is about.
+// target is the object of a registry request.
 type target struct {
 	route             string // one of distribution's, such as "manifest"
 	namespace, stream string

@@ -23,7 +23,7 @@ type store struct {
 	driver   driver.StorageDriver
 	shutdown func() error
 	readOnly bool
-	files    bool // Blobs are files, and there are no notifications of pulls.
+	files    bool // Blobs are files, and pulls cause no notifications.
 }
 
 // lazyStore opens the store at its first use.

@@ -46,12 +46,12 @@ func (n Names) Public() string {
 	return n.Route()
 }
 
-// Aliases returns all names except that of the service. Configured names include their ports.
+// Aliases returns all names except the service's. Configured names include their ports.
 func (n Names) Aliases() []string {
 	return slices.DeleteFunc([]string{n.Internal, n.External, n.Route()}, func(name string) bool { return name == "" })
 }
 
-// All returns all names, including that of the service.
+// All returns all names, including the service's.
 func (n Names) All() []string { return append(n.Aliases(), Address) }
 
 // Hosts returns the aliases without ports, for the registry's certificate.

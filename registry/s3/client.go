@@ -74,8 +74,8 @@ func (s *settings) address() (host string, secure bool, err error) {
 	return u.Host, u.Scheme == "https", nil
 }
 
-// credentials returns the configured credentials. If there are none, it returns those that Amazon's
-// own tools use: from the environment, from a file, or from the role of the machine or pod.
+// credentials returns the configured credentials. If there are none, it returns the credentials of
+// Amazon's own tools: from the environment, from a file, or from the role of the machine or pod.
 func (s *settings) credentials() *credentials.Credentials {
 	switch {
 	case s.accessKey != "" && s.v4:

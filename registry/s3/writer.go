@@ -77,7 +77,7 @@ func (w *writer) add(part minio.ObjectPart) {
 	w.size += part.Size
 }
 
-// Size returns the number of bytes written, including those of earlier writers of the same upload.
+// Size returns the number of bytes written, including bytes of earlier writers of the same upload.
 func (w *writer) Size() int64 { return w.size + int64(len(w.buffer)) }
 
 // Write appends to the file.
