@@ -17,8 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-// access controls who can read metrics and statistics, which name the routes and pods of all
-// projects.
+// access controls access to metrics and statistics, which name the routes and pods of all projects.
 type access struct {
 	settings settings.Settings
 	// reviews is the client for token and access reviews. If it is nil, tokens are rejected. Its

@@ -52,7 +52,7 @@ func newCollector(s settings.Settings, stats func() (string, error)) *collector 
 	return &collector{settings: s, stats: stats}
 }
 
-// Describe sends the descriptors of all metrics, also of those whose objects do not exist.
+// Describe sends the descriptors of all metrics, including metrics whose objects do not exist.
 func (*collector) Describe(out chan<- *prometheus.Desc) {
 	for _, name := range slices.Sorted(maps.Keys(exporterHelp)) {
 		out <- exporterDesc(name)

@@ -18,8 +18,8 @@ import (
 // ExtendedValidationFailed is the reason of routes with invalid certificates.
 const ExtendedValidationFailed = "ExtendedValidationFailed"
 
-// decisions decides which routes of the cluster a router serves, whatever program serves them, and
-// keeps the state of the admitted routes.
+// decisions decides which routes of the cluster a router serves, and keeps the state of the
+// admitted routes. It does not depend on the program that serves them.
 type decisions struct {
 	settings settings.Settings
 	domain   string // for spec.subdomain of routes if ROUTER_DOMAIN is not set
@@ -46,7 +46,8 @@ func newDecisions(config *rest.Config, s settings.Settings, domain string) (*dec
 }
 
 // update applies changes to the state of the builder. It returns the changed routes of the state,
-// all routes of the router, and the verdicts about them; the latter two only if routes changed.
+// all routes of the router, and the decisions about them. It returns the last two only if routes
+// changed.
 func (d *decisions) update(changed changes) (touched []model.ServiceAliasConfigKey, routes []*routev1.Route, verdicts []claim.Verdict) {
 	touched = []model.ServiceAliasConfigKey{}
 	if changed.routes {

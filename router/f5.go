@@ -25,8 +25,8 @@ import (
 // F5 is a router of type f5-router: it decides about routes as Router does, and configures an F5
 // BIG-IP appliance, which serves them.
 type F5 struct {
-	// Config connects to the cluster. Its user must be allowed what Router's user is and, for native
-	// integration, to watch nodes.
+	// Config connects to the cluster. Its user needs the permissions of Router's user and, for native
+	// integration, the permission to watch nodes.
 	Config *rest.Config
 	// Settings are the router's variables. ROUTER_EXTERNAL_HOST_* describe the appliance.
 	Settings settings.Settings
@@ -153,7 +153,7 @@ func (s *f5Session) write(ctx context.Context, changed changes) {
 		s.delay = min(max(2*s.delay, decideRetryDelay), maxRetryDelay)
 		s.next, delay = time.Now().Add(s.delay), s.delay
 		problem = "the appliance does not match the routes: " + err.Error()
-		slog.Error("cannot configure the appliance; what it served before stays in effect", "error", err, "retry", delay)
+		slog.Error("cannot configure the appliance; the previous configuration stays in effect", "error", err, "retry", delay)
 	}
 	s.mu.Lock()
 	s.problem = problem
@@ -168,7 +168,7 @@ func (s *f5Session) write(ctx context.Context, changed changes) {
 func (s *f5Session) sync(ctx context.Context) error {
 	authority, err := s.serviceCA()
 	if err != nil {
-		slog.Error("cannot read authorities of services; re-encrypt routes without an authority of their own are not served", "error", err)
+		slog.Error("cannot read authorities of services; re-encrypt routes without their own authority are not served", "error", err)
 	}
 	return s.appliance.Sync(ctx, f5.State{
 		Routes: s.builder.State(), Services: s.services, ServiceCA: authority, Nodes: s.nodes(),

@@ -54,7 +54,7 @@ func (m *metrics) watching(problem func() string) {
 	}))
 }
 
-// collectors returns the router's metrics and those of HAProxy.
+// collectors returns the router's and HAProxy's metrics.
 func (m *metrics) collectors(haproxy *collector) []prometheus.Collector {
 	return append([]prometheus.Collector{m.reload, m.write, m.failure, m.requestDuration, m.requestTime, m.responseTime, haproxy}, m.others...)
 }
@@ -66,7 +66,7 @@ func Collectors() []prometheus.Collector {
 	return m.collectors(&collector{})
 }
 
-// handler serves these metrics and those of HAProxy.
+// handler serves these metrics and HAProxy's.
 func (m *metrics) handler(haproxy *collector) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(m.collectors(haproxy)...)

@@ -50,8 +50,8 @@ func serve(ctx context.Context, address string, guard access, engine health, m *
 	return serveAll(ctx, s, listener, mux)
 }
 
-// handleHealth serves health checks. dead returns why the router cannot work without a restart, and
-// unready why it must not get requests. Both return "" if there is no such reason.
+// handleHealth serves health checks. dead returns the reason why the router needs a restart, and
+// unready the reason why it must not get requests. Both return "" if there is no reason.
 func handleHealth(mux *http.ServeMux, dead, unready func() string) {
 	check := func(reasons ...func() string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {

@@ -157,7 +157,7 @@ func TestRouterIsReadyWhenRoutesAreServed(t *testing.T) {
 	if got := s.unready(); got != "routes are not served yet" {
 		t.Errorf("before HAProxy serves routes: %q", got)
 	}
-	s.first.Store(0) // what HAProxy served before it knew routes does not count
+	s.first.Store(0) // responses before HAProxy had routes do not count
 	s.engine = &haproxy.Engine{}
 	if got := s.unready(); got == "" {
 		t.Error("without a configuration it is ready")

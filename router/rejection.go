@@ -50,13 +50,13 @@ func (s *session) rejectionOf(route *routev1.Route) string {
 	return "HAProxy rejects the route's certificate or settings; for the reason, see the router's log"
 }
 
-// sameRequest reports whether a route has the same spec and annotations as before, whatever its
+// sameRequest reports whether a route has the same spec and annotations as before. It ignores the
 // status. before may be nil.
 func sameRequest(before, route *routev1.Route) bool {
 	return before != nil && reflect.DeepEqual(before.Spec, route.Spec) && maps.Equal(before.Annotations, route.Annotations)
 }
 
-// maxReasonBytes limits the reason in the status. The log contains all of it.
+// maxReasonBytes limits the reason in the status. The log contains the whole reason.
 const maxReasonBytes = 400
 
 // brief returns the line of HAProxy's output that contains the error, if there is one.

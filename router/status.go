@@ -51,7 +51,7 @@ func (w *statusWriter) wake() chan struct{} {
 	return w.changed
 }
 
-// set sets the verdicts about all routes of the shard.
+// set sets the decisions about all routes of the shard.
 func (w *statusWriter) set(verdicts []claim.Verdict) {
 	w.mu.Lock()
 	w.verdicts = verdicts

@@ -1,8 +1,8 @@
 // Package certificate validates certificates of routes before HAProxy loads them. If HAProxy cannot
 // load one certificate, it serves no route at all.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, EXTENDED_VALIDATION: structure is
-// confirmed, trust is not.
+// Source: OpenShift Container Platform 3.9 Architecture, EXTENDED_VALIDATION: it checks the
+// structure of certificates, not their trust.
 package certificate
 
 import (

@@ -25,7 +25,7 @@ const (
 	HostAlreadyClaimed = "HostAlreadyClaimed"
 )
 
-// Policy configures what a router admits.
+// Policy configures which routes a router admits.
 type Policy struct {
 	// Wildcards admits routes with the wildcard policy Subdomain.
 	Wildcards bool

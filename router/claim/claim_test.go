@@ -35,7 +35,7 @@ func route(age int, text string) *routev1.Route {
 }
 
 // judged formats the verdicts about routes that were created one after the other, with the reasons
-// of rejections.
+// for rejections.
 func judged(policy Policy, texts ...string) string {
 	var routes []*routev1.Route
 	for age, text := range texts {

@@ -21,7 +21,7 @@ type Appliance struct {
 // New returns an appliance. It sends no requests.
 func New(config *Config) *Appliance { return &Appliance{config: config, client: newClient(config)} }
 
-// State contains what the appliance must serve.
+// State contains the objects that the appliance must serve.
 type State struct {
 	// Routes are the admitted routes with the endpoints of their services.
 	Routes *model.State
@@ -49,9 +49,9 @@ type inventory struct {
 // Forget makes the next Sync read the appliance again.
 func (a *Appliance) Forget() { a.known = nil }
 
-// Sync makes the appliance match a state. It reads the appliance first if it does not know its
-// objects: at the start, after a failure, and after Forget. What the appliance refuses does not
-// stop the rest; an error reports all of it.
+// Sync makes the appliance match a state. It first reads the appliance's objects at the start,
+// after a failure, and after Forget. If the appliance rejects some objects, Sync continues with the
+// rest, and returns one error for all of them.
 func (a *Appliance) Sync(ctx context.Context, state State) error {
 	if a.known == nil {
 		known, err := a.read(ctx)

@@ -279,7 +279,7 @@ func TestLostConfigurationIsRepaired(t *testing.T) {
 	sync(t, a, simulated, state)
 	checkPages(t, s, simulated)
 
-	// An administrator removes a rule, and a failure in between leaves half of the work.
+	// An administrator removes a rule, and a failure interrupts the repair.
 	simulated.Delete("ltm/policy/"+escape("/Common/"+insecurePolicy)+"/rules", "openshift_route_shop_www")
 	simulated.SetDown(true)
 	a.Forget()

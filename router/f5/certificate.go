@@ -22,7 +22,7 @@ type clientProfile struct {
 	ServerName string `json:"serverName"`
 }
 
-// serverProfile is a server SSL profile: how the appliance verifies the pods of a host.
+// serverProfile is a server SSL profile, with which the appliance verifies the pods of a host.
 type serverProfile struct {
 	CAFile           string `json:"caFile"`
 	PeerCertMode     string `json:"peerCertMode"`

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// configuration is what the appliance has to serve. Keys of its maps are names without the
-// partition.
+// configuration contains the objects that the appliance must serve. Keys of its maps are names
+// without the partition.
 type configuration struct {
 	pools map[string]pool
 	// insecure and secure are the rules of the two policies.
@@ -148,8 +148,8 @@ func routeName(alias *model.ServiceAliasConfig) string {
 	return "openshift_route_" + alias.Namespace + "_" + alias.Name
 }
 
-// membersOf returns the members for endpoints. The address of an idle service is none of them,
-// because the appliance cannot reach addresses of services.
+// membersOf returns the members for endpoints. They exclude the address of an idle service, because
+// the appliance cannot reach addresses of services.
 func membersOf(endpoints []model.Endpoint, ratio int) map[string]member {
 	members := map[string]member{}
 	for _, endpoint := range endpoints {

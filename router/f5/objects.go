@@ -17,8 +17,9 @@ type objects[T any] struct {
 	collection string
 	// folder contains the objects, or is empty if names are full paths or need no folder.
 	folder string
-	// create returns the body of the request that creates an object, except for its name, and change
-	// that of the request that changes one. Without change, an object is deleted and created again.
+	// create returns the body of the request that creates an object, except for its name. change
+	// returns the body of the request that changes it. Without change, an object is deleted and
+	// created again.
 	create, change func(T) map[string]any
 	// actual are the objects on the appliance by name.
 	actual map[string]T

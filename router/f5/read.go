@@ -17,7 +17,7 @@ const (
 	iRule          = "openshift_passthrough_irule"
 )
 
-// read returns the router's objects on the appliance. It creates the ones that never change.
+// read returns the router's objects on the appliance. It creates the objects that never change.
 func (a *Appliance) read(ctx context.Context) (*inventory, error) {
 	k := &inventory{}
 	steps := []func() error{

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// restDir is the folder of files that the REST API receives, and sshDir that of the others.
+// restDir is the folder of files that the REST API receives, and sshDir the folder of the others.
 const restDir, sshDir = "/var/config/rest/downloads/", "/var/tmp/"
 
 // install stores a file on the appliance as an object, such as sys/file/ssl-key. Its name consists

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// passthroughRule is the iRule of the virtual server for HTTPS. DATAGROUP stands for the path of
-// the data group.
+// passthroughRule is the iRule of the virtual server for HTTPS. DATAGROUP is a placeholder for the
+// path of the data group.
 //
 //go:embed passthrough.tcl
 var passthroughRule string
@@ -78,7 +78,7 @@ func (a *Appliance) prepare(ctx context.Context, k *inventory) error {
 	return nil
 }
 
-// checkVersion checks that the appliance supports what is configured.
+// checkVersion checks that the appliance supports the configuration.
 func (a *Appliance) checkVersion(v *virtual) error {
 	major, minor := v.version()
 	switch {

@@ -230,8 +230,8 @@ func targets(route *routev1.Route) (services []string) {
 	return services
 }
 
-// expectedCertificate returns the name in the certificate of a host: that of the route with the
-// shortest path, of the host or of its wildcard.
+// expectedCertificate returns the name in the certificate of a host. The certificate comes from the
+// route with the shortest path, of the host or of its wildcard.
 func expectedCertificate(routes map[string]*routev1.Route, host string) string {
 	if route := sent(routes, host); route != nil {
 		if targets(route)[0] == "0" {

@@ -34,7 +34,7 @@ type Entry struct{ Key, Value string }
 // Backend is a backend with its servers.
 type Backend struct {
 	Name string
-	// Shape is the text of the backend with keyMark in place of Key. Many backends share a shape.
+	// Shape is the text of the backend with keyMark instead of Key. Many backends share a shape.
 	Shape, Key string
 	Servers    []Server
 	// Cookie means that a cookie keeps clients at a server.
@@ -46,7 +46,7 @@ type Backend struct {
 const keyMark = "\x00"
 
 // Server is a server of a backend. Checked enables health checks; the only server of a backend is
-// not checked, because there is no alternative.
+// not checked, because HAProxy has no alternative.
 type Server struct {
 	Name, IP, Port string
 	Weight         int32

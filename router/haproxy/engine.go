@@ -21,9 +21,9 @@ type Engine struct {
 	Program string
 	// Dir is the working directory, the same as the Writer's.
 	Dir string
-	// Interval is the minimum time between reloads. It grows with the number of former processes.
+	// Interval is the minimum time between reloads. It grows with the number of replaced processes.
 	Interval time.Duration
-	// MaxFormer limits the former processes with connections. The default is 32.
+	// MaxFormer limits the replaced processes that still have connections. The default is 32.
 	MaxFormer int
 	// Script, if set, runs instead of a reload. It must make HAProxy read its configuration again.
 	Script string
@@ -134,17 +134,17 @@ func (e *Engine) send(command string) (string, error) {
 // Page returns the path of the socket that serves HAProxy's statistics page.
 func (e *Engine) Page() string { return filepath.Join(e.Dir, "run", "stats.sock") }
 
-// manyFormer is the number of former processes above which the time between reloads grows.
+// manyFormer is the number of replaced processes above which the time between reloads grows.
 const manyFormer = 8
 
-// interval returns the minimum time between reloads with a number of former processes. Each of them
-// uses memory until its last connection ends. A user who changes a route constantly and keeps
+// interval returns the minimum time between reloads with a number of replaced processes. Each of
+// them uses memory until its last connection ends. A user who changes a route constantly and keeps
 // connections open must neither fill the memory nor end the connections of others early.
 func (e *Engine) interval(former int) time.Duration {
 	return e.Interval * time.Duration(max(1, former-manyFormer+1))
 }
 
-// endOldest ends the oldest former processes, and their connections, if there are too many.
+// endOldest ends the oldest replaced processes, and their connections, if there are too many.
 func (e *Engine) endOldest(now *running) {
 	now.former = slices.DeleteFunc(now.former, func(p *process) bool { return !p.alive() })
 	if extra := len(now.former) - cmp.Or(e.MaxFormer, 32); extra > 0 {

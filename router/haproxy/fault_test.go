@@ -82,8 +82,7 @@ func TestRejectedRouteIsFound(t *testing.T) {
 	b.until("http://h7.com", "web")
 }
 
-// Whatever HAProxy refuses about one route, and whatever prevents a reload, endpoints of other
-// routes change.
+// Endpoints of other routes change even if HAProxy rejects a part of one route or a reload fails.
 func TestRefusedCommandDelaysOnlyItsRoute(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t, nil)

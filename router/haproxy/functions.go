@@ -58,7 +58,7 @@ func functions(s settings.Settings) map[string]any {
 	}
 }
 
-// matching returns a value if the pattern matches all of it, or "".
+// matching returns a value if the pattern matches the whole value, or "".
 func matching(pattern, value string) string {
 	if strings.ContainsAny(value, "\r\n") || !regexp.MustCompile(pattern).MatchString(value) {
 		return ""
@@ -76,7 +76,7 @@ func validDuration(value string) string {
 // quoted quotes a text as one word of HAProxy's configuration.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// balance returns the load balancing algorithm of a route: that of its annotation, of the router's
+// balance returns the load balancing algorithm of a route: from its annotation, from the router's
 // variables, or the default. By default, passthrough routes balance by the client's address, unless
 // several services share the requests by weight.
 func balance(config *model.ServiceAliasConfig, s settings.Settings) string {
@@ -129,8 +129,8 @@ func whitelist(config *model.ServiceAliasConfig) (lines [][]string) {
 	return append(lines, addresses)
 }
 
-// interval returns the time between checks of a route's servers. An annotation can shorten it only
-// to what the number of the project's servers allows.
+// interval returns the time between checks of a route's servers. The number of the project's
+// servers limits how far an annotation can shorten it.
 func interval(config *model.ServiceAliasConfig, s settings.Settings) string {
 	usual, own := s.Text("ROUTER_BACKEND_CHECK_INTERVAL"), config.Annotations[annotationInterval]
 	requested, ok := settings.ParseDuration(own)

@@ -267,7 +267,7 @@ func (b *fixture) get(url string) (status int, body string, header http.Header) 
 	return response.StatusCode, string(content), response.Header
 }
 
-// who returns the pod that serves a URL, or the status.
+// who returns the name of the pod that serves a URL, or the status.
 func (b *fixture) who(url string) string {
 	status, body, _ := b.get(url)
 	if status != http.StatusOK {

@@ -25,8 +25,8 @@ func hostile(random *rand.Rand) string {
 	return text.String()
 }
 
-// TestHostileRoutesCannotChangeConfiguration: whatever values the admitted routes contain, HAProxy
-// accepts the configuration, and every server is a pod.
+// TestHostileRoutesCannotChangeConfiguration checks that HAProxy accepts the configuration for all
+// values in admitted routes, and that every server is a pod.
 func TestHostileRoutesCannotChangeConfiguration(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t, nil)

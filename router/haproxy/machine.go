@@ -35,7 +35,7 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 		}
 	}
 	// HAProxy's user connects to sockets in these directories, from the first one as its working
-	// directory. The modes of the sockets say who can.
+	// directory. The modes of the sockets control the access.
 	for _, dir := range []string{e.Dir, filepath.Join(e.Dir, "run")} {
 		if err := makeSearchable(dir); err != nil {
 			return fmt.Errorf("let HAProxy's user search the directory of the router: %w", err)
@@ -110,7 +110,7 @@ func (e *Engine) begin() (*running, error) {
 	return now, err
 }
 
-// before returns the processes that the next process takes over from.
+// before returns the processes that the next process replaces.
 func (r *running) before() []*process {
 	if r.process != nil {
 		return []*process{r.process}

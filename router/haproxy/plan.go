@@ -75,7 +75,7 @@ func (p *plan) backends(config *Config) {
 	p.config.Backends = serves
 }
 
-// markChanged records when backends first differed from those that HAProxy read.
+// markChanged records when backends first differed from the backends that HAProxy read.
 func (p *plan) markChanged() {
 	if p.since.IsZero() {
 		p.since = time.Now()

@@ -81,7 +81,7 @@ var accepted = []string{
 	"ransaction created", "ransaction updated", "Success!", "deleted in crtlist", "' deleted!",
 }
 
-// remove deletes servers. It returns those that remain because they have connections.
+// remove deletes servers. It returns the servers that remain because they have connections.
 func (r runtime) remove(servers map[string]Server) (still map[string]Server) {
 	names := slices.Sorted(maps.Keys(servers))
 	commands := make([]string, len(names))

@@ -25,14 +25,14 @@ type served struct {
 	requested map[string]string
 	// unused servers that could not be deleted yet, by backend and name
 	parked map[string]Server
-	// when backends first differed from those that were read
+	// when backends first differed from the ones that HAProxy read
 	since time.Time
 	// backends, entries and files with a refused command: their state is unknown
 	damaged map[string]bool
 	broken  bool // HAProxy did not respond: its state is unknown
 }
 
-// settled reports whether the backends are those that HAProxy read.
+// settled reports whether the backends equal the backends that HAProxy read.
 func (s *served) settled() bool { return s.since.IsZero() && s.known() }
 
 // known reports whether HAProxy accepted all commands.

@@ -16,7 +16,8 @@ const (
 	minSpares   = 32
 	sparesShare = 50
 	maxSpares   = 512
-	// sparesAhead is the ratio of spare backends to those that were used since the last reload.
+	// sparesAhead is the ratio of spare backends to the spare backends that were used since the last
+	// reload.
 	sparesAhead = 4
 	sparePrefix = "spare:"
 )

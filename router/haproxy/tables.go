@@ -91,8 +91,8 @@ func patchedEntries(entries []Entry, removed map[string]bool, added []Entry) []E
 	return patched(entries, func(e Entry) string { return e.Key }, removed, added)
 }
 
-// enterHost rebuilds the entries of a host. If several routes have a certificate, that of the route
-// with the shortest path applies.
+// enterHost rebuilds the entries of a host. If several routes have a certificate, the certificate
+// of the route with the shortest path applies.
 func (w *Writer) enterHost(part *hostPart) {
 	part.tables, part.certificate = map[string]map[string]string{httpTable: {}, httpsTable: {}, passthroughTable: {}}, ""
 	rank := func(key model.ServiceAliasConfigKey) int { // exact paths override prefixes
@@ -146,7 +146,8 @@ func hostOf(alias *model.ServiceAliasConfig) string {
 	return alias.Host
 }
 
-// enter adds a route to a table. Another route whose path ends with a slash keeps what is below it.
+// enter adds a route to a table. Another route whose path ends with a slash keeps the paths below
+// it.
 func enter(table map[string]string, alias *model.ServiceAliasConfig, value string) {
 	key := hostOf(alias) + alias.Path
 	switch {

@@ -37,8 +37,8 @@ type Server struct {
 
 // Config describes a load balancer.
 type Config struct {
-	// Listen is the host:port for clients; the host can be `*`. Stats is that of the statistics,
-	// and of the page /status, which responds while HAProxy runs.
+	// Listen is the host:port for clients; the host can be `*`. Stats is the address of the
+	// statistics, and of the page /status, which responds while HAProxy runs.
 	Listen, Stats string
 	// User is the user and group of HAProxy's process, or "".
 	User string
@@ -73,7 +73,7 @@ func ParseServer(text string) (Server, error) {
 
 func (s Server) check() error {
 	if !namePattern.MatchString(s.Name) {
-		return fmt.Errorf("the name %q has other characters than letters, digits, dots and hyphens", s.Name)
+		return fmt.Errorf("the name %q contains characters other than letters, digits, dots and hyphens", s.Name)
 	}
 	return checkAddress(s.Address)
 }

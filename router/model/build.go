@@ -157,9 +157,8 @@ func idleEndpoints(service *corev1.Service) (table []Endpoint) {
 	return table
 }
 
-// EndpointsOf returns the endpoints of a service for a route: those with the route's port, by name
-// or number, or the first port of each pod. It returns only the first ones if there are more than
-// the route may have.
+// EndpointsOf returns the endpoints of a service for a route: endpoints with the route's port, by
+// name or number, or the first port of each pod. It returns at most as many as the route may have.
 func EndpointsOf(config *ServiceAliasConfig, unit ServiceUnit) []Endpoint {
 	var endpoints []Endpoint
 	seen := map[string]bool{}

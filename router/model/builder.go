@@ -124,8 +124,8 @@ func (b *Builder) leave(key ServiceAliasConfigKey) {
 	delete(b.state.Aliases, key)
 }
 
-// SameApartFromEndpoints reports whether two routes differ only in what depends on endpoints of
-// services and on other routes.
+// SameApartFromEndpoints reports whether two routes differ only in fields that depend on endpoints
+// of services and on other routes.
 func (c *ServiceAliasConfig) SameApartFromEndpoints(other *ServiceAliasConfig) bool {
 	a, b := *c, *other
 	for _, bare := range []*ServiceAliasConfig{&a, &b} {

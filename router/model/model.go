@@ -44,7 +44,7 @@ type ServiceAliasConfig struct {
 	RoutingKeyName string
 	IsWildcard     bool
 	Annotations    map[string]string
-	// ServiceUnits contains the weights of services in the route, ServiceUnitNames those of each
+	// ServiceUnits contains the weights of services in the route, ServiceUnitNames the weight of each
 	// endpoint of a service.
 	ServiceUnits, ServiceUnitNames map[ServiceUnitKey]int32
 	// ActiveServiceUnits counts services that get requests, ActiveEndpoints their endpoints.

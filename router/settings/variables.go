@@ -22,7 +22,7 @@ func Variables() []Variable {
 	return all
 }
 
-// supported are the variables that decide which routes a router serves, and with which host.
+// supported are the variables that determine the routes that a router serves, and their hosts.
 func supported() []Variable {
 	return []Variable{
 		{"ROUTE_LABELS", "", "Selector of the routes that are served", selector()},
