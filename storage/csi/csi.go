@@ -59,7 +59,7 @@ type Controller struct {
 
 // Lease identifies the Lease for leader election.
 type Lease struct {
-	// Namespace and Name are those of the Lease. Identity is the name of this instance.
+	// Namespace and Name identify the Lease. Identity is the name of this instance.
 	Namespace, Name, Identity string
 }
 
@@ -170,7 +170,7 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-// term is what all drivers share during one term of leadership.
+// term contains the objects that all drivers share during one term of leadership.
 type term struct {
 	*Controller
 	client    kubernetes.Interface
@@ -184,7 +184,7 @@ type term struct {
 	registrations map[string]*registration // by driver name
 }
 
-// registration is the driver that is served under a name.
+// registration records which driver is served under a name.
 type registration struct {
 	address string
 	// active ends when the name is released.

@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/register"
 )
 
-// Embedded runs a driver in this process. It also does what sidecar containers do for a driver in a
-// pod: it registers the driver with the kubelet and runs its controller.
+// Embedded runs a driver in this process. Like sidecar containers of a driver in a pod, it
+// registers the driver with the kubelet and runs its controller.
 type Embedded struct {
 	// Driver serves at Socket.
 	Driver interface {
@@ -26,7 +26,8 @@ type Embedded struct {
 }
 
 // Run runs the driver until ctx ends. When the driver serves, Run calls ready and starts the
-// registration, the controller and the others. The first error stops all of them and is returned.
+// registration, the controller and the other components. The first error stops all of them, and Run
+// returns it.
 func (e *Embedded) Run(ctx context.Context, ready func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

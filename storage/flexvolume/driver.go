@@ -24,7 +24,7 @@ type Driver struct {
 	limiter         *callLimiter
 	observer        Observer
 	unsupported     *unsupportedOps
-	runningCallsDir string // holds the records of running calls, or empty
+	runningCallsDir string // contains the records of running calls, or empty
 	failureFile     string // records the last failed call, or empty
 	history         *history
 }
@@ -44,7 +44,7 @@ func (d *Driver) Name() string { return d.name }
 // Version returns the SHA-256 of the executable in hexadecimal, or "" if unknown.
 func (d *Driver) Version() string { return d.version }
 
-// Capabilities returns what the driver reported on init.
+// Capabilities returns the capabilities that the driver reported on init.
 func (d *Driver) Capabilities() Capabilities { return d.caps }
 
 // Unsupported reports whether this driver version has responded "Not supported" to op.

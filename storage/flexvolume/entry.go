@@ -189,7 +189,7 @@ func (r *Registry) finishInit(result initResult) {
 // backoff returns the delay before the next init, given the number of earlier failures.
 func backoff(failures int) time.Duration { return min(minBackoff<<min(failures, 20), maxBackoff) }
 
-// setState changes the entry's state and resets what belonged to the previous state.
+// setState changes the entry's state and resets the fields of the previous state.
 func (e *entry) setState(state State, err error) {
 	e.cancelInit()
 	e.State, e.Err, e.Retry, e.failureCount = state, err, time.Time{}, 0

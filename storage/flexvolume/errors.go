@@ -50,7 +50,7 @@ func (e *CallError) Error() string {
 // Unwrap returns the cause, if any.
 func (e *CallError) Unwrap() error { return e.cause }
 
-// responseError describes what is wrong with a driver's response.
+// responseError describes the problem of a driver's response.
 type responseError struct {
 	kind Kind
 	text string

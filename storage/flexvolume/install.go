@@ -91,7 +91,7 @@ var ErrNotInstalled = errors.New("it is not installed")
 func Find(pluginDir, driver string) (Installation, error) {
 	file := examine(pluginDir, EscapeName(driver))
 	if file.missing {
-		return Installation{}, fmt.Errorf("find FlexVolume driver %q: %w; there is no %s", driver, ErrNotInstalled, executable(pluginDir, driver))
+		return Installation{}, fmt.Errorf("find FlexVolume driver %q: %w; %s does not exist", driver, ErrNotInstalled, executable(pluginDir, driver))
 	}
 	if file.err != nil {
 		return Installation{}, file.err
@@ -111,7 +111,7 @@ func Remove(pluginDir, driver string) (remaining []string, err error) {
 	}
 	path := executable(pluginDir, driver)
 	if err := os.Remove(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("remove FlexVolume driver %q: %w; there is no %s", driver, ErrNotInstalled, path)
+		return nil, fmt.Errorf("remove FlexVolume driver %q: %w; %s does not exist", driver, ErrNotInstalled, path)
 	} else if err != nil {
 		return nil, fmt.Errorf("remove FlexVolume driver %q: %w", driver, err)
 	}

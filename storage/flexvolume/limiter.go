@@ -90,7 +90,7 @@ func (g *callLimiter) setVolumeID(place, id string) {
 	}
 }
 
-// deleteVolumeID deletes what setVolumeID recorded.
+// deleteVolumeID deletes the record of setVolumeID.
 func (g *callLimiter) deleteVolumeID(place string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

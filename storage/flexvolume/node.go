@@ -105,7 +105,7 @@ func MountComplete(dir, marker string) (bool, error) {
 	if err != nil || interrupted {
 		return false, err
 	}
-	// A broken file system, such as that of a crashed FUSE daemon, must be mounted again.
+	// A broken file system, for example after a crash of a FUSE daemon, must be mounted again.
 	_, statErr := os.Stat(dir)
 	return statErr == nil, nil
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Capabilities are what a driver reports on init.
+// Capabilities are the capabilities that a driver reports on init.
 type Capabilities struct {
 	// Attach means that the driver supports attach and detach operations. If false, only mount and
 	// unmount are called.

@@ -167,7 +167,7 @@ func groupAlive(group int) bool {
 	return false
 }
 
-// output returns what the driver has printed. If the driver has exited without a response, output
+// output returns the output of the driver. If the driver has exited without a response, output
 // waits up to lateOutputTimeout for a child process to print it, as in bash's `exec > >(tee log)`.
 func (p *process) output(exited bool) output {
 	read := func() output {

@@ -45,7 +45,7 @@ const (
 	StateInitializing State = "initializing"
 	// StateReady means that the driver can be used.
 	StateReady State = "ready"
-	// StateFailed means that there is no usable executable, or that init failed and will be
+	// StateFailed means that the executable is missing or unusable, or that init failed and will be
 	// retried.
 	StateFailed State = "failed"
 	// StateRemoved means that the driver is no longer installed. Volumes might still use it.

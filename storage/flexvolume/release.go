@@ -23,8 +23,8 @@ type Release struct {
 }
 
 // All unmounts the volumes of all pods, then all devices, each with its driver if it exists. If a
-// driver fails, All unmounts the volume without it, and continues. warnings say what a driver did
-// not undo. err contains the mounts that remain.
+// driver fails, All unmounts the volume without it, and continues. warnings name the objects that a
+// driver did not remove. err contains the mounts that remain.
 func (r Release) All(ctx context.Context) (warnings []string, err error) {
 	var errs []error
 	release := func(dir, driver string, undo func(context.Context) error) {

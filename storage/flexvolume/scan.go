@@ -23,8 +23,7 @@ type driverFile struct {
 	// version is the executable's SHA-256. It is computed only if id has changed since the last
 	// scan.
 	version string
-	// err is the reason why there is no usable executable. missing means that the file does not
-	// exist.
+	// err is the reason why the executable is unusable. missing means that the file does not exist.
 	err     error
 	missing bool
 }
@@ -35,8 +34,8 @@ type fileID struct {
 	mtime, ctime   unix.Timespec
 }
 
-// scan reads the plugin directory, which it creates if it does not exist. It watches each directory
-// before reading it, so that it misses no change between two scans.
+// scan reads the plugin directory, which it creates if necessary. It watches each directory before
+// it reads it, so that it misses no change between two scans.
 func (w *watch) scan(dir string) (map[string]*driverFile, error) {
 	w.last, w.watchErr = time.Now(), nil
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -49,7 +49,7 @@ type TrialResult struct {
 	Attached                            bool
 	VolumeNewSize                       int64
 	Capabilities                        Capabilities
-	// Err is the engine's verdict: nil, ErrNotSupported or a CallError.
+	// Err is the result of the call: nil, ErrNotSupported or a CallError.
 	Err error
 }
 

@@ -141,8 +141,8 @@ func (d *Driver) isCacheAt(path string) bool {
 	return err == nil && slices.ContainsFunc(devices, func(device loop.Device) bool { return device.Path == mounts[len(mounts)-1].Source })
 }
 
-// CollectCaches deletes caches that are not in use: those unused for unusedCacheTTL, those unused
-// for unnamedCacheTTL that inUse does not contain, and the least recently used ones that exceed
+// CollectCaches deletes caches that are not in use: caches unused for unusedCacheTTL, caches unused
+// for unnamedCacheTTL that inUse does not contain, and the least recently used ones if all exceed
 // maxCacheFraction. inUse contains the caches that pods on this node reference.
 func (d *Driver) CollectCaches(inUse map[Cache]bool) error {
 	d.cacheMu.Lock()

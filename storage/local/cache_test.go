@@ -125,7 +125,7 @@ func TestUnusableCacheIsRecreated(t *testing.T) {
 		t.Errorf("the new cache: %v", err)
 	}
 	n.unpublishCache("csi-2")
-	// A pod starts even if there is no space for a cache.
+	// A pod starts even if the disk has no space for a cache.
 	if err := errors.Join(os.Remove(image), os.MkdirAll(filepath.Join(image, "in the way"), 0o700)); err != nil {
 		t.Fatal(err)
 	}

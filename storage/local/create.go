@@ -132,7 +132,7 @@ func checkSame(existing, vol volume, r *csi.CapacityRange) error {
 	size := existing.Size
 	existing.Size, vol.Size, vol.Allocation = 0, 0, existing.Allocation // both can be changed later
 	if existing != vol || !within(size, r) {
-		return status.Errorf(codes.AlreadyExists, "volume %q exists with other properties: %s of %d bytes", existing.Name, describeContent(existing.Filesystem), size)
+		return status.Errorf(codes.AlreadyExists, "volume %q exists with different properties: %s of %d bytes", existing.Name, describeContent(existing.Filesystem), size)
 	}
 	return nil
 }

@@ -34,8 +34,8 @@ func (d *Driver) ControllerExpandVolume(_ context.Context, request *csi.Controll
 	return &csi.ControllerExpandVolumeResponse{CapacityBytes: size, NodeExpansionRequired: true}, nil
 }
 
-// expandImage commits the new size and then expands the image. If the process is killed in between,
-// a repeated request or the next staging expands the image.
+// expandImage commits the new size and then expands the image. If the process is killed between the
+// two steps, a repeated request or the next staging expands the image.
 func (d *Driver) expandImage(file string, v volume, size int64) error {
 	if size > v.Size {
 		d.capacityMu.Lock()

@@ -188,7 +188,7 @@ func (v *victim) write(handle string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// check returns an error unless a volume contains what write wrote and is writable.
+// check returns an error unless a volume contains the data of write and is writable.
 func (v *victim) check(handle string) error {
 	content, err := os.ReadFile(filepath.Join(v.target(handle), "first"))
 	if err != nil || string(content) != "kept" {

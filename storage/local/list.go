@@ -100,7 +100,7 @@ func (d *Driver) ValidateVolumeCapabilities(_ context.Context, request *csi.Vali
 	}}, nil
 }
 
-// ListSnapshots lists the snapshots of this node: all, those of one volume, or one snapshot.
+// ListSnapshots lists all snapshots of this node, the snapshots of one volume, or one snapshot.
 func (d *Driver) ListSnapshots(_ context.Context, request *csi.ListSnapshotsRequest) (*csi.ListSnapshotsResponse, error) {
 	var errs []error
 	snapshots := map[string]snapshot{}

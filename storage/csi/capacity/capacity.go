@@ -1,6 +1,6 @@
 // Package capacity publishes the free capacity of a CSI driver to the scheduler in
 // CSIStorageCapacity objects, one for each StorageClass with delayed binding and each topology
-// segment. The objects' names are derived from both, so that there are no duplicates.
+// segment. The objects' names are derived from both, which prevents duplicates.
 package capacity
 
 import (

@@ -51,7 +51,7 @@ func (k *Killer) Where() string {
 	return k.at
 }
 
-// Revive disarms the Killer. Requests and calls have effects again, as those of a restarted
+// Revive disarms the Killer. Requests and calls have effects again, as after a restart of the
 // process.
 func (k *Killer) Revive() {
 	k.mu.Lock()

@@ -41,8 +41,8 @@ func CodeOf(err error) codes.Code {
 	}
 }
 
-// Final reports whether a failed call has certainly ended, so that it does not need to be repeated
-// to learn its outcome. A call is not final if it timed out, if the connection broke, or if the
+// Final reports whether a failed call has certainly ended, so that no repetition is necessary to
+// determine its outcome. A call is not final if it timed out, if the connection broke, or if the
 // driver still processes an earlier call (CSI specification, "Error Scheme": ABORTED, and the codes
 // of the transport). An error that is not from a call is final.
 func Final(err error) bool {

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Fault is the fault of one call. The zero value is no fault. Effects occur in the order of the
+// Fault is the fault of one call. The zero value means no fault. Effects occur in the order of the
 // fields.
 type Fault struct {
 	// Delay is the delay before the call, unless the caller cancels it first.
@@ -35,7 +35,7 @@ type Call struct {
 	Code    codes.Code // Canceled if there was no response
 }
 
-// Plan returns the fault of a call. nth is the number of the call among those of its method,
+// Plan returns the fault of a call. nth is the number of the call among the calls of its method,
 // starting with 1. A Plan must be safe for concurrent use.
 type Plan func(method string, nth int) Fault
 
@@ -110,7 +110,7 @@ func (f Fault) none() bool {
 	return f.Delay == 0 && f.Before == nil && f.After == nil && !f.Hang && !f.Crash && f.Lie == nil
 }
 
-// Calls returns all calls so far, or those of the methods, in the order of their completion.
+// Calls returns all calls so far, or only calls of the methods, in the order of their completion.
 func (d *Driver) Calls(methods ...string) (calls []Call) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

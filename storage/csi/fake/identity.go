@@ -107,7 +107,7 @@ func (d *Driver) ControllerGetCapabilities(context.Context, *csi.ControllerGetCa
 	return answer, nil
 }
 
-// NodeGetCapabilities returns all capabilities of nodes except those in Options.LacksNode.
+// NodeGetCapabilities returns all capabilities of nodes except Options.LacksNode.
 func (d *Driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
 	answer := &csi.NodeGetCapabilitiesResponse{}
 	for _, capability := range nodeCapabilities {

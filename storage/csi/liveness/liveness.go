@@ -24,8 +24,7 @@ type Driver interface {
 	Identity() csi.IdentityClient
 }
 
-// Server is the component that serves liveness. Each request probes the drivers; there is no
-// background work.
+// Server is the component that serves liveness. It probes the drivers only on request.
 type Server struct {
 	// Listener accepts the requests. Run closes it.
 	Listener net.Listener

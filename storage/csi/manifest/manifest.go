@@ -20,8 +20,8 @@ import (
 
 // Config describes the deployment.
 type Config struct {
-	// Driver is the driver's name, as in GetPluginInfo. Image and Arguments are those of its
-	// container. The driver must serve CSI at the path in the environment variable CSI_ENDPOINT.
+	// Driver is the driver's name, as in GetPluginInfo. Image and Arguments are for its container. The
+	// driver must serve CSI at the path in the environment variable CSI_ENDPOINT.
 	Driver, Image string
 	Arguments     []string
 	// SidecarImage is the image of Slipway.
@@ -33,7 +33,7 @@ type Config struct {
 	// Object contains the fields of the CSIDriver object that the driver does not report: its
 	// lifecycle modes, whether it gets the pod of a mount, and its policy for a pod's fsGroup.
 	Object storagev1.CSIDriverSpec
-	// Replicas is the number of controllers. One of them leads. The default is 2.
+	// Replicas is the number of controllers, of which one is the leader. The default is 2.
 	Replicas int32
 	// NodeSelector selects the controllers' nodes, such as infrastructure nodes.
 	NodeSelector map[string]string

@@ -9,8 +9,7 @@ import (
 	"k8s.io/component-helpers/storage/volume"
 )
 
-// Annotations of claims that the volume binder writes, each with the deprecated one that it
-// replaced.
+// Annotations of claims that the volume binder writes, each with its deprecated predecessor.
 const (
 	provisionerAnnotation    = "volume.kubernetes.io/storage-provisioner"
 	oldProvisionerAnnotation = "volume.beta.kubernetes.io/storage-provisioner"

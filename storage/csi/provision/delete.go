@@ -134,8 +134,8 @@ func (p *provisioner) attachments(pv *corev1.PersistentVolume) []*storagev1.Volu
 	return p.AttachmentsOf(pv.Name)
 }
 
-// deletionSecrets returns the secrets for DeleteVolume: those that the PersistentVolume references
-// or, for volumes of older provisioners, those that its class selects.
+// deletionSecrets returns the secrets for DeleteVolume: the secrets that the PersistentVolume
+// references or, for volumes of older provisioners, the secrets that its class selects.
 func (p *provisioner) deletionSecrets(ctx context.Context, pv *corev1.PersistentVolume) (map[string]string, error) {
 	if name := pv.Annotations[deletionSecretName]; name != "" {
 		return parameters.Fetch(ctx, p.Client, &corev1.SecretReference{Name: name, Namespace: pv.Annotations[deletionSecretNamespace]})

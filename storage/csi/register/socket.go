@@ -97,8 +97,8 @@ func (o *registrationSocket) NotifyRegistrationStatus(_ context.Context, status 
 	return &registration.RegistrationStatusResponse{}, nil
 }
 
-// socketName returns the name of the socket of an attempt, starting with 1. The first name is that
-// of the community's registrar.
+// socketName returns the name of the socket of an attempt, starting with 1. The community's
+// registrar uses the first name.
 func socketName(driver string, attempt int) string {
 	if attempt == 1 {
 		return driver + "-reg.sock"

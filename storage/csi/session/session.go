@@ -1,4 +1,4 @@
-// Package session contains what the controllers of one CSI driver share.
+// Package session contains the clients and caches that the controllers of one CSI driver share.
 package session
 
 import (

@@ -13,8 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/parameters"
 )
 
-// contentName returns the name of a snapshot's content: the one in its spec, or the one that is
-// created for it.
+// contentName returns the name of a snapshot's content: from its spec, or the generated name.
 func contentName(s *snapshotv1.VolumeSnapshot) string {
 	if name := s.Spec.Source.VolumeSnapshotContentName; name != nil {
 		return *name

@@ -38,7 +38,7 @@ func (r *snapshotter) isOwn(ctx context.Context, s *snapshotv1.VolumeSnapshot) (
 		return false, err
 	}
 	if volume.Spec.NodeAffinity == nil {
-		return false, userErrorf("PersistentVolume %q has no node affinity: the node whose CSI driver %q has it is not known", volume.Name, r.driver)
+		return false, userErrorf("PersistentVolume %q has no node affinity: the node whose CSI driver %q has it is unknown", volume.Name, r.driver)
 	}
 	return r.Accessible(volume)
 }

@@ -1,6 +1,6 @@
 // Package conformance checks whether a FlexVolume driver implements the interface correctly. It
 // calls the driver as kubelet and the attach-detach controller do, with the same paths in a
-// temporary directory, and reads the kernel's mount table to verify what the driver did. It checks
+// temporary directory, and reads the kernel's mount table to verify the driver's actions. It checks
 // each documented sequence, repeated operations, concurrent volumes, unusual option values,
 // unsupported operations, and calls that are killed while they run.
 //
@@ -112,9 +112,9 @@ type checker struct {
 	volumes int
 }
 
-// Run checks the driver. It requires root and works in a temporary directory. It reports what the
-// driver leaves behind and then removes it as far as possible. If Run returns an error, the report
-// is missing or incomplete.
+// Run checks the driver. It requires root and works in a temporary directory. It reports the
+// driver's remains and then removes them as far as possible. If Run returns an error, the report is
+// missing or incomplete.
 func Run(ctx context.Context, config Config) (Report, error) {
 	if os.Geteuid() != 0 {
 		return Report{}, errors.New("check FlexVolume driver: mounting requires root; run it as root")

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// initialize checks that init succeeds, that it can be repeated, and what it returns.
+// initialize checks that init succeeds and can be repeated, and checks its response.
 func (c *checker) initialize(ctx context.Context) {
 	resp := c.call(ctx, flexvolume.Trial{Operation: flexvolume.OpInit})
 	if resp.Err != nil {

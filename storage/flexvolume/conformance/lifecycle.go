@@ -176,7 +176,7 @@ func (l *lifecycle) do(ctx context.Context, op flexvolume.Operation) (flexvolume
 	return outcome, l.checkEffect(op)
 }
 
-// emulate does what Slipway and Kubernetes do if a driver does not support an operation.
+// emulate acts as Slipway and Kubernetes do if a driver does not support an operation.
 func (l *lifecycle) emulate(ctx context.Context, op flexvolume.Operation) error {
 	d := l.c.driver
 	switch op {

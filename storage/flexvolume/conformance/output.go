@@ -127,7 +127,8 @@ func median(durations []time.Duration) time.Duration {
 	return slices.Sorted(slices.Values(durations))[len(durations)/2]
 }
 
-// leftovers reports and removes what remains after all volumes were unmounted and detached.
+// leftovers reports and removes the files and mounts that remain after all volumes were unmounted
+// and detached.
 func (c *checker) leftovers(context.Context) {
 	mounts, err := c.sandbox.mounts()
 	if err == nil && len(mounts) > 0 {

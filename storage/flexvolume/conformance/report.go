@@ -25,7 +25,8 @@ const (
 type Result struct {
 	Check   string
 	Verdict Verdict
-	// Finding is what the driver did. Remedy is what its author should change; it is empty for OK.
+	// Finding describes the behaviour of the driver. Remedy is the change that its author should make;
+	// it is empty for OK.
 	Finding, Remedy string
 }
 

@@ -49,7 +49,7 @@ type Driver struct {
 	// every node. Detach gets it with "~" instead of "/".
 	VolumeName func(o Options) (string, error)
 	// Attach attaches the volume to a node. It can run on another host, so it gets only the node's
-	// name. It returns the device on the node, or "" if it is not known.
+	// name. It returns the device on the node, or "" if it is unknown.
 	Attach func(o Options, node string) (device string, err error)
 	// WaitForAttach runs on the node. It waits for the device and returns it. device is the result
 	// of Attach.

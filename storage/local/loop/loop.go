@@ -147,7 +147,7 @@ func Detach(path string) error {
 	return nil
 }
 
-// Refresh updates the device's size to that of its file.
+// Refresh updates the device's size to the size of its file.
 func Refresh(device *os.File) error {
 	if err := unix.IoctlSetInt(int(device.Fd()), unix.LOOP_SET_CAPACITY, 0); err != nil {
 		return fmt.Errorf("refresh size of %s: %w", device.Name(), err)
