@@ -60,7 +60,7 @@ func (c *cluster) waitAPI(ctx context.Context) error {
 
 // waitNode waits until the only node is ready and its kubelet has renewed its lease after begin,
 // the start of the processes. Without the lease, a node that was ready when the cluster stopped
-// would count. The condition's time does not tell, because a kubelet that finds the status
+// would count. The condition's time does not help, because a kubelet that finds the status
 // unchanged does not write it.
 func (c *cluster) waitNode(ctx context.Context, begin time.Time) error {
 	err := poll(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {

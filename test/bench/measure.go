@@ -33,11 +33,11 @@ type round struct {
 	Cold, Warm time.Duration
 	// ColdSeconds is the processor time of the processes until the cold start is complete.
 	ColdSeconds float64
-	// Pods are the times from the creation of a pod until it runs, Volumes those of pods with an
-	// attachable FlexVolume, and Hanging those while another driver hangs.
+	// Pods are the times from the creation of a pod until it runs. Volumes are the times for pods with
+	// an attachable FlexVolume, and Hanging the times while another driver hangs.
 	Pods, Volumes, Hanging []time.Duration
 	// Together is the time from the creation of the first of Count pods with an attachable FlexVolume
-	// until all of them run.
+	// until all pods run.
 	Together time.Duration
 	Count    int
 	// Requests are the times of API requests. The stock side has no OpenShift resources.

@@ -23,8 +23,8 @@ type report struct {
 	discovery discovery
 }
 
-// row is one comparison. It takes a value of each side's rounds, prints it, and compares the ratio
-// with the target, if there is one.
+// row is one comparison. It computes a value for each side, prints both, and compares their ratio
+// with the target, if any.
 type row struct {
 	name  string
 	value func([]round) float64

@@ -22,9 +22,9 @@ const (
 	bridge         = "bench0"
 )
 
-// kubeletFile is what kubeadm writes, except: failCgroupV1 and cgroupfs for machines with cgroup
-// version 1, a separate cgroup, given certificates without rotation, and no eviction on a machine
-// whose disk is nearly full.
+// kubeletFile is kubeadm's file, except: failCgroupV1 and cgroupfs for machines with cgroup version
+// 1, a separate cgroup, given certificates without rotation, and no eviction on a machine whose
+// disk is nearly full.
 const kubeletFile = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 authentication:
@@ -47,8 +47,8 @@ staticPodPath: $dir/manifests
 evictionHard: {nodefs.available: 1%, imagefs.available: 1%, memory.available: 100Mi}
 `
 
-// proxyFile is what kubeadm writes, except: nftables, and no write of the sysctl nf_conntrack_max,
-// which the kernel refuses in a network namespace.
+// proxyFile is kubeadm's file, except: nftables, and no write of the sysctl nf_conntrack_max, which
+// the kernel refuses in a network namespace.
 const proxyFile = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 mode: nftables

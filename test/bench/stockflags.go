@@ -4,9 +4,9 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// arguments returns the command lines of the stock programs: those that kubeadm writes, except that
-// no program waits for leases (a single control plane shares with no other) and that etcd serves on
-// loopback only.
+// arguments returns the command lines of the stock programs. They differ from kubeadm's in two
+// points: no program waits for leases, because a single control plane does not share them, and etcd
+// serves only on loopback.
 func (s *stock) arguments() map[string][]string {
 	f := s.credentials.Files
 	const client, peer = "https://127.0.0.1:2379", "https://127.0.0.1:2380"

@@ -152,7 +152,7 @@ func (t *tenantFixture) measureSCC(ctx context.Context, user *rest.Config) error
 	}
 	after, ok, err := t.admission(ctx)
 	if err == nil && !ok {
-		err = errors.New("read metrics: no admission plug-in SecurityContextConstraint")
+		err = errors.New("read metrics: no admission plugin SecurityContextConstraint")
 	}
 	t.result.scc = (after - before) / sccPods
 	return err

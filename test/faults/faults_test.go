@@ -3,7 +3,7 @@
 //
 //	go test ./test/faults -args -seed 7 -for 10m
 //
-// The clock of a single host cannot differ, because all hosts share that of the kernel.
+// The clock of a single host cannot differ, because all hosts share the kernel's clock.
 package faults
 
 import (

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// fullDisk is the kind of fault that only the host with a disk of its own can have.
+// fullDisk is the kind of fault that only the host with its own disk can have.
 const fullDisk = "full disk"
 
 // begin starts a fault on a host and returns the function that ends it.
@@ -102,7 +102,7 @@ func filter(hook, rule string) begin {
 // diskSize is the size in bytes of the disk of a host.
 const diskSize = 12 << 30
 
-// newDisk returns an empty directory on a file system of its own.
+// newDisk returns an empty directory on its own file system.
 func newDisk(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "slipway-disk-")

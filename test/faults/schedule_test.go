@@ -28,7 +28,7 @@ const (
 	// shortest and longest limit the time that a fault lasts: below and above the time after which
 	// leases of leaders expire.
 	shortest, longest = 2 * time.Second, 20 * time.Second
-	// secondShare is the share of faults, one in so many, that coincide with another one.
+	// One in secondShare faults coincides with another fault.
 	secondShare = 3
 )
 

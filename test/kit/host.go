@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Host is a further host of a cluster, with a machine and a data directory of its own. Its verbs
-// for objects, such as Apply, act on the cluster.
+// Host is a further host of a cluster, with its own machine and data directory. Its verbs for
+// objects, such as Apply, act on the cluster.
 type Host = Cluster
 
 // Join starts a host that joins the cluster as a node, and removes it at the end of the test. The
@@ -35,8 +35,8 @@ func (c *Cluster) JoinMaster(name string, options Options) *Host {
 	return host
 }
 
-// NewHost creates a machine on the cluster's network segment, or on one of its own with
-// Options.Segment, and the configuration of its node. It starts nothing.
+// NewHost creates a machine and the configuration of its node. The machine is on the cluster's
+// network segment or, with Options.Segment, on its own segment. It starts nothing.
 func (c *Cluster) NewHost(name string, options Options) *Host {
 	c.t.Helper()
 	host, err := c.newHost(name, options)

@@ -64,7 +64,7 @@ func (c *Cluster) nameNamespace() error {
 	return unix.Mount(fmt.Sprintf("/proc/self/fd/%d", c.FD()), path, "", unix.MS_BIND, "")
 }
 
-// end takes the cluster down, or keeps it if the user wants to look at it.
+// end takes the cluster down, or keeps it if the user wants to inspect it.
 func (c *Cluster) end() []error {
 	if !keepsClusters() || !c.runs {
 		return c.dispose()

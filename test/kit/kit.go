@@ -1,5 +1,5 @@
-// Package kit boots a real cluster from bin/slipway for a test and gives it verbs that read like
-// sentences: Start, Apply, WaitPodRunning, Exec, Kill, Down.
+// Package kit boots a real cluster from bin/slipway for a test and provides verbs for it: Start,
+// Apply, WaitPodRunning, Exec, Kill, Down.
 //
 // Each cluster has its own network namespace, data directory and root cgroup. Several clusters can
 // run on one machine with the default ports, and a test never affects the cluster of the user who
@@ -33,11 +33,11 @@ type Options struct {
 	// in SLIPWAY_TEST_DIR or else in /tmp.
 	DataDir string
 	// Segment connects the machine to a network segment that further hosts can share. A further host
-	// has a segment of its own, and this machine is the router between them.
+	// has its own segment, and this machine is the router between them.
 	Segment bool
 	// IPv6 gives the machines of segments an IPv6 address too.
 	IPv6 bool
-	// OtherNetwork means that a CNI plug-in of the test connects the pods. It can leave tables.
+	// OtherNetwork means that a CNI plugin of the test connects the pods. It can leave tables.
 	OtherNetwork bool
 }
 
@@ -146,8 +146,8 @@ const registryReserve = "slipway: {registry: {reserve: 1%}}"
 // firstMaster has the ports of etcd as in the file that the first start of a cluster writes.
 const firstMaster = "{apiVersion: v1, kind: MasterConfig, etcdConfig: {address: '127.0.0.1:2379', peerAddress: '127.0.0.1:2380'}}"
 
-// configure writes the configuration files with the settings that separate clusters and those of
-// the test.
+// configure writes the configuration files with the settings that separate clusters and the
+// settings of the test.
 func (c *Cluster) configure(options Options) error {
 	separation := fmt.Sprintf("kubeletArguments: {volume-plugin-dir: [%q], eviction-hard: [%q]}\nslipway: {cgroupRoot: %q}\n", c.VolumePluginDir, evictionThresholds, c.CgroupRoot)
 	for path, documents := range map[string][]string{

@@ -65,7 +65,7 @@ func (c *Cluster) leftProcesses() ([]string, error) {
 	return orphans, err
 }
 
-// leftMounts returns the mounts in the data directory and those of its files.
+// leftMounts returns the mounts in the data directory and the mounts of its files.
 func (c *Cluster) leftMounts() ([]string, error) {
 	content, err := os.ReadFile("/proc/self/mountinfo")
 	var orphans []string

@@ -20,15 +20,15 @@ import (
 )
 
 // Machine is a network namespace with the network of a machine: a device eth0 with an address,
-// through which it reaches what this machine reaches.
+// through which it reaches the same networks as this machine.
 type Machine struct {
 	*netnamespace.Namespace
 	// Address is the address of eth0.
 	Address netip.Addr
 	// Gateway is the address of this machine in the same network.
 	Gateway netip.Addr
-	// Second is the IPv6 address of eth0, and SecondGateway that of this machine in the same network,
-	// with Options.IPv6.
+	// Second is the IPv6 address of eth0, and SecondGateway this machine's address in the same
+	// network, with Options.IPv6.
 	Second, SecondGateway netip.Addr
 	// Distant is another address of this machine. It is in none of the networks that the cluster's
 	// machine is connected to, like the address of a server on the internet.

@@ -71,7 +71,8 @@ func TestMachineReachesOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Close()
-	// Masquerading: the other end sees this machine, the only way back that every network knows.
+	// Masquerading: the other end sees the address of this machine, the only return path from every
+	// network.
 	if caller := (<-callers).String(); strings.HasPrefix(caller, inside.Address.String()+":") {
 		t.Errorf("caller %s is not masqueraded", caller)
 	}

@@ -67,14 +67,14 @@ func commandLine(entry string) []byte {
 }
 
 // Kill sends SIGKILL to one process of the cluster and waits for its end. The process is "slipway",
-// the supervisor, or one that `slipway status` lists.
+// the supervisor, or a process in `slipway status`.
 func (c *Cluster) Kill(name string) {
 	c.t.Helper()
 	c.kill(Process{PID: c.pid(name)})
 }
 
-// Signal sends a signal to one process of the cluster: "slipway", the supervisor, or one that
-// `slipway status` lists.
+// Signal sends a signal to one process of the cluster: "slipway", the supervisor, or a process in
+// `slipway status`.
 func (c *Cluster) Signal(name string, signal syscall.Signal) {
 	c.t.Helper()
 	if err := syscall.Kill(c.pid(name), signal); err != nil {

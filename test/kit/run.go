@@ -98,7 +98,7 @@ func (c *Cluster) StartSlipway(environment []string, args ...string) *exec.Cmd {
 	return c.StartSlipwayAs("slipway", environment, args...)
 }
 
-// StartSlipwayAs is StartSlipway with another name of the program, as that of a link.
+// StartSlipwayAs is StartSlipway with another name of the program, such as the name of a link.
 func (c *Cluster) StartSlipwayAs(name string, environment []string, args ...string) *exec.Cmd {
 	c.t.Helper()
 	c.runs = true

@@ -47,14 +47,14 @@ func (c *Cluster) Shell(t testing.TB, dir string) *Shell {
 		_ = input.Close() // ends bash
 		timer := time.AfterFunc(commandTimeout, cancel)
 		_, _ = io.Copy(io.Discard, output)
-		_ = command.Wait() // its exit code is that of the last command
+		_ = command.Wait() // its exit code is the last command's
 		timer.Stop()
 		cancel()
 	})
 	return &Shell{input: input, output: bufio.NewReader(output)}
 }
 
-// Run runs a command and returns what it printed on both streams, and its exit code.
+// Run runs a command and returns its output on both streams, and its exit code.
 func (s *Shell) Run(command string) (output string, code int, err error) {
 	if _, err := fmt.Fprintf(s.input, "{ %s\n} </dev/null\nprintf '\\001end %%d\\n' $?\n", command); err != nil {
 		return "", 0, fmt.Errorf("write command to the shell: %w", err)

@@ -18,8 +18,8 @@ import (
 // value has about the size of a small object in etcd.
 var value = strings.Repeat("x", 800)
 
-// measureEtcd writes keys one after the other to a bare etcd with a number of members. The members
-// are on this machine, as those of the masters are, and have the same timing.
+// measureEtcd writes keys one after the other to a bare etcd with a number of members. Like the
+// masters' members, they run on this machine and have the same timing.
 func measureEtcd(t *testing.T, members int) (durations []time.Duration) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "etcd")

@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// leaseInterval is that of kubelet.
+// leaseInterval is kubelet's.
 const leaseInterval = 10 * time.Second
 
 // hollow is a node without a machine. Like a kubelet, it renews its lease, has a watch of its pods,

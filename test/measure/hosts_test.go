@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// joins is the number of nodes whose join is measured, writes that of writes.
+	// joins is the number of measured joins, writes the number of measured writes.
 	joins, writes = 3, 300
 	// joinAim is the aim of issue 16 for a join, and leaderAim that for a fail-over.
 	joinAim, leaderAim = 4 * time.Second, 10 * time.Second
@@ -55,7 +55,7 @@ func TestHosts(t *testing.T) {
 		}
 		return nil
 	})
-	leaveAlone(*idle) // what the start needed is released
+	leaveAlone(*idle) // the start's memory is released
 	r.most("idle memory of a node (PSS)", float64(memory(t, nodes[0]))/(1<<20), nodeMemory>>20, "%.0f MiB")
 	for _, name := range []string{"first", "second", "third"} {
 		r.add("idle memory of the "+name+" of three masters (PSS)", "%s", mebibytes(memory(t, masters[name])))
@@ -106,8 +106,8 @@ func measureWrites(t *testing.T, c *kit.Cluster, prefix string) (durations []tim
 	return durations
 }
 
-// memory returns the proportional set size in bytes of the processes of a host, without those of
-// pods.
+// memory returns the proportional set size in bytes of the processes of a host, without pods'
+// processes.
 func memory(t *testing.T, host *kit.Cluster) (bytes int64) {
 	t.Helper()
 	processes, err := host.Processes()

@@ -88,7 +88,7 @@ func (r *table) write(t *testing.T) {
 	}
 }
 
-// leaveAlone lets a time pass that is part of a measurement, such as that of an idle cluster.
+// leaveAlone waits during a measurement, for example of an idle cluster.
 func leaveAlone(d time.Duration) { <-time.After(d) }
 
 func seconds(d time.Duration) string {

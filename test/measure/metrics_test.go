@@ -21,7 +21,7 @@ const (
 	metricsPods = 250
 	// metricsTime is how long the component runs. It reads every 15 s.
 	metricsTime = 2 * time.Minute
-	// metricsMemory is the aim in bytes, and metricsShare that of processor time.
+	// metricsMemory is the aim in bytes, and metricsShare the aim of processor time.
 	metricsMemory, metricsShare = 10e6, 0.01
 )
 

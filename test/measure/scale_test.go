@@ -71,7 +71,7 @@ func unlimited(t *testing.T, c *kit.Cluster) kubernetes.Interface {
 	return client
 }
 
-// usage is what the control plane uses.
+// usage is the usage of the control plane.
 type usage struct {
 	bytes int64
 	// share is the processor time per second.

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) { kit.Main(m) }
 func TestKubernetesSuiteOfNetworkPolicies(t *testing.T) {
 	c := kit.Start(t, kit.Options{})
 	buildAgnhost(t, c)
-	// The default values of the suite's settings are those of its flags.
+	// The suite's settings have the default values of its flags.
 	flags := flag.NewFlagSet("suite", flag.ContinueOnError)
 	framework.RegisterCommonFlags(flags)
 	framework.RegisterClusterFlags(flags)

@@ -87,7 +87,7 @@ func visitors(hosts map[string]*kit.Cluster) (stop func() (count int64, failures
 		visitors.Go(func() {
 			for ctx.Err() == nil {
 				visits.Add(1)
-				// A visit that has begun ends, so that the end of the test is no failure.
+				// A visit that has begun ends, so that the end of the test does not cause a failure.
 				if err := visit(context.Background(), host); err != nil {
 					mu.Lock()
 					failures = append(failures, name+": "+err.Error())
@@ -107,7 +107,7 @@ func visitors(hosts map[string]*kit.Cluster) (stop func() (count int64, failures
 	}
 }
 
-// pushTools pushes the image of small programs with a layer of its own.
+// pushTools pushes the image of small programs with an additional layer.
 func (r *registry) pushTools(to string) {
 	r.t.Helper()
 	image, err := remote.Image(r.tag("tools:v1"), r.options()...)

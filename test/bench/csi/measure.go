@@ -17,7 +17,7 @@ import (
 )
 
 // rates measures how fast the program attaches and detaches volumes. With provisions, it also
-// provisions and deletes them; otherwise, they are created manually. usage is that of the program
+// provisions and deletes them; otherwise, they are created manually. usage is the program's usage
 // after it has been idle.
 func (p program) rates(ctx context.Context, provisions bool, idle time.Duration) (r throughput, usage host.Usage, err error) {
 	c, err := p.start(ctx, 1, 0)

@@ -108,8 +108,8 @@ func (h *Host) Path(names ...string) string {
 	return filepath.Join(append([]string{h.Dir}, names...)...)
 }
 
-// Remove ends and removes everything that remains of the side. The error names what the side's stop
-// function has not removed.
+// Remove ends and removes all remains of the side. The error names the remains of the side's stop
+// function.
 func (h *Host) Remove(ctx context.Context) error {
 	var remaining []string
 	processes, err := h.Processes()

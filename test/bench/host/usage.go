@@ -9,7 +9,7 @@ import (
 // a sum.
 var perPod = []string{"containerd-shim-runc-v2", "pause"}
 
-// Total returns the sum of a quantity over all processes except those of pods.
+// Total returns the sum of a quantity over all processes except pods' processes.
 func Total(all []Usage, quantity func(Usage) float64) (sum float64) {
 	for _, u := range all {
 		if !slices.Contains(perPod, u.Name) {
@@ -19,7 +19,7 @@ func Total(all []Usage, quantity func(Usage) float64) (sum float64) {
 	return sum
 }
 
-// Merge sums the processes of the same name and sorts by name, with those of pods last.
+// Merge sums the processes of the same name and sorts by name, with pods' processes last.
 func Merge(all []Usage) []Usage {
 	var merged []Usage
 	for _, u := range all {

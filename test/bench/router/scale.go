@@ -21,7 +21,7 @@ import (
 const (
 	churnTime   = 20 * time.Second
 	churnRate   = 50 // changes per second
-	churnRoutes = 20 // of them, those that add or remove a route; the others replace a pod
+	churnRoutes = 20 // of them, changes that add or remove a route; the others replace a pod
 	askAgain    = 2 * time.Millisecond
 	giveUp      = 30 * time.Second
 )
@@ -31,8 +31,8 @@ type scaleResult struct {
 	routes int
 	// ready is the time from the start of the router's process until it serves all routes.
 	ready time.Duration
-	// created are the times from the request that creates a route to its first response, changed those
-	// from a change of endpoints to the first response of a new one.
+	// created are the times from the request that creates a route to its first response. changed are
+	// the times from a change of endpoints to the first response of a new one.
 	created, changed []time.Duration
 	// requests to unchanged routes, and the number of failures
 	requests, failed int64
@@ -190,7 +190,7 @@ func (c *cluster) addRoute(ctx context.Context, name string, hosts chan<- string
 }
 
 // until requests the host of a name until the response, a pod's address or a status, is as
-// expected. If scale is set, responses other than those of pods count as failures.
+// expected. If scale is set, responses that do not come from pods count as failures.
 func (c *cluster) until(ctx context.Context, name string, holds func(string) bool, scale *scaleResult) (answer string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, giveUp, fmt.Errorf("%s is not answered as it should be", name))
 	defer cancel()

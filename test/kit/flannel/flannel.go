@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// Plugins is the directory of the CNI plug-ins of Debian's package containernetworking-plugins.
+// Plugins is the directory of the CNI plugins of Debian's package containernetworking-plugins.
 const Plugins = "/usr/lib/cni"
 
 // Files are the files of flannel of one host.
@@ -97,7 +97,7 @@ const readyTimeout = time.Minute
 
 // Start starts flanneld on a host as systemd does with the service of examples/flannel, with
 // settings of the file Environment as NAME=value. When flanneld has a subnet, the host gets its CNI
-// configuration. At the end of the test, the daemon ends, and Remove removes what it leaves.
+// configuration. At the end of the test, the daemon ends, and Remove removes its remains.
 func Start(t testing.TB, host *kit.Cluster, files Files, settings ...string) *Daemon {
 	t.Helper()
 	built, err := program()

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// Remove removes the devices and tables that flanneld and the CNI plug-ins leave on a host.
+// Remove removes the devices and tables that flanneld and the CNI plugins leave on a host.
 func Remove(host *kit.Cluster) error {
 	return host.Do(func() error {
 		var errs []error
@@ -32,7 +32,7 @@ func Remove(host *kit.Cluster) error {
 	})
 }
 
-// removeTables removes the tables of flannel, and those that iptables makes for the plug-in
+// removeTables removes the tables of flannel, and the tables that iptables creates for the plugin
 // portmap.
 func removeTables() error {
 	var errs []error

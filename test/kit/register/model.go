@@ -14,7 +14,7 @@ const (
 	swap
 )
 
-// input is what an operation does. Each value is written once.
+// input is the input of an operation. Each value is written once.
 type input struct {
 	register        string
 	action          action

@@ -7,7 +7,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// operation is an operation from a time to another one. A negative end means no response.
+// operation is an operation with start and end times. A negative end means no response.
 func operation(from, to int64, in input, out output) porcupine.Operation {
 	if in.register = "r"; to < 0 {
 		to, out.unknown = math.MaxInt64, true

@@ -1,5 +1,5 @@
 // Package register proves that the API of a cluster is linearizable while hosts fail. Clients read
-// and write registers through several API servers at the same time and record what they saw. Check
+// and write registers through several API servers at the same time and record their results. Check
 // looks for an order of all operations that explains it.
 //
 // A register is the value in a ConfigMap of the namespace default. The model is that of etcd's
@@ -56,7 +56,7 @@ type Clients struct {
 	history []porcupine.Operation
 }
 
-// Start starts a client for each API server. The seed decides what the clients do.
+// Start starts a client for each API server. The seed determines the operations of the clients.
 func Start(t testing.TB, servers []*rest.Config, seed uint64) *Clients {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -211,7 +211,7 @@ func (c *client) list(ctx context.Context, epoch int) {
 	}
 }
 
-// write sets a register, whatever its value is.
+// write sets a register, regardless of its value.
 func (c *client) write(ctx context.Context, epoch int, name string) {
 	value, begin := c.value(), c.since()
 	object := applycore.ConfigMap(name, metav1.NamespaceDefault).

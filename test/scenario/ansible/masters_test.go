@@ -60,7 +60,7 @@ func TestPlaybooksAddMasters(t *testing.T) {
 	})
 }
 
-// refuseUnhealthyMember tests that the playbook adds no member while another one does not work.
+// refuseUnhealthyMember tests that the playbook adds no member while another member is unhealthy.
 func refuseUnhealthyMember(t *testing.T, f *fixture, c *kit.Cluster) {
 	t.Helper()
 	added := strings.Fields(c.MustSlipway("etcdctl", "member", "add", "lost", "--learner", "--peer-urls=https://192.0.2.99:7001"))

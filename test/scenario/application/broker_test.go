@@ -36,8 +36,8 @@ func newPlatform(t *testing.T, c *kit.Cluster) *platform {
 	return &platform{t, client, c.Config.Host + "/brokers/template.openshift.io/v2/", strings.TrimSpace(token)}
 }
 
-// ask sends a request, for a user if one is named, and decodes the response to into unless it is
-// nil.
+// ask sends a request, on behalf of a user if user is not empty, and decodes the response into into
+// unless it is nil.
 func (p *platform) ask(user, method, path, body string, into any) (code int, text string) {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), method, p.root+path, strings.NewReader(body))

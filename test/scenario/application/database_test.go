@@ -25,8 +25,8 @@ var databases = map[string]struct{ write, read string }{
 	"redis": {`REDISCLI_AUTH=$REDIS_PASSWORD redis-cli -h redis set v kept`, `REDISCLI_AUTH=$REDIS_PASSWORD redis-cli -h redis get v`},
 }
 
-// selected returns the samples that a test runs: those in SLIPWAY_TEST_SAMPLES, all of them if it
-// is all, as in make samples, and otherwise the usual ones.
+// selected returns the samples that a test runs: the ones in SLIPWAY_TEST_SAMPLES, all samples if
+// it is "all", as in make samples, and otherwise the usual ones.
 func selected(all, usual []string) (samples []string) {
 	names := os.Getenv("SLIPWAY_TEST_SAMPLES")
 	switch names {

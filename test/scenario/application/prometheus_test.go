@@ -30,7 +30,7 @@ spec:
 `
 
 // TestPrometheusCollectsMetricsOfCluster creates the template, and queries the metrics of each kind
-// of target, and those of all alert rules.
+// of target and of all alert rules.
 func TestPrometheusCollectsMetricsOfCluster(t *testing.T) {
 	c := kit.Shared(t)
 	c.BuildSample("prometheus", "")
@@ -66,8 +66,8 @@ func TestPrometheusCollectsMetricsOfCluster(t *testing.T) {
 	}
 }
 
-// metricsOf returns the names of the metrics in the expressions of alert rules, without those that
-// exist only after the call of a FlexVolume driver.
+// metricsOf returns the names of the metrics in the expressions of alert rules. It omits metrics
+// that exist only after a call of a FlexVolume driver.
 func metricsOf(rules string) (names []string) {
 	for _, expression := range regexp.MustCompile(`(?m)expr: (.*)$`).FindAllStringSubmatch(rules, -1) {
 		names = append(names, regexp.MustCompile(`\b(?:apiserver|haproxy|kubelet|node|scheduler)_\w+`).FindAllString(expression[1], -1)...)

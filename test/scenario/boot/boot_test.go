@@ -1,5 +1,5 @@
-// Package boot proves that one command boots a whole cluster, and what the commands report that
-// inspect it.
+// Package boot proves that one command boots a whole cluster, and checks the commands that inspect
+// it.
 package boot
 
 import (
@@ -100,8 +100,8 @@ func TestResourcesShareConnectionToEtcd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The path has one listening socket, and one for each connection: that of the resources, and
-	// those of health checks, allocators and leases.
+	// The path has one listening socket, and one socket for each connection: for the resources, health
+	// checks, allocators and leases.
 	if count := strings.Count(string(sockets), c.Path("run", "etcd.sock")+"\n"); count < 2 || count > 20 {
 		t.Errorf("etcd has %d sockets, want at most 20", count)
 	}

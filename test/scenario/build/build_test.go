@@ -182,7 +182,8 @@ func TestBuildRunsInPodAndRecordsResult(t *testing.T) {
 		return nil
 	})
 
-	// A second build, like the first, is the third of its configuration after one that fails.
+	// The second build is like the first. A failing build precedes the second one, which is therefore
+	// the third of its configuration.
 	if out, err := p.TryOC("start-build", "app", "--wait", "--env=MODE=fail"); err == nil {
 		t.Errorf("waiting for a build that fails returned no error: %s", out)
 	}
@@ -240,7 +241,7 @@ func TestSourceIsSentToTheBuild(t *testing.T) {
 	if got := p.OC("get", "build/counted-1", "-o", "jsonpath={.spec.source.binary.asFile}"); got != "large" {
 		t.Errorf("the file is called %q", got)
 	}
-	// An interrupted upload must not look like the end of the source.
+	// An interrupted upload must differ from the end of the source.
 	reader, writer := io.Pipe()
 	go func() {
 		_, _ = writer.Write(make([]byte, 1<<20)) // The data is read, or the request fails.
@@ -253,7 +254,7 @@ func TestSourceIsSentToTheBuild(t *testing.T) {
 	p.waitOutput("build/counted-2", "{.status.phase} {.status.reason}", "Failed FetchSourceFailed")
 }
 
-// tellWithin limits how long a command can take to report what a build waits for.
+// tellWithin limits how long a command can take to report why a build waits.
 const tellWithin = 2 * time.Minute
 
 func TestClientPrintsWhyBuildWaits(t *testing.T) {

@@ -107,8 +107,8 @@ func TestSourceBecomesAnImageThatRuns(t *testing.T) {
 	}
 }
 
-// repository serves a Git repository with files, and one that redirects to another address, from
-// the host's side of the cluster's network.
+// repository serves a Git repository with files, and a repository that redirects to another
+// address, from the host's side of the cluster's network.
 func (p *project) repository(content map[string]string) (url, commit string) {
 	p.t.Helper()
 	dir := files(p.t, content)

@@ -62,7 +62,7 @@ func capable(t *testing.T, pid int, capability uint) (threads []string) {
 	return threads
 }
 
-// processesOf returns what a pod has on the host: mounts, and cgroup directories.
+// processesOf returns the mounts and cgroup directories of a pod on the host.
 func processesOf(t *testing.T, uid string) (processes []string) {
 	t.Helper()
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
@@ -74,7 +74,7 @@ func processesOf(t *testing.T, uid string) (processes []string) {
 			processes = append(processes, line)
 		}
 	}
-	// Cgroups come and go meanwhile.
+	// Cgroups are created and removed during the walk.
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && strings.Contains(path, uid) {
 			processes = append(processes, path)

@@ -49,7 +49,7 @@ func (p *project) publishRunner() {
 	})
 }
 
-// pipeline creates a pipeline; fields are those of its specification besides the strategy.
+// pipeline creates a pipeline. fields are the fields of its specification besides the strategy.
 func (p *project) pipeline(name, jenkinsfile, fields string) {
 	p.t.Helper()
 	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: %s}, spec: {strategy: {jenkinsPipelineStrategy: {

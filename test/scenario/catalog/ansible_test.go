@@ -44,7 +44,7 @@ func relist(c *kit.Cluster, class string) {
 	})
 }
 
-// explain logs, if a test has failed, what the broker and its sandboxes say.
+// explain prints the logs of the broker and its sandboxes if a test has failed.
 func explain(t *testing.T, c *kit.Cluster) {
 	t.Cleanup(func() {
 		if !t.Failed() {

@@ -1,6 +1,6 @@
-// Package compat compares what clients of OpenShift 3.11 receive with what 3.11 sent them: the
-// responses of the API server and the output of the client. Each file has one theme. All tests
-// share one cluster with the default configuration.
+// Package compat compares the responses of the API server and the output of the client with
+// OpenShift 3.11's. Each file has one theme. All tests share one cluster with the default
+// configuration.
 package compat
 
 import (

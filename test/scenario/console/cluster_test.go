@@ -45,7 +45,7 @@ func TestUserSeesAndSteersApplication(t *testing.T) {
 	}
 	s.Apply(drawn)
 	s.OC("start-build", "deliver")
-	// As the plug-in of a Jenkins reports it.
+	// As the plugin of a Jenkins reports it.
 	s.OC("annotate", "build/deliver-1",
 		`openshift.io/jenkins-status-json={"stages": [{"name": "Compile", "status": "SUCCESS", "durationMillis": 72000},
 			{"name": "Release", "status": "PAUSED_PENDING_INPUT", "durationMillis": 900, "pauseDurationMillis": 800}]}`,

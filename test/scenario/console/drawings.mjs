@@ -21,7 +21,7 @@ await open(async (page) => {
   await page.getByRole('link', { name: /^Deployment front.*May be reached by Pods with role=client \(8080\/TCP\)/ }).waitFor();
   await check(page, 'network');
 
-  // A pipeline whose stages Jenkins' plug-in reports.
+  // A pipeline whose stages Jenkins' plugin reports.
   await page.goto(`${root}/builds.build.openshift.io/deliver-1`);
   const stages = page.getByRole('list', { name: 'Stages of the pipeline' });
   await stages.getByRole('listitem').filter({ hasText: 'Compile' }).getByText('1m 12s').waitFor();

@@ -1,4 +1,4 @@
-// Package docs proves that the tutorials are true: it runs their commands in order on a machine
+// Package docs proves that the tutorials are correct: it runs their commands in order on a machine
 // without a cluster, and compares the output. Source: docs/tutorials.
 //
 // A block of the language `console` contains commands, each after `$ `, followed by their output.

@@ -56,7 +56,7 @@ func TestDownKeepsObjectsForNextUp(t *testing.T) {
 	c.OC("rollout", "status", "deployment/web", "--timeout", "2m")
 	c.WaitPodRunning("on-host")
 
-	c.Down() // and checks what remains
+	c.Down() // and checks the remains
 	if status := c.Slipway("status"); status.Code != 1 || !strings.Contains(status.Stderr, "slipway up") {
 		t.Errorf("slipway status of a stopped host: exit code %d, %q", status.Code, status.Stderr)
 	}

@@ -1,5 +1,5 @@
-// Package flannel proves clusters whose pods an administrator's CNI plug-in connects
-// (networkConfig.networkPluginName: cni). The plug-in is flannel, a real flanneld on each of two
+// Package flannel proves clusters whose pods an administrator's CNI plugin connects
+// (networkConfig.networkPluginName: cni). The plugin is flannel, a real flanneld on each of two
 // hosts: with etcd and host-gw as OpenShift Container Platform 3.9 Architecture, 5.3.2.1 Flannel
 // SDN describes, and with the Kubernetes API and VXLAN.
 package flannel
@@ -33,7 +33,7 @@ type host struct {
 	daemon *flannel.Daemon
 }
 
-// hosts are those of the cluster. The first one is the master.
+// hosts are the hosts of the cluster. The first one is the master.
 type hosts []*host
 
 func newHosts(t *testing.T) hosts {
@@ -79,7 +79,8 @@ func (h hosts) ready(ctx context.Context, node string) (corev1.NodeCondition, er
 	return corev1.NodeCondition{}, fmt.Errorf("node %s has no condition Ready", node)
 }
 
-// stop stops flanneld on all hosts, and removes what it and the CNI plug-ins have created.
+// stop stops flanneld on all hosts, and removes the objects that it and the CNI plugins have
+// created.
 func (h hosts) stop(t *testing.T) {
 	t.Helper()
 	for _, host := range h {

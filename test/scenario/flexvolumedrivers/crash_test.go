@@ -134,7 +134,7 @@ func TestNodeKilledWhileVolumesAreInUse(t *testing.T) {
 	}{
 		{name: "a daemon of a driver survives", prepare: fuseDaemon},
 		{name: "a removed driver releases its volumes", prepare: removedDriver},
-		{name: "volumes that an in-tree plug-in served work after the import", prepare: inTree},
+		{name: "volumes that an in-tree plugin served work after the import", prepare: inTree},
 		{name: "a volume grows afterwards", prepare: grownAfterwards},
 		{name: "an init that was interrupted is repeated", prepare: interruptedInit},
 	}

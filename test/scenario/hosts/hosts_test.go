@@ -1,5 +1,5 @@
-// Package hosts proves clusters of several hosts: how a host joins and leaves, and what works
-// across hosts.
+// Package hosts tests clusters of several hosts: how a host joins and leaves, and the functions
+// that work across hosts.
 package hosts
 
 import (

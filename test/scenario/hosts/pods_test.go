@@ -65,7 +65,7 @@ func TestPodsOfBothHostsReachEachOther(t *testing.T) {
 		c.WaitFetch(from, fmt.Sprintf("http://%s:8080/", c.Pod(to).Status.PodIP), page)
 		c.WaitFetch(from, fmt.Sprintf("http://%s.%s.svc/", to, c.Namespace), page)
 	}
-	// A pod keeps its address on the way to the other host.
+	// Packets to another host keep the source address of the pod.
 	c.WaitFor("the address of the client in the log of the server", func(context.Context) error {
 		log, err := c.TryOC("logs", "far")
 		if err == nil && !strings.Contains(log, c.Pod("near").Status.PodIP) {
@@ -116,8 +116,8 @@ spec:
 	checkTrace(t, c, host)
 }
 
-// checkTrace checks that both hosts say what their rules do with packets to the pod "far", which
-// only the pod "near" reaches.
+// checkTrace checks that both hosts report the effect of their rules on packets to the pod "far",
+// which only the pod "near" reaches.
 func checkTrace(t *testing.T, c *kit.Cluster, host *kit.Host) {
 	t.Helper()
 	far := c.Pod("far").Status.PodIP
@@ -134,7 +134,7 @@ func checkTrace(t *testing.T, c *kit.Cluster, host *kit.Host) {
 func TestSecondHostPullsFromTheRegistry(t *testing.T) {
 	c, _ := kit.SharedHost(t)
 	waitNodeReady(c, second)
-	// The image differs from that of the other tests, since a node pulls an image again for pods
+	// The image differs from the other tests' image, since a node pulls an image again for pods
 	// without the pull secret with which it got the image.
 	const built = "localhost/hosts-test:1"
 	dir := t.TempDir()

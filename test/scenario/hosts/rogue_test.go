@@ -36,12 +36,12 @@ type rogue struct {
 	name    string
 	address string
 	token   string
-	// bootstrap has the rights of the token, and node those of the node.
+	// bootstrap has the rights of the token, and node the rights of the node.
 	bootstrap *kit.User
 	node      *kit.User
 }
 
-// joinRequest is what a host that joins sends.
+// joinRequest is the request of a joining host.
 type joinRequest struct {
 	Token     string `json:"token"`
 	Role      string `json:"role"`
@@ -50,8 +50,8 @@ type joinRequest struct {
 	DNSDomain string `json:"dnsDomain"`
 }
 
-// newRogue returns a host that has a token and did not use it. Its name is that of no other host,
-// because a host that joins keeps its name for a while.
+// newRogue returns a host that has a token and did not use it. Its name is unique, because a
+// joining host keeps its name for a while.
 func newRogue(t *testing.T) *rogue {
 	t.Helper()
 	c, host := kit.SharedHost(t)

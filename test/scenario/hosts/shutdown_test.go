@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// busConfiguration is that of a bus on which everyone can do everything.
+// busConfiguration configures a bus without access control.
 const busConfiguration = `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig>
   <type>system</type>

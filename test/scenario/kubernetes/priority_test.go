@@ -122,7 +122,7 @@ func TestPodsOfHigherPriorityPreemptOthers(t *testing.T) {
 	}
 
 	makePod(t, c, pod("urgent", cpu("2"), nodeSelector, "priorityClassName: scenario-high"))
-	waitLeaving(c, "large") // Despite its disruption budget, because there is no other victim.
+	waitLeaving(c, "large") // Despite its disruption budget, because no other pod can be evicted.
 	c.WaitFor("nomination", func(context.Context) error {
 		if got := c.Pod("urgent").Status.NominatedNodeName; got != "crowded" {
 			return fmt.Errorf("node %q", got)

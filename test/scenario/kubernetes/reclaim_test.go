@@ -157,7 +157,8 @@ func TestVolumeCapacityIsStorageOnly(t *testing.T) {
 	expectRejected(t, c, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: odd}, spec: {resources: {requests: {cpu: 1}}, "+accessModes+"}}", "spec.resources[storage]: Required value")
 }
 
-// The test kernel has neither NFS nor SCSI. The kubelet's plugins exist and report what is missing.
+// The test kernel has neither NFS nor SCSI. The kubelet's plugins exist and report the missing
+// programs.
 func TestProviderErrorsAreEventsOfPod(t *testing.T) {
 	c := kit.Shared(t)
 	class := "storageClassName: scenario-remote"

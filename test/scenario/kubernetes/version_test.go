@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestVersionNamesTheBuild checks what `kubectl version -o yaml` prints of the server.
+// TestVersionNamesTheBuild checks the server's version in the output of `kubectl version -o yaml`.
 func TestVersionNamesTheBuild(t *testing.T) {
 	c := kit.Shared(t)
 	version, err := c.Client.Discovery().ServerVersion()

@@ -209,7 +209,7 @@ func TestWebhooksMutateAndRejectObjects(t *testing.T) {
 	if _, err := c.Client.CoreV1().Pods(c.Namespace).Get(t.Context(), "unchecked", metav1.GetOptions{}); err == nil {
 		t.Error("what was refused is stored")
 	}
-	// Webhooks are called concurrently. The message names one of those that reject the request.
+	// Webhooks are called concurrently. The message names one of the webhooks that reject the request.
 	c.WaitFor("two webhooks that meet", func(ctx context.Context) error {
 		object := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{GenerateName: "l-"}}
 		_, err := c.Client.CoreV1().LimitRanges(c.Namespace).Create(ctx, object, metav1.CreateOptions{})

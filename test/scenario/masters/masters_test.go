@@ -78,7 +78,7 @@ func waitControllers(c *kit.Cluster, name string) {
 	})
 }
 
-// refuseMaster tests that a host with settings of its own does not join.
+// refuseMaster tests that a host with different settings does not join.
 func refuseMaster(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	host := c.NewHost("refused", kit.Options{Master: "networkConfig: {serviceNetworkCIDR: 10.99.0.0/16}"})
@@ -92,7 +92,7 @@ func refuseMaster(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// seed decides what the clients of registers do.
+// seed determines the operations of the clients of registers.
 const seed = 1
 
 func TestThreeMastersLoseNothing(t *testing.T) {

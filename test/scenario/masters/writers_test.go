@@ -69,8 +69,8 @@ func waitApplication(host, master *kit.Cluster) {
 	})
 }
 
-// writers write through each master, one after the other's response, and record what was
-// acknowledged.
+// writers write through each master, one after the other's response, and record the acknowledged
+// writes.
 type writers struct {
 	masters map[string]*kit.Cluster
 	stop    context.CancelFunc

@@ -198,7 +198,8 @@ func TestApplianceReachesPodsNatively(t *testing.T) {
 	s.checkWire(t, a, gateway.Addr())
 	s.checkStatus(t)
 
-	// A new router changes nothing, and repairs what the appliance lost with the first change.
+	// A new router changes nothing. With the first change, it restores objects that the appliance
+	// lost.
 	a.Changes()
 	s.OC("delete", "pod", "-l", "deploymentconfig=f5")
 	s.OC("rollout", "status", "dc/f5", "--timeout=180s")
@@ -260,7 +261,7 @@ func (s tenants) checkWire(t *testing.T, a appliance, gateway netip.Addr) {
 	}
 }
 
-// checkStatus compares the decisions of the router with those of the router of the nodes.
+// checkStatus compares the decisions of the router with the decisions of the nodes' router.
 func (s tenants) checkStatus(t *testing.T) {
 	t.Helper()
 	const format = `jsonpath={range .status.ingress[?(@.routerName=="%s")]}{.host} {.conditions[0].status} {.conditions[0].reason} {.conditions[0].message}{end}`

@@ -36,7 +36,7 @@ func join(address netip.Addr, port int) string {
 	return netip.AddrPortFrom(address, uint16(port)).String()
 }
 
-// headless is a service of the pod "far" without an address of its own.
+// headless is a service of the pod "far" without a cluster address.
 const headless = `
 apiVersion: v1
 kind: Service
@@ -164,7 +164,7 @@ func (t tenant) claim(pod string, address netip.Addr) error {
 }
 
 // TestIPv6AddressesAreNoWayAround sends datagrams from a pod of another project with addresses that
-// are not its own: those of the link, and those of other pods.
+// are not its own: link-local addresses, and addresses of other pods.
 func TestIPv6AddressesAreNoWayAround(t *testing.T) {
 	s := newTenants(t)
 	receiver := s.blue.listen6(t, "near")

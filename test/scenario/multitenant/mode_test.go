@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// setPlugin changes the network plug-in in the master's configuration and restarts the control
+// setPlugin changes the network plugin in the master's configuration and restarts the control
 // plane.
 func (s tenants) setPlugin(t *testing.T, from, to string) {
 	t.Helper()
@@ -25,13 +25,13 @@ func (s tenants) setPlugin(t *testing.T, from, to string) {
 		t.Fatal(err)
 	}
 	if strings.Count(string(content), from) != 1 {
-		t.Fatalf("%s has no plug-in %s:\n%s", s.MasterFile(), from, content)
+		t.Fatalf("%s has no plugin %s:\n%s", s.MasterFile(), from, content)
 	}
 	if err := os.WriteFile(s.MasterFile(), []byte(strings.Replace(string(content), from, to, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s.Kill("control-plane")
-	s.WaitFor("network plug-in "+to, func(context.Context) error {
+	s.WaitFor("network plugin "+to, func(context.Context) error {
 		plugin, err := s.TryOC("get", "clusternetwork", "default", "-o", "jsonpath={.pluginName}")
 		if err == nil && plugin != to {
 			err = fmt.Errorf("it is %s", plugin)

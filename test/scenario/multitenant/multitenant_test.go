@@ -1,4 +1,4 @@
-// Package multitenant proves the isolation of projects by network IDs (the network plug-in
+// Package multitenant proves the isolation of projects by network IDs (the network plugin
 // redhat/openshift-ovs-multitenant) in a cluster of three hosts whose pods have IPv4 and IPv6
 // addresses, and how the cluster changes its mode. Two hosts share a network segment. The third one
 // is behind a router, so its packets are in VXLAN.
@@ -181,8 +181,9 @@ func (t tenant) netID() string {
 	return strings.TrimSpace(t.OC("get", "netnamespace", t.Namespace, "-o", "jsonpath={.netid}"))
 }
 
-// addresses are those at which pods of the cluster reach a pod: its own of both IP families, those
-// of its service, and the node port on the client's node. The first one is the pod's IPv4 address.
+// addresses are the addresses at which pods of the cluster reach a pod: its own of both IP
+// families, its service's, and the node port on the client's node. The first one is the pod's IPv4
+// address.
 func (t tenant) addresses(pod, node string) []string {
 	service, err := t.Client.CoreV1().Services(t.Namespace).Get(context.Background(), pod, metav1.GetOptions{})
 	if err != nil {

@@ -45,7 +45,7 @@ func newStream(t *testing.T, from tenant, sender string, to tenant, receiver str
 		ticker := time.NewTicker(time.Millisecond)
 		defer ticker.Stop()
 		for ctx.Err() == nil {
-			_, _ = conn.Write([]byte("x")) // fails while nobody listens
+			_, _ = conn.Write([]byte("x")) // fails while no process listens
 			s.sent.Add(1)
 			<-ticker.C
 		}
@@ -68,7 +68,7 @@ func newStream(t *testing.T, from tenant, sender string, to tenant, receiver str
 	return s
 }
 
-// more waits until the sender has sent more datagrams. It returns the number of those that arrived.
+// more waits until the sender has sent more datagrams. It returns how many of them arrived.
 func (s *stream) more(c tenant, count int64) int64 {
 	sent, received := s.sent.Load(), s.received.Load()
 	c.WaitFor(fmt.Sprintf("%d datagrams", count), func(context.Context) error {

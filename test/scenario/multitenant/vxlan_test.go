@@ -121,7 +121,7 @@ func TestForgedVXLANIsDropped(t *testing.T) {
 	s := newTenants(t)
 	texts := s.receive(t, s.blue)
 	target := s.blue.address(distant)
-	// A gateway address is that of a node, whose packets all projects get.
+	// A gateway address belongs to a node, whose packets all projects get.
 	octets := s.blue.address("near").As4()
 	octets[2], octets[3] = octets[2]&0xfe, 1
 	node := netip.AddrFrom4(octets)
@@ -152,7 +152,7 @@ func TestForgedVXLANIsDropped(t *testing.T) {
 		"with the network ID of a project": write(s.Do, s.red.address("near"), uint32(red), "another network"),
 		"with an address of another host":  write(s.Do, s.red.address("far"), 0, "address of another host"),
 	} {
-		// The kernel reports to a sender that a rule of its own host dropped the packet.
+		// The kernel reports to a sender that a rule of the sender's host dropped the packet.
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			t.Logf("packet %s: %v", name, err)
 		}

@@ -107,7 +107,8 @@ func TestSidecarLetsOnlyUsersReachApplication(t *testing.T) {
 	}
 }
 
-// logIn requests a page as a user does: it follows redirects, logs in, and grants what is asked.
+// logIn requests a page as a user does: it follows redirects, logs in, and grants the requested
+// scopes.
 func (s *server) logIn(browser *http.Client, page, user, password string) (got answer) {
 	s.t.Helper()
 	form := url.Values(nil)

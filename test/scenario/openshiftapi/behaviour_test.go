@@ -45,7 +45,8 @@ func TestClientsFindAndExplainEveryResource(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"apis/apps/v1", "apis/route.openshift.io/v1"} {
-		// Clients keep the document of an address with a hash for as long as the list names it.
+		// Clients cache a document under its address, which contains a hash, as long as the list contains
+		// the address.
 		address, err := url.Parse(list.Paths[path].ServerRelativeURL)
 		if err != nil || address.Path != "/openapi/v3/"+path || address.Query().Get("hash") == "" {
 			t.Fatalf("the document of %s is at %q: %v", path, list.Paths[path].ServerRelativeURL, err)

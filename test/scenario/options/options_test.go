@@ -1,5 +1,5 @@
-// Package options proves settings and commands that change what a cluster stores: the audit log,
-// encrypted secrets, and images that are loaded from archives.
+// Package options tests settings and commands that change the stored data of a cluster: the audit
+// log, encrypted secrets, and images that are loaded from archives.
 package options
 
 import (
@@ -100,8 +100,8 @@ func encryptsExisting(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// rotatesKeys encrypts everything with another key. The control plane restarts meanwhile, which
-// avoids the minute until the API server rereads its file.
+// rotatesKeys encrypts everything with another key. The control plane restarts, which avoids the
+// minute until the API server rereads its file.
 func rotatesKeys(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	c.MustSlipway("encryption", "rotate")

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestFirewallRestrictsEveryWayOut tries ways around a firewall that a project's own administrator
-// has. Each works without the firewall, or never.
+// TestFirewallRestrictsEveryWayOut tries every bypass of a firewall that is open to the project's
+// administrator. Each bypass works without the firewall, or never.
 func TestFirewallRestrictsEveryWayOut(t *testing.T) {
 	c := kit.Shared(t)
 	newOutside(t, c)

@@ -285,7 +285,7 @@ func TestFirewallsOutliveTheProcessOfTheNode(t *testing.T) {
 	c.Apply(guidePolicy)
 	waitNoExternal(c, "203.0.113.1")
 	waitExternal(c, "www.foo.com", "10.11.12.13")
-	o.set("www.foo.com.", "A 20.21.22.23") // the former address must outlive the process
+	o.set("www.foo.com.", "A 20.21.22.23") // the previous address must outlive the process
 	c.Kill("node")
 	if page, err := request(c, "203.0.113.1"); err == nil {
 		t.Errorf("while the process starts: %q", page)

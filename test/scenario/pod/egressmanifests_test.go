@@ -3,7 +3,7 @@ package pod
 // The manifests of OpenShift 3.11 Cluster Administration, Using an Egress Router to Allow External
 // Resources to Recognize Pod Traffic, as printed.
 
-// guideLegacyRouter is that of Managing Networking, Deploying an Egress Router Pod.
+// guideLegacyRouter is the manifest in Managing Networking, Deploying an Egress Router Pod.
 const guideLegacyRouter = `
 apiVersion: v1
 kind: Pod

@@ -1,5 +1,5 @@
-// Package pod proves what the node provides to pods: lifecycle, volumes, and the commands that
-// inspect them.
+// Package pod tests the functions that a node provides to pods: lifecycle, volumes, and the
+// commands that inspect them.
 package pod
 
 import (

@@ -1,5 +1,5 @@
 // Package recovery proves that running pods outlive the end of every process of the host, and that
-// the host comes back by itself or by the next `slipway up`.
+// the host recovers automatically or after the next `slipway up`.
 package recovery
 
 import (
@@ -104,7 +104,7 @@ func reachesPod(t *testing.T, c *kit.Cluster) {
 	group.Wait()
 }
 
-// waitRestarted waits until status shows that a process was killed, what it ended with, and that
+// waitRestarted waits until status shows that a process was killed, its exit status, and that
 // everything is ready again.
 func waitRestarted(c *kit.Cluster, name string) {
 	c.WaitFor("restart of "+name, func(context.Context) error {

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// identity is what a restored host has in common with the lost one.
+// identity contains the properties that a restored host has in common with the lost one.
 type identity struct{ authority, signingKey, password string }
 
 func identityOf(t *testing.T, c *kit.Cluster) identity {
@@ -31,7 +31,7 @@ func identityOf(t *testing.T, c *kit.Cluster) identity {
 	return identity{read("pki", "ca.key"), read("pki", "serviceaccounts.private.key"), read("developer.password")}
 }
 
-// checkRestored tests that the objects are those of the snapshot, and that a token of a service
+// checkRestored tests that the objects come from the snapshot, and that a token of a service
 // account is still valid.
 func checkRestored(t *testing.T, c *kit.Cluster, token string) {
 	t.Helper()
