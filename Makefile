@@ -32,7 +32,7 @@ down: ## stop the cluster (make down PURGE=1 removes its data too)
 setup: ## install the distribution's packages that building and running need
 	@GO='$(GO)' hack/setup.sh
 
-payload: setup ## build the small programs that are embedded: containerd, its shim, runc, CNI plug-in, pause, builder
+payload: setup ## build the small programs that are embedded: containerd, its shim, runc, CNI plugin, pause, builder
 	$(GO) run ./hack/payload
 
 console: setup ## build the web console, which is embedded in slipway
