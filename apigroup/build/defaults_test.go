@@ -46,16 +46,20 @@ func TestReferencesToStreamsMeanLatestTag(t *testing.T) {
 func TestOptionsMustMatchStrategy(t *testing.T) {
 	docker := buildv1.BuildStrategy{DockerStrategy: &buildv1.DockerBuildStrategy{}}
 	source := buildv1.BuildStrategy{SourceStrategy: &buildv1.SourceBuildStrategy{}}
+	enabled := true
+	none := buildv1.BuildRequest{DockerStrategyOptions: &buildv1.DockerStrategyOptions{}, SourceStrategyOptions: &buildv1.SourceStrategyOptions{}}
 	for name, tt := range map[string]struct {
 		strategy buildv1.BuildStrategy
 		request  buildv1.BuildRequest
 		wantErr  bool
 	}{
 		"none":             {source, buildv1.BuildRequest{}, false},
-		"Docker of Docker": {docker, buildv1.BuildRequest{DockerStrategyOptions: &buildv1.DockerStrategyOptions{}}, false},
-		"Docker of Source": {source, buildv1.BuildRequest{DockerStrategyOptions: &buildv1.DockerStrategyOptions{}}, true},
-		"Source of Source": {source, buildv1.BuildRequest{SourceStrategyOptions: &buildv1.SourceStrategyOptions{}}, false},
-		"Source of Docker": {docker, buildv1.BuildRequest{SourceStrategyOptions: &buildv1.SourceStrategyOptions{}}, true},
+		"none of Docker":   {docker, none, false},
+		"none of Source":   {source, none, false},
+		"Docker of Docker": {docker, buildv1.BuildRequest{DockerStrategyOptions: &buildv1.DockerStrategyOptions{NoCache: &enabled}}, false},
+		"Docker of Source": {source, buildv1.BuildRequest{DockerStrategyOptions: &buildv1.DockerStrategyOptions{NoCache: &enabled}}, true},
+		"Source of Source": {source, buildv1.BuildRequest{SourceStrategyOptions: &buildv1.SourceStrategyOptions{Incremental: &enabled}}, false},
+		"Source of Docker": {docker, buildv1.BuildRequest{SourceStrategyOptions: &buildv1.SourceStrategyOptions{Incremental: &enabled}}, true},
 	} {
 		if err := checkOptions(&tt.strategy, &tt.request); (err != nil) != tt.wantErr {
 			t.Errorf("%s: %v", name, err)

@@ -112,12 +112,14 @@ func checkStartable(config *buildv1.BuildConfig, req *buildv1.BuildRequest) erro
 	return checkOptions(&config.Spec.Strategy, req)
 }
 
-// checkOptions rejects options for a strategy that the build does not use.
+// checkOptions rejects options for a strategy other than that of the build. It accepts objects
+// without options, because clients of 4.x always send those of both strategies.
 func checkOptions(strategy *buildv1.BuildStrategy, req *buildv1.BuildRequest) error {
+	docker, source := req.DockerStrategyOptions, req.SourceStrategyOptions
 	switch {
-	case req.DockerStrategyOptions != nil && strategy.DockerStrategy == nil:
+	case docker != nil && (docker.NoCache != nil || len(docker.BuildArgs) > 0) && strategy.DockerStrategy == nil:
 		return apierrors.NewBadRequest("Cannot specify Docker build specific options: the build has another strategy")
-	case req.SourceStrategyOptions != nil && strategy.SourceStrategy == nil:
+	case source != nil && source.Incremental != nil && strategy.SourceStrategy == nil:
 		return apierrors.NewBadRequest("Cannot specify Source build specific options: the build has another strategy")
 	}
 	return nil
