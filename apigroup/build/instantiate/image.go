@@ -154,8 +154,8 @@ func HasTrigger(config *buildv1.BuildConfig, triggerType buildv1.BuildTriggerTyp
 
 // UpdateTriggers records the images of the next build in the triggers of a configuration. If an
 // ImageChange trigger caused the request, the request contains that trigger's tag and image. Other
-// triggers get the current image of their tag. UpdateTriggers reports whether the trigger of the
-// request already had the image.
+// triggers get the current image of their tag, or no image if it is the tag of the strategy and has
+// none. UpdateTriggers reports whether the trigger of the request already had the image.
 func UpdateTriggers(config *buildv1.BuildConfig, request *buildv1.BuildRequest, images Images) (already bool) {
 	for i := range config.Spec.Triggers {
 		trigger := config.Spec.Triggers[i].ImageChange
@@ -171,9 +171,12 @@ func UpdateTriggers(config *buildv1.BuildConfig, request *buildv1.BuildRequest, 
 		if tag == nil || trigger.Paused {
 			continue
 		}
-		// A tag can have no image yet.
-		if image, err := images.Resolve(config.Namespace, tag); err == nil {
+		image, err := images.Resolve(config.Namespace, tag)
+		switch { // a tag can have no image yet
+		case err == nil:
 			trigger.LastTriggeredImageID = image
+		case trigger.From == nil:
+			trigger.LastTriggeredImageID = "" // a build from the image of an earlier tag would be wrong
 		}
 	}
 	return already

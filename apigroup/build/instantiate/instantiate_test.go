@@ -101,6 +101,16 @@ func TestUpdateTriggersRecordsImages(t *testing.T) {
 	}
 }
 
+func TestBuildNeedsImageOfChangedTag(t *testing.T) {
+	changed := config()
+	changed.Spec.Strategy.SourceStrategy.From.Name = "ruby:9"
+	changed.Spec.Triggers = []buildv1.BuildTriggerPolicy{{Type: "ImageChange", ImageChange: &buildv1.ImageChangeTrigger{LastTriggeredImageID: "registry/ruby@sha256:bbb"}}}
+	UpdateTriggers(changed, &buildv1.BuildRequest{}, images)
+	if build, err := Build(changed, &buildv1.BuildRequest{}, images); err == nil {
+		t.Errorf("the build starts with the image of the earlier tag: %+v", build.Spec.Strategy.SourceStrategy.From)
+	}
+}
+
 func TestCloneHasInputsOfOldBuild(t *testing.T) {
 	old, err := Build(config(), &buildv1.BuildRequest{}, images)
 	if err != nil {
