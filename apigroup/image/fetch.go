@@ -27,6 +27,8 @@ const maxImages = 100
 type fetcher struct {
 	insecure         bool // applies to all registries
 	strict, careless *registryclient.Session
+	// stream is the stream that the import changes, or nil if it does not exist yet.
+	stream *imagev1.ImageStream
 }
 
 // newFetcher returns a fetcher for an account. If insecure is true, it verifies no certificates.
@@ -41,7 +43,7 @@ func newFetcher(pool *registryclient.Pool, account *registryclient.Account, keyc
 		return fetcher{}, err
 	}
 	careless, err := session(true)
-	return fetcher{insecure, strict, careless}, err
+	return fetcher{insecure: insecure, strict: strict, careless: careless}, err
 }
 
 // session returns the session for secure or insecure registries.
@@ -52,9 +54,9 @@ func (f fetcher) session(insecure bool) *registryclient.Session {
 	return f.strict
 }
 
-// image fetches an image. If from is an index, it fetches the image for this machine's architecture
-// or, with the import mode PreserveOriginal, the index and all its images.
-func (f fetcher) image(ctx context.Context, from string, policy imagev1.TagImportPolicy) (*imagev1.Image, []imagev1.Image, error) {
+// image fetches an image. If from is an index, it fetches the image for the preferred platform or,
+// with the import mode PreserveOriginal, the index and all its images.
+func (f fetcher) image(ctx context.Context, from string, policy imagev1.TagImportPolicy, preferred platform) (*imagev1.Image, []imagev1.Image, error) {
 	reference, err := record.ParseReference(from)
 	if err != nil {
 		return nil, nil, err
@@ -65,7 +67,7 @@ func (f fetcher) image(ctx context.Context, from string, policy imagev1.TagImpor
 		return image, nil, err
 	}
 	if policy.ImportMode != imagev1.ImportModePreserveOriginal {
-		child, err := platformDigest(image)
+		child, err := platformDigest(image, preferred)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -87,12 +89,38 @@ func (f fetcher) image(ctx context.Context, from string, policy imagev1.TagImpor
 	return image, children, nil
 }
 
-// platformDigest returns the digest of the Linux image for this machine's architecture in an index
-// or, if there is none, of the first Linux image.
-func platformDigest(index *imagev1.Image) (digest string, err error) {
-	for _, architecture := range []string{runtime.GOARCH, ""} {
+// These annotations of a stream's tag choose an image of an index.
+const (
+	preferOS           = "importer.image.openshift.io/prefer-os"
+	preferArchitecture = "importer.image.openshift.io/prefer-arch"
+)
+
+// platform is an operating system and an architecture. An empty architecture means any.
+type platform struct{ os, architecture string }
+
+// preferredPlatform returns the platform that the annotations of a tag prefer. By default it is
+// Linux on this machine's architecture.
+func preferredPlatform(tag *imagev1.TagReference) platform {
+	preferred := platform{"linux", runtime.GOARCH}
+	if tag == nil {
+		return preferred
+	}
+	if os := tag.Annotations[preferOS]; os != "" {
+		preferred.os = os
+	}
+	if architecture := tag.Annotations[preferArchitecture]; architecture != "" {
+		preferred.architecture = architecture
+	}
+	return preferred
+}
+
+// platformDigest returns the digest of the image for the preferred platform in an index. If there
+// is none, it returns the image for Linux on this machine's architecture, or else the first Linux
+// image.
+func platformDigest(index *imagev1.Image, preferred platform) (digest string, err error) {
+	for _, wanted := range []platform{preferred, {"linux", runtime.GOARCH}, {"linux", ""}} {
 		for _, entry := range index.DockerImageManifests {
-			if entry.OS == "linux" && (architecture == "" || entry.Architecture == architecture) {
+			if entry.OS == wanted.os && (wanted.architecture == "" || entry.Architecture == wanted.architecture) {
 				return entry.Digest, nil
 			}
 		}

@@ -94,7 +94,11 @@ func (i *imports) fetcher(ctx context.Context, desired *imagev1.ImageStreamImpor
 	}
 	keychain, _ := registryclient.KeychainOf((*corev1.SecretList)(secrets).Items)
 	stream, err := i.stream(ctx, desired.Name)
-	return newFetcher(i.options.Registries, account, keychain, err == nil && insecureStream(stream))
+	fetch, failure := newFetcher(i.options.Registries, account, keychain, err == nil && insecureStream(stream))
+	if err == nil {
+		fetch.stream = stream
+	}
+	return fetch, failure
 }
 
 // result is a fetched image and the change of the stream's tag.
@@ -103,6 +107,7 @@ type result struct {
 	from      string
 	policy    imagev1.TagImportPolicy
 	reference imagev1.TagReferencePolicy
+	preferred platform
 	image     *imagev1.Image // nil after an error
 	children  []imagev1.Image
 	status    metav1.Status
@@ -125,6 +130,7 @@ func (i *imports) fetchImages(ctx context.Context, fetch fetcher, desired *image
 		} else if parsed, err := record.ParseReference(spec.From.Name); err == nil {
 			r.tag = parsed.Tag
 		}
+		r.preferred = preferredPlatform(specTag(fetch.stream, r.tag))
 		results = append(results, r)
 	}
 	desired.Status.Images = fetchAll(ctx, fetch, results)
@@ -138,7 +144,7 @@ func fetchAll(ctx context.Context, fetch fetcher, results []result) (statuses []
 	for n := range results {
 		r := &results[n]
 		fetches.Go(func() (err error) {
-			r.image, r.children, err = fetch.image(ctx, r.from, r.policy)
+			r.image, r.children, err = fetch.image(ctx, r.from, r.policy, r.preferred)
 			r.status = outcome(err, r.from)
 			return nil
 		})
@@ -175,7 +181,10 @@ func (i *imports) fetchRepository(ctx context.Context, fetch fetcher, desired *i
 		tags, status.AdditionalTags = tags[:maximum], tags[maximum:]
 	}
 	for _, tag := range tags {
-		results = append(results, result{tag: tag, from: spec.From.Name + ":" + tag, policy: spec.ImportPolicy, reference: spec.ReferencePolicy})
+		results = append(results, result{
+			tag: tag, from: spec.From.Name + ":" + tag, policy: spec.ImportPolicy, reference: spec.ReferencePolicy,
+			preferred: preferredPlatform(specTag(fetch.stream, tag)),
+		})
 	}
 	status.Images = fetchAll(ctx, fetch, results)
 	return results

@@ -91,14 +91,21 @@ func TestImportSelectsImageForThisArchitecture(t *testing.T) {
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: architecture}}})
 	}
 	push(t, host+"/team/app:v1", index)
-	image, children, err := reading(t).image(t.Context(), host+"/team/app:v1", imagev1.TagImportPolicy{})
+	image, children, err := reading(t).image(t.Context(), host+"/team/app:v1", imagev1.TagImportPolicy{}, preferredPlatform(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := digests[runtime.GOARCH]; image.Name != want || image.DockerImageReference != host+"/team/app@"+want || len(children) != 0 {
 		t.Errorf("image %q at %q with %d others, want %q", image.Name, image.DockerImageReference, len(children), want)
 	}
-	image, children, err = reading(t).image(t.Context(), host+"/team/app:v1", imagev1.TagImportPolicy{ImportMode: imagev1.ImportModePreserveOriginal})
+	for preferred, want := range map[string]string{"s390x": "s390x", "riscv64": runtime.GOARCH} {
+		annotated := &imagev1.TagReference{Annotations: map[string]string{preferOS: "linux", preferArchitecture: preferred}}
+		image, _, err := reading(t).image(t.Context(), host+"/team/app:v1", imagev1.TagImportPolicy{}, preferredPlatform(annotated))
+		if err != nil || image.Name != digests[want] {
+			t.Errorf("with a preference for %s: %q, %v, want the image for %s", preferred, image.Name, err, want)
+		}
+	}
+	image, children, err = reading(t).image(t.Context(), host+"/team/app:v1", imagev1.TagImportPolicy{ImportMode: imagev1.ImportModePreserveOriginal}, preferredPlatform(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,18 +125,18 @@ func TestImportRejectsIndexWithTooManyImages(t *testing.T) {
 		entries[i] = mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: runtime.GOARCH}}}
 	}
 	push(t, host+"/team/app:v1", mutate.AppendManifests(empty.Index, entries...))
-	_, _, err = reading(t).image(t.Context(), host+"/team/app:v1", imagev1.TagImportPolicy{ImportMode: imagev1.ImportModePreserveOriginal})
+	_, _, err = reading(t).image(t.Context(), host+"/team/app:v1", imagev1.TagImportPolicy{ImportMode: imagev1.ImportModePreserveOriginal}, preferredPlatform(nil))
 	if err == nil || !strings.Contains(err.Error(), "has 101 images") {
 		t.Errorf("all of them: %v", err)
 	}
-	if _, _, err := reading(t).image(t.Context(), host+"/team/app:v1", imagev1.TagImportPolicy{}); err != nil {
+	if _, _, err := reading(t).image(t.Context(), host+"/team/app:v1", imagev1.TagImportPolicy{}, preferredPlatform(nil)); err != nil {
 		t.Errorf("one of them: %v", err)
 	}
 }
 
 func TestImportReportsMissingImage(t *testing.T) {
 	from := otherRegistry(t) + "/team/app:v1"
-	_, _, err := reading(t).image(t.Context(), from, imagev1.TagImportPolicy{})
+	_, _, err := reading(t).image(t.Context(), from, imagev1.TagImportPolicy{}, preferredPlatform(nil))
 	if status := outcome(err, from); status.Reason != metav1.StatusReasonNotFound || !strings.Contains(status.Message, from) {
 		t.Errorf("%+v", status)
 	}
@@ -232,7 +239,7 @@ func TestImportUpdatesTagAndItsFollowers(t *testing.T) {
 	item := int64(1)
 	follower := imagev1.TagReference{Name: "stable", Generation: &item, From: &corev1.ObjectReference{Kind: tagKind, Name: "app:v1"}}
 	pinned := imagev1.TagReference{Name: "old", Generation: &item, From: &corev1.ObjectReference{Kind: imageKind, Name: "app@" + id}}
-	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
+	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app", Generation: 2}}
 	stream.Spec.Tags = []imagev1.TagReference{follower, pinned}
 	results := []result{
 		{tag: "v1", from: "registry.example.com/app:v1", image: &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: id}, DockerImageReference: "registry.example.com/app@" + id}},
@@ -241,7 +248,7 @@ func TestImportUpdatesTagAndItsFollowers(t *testing.T) {
 	point(stream, &imagev1.ImageStreamImport{}, results)
 	recordResults(stream, results)
 	for _, tag := range []string{"v1", "stable"} {
-		if items := history(stream, tag); len(items) != 1 || items[0].Image != id {
+		if items := history(stream, tag); len(items) != 1 || items[0].Image != id || items[0].Generation != 2 {
 			t.Errorf("%s is %v", tag, items)
 		}
 	}

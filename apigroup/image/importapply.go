@@ -206,7 +206,7 @@ func followers(stream *imagev1.ImageStream, tag string, event imagev1.TagEvent, 
 		}
 		next := *newEvent(event)
 		if follower.Generation != nil {
-			next.Generation = *follower.Generation
+			next.Generation = max(event.Generation, *follower.Generation)
 		}
 		addEvent(stream, follower.Name, next)
 		followers(stream, follower.Name, event, seen)
