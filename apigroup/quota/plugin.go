@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
+	authorizationv1 "github.com/openshift/api/authorization/v1"
 	imagev1 "github.com/openshift/api/image/v1"
+	securityv1 "github.com/openshift/api/security/v1"
+	kubeauthorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
@@ -67,10 +71,21 @@ func (c *quotaPlugin) ValidateInitialization() error {
 	return nil
 }
 
+// isReview reports whether a resource is a review of access or of pods. Reviews are not stored, and
+// users may send them for namespaces that do not exist.
+func isReview(resource schema.GroupResource) bool {
+	switch resource.Group {
+	case authorizationv1.GroupName, kubeauthorizationv1.GroupName, securityv1.GroupName:
+		return strings.HasSuffix(resource.Resource, "reviews")
+	}
+	return false
+}
+
 // Validate reserves the usage of a request. It rejects the request if its usage would exceed a
 // quota.
 func (c *quotaPlugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if a.GetNamespace() == "" || a.GetKind().GroupKind() == corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind() {
+	if a.GetNamespace() == "" || a.GetKind().GroupKind() == corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind() ||
+		isReview(a.GetResource().GroupResource()) {
 		return nil
 	}
 	ledger := c.feature.ledger.Load()

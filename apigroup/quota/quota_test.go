@@ -6,6 +6,7 @@ import (
 	quotav1 "github.com/openshift/api/quota/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -52,6 +53,17 @@ func TestSelectsNeedsLabelsAndAnnotations(t *testing.T) {
 	} {
 		if got := selects(&tt.selector, namespace); got != tt.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestReviewsAreNotCounted(t *testing.T) {
+	for resource, want := range map[string]bool{
+		"localresourceaccessreviews.authorization.openshift.io": true, "localsubjectaccessreviews.authorization.k8s.io": true,
+		"podsecuritypolicyreviews.security.openshift.io": true, "rolebindings.authorization.openshift.io": false, "reviews.example.com": false,
+	} {
+		if got := isReview(schema.ParseGroupResource(resource)); got != want {
+			t.Errorf("%s: %t", resource, got)
 		}
 	}
 }
