@@ -67,9 +67,13 @@ func (t *imageTags) ConvertToTable(ctx context.Context, object, options runtime.
 	return t.TableConvertor.ConvertToTable(ctx, object, options)
 }
 
-// Get returns a tag with its image.
-func (t *imageTags) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
-	streamTag, err := t.streamTags.Get(ctx, name, options)
+// Get returns a tag with its image, if it has one.
+func (t *imageTags) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	return t.find(ctx, name)
+}
+
+func (t *imageTags) find(ctx context.Context, name string) (runtime.Object, error) {
+	streamTag, err := t.streamTags.find(ctx, name)
 	if err != nil {
 		return nil, err
 	}

@@ -57,8 +57,22 @@ func (*streamTags) GetSingularName() string { return "imagestreamtag" }
 // ShortNames implements rest.ShortNamesProvider.
 func (*streamTags) ShortNames() []string { return []string{"istag"} }
 
-// Get returns a tag. A tag without a target and without a history does not exist.
+// Get returns a tag with its image. A tag without an image does not exist, as in OpenShift 3.11, so
+// that a client can wait for the import or the push of an image.
 func (t *streamTags) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	tag, err := t.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if found := tag.(*imagev1.ImageStreamTag); found.Image.Name == "" && found.Image.DockerImageReference == "" {
+		return nil, apierrors.NewNotFound(imagev1.Resource("imagestreamtags"), name)
+	}
+	return tag, nil
+}
+
+// find returns a tag, with or without an image. A tag without a target and without a history does
+// not exist.
+func (t *streamTags) find(ctx context.Context, name string) (runtime.Object, error) {
 	streamName, tag, err := split(name, ":", "imageStreamTag")
 	if err != nil {
 		return nil, err
@@ -213,13 +227,13 @@ func (t *streamTags) Update(ctx context.Context, fullName string, object rest.Up
 // tagView is a resource whose objects are tags of image streams.
 type tagView interface {
 	rest.Storage
-	rest.Getter
+	find(ctx context.Context, name string) (runtime.Object, error)
 }
 
 // desiredTag returns a tag before and after an update. missing means that the tag does not exist;
 // old is then an empty object.
 func desiredTag(ctx context.Context, v tagView, name string, object rest.UpdatedObjectInfo) (old, desired runtime.Object, missing bool, err error) {
-	old, err = v.Get(ctx, name, &metav1.GetOptions{})
+	old, err = v.find(ctx, name)
 	missing = apierrors.IsNotFound(err)
 	if err != nil && !missing {
 		return nil, nil, false, err
@@ -238,7 +252,7 @@ func (t *streamTags) Delete(ctx context.Context, fullName string, validate rest.
 
 // deleteFrom implements Delete for a tagView. It calls validate with the object of the view.
 func (t *streamTags) deleteFrom(ctx context.Context, v tagView, fullName string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
-	tag, err := v.Get(ctx, fullName, &metav1.GetOptions{})
+	tag, err := v.find(ctx, fullName)
 	if err != nil {
 		return nil, false, err
 	}

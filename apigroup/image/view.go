@@ -108,7 +108,7 @@ func metadata(stream *imagev1.ImageStream, name string, created metav1.Time) met
 func split(name, separator, kind string) (stream, rest string, err error) {
 	stream, rest, ok := strings.Cut(name, separator)
 	if !ok || stream == "" || rest == "" || separator == ":" && strings.Contains(rest, ":") {
-		return "", "", apierrors.NewBadRequest(fmt.Sprintf("%s %q must be in the form <stream>%s<%s>", kind, name, separator,
+		return "", "", apierrors.NewBadRequest(fmt.Sprintf("%s %q must be of the form <stream_name>%s<%s>", kind, name, separator,
 			map[string]string{":": "tag", "@": "id"}[separator]))
 	}
 	return stream, rest, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	imagev1 "github.com/openshift/api/image/v1"
@@ -146,7 +147,7 @@ func (t *tagger) done(tag string, from *corev1.ObjectReference) string {
 }
 
 // find returns the source. It resolves a tag of a stream to the current image, unless the new tag
-// follows or only references the source.
+// follows the source.
 func (t *tagger) find(ctx context.Context, source string) (*corev1.ObjectReference, error) {
 	namespace, name := t.qualified(source)
 	image := &corev1.ObjectReference{Kind: "DockerImage", Name: source}
@@ -173,17 +174,23 @@ func (t *tagger) find(ctx context.Context, source string) (*corev1.ObjectReferen
 		name += ":latest"
 	}
 	tag, err := t.client.ImageStreamTags(namespace).Get(ctx, name, metav1.GetOptions{})
-	if t.alias && apierrors.IsNotFound(err) {
+	stream, version, _ := strings.Cut(name, ":")
+	if apierrors.IsNotFound(err) && (t.alias || t.names(ctx, namespace, stream, version)) {
 		return &corev1.ObjectReference{Kind: "ImageStreamTag", Namespace: namespace, Name: name}, nil
 	}
 	if err != nil {
 		return t.externalImage(image, err)
 	}
-	stream, _, _ := strings.Cut(name, ":")
-	if t.alias || t.reference || tag.Image.Name == "" {
+	if t.alias || tag.Image.Name == "" {
 		return &corev1.ObjectReference{Kind: "ImageStreamTag", Namespace: namespace, Name: name}, nil
 	}
 	return &corev1.ObjectReference{Kind: "ImageStreamImage", Namespace: namespace, Name: stream + "@" + tag.Image.Name}, nil
+}
+
+// names reports whether the spec of an image stream names a tag, which need not have an image yet.
+func (t *tagger) names(ctx context.Context, namespace, stream, tag string) bool {
+	existing, err := t.client.ImageStreams(namespace).Get(ctx, stream, metav1.GetOptions{})
+	return err == nil && slices.ContainsFunc(existing.Spec.Tags, func(t imagev1.TagReference) bool { return t.Name == tag })
 }
 
 // externalImage returns the image in a registry if the source does not exist in the cluster. With
