@@ -121,11 +121,12 @@ func (f *filler) object(object *runtime.RawExtension, labels map[string]string) 
 	return nil
 }
 
-// stripNamespace removes a namespace that does not refer to a parameter, because objects are
-// created in the namespace in which the template is used.
+// stripNamespace removes a namespace that does not contain a reference such as ${NAME}, because
+// objects are created in the namespace in which the template is used. A reference such as ${{NAME}}
+// doesn't count, as in OpenShift 3.
 func stripNamespace(object map[string]any) {
 	metadata, _ := object["metadata"].(map[string]any)
-	if namespace, ok := metadata["namespace"].(string); ok && !reference.MatchString(namespace) && !full.MatchString(namespace) {
+	if namespace, ok := metadata["namespace"].(string); ok && !reference.MatchString(namespace) {
 		delete(metadata, "namespace")
 	}
 }

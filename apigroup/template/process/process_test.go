@@ -30,6 +30,7 @@ func TestReferencesAreReplaced(t *testing.T) {
 		"empty":                  {`{"a": "x${EMPTY}y"}`, `{"a": "xy"}`},
 		"large number":           {`{"a": 9007199254740993}`, `{"a": 9007199254740993}`},
 		"namespace":              {`{"metadata": {"namespace": "other"}}`, `{"metadata": {}}`},
+		"namespace of any type":  {`{"metadata": {"namespace": "${{NAME}}"}}`, `{"metadata": {}}`},
 		"namespace of parameter": {`{"metadata": {"namespace": "${NAME}"}}`, `{"metadata": {"namespace": "web"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
