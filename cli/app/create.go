@@ -171,13 +171,14 @@ func (o *newApp) create(ctx context.Context, plan *newapp.Plan, all []*unstructu
 	fmt.Fprintf(out, "--> Creating resources%s ...\n", dry)
 	problems := 0
 	for _, object := range all {
-		name, err := o.createObject(ctx, plan.Namespace, object)
+		lines, err := o.createObject(ctx, plan.Namespace, object)
+		for _, line := range lines {
+			fmt.Fprintf(out, "    %s%s\n", line, dry)
+		}
 		if err != nil {
 			problems++
 			fmt.Fprintf(o.ErrOut, "    error: %v\n", err)
-			continue
 		}
-		fmt.Fprintf(out, "    %s%s\n", name, dry)
 	}
 	if problems > 0 {
 		fmt.Fprintln(out, "--> Failed")
@@ -188,14 +189,36 @@ func (o *newApp) create(ctx context.Context, plan *newapp.Plan, all []*unstructu
 	return nil
 }
 
-// createObject creates one object and returns a line that reports the result. It keeps an existing
-// image stream, because applications share image streams.
-func (o *newApp) createObject(ctx context.Context, namespace string, object *unstructured.Unstructured) (string, error) {
+// createObject creates one object and returns lines that report what it did. It keeps an existing
+// image stream, because applications share image streams, and adds the tags that it lacks.
+func (o *newApp) createObject(ctx context.Context, namespace string, object *unstructured.Unstructured) (lines []string, err error) {
 	name, err := objects.CreateObject(ctx, o.factory, namespace, object, o.dryRun)
-	if apierrors.IsAlreadyExists(err) && object.GroupVersionKind().GroupKind() == imagev1.GroupVersion.WithKind("ImageStream").GroupKind() {
-		return name + " already exists", nil
+	if !apierrors.IsAlreadyExists(err) || object.GroupVersionKind().GroupKind() != imagev1.GroupVersion.WithKind("ImageStream").GroupKind() {
+		if err != nil {
+			return nil, err
+		}
+		return []string{name + " created"}, nil
 	}
-	return name + " created", err
+	stream := &imagev1.ImageStream{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, stream); err != nil {
+		return nil, fmt.Errorf("read image stream %q: %w", object.GetName(), err)
+	}
+	lines = []string{name + " already exists"}
+	for _, tag := range newapp.Tags(stream) {
+		plain, err := objects.Plain(tag)
+		if err != nil {
+			return lines, err
+		}
+		name, err := objects.CreateObject(ctx, o.factory, namespace, plain, o.dryRun)
+		if apierrors.IsAlreadyExists(err) {
+			continue
+		}
+		if err != nil {
+			return lines, err
+		}
+		lines = append(lines, name+" created")
+	}
+	return lines, nil
 }
 
 // printRoute prints the URL of an application. It reads the created route, because the server can

@@ -245,7 +245,7 @@ func (f *Finder) registry(ctx context.Context, name string) (*Image, error) {
 	}
 	status := response.Status.Images[0]
 	image := missing(name)
-	image.Missing, image.Insecure, image.Reference = false, f.Insecure, status.Image.DockerImageReference
+	image.Missing, image.Insecure = false, f.Insecure
 	return image, image.describe(status.Image)
 }
 

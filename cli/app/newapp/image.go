@@ -18,7 +18,7 @@ import (
 
 // Image is an image that Finder returned.
 type Image struct {
-	// Name is the requested name. Reference is the pull spec.
+	// Name is the requested name. Reference is the pull spec, or the name of an image from a registry.
 	Name, Reference string
 	// Namespace, Stream and Tag identify the tag of an image stream. Namespace and Stream are empty
 	// for an image from a registry. Tag is always set.

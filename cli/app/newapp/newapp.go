@@ -105,6 +105,9 @@ func New(ctx context.Context, finder *Finder, request Request) (*Plan, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
+	if plan.Name != "" && len(plan.Pods()) > 1 {
+		return nil, errors.New("only one component or source repository can be used when specifying a name")
+	}
 	plan.name()
 	for _, part := range plan.Parts {
 		problems = append(problems, plan.checkOutput(part))
@@ -171,6 +174,10 @@ func (p *Plan) add(ctx context.Context, finder *Finder, component Component) (er
 		if part.Build, err = p.build(ctx, finder, component.Source, &part); err != nil {
 			return err
 		}
+		if image := part.Image; p.Strategy == "" && part.Build.Strategy == SourceStrategy && !image.Missing && !image.Builder() {
+			return fmt.Errorf("the image match %q for source repository %q does not appear to be a source-to-image builder; "+
+				"to build with it, set --strategy=source, or --strategy=docker to build a Dockerfile on it", image.Name, component.Source)
+		}
 	}
 	if component.Source == "" && p.BuildOnly {
 		if part.Build, err = p.alone(ctx, finder, &part); err != nil {
@@ -196,7 +203,11 @@ func (p *Plan) build(ctx context.Context, finder *Finder, text string, part *Par
 	defer source.Close()
 	part.Name = Name(source.Name)
 	build := &Build{Source: source, Strategy: p.Strategy, Binary: source.URL == "" || p.Options.Binary}
-	if part.Image != nil && build.Strategy != DockerStrategy {
+	switch {
+	case build.Strategy == PipelineStrategy:
+		part.Image = nil // the Jenkinsfile of the source chooses its images
+		return build, nil
+	case part.Image != nil && build.Strategy != DockerStrategy:
 		build.Strategy = SourceStrategy
 		return build, nil
 	}
@@ -225,7 +236,7 @@ func (b *Build) inspect(ctx context.Context, finder *Finder, dir string, part *P
 	case b.Strategy == PipelineStrategy:
 		return nil
 	case b.Strategy == DockerStrategy && b.Dockerfile == nil:
-		return fmt.Errorf("build %q: no Dockerfile, which the strategy docker needs", b.Source.Name)
+		return fmt.Errorf("build %q: No Dockerfile was found, which the strategy docker needs", b.Source.Name)
 	case b.Strategy == DockerStrategy:
 		if part.Image == nil {
 			part.Image, err = finder.base(ctx, b.Dockerfile.From)

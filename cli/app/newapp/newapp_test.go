@@ -104,19 +104,21 @@ func TestApplications(t *testing.T) {
 		args    []string
 		request Request
 	}{
-		"stream":       {[]string{"db", "quiet", "A=b", "C=d=e"}, Request{}},
-		"together":     {[]string{"db+quiet"}, Request{Name: "pair", AsTest: true, Labels: map[string]string{"tier": "back"}}},
-		"detected":     {[]string{ruby}, Request{}},
-		"builder":      {[]string{"ruby:2.5~https://example.com/a/My.App.git#v2+db"}, Request{ContextDir: "/web/../app", BuildEnvironment: []corev1.EnvVar{{Name: "B", Value: "1"}}}},
-		"code":         {[]string{"ruby:2.5"}, Request{Sources: []string{"git@example.com:a/app.git"}}},
-		"dockerfile":   {[]string{ruby}, Request{ContextDir: "sub"}},
-		"binary":       {[]string{local}, Request{}},
-		"pipeline":     {[]string{pipeline}, Request{}},
-		"missing":      {[]string{"registry.example.com/a/later:2"}, Request{}},
-		"missing-base": {[]string{"later~https://example.com/later.git"}, Request{}},
-		"later-tag":    {[]string{"python:3~https://example.com/app.git"}, Request{Options: BuildOptions{SourceSecret: "clone"}}},
-		"build":        {[]string{ruby}, Request{BuildOnly: true, By: "OpenShiftNewBuild"}},
-		"build-inline": {nil, Request{BuildOnly: true, Name: "web", Options: BuildOptions{Inline: "FROM quiet\nRUN true\n", Arguments: []corev1.EnvVar{{Name: "A", Value: "1"}}}}},
+		"stream":              {[]string{"db", "quiet", "A=b", "C=d=e"}, Request{}},
+		"together":            {[]string{"db+quiet"}, Request{Name: "pair", AsTest: true, Labels: map[string]string{"tier": "back"}}},
+		"detected":            {[]string{ruby}, Request{}},
+		"builder":             {[]string{"ruby:2.5~https://example.com/a/My.App.git#v2+db"}, Request{ContextDir: "/web/../app", BuildEnvironment: []corev1.EnvVar{{Name: "B", Value: "1"}}}},
+		"code":                {[]string{"ruby:2.5"}, Request{Sources: []string{"git@example.com:a/app.git"}}},
+		"dockerfile":          {[]string{ruby}, Request{ContextDir: "sub"}},
+		"binary":              {[]string{local}, Request{}},
+		"pipeline":            {[]string{pipeline}, Request{}},
+		"missing":             {[]string{"registry.example.com/a/later:2"}, Request{}},
+		"missing-tags":        {[]string{"registry.example.com/a/later:2", "registry.example.com/a/later:3"}, Request{}},
+		"pipeline-with-image": {[]string{"ruby:2.5~https://example.com/a"}, Request{Strategy: PipelineStrategy}},
+		"missing-base":        {[]string{"later~https://example.com/later.git"}, Request{}},
+		"later-tag":           {[]string{"python:3~https://example.com/app.git"}, Request{Options: BuildOptions{SourceSecret: "clone"}}},
+		"build":               {[]string{ruby}, Request{BuildOnly: true, By: "OpenShiftNewBuild"}},
+		"build-inline":        {nil, Request{BuildOnly: true, Name: "web", Options: BuildOptions{Inline: "FROM quiet\nRUN true\n", Arguments: []corev1.EnvVar{{Name: "A", Value: "1"}}}}},
 		"build-binary": {[]string{"ruby:2.5"}, Request{BuildOnly: true, Name: "app", Options: BuildOptions{
 			Binary: true, To: &corev1.ObjectReference{Kind: "ImageStreamTag", Name: "other:v1"}, SourceSecret: "clone", PushSecret: "push",
 			Secrets:     []buildv1.SecretBuildSource{{Secret: corev1.LocalObjectReference{Name: "npm"}, DestinationDir: "conf"}},
@@ -163,22 +165,24 @@ func TestErrorNamesMissingComponent(t *testing.T) {
 		request Request
 		want    string
 	}{
-		"nothing":        {[]string{"nothing"}, Request{}, `with name "nothing"; available image streams and templates: db, python, quiet, ruby`},
-		"misspelled":     {[]string{"quite"}, Request{}, `only a partial match was found for "quite": "shop/quiet"`},
-		"beginning":      {[]string{"pyth"}, Request{}, "* Image stream \"python\" (tag \"latest\") in project \"openshift\"\n  Use --image-stream=\"openshift/python\" to specify this image"},
-		"no language":    {[]string{empty}, Request{}, "no language matched"},
-		"no Dockerfile":  {[]string{empty}, Request{Strategy: DockerStrategy}, ": no Dockerfile"},
-		"two builders":   {[]string{"ruby:2.5", "ruby:2.5"}, Request{Sources: []string{"https://example.com/a"}}, "several images could build"},
-		"no directory":   {[]string{"file://" + filepath.ToSlash(repository(t, "a", "https://example.com/a", map[string]string{"a": ""}))}, Request{ContextDir: "none"}, `no directory "none"`},
-		"no image yet":   {[]string{"python~https://example.com/a"}, Request{}, `image stream "openshift/python" has no image for its tag "latest" yet`},
-		"no such tag":    {[]string{"python:2"}, Request{}, `with name "python:2"`},
-		"no builder yet": {[]string{python}, Request{}, `image stream "openshift/python" has no image`},
-		"dash":           {[]string{"https://example.com/a#--upload-pack=x"}, Request{}, "must not start with a dash"},
-		"no source":      {[]string{"db"}, Request{BuildOnly: true}, "at least one source repository"},
-		"no builder":     {nil, Request{BuildOnly: true, Strategy: SourceStrategy, Options: BuildOptions{Binary: true}}, "you must provide a builder image"},
-		"unnamed build":  {nil, Request{BuildOnly: true, Options: BuildOptions{Binary: true}}, "--name"},
-		"own base":       {[]string{"db"}, Request{BuildOnly: true, Options: BuildOptions{Binary: true}}, "would push to its base image"},
-		"no repository":  {[]string{"file://" + t.TempDir() + "/none"}, Request{}, "clone"},
+		"nothing":          {[]string{"nothing"}, Request{}, `with name "nothing"; available image streams and templates: db, python, quiet, ruby`},
+		"misspelled":       {[]string{"quite"}, Request{}, `only a partial match was found for "quite": "shop/quiet"`},
+		"beginning":        {[]string{"pyth"}, Request{}, "* Image stream \"python\" (tag \"latest\") in project \"openshift\"\n  Use --image-stream=\"openshift/python\" to specify this image"},
+		"no language":      {[]string{empty}, Request{}, "no language matched"},
+		"no Dockerfile":    {[]string{empty}, Request{Strategy: DockerStrategy}, ": No Dockerfile was found"},
+		"two builders":     {[]string{"ruby:2.5", "ruby:2.5"}, Request{Sources: []string{"https://example.com/a"}}, "several images could build"},
+		"name of several":  {[]string{"db", "quiet"}, Request{Name: "both"}, "only one component or source repository can be used when specifying a name"},
+		"no builder image": {[]string{"db~https://example.com/a"}, Request{}, `the image match "db" for source repository "https://example.com/a" does not appear to be a source-to-image builder`},
+		"no directory":     {[]string{"file://" + filepath.ToSlash(repository(t, "a", "https://example.com/a", map[string]string{"a": ""}))}, Request{ContextDir: "none"}, `no directory "none"`},
+		"no image yet":     {[]string{"python~https://example.com/a"}, Request{}, `image stream "openshift/python" has no image for its tag "latest" yet`},
+		"no such tag":      {[]string{"python:2"}, Request{}, `with name "python:2"`},
+		"no builder yet":   {[]string{python}, Request{}, `image stream "openshift/python" has no image`},
+		"dash":             {[]string{"https://example.com/a#--upload-pack=x"}, Request{}, "must not start with a dash"},
+		"no source":        {[]string{"db"}, Request{BuildOnly: true}, "at least one source repository"},
+		"no builder":       {nil, Request{BuildOnly: true, Strategy: SourceStrategy, Options: BuildOptions{Binary: true}}, "you must provide a builder image"},
+		"unnamed build":    {nil, Request{BuildOnly: true, Options: BuildOptions{Binary: true}}, "--name"},
+		"own base":         {[]string{"db"}, Request{BuildOnly: true, Options: BuildOptions{Binary: true}}, "would push to its base image"},
+		"no repository":    {[]string{"file://" + t.TempDir() + "/none"}, Request{}, "clone"},
 	} {
 		components, _, err := Arguments(tt.args)
 		if err != nil {
@@ -219,5 +223,30 @@ func TestLanguages(t *testing.T) {
 		if got := Language(dir); got != want {
 			t.Errorf("%s is %q, want %q", file, got, want)
 		}
+	}
+}
+
+func TestTagsOfStreamFollowRegistries(t *testing.T) {
+	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: "ruby", Labels: map[string]string{"app": "web"}}}
+	stream.Spec.Tags = []imagev1.TagReference{follow(&Image{Name: "docker.io/ruby:2.4", Tag: "2.4"}), {Name: "own"}}
+	tags := Tags(stream)
+	if len(tags) != 1 || tags[0].Name != "ruby:2.4" || tags[0].Tag.From.Name != "docker.io/ruby:2.4" || tags[0].Labels["app"] != "web" {
+		t.Errorf("tags %+v, want ruby:2.4", tags)
+	}
+}
+
+func TestReferencesOutsideOfBranchesAreFetched(t *testing.T) {
+	dir := repository(t, "app", "https://example.com/app.git", map[string]string{"Gemfile": ""})
+	if output, err := exec.Command("git", "-C", dir, "update-ref", "refs/pull/1/head", "HEAD").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	source, err := Open(t.Context(), "file://"+filepath.ToSlash(dir)+"#refs/pull/1/head", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	files, err := source.Files(t.Context())
+	if err != nil || Language(files) != "ruby" {
+		t.Errorf("the source in %q: %v", files, err)
 	}
 }

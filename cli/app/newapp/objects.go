@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	appsv1 "github.com/openshift/api/apps/v1"
@@ -31,10 +32,17 @@ const entrypoint = "openshift.io/container.%s.image.entrypoint"
 // to them, then builds, deployments and services.
 func (p *Plan) Objects() (all []runtime.Object) {
 	var builds, deployments, services []runtime.Object
-	streams := map[string]bool{}
+	streams := map[string]*imagev1.ImageStream{}
 	stream := func(name string, tags ...imagev1.TagReference) {
-		if !streams[name] {
-			streams[name], all = true, append(all, p.stream(name, tags...))
+		if streams[name] == nil {
+			streams[name] = p.stream(name)
+			all = append(all, streams[name])
+		}
+		spec := &streams[name].Spec
+		for _, tag := range tags {
+			if !slices.ContainsFunc(spec.Tags, func(t imagev1.TagReference) bool { return t.Name == tag.Name }) {
+				spec.Tags = append(spec.Tags, tag)
+			}
 		}
 	}
 	for i := range p.Parts {
@@ -100,10 +108,23 @@ func typed(version schema.GroupVersion, kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: version.String(), Kind: kind}
 }
 
-func (p *Plan) stream(name string, tags ...imagev1.TagReference) *imagev1.ImageStream {
-	return &imagev1.ImageStream{
-		TypeMeta: typed(imagev1.GroupVersion, "ImageStream"), ObjectMeta: p.head(name), Spec: imagev1.ImageStreamSpec{Tags: tags},
+func (p *Plan) stream(name string) *imagev1.ImageStream {
+	return &imagev1.ImageStream{TypeMeta: typed(imagev1.GroupVersion, "ImageStream"), ObjectMeta: p.head(name)}
+}
+
+// Tags returns the tags of an image stream that follow an image in a registry, as objects of their
+// own.
+func Tags(stream *imagev1.ImageStream) (tags []*imagev1.ImageStreamTag) {
+	for _, tag := range stream.Spec.Tags {
+		if tag.Annotations[importedFrom] == "" {
+			continue
+		}
+		tags = append(tags, &imagev1.ImageStreamTag{
+			TypeMeta: typed(imagev1.GroupVersion, "ImageStreamTag"), Tag: &tag,
+			ObjectMeta: metav1.ObjectMeta{Name: stream.Name + ":" + tag.Name, Labels: stream.Labels, Annotations: stream.Annotations},
+		})
 	}
+	return tags
 }
 
 func (p *Plan) buildConfig(part Part) *buildv1.BuildConfig {

@@ -89,7 +89,7 @@ func (p *Plan) deployment(out io.Writer, part Part) {
 	if p.AsTest {
 		test = "test "
 	}
-	fmt.Fprintf(out, "    * This image will be deployed in %sdeployment config %q\n", test, name)
+	fmt.Fprintf(out, "    * This image will be %sdeployed in deployment config %q\n", test, name)
 	var names []string
 	for _, port := range part.ports() {
 		names = append(names, portName(port))

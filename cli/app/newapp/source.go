@@ -97,7 +97,7 @@ func (s *Source) Files(ctx context.Context) (string, error) {
 		return "", &CloneError{s.URL, err}
 	}
 	if s.Ref != "" {
-		if _, err := git(ctx, clone, "checkout", "--quiet", s.Ref, "--"); err != nil {
+		if err := checkout(ctx, clone, s.Ref); err != nil {
 			return "", fmt.Errorf("check out %q of %q: %w", s.Ref, s.URL, err)
 		}
 	}
@@ -106,6 +106,20 @@ func (s *Source) Files(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("read source %q: no directory %q; see --context-dir", s.URL, s.ContextDir)
 	}
 	return s.dir, nil
+}
+
+// checkout checks out a branch, tag or commit of a clone, or a reference that clones do not
+// contain, such as refs/pull/1/head.
+func checkout(ctx context.Context, clone, reference string) error {
+	_, err := git(ctx, clone, "checkout", "--quiet", reference, "--")
+	if err == nil || !strings.HasPrefix(reference, "refs/") {
+		return err
+	}
+	if _, err := git(ctx, clone, "fetch", "--quiet", "origin", reference); err != nil {
+		return err
+	}
+	_, err = git(ctx, clone, "checkout", "--quiet", "FETCH_HEAD", "--")
+	return err
 }
 
 // Close removes the clone, if there is one.

@@ -49,7 +49,7 @@ func TestNewAppCreatesApplications(t *testing.T) {
 			t.Fatalf("%v\n%s", err, output)
 		}
 	}
-	list := c.OC("new-app", "web~"+dir, "--dry-run", "-o", "yaml")
+	list := c.OC("new-app", "web~"+dir, "--strategy=source", "--dry-run", "-o", "yaml")
 	if _, err := c.TryOCWithInput(list, "create", "-f", "-", "--dry-run=server"); err != nil || !strings.Contains(list, "uri: https://example.com/app.git") {
 		t.Errorf("%v: what would be created is\n%s", err, list)
 	}
