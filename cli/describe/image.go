@@ -102,6 +102,9 @@ func image(p *page, i *imagev1.Image) error {
 		}
 	}
 	p.field("Image Size", size(content.Size, i.DockerImageLayers))
+	if len(i.DockerImageLayers) > 0 {
+		p.lines("Layers", layers(i.DockerImageLayers))
+	}
 	p.field("Image Created", p.ago(content.Created))
 	p.field("Author", content.Author)
 	p.field("Arch", content.Architecture)
@@ -135,6 +138,14 @@ func size(total int64, layers []imagev1.ImageLayer) string {
 	}
 	return fmt.Sprintf("%s (first layer %s, last binary layer %s)", text,
 		bytesOf(layers[0].LayerSize), bytesOf(layers[len(layers)-1].LayerSize))
+}
+
+// layers returns the size and the digest of each layer.
+func layers(layers []imagev1.ImageLayer) (lines []string) {
+	for _, layer := range layers {
+		lines = append(lines, fmt.Sprintf("%-8s %s", bytesOf(layer.LayerSize), layer.Name))
+	}
+	return lines
 }
 
 // bytesOf formats a number of bytes with a decimal unit, such as 251.2 MB.
