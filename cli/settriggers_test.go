@@ -90,6 +90,13 @@ func TestTriggersOfBuildsAreListedAndRemoved(t *testing.T) {
 	if got := read("--manual", "-o", types); got != "GitHub Generic ImageChange" {
 		t.Errorf("by hand there are %q", got)
 	}
+	file = stored(t, read("--remove-all", "-o", "yaml"))
+	if output := strings.Join(strings.Fields(read()), " "); !strings.Contains(output, "config false buildconfigs/front image ruby:2.5 false") {
+		t.Errorf("after all are removed, the list does not contain the image of the strategy: %s", output)
+	}
+	if got := read("--auto", "-o", types); got != "ConfigChange ImageChange" {
+		t.Errorf("after they are enabled again there are %q", got)
+	}
 }
 
 func TestTriggersOfWorkloadsAreSet(t *testing.T) {

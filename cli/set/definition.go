@@ -38,6 +38,9 @@ type imageTrigger struct {
 	from       corev1.ObjectReference
 	containers string // names, separated by commas
 	auto       bool
+	// absent means that the build config has no trigger for the tag in its build strategy. Such a
+	// trigger is listed as disabled, and stored if it is enabled.
+	absent bool
 
 	// The original trigger, with its last image. All are nil for a new trigger.
 	deployment *appsv1.DeploymentTriggerImageChangeParams
@@ -172,6 +175,11 @@ func buildTriggers(bc *buildv1.BuildConfig) *definition {
 			d.images = append(d.images, read)
 		}
 	}
+	from := instantiate.Watched(bc, &buildv1.ImageChangeTrigger{})
+	watched := func(t imageTrigger) bool { return instantiate.Same(bc.Namespace, from, &t.from) }
+	if from != nil && !slices.ContainsFunc(d.images, watched) {
+		d.images = append(d.images, imageTrigger{from: *from, absent: true})
+	}
 	d.store = func(d *definition) error {
 		bc.Spec.Triggers = buildPolicies(bc, d)
 		return nil
@@ -192,6 +200,9 @@ func buildPolicies(bc *buildv1.BuildConfig, d *definition) []buildv1.BuildTrigge
 		all = append(all, buildv1.BuildTriggerPolicy{Type: buildv1.ConfigChangeBuildTriggerType})
 	}
 	for _, trigger := range d.images {
+		if trigger.absent && !trigger.auto {
+			continue
+		}
 		change := trigger.build
 		if change == nil {
 			change = &buildv1.ImageChangeTrigger{From: &trigger.from}

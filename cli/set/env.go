@@ -9,12 +9,14 @@ import (
 
 	buildv1 "github.com/openshift/api/build/v1"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	kubectlset "k8s.io/kubectl/pkg/cmd/set"
+	kubectlenv "k8s.io/kubectl/pkg/cmd/set/env"
 	"k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubectl/pkg/polymorphichelpers"
 
@@ -33,8 +35,19 @@ func newEnv(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 		util.CheckErr(err)
 		objects.WarnOfCommas(streams.ErrOut, "--env", values)
 		util.CheckErr(checkEnvNames(slices.Concat(args, values)))
-		// The hook applies only during this command, because `oc set image` must not find a container in
-		// a BuildConfig.
+		util.CheckErr(changesEnv(command.Flags(), args, values))
+		if len(values) > 0 { // kubectl does not remove variables with --env
+			util.CheckErr(command.Flags().Lookup("env").Value.(pflag.SliceValue).Replace(nil))
+			args = append(args, values...)
+		}
+		files, err := command.Flags().GetStringSlice("filename")
+		util.CheckErr(err)
+		if resources, _, _ := kubectlenv.SplitEnvironmentFromResources(args); len(files) > 0 && len(resources) == 0 && prints(command.Flags()) {
+			util.CheckErr(command.Flags().Set("local", "true")) // the server need not have the objects
+		}
+		changed, skipped := 0, 0
+		// Only during this command, because a BuildConfig has no container that `oc set image` could
+		// change.
 		update := polymorphichelpers.UpdatePodSpecForObjectFn
 		defer func() { polymorphichelpers.UpdatePodSpecForObjectFn = update }()
 		polymorphichelpers.UpdatePodSpecForObjectFn = func(object runtime.Object, change func(*corev1.PodSpec) error) (bool, error) {
@@ -42,11 +55,21 @@ func newEnv(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 				return true, err
 			}
 			if config, ok := object.(*buildv1.BuildConfig); ok {
+				changed++
 				return true, changeBuildEnv(&config.Spec.Strategy, change)
 			}
-			return update(object, change)
+			handled, err := update(object, change)
+			if !handled && len(files) > 0 { // other objects of an application, such as its services
+				skipped++
+				return true, nil
+			}
+			changed++
+			return handled, err
 		}
 		run(command, args)
+		if changed == 0 && skipped > 0 {
+			util.CheckErr(errors.New("no object in the files has a pod template"))
+		}
 		for _, name := range errOut.failed {
 			fmt.Fprintf(streams.ErrOut, "error: %s failed to retrieve valueFrom references\n", name)
 		}
@@ -81,6 +104,15 @@ func expectVersion(object runtime.Object, version *string) error {
 	accessor.SetResourceVersion(*version)
 	*version = used
 	return nil
+}
+
+// changesEnv returns an error if neither arguments nor flags set, remove or list variables.
+func changesEnv(flags *pflag.FlagSet, args, values []string) error {
+	_, variables, ok := kubectlenv.SplitEnvironmentFromResources(args)
+	if flags.Changed("list") || flags.Changed("from") || !ok || len(variables)+len(values) > 0 {
+		return nil
+	}
+	return errors.New("at least one environment variable must be provided")
 }
 
 // checkEnvNames returns an error if the name in an argument NAME=VALUE is not a valid variable

@@ -2,6 +2,8 @@ package set
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +37,16 @@ func TestOutputChangesNothing(t *testing.T) {
 		}},
 		"GET " + path: deployment, "PATCH " + path: deployment,
 	})
+	deployment = deployment.DeepCopy()
+	deployment.SetName("unwritten") // the server does not have it
+	text, err := deployment.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := filepath.Join(t.TempDir(), "deployment.json")
+	if err := os.WriteFile(written, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		args    string
 		changes bool
@@ -42,6 +54,7 @@ func TestOutputChangesNothing(t *testing.T) {
 		{"probe deployments/web --liveness --open-tcp=80 -o name", false},
 		{"env deployments/web NEW=1 -o name", false},
 		{"image deployments/web web=example.com/new -o name", false},
+		{"env -f " + written + " NEW=1 -o name", false},
 		{"probe deployments/web --liveness --open-tcp=80", true},
 		{"env deployments/web NEW=1 -o name --dry-run=none", true},
 	} {
@@ -52,7 +65,7 @@ func TestOutputChangesNothing(t *testing.T) {
 			return command
 		}, strings.Fields(test.args)...)
 		patched := slices.ContainsFunc(server.Writes()[before:], func(request string) bool { return strings.HasPrefix(request, "PATCH "+path) })
-		if failure != "" || patched != test.changes || !strings.Contains(out, "deployment.apps/web") {
+		if failure != "" || patched != test.changes || !strings.Contains(out, "deployment.apps/") {
 			t.Errorf("oc set %s: failure %q, prints %q and %q, patches %t", test.args, failure, out, errOut, patched)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	imagev1 "github.com/openshift/api/image/v1"
 	routev1 "github.com/openshift/api/route/v1"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -80,6 +81,7 @@ type targets struct {
 	files      resource.FilenameOptions
 	selector   string
 	all, local bool
+	flags      *pflag.FlagSet
 	// noun names the objects that the command can change, such as build configs. It is empty for any
 	// kind.
 	noun string
@@ -92,6 +94,7 @@ func newTargets(factory util.Factory, streams genericiooptions.IOStreams, done s
 }
 
 func (t *targets) addFlags(command *cobra.Command) {
+	t.flags = command.Flags()
 	t.print.AddFlags(command)
 	util.AddFilenameOptionFlags(command, &t.files, "naming the objects to change.")
 	util.AddDryRunFlag(command)
@@ -108,7 +111,15 @@ func (t *targets) check(args []string) error {
 	return fmt.Errorf("one or more %s must be specified as <resource>/<name>, or their files with -f", cmp.Or(t.noun, "resources"))
 }
 
-// find reads the objects that arguments and flags select.
+// prints reports whether a command only prints the changed objects, without a request that changes
+// them.
+func prints(flags *pflag.FlagSet) bool {
+	dry := flags.Lookup("dry-run")
+	return (flags.Changed("output") || flags.Changed("template")) && dry != nil && dry.Value.String() == "client"
+}
+
+// find reads the objects that arguments and flags select. If the command only prints the objects of
+// files, the server need not have them, as in OpenShift 3.11.
 func (t *targets) find(args []string) ([]*resource.Info, error) {
 	if err := t.check(args); err != nil {
 		return nil, err
@@ -123,7 +134,10 @@ func (t *targets) find(args []string) ([]*resource.Info, error) {
 		return nil, resource.LocalResourceError
 	}
 	if !t.local {
-		builder = builder.LabelSelectorParam(t.selector).ResourceTypeOrNameArgs(t.all, args...).Latest()
+		builder = builder.LabelSelectorParam(t.selector).ResourceTypeOrNameArgs(t.all, args...)
+	}
+	if !t.local && !(len(t.files.Filenames) > 0 && prints(t.flags)) {
+		builder = builder.Latest()
 	}
 	infos, err := builder.Do().Infos()
 	if err == nil && len(infos) == 0 {

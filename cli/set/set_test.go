@@ -302,6 +302,9 @@ func TestEnvOfBuilds(t *testing.T) {
 			want: `[{"name":"MODE","value":"fast"},{"name":"LEVEL","value":"1"}]`,
 		},
 		{name: "pipeline", args: []string{"env", "A=b"}, file: "pipeline", print: "{.spec.strategy.jenkinsPipelineStrategy.env}", want: `[{"name":"A","value":"b"}]`},
+		{name: "added by flags", args: []string{"env", "A=b", "--env=B=c"}, file: "pipeline", print: "{.spec.strategy.jenkinsPipelineStrategy.env[*].name}", want: "A B"},
+		{name: "removed by flags", args: []string{"env", "MODE=fast", "--env=LEVEL-"}, file: "build", print: "{.spec.strategy.sourceStrategy.env[*].name}", want: "MODE"},
+		{name: "no variable", args: []string{"env"}, file: "build", failure: "at least one environment variable must be provided"},
 		{name: "invalid name", args: []string{"env", "1 2=x"}, file: "build", failure: "environment variable 1 2=x is invalid"},
 	})
 }
