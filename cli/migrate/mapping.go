@@ -42,9 +42,13 @@ func parseMapping(text string) (m mapping, err error) {
 	return m, nil
 }
 
+// official is the part of the names of Docker's official images that users omit.
+const official = "library/"
+
 // replace returns the new registry and name, and whether the mapping matches.
 func (m mapping) replace(registry, name string) (string, string, bool) {
-	if m.fromRegistry != "*" && m.fromRegistry != registry || m.fromName != "*" && m.fromName != name {
+	fits := m.fromName == "*" || m.fromName == name || registry == docker() && official+m.fromName == name
+	if m.fromRegistry != "*" && m.fromRegistry != registry || !fits {
 		return registry, name, false
 	}
 	if m.toRegistry != "*" {

@@ -24,6 +24,7 @@ func TestImageReferencesAreMapped(t *testing.T) {
 		docker() + "/app=b.example.com/app":    {docker() + "/app@sha256:1", "b.example.com/app@sha256:1"},
 		"team/*=b.example.com/*":               {"team/app", "team/app"},
 		"*/*=b.example.com/*":                  {"a.example.com/app:v1", "b.example.com/app:v1"},
+		docker() + "/mysql=b.example.com/db":   {docker() + "/library/mysql@sha256:1", "b.example.com/db@sha256:1"},
 		docker() + "/mysql=b.example.com/*":    {"mysql@sha256:1", "b.example.com/mysql@sha256:1"},
 	} {
 		read, err := parseMappings([]string{mapping})
