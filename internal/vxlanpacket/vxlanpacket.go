@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -87,6 +88,9 @@ func Parse(frame []byte, port uint16) (packet Packet, ok bool) {
 	return packet, true
 }
 
+// packetTimeout is how long a capture waits for a packet.
+const packetTimeout = 10 * time.Second
+
 // Capture receives the frames of a device of the calling thread's network namespace.
 type Capture struct {
 	fd int
@@ -105,7 +109,7 @@ func NewCapture(device string) (*Capture, error) {
 	}
 	err = errors.Join(
 		unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: protocol, Ifindex: link.Index}),
-		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 10}),
+		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 1}),
 	)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("capture frames of device %q: %w", device, err), unix.Close(fd))
@@ -113,12 +117,13 @@ func NewCapture(device string) (*Capture, error) {
 	return &Capture{fd}, nil
 }
 
-// Next returns the next VXLAN packet for which match is true. It returns an error if no frame
-// arrives for ten seconds.
+// Next returns the next VXLAN packet for which match is true. It returns an error if none arrives
+// within ten seconds, whatever other frames do.
 func (c *Capture) Next(port uint16, match func(Packet) bool) (Packet, error) {
-	for frame := make([]byte, 1<<16); ; {
+	frame := make([]byte, 1<<16)
+	for deadline := time.Now().Add(packetTimeout); time.Now().Before(deadline); {
 		size, _, err := unix.Recvfrom(c.fd, frame, 0)
-		if errors.Is(err, unix.EINTR) {
+		if errors.Is(err, unix.EINTR) || errors.Is(err, unix.EAGAIN) { // EAGAIN: no frame in a second
 			continue
 		}
 		if err != nil {
@@ -128,6 +133,7 @@ func (c *Capture) Next(port uint16, match func(Packet) bool) (Packet, error) {
 			return packet, nil
 		}
 	}
+	return Packet{}, fmt.Errorf("no such VXLAN packet arrived for %s", packetTimeout)
 }
 
 // Close stops the capture.

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -75,22 +74,18 @@ type Daemon struct {
 	log     string
 }
 
-// program builds flanneld and returns its path.
-var program = sync.OnceValues(func() (string, error) {
+// build builds flanneld, unless it is current, and returns its path.
+func build(host *kit.Cluster) (string, error) {
 	const module = "github.com/flannel-io/flannel"
-	dir, err := filepath.Abs(filepath.Join("..", "..", "kit", "flannel", "flanneld"))
-	if err != nil {
-		return "", err
-	}
-	result := filepath.Join(dir, "..", "..", "..", "..", "bin", "flanneld")
+	result := host.RepositoryFile("bin", "flanneld")
 	// Its backend UDP, which is not in use, needs cgo.
 	build := exec.Command("go", "build", "-tags", "netgo,osusergo", "-ldflags", "-s -w", "-o", result, module)
-	build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=1")
+	build.Dir, build.Env = host.RepositoryFile("test", "kit", "flannel", "flanneld"), append(os.Environ(), "CGO_ENABLED=1")
 	if output, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", module, err, output)
 	}
 	return result, nil
-})
+}
 
 // readyTimeout limits the start of flanneld.
 const readyTimeout = time.Minute
@@ -100,7 +95,7 @@ const readyTimeout = time.Minute
 // configuration. At the end of the test, the daemon ends, and Remove removes its remains.
 func Start(t testing.TB, host *kit.Cluster, files Files, settings ...string) *Daemon {
 	t.Helper()
-	built, err := program()
+	built, err := build(host)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,23 +14,24 @@ import (
 	"time"
 
 	"github.com/slipway-platform/slipway/test/kit"
+	"github.com/slipway-platform/slipway/test/kit/flannel"
 )
 
 func TestFlannelConnectsPods(t *testing.T) {
-	h := newHosts(t)
+	h := hosts{flannel.NewHosts(t)}
 	checkMissingPlugin(t, h)
-	c := h[0].Cluster
+	c := h.Hosts[0].Cluster
 
-	c.MustSlipway("etcdctl", "put", "/coreos.com/network/config", netConf(t, c, "host-gw"))
+	c.MustSlipway("etcdctl", "put", "/coreos.com/network/config", h.NetConf(t, "host-gw"))
 	etcd := fmt.Sprintf("FLANNEL_ETCD_ENDPOINTS=https://%s:2379", c.Address)
 	options := fmt.Sprintf(`FLANNEL_OPTIONS="-ip-masq -etcd-cafile=%[1]s.etcd-ca.crt -etcd-certfile=%[1]s.etcd-client.crt -etcd-keyfile=%[1]s.etcd-client.key"`, c.Path("pki", "master"))
-	h.start(t, etcd, "FLANNEL_ETCD_PREFIX=/coreos.com/network", options)
+	h.Start(t, etcd, "FLANNEL_ETCD_PREFIX=/coreos.com/network", options)
 	t.Run("HostGateway", func(t *testing.T) {
 		h.checkPods(t)
-		for i, host := range h {
-			want := fmt.Sprintf("%s via %s dev eth0", subnetOf(h[1-i]), h[1-i].Address)
-			if routes := host.routes(t); !strings.Contains(routes, want) || !strings.Contains(routes, subnetOf(host)+" dev cni0") {
-				t.Errorf("routes of %s, want %s:\n%s", host.node, want, routes)
+		for i, host := range h.Hosts {
+			want := fmt.Sprintf("%s via %s dev eth0", subnetOf(h.Hosts[1-i]), h.Hosts[1-i].Address)
+			if list := routes(t, host); !strings.Contains(list, want) || !strings.Contains(list, subnetOf(host)+" dev cni0") {
+				t.Errorf("routes of %s, want %s:\n%s", host.Node, want, list)
 			}
 		}
 	})
@@ -40,23 +41,18 @@ func TestFlannelConnectsPods(t *testing.T) {
 
 	c.OC("delete", "pod,service,route", "pod-first", "pod-second")
 	h.stop(t)
-	namespace := c.In("flannel")
-	namespace.OC("apply", "-f", c.RepositoryFile("examples", "flannel", "subnet-manager.yaml"))
-	kubeconfig, settings := c.Path("flanneld.kubeconfig"), c.Path("net-conf.json")
-	write(t, kubeconfig, namespace.OC("serviceaccounts", "create-kubeconfig", "flanneld"))
-	write(t, settings, netConf(t, c, "vxlan"))
-	for _, host := range h {
-		host.files.Forget(t)
+	for _, host := range h.Hosts {
+		host.Files.Forget(t)
 	}
-	h.start(t, fmt.Sprintf(`FLANNEL_OPTIONS="-ip-masq -kube-subnet-mgr -kubeconfig-file=%s -net-config-path=%s"`, kubeconfig, settings))
+	h.StartWithAPI(t, "vxlan")
 	t.Run("VXLAN", func(t *testing.T) {
 		h.checkPods(t)
-		for i, host := range h {
-			if routes, want := host.routes(t), subnetOf(h[1-i])+" via "+strings.Split(subnetOf(h[1-i]), "/")[0]+" dev flannel.1"; !strings.Contains(routes, want) {
-				t.Errorf("routes of %s, want %s:\n%s", host.node, want, routes)
+		for i, host := range h.Hosts {
+			if list, want := routes(t, host), subnetOf(h.Hosts[1-i])+" via "+strings.Split(subnetOf(h.Hosts[1-i]), "/")[0]+" dev flannel.1"; !strings.Contains(list, want) {
+				t.Errorf("routes of %s, want %s:\n%s", host.Node, want, list)
 			}
-			if cidr := c.OC("get", "node", host.node, "-o", "jsonpath={.spec.podCIDR}"); cidr != subnetOf(host) {
-				t.Errorf("flannel's subnet of %s is %s, that of the node %s", host.node, subnetOf(host), cidr)
+			if cidr := c.OC("get", "node", host.Node, "-o", "jsonpath={.spec.podCIDR}"); cidr != subnetOf(host) {
+				t.Errorf("flannel's subnet of %s is %s, that of the node %s", host.Node, subnetOf(host), cidr)
 			}
 		}
 	})
@@ -65,51 +61,34 @@ func TestFlannelConnectsPods(t *testing.T) {
 // checkMissingPlugin checks that the status names the remedy while no plug-in is installed.
 func checkMissingPlugin(t *testing.T, h hosts) {
 	t.Helper()
-	for _, host := range h {
+	for _, host := range h.Hosts {
 		host.WaitFor("status without a network plug-in", func(ctx context.Context) error {
 			result := host.Slipway("status")
 			if !strings.Contains(result.Stdout, "has no CNI configuration, so pods get no network: install a network plug-in on this host") {
 				return fmt.Errorf("slipway status: exit code %d\n%s", result.Code, result.Stdout)
 			}
-			condition, err := h.ready(ctx, host.node)
+			condition, err := h.Ready(ctx, host.Node)
 			if err == nil && !strings.Contains(condition.Message, "cni plugin not initialized") {
-				err = fmt.Errorf("the condition of node %s is %s: %s", host.node, condition.Status, condition.Message)
+				err = fmt.Errorf("the condition of node %s is %s: %s", host.Node, condition.Status, condition.Message)
 			}
 			return err
 		})
 	}
 }
 
-// netConf returns the example of flannel's settings with another backend.
-func netConf(t *testing.T, c *kit.Cluster, backend string) string {
-	t.Helper()
-	content, err := os.ReadFile(c.RepositoryFile("examples", "flannel", "net-conf.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Replace(string(content), "host-gw", backend, 1)
-}
-
 // subnetOf returns the subnet of a host as routes name it.
-func subnetOf(h *host) string {
-	return strings.Replace(h.files.Subnet(), ".1/", ".0/", 1)
-}
-
-func write(t *testing.T, path, content string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+func subnetOf(host *flannel.Host) string {
+	return strings.Replace(host.Files.Subnet(), ".1/", ".0/", 1)
 }
 
 // checkNoOwnNetwork checks that the hosts have no device and no table of Slipway's own network.
 func checkNoOwnNetwork(t *testing.T, h hosts) {
-	for _, host := range h {
+	for _, host := range h.Hosts {
 		for _, command := range [][]string{{"ip", "-br", "link"}, {"nft", "list", "tables"}} {
-			output := host.output(t, command...)
+			output := output(t, host, command...)
 			for _, own := range []string{"slipway0", "vxlan_sys_4789", "table ip slipway\n", "table ip slipway-policy", "table netdev slipway"} {
 				if strings.Contains(output, own) {
-					t.Errorf("%s has %s:\n%s", host.node, own, output)
+					t.Errorf("%s has %s:\n%s", host.Node, own, output)
 				}
 			}
 		}
@@ -120,7 +99,7 @@ func checkNoOwnNetwork(t *testing.T, h hosts) {
 			return nil
 		})
 	}
-	if output, err := h[0].TryOC("adm", "pod-network", "isolate-projects", "default"); err == nil || !strings.Contains(err.Error(), `using plugin: "cni"`) {
+	if output, err := h.Hosts[0].TryOC("adm", "pod-network", "isolate-projects", "default"); err == nil || !strings.Contains(err.Error(), `using plugin: "cni"`) {
 		t.Errorf("oc adm pod-network: %v\n%s", err, output)
 	}
 }
@@ -128,8 +107,11 @@ func checkNoOwnNetwork(t *testing.T, h hosts) {
 // checkBuild builds an image in a pod, which pushes it to the registry.
 func checkBuild(t *testing.T, c *kit.Cluster) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "Dockerfile"), "FROM scratch\nCOPY page /page\n")
-	write(t, filepath.Join(dir, "page"), "built\n")
+	for name, content := range map[string]string{"Dockerfile": "FROM scratch\nCOPY page /page\n", "page": "built\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	c.OC("new-build", "--name=page", "--binary", "--strategy=docker")
 	if output := c.OC("start-build", "page", "--from-dir="+dir, "--follow", "--wait"); !strings.Contains(output, "page") {
 		t.Errorf("oc start-build:\n%s", output)
