@@ -93,6 +93,11 @@ func load(without ...string) ([]*unstructured.Unstructured, error) {
 			return fmt.Errorf("decode %q: %w", path, err)
 		}
 		objects = append(objects, decoded...)
+		for _, object := range decoded {
+			if err := setContent(object); err != nil {
+				return err
+			}
+		}
 		return nil
 	})
 	if err != nil {
