@@ -19,12 +19,12 @@ type progress struct {
 	out      io.Writer
 	terminal bool
 	start    time.Time
-	lines    int               // number of lines of the table on the terminal
-	printed  map[string]string // last line printed, by component
+	lines    int                  // number of lines of the table on the terminal
+	printed  map[[2]string]string // last line printed, by process and component
 }
 
 func newProgress(out *os.File, start time.Time) *progress {
-	return &progress{out: out, terminal: term.IsTerminal(int(out.Fd())), start: start, printed: map[string]string{}}
+	return &progress{out: out, terminal: term.IsTerminal(int(out.Fd())), start: start, printed: map[[2]string]string{}}
 }
 
 // elapsed formats the time since the start in seconds, with one decimal.
@@ -55,8 +55,8 @@ func (p *progress) show(status supervisor.Status) {
 			default:
 				continue
 			}
-			if p.printed[c.Name] != line {
-				p.printed[c.Name] = line
+			if key := [2]string{process.Name, c.Name}; p.printed[key] != line {
+				p.printed[key] = line
 				fmt.Fprintf(p.out, "%s  %s\n", p.elapsed(), line)
 			}
 		}
