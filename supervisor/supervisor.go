@@ -71,6 +71,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		return err
 	}
 	defer server.Close()
+	defer s.feedWatchdog()()
 
 	var stops []func()
 	for _, p := range s.processes {

@@ -154,6 +154,14 @@ func TestFailureOfSystemctlKeepsRecord(t *testing.T) {
 	}
 }
 
+// TestServiceHasWatchdog expects a limit that is longer than the start of `slipway run`, which
+// replaces the supervisor when the address of the machine changes.
+func TestServiceHasWatchdog(t *testing.T) {
+	if !strings.Contains(unit, "\nWatchdogSec=60\n") {
+		t.Errorf("the unit has no watchdog of a minute:\n%s", unit)
+	}
+}
+
 // TestUnitIsValid checks the unit with systemd-analyze, if that is installed.
 func TestUnitIsValid(t *testing.T) {
 	program, err := exec.LookPath("systemd-analyze")

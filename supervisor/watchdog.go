@@ -1,0 +1,40 @@
+package supervisor
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+)
+
+// feedWatchdog notifies the watchdog of systemd as long as the supervisor can record and serve its
+// status, until the returned function is called. systemd restarts a service whose notifications
+// stop. Without WatchdogSec in the unit, feedWatchdog does nothing.
+func (s *Supervisor) feedWatchdog() (stop func()) {
+	limit, err := daemon.SdWatchdogEnabled(false)
+	if err != nil {
+		slog.Warn("the watchdog of systemd is not notified", "error", err)
+	}
+	if limit <= 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	group.Go(func() {
+		// sd_watchdog_enabled(3) recommends half of the limit.
+		tick := time.NewTicker(limit / 2)
+		defer tick.Stop()
+		for {
+			s.snapshot() // blocks while the supervisor hangs
+			_, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog)
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() { cancel(); group.Wait() }
+}
