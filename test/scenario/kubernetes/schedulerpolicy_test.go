@@ -33,12 +33,14 @@ func writePolicy(t *testing.T, c *kit.Cluster, content string) {
 	}
 }
 
+// standardScheduler has Kubernetes' rules, and a setting that shows that it is in effect.
+const standardScheduler = "kind: KubeSchedulerConfiguration\napiVersion: kubescheduler.config.k8s.io/v1\npodMaxBackoffSeconds: 11\n"
+
 // TestSchedulerFollowsPolicyFile uses the rules of the guide's last sample, and replaces them while
 // the cluster runs.
 func TestSchedulerFollowsPolicyFile(t *testing.T) {
 	c := kit.Shared(t)
-	const standard = "kind: KubeSchedulerConfiguration\napiVersion: kubescheduler.config.k8s.io/v1\npodMaxBackoffSeconds: 11\n"
-	t.Cleanup(func() { setPolicy(t, c, standard, "podMaxBackoffSeconds: 11") })
+	t.Cleanup(func() { setPolicy(t, c, standardScheduler, "podMaxBackoffSeconds: 11") })
 	addNode(t, c, "a1", map[string]string{"region": "r1", "zone": "z1"})
 	addNode(t, c, "a2", map[string]string{"region": "r1", "zone": "z2"})
 	addNode(t, c, "a3", map[string]string{"region": "r1", "zone": "z2", "building": "b1"})
