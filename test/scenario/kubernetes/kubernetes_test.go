@@ -37,10 +37,12 @@ dnsConfig: {bindAddress: "0.0.0.0:8053", bindNetwork: tcp4}
 admissionConfig: {pluginConfig: {PodTolerationRestriction: {configuration: {apiVersion: v1, kind: DefaultAdmissionConfig, disable: false}}}}
 `
 
-// node has static pods, the feature gates of OpenShift 3.11's sample, and limits that differ from
-// the defaults.
+// node has static pods, the feature gates of OpenShift 3.11's sample, unsafe sysctls, and limits that
+// differ from the defaults.
 const node = `
-kubeletArguments: {feature-gates: ["RotateKubeletClientCertificate=true,RotateKubeletServerCertificate=false"]}
+kubeletArguments:
+  feature-gates: ["RotateKubeletClientCertificate=true,RotateKubeletServerCertificate=false"]
+  allowed-unsafe-sysctls: ["kernel.msg*,net.core.somaxconn"]
 podManifestConfig: {path: pods, fileCheckIntervalSeconds: 1}
 authConfig: {authenticationCacheTTL: 4m, authenticationCacheSize: 1000, authorizationCacheTTL: 3m, authorizationCacheSize: 1000}
 masterClientConnectionOverrides: {contentType: application/json, qps: 60, burst: 120}
