@@ -37,8 +37,8 @@ dnsConfig: {bindAddress: "0.0.0.0:8053", bindNetwork: tcp4}
 admissionConfig: {pluginConfig: {PodTolerationRestriction: {configuration: {apiVersion: v1, kind: DefaultAdmissionConfig, disable: false}}}}
 `
 
-// node has static pods, the feature gates of OpenShift 3.11's sample, unsafe sysctls, and limits that
-// differ from the defaults.
+// node has static pods, the feature gates of OpenShift 3.11's sample, unsafe sysctls, and limits
+// that differ from the defaults.
 const node = `
 kubeletArguments:
   feature-gates: ["RotateKubeletClientCertificate=true,RotateKubeletServerCertificate=false"]
@@ -48,7 +48,7 @@ authConfig: {authenticationCacheTTL: 4m, authenticationCacheSize: 1000, authoriz
 masterClientConnectionOverrides: {contentType: application/json, qps: 60, burst: 120}
 `
 
-func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Master: master, Node: node}) }
+func TestMain(m *testing.M) { kit.MainWithDevicePlugins(m, kit.Options{Master: master, Node: node}) }
 
 // sleeper returns a container that runs until it is terminated. fields are additional fields, such
 // as `ports: [...]`.

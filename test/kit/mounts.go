@@ -1,0 +1,70 @@
+package kit
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+)
+
+// separateVariable marks a test program that runs in its own mount namespace.
+const separateVariable = "SLIPWAY_TEST_SEPARATE"
+
+// MainWithDevicePlugins is MainWith for a package whose cluster has device plug-ins. Kubelets use
+// one directory for them, whatever their data directories, and remove each other's sockets.
+// Therefore, the program executes itself in a mount namespace with another directory there. A
+// cluster that is kept stays visible, and uses the machine's directory.
+func MainWithDevicePlugins(m *testing.M, options Options) {
+	if !keepsClusters() {
+		if os.Getenv(separateVariable) == "" {
+			os.Exit(runSeparately())
+		}
+		if err := separateMounts(); err != nil {
+			fmt.Fprintln(os.Stderr, "separate the directory of device plug-ins:", err)
+			os.Exit(1)
+		}
+	}
+	MainWith(m, options)
+}
+
+// runSeparately runs this program in a new mount namespace, and returns its exit code.
+func runSeparately() int {
+	command := exec.Command("/proc/self/exe", os.Args[1:]...)
+	command.Env = append(os.Environ(), separateVariable+"=1")
+	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
+	command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	err := command.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		fmt.Fprintln(os.Stderr, "run in a mount namespace:", err)
+		return 1
+	}
+	return command.ProcessState.ExitCode()
+}
+
+// separateMounts mounts a directory for device plug-ins. The copies of the mounts of other clusters
+// end, because they would keep the devices of their volumes.
+func separateMounts() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return fmt.Errorf("make mounts private: %w", err)
+	}
+	others, err := mountinfo.GetMounts(mountinfo.PrefixFilter(os.TempDir()))
+	if err != nil {
+		return fmt.Errorf("list mounts: %w", err)
+	}
+	for _, other := range others {
+		if other.Mountpoint != os.TempDir() {
+			_ = unix.Unmount(other.Mountpoint, unix.MNT_DETACH) // the mount below it has ended with it
+		}
+	}
+	if err := os.MkdirAll(pluginapi.DevicePluginPath, 0o750); err != nil {
+		return err
+	}
+	return unix.Mount("tmpfs", pluginapi.DevicePluginPath, "tmpfs", 0, "")
+}
