@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
@@ -20,15 +21,28 @@ import (
 // callers makes a driver record which process called it, in caller.<operation>.
 const callers = "\ntr '\\0' ' ' <\"/proc/$PPID/cmdline\" >\"$dir/caller.$operation\"\n"
 
+// smallNode has a threshold of soft eviction that no volume reaches, but many files do.
+const smallNode = `
+kubeletArguments:
+  enable-controller-attach-detach: ['false']
+  eviction-hard: ['memory.available<1Mi']
+  eviction-soft: ['nodefs.inodesFree<60%%']
+  eviction-soft-grace-period: ['nodefs.inodesFree=5s']
+  eviction-max-pod-grace-period: ['7']
+  eviction-pressure-transition-period: [1s]
+volumeDirectory: %s/kubelet
+`
+
 // TestNodeAttachesVolumesOnSmallDisk boots a separate cluster, because its node differs: the
-// controller does not attach volumes, and kubelet's directory is on a disk that a driver can fill.
+// controller does not attach volumes, and kubelet's directory is on a disk that a driver or a pod
+// can fill.
 func TestNodeAttachesVolumesOnSmallDisk(t *testing.T) {
 	dir := smallDisk(t)
-	c := withClass(kit.Start(t, kit.Options{Node: fmt.Sprintf(
-		"kubeletArguments: {enable-controller-attach-detach: ['false'], eviction-hard: ['memory.available<1Mi']}\nvolumeDirectory: %s/kubelet\n", dir)}))
+	c := withClass(kit.Start(t, kit.Options{Node: fmt.Sprintf(smallNode, dir)}))
 	t.Run("attaches and detaches", func(t *testing.T) { nodeAttaches(t, c.For(t)) })
 	t.Run("detaches what it attached before its restart", func(t *testing.T) { nodeDetachesAfterRestart(t, c.For(t)) })
 	t.Run("goes on when a driver fills its disk", func(t *testing.T) { driverFillsDisk(t, c.For(t), dir) })
+	t.Run("evicts pods after the grace period of a soft threshold", func(t *testing.T) { podIsEvictedSoftly(t, c.For(t)) })
 }
 
 // smallDisk creates and mounts a disk with little more space than a cluster needs at its start, and
@@ -120,6 +134,52 @@ func driverFillsDisk(t *testing.T, c *kit.Cluster, dir string) {
 	}
 	d.waitRunning("filling")
 	d.remove("before", "filling")
+}
+
+// podIsEvictedSoftly lets a pod use most inodes of kubelet's disk. The pod stays for the grace
+// period of the threshold, and can end within that of evicted pods.
+func podIsEvictedSoftly(t *testing.T, c *kit.Cluster) {
+	c.Apply(fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: greedy}
+spec:
+  terminationGracePeriodSeconds: 30
+  containers: [{name: main, image: %s, command: [sh, -c, %q], volumeMounts: [{name: files, mountPath: /files}]}]
+  volumes: [{name: files, emptyDir: {}}]
+`, kit.ToolsImage, "trap '' TERM; cd /files; seq 110000 | xargs touch; while :; do sleep 1; done"))
+	node := c.Status().Nodes[0].Name
+	var pressure metav1.Time
+	c.WaitFor("pressure on the disk", func(ctx context.Context) error {
+		object, err := c.Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, condition := range object.Status.Conditions {
+			if condition.Type == corev1.NodeDiskPressure && condition.Status == corev1.ConditionTrue {
+				pressure = condition.LastTransitionTime
+				return nil
+			}
+		}
+		return errors.New("there is none")
+	})
+	var greedy *corev1.Pod
+	var ended *corev1.ContainerStateTerminated
+	c.WaitFor("eviction of the pod", func(context.Context) error {
+		greedy = c.Pod("greedy")
+		if ended = greedy.Status.ContainerStatuses[0].State.Terminated; greedy.Status.Phase != corev1.PodFailed || ended == nil {
+			return fmt.Errorf("it is %s", greedy.Status.Phase)
+		}
+		return nil
+	})
+	if greedy.Status.Reason != "Evicted" || !strings.Contains(greedy.Status.Message, "The node was low on resource: inodes") {
+		t.Errorf("the pod ended with %s: %s", greedy.Status.Reason, greedy.Status.Message)
+	}
+	// Kubelet checks thresholds every ten seconds, so that the pod stays for ten and seven seconds.
+	if stayed := ended.FinishedAt.Sub(pressure.Time); stayed < 12*time.Second || stayed > 38*time.Second {
+		t.Errorf("the pod ended %s after the threshold, want the 5 s of the threshold and 7 s to end", stayed)
+	}
+	c.OC("delete", "pod", "greedy", "--wait=false")
 }
 
 // TestVolumesOfLostNodeAreDetached attaches a volume to a machine that then fails
