@@ -17,7 +17,7 @@ LDFLAGS := -s -w -X github.com/slipway-platform/slipway/internal/version.slipway
 	$(X).gitVersion=$(KUBE) $(X).gitMajor=$(word 1,$(KUBEVER)) $(X).gitMinor=$(word 2,$(KUBEVER)) \
 	$(X).gitCommit=$(COMMIT) $(X).gitTreeState=$(if $(findstring -dirty,$(VERSION)),dirty,clean) $(X).buildDate=$(or $(DATE),1970-01-01T00:00:00Z)
 
-.PHONY: help up down build setup payload console sbom docs oc-all test check checked unit scenario s3 netpol samples bench soak faults lint golangci shape coverage clean
+.PHONY: help up down build setup payload console sbom docs oc-all test check checked unit scenario arm64 s3 netpol samples bench soak faults lint golangci shape coverage clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -88,6 +88,17 @@ else
 	$(if $(KEEP),@echo 'KEEP=1 needs RUN=TestName'; exit 1)
 	$(GO) run ./hack/gotest -record bin/times/scenario.json $(RERUN) -- -count=1 -p $(or $(JOBS),2) -timeout 40m ./test/scenario/...
 endif
+
+# The embedded programs of this repository that are small, and packages whose tests start no programs of
+# the other architecture and are fast enough in an emulator.
+ARM64_PROGRAMS := ./cmd/pause ./cmd/slipway-supervisor ./cmd/slipway-cni ./cmd/slipway-egress-router
+ARM64_TESTS    := ./supervisor/component ./internal/cgroup ./internal/jsonlimit ./internal/yamllimit ./internal/throttle \
+	./internal/unixsocket ./config
+
+arm64: ## compile the small programs for arm64, and run tests of portable packages with qemu-user-static
+	@command -v qemu-aarch64-static >/dev/null || { echo 'qemu-aarch64-static is missing; run: apt-get install qemu-user-static'; exit 1; }
+	GOARCH=arm64 $(GO) build -o bin/arm64/ $(ARM64_PROGRAMS)
+	GOARCH=arm64 $(GO) test -exec qemu-aarch64-static $(ARM64_TESTS)
 
 s3: build ## run the registry with a real server of S3, which is built first
 	$(GO) run ./hack/gotest -record bin/times/s3.json $(RERUN) -- -count=1 -timeout 20m ./test/s3
