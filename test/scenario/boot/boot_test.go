@@ -250,9 +250,10 @@ func TestOpenShiftStartNotifiesSystemd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer socket.Close()
-	command := c.StartSlipwayAs("openshift", []string{"NOTIFY_SOCKET=" + path}, "start",
+	command := c.StartSlipwayAs("openshift", []string{"NOTIFY_SOCKET=" + path, "WATCHDOG_USEC=1000000"}, "start",
 		"--public-master=openshift.example.com", `--cors-allowed-origins=(?i)//console\.example\.com(:|\z)`)
 	waitMessage(t, socket, "READY=1")
+	waitMessage(t, socket, "WATCHDOG=1")
 	view := c.MustSlipway("config", "view")
 	for _, want := range []string{"masterPublicURL: https://openshift.example.com:8443", `(?i)//console\.example\.com(:|\z)`} {
 		if !strings.Contains(view, want) {
