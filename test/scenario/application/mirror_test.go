@@ -204,6 +204,11 @@ func TestBuilderInstallsPackagesOfMirror(t *testing.T) {
 		c.BuildSample(cmp.Or(builders[language], language), "")
 	}
 	url := mirror(t, c, languages)
+	variables := map[string]string{"PIP_TRUSTED_HOST": strings.Split(strings.TrimPrefix(url, "http://"), ":")[0]}
+	for _, language := range languages {
+		variables[sources[language].variable] = url + sources[language].path
+	}
+	setBuildDefaults(t, c, variables)
 	for _, language := range languages {
 		dir := t.TempDir()
 		for name, text := range sources[language].files {
@@ -213,9 +218,7 @@ func TestBuilderInstallsPackagesOfMirror(t *testing.T) {
 			write(t, filepath.Join(dir, name), text)
 		}
 		name := language + "-packages"
-		host := strings.Split(strings.TrimPrefix(url, "http://"), ":")[0]
-		c.OC("new-build", "--name="+name, "--binary", "--image-stream=openshift/"+cmp.Or(builders[language], language),
-			"--env="+sources[language].variable+"="+url+sources[language].path, "--env=PIP_TRUSTED_HOST="+host)
+		c.OC("new-build", "--name="+name, "--binary", "--image-stream=openshift/"+cmp.Or(builders[language], language))
 		c.OC("set", "build-hook", "bc/"+name, "--post-commit", "--script", sources[language].check)
 		c.OC("start-build", name, "--from-dir="+dir, "--wait")
 	}
