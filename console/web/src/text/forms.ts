@@ -8,6 +8,8 @@ export const forms = {
   value: 'Value',
   pairKey: (n: number) => `Key ${n}`,
   pairValue: (n: number) => `Value ${n}`,
+  countInvalid: (least: number) => `Write a number that is at least ${least}.`,
+  listItem: (label: string, n: number) => `${label}, row ${n}`,
   addPair: 'Add a row',
   removePair: (n: number) => `Remove row ${n}`,
   secret: {
@@ -71,6 +73,5 @@ export const forms = {
     max: 'Most pods',
     cpu: 'Processor time, in percent of the request',
     cpuHelp: 'The containers of the workload need a request for cpu.',
-    countInvalid: (least: number) => `Write a number that is at least ${least}.`,
   },
 };

@@ -2,14 +2,14 @@ import { Alert, AlertActionCloseButton, AlertActionLink, AlertGroup, Dropdown, D
 import { Suspense, useState, type Ref } from 'react';
 import { useNavigate } from 'react-router';
 import { pathOf, type Resource } from '../../api/discovery';
-import { useRights } from '../../api/hooks';
+import { useResources, useRights } from '../../api/hooks';
 import { ConnectionError, remove } from '../../api/http';
 import type { LooseObject } from '../../api/types';
 import { words } from '../../app/navigation';
 import { text } from '../../text/en';
 import { Confirm } from '../../ui/Confirm';
 import { dialogs } from './dialogs';
-import { actionsOf, type Action } from './verbs';
+import { actionsOf, linksOf, type Action } from './verbs';
 import { Scale } from './Scale';
 
 interface ActionsProps {
@@ -47,11 +47,12 @@ export function Actions({ resource, project, object }: ActionsProps) {
     );
   };
   const actions = actionsOf(object, resource, rights);
+  const links = linksOf(object, useResources(), rights);
   const offered = dialogs.filter((candidate) => candidate.applies(object, resource, rights));
   const Opened = offered.find(({ key }) => key === dialog)?.component;
   const mayScale = resource.subresources.includes('scale') && rights.may('patch', resource.group, `${resource.name}/scale`);
   const mayDelete = resource.verbs.includes('delete') && rights.may('delete', resource.group, resource.name, name);
-  if (actions.length === 0 && offered.length === 0 && !mayScale && !mayDelete) {
+  if (actions.length === 0 && links.length === 0 && offered.length === 0 && !mayScale && !mayDelete) {
     return null;
   }
   return (
@@ -71,6 +72,11 @@ export function Actions({ resource, project, object }: ActionsProps) {
           {actions.map((action) => (
             <DropdownItem key={action.label} onClick={() => run(action)}>
               {action.label}
+            </DropdownItem>
+          ))}
+          {links.map(({ label, to }) => (
+            <DropdownItem key={label} onClick={() => void navigate(to)}>
+              {label}
             </DropdownItem>
           ))}
           {offered.map(({ key, label }) => (

@@ -4,6 +4,7 @@ import { jolokiaPort } from '../../api/jolokia';
 import { admission, addressOf, type Route } from '../../api/routes';
 import type { LooseObject } from '../../api/types';
 import { desiredOf, selectorOf, toSelector, type Workload } from '../../api/workloads';
+import { edits } from '../../text/edits';
 import { text } from '../../text/en';
 import { admin } from '../../text/admin';
 import { nodeFacts } from './node/facts';
@@ -29,6 +30,8 @@ export function factsOf(object: LooseObject, project: string | undefined): Fact[
       return routeFacts(object as unknown as Route, project);
     case 'PersistentVolumeClaim':
       return claimFacts(object);
+    case 'VolumeSnapshot':
+      return snapshotFacts(object, project);
     case 'Build':
       return buildFacts(object, project);
     case 'BuildConfig':
@@ -165,6 +168,19 @@ function claimFacts(claim: LooseObject): Fact[] {
     [text.facts.accessModes, modes.join(', ') || '-'],
     [text.facts.storageClass, at(claim, 'spec.storageClassName') || '-'],
     [text.facts.volume, at(claim, 'spec.volumeName') || '-'],
+  ];
+}
+
+function snapshotFacts(snapshot: LooseObject, project: string | undefined): Fact[] {
+  const t = edits.snapshot;
+  const claim = at(snapshot, 'spec.source.persistentVolumeClaimName');
+  const failure = at(snapshot, 'status.error.message');
+  return [
+    [t.ready, at(snapshot, 'status.readyToUse') === 'true' ? text.facts.yes : text.facts.no],
+    [t.claim, claim ? <Link key="claim" to={`/project/${project}/persistentvolumeclaims/${claim}`}>{claim}</Link> : '-'],
+    [t.size, at(snapshot, 'status.restoreSize') || '-'],
+    [t.class, at(snapshot, 'spec.volumeSnapshotClassName') || '-'],
+    ...(failure ? [[t.failure, failure] as Fact] : []),
   ];
 }
 

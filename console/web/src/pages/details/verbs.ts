@@ -1,14 +1,37 @@
-import { pathOf, type Resource } from '../../api/discovery';
+import { pathOf, type Resource, type Resources } from '../../api/discovery';
 import { create, merge, post } from '../../api/http';
 import type { Rights } from '../../api/rights';
 import { bindingOf } from '../../api/services';
 import type { LooseObject } from '../../api/types';
+import { edits } from '../../text/edits';
 import { text } from '../../text/en';
 
 /** Action is something that can be done with an object. */
 export interface Action {
   label: string;
   run: () => Promise<unknown>;
+}
+
+/** LinkAction is an action with a page of its own. */
+export interface LinkAction {
+  label: string;
+  to: string;
+}
+
+const snapshots = { group: 'snapshot.storage.k8s.io', name: 'volumesnapshots' };
+
+/** linksOf returns the pages for actions with an object that the user may do. */
+export function linksOf(object: LooseObject, resources: Resources | undefined, rights: Rights): LinkAction[] {
+  const { name, namespace } = object.metadata;
+  const to = (form: string, key: string) => `/project/${namespace}/create/${form}?${key}=${encodeURIComponent(name)}`;
+  const id = `${snapshots.name}.${snapshots.group}`;
+  if (object.kind === 'PersistentVolumeClaim' && resources?.has(id) && rights.may('create', snapshots.group, snapshots.name)) {
+    return [{ label: edits.snapshot.create, to: to(id, 'claim') }];
+  }
+  if (object.kind === 'VolumeSnapshot' && rights.may('create', '', 'persistentvolumeclaims')) {
+    return [{ label: edits.snapshot.restore, to: to('persistentvolumeclaims', 'snapshot') }];
+  }
+  return [];
 }
 
 const restartedKey = 'kubectl.kubernetes.io/restartedAt';

@@ -1,6 +1,6 @@
 import { ActionGroup, Alert, Button, Form as Fields, FormGroup, FormHelperText, HelperText, HelperTextItem, PageSection, TextInput, Title } from '@patternfly/react-core';
 import { useState, type FormEvent } from 'react';
-import { useNavigate, useParams } from 'react-router';
+import { useNavigate, useParams, useSearchParams } from 'react-router';
 import { pathOf, type Resource } from '../../api/discovery';
 import { useResources } from '../../api/hooks';
 import { create } from '../../api/http';
@@ -34,7 +34,8 @@ function CreateObject({ project, resource, form }: { project: string; resource: 
   useTitle(title, project);
   const navigate = useNavigate();
   const [name, setName] = useState('');
-  const [values, setValues] = useState(() => initialValues(form));
+  const [query] = useSearchParams();
+  const [values, setValues] = useState(() => initialValues(form, query));
   const [error, setError] = useState<Error>();
   const [busy, setBusy] = useState(false);
   const isInvalid = name !== '' && !namePattern.test(name);

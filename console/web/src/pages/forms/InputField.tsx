@@ -1,9 +1,11 @@
 import { FormGroup, FormHelperText, FormSelect, FormSelectOption, HelperText, HelperTextItem, Slider, TextArea, TextInput } from '@patternfly/react-core';
 import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { get } from '../../api/http';
 import type { KubeObject } from '../../api/types';
 import { text } from '../../text/en';
-import { pairsOf, type Input, type Values } from './model';
+import { Items } from './Items';
+import { listOf, pairsOf, toList, type Input, type Values } from './model';
 import { Pairs } from './Pairs';
 
 interface InputFieldProps {
@@ -17,11 +19,17 @@ interface InputFieldProps {
 export function InputField({ input, project, values, change }: InputFieldProps) {
   const id = `input-${input.key}`;
   const value = values[input.key] ?? '';
-  const problem = value.trim() === '' ? undefined : input.problem?.(value);
+  const [touched, setTouched] = useState(false);
+  const missing = touched && input.required ? text.catalog.required : undefined;
+  const problem = value.trim() === '' ? missing : input.problem?.(value, values);
+  const set = (next: string) => {
+    setTouched(true);
+    change(next);
+  };
   const help = problem ?? input.help;
   return (
-    <FormGroup label={input.label} isRequired={input.required} fieldId={id} role={input.type === 'pairs' ? 'group' : undefined}>
-      <Control id={id} input={input} project={project} values={values} value={value} isInvalid={problem !== undefined} change={change} />
+    <FormGroup label={input.label} isRequired={input.required} fieldId={id} role={input.type === 'pairs' || input.type === 'list' ? 'group' : undefined}>
+      <Control id={id} input={input} project={project} values={values} value={value} isInvalid={problem !== undefined} change={set} />
       {help && (
         <FormHelperText>
           <HelperText id={`${id}-help`}>
@@ -50,6 +58,8 @@ function Control({ id, input, project, values, value, isInvalid, change }: Contr
       return <Slider value={Number(value)} min={0} max={100} isInputVisible inputLabel="%" inputAriaLabel={input.label} thumbAriaLabel={input.label} aria-valuetext={`${value}%`} onChange={(_, position, typed) => change(String(Math.round(Math.min(100, Math.max(0, typed ?? position)))))} />;
     case 'pairs':
       return <Pairs label={input.label} pairs={pairsOf(value)} change={(pairs) => change(JSON.stringify(pairs))} />;
+    case 'list':
+      return <Items label={input.label} items={listOf(value)} change={(items) => change(toList(items))} />;
     default:
       return <TextInput {...described} type={input.type ?? 'text'} autoComplete={input.type === 'password' ? 'new-password' : 'off'} onChange={(_, text) => change(text)} />;
   }

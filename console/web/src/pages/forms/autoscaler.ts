@@ -1,5 +1,5 @@
 import { text } from '../../text/en';
-import type { Form, Source } from './model';
+import { count, type Form, type Source } from './model';
 
 const t = text.forms.autoscaler;
 
@@ -14,8 +14,6 @@ const targets = (kind: string): Source => ({
   path: (project) => `/apis/${kinds[kind]?.[0]}/namespaces/${encodeURIComponent(project)}/${kinds[kind]?.[1]}`,
   choices: (items) => items.map(({ metadata: { name } }) => ({ value: name, label: name })),
 });
-
-const count = (least: number) => (value: string) => (/^\d+$/.test(value) && Number(value) >= least ? undefined : t.countInvalid(least));
 
 /** autoscalerForm scales a workload by the processor time that its pods use. */
 export const autoscalerForm: Form = {

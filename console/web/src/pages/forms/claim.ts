@@ -1,9 +1,12 @@
 import { quantity } from '../../api/quantity';
+import { edits } from '../../text/edits';
 import { text } from '../../text/en';
 import { present, type Form } from './model';
 
 const t = text.forms.claim;
 const modes = ['ReadWriteOnce', 'ReadWriteMany', 'ReadOnlyMany', 'ReadWriteOncePod'];
+
+const snapshotGroup = 'snapshot.storage.k8s.io';
 
 const defaultKey = 'storageclass.kubernetes.io/is-default-class';
 
@@ -23,10 +26,26 @@ export const claimForm: Form = {
     },
     { key: 'mode', label: text.facts.accessModes, type: 'select', choices: modes.map((value) => ({ value, label: t.modes[value] ?? value })) },
     { key: 'size', label: t.size, required: true, initial: '1Gi', help: t.sizeHelp, problem: (value) => (quantity(value) > 0 ? undefined : t.sizeInvalid) },
+    {
+      key: 'snapshot',
+      label: edits.snapshot.from,
+      type: 'select',
+      isShown: ({ snapshot }) => snapshot !== '',
+      choices: [{ value: '', label: text.none }],
+      source: {
+        path: (project) => `/apis/${snapshotGroup}/v1/namespaces/${encodeURIComponent(project)}/volumesnapshots`,
+        choices: (items) => items.map(({ metadata: { name } }) => ({ value: name, label: name })),
+      },
+    },
   ],
   object: (values) => ({
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',
-    spec: { accessModes: [values.mode], resources: { requests: { storage: values.size } }, ...present({ storageClassName: values.class }) },
+    spec: {
+      accessModes: [values.mode],
+      resources: { requests: { storage: values.size } },
+      ...present({ storageClassName: values.class }),
+      ...(values.snapshot ? { dataSource: { apiGroup: snapshotGroup, kind: 'VolumeSnapshot', name: values.snapshot } } : {}),
+    },
   }),
 };

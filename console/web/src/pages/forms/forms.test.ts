@@ -47,6 +47,19 @@ it('requests storage of the default class or of another', () => {
   expect(isComplete(form, fill(form, { size: 'big' }))).toBe(false);
 });
 
+it('takes a snapshot of the claim in the address, and restores one', () => {
+  const snapshots = forms['volumesnapshots.snapshot.storage.k8s.io'];
+  expect(isComplete(snapshots, initialValues(snapshots))).toBe(false);
+  const taken = initialValues(snapshots, new URLSearchParams({ claim: 'data' }));
+  expect(isComplete(snapshots, taken)).toBe(true);
+  expect(snapshots.object(taken)).toMatchObject({ kind: 'VolumeSnapshot', spec: { source: { persistentVolumeClaimName: 'data' } } });
+  const claims = forms.persistentvolumeclaims;
+  expect(keys(claims, {})).not.toContain('snapshot');
+  expect(claims.object(initialValues(claims, new URLSearchParams({ snapshot: 'monday' })))).toMatchObject({
+    spec: { dataSource: { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'monday' } },
+  });
+});
+
 describe('The form of a route', () => {
   const form = forms['routes.route.openshift.io'];
 

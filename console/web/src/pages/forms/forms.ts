@@ -4,6 +4,7 @@ import type { FormID } from './ids';
 import type { Form } from './model';
 import { routeForm } from './route';
 import { secretForm } from './secret';
+import { snapshotForm } from './snapshot';
 
 /** forms are the forms for new objects, by the ids of resources. */
 export const forms: Readonly<Record<FormID, Form>> = {
@@ -11,4 +12,5 @@ export const forms: Readonly<Record<FormID, Form>> = {
   persistentvolumeclaims: claimForm,
   'routes.route.openshift.io': routeForm,
   'horizontalpodautoscalers.autoscaling': autoscalerForm,
+  'volumesnapshots.snapshot.storage.k8s.io': snapshotForm,
 };

@@ -1,5 +1,11 @@
 /** formIDs are the resources that have a form. Lists need them before a form is loaded. */
-export const formIDs = ['secrets', 'persistentvolumeclaims', 'routes.route.openshift.io', 'horizontalpodautoscalers.autoscaling'] as const;
+export const formIDs = [
+  'secrets',
+  'persistentvolumeclaims',
+  'routes.route.openshift.io',
+  'horizontalpodautoscalers.autoscaling',
+  'volumesnapshots.snapshot.storage.k8s.io',
+] as const;
 
 export type FormID = (typeof formIDs)[number];
 

@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../api/types';
+import { text } from '../../text/en';
 
 /** Values are what a person entered, by the keys of fields. */
 export type Values = Readonly<Record<string, string>>;
@@ -19,7 +20,7 @@ export interface Source {
 export interface Input {
   key: string;
   label: string;
-  type?: 'password' | 'area' | 'select' | 'number' | 'slider' | 'pairs';
+  type?: 'password' | 'area' | 'select' | 'number' | 'slider' | 'pairs' | 'list';
   help?: string;
   required?: boolean;
   initial?: string;
@@ -27,8 +28,8 @@ export interface Input {
   source?: Source;
   /** isShown hides fields that other values make meaningless. */
   isShown?: (values: Values) => boolean;
-  /** problem says what is wrong with a value that is not empty. */
-  problem?: (value: string) => string | undefined;
+  /** problem says what is wrong with a value that is not empty. values are those of the whole form. */
+  problem?: (value: string, values: Values) => string | undefined;
 }
 
 /** Form is a form for a new object of a kind. */
@@ -38,21 +39,24 @@ export interface Form {
   object: (values: Values) => Omit<KubeObject, 'metadata'>;
 }
 
-/** initialValues returns the values of an untouched form. */
-export function initialValues(form: Form): Values {
-  return Object.fromEntries(form.inputs.map((input) => [input.key, input.initial ?? input.choices?.[0]?.value ?? '']));
+/** Fields are the fields of a form. */
+export type Fields = Pick<Form, 'inputs'>;
+
+/** initialValues returns the values of an untouched form. query has those that a link sets. */
+export function initialValues(form: Form, query?: URLSearchParams): Values {
+  return Object.fromEntries(form.inputs.map((input) => [input.key, query?.get(input.key) ?? input.initial ?? input.choices?.[0]?.value ?? '']));
 }
 
 /** shownInputs returns the fields that the values make meaningful. */
-export function shownInputs(form: Form, values: Values): Input[] {
+export function shownInputs(form: Fields, values: Values): Input[] {
   return form.inputs.filter((input) => input.isShown?.(values) ?? true);
 }
 
 /** isComplete reports whether all fields that are shown have valid values. */
-export function isComplete(form: Form, values: Values): boolean {
+export function isComplete(form: Fields, values: Values): boolean {
   return shownInputs(form, values).every((input) => {
     const value = values[input.key] ?? '';
-    return value.trim() === '' ? !input.required : input.problem?.(value) === undefined;
+    return value.trim() === '' ? !input.required : input.problem?.(value, values) === undefined;
   });
 }
 
@@ -64,4 +68,19 @@ export function present<T extends Record<string, unknown>>(entries: T): Partial<
 /** pairsOf reads the value of a field with pairs. */
 export function pairsOf(value: string | undefined): [key: string, value: string][] {
   return value ? (JSON.parse(value) as [string, string][]) : [];
+}
+
+/** listOf reads the value of a field with a list of texts. */
+export function listOf(value: string | undefined): string[] {
+  return value ? (JSON.parse(value) as string[]) : [];
+}
+
+/** toList writes the value of a field with a list of texts. That of an empty list is empty. */
+export function toList(items: string[]): string {
+  return items.length === 0 ? '' : JSON.stringify(items);
+}
+
+/** count is the problem of a value that is no whole number, or too small. */
+export function count(least: number): (value: string) => string | undefined {
+  return (value) => (/^\d+$/.test(value) && Number(value) >= least ? undefined : text.forms.countInvalid(least));
 }

@@ -1,0 +1,32 @@
+import { Button, Grid, GridItem, TextArea } from '@patternfly/react-core';
+import { text } from '../../text/en';
+
+interface ItemsProps {
+  label: string;
+  items: string[];
+  change: (items: string[]) => void;
+}
+
+/** Items edits a list of texts. It always has a row to fill in. */
+export function Items({ label, items, change }: ItemsProps) {
+  const rows = items.length === 0 ? [''] : items;
+  return (
+    <Grid hasGutter>
+      {rows.map((item, index) => (
+        <GridItem key={index}>
+          <Grid hasGutter md={6}>
+            <TextArea aria-label={text.forms.listItem(label, index + 1)} rows={1} resizeOrientation="vertical" value={item} onChange={(_, changed) => change(rows.map((row, i) => (i === index ? changed : row)))} />
+            <Button variant="link" isDisabled={items.length === 0} onClick={() => change(rows.filter((_, i) => i !== index))}>
+              {text.forms.removePair(index + 1)}
+            </Button>
+          </Grid>
+        </GridItem>
+      ))}
+      <GridItem>
+        <Button variant="secondary" onClick={() => change([...rows, ''])}>
+          {text.forms.addPair}
+        </Button>
+      </GridItem>
+    </Grid>
+  );
+}
