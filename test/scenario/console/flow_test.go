@@ -62,6 +62,12 @@ func TestUserCreatesAndChangesObjectsInForms(t *testing.T) {
 	s.play("forms.mjs", s.Namespace)
 }
 
+func TestEditorFindsProblemsAndCompletesFields(t *testing.T) {
+	s := siteOf(t, kit.Shared(t))
+	s.application()
+	s.play("editor.mjs", s.Namespace)
+}
+
 func TestUserSeesLayersOfImage(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.MustSlipway("oc", "adm", "policy", "add-role-to-user", "view", "developer", "-n", s.Namespace)

@@ -4,10 +4,12 @@ import { Link, useParams, useSearchParams } from 'react-router';
 import { apply, type Applied } from '../api/apply';
 import { apiVersion } from '../api/discovery';
 import { useResources } from '../api/hooks';
+import { problemsOf, type Problem } from '../api/schema/problems';
 import { parseObjects } from '../api/yaml';
 import { persistent } from '../app/load';
 import { text } from '../text/en';
 import { Loading } from '../ui/Loading';
+import { Problems } from '../ui/Problems';
 import { useTitle } from '../ui/useTitle';
 import { linkTo } from '../app/links';
 
@@ -34,12 +36,20 @@ function ImportForm({ project, start }: { project: string; start: string }) {
   const [error, setError] = useState<Error>();
   const [checked, setChecked] = useState<Applied[]>();
   const [applied, setApplied] = useState<Applied[]>();
+  const [found, setFound] = useState<{ problems: Problem[]; dryRun: boolean }>();
+  const [cursor, setCursor] = useState<{ at: number }>();
   const [busy, setBusy] = useState(false);
-  const run = async (dryRun: boolean) => {
+  const run = async (dryRun: boolean, problemsAllowed = false) => {
     setBusy(true);
     setError(undefined);
     setApplied(undefined);
     setChecked(undefined);
+    const problems = problemsAllowed ? [] : await problemsOf(source);
+    setFound({ problems, dryRun });
+    if (problems.length > 0) {
+      setBusy(false);
+      return;
+    }
     try {
       const done = await apply(parseObjects(source), project, resources ?? new Map(), dryRun);
       if (dryRun) {
@@ -68,8 +78,9 @@ function ImportForm({ project, start }: { project: string; start: string }) {
           }}
         >
           <Suspense fallback={<Loading />}>
-            <Editor label={text.editor.label} value={source} onChange={setSource} />
+            <Editor label={text.editor.label} value={source} cursor={cursor} onChange={setSource} />
           </Suspense>
+          {found && <Problems problems={found.problems} show={({ from }) => setCursor({ at: from })} proceed={() => void run(found.dryRun, true)} />}
           {error && <Alert isInline component="h2" variant="danger" isLiveRegion title={error.message} />}
           {checked && (
             <>

@@ -1,16 +1,22 @@
+import type { CompletionContext, CompletionResult } from '@codemirror/autocomplete';
 import { HighlightStyle, syntaxHighlighting } from '@codemirror/language';
 import { yaml } from '@codemirror/lang-yaml';
+import { linter, lintGutter } from '@codemirror/lint';
 import { Annotation, Compartment, EditorState, type Extension, type Text } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { basicSetup } from 'codemirror';
 import { useLayoutEffect, useRef, useState } from 'react';
+import { completionsAt } from '../api/schema/completions';
+import { problemsOf } from '../api/schema/problems';
 import { darkClass } from '../app/theme';
 
 interface EditorProps {
   label: string;
   value: string;
   readOnly?: boolean;
+  /** cursor is the position to which the cursor moves. Each new object moves it. */
+  cursor?: { at: number };
   onChange: (value: string) => void;
 }
 
@@ -20,11 +26,18 @@ const external = Annotation.define<boolean>();
 /** maxBytes limits the files that are dropped into the editor. */
 const maxBytes = 4 << 20;
 
+/** checkDelay is the time after which a changed text is checked, in milliseconds. */
+const checkDelay = 500;
+
+/** maxDescription limits the characters of a field's description. */
+const maxDescription = 300;
+
 /**
- * Editor edits YAML. It is in a shadow tree, where CodeMirror adopts style sheets instead of adding
+ * Editor edits YAML. It marks what does not fit the schemas of the server, and completes names of
+ * fields from them. It is in a shadow tree, where CodeMirror adopts style sheets instead of adding
  * style elements, which the content security policy refuses.
  */
-export default function Editor({ label, value, readOnly = false, onChange }: EditorProps) {
+export default function Editor({ label, value, readOnly = false, cursor, onChange }: EditorProps) {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(undefined);
   const [access] = useState(() => new Compartment());
@@ -46,6 +59,9 @@ export default function Editor({ label, value, readOnly = false, onChange }: Edi
           basicSetup,
           theme.of(currentTheme()),
           yaml(),
+          EditorState.languageData.of(() => [{ autocomplete: complete }]),
+          linter(async ({ state }) => (await problemsOf(state.doc.toString())).map(({ from, to, message }) => ({ from, to, message, severity: 'error' })), { delay: checkDelay }),
+          lintGutter(),
           access.of(EditorState.readOnly.of(readOnly)),
           EditorView.contentAttributes.of({ 'aria-label': label }),
           EditorView.domEventHandlers({ drop: (event, target) => dropFile(event, target) }),
@@ -83,7 +99,34 @@ export default function Editor({ label, value, readOnly = false, onChange }: Edi
       });
     }
   }, [value]);
+  useLayoutEffect(() => {
+    const editor = view.current;
+    if (editor && cursor) {
+      editor.dispatch({ selection: { anchor: Math.min(cursor.at, editor.state.doc.length) }, scrollIntoView: true });
+      editor.focus();
+    }
+  }, [cursor]);
   return <div className="console-editor" ref={host} />;
+}
+
+/** complete offers the names of fields, or the values, that fit at the cursor. */
+async function complete(context: CompletionContext): Promise<CompletionResult | null> {
+  const { pos, state, explicit } = context;
+  if (state.readOnly || (!explicit && !context.matchBefore(/[\w.$/-]+$/))) {
+    return null;
+  }
+  const found = await completionsAt(state.doc.toString(), pos);
+  if (!found || found.options.length === 0) {
+    return null;
+  }
+  const options = found.options.map(({ label, type, description, insert }) => ({
+    label,
+    type: 'property',
+    detail: type,
+    info: description.length > maxDescription ? `${description.slice(0, maxDescription)}…` : description || undefined,
+    apply: insert,
+  }));
+  return { from: found.from, options, validFor: /^[\w.$/-]*$/ };
 }
 
 /** currentTheme returns the fonts, and the colors of the page's theme. */

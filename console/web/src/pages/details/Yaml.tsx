@@ -3,10 +3,12 @@ import { useState } from 'react';
 import { pathOf } from '../../api/discovery';
 import { useRights } from '../../api/hooks';
 import { put } from '../../api/http';
+import { problemsOf, type Problem } from '../../api/schema/problems';
 import { parseObjects, toYAML } from '../../api/yaml';
 import { text } from '../../text/en';
 import { download } from '../../ui/download';
 import Editor from '../../ui/Editor';
+import { Problems } from '../../ui/Problems';
 import type { TabProps } from './tabs';
 
 /** Yaml is the tab for the whole object. It keeps what was typed when the object changes. */
@@ -15,6 +17,8 @@ export default function Yaml({ resource, project, object }: TabProps) {
   const [base, setBase] = useState(object);
   const [source, setSource] = useState(() => toYAML(object));
   const [error, setError] = useState<Error>();
+  const [problems, setProblems] = useState<Problem[]>([]);
+  const [cursor, setCursor] = useState<{ at: number }>();
   const [saved, setSaved] = useState(false);
   const name = object.metadata.name;
   const mayUpdate = rights.may('update', resource.group, resource.name, name);
@@ -24,13 +28,19 @@ export default function Yaml({ resource, project, object }: TabProps) {
     setBase(object);
     setSource(toYAML(object));
     setError(undefined);
+    setProblems([]);
   };
   if (changed && !edited) {
     load();
   }
-  const save = async () => {
+  const save = async (problemsAllowed = false) => {
     setError(undefined);
     setSaved(false);
+    const found = problemsAllowed ? [] : await problemsOf(source);
+    setProblems(found);
+    if (found.length > 0) {
+      return;
+    }
     try {
       const [parsed, ...others] = parseObjects(source);
       if (!parsed || others.length > 0) {
@@ -50,11 +60,14 @@ export default function Yaml({ resource, project, object }: TabProps) {
         label={text.editor.label}
         value={source}
         readOnly={!mayUpdate}
+        cursor={cursor}
         onChange={(value) => {
           setSource(value);
           setSaved(false);
+          setProblems([]);
         }}
       />
+      <Problems problems={problems} show={({ from }) => setCursor({ at: from })} proceed={() => void save(true)} />
       {changed && edited && <Alert isInline variant="warning" isLiveRegion title={text.editor.changed} />}
       {error && <Alert isInline variant="danger" isLiveRegion title={error.message} />}
       {saved && <Alert isInline variant="success" isLiveRegion title={text.editor.saved} />}

@@ -1,0 +1,122 @@
+import { isMap, isScalar, isSeq, LineCounter, parseAllDocuments, type Node } from 'yaml';
+import { editor as t } from '../../text/editor';
+import { fieldOf, resolve, schemaOf, typesOf, type Definitions, type Lookup, type Schema } from './schema';
+
+/** Problem is something in a text that the server would refuse or ignore. Positions are offsets. */
+export interface Problem {
+  from: number;
+  to: number;
+  line: number;
+  message: string;
+  /** isSyntax says that the text cannot be read at all. */
+  isSyntax?: boolean;
+}
+
+/** maxProblems limits the problems of a text. */
+const maxProblems = 100;
+
+/** problemsOf finds syntax errors in YAML or JSON, and what does not fit the schemas of its objects. */
+export async function problemsOf(source: string, lookup: Lookup = schemaOf): Promise<Problem[]> {
+  const lines = new LineCounter();
+  const problems: Problem[] = [];
+  const report = (from: number, to: number, message: string, isSyntax?: boolean) =>
+    problems.push({ from, to: Math.max(to, from), line: lines.linePos(from).line, message, ...(isSyntax ? { isSyntax } : {}) });
+  for (const document of parseAllDocuments(source, { lineCounter: lines, prettyErrors: false })) {
+    document.errors.forEach(({ pos: [from, to], message }) => report(from, to, message, true));
+    if (document.errors.length === 0 && document.contents) {
+      await checkObject(document.contents as Node, lookup, report);
+    }
+  }
+  return problems.slice(0, maxProblems);
+}
+
+type Report = (from: number, to: number, message: string) => void;
+
+/** checkObject checks an object, or the objects of a List. */
+async function checkObject(node: Node, lookup: Lookup, report: Report): Promise<void> {
+  if (!isMap(node)) {
+    return; // the import says what is missing
+  }
+  const [apiVersion, kind] = [node.get('apiVersion'), node.get('kind')];
+  if (typeof apiVersion !== 'string' || typeof kind !== 'string') {
+    return;
+  }
+  const items = node.get('items');
+  if (kind === 'List' && isSeq(items)) {
+    for (const item of items.items) {
+      await checkObject(item as Node, lookup, report);
+    }
+    return;
+  }
+  const typed = await lookup(apiVersion, kind);
+  if (typed) {
+    new Checker(typed.definitions, report).check(node, typed.schema, '');
+  }
+}
+
+/** Checker compares nodes with their schemas. */
+class Checker {
+  constructor(
+    private readonly definitions: Definitions,
+    private readonly report: Report,
+  ) {}
+
+  check(node: unknown, reference: Schema | undefined, path: string): void {
+    const schema = resolve(reference, this.definitions);
+    const type = typeOf(node);
+    if (type === undefined) {
+      return; // null is no value, and aliases are checked where they are defined
+    }
+    const accepted = typesOf(schema, this.definitions);
+    if (accepted.length > 0 && !accepted.includes(type) && !(type === 'integer' && accepted.includes('number'))) {
+      this.at(node as Node, t.wrongType(path, accepted.map((one) => t.types[one] ?? one)));
+    } else if (isMap(node)) {
+      this.checkFields(node.items, schema, path);
+    } else if (isSeq(node)) {
+      node.items.forEach((item, index) => this.check(item, schema.items, `${path}[${index}]`));
+    } else if (isScalar(node) && schema.enum && !schema.enum.includes(node.value)) {
+      this.at(node, t.wrongValue(path, schema.enum.map(String)));
+    }
+  }
+
+  private checkFields(pairs: { key: unknown; value: unknown }[], schema: Schema, path: string): void {
+    for (const { key, value } of pairs) {
+      if (!isScalar(key) || key.value === '<<') {
+        continue;
+      }
+      const name = String(key.value);
+      const place = path === '' ? name : `${path}.${name}`;
+      const field = fieldOf(schema, name);
+      if (field) {
+        this.check(value, field, place);
+      } else {
+        this.at(key, t.unknownField(place));
+      }
+    }
+  }
+
+  private at(node: Node, message: string): void {
+    const [from = 0, to = from] = node.range ?? [];
+    this.report(from, to, message);
+  }
+}
+
+/** typeOf returns the type of a node as schemas name it. It is undefined for null and aliases. */
+function typeOf(node: unknown): string | undefined {
+  if (isMap(node)) {
+    return 'object';
+  }
+  if (isSeq(node)) {
+    return 'array';
+  }
+  const value = isScalar(node) ? node.value : null;
+  switch (typeof value) {
+    case 'number':
+      return Number.isInteger(value) ? 'integer' : 'number';
+    case 'string':
+    case 'boolean':
+      return typeof value;
+    default:
+      return undefined;
+  }
+}

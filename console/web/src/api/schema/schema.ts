@@ -1,0 +1,115 @@
+import { get } from '../http';
+
+/** Schema is an OpenAPI v3 schema, as far as the editor reads it. */
+export interface Schema {
+  $ref?: string;
+  allOf?: Schema[];
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+  type?: string;
+  format?: string;
+  description?: string;
+  enum?: unknown[];
+  items?: Schema;
+  properties?: Record<string, Schema>;
+  additionalProperties?: Schema | boolean;
+  'x-kubernetes-preserve-unknown-fields'?: boolean;
+  'x-kubernetes-int-or-string'?: boolean;
+  'x-kubernetes-group-version-kind'?: { group: string; version: string; kind: string }[];
+}
+
+/** Definitions are the schemas of a group version, by the references to them. */
+export type Definitions = Record<string, Schema>;
+
+/** Typed is the schema of a kind. */
+export interface Typed {
+  schema: Schema;
+  definitions: Definitions;
+}
+
+/** Lookup returns the schema of a kind, or undefined if the server has none. */
+export type Lookup = (apiVersion: string, kind: string) => Promise<Typed | undefined>;
+
+interface Index {
+  paths?: Record<string, { serverRelativeURL: string }>;
+}
+
+interface Document {
+  components?: { schemas?: Definitions };
+}
+
+const prefix = '#/components/schemas/';
+
+/** loaded are the definitions of group versions that were requested. */
+const loaded = new Map<string, Promise<Definitions>>();
+
+/** definitionsOf requests the definitions of a group version once. */
+function definitionsOf(groupVersion: string): Promise<Definitions> {
+  const known = loaded.get(groupVersion);
+  if (known) {
+    return known;
+  }
+  const request = get<Index>('/openapi/v3').then(async ({ paths = {} }) => {
+    const url = paths[groupVersion.includes('/') ? `apis/${groupVersion}` : `api/${groupVersion}`]?.serverRelativeURL;
+    return url ? ((await get<Document>(url)).components?.schemas ?? {}) : {};
+  });
+  loaded.set(groupVersion, request);
+  request.catch(() => loaded.delete(groupVersion));
+  return request;
+}
+
+/** schemaOf returns the server's schema of a kind. Without a connection, there is none. */
+export const schemaOf: Lookup = async (apiVersion, kind) => {
+  let definitions: Definitions;
+  try {
+    definitions = await definitionsOf(apiVersion);
+  } catch {
+    return undefined; // the server checks what it gets
+  }
+  const [version, group = ''] = apiVersion.split('/').reverse();
+  const schema = Object.values(definitions).find((definition) =>
+    definition['x-kubernetes-group-version-kind']?.some((of) => of.kind === kind && of.group === group && of.version === version),
+  );
+  return schema && { schema, definitions };
+};
+
+/** maxReferences ends circles of references. */
+const maxReferences = 10;
+
+/** resolve follows the references of a schema. A description beside the reference precedes its own. */
+export function resolve(schema: Schema | undefined, definitions: Definitions): Schema {
+  let current = schema ?? {};
+  for (let i = 0; i < maxReferences; i++) {
+    const { allOf: [only] = [], description } = current;
+    const reference = current.$ref ?? only?.$ref;
+    if (reference === undefined) {
+      return current;
+    }
+    current = { ...definitions[reference.replace(prefix, '')], ...(description ? { description } : {}) };
+  }
+  return {};
+}
+
+/** typesOf returns the types of values that a schema accepts. None means any. */
+export function typesOf(schema: Schema, definitions: Definitions): string[] {
+  if (schema['x-kubernetes-int-or-string'] || schema.format === 'int-or-string') {
+    return ['integer', 'string'];
+  }
+  if (schema.type) {
+    return [schema.type];
+  }
+  return (schema.oneOf ?? schema.anyOf ?? []).flatMap((one) => resolve(one, definitions).type ?? []);
+}
+
+/** fieldOf returns the schema of a field: undefined if the object has no such field, {} for any value. */
+export function fieldOf(schema: Schema, name: string): Schema | undefined {
+  const { properties, additionalProperties } = schema;
+  const known = properties?.[name];
+  if (known) {
+    return known;
+  }
+  if (typeof additionalProperties === 'object') {
+    return additionalProperties;
+  }
+  return !properties || additionalProperties === true || schema['x-kubernetes-preserve-unknown-fields'] ? {} : undefined;
+}

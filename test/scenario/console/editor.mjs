@@ -1,0 +1,60 @@
+// The YAML editor finds what the server would refuse or ignore, and completes names of fields.
+import { address, check, expect, logIn, open } from './browser.mjs';
+
+const [project] = process.argv.slice(2);
+const root = `${address}/console/project/${project}`;
+
+await open(async (page) => {
+  const read = (path) =>
+    page.evaluate(async (target) => {
+      const { csrf } = await (await fetch('/console/session')).json();
+      return (await fetch('/console/proxy' + target, { headers: { 'X-CSRF-Token': csrf } })).json();
+    }, path);
+  const save = page.getByRole('button', { name: 'Save', exact: true });
+
+  await logIn(page, 'developer', `/console/project/${project}/services/front/yaml`);
+  const spec = page.locator('.cm-line', { hasText: /^spec:$/ });
+  await spec.click();
+  await page.keyboard.press('End');
+  await page.keyboard.insertText('\n  selectors: {a: b}\n  healthCheckNodePort: none');
+  await page.locator('.cm-lintRange-error').nth(1).waitFor();
+  await save.click();
+  await page.getByText('The text has 2 problems').waitFor();
+  const unknown = page.getByRole('button', { name: /^Line \d+: There is no field spec\.selectors\.$/ });
+  await page.getByRole('button', { name: /^Line \d+: spec\.healthCheckNodePort must be a whole number\.$/ }).waitFor();
+  await check(page, 'yaml-problems');
+
+  // A problem leads to its line. The fields that remain are offered with their types.
+  await unknown.click();
+  await page.keyboard.press('Shift+End');
+  await page.keyboard.press('Shift+ArrowDown');
+  await page.keyboard.press('Shift+End');
+  await page.keyboard.press('Delete');
+  await page.locator('.cm-lintRange-error').first().waitFor({ state: 'detached' });
+  await page.keyboard.type('publishN');
+  const option = page.getByRole('option', { name: /^publishNotReadyAddresses/ });
+  await option.waitFor();
+  expect((await page.getByRole('option', { name: /^ports/ }).count()) === 0, 'a field that exists is offered');
+  await option.click(); // the editor ignores keys for a moment after it has opened the list
+  await page.keyboard.type('t');
+  await page.getByRole('option', { name: 'true' }).click();
+  await page.locator('.cm-line', { hasText: /^  publishNotReadyAddresses: true$/ }).waitFor();
+  await save.click();
+  await page.getByText('Saved.').waitFor();
+  const service = await read(`/api/v1/namespaces/${project}/services/front`);
+  expect(service.spec.publishNotReadyAddresses === true, JSON.stringify(service.spec));
+
+  // OpenShift's kinds and custom resources have schemas, too. The person decides.
+  await page.goto(`${root}/import`);
+  const config = 'apiVersion: apps.openshift.io/v1\nkind: DeploymentConfig\nmetadata: {name: typed}\nspec:\n  replica: 0\n  replicas: 0\n  template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: a}]}}\n  selector: {app: a}';
+  await page.getByRole('textbox', { name: 'YAML editor' }).fill(`${config}\n---\napiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshot\nmetadata: {name: typed}\nspec: {source: [data]}\n`);
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  await page.getByRole('button', { name: 'Line 5: There is no field spec.replica.' }).waitFor();
+  await page.getByRole('button', { name: 'Line 13: spec.source must be an object.' }).waitFor();
+  await page.reload(); // Chromium adds styles, which the policy refuses, when it replaces marked text
+  await page.getByRole('textbox', { name: 'YAML editor' }).fill(config);
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  await page.getByText('The text has a problem').waitFor();
+  await page.getByRole('button', { name: 'Send it anyway' }).click();
+  await page.getByText('One object was created or changed.').waitFor();
+});
