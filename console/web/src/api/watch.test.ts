@@ -140,6 +140,20 @@ describe('Watch', () => {
     stop();
   });
 
+  it('tries again when a server that starts refuses what it allowed', async () => {
+    const refused = json({ kind: 'Status', reason: 'Forbidden', message: 'no role yet' }, 403);
+    responses = [json(list([pod('a', '1')], '5')), refused];
+    const watch = watchObjects(path());
+    const stop = watch.subscribe(() => {});
+    await vi.waitFor(() => expect(watch.get().loaded).toBe(true));
+    (await socket(0)).close();
+    await vi.waitFor(() => expect(watch.get().connection).toBe('interrupted'));
+    (await socket(1)).onopen?.();
+    await vi.waitFor(() => expect(watch.get().connection).toBe('live'));
+    expect(watch.get().items).toHaveLength(1);
+    stop();
+  });
+
   it('reads tables', async () => {
     const table = (cells: unknown[], version: string) => ({ kind: 'Table', metadata: { resourceVersion: version }, columnDefinitions: [{ name: 'Name', priority: 0 }], rows: [{ cells, object: pod('a', version) }] });
     responses = [json(table(['a', 'Pending'], '5'))];

@@ -120,7 +120,8 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
         }
         this.connection = 'interrupted';
         this.flush(error as Error);
-        if (error instanceof ApiError && [403, 404, 405].includes(error.status)) {
+        // A master that restarts refuses requests until it knows all roles and resources.
+        if (!this.loaded && error instanceof ApiError && [403, 404, 405].includes(error.status)) {
           return; // trying again changes nothing
         }
       }
