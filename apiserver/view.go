@@ -3,12 +3,16 @@ package apiserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // View returns a handler that responds to GET requests with the result of read, in JSON. read has
-// to return within the timeout. Its error becomes the text of a response with the status failure.
+// to return within the timeout. Its error becomes the text of a response with the status failure,
+// or with the status of an API error.
 func View(path string, timeout time.Duration, failure int, read func(context.Context, *http.Request) (any, error)) Handler {
 	return Handler{Path: path, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
@@ -19,7 +23,11 @@ func View(path string, timeout time.Duration, failure int, read func(context.Con
 		defer cancel()
 		result, err := read(ctx, r)
 		if err != nil {
-			http.Error(w, err.Error(), failure)
+			code := failure
+			if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+				code = int(status.Status().Code)
+			}
+			http.Error(w, err.Error(), code)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")

@@ -3,11 +3,14 @@ package apiserver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 func TestViewRespondsWithResult(t *testing.T) {
@@ -19,6 +22,7 @@ func TestViewRespondsWithResult(t *testing.T) {
 	}{
 		{"result", http.MethodGet, nil, http.StatusOK, `{"path":"/view"}`},
 		{"error", http.MethodGet, errors.New("no members"), http.StatusServiceUnavailable, "no members"},
+		{"API error", http.MethodGet, fmt.Errorf("read: %w", apierrors.NewBadRequest("no number")), http.StatusBadRequest, "read: no number"},
 		{"another method", http.MethodPost, nil, http.StatusMethodNotAllowed, "use GET"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -58,7 +58,11 @@ func Feature(options Options) apiserver.Feature {
 		Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 			*shared = deps
 			records.namespaces = deps.Informers.Core().V1().Namespaces().Lister()
-			return apiserver.Hooks{PostStart: map[string]genericserver.PostStartHookFunc{"openshift.io-image-records": records.start(deps)}}, nil
+			view, err := usageView(deps)
+			return apiserver.Hooks{
+				Handlers:  []apiserver.Handler{view},
+				PostStart: map[string]genericserver.PostStartHookFunc{"openshift.io-image-records": records.start(deps)},
+			}, err
 		},
 		Groups: []apiserver.Group{{
 			GroupVersion: imagev1.GroupVersion,

@@ -10,7 +10,6 @@ import (
 	imagev1 "github.com/openshift/api/image/v1"
 	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -18,7 +17,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
-	"github.com/slipway-platform/slipway/cli/objects"
+	"github.com/slipway-platform/slipway/apigroup/image/retention"
 )
 
 // pruning contains the state of `oc adm prune images`.
@@ -28,7 +27,7 @@ type pruning struct {
 	images   imageclient.ImageV1Interface
 	registry requestFunc
 
-	keep                                   retention
+	keep                                   retention.Rules
 	at                                     place
 	confirm, pruneRegistry, ignoreInvalids bool
 }
@@ -59,10 +58,10 @@ the registry's own name cannot be resolved.`,
 	}
 	flags := command.Flags()
 	flags.BoolVar(&p.confirm, "confirm", false, "Remove the images. Without it, only list them.")
-	flags.BoolVar(&p.keep.external, "all", true, "Also remove images of other registries, and their content in the cluster's registry.")
-	flags.IntVar(&p.keep.revisions, "keep-tag-revisions", 3, "Number of images to keep in each tag's history.")
-	flags.DurationVar(&p.keep.younger, "keep-younger-than", time.Hour, "Keep younger images and image streams, and images that were used by younger pods that ended.")
-	flags.BoolVar(&p.keep.overSize, "prune-over-size-limit", false, "Remove images that exceed the limit range (openshift.io/Image) of their project.")
+	flags.BoolVar(&p.keep.External, "all", true, "Also remove images of other registries, and their content in the cluster's registry.")
+	flags.IntVar(&p.keep.Revisions, "keep-tag-revisions", 3, "Number of images to keep in each tag's history.")
+	flags.DurationVar(&p.keep.Younger, "keep-younger-than", time.Hour, "Keep younger images and image streams, and images that were used by younger pods that ended.")
+	flags.BoolVar(&p.keep.OverSize, "prune-over-size-limit", false, "Remove images that exceed the limit range (openshift.io/Image) of their project.")
 	flags.BoolVar(&p.pruneRegistry, "prune-registry", true, "Remove the content of the images from the registry's storage.")
 	flags.BoolVar(&p.ignoreInvalids, "ignore-invalid-refs", false, "Ignore references to images that cannot be parsed, instead of removing nothing.")
 	p.at.flags(flags)
@@ -70,14 +69,14 @@ the registry's own name cannot be resolved.`,
 }
 
 func (p *pruning) connect(factory util.Factory, command *cobra.Command) error {
-	if p.keep.revisions < 0 || p.keep.younger < 0 {
+	if p.keep.Revisions < 0 || p.keep.Younger < 0 {
 		return util.UsageErrorf(command, "--keep-tag-revisions and --keep-younger-than must not be negative")
 	}
-	if flags := command.Flags(); p.keep.overSize && (flags.Changed("keep-tag-revisions") || flags.Changed("keep-younger-than")) {
+	if flags := command.Flags(); p.keep.OverSize && (flags.Changed("keep-tag-revisions") || flags.Changed("keep-younger-than")) {
 		return util.UsageErrorf(command, "--prune-over-size-limit cannot be used with --keep-tag-revisions or --keep-younger-than")
 	}
 	if flag := command.Flag("namespace"); flag != nil && flag.Changed {
-		p.keep.namespace = flag.Value.String()
+		p.keep.Namespace = flag.Value.String()
 	}
 	config, err := factory.ToRESTConfig()
 	if err != nil {
@@ -106,20 +105,20 @@ func (p *pruning) run(ctx context.Context, now func() time.Time) error {
 	}
 	report := newReport(p.Out)
 	defer report.flush()
-	address := addressOf(before.streams)
-	garbage := p.keep.find(before, now())
+	address := addressOf(before.Streams)
+	garbage := p.keep.Find(before, now())
 	if !p.confirm {
-		report.streams(garbage.streams)
-		request := record.GarbageRequest{Images: inRegistry(garbage.images, before.streams), DryRun: true}
+		report.streams(garbage.Streams)
+		request := record.GarbageRequest{Images: retention.InRegistry(garbage.Images, before.Streams), DryRun: true}
 		if err := p.cleanRegistry(ctx, address, request, report); err != nil {
 			fmt.Fprintf(p.ErrOut, "Cannot list content of the registry: %v\n", err)
 		}
-		report.images(garbage.images)
+		report.images(garbage.Images)
 		return nil
 	}
 	images, err := p.remove(ctx, before, now, report)
 	report.images(images)
-	request := record.GarbageRequest{Images: inRegistry(images, before.streams)}
+	request := record.GarbageRequest{Images: retention.InRegistry(images, before.Streams)}
 	return errors.Join(err, p.cleanRegistry(ctx, address, request, report))
 }
 
@@ -140,25 +139,25 @@ const maxRounds = 5
 
 // remove removes unreferenced images from image streams, and then the images themselves. It returns
 // the removed images.
-func (p *pruning) remove(ctx context.Context, s state, now func() time.Time, report *report) (images []imagev1.Image, err error) {
+func (p *pruning) remove(ctx context.Context, s retention.State, now func() time.Time, report *report) (images []imagev1.Image, err error) {
 	for round := 0; ; round++ {
-		garbage := p.keep.find(s, now())
-		if len(garbage.streams) == 0 {
-			return p.removeImages(ctx, garbage.images)
+		garbage := p.keep.Find(s, now())
+		if len(garbage.Streams) == 0 {
+			return p.removeImages(ctx, garbage.Images)
 		}
 		if round == maxRounds {
 			// The streams keep changing. Images that they still contain are kept.
-			return p.removeImages(ctx, garbage.imagesOf(s))
+			return p.removeImages(ctx, garbage.Unused(s))
 		}
-		for _, less := range garbage.streams {
-			_, err := p.images.ImageStreams(less.stream.Namespace).UpdateStatus(ctx, less.stream, metav1.UpdateOptions{})
+		for _, less := range garbage.Streams {
+			_, err := p.images.ImageStreams(less.Stream.Namespace).UpdateStatus(ctx, less.Stream, metav1.UpdateOptions{})
 			if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 				continue // the stream has changed: the next round reads it again
 			}
 			if err != nil {
-				return nil, fmt.Errorf("update image stream %q: %w", less.stream.Namespace+"/"+less.stream.Name, err)
+				return nil, fmt.Errorf("update image stream %q: %w", less.Stream.Namespace+"/"+less.Stream.Name, err)
 			}
-			report.streams([]shorter{less})
+			report.streams([]retention.Shorter{less})
 		}
 		// Read everything again, because an object created in the meantime can refer to one of the
 		// images.
@@ -184,35 +183,12 @@ func (p *pruning) removeImages(ctx context.Context, images []imagev1.Image) (rem
 	return removed, nil
 }
 
-// read lists images before streams, and streams before the objects that refer to them. Thus, it
-// also finds the references of objects that are created while it reads.
-func (p *pruning) read(ctx context.Context, now time.Time) (s state, err error) {
-	images, err := p.images.Images().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return s, err
-	}
-	streams, err := p.images.ImageStreams(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return s, err
-	}
-	s = state{images: images.Items, streams: streams.Items, limits: map[string]int64{}}
-	if s.refs, err = findReferences(ctx, p.client, metav1.NamespaceAll, now.Add(-p.keep.younger)); err != nil {
-		return s, err
-	}
-	if err := s.refs.invalid(); err != nil && !p.ignoreInvalids {
-		return s, err
-	}
-	if !p.keep.overSize {
-		return s, nil
-	}
-	limits, err := objects.List[corev1.LimitRange](ctx, p.client, corev1.SchemeGroupVersion.WithResource("limitranges"), metav1.NamespaceAll, metav1.ListOptions{})
-	for _, limit := range limits {
-		for _, rule := range limit.Spec.Limits {
-			size, ok := rule.Max[corev1.ResourceStorage]
-			if smallest, exists := s.limits[limit.Namespace]; ok && rule.Type == imagev1.LimitTypeImage && (!exists || size.Value() < smallest) {
-				s.limits[limit.Namespace] = size.Value()
-			}
-		}
+// read reads the images and everything that can refer to them. It fails if a reference cannot be
+// parsed, unless the user ignores such references.
+func (p *pruning) read(ctx context.Context, now time.Time) (retention.State, error) {
+	s, err := p.keep.Read(ctx, p.images, p.client, now)
+	if err == nil && len(s.References.Invalid) > 0 && !p.ignoreInvalids {
+		err = fmt.Errorf("nothing is removed, because these references cannot be parsed; fix them, or use --ignore-invalid-refs:\n%w", errors.Join(s.References.Invalid...))
 	}
 	return s, err
 }

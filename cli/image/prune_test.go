@@ -22,6 +22,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"github.com/slipway-platform/slipway/apigroup/image/retention"
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
@@ -76,7 +77,7 @@ func newCluster(using dynamic.Interface, all ...runtime.Object) *cluster {
 	c := &cluster{images: imagefake.NewSimpleClientset(all...)}
 	c.pruning = &pruning{
 		IOStreams: genericiooptions.IOStreams{Out: &c.out, ErrOut: io.Discard},
-		client:    using, images: c.images.ImageV1(), keep: retention{revisions: 1, younger: time.Hour, external: true}, confirm: true, pruneRegistry: true,
+		client:    using, images: c.images.ImageV1(), keep: retention.Rules{Revisions: 1, Younger: time.Hour, External: true}, confirm: true, pruneRegistry: true,
 		registry: func(_ context.Context, _ string, request record.GarbageRequest) (removed record.Garbage, err error) {
 			c.requests = append(c.requests, request)
 			for _, image := range request.Images {
@@ -147,14 +148,14 @@ func TestPruneKeepsImagesWithinLimits(t *testing.T) {
 		"spec": map[string]any{"limits": []any{map[string]any{"type": "openshift.io/Image", "max": map[string]any{"storage": "5Mi"}}}},
 	}}
 	for name, tt := range map[string]struct {
-		keep retention
+		keep retention.Rules
 		want []string
 	}{
-		"revisions":         {retention{revisions: 2, younger: time.Hour, external: true}, []string{"3", "4", "6"}},
-		"age":               {retention{external: true}, nil},
-		"managed":           {retention{revisions: 1, younger: time.Hour}, []string{"2", "3", "6"}},
-		"over the limit":    {retention{overSize: true, external: true}, []string{"1", "2", "4"}},
-		"another project's": {retention{revisions: 1, younger: time.Hour, external: true, namespace: "other"}, []string{"1", "2", "3", "4", "6"}},
+		"revisions":         {retention.Rules{Revisions: 2, Younger: time.Hour, External: true}, []string{"3", "4", "6"}},
+		"age":               {retention.Rules{External: true}, nil},
+		"managed":           {retention.Rules{Revisions: 1, Younger: time.Hour}, []string{"2", "3", "6"}},
+		"over the limit":    {retention.Rules{OverSize: true, External: true}, []string{"1", "2", "4"}},
+		"another project's": {retention.Rules{Revisions: 1, Younger: time.Hour, External: true, Namespace: "other"}, []string{"1", "2", "3", "4", "6"}},
 	} {
 		c := newCluster(objectstest.Client([]*unstructured.Unstructured{limit}, kinds()...), newImage(1), foreign, young, newImage(4), newImage(6),
 			history("app", map[string][]int{"latest": {6, 4, 2, 1}}))
@@ -174,7 +175,7 @@ func TestReferencedImagesStay(t *testing.T) {
 	}
 	for _, object := range objects {
 		c := newCluster(objectstest.Client([]*unstructured.Unstructured{object}, kinds()...), newImage(1), newImage(2), history("app", map[string][]int{"v1": {1}, "v2": {2}}))
-		c.keep.revisions = 0
+		c.keep.Revisions = 0
 		want := []string{"1"}
 		if object.GetLabels()["unused"] == "true" {
 			want = nil

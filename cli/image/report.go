@@ -9,6 +9,7 @@ import (
 	imagev1 "github.com/openshift/api/image/v1"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"github.com/slipway-platform/slipway/apigroup/image/retention"
 )
 
 // report prints tables of removed objects and content, with the headings of OpenShift 3.11.
@@ -35,15 +36,15 @@ func (r *report) head(title, columns string) {
 	fmt.Fprintf(r.table, "%s\n%s\n", title, columns)
 }
 
-func (r *report) streams(all []shorter) {
+func (r *report) streams(all []retention.Shorter) {
 	for _, less := range all {
 		r.head("Deleting references from image streams to images ...", "STREAM\tACTION\tTAGS")
 		for _, change := range []struct {
 			action string
 			tags   []string
-		}{{"Updated", less.updated}, {"Deleted", less.deleted}} {
+		}{{"Updated", less.Updated}, {"Deleted", less.Deleted}} {
 			if len(change.tags) > 0 {
-				fmt.Fprintf(r.table, "%s/%s\t%s\t%s\n", less.stream.Namespace, less.stream.Name, change.action, strings.Join(change.tags, ", "))
+				fmt.Fprintf(r.table, "%s/%s\t%s\t%s\n", less.Stream.Namespace, less.Stream.Name, change.action, strings.Join(change.tags, ", "))
 			}
 		}
 	}

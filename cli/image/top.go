@@ -20,6 +20,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
+	"github.com/slipway-platform/slipway/apigroup/image/retention"
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
@@ -77,14 +78,14 @@ func topImages(ctx context.Context, client imageclient.ImageV1Interface, using d
 	}
 	uses := usage(pods, current)
 	all := slices.SortedFunc(slices.Values(images.Items), func(a, b imagev1.Image) int {
-		return cmp.Or(cmp.Compare(sizeOf(&b), sizeOf(&a)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(retention.SizeOf(&b), retention.SizeOf(&a)), cmp.Compare(a.Name, b.Name))
 	})
 	table := tabwriter.NewWriter(out, 10, 4, 3, ' ', 0)
 	fmt.Fprintln(table, "NAME\tIMAGESTREAMTAG\tPARENTS\tUSAGE\tMETADATA\tSTORAGE")
 	for i := range all {
 		image := &all[i]
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", image.Name, list(tags[image.Name]), list(parents(image, all)), list(uses[image.Name]),
-			described(image), units.BytesSize(float64(sizeOf(image))))
+			described(image), units.BytesSize(float64(retention.SizeOf(image))))
 	}
 	return table.Flush()
 }
@@ -98,18 +99,18 @@ func usage(pods []corev1.Pod, current map[string]string) map[string][]string {
 		if pod.Status.Phase != corev1.PodRunning && pod.Status.Phase != corev1.PodPending {
 			continue
 		}
-		refs := &references{images: map[string][]string{}, tags: map[string][]string{}}
-		refs.addSpec("", pod.Namespace, &pod.Spec)
-		for tag := range refs.tags {
+		refs := retention.NewReferences()
+		refs.AddSpec(retention.Owner{}, pod.Namespace, &pod.Spec)
+		for tag := range refs.Tags {
 			if image, ok := current[tag]; ok {
-				refs.images[image] = nil
+				refs.Images[image] = nil
 			}
 		}
 		kind, name := "Pod", pod.Name
 		if owner := metav1.GetControllerOf(pod); owner != nil {
 			kind, name = owner.Kind, owner.Name
 		}
-		for image := range refs.images {
+		for image := range refs.Images {
 			byImage[image] = append(byImage[image], fmt.Sprintf("%s: %s/%s", kind, pod.Namespace, name))
 		}
 	}

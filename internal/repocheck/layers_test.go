@@ -74,6 +74,7 @@ var pure = []exemption{
 	{"apigroup/build/instantiate", "says how builds are written down and made, which the client shows and changes too"},
 	{"apigroup/image/pull", "checks permission to pull from an image stream, which deployments, builds and image triggers need"},
 	{"apigroup/image/record", "makes the record of an image, which a push to the registry and an import send alike"},
+	{"apigroup/image/retention", "decides which images pruning removes, which the client does and the server previews"},
 	{"apigroup/security/scc", "decides which security context constraints accept a pod; the default ones are made at the start"},
 	{"apigroup/project/standard", "the default template of projects, which the client prints too"},
 	{"kube/scheduler/policy", "the Policy of OpenShift 3's scheduler, which the configuration reads"},

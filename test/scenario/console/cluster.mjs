@@ -76,6 +76,23 @@ await open(async (page, context) => {
   const removed = page.getByRole('grid', { name: 'What pruning would remove' }).or(page.getByRole('table', { name: 'What pruning would remove' }));
   await removed.getByRole('row', { name: new RegExp(`sha256:111111111111.*${project}/app:latest.*3\\.0 MiB`) }).waitFor();
   await check(page, 'image-usage');
+  // As the command, the preview removes nothing while a reference cannot be parsed.
+  const request = (method, path, body) =>
+    page.evaluate(
+      async ([verb, target, content]) => {
+        const { csrf } = await (await fetch('/console/session')).json();
+        return (await fetch('/console/proxy' + target, { method: verb, headers: { 'X-CSRF-Token': csrf, 'Content-Type': 'application/json' }, body: content })).status;
+      },
+      [method, path, body && JSON.stringify(body)],
+    );
+  const pods = `/api/v1/namespaces/${project}/pods`;
+  const odd = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'odd' }, spec: { containers: [{ name: 'odd', image: 'No Name!' }] } };
+  expect((await request('POST', pods, odd)) === 201, 'the pod is not created');
+  await page.reload();
+  await page.getByText('Pruning removes nothing').waitFor();
+  await page.getByText(`pod/odd namespace/${project}`).waitFor();
+  expect((await removed.count()) === 0, 'the preview removes images');
+  expect((await request('DELETE', `${pods}/odd`)) === 200, 'the pod is not deleted');
 
   await page.goto(`${cluster}/users.user.openshift.io/developer`);
   await page.getByRole('row', { name: /^cluster-admin The whole cluster Directly/ }).waitFor();

@@ -27,6 +27,8 @@ export const admin = {
     keepYounger: 'Keep what is younger than (minutes)',
     nothing: 'Pruning would remove nothing',
     removes: (n: number, size: string) => `${n} ${n === 1 ? 'image' : 'images'}, ${size}. Layers that other images use stay.`,
+    invalid: 'Pruning removes nothing, because some references cannot be parsed',
+    invalidBody: 'Fix them. The command ignores them with --ignore-invalid-refs.',
     command: 'The command that prunes',
     image: 'Image',
     streams: 'Image streams',

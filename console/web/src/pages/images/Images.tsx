@@ -1,8 +1,8 @@
-import { Alert, ClipboardCopy, Form, FormGroup, Grid, GridItem, TextInput } from '@patternfly/react-core';
-import { useQuery } from '@tanstack/react-query';
-import { useMemo, useState } from 'react';
+import { Alert, ClipboardCopy, Form, FormGroup, Grid, GridItem, List, ListItem, TextInput } from '@patternfly/react-core';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { bytes } from '../../api/image';
-import { prunable, readStore, sizeOf, tagsOf, usersOf, type Image, type Store } from '../../api/images';
+import { byProject, flagsOf, readUsage, type ImageUsage, type Usage as Images } from '../../api/images';
 import { admin } from '../../text/admin';
 import { text } from '../../text/en';
 import { DataTable, type DataColumn } from '../../ui/DataTable';
@@ -12,7 +12,6 @@ import { Panel } from '../../ui/Panel';
 import { StackPage } from '../../ui/StackPage';
 
 const t = admin.images;
-const minute = 60_000;
 
 /** maxShown limits the images of a table. */
 const maxShown = 100;
@@ -21,12 +20,12 @@ const maxShown = 100;
 export function Component() {
   const [revisions, setRevisions] = useState('3');
   const [minutes, setMinutes] = useState('60');
-  const younger = Math.max(0, Number(minutes) || 0) * minute;
-  const store = useQuery({ queryKey: ['image-store', younger], queryFn: () => readStore(younger), staleTime: minute });
-  if (store.error) {
-    return <Failure error={store.error} retry={() => void store.refetch()} />;
+  const number = (value: string) => Math.max(0, Math.floor(Number(value)) || 0);
+  const retention = { revisions: number(revisions), minutes: number(minutes) };
+  const { data, error, refetch } = useQuery({ queryKey: ['image-usage', retention], queryFn: ({ signal }) => readUsage(retention, signal), staleTime: 0, placeholderData: keepPreviousData });
+  if (error) {
+    return <Failure error={error} retry={() => void refetch()} />;
   }
-  const retention = { revisions: Math.max(0, Number(revisions) || 0), younger };
   return (
     <StackPage title={t.title} body={t.body}>
       <Panel title={t.preview}>
@@ -44,79 +43,70 @@ export function Component() {
             </GridItem>
           </Grid>
         </Form>
-        {store.data ? <Preview store={store.data} retention={retention} /> : <Loading />}
+        {data ? <Preview usage={data} /> : <Loading />}
         <p>{t.command}</p>
         <ClipboardCopy isReadOnly hoverTip="Copy" clickTip="Copied" textAriaLabel={t.command}>
-          {`oc adm prune images --keep-tag-revisions=${retention.revisions} --keep-younger-than=${younger / minute}m --confirm`}
+          {['oc adm prune images', ...flagsOf(retention).map(([name, value]) => `--${name}=${value}`), '--confirm'].join(' ')}
         </ClipboardCopy>
       </Panel>
-      {store.data && <Usage store={store.data} />}
+      {data && <Usage images={data.images} />}
     </StackPage>
   );
 }
 
-function columnsOf(store: Store): DataColumn<Image>[] {
-  return [
-    { title: t.image, cell: ({ metadata }) => metadata.name.slice(0, 19), mono: true },
-    { title: t.streams, cell: (image) => tagsOf(image, store.streams).join(', ') || text.none },
-    { title: t.size, cell: (image) => bytes(sizeOf(image)) },
-    { title: t.users, cell: (image) => usersOf(image, store).join(', ') || text.none },
-  ];
-}
+const columns: DataColumn<ImageUsage>[] = [
+  { title: t.image, cell: ({ name }) => name.slice(0, 19), mono: true },
+  { title: t.streams, cell: ({ tags }) => tags.join(', ') || text.none },
+  { title: t.size, cell: ({ size }) => bytes(size) },
+  { title: t.users, cell: ({ users }) => users.join(', ') || text.none },
+];
 
-const bySize = (images: Image[]) => [...images].sort((a, b) => sizeOf(b) - sizeOf(a)).slice(0, maxShown);
-const sum = (images: Image[]) => bytes(images.reduce((total, image) => total + sizeOf(image), 0));
+const sum = (images: ImageUsage[]) => bytes(images.reduce((total, { size }) => total + size, 0));
 
-function Preview({ store, retention }: { store: Store; retention: { revisions: number; younger: number } }) {
-  const images = useMemo(() => prunable(store, retention, Date.now()), [store, retention.revisions, retention.younger]);
+function Preview({ usage: { images, invalid } }: { usage: Images }) {
+  if (invalid.length > 0) {
+    return (
+      <Alert isInline component="h3" variant="warning" isLiveRegion title={t.invalid}>
+        <p>{t.invalidBody}</p>
+        <List>
+          {invalid.slice(0, maxShown).map((problem) => (
+            <ListItem key={problem}>{problem}</ListItem>
+          ))}
+        </List>
+      </Alert>
+    );
+  }
+  const removed = images.filter(({ prunable }) => prunable);
   return (
     <>
-      <Alert isInline component="h3" variant="info" isLiveRegion title={images.length === 0 ? t.nothing : t.removes(images.length, sum(images))}>
+      <Alert isInline component="h3" variant="info" isLiveRegion title={removed.length === 0 ? t.nothing : t.removes(removed.length, sum(removed))}>
         {t.previewBody}
       </Alert>
-      {images.length > 0 && <DataTable label={t.preview} items={bySize(images)} keyOf={({ metadata }) => metadata.uid} empty={t.nothing} columns={columnsOf(store)} />}
+      {removed.length > 0 && <DataTable label={t.preview} items={removed.slice(0, maxShown)} keyOf={({ name }) => name} empty={t.nothing} columns={columns} />}
     </>
   );
 }
 
-function Usage({ store }: { store: Store }) {
-  const projects = useMemo(() => byProject(store), [store]);
+function Usage({ images }: { images: ImageUsage[] }) {
   return (
     <>
       <Panel title={t.storage}>
         <DataTable
           label={t.storage}
-          items={projects}
+          items={byProject(images)}
           keyOf={({ project }) => project}
           empty={t.none}
           columns={[
             { title: t.project, cell: ({ project }) => project },
-            { title: t.count, cell: ({ images }) => images.length },
-            { title: t.size, cell: ({ images }) => sum(images) },
+            { title: t.count, cell: ({ images: own }) => own.length },
+            { title: t.size, cell: ({ images: own }) => sum(own) },
           ]}
         />
       </Panel>
       <Panel title={t.all}>
-        {store.images.length > maxShown && <p>{t.trimmed(maxShown, store.images.length)}</p>}
-        <DataTable label={t.all} items={bySize(store.images)} keyOf={({ metadata }) => metadata.uid} empty={t.none} columns={columnsOf(store)} />
+        {images.length > maxShown && <p>{t.trimmed(maxShown, images.length)}</p>}
+        <DataTable label={t.all} items={images.slice(0, maxShown)} keyOf={({ name }) => name} empty={t.none} columns={columns} />
       </Panel>
     </>
   );
-}
-
-/** byProject returns the images in the image streams of each project. */
-function byProject({ images, streams }: Store): { project: string; images: Image[] }[] {
-  const byName = new Map(images.map((image) => [image.metadata.name, image]));
-  const projects = new Map<string, Set<Image>>();
-  for (const { metadata, status } of streams) {
-    const own = projects.get(metadata.namespace ?? '') ?? new Set<Image>();
-    for (const item of (status?.tags ?? []).flatMap(({ items }) => items ?? [])) {
-      const image = byName.get(item.image);
-      if (image) {
-        own.add(image);
-      }
-    }
-    projects.set(metadata.namespace ?? '', own);
-  }
-  return [...projects].map(([project, own]) => ({ project, images: [...own] })).filter(({ images: own }) => own.length > 0).sort((a, b) => a.project.localeCompare(b.project));
 }

@@ -1,9 +1,7 @@
-package image
+package retention
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,18 +11,28 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
-	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// references contains the images and tags to which objects refer, and the names of these objects.
-type references struct {
-	// images contains referring objects by digest, tags by <project>/<stream>:<tag>.
-	images, tags map[string][]string
-	problems     []error
+// References contains the images and tags to which objects refer, and these objects.
+type References struct {
+	// Images contains referring objects by digest, Tags by <project>/<stream>:<tag>.
+	Images, Tags map[string][]Owner
+	// Invalid are the references that cannot be parsed.
+	Invalid []error
 }
+
+// NewReferences returns no references.
+func NewReferences() *References {
+	return &References{Images: map[string][]Owner{}, Tags: map[string][]Owner{}}
+}
+
+// Owner is an object that refers to an image.
+type Owner struct{ Kind, Namespace, Name string }
+
+// String returns the object as OpenShift 3.11 names it in messages.
+func (o Owner) String() string { return o.Kind + "/" + o.Name + " namespace/" + o.Namespace }
 
 // workload is an object with a pod template. A cron job has it in its job template.
 type workload struct {
@@ -53,62 +61,31 @@ func workloads() map[string]schema.GroupVersionResource {
 	}
 }
 
-// findReferences reads all objects that can refer to an image. It ignores pods that have ended and
-// were created before since.
-func findReferences(ctx context.Context, client dynamic.Interface, namespace string, since time.Time) (*references, error) {
-	r := &references{images: map[string][]string{}, tags: map[string][]string{}}
-	pods, err := objects.List[corev1.Pod](ctx, client, corev1.SchemeGroupVersion.WithResource("pods"), namespace, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	for i := range pods {
-		r.addPod(&pods[i], since)
-	}
-	for kind, resource := range workloads() {
-		workloads, err := objects.List[workload](ctx, client, resource, namespace, metav1.ListOptions{})
-		if err != nil {
-			return nil, err
-		}
-		for i := range workloads {
-			owner := ownerOf(kind, &workloads[i].ObjectMeta)
-			r.addTemplate(owner, workloads[i].Namespace, workloads[i].Spec.Template)
-			r.addTemplate(owner, workloads[i].Namespace, workloads[i].Spec.JobTemplate.Spec.Template)
-			r.addTriggers(owner, &workloads[i].ObjectMeta)
-		}
-	}
-	configs, err := objects.List[appsv1.DeploymentConfig](ctx, client, appsv1.GroupVersion.WithResource("deploymentconfigs"), namespace, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	for i := range configs {
-		r.addDeploymentConfig(&configs[i])
-	}
-	return r, r.addBuilds(ctx, client, namespace)
-}
-
-func (r *references) addPod(pod *corev1.Pod, since time.Time) {
+// addPod records the images of a pod, unless it has ended and was created before since.
+func (r *References) addPod(pod *corev1.Pod, since time.Time) {
 	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	if ended && pod.CreationTimestamp.Time.Before(since) {
 		return
 	}
 	owner := ownerOf("pod", &pod.ObjectMeta)
-	r.addSpec(owner, pod.Namespace, &pod.Spec)
+	r.AddSpec(owner, pod.Namespace, &pod.Spec)
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses} {
 		for _, status := range statuses {
 			if _, digest, ok := strings.Cut(status.ImageID, "@"); ok {
-				r.images[digest] = append(r.images[digest], owner)
+				r.Images[digest] = append(r.Images[digest], owner)
 			}
 		}
 	}
 }
 
-func (r *references) addTemplate(owner, namespace string, template *corev1.PodTemplateSpec) {
+func (r *References) addTemplate(owner Owner, namespace string, template *corev1.PodTemplateSpec) {
 	if template != nil {
-		r.addSpec(owner, namespace, &template.Spec)
+		r.AddSpec(owner, namespace, &template.Spec)
 	}
 }
 
-func (r *references) addSpec(owner, namespace string, spec *corev1.PodSpec) {
+// AddSpec records the images of the containers and volumes of a pod.
+func (r *References) AddSpec(owner Owner, namespace string, spec *corev1.PodSpec) {
 	for _, container := range spec.InitContainers {
 		r.addName(owner, namespace, container.Image)
 	}
@@ -128,17 +105,17 @@ func (r *references) addSpec(owner, namespace string, spec *corev1.PodSpec) {
 // addName records an image of a pod. An image with a tag counts as a tag of an image stream in any
 // registry, because the cluster's registry has several names, and streams with local lookup need
 // none.
-func (r *references) addName(owner, namespace, text string) {
+func (r *References) addName(owner Owner, namespace, text string) {
 	if text = strings.TrimSpace(text); text == "" {
 		return
 	}
 	parsed, err := record.ParseReference(text)
 	if err != nil {
-		r.problems = append(r.problems, fmt.Errorf("%s: %w", owner, err))
+		r.Invalid = append(r.Invalid, fmt.Errorf("%s: %w", owner, err))
 		return
 	}
 	if parsed.Digest != "" {
-		r.images[parsed.Digest] = append(r.images[parsed.Digest], owner)
+		r.Images[parsed.Digest] = append(r.Images[parsed.Digest], owner)
 		return
 	}
 	if parsed.Tag == "" {
@@ -149,11 +126,11 @@ func (r *references) addName(owner, namespace, text string) {
 		stream = namespace + "/" + strings.TrimPrefix(stream, "library/")
 	}
 	tag := stream + ":" + parsed.Tag
-	r.tags[tag] = append(r.tags[tag], owner)
+	r.Tags[tag] = append(r.Tags[tag], owner)
 }
 
 // addObject records a reference to an image, an image stream image or an image stream tag.
-func (r *references) addObject(owner, namespace string, from *corev1.ObjectReference) {
+func (r *References) addObject(owner Owner, namespace string, from *corev1.ObjectReference) {
 	if from == nil || from.Name == "" {
 		return
 	}
@@ -165,16 +142,16 @@ func (r *references) addObject(owner, namespace string, from *corev1.ObjectRefer
 		r.addName(owner, namespace, from.Name)
 	case "ImageStreamImage", "ImageStreamTag":
 		if _, digest, ok := strings.Cut(from.Name, "@"); ok {
-			r.images[digest] = append(r.images[digest], owner)
+			r.Images[digest] = append(r.Images[digest], owner)
 			return
 		}
 		tag := namespace + "/" + from.Name
-		r.tags[tag] = append(r.tags[tag], owner)
+		r.Tags[tag] = append(r.Tags[tag], owner)
 	}
 }
 
 // addTriggers records the tags in an object's annotation image.openshift.io/triggers.
-func (r *references) addTriggers(owner string, object *metav1.ObjectMeta) {
+func (r *References) addTriggers(owner Owner, object *metav1.ObjectMeta) {
 	var triggers []struct {
 		From corev1.ObjectReference `json:"from"`
 	}
@@ -185,7 +162,7 @@ func (r *references) addTriggers(owner string, object *metav1.ObjectMeta) {
 	}
 }
 
-func (r *references) addDeploymentConfig(config *appsv1.DeploymentConfig) {
+func (r *References) addDeploymentConfig(config *appsv1.DeploymentConfig) {
 	owner := ownerOf("deploymentconfig", &config.ObjectMeta)
 	r.addTemplate(owner, config.Namespace, config.Spec.Template)
 	for _, trigger := range config.Spec.Triggers {
@@ -196,22 +173,7 @@ func (r *references) addDeploymentConfig(config *appsv1.DeploymentConfig) {
 	}
 }
 
-func (r *references) addBuilds(ctx context.Context, client dynamic.Interface, namespace string) error {
-	configs, err := objects.List[buildv1.BuildConfig](ctx, client, buildv1.GroupVersion.WithResource("buildconfigs"), namespace, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for i := range configs {
-		r.addBuild(ownerOf("buildconfig", &configs[i].ObjectMeta), configs[i].Namespace, &configs[i].Spec.CommonSpec)
-	}
-	builds, err := objects.List[buildv1.Build](ctx, client, buildv1.GroupVersion.WithResource("builds"), namespace, metav1.ListOptions{})
-	for i := range builds {
-		r.addBuild(ownerOf("build", &builds[i].ObjectMeta), builds[i].Namespace, &builds[i].Spec.CommonSpec)
-	}
-	return err
-}
-
-func (r *references) addBuild(owner, namespace string, spec *buildv1.CommonSpec) {
+func (r *References) addBuild(owner Owner, namespace string, spec *buildv1.CommonSpec) {
 	if s := spec.Strategy.DockerStrategy; s != nil {
 		r.addObject(owner, namespace, s.From)
 	}
@@ -226,14 +188,6 @@ func (r *references) addBuild(owner, namespace string, spec *buildv1.CommonSpec)
 	}
 }
 
-// invalid returns an error that contains all references that cannot be parsed, or nil.
-func (r *references) invalid() error {
-	if len(r.problems) == 0 {
-		return nil
-	}
-	return fmt.Errorf("nothing is removed, because these references cannot be parsed; fix them, or use --ignore-invalid-refs:\n%w", errors.Join(r.problems...))
-}
-
-func ownerOf(kind string, object *metav1.ObjectMeta) string {
-	return kind + "/" + object.Name + " namespace/" + object.Namespace
+func ownerOf(kind string, object *metav1.ObjectMeta) Owner {
+	return Owner{Kind: kind, Namespace: object.Namespace, Name: object.Name}
 }
