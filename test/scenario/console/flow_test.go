@@ -85,6 +85,12 @@ func TestConsoleRecoversFromNetworkFailures(t *testing.T) {
 	s.play("network.mjs", s.Namespace)
 }
 
+func TestConsoleWorksOverSlowNetwork(t *testing.T) {
+	s := siteOf(t, kit.Shared(t))
+	s.application()
+	s.play("slow.mjs", s.Namespace)
+}
+
 func TestPagesAreAccessible(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
