@@ -8,6 +8,8 @@ import { applyTheme } from './app/theme';
 
 rememberBrokenSheets();
 applyTheme();
+// A page that the browser kept for the button Back can be that of a user who has logged out.
+window.addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
 const root = document.getElementById('root');
 if (root) {
   createRoot(root).render(

@@ -91,6 +91,15 @@ func TestConsoleWorksOverSlowNetwork(t *testing.T) {
 	s.play("slow.mjs", s.Namespace)
 }
 
+func TestSecondUserOfBrowserSeesNothingOfFirst(t *testing.T) {
+	s := siteOf(t, kit.Shared(t))
+	s.application()
+	if result := s.SlipwayWithInput("any\n", "htpasswd", "set", "ann"); result.Code != 0 {
+		t.Fatalf("slipway htpasswd set: %+v", result)
+	}
+	s.play("users.mjs", s.Namespace)
+}
+
 func TestPagesAreAccessible(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()

@@ -9,8 +9,18 @@ export function loginPath(then: string): string {
   return '/console/login?' + new URLSearchParams({ then });
 }
 
-/** channelName is the channel on which a window tells the others that the login is complete. */
+/** channelName is the channel on which the windows of a browser tell each other about the session. */
 export const channelName = 'slipway-console';
+
+/** Message is what a window tells the others. */
+export type Message = 'signed in' | 'logged out';
+
+/** tell sends a message to all windows of the browser. */
+export function tell(message: Message): void {
+  const channel = new BroadcastChannel(channelName);
+  channel.postMessage(message);
+  channel.close();
+}
 
 /**
  * Session is the browser's session. The access token stays in a cookie that scripts cannot read.

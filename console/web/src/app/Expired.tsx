@@ -1,15 +1,19 @@
 import { Button, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
 import { useEffect } from 'react';
-import { channelName, loginPath, session } from '../api/session';
+import { channelName, loginPath, session, type Message } from '../api/session';
 import { useStore } from '../api/store';
 import { text } from '../text/en';
+import { leave } from './logout';
 
-/** Expired asks for a login in another window when the session ends. The page keeps its state. */
+/**
+ * Expired asks for a login in another window when the session ends. The page keeps its state. It
+ * leaves when the user logs out in another window.
+ */
 export function Expired() {
   const state = useStore(session);
   useEffect(() => {
     const channel = new BroadcastChannel(channelName);
-    channel.onmessage = () => void session.load();
+    channel.onmessage = ({ data }: MessageEvent<Message>) => (data === 'logged out' ? leave() : void session.load());
     return () => channel.close();
   }, []);
   if (state !== 'expired') {

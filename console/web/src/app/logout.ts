@@ -1,8 +1,15 @@
 import { config } from '../api/config';
-import { session } from '../api/session';
+import { session, tell } from '../api/session';
 
-/** logOut ends the session and opens the page for users who are logged out. */
+/** leave opens the page for users who are logged out. */
+export function leave(): void {
+  location.assign(config.get().clusterInfo.logoutPublicURL || '/console/logged-out');
+}
+
+/** logOut ends the session. All windows leave, because what they show is the user's. */
 export function logOut(): void {
-  const page = config.get().clusterInfo.logoutPublicURL || '/console/logged-out';
-  void session.end().finally(() => location.assign(page));
+  void session.end().finally(() => {
+    tell('logged out');
+    leave();
+  });
 }

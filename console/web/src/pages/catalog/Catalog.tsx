@@ -1,6 +1,7 @@
 import { Card, CardBody, CardHeader, CardTitle, EmptyState, Gallery, Label, PageSection, SearchInput, Title, ToggleGroup, ToggleGroupItem, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
 import { useNavigate, useParams, useSearchParams } from 'react-router';
 import { useCatalog, type Item } from '../../api/catalog';
+import { useUser } from '../../api/hooks';
 import { text } from '../../text/en';
 import { Failure } from '../../ui/Failure';
 import { Loading } from '../../ui/Loading';
@@ -21,6 +22,7 @@ export function Component() {
   const { project } = useParams();
   useTitle(text.catalog.title, project);
   const catalog = useCatalog(project);
+  const user = useUser()?.metadata.name;
   const [query, setQuery] = useSearchParams();
   const filter = query.get('filter') ?? '';
   const category = query.get('category') ?? 'all';
@@ -33,7 +35,7 @@ export function Component() {
     return <Failure error={catalog.error} project={project} retry={() => void catalog.refetch()} />;
   }
   const shown = filterItems(catalog.data ?? [], filter).filter((item) => (categories[category] ?? categories.all)?.(item));
-  const recent = filter === '' && category === 'all' ? recentItems(catalog.data ?? []) : [];
+  const recent = filter === '' && category === 'all' ? recentItems(catalog.data ?? [], user) : [];
   return (
     <>
       <PageSection>
@@ -77,8 +79,11 @@ export function Component() {
 
 function Tiles({ items, project, id }: { items: Item[]; project: string | undefined; id: string }) {
   const navigate = useNavigate();
+  const user = useUser()?.metadata.name;
   const open = (item: Item) => {
-    remember(item);
+    if (user !== undefined) {
+      remember(item, user);
+    }
     void navigate(`/catalog/${item.path}${project === undefined ? '' : `?project=${project}`}`);
   };
   return (

@@ -3,24 +3,31 @@ import type { Item } from '../../api/catalog';
 const key = 'recent';
 const maxRecent = 3;
 
-function stored(): string[] {
+/** Recent are the tiles that a user opened last. */
+interface Recent {
+  user: string;
+  paths: string[];
+}
+
+function stored(user: string | undefined): string[] {
   try {
-    const value = JSON.parse(localStorage.getItem(key) ?? '[]') as unknown;
-    return Array.isArray(value) ? value.filter((path): path is string => typeof path === 'string') : [];
+    const value = JSON.parse(localStorage.getItem(key) ?? '{}') as Partial<Recent>;
+    return value.user === user && Array.isArray(value.paths) ? value.paths.filter((path) => typeof path === 'string') : [];
   } catch {
     return [];
   }
 }
 
-/** recentItems returns the tiles that were opened last in this browser. */
-export function recentItems(items: Item[]): Item[] {
-  return stored()
+/** recentItems returns the tiles that a user opened last in this browser. */
+export function recentItems(items: Item[], user: string | undefined): Item[] {
+  return stored(user)
     .map((path) => items.find((item) => item.path === path))
     .filter((item) => item !== undefined);
 }
 
-/** remember records that a tile was opened. */
-export function remember(item: Item): void {
-  const paths = [item.path, ...stored().filter((path) => path !== item.path)].slice(0, maxRecent);
-  localStorage.setItem(key, JSON.stringify(paths));
+/** remember records that a user opened a tile. It forgets those of another user. */
+export function remember(item: Item, user: string): void {
+  const paths = [item.path, ...stored(user).filter((path) => path !== item.path)].slice(0, maxRecent);
+  const recent: Recent = { user, paths };
+  localStorage.setItem(key, JSON.stringify(recent));
 }
