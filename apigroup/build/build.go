@@ -87,7 +87,7 @@ func builds(rules Rules) apiserver.Served {
 	check := validator{rules}
 	return apiserver.Resource[build]{
 		Plural: "builds", Categories: []string{"all"}, Namespaced: true,
-		Default: setBuildDefaults, Prepare: startPhase, Validate: check.build,
+		Default: setBuildDefaults, Prepare: prepareBuild, Validate: check.build,
 		Subresources: func(deps apiserver.Deps, _ *registry.Store) (map[string]rest.Storage, error) {
 			return map[string]rest.Storage{
 				"clone": &clone{newRequestAction(deps)}, "details": &details{buildStore{deps}}, "log": &logs{buildStore{deps}},
@@ -118,8 +118,13 @@ func keepLastVersion(_ context.Context, config, old *buildv1.BuildConfig) {
 	}
 }
 
-func startPhase(_ context.Context, build, old *buildv1.Build) {
-	if old == nil && build.Status.Phase == "" {
+// prepareBuild gives a new build its phase. Answers to inputs can only follow.
+func prepareBuild(_ context.Context, build, old *buildv1.Build) {
+	if old != nil {
+		return
+	}
+	instantiate.RemoveAnswers(build)
+	if build.Status.Phase == "" {
 		build.Status.Phase = buildv1.BuildPhaseNew
 	}
 }

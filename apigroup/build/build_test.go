@@ -6,8 +6,11 @@ import (
 
 	buildv1 "github.com/openshift/api/build/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
 // lenient accepts everything. Scenarios test the rules of Kubernetes.
@@ -104,7 +107,7 @@ func TestValidation(t *testing.T) {
 
 func TestSpecOfBuildIsImmutable(t *testing.T) {
 	old := &buildv1.Build{Spec: buildv1.BuildSpec{CommonSpec: valid().Spec.CommonSpec}}
-	startPhase(t.Context(), old, nil)
+	prepareBuild(t.Context(), old, nil)
 	if old.Status.Phase != "New" {
 		t.Errorf("phase of a new build is %q", old.Status.Phase)
 	}
@@ -118,6 +121,28 @@ func TestSpecOfBuildIsImmutable(t *testing.T) {
 	restarted.Status.Phase, restarted.Spec.Source.Git.URI = "Running", "https://elsewhere.example.com"
 	if errs := check.build(t.Context(), restarted, cancelled); len(errs) != 2 {
 		t.Errorf("restart with another source: %v", errs)
+	}
+}
+
+// Users who may start builds need not have the right to answer inputs, which is to update builds.
+func TestNewBuildHasNoAnswers(t *testing.T) {
+	const answer = "pipeline.slipway.io/input-deploy"
+	config := valid()
+	config.Spec.Strategy = buildv1.BuildStrategy{JenkinsPipelineStrategy: &buildv1.JenkinsPipelineBuildStrategy{}}
+	build, err := instantiate.Build(config, &buildv1.BuildRequest{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{answer: "proceed", "other": "kept"}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prepareBuild(t.Context(), build, nil)
+	if _, answered := build.Annotations[answer]; answered || build.Annotations["other"] != "kept" {
+		t.Errorf("a started build has the annotations %v", build.Annotations)
+	}
+	build.Annotations[answer] = "proceed"
+	clone := instantiate.Clone(build, &buildv1.BuildRequest{}, 2, "x")
+	prepareBuild(t.Context(), clone, nil)
+	prepareBuild(t.Context(), build, build.DeepCopy())
+	if _, answered := clone.Annotations[answer]; answered || build.Annotations[answer] != "proceed" {
+		t.Errorf("a cloned build has the annotations %v, an answered one %v", clone.Annotations, build.Annotations)
 	}
 }
 

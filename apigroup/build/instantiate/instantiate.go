@@ -206,7 +206,6 @@ func Clone(old *buildv1.Build, request *buildv1.BuildRequest, number int64, suff
 	for _, name := range []string{buildv1.BuildPodNameAnnotation, buildv1.BuildJenkinsStatusJSONAnnotation, "openshift.io/jenkins-pending-input-actions-json"} {
 		delete(build.Annotations, name)
 	}
-	maps.DeleteFunc(build.Annotations, func(name, _ string) bool { return strings.HasPrefix(name, "pipeline.slipway.io/") })
 	if number > 0 {
 		build.Name = fmt.Sprintf("%s-%d", ConfigOf(old), number)
 		build.Annotations[buildv1.BuildNumberAnnotation] = strconv.FormatInt(number, 10)
@@ -214,6 +213,12 @@ func Clone(old *buildv1.Build, request *buildv1.BuildRequest, number int64, suff
 	build.Spec.TriggeredBy = slices.Clone(request.TriggeredBy)
 	applyOptions(&build.Spec, request)
 	return build
+}
+
+// RemoveAnswers removes the answers to inputs of a pipeline from a new build. Users who may start
+// builds may not answer: that is for users who may update builds.
+func RemoveAnswers(build *buildv1.Build) {
+	maps.DeleteFunc(build.Annotations, func(name, _ string) bool { return strings.HasPrefix(name, "pipeline.slipway.io/") })
 }
 
 // mergeMaps returns a map with the entries of all maps. Later maps take precedence.
