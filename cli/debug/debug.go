@@ -12,8 +12,11 @@ import (
 	"strings"
 	"time"
 
+	securityv1 "github.com/openshift/api/security/v1"
+	securityclient "github.com/openshift/client-go/security/clientset/versioned/typed/security/v1"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/resource"
@@ -32,11 +35,13 @@ type debugging struct {
 	options
 	clients kubernetes.Interface
 	files   resource.FilenameOptions
+	// review fills in the status of a review.
+	review func(ctx context.Context, namespace string, review *securityv1.PodSecurityPolicySubjectReview) (*securityv1.PodSecurityPolicySubjectReview, error)
 	// attach connects the streams to the streams of a running container.
 	attach func(pod *corev1.Pod, container string, handler *interrupt.Handler) error
 
-	forceTerminal, noTerminal, noInput, asRoot bool
-	timeout                                    time.Duration
+	forceTerminal, noTerminal, noInput, asRoot, withMyRights bool
+	timeout                                                  time.Duration
 }
 
 // New returns `oc debug`.
@@ -49,7 +54,8 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 
 The copy has no labels and no probes, so that no controller or service uses it. It is removed when the shell or command ends. You can set
 variables of its environment, or remove them with a minus sign after their names. The copy runs with your rights:
---as-root fails if none of your security context constraints allows it.
+--as-root fails if none of your security context constraints allows it. If the pod asks for more than its own service account may use, no copy
+starts unless you add --with-my-rights: whoever wrote the pod could otherwise use your rights.
 
 A tag of an image stream is debugged in a pod with its image. A node is debugged in a privileged pod of --image, with the node's files in /host.`,
 		Example: `  oc debug dc/web
@@ -84,6 +90,9 @@ A tag of an image stream is debugged in a pod with its image. A node is debugged
 				util.CheckErr(printer.PrintObj(pod, streams.Out))
 				return
 			}
+			if util.IsFilenameSliceEmpty(d.files.Filenames, d.files.Kustomize) {
+				util.CheckErr(d.checkAccount(command.Context(), pod.Namespace))
+			}
 			util.CheckErr(d.run(command.Context(), pod, original))
 		},
 	}
@@ -101,6 +110,7 @@ func (d *debugging) addFlags(command *cobra.Command) {
 	flags.StringVar(&d.nodeName, "node-name", "", "Name of the node to run on. The default is any node.")
 	flags.BoolVar(&d.asRoot, "as-root", false, "Run as root. With =false, run as any user except root.")
 	flags.Int64Var(&d.user, "as-user", -1, "UID to run as.")
+	flags.BoolVar(&d.withMyRights, "with-my-rights", false, "Run the copy even if the service account of the pod may not.")
 	flags.BoolVar(&d.keepAnnotations, "keep-annotations", false, "Keep the pod's annotations.")
 	flags.BoolVar(&d.keepLiveness, "keep-liveness", false, "Keep the liveness and startup probes.")
 	flags.BoolVar(&d.keepReadiness, "keep-readiness", false, "Keep the readiness probes.")
@@ -155,7 +165,14 @@ func (d *debugging) connect(factory util.Factory) error {
 	if err != nil {
 		return err
 	}
+	security, err := securityclient.NewForConfig(config)
+	if err != nil {
+		return err
+	}
 	d.clients = clients
+	d.review = func(ctx context.Context, namespace string, review *securityv1.PodSecurityPolicySubjectReview) (*securityv1.PodSecurityPolicySubjectReview, error) {
+		return security.PodSecurityPolicySubjectReviews(namespace).Create(ctx, review, metav1.CreateOptions{})
+	}
 	d.attach = func(pod *corev1.Pod, container string, handler *interrupt.Handler) error {
 		return (&attach.AttachOptions{
 			StreamOptions: kubectlexec.StreamOptions{

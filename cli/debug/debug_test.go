@@ -1,15 +1,19 @@
 package debug
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	imagev1 "github.com/openshift/api/image/v1"
+	securityv1 "github.com/openshift/api/security/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -184,5 +188,38 @@ func TestDebugOfImageStreamTagUsesItsImage(t *testing.T) {
 	}
 	if _, _, err := w.of(&imagev1.ImageStreamTag{}, "imagestreamtags"); err == nil || !strings.Contains(err.Error(), "no image yet") {
 		t.Errorf("a tag without image: %v", err)
+	}
+}
+
+// TestDebugDoesNotLendRightsToAuthorOfPod debugs pods that others have written.
+func TestDebugDoesNotLendRightsToAuthorOfPod(t *testing.T) {
+	for name, c := range map[string]struct {
+		allowedBy    *corev1.ObjectReference
+		err          error
+		withMyRights bool
+		refused      bool
+	}{
+		"the account may run them":     {allowedBy: &corev1.ObjectReference{Name: "restricted"}},
+		"the account may not run them": {refused: true},
+		"the user insists":             {withMyRights: true},
+		"the user may not ask":         {err: apierrors.NewForbidden(securityv1.Resource("podsecuritypolicysubjectreviews"), "", nil)},
+		"no such review":               {err: apierrors.NewNotFound(securityv1.Resource("podsecuritypolicysubjectreviews"), "")},
+		"the review fails":             {err: errors.New("connection refused"), refused: true},
+	} {
+		d := &debugging{withMyRights: c.withMyRights, options: options{user: -1, command: []string{"sh"}}}
+		d.review = func(_ context.Context, namespace string, review *securityv1.PodSecurityPolicySubjectReview) (*securityv1.PodSecurityPolicySubjectReview, error) {
+			spec := review.Spec
+			if namespace != "shop" || spec.User != "system:serviceaccount:shop:default" || len(spec.Template.Spec.InitContainers) != 1 || !slices.Contains(spec.Groups, "system:authenticated") {
+				t.Errorf("%s: reviews %+v", name, spec)
+			}
+			review.Status.AllowedBy = c.allowedBy
+			return review, c.err
+		}
+		if _, _, err := d.of(source(t, "replicationcontrollers"), "replicationcontrollers"); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.checkAccount(t.Context(), "shop"); (err != nil) != c.refused {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

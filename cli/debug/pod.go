@@ -32,6 +32,9 @@ type options struct {
 	root *bool
 	user int64
 
+	// source is the specification of the pods to debug. It is nil for images and nodes.
+	source *corev1.PodSpec
+
 	keepAnnotations, keepLiveness, keepReadiness, keepInitContainers, oneContainer bool
 }
 
@@ -87,7 +90,7 @@ func name(of string) string {
 // no labels, so that no controller adopts it.
 func (w *options) copyOf(pod *corev1.Pod, object runtime.Object, source *unstructured.Unstructured) error {
 	has, err := polymorphichelpers.UpdatePodSpecForObjectFn(object, func(spec *corev1.PodSpec) error {
-		pod.Spec = *spec.DeepCopy()
+		pod.Spec, w.source = *spec.DeepCopy(), spec.DeepCopy()
 		return nil
 	})
 	if err != nil || !has {

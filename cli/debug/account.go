@@ -1,0 +1,37 @@
+package debug
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	securityv1 "github.com/openshift/api/security/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+)
+
+// checkAccount returns an error if the service account of the source may not run its pods. The
+// debug pod gets the security context constraints of the user who debugs, but others have written
+// its source. It returns no error on a platform without such reviews, and for users who may not
+// review their project.
+func (d *debugging) checkAccount(ctx context.Context, namespace string) error {
+	if d.source == nil || d.withMyRights {
+		return nil
+	}
+	account := cmp.Or(d.source.ServiceAccountName, "default")
+	review, err := d.review(ctx, namespace, &securityv1.PodSecurityPolicySubjectReview{Spec: securityv1.PodSecurityPolicySubjectReviewSpec{
+		Template: corev1.PodTemplateSpec{Spec: *d.source}, User: serviceaccount.MakeUsername(namespace, account),
+		Groups: append(serviceaccount.MakeGroupNames(namespace), user.AllAuthenticated),
+	}})
+	switch {
+	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("review the rights of service account %q: %w", account, err)
+	case review.Status.AllowedBy == nil:
+		return fmt.Errorf("service account %q may not run these pods: read what they ask for, and add --with-my-rights to run them with your rights", account)
+	}
+	return nil
+}
