@@ -128,8 +128,9 @@ func isPage(r *http.Request) bool {
 // filter serves the console's files, and passes the console's API requests on to next before
 // authentication. It redirects browsers from the root to the console. Files are not public
 // handlers, because the API server closes the HTTP/2 connection after each response to an
-// unauthenticated client, and a page loads dozens of files. Other requests pass unchanged, but if
-// the browser has a console session, responses of the API get sandboxPolicy.
+// unauthenticated client, and a page loads dozens of files. Other requests pass unchanged, but
+// requests to the API lose the cookies of sessions, and responses of the API get sandboxPolicy if a
+// browser can show a page of a pod on the console's origin: with a session or a client certificate.
 func (s *server) filter(next http.Handler) http.Handler {
 	handlers := s.handlers()
 	session, files := s.harden(s.serveSession), s.harden(s.serveFile)
@@ -151,8 +152,11 @@ func (s *server) filter(next http.Handler) http.Handler {
 		case handlers[r.URL.Path] == nil && below(strings.TrimSuffix(Path, "/")):
 			files.ServeHTTP(w, r)
 		default:
-			if _, err := r.Cookie(sessionCookie); err == nil && isAPI(r.URL.Path) {
-				w.Header().Add("Content-Security-Policy", sandboxPolicy)
+			if isAPI(r.URL.Path) {
+				if _, err := r.Cookie(sessionCookie); err == nil || hasCertificate(r) {
+					w.Header().Add("Content-Security-Policy", sandboxPolicy)
+				}
+				r = withoutSessions(r)
 			}
 			next.ServeHTTP(w, r)
 		}

@@ -33,6 +33,34 @@ func (s *server) proxy(w http.ResponseWriter, r *http.Request, next http.Handler
 	}
 }
 
+// hasCertificate reports whether a client has a certificate. Clients behind `kubectl proxy`, which
+// shows pages on its own origin, do not count.
+func hasCertificate(r *http.Request) bool {
+	return r.TLS != nil && len(r.TLS.PeerCertificates) > 0 && r.Header.Get("X-Forwarded-For") == ""
+}
+
+// hostPrefix begins the names of the cookies of the console and of the login pages.
+const hostPrefix = "__Host-"
+
+// withoutSessions returns a request to the API without the cookies of sessions. The API would pass
+// them on to a pod, if the browser has a client certificate, and does not use them itself.
+func withoutSessions(r *http.Request) *http.Request {
+	lines := r.Header["Cookie"]
+	if !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, hostPrefix) }) {
+		return r
+	}
+	kept := slices.DeleteFunc(strings.Split(strings.Join(lines, ";"), ";"), func(pair string) bool {
+		return strings.HasPrefix(strings.TrimSpace(pair), hostPrefix)
+	})
+	request := r.WithContext(r.Context())
+	request.Header = r.Header.Clone()
+	request.Header.Del("Cookie")
+	if len(kept) > 0 {
+		request.Header.Set("Cookie", strings.TrimSpace(strings.Join(kept, ";")))
+	}
+	return request
+}
+
 // isWebSocket reports whether a request opens a WebSocket. Scripts cannot set csrfHeader on such a
 // request, so the Origin header, which browsers always send, must suffice.
 func isWebSocket(r *http.Request) bool {

@@ -166,14 +166,49 @@ func TestPodCannotControlBrowser(t *testing.T) {
 	f.pod = func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Add("Content-Security-Policy", "default-src *")
 	}
+	certificate := func(forwarded string) func(*http.Request) {
+		return func(r *http.Request) {
+			r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{}}}
+			r.Header.Set("X-Forwarded-For", forwarded)
+		}
+	}
 	for name, tt := range map[string]struct {
-		b    *browser
-		want bool
-	}{"with a session": {b, true}, "without a session": {f.browser(), false}} {
-		policy := strings.Join(tt.b.send(http.MethodGet, path, nil).Header().Values("Content-Security-Policy"), "\n")
+		b      *browser
+		change func(*http.Request)
+		want   bool
+	}{
+		"with a session": {b, nil, true}, "without a session": {f.browser(), nil, false}, "with a certificate": {f.browser(), certificate(""), true},
+		"behind kubectl proxy": {f.browser(), certificate("127.0.0.1"), false},
+	} {
+		policy := strings.Join(tt.b.send(http.MethodGet, path, tt.change).Header().Values("Content-Security-Policy"), "\n")
 		if strings.Contains(policy, "sandbox") != tt.want {
 			t.Errorf("%s: policy %q", name, policy)
 		}
+	}
+}
+
+// A browser with a client certificate needs no token for the API, which passes cookies on to pods.
+func TestAPIGetsNoCookiesOfSessions(t *testing.T) {
+	f := newFixture(t)
+	b := f.browser()
+	b.logIn()
+	for cookies, want := range map[string]string{
+		"":                                  "",
+		"__Host-ssn=secret":                 "",
+		"a=1; __Host-ssn=secret; b=2":       "a=1; b=2",
+		"a=1;__Host-csrf=secret;__host-b=2": "a=1;__host-b=2",
+	} {
+		b.send(http.MethodGet, "/api/v1/namespaces/evil/pods/web/proxy/", func(r *http.Request) {
+			if cookies != "" {
+				r.Header.Add("Cookie", cookies)
+			}
+		})
+		if got := f.request.Header.Get("Cookie"); got != want || len(f.request.Header["Cookie"]) > 1 {
+			t.Errorf("with %q, the API gets %q", cookies, f.request.Header["Cookie"])
+		}
+	}
+	if b.send(http.MethodGet, "/login", nil); !strings.Contains(f.request.Header.Get("Cookie"), sessionCookie) {
+		t.Error("the login pages get no cookies")
 	}
 }
 
