@@ -175,3 +175,46 @@ func TestTemplatesUseTheParametersThatTheyHave(t *testing.T) {
 		}
 	}
 }
+
+// metric matches the name of a metric with its labels, or the name of a function with a parenthesis.
+var metric = regexp.MustCompile(`\b[a-z]+(?:_[a-z]+)+\b(\{[^}]*\}|\()?`)
+
+// Services of tenants can have metrics of any name, and so could cause or prevent alerts.
+func TestAlertsTrustOnlyMetricsOfPlatform(t *testing.T) {
+	template := objects[templatev1.Template](t, "Template")["prometheus-persistent"]
+	var rules struct {
+		Groups []struct {
+			Rules []struct{ Alert, Expr string }
+		}
+	}
+	for _, raw := range template.Objects {
+		var config struct {
+			Kind string
+			Data map[string]string
+		}
+		if err := json.Unmarshal(raw.Raw, &config); err != nil {
+			t.Fatal(err)
+		}
+		if config.Kind == "ConfigMap" {
+			if err := yaml.Unmarshal([]byte(config.Data["cluster.rules.yml"]), &rules); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	checked := 0
+	for _, group := range rules.Groups {
+		for _, rule := range group.Rules {
+			for _, found := range metric.FindAllStringSubmatch(rule.Expr, -1) {
+				if found[1] == "(" {
+					continue
+				}
+				if checked++; !strings.Contains(found[1], `job=`) {
+					t.Errorf("alert %s trusts %s of any service", rule.Alert, found[0])
+				}
+			}
+		}
+	}
+	if checked < 10 {
+		t.Errorf("only %d metrics are checked", checked)
+	}
+}
