@@ -41,7 +41,7 @@ trait ScmSteps {
         leaf('git') {
             say0('git')
             String branch = all.branch ?: 'master'
-            def command = 'set -e; git init -q; git config --add safe.directory "$PWD"; git fetch -q --depth 1 "$0" "$1" && git checkout -q -f FETCH_HEAD && git rev-parse HEAD'
+            def command = 'set -e; git init -q; git config --add safe.directory "$PWD"; git fetch -q --depth 1 -- "$0" "$1" && git checkout -q -f FETCH_HEAD && git rev-parse HEAD'
             String commit = agent().output(['sh', '-c', command, all.url.toString(), branch]).trim()
             getRun().log.println("Checked out revision $commit of ${all.url.toString().replaceAll('//[^/@]*@', '//')}")
             [GIT_COMMIT: commit, GIT_URL: all.url.toString(), GIT_BRANCH: branch]
