@@ -180,12 +180,16 @@ func (h *webHooks) secret(ctx context.Context, namespace, name string) (string, 
 // hidden replaces the secret of a webhook in builds.
 const hidden = "***"
 
-// concealSecret replaces the secret in the path of a webhook call.
+// concealSecret replaces the secret in the path of a webhook call, also of one that is malformed: it
+// keeps only the kind.
 func concealSecret(path string) string {
 	config, call, ok := strings.Cut(path, "/webhooks/")
-	_, kind, hasSecret := strings.Cut(call, "/")
-	if !ok || !hasSecret || !strings.Contains(config, "/buildconfigs/") {
+	if !ok || !strings.Contains(config, "/buildconfigs/") || webhook.Readers()[call] != nil {
 		return path
+	}
+	kind := strings.TrimSuffix(call, "/")
+	if kind = kind[strings.LastIndex(kind, "/")+1:]; webhook.Readers()[kind] == nil || kind == call {
+		return config + "/webhooks/redacted"
 	}
 	return config + "/webhooks/redacted/" + kind
 }
