@@ -29,8 +29,8 @@ const costlyValues, costlyPatchValues = 1_000, 200
 
 // Costs limits costly requests. Its zero value is not valid; use NewCosts.
 type Costs struct {
-	tenantOf               func(*http.Request) string
-	lists, writes, lasting shares
+	tenantOf                       func(*http.Request) string
+	lists, writes, lasting, bodies shares
 }
 
 // NewCosts returns limits for the tenants that tenantOf returns. It returns "" for the platform,
@@ -41,6 +41,7 @@ func NewCosts(tenantOf func(*http.Request) string) *Costs {
 		lists:    shares{requests: maxCostlyLists, waiting: maxWaitingLists, timeout: costlyTimeout},
 		writes:   shares{requests: maxCostlyWrites, waiting: maxWaitingWrites, timeout: costlyTimeout},
 		lasting:  shares{requests: maxLongRunning, timeout: costlyTimeout, remedy: "watches and connections at the same time; end some of them"},
+		bodies:   shares{requests: maxLargeBodies, waiting: maxWaitingBodies, timeout: costlyTimeout},
 	}
 }
 

@@ -108,7 +108,11 @@ func hook(config *app.Config, server *apiserver.Server) error {
 	requester := requesters(config.KubeAPIs.ControlPlane.VersionedInformers.Core().V1().Namespaces().Lister())
 	costs := apiserver.NewCosts(payer(requester))
 	front.BuildHandlerChainFunc = func(api http.Handler, config *genericserver.Config) http.Handler {
-		return server.Filter(build(markTenant(requester, server.Serve(costs.Bound(api))), config),
+		own := *config
+		if own.FlowControl != nil {
+			own.FlowControl = costs.ReceiveFirst(own.FlowControl)
+		}
+		return server.Filter(apiserver.Receive(build(markTenant(requester, server.Serve(costs.Bound(api))), &own)),
 			func(public http.Handler) http.Handler { return apiserver.PublicChain(markPublic(public), config) })
 	}
 	return nil

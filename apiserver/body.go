@@ -1,0 +1,151 @@
+package apiserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/util/flowcontrol"
+	"k8s.io/apiserver/pkg/util/flowcontrol/fairqueuing"
+	workestimate "k8s.io/apiserver/pkg/util/flowcontrol/request"
+
+	"github.com/slipway-platform/slipway/internal/clientaddr"
+)
+
+// A seat of priority and fairness is for the work of a request. A client that sends a body slowly,
+// or not at all, must not occupy one. Therefore, bodies are received before.
+
+// Limits of bodies that are received before their requests get seats, in bytes and in bodies of one
+// tenant at the same time.
+const (
+	smallBody = 64 << 10 // has no further limit
+	// largeBody is more than upstream and webhooks accept.
+	largeBody                        = 5 << 20
+	maxLargeBodies, maxWaitingBodies = 4, 1_000
+)
+
+const (
+	// bodyTimeout limits the time that a client takes to send a body.
+	bodyTimeout = 30 * time.Second
+	// seatTimeout limits the time that a request then waits for its seat.
+	seatTimeout = 15 * time.Second
+)
+
+type bodyKey struct{}
+
+// body is the body of a request. Its beginning can have been received.
+type body struct {
+	io.ReadCloser
+	request *http.Request
+	control *http.ResponseController
+	begin   bytes.Buffer
+	err     error // after begin; without one, the rest follows
+}
+
+// Receive prepares requests for ReceiveFirst. It must wrap the chain that uses it.
+func Receive(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body == nil || r.Body == http.NoBody {
+			next.ServeHTTP(w, r)
+			return
+		}
+		b := &body{ReadCloser: r.Body, request: r, control: http.NewResponseController(w)}
+		r = r.WithContext(context.WithValue(r.Context(), bodyKey{}, b))
+		r.Body = b
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Read reads the beginning, and then the rest.
+func (b *body) Read(p []byte) (int, error) {
+	if b.begin.Len() > 0 {
+		return b.begin.Read(p)
+	}
+	if b.err != nil {
+		return 0, b.err
+	}
+	return b.ReadCloser.Read(p)
+}
+
+// ReceiveFirst returns priority and fairness that lets the bodies of requests arrive before the
+// requests queue for seats. Upstream reads them afterwards. Connections that last need no seats;
+// their bodies are streamed.
+func (c *Costs) ReceiveFirst(seats flowcontrol.Interface) flowcontrol.Interface {
+	return receiveFirst{seats, c}
+}
+
+type receiveFirst struct {
+	flowcontrol.Interface
+	costs *Costs
+}
+
+// Handle implements flowcontrol.Interface.
+func (f receiveFirst) Handle(ctx context.Context, digest flowcontrol.RequestDigest,
+	note func(*flowcontrolv1.FlowSchema, *flowcontrolv1.PriorityLevelConfiguration, string),
+	estimate func() workestimate.WorkEstimate, queue fairqueuing.QueueNoteFn, execute func()) {
+	b, ok := ctx.Value(bodyKey{}).(*body)
+	if !ok {
+		f.Interface.Handle(ctx, digest, note, estimate, queue, execute)
+		return
+	}
+	defer f.costs.receive(ctx, b)()
+	// The time in which the client sends does not count as waiting.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), seatTimeout)
+	defer cancel()
+	defer context.AfterFunc(b.request.Context(), cancel)()
+	f.Interface.Handle(ctx, digest, note, estimate, queue, execute)
+}
+
+// receive receives a body, unless it is larger than any that is accepted. Reading the body returns
+// the error, if there is one. The caller must call release when the request ends.
+func (c *Costs) receive(ctx context.Context, b *body) (release func()) {
+	release = func() {}
+	live := b.request.Context() // net/http ends it when it has sent the response
+
+	_ = b.control.SetReadDeadline(time.Now().Add(bodyTimeout)) // fails in tests only
+	defer func() {
+		if live.Err() == nil {
+			_ = b.control.SetReadDeadline(time.Time{})
+		}
+	}()
+	b.fill(smallBody)
+	if tenant := c.sender(ctx, b); b.err == nil && tenant != "" {
+		done, err := c.bodies.acquire(live, tenant)
+		if err != nil {
+			b.err = err
+			return release
+		}
+		release = done
+	}
+	if b.err == nil {
+		b.fill(largeBody)
+	}
+	return release
+}
+
+// sender returns the tenant that sends a body. Clients without a login are distinguished by their
+// addresses.
+func (c *Costs) sender(ctx context.Context, b *body) string {
+	tenant := c.tenantOf(b.request.WithContext(ctx))
+	if u, ok := request.UserFrom(ctx); ok && tenant != "" && u.GetName() == user.Anonymous {
+		return "the address " + clientaddr.Network(b.request.RemoteAddr)
+	}
+	return tenant
+}
+
+// fill receives the body until begin has a size, or the body ends.
+func (b *body) fill(size int) {
+	_, err := io.CopyN(&b.begin, b.ReadCloser, int64(size-b.begin.Len()))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = apierrors.NewBadRequest("the body did not arrive within " + bodyTimeout.String())
+	}
+	b.err = err
+}

@@ -1,0 +1,69 @@
+package attack
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// slowBodies is more than the seats of users in priority and fairness.
+const slowBodies = 400
+
+// TestSlowBodiesDelayNobody begins many requests and does not send their bodies.
+func TestSlowBodiesDelayNobody(t *testing.T) {
+	s := tenants(t)
+	settings, err := rest.TLSConfigFor(s.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings.NextProtos = []string{"http/1.1"}
+	server, err := url.Parse(s.Config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := kit.CorePath(s.evil, "configmaps")
+	begin := func() (net.Conn, error) {
+		conn, err := s.Dial(t.Context(), "tcp", server.Host)
+		if err != nil {
+			return nil, err
+		}
+		settings := settings.Clone()
+		settings.ServerName = server.Hostname()
+		secure := tls.Client(conn, settings)
+		_, err = fmt.Fprintf(secure, "POST %s HTTP/1.1\r\nHost: %s\r\nImpersonate-User: mallory\r\nImpersonate-Group: system:authenticated\r\n"+
+			"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{", path, server.Host)
+		return secure, err
+	}
+	var group sync.WaitGroup
+	for range slowBodies {
+		group.Go(func() {
+			conn, err := begin()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			t.Cleanup(func() { conn.Close() })
+		})
+	}
+	group.Wait()
+	// A request that waits for a seat takes as long as the slow ones, or is rejected.
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for n := range 20 {
+		body := fmt.Sprintf(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "own-%d"}}`, n)
+		for user, project := range map[*kit.User]string{s.alice: s.shop, s.mallory: s.evil} {
+			if err := user.Rest.Post().AbsPath(kit.CorePath(project, "configmaps")).Body([]byte(body)).MaxRetries(0).Do(ctx).Error(); err != nil {
+				t.Errorf("a request of %s beside the slow ones: %v", user.Name, err)
+			}
+		}
+	}
+}
