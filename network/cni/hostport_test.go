@@ -1,9 +1,14 @@
 package cni
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -105,4 +110,39 @@ func TestHostLoopbackIsUnreachable(t *testing.T) {
 	if got, err := pod.Ask("tcp4", "127.0.0.2:8083"); err == nil {
 		t.Errorf("a pod reached the host's loopback: %q", got)
 	}
+}
+
+func TestPodHasFewConnectionsToItsHost(t *testing.T) {
+	b := newBench(t)
+	listener, err := net.Listen("tcp4", ":8084")
+	b.must(err)
+	defer listener.Close()
+	greedy, _ := b.pod("greedy", nil)
+	modest, _ := b.pod("modest", nil)
+	address := Gateway(b.config.PodCIDR).String() + ":8084"
+	dial := func() (conn net.Conn, err error) {
+		if conn, err = net.DialTimeout("tcp4", address, time.Second); err == nil {
+			t.Cleanup(func() { conn.Close() })
+		}
+		return conn, err
+	}
+	greedy.Do(t, func() error {
+		var first net.Conn
+		for n := range 1024 {
+			conn, err := dial()
+			if err != nil {
+				return fmt.Errorf("connection %d: %w", n, err)
+			}
+			first = cmp.Or(first, conn)
+		}
+		if _, err := dial(); err == nil {
+			t.Error("a pod has more than 1,024 connections to its host")
+		}
+		return errors.Join(first.(*net.TCPConn).SetLinger(0), first.Close()) // ends it at once
+	})
+	modest.Do(t, func() error { _, err := dial(); return err })
+	// The kernel counts the connections again, at most once in each of its ticks.
+	eventually.True(t, "a connection after the end of another", func() bool {
+		return greedy.Try(func() error { _, err := dial(); return err }) == nil
+	})
 }

@@ -48,8 +48,17 @@ const (
 	anyAddressMap  = "host-ports"         // protocol . port : pod address . pod port
 	oneAddressMap  = "host-ports-address" // host address . protocol . port : pod address . pod port
 	hairpinSet     = "hairpin"            // pod address . pod address, of pods with host ports
+	clientsSet     = "clients"            // pod address, with its connections to this host
 	insideSet      = "inside"             // pod and service addresses, which are not masqueraded
 	hostPortsChain = "host-ports"
+)
+
+const (
+	// maxConnections limits the TCP connections of a pod to this host: to its kubelet, router and
+	// registry, and to its API server.
+	maxConnections = 1_024
+	// maxClients limits the pods that are counted, with those that have ended.
+	maxClients = 1 << 16
 )
 
 // Ensure creates or updates the table's chains and sets in one transaction. It keeps existing host
@@ -76,6 +85,7 @@ func addSets(tx *knftables.Transaction, n Network) {
 	tx.Add(&knftables.Map{Name: anyAddressMap, Type: "inet_proto . inet_service : " + kind + " . inet_service"})
 	tx.Add(&knftables.Map{Name: oneAddressMap, Type: kind + " . inet_proto . inet_service : " + kind + " . inet_service"})
 	tx.Add(&knftables.Set{Name: hairpinSet, Type: kind + " . " + kind})
+	tx.Add(&knftables.Set{Name: clientsSet, Type: kind, Flags: []knftables.SetFlag{knftables.DynamicFlag}, Size: knftables.PtrTo(uint64(maxClients))})
 
 	inside := &knftables.Set{Name: insideSet, Type: kind, Flags: []knftables.SetFlag{knftables.IntervalFlag}}
 	tx.Add(inside)
@@ -133,6 +143,10 @@ func addChains(tx *knftables.Transaction, n Network) {
 	chain(base("redirects", knftables.FilterType, knftables.OutputHook, knftables.FilterPriority),
 		fmt.Sprintf("oifname %q %s drop", n.Bridge, family.Redirect()),
 	)
+	// Each connection to a port of the host needs memory of the platform, which no pod's limit counts.
+	// Those that have ended do not count.
+	chain(base("connections", knftables.FilterType, knftables.InputHook, knftables.FilterPriority),
+		fmt.Sprintf("iifname %q meta l4proto tcp ct state new add @%s { %s saddr ct count over %d } counter drop", n.Bridge, clientsSet, ip, maxConnections))
 	// A pod that reaches the VXLAN port of a host could send packets of other pods: outside of the
 	// cluster network, they have the address of this host. Services are translated before these hooks.
 	chain(base("vxlan-input", knftables.FilterType, knftables.InputHook, knftables.FilterPriority),
