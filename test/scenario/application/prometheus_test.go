@@ -66,11 +66,13 @@ func TestPrometheusCollectsMetricsOfCluster(t *testing.T) {
 	}
 }
 
-// metricsOf returns the names of the metrics in the expressions of alert rules. It omits metrics
-// that exist only after a call of a FlexVolume driver.
+// metricsOf returns the metrics in the expressions of alert rules with their jobs, without those
+// that exist only after the call of a FlexVolume driver.
 func metricsOf(rules string) (names []string) {
 	for _, expression := range regexp.MustCompile(`(?m)expr: (.*)$`).FindAllStringSubmatch(rules, -1) {
-		names = append(names, regexp.MustCompile(`\b(?:apiserver|haproxy|kubelet|node|scheduler)_\w+`).FindAllString(expression[1], -1)...)
+		for _, metric := range regexp.MustCompile(`\b((?:apiserver|haproxy|kubelet|node|scheduler)_\w+\{job="\w+")`).FindAllString(expression[1], -1) {
+			names = append(names, metric+"}")
+		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
