@@ -238,3 +238,57 @@ func TestPagesAllowNoForeignCode(t *testing.T) {
 		t.Errorf("the page has code of its own:\n%s", got.body)
 	}
 }
+
+// trap has a template, pods and a build that other users open with their rights.
+const trap = `
+apiVersion: template.openshift.io/v1
+kind: Template
+metadata: {name: trap, annotations: {openshift.io/display-name: Apache HTTP Server}}
+parameters: [{name: PLACE, value: NAMESPACE}]
+objects:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: planted, namespace: "${PLACE}"}}
+- apiVersion: rbac.authorization.k8s.io/v1
+  kind: ClusterRoleBinding
+  metadata: {name: NAMESPACE-trap}
+  roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+  subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: mallory}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: trap}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: trap}}
+  template:
+    metadata: {labels: {app: trap}}
+    spec:
+      volumes: [{name: host, hostPath: {path: /}}]
+      containers:
+      - {name: web, image: none}
+      - {name: side, image: none, securityContext: {privileged: true}, volumeMounts: [{name: host, mountPath: /host}]}
+---
+apiVersion: build.openshift.io/v1
+kind: Build
+metadata:
+  name: forged
+  annotations: {openshift.io/jenkins-status-json: '{"stages": [{"name": "First", "status": "__proto__"}, {"name": "Second", "status": "constructor"}]}'}
+spec: {strategy: {type: JenkinsPipeline, jenkinsPipelineStrategy: {jenkinsfile: none}}}
+status: {phase: Cancelled}
+`
+
+func TestPagesLendNoRightsToOtherUsers(t *testing.T) {
+	s := siteOf(t, kit.Shared(t))
+	s.MustSlipway("oc", "adm", "policy", "add-cluster-role-to-user", "cluster-admin", "developer")
+	t.Cleanup(func() {
+		s.MustSlipway("oc", "adm", "policy", "remove-cluster-role-from-user", "cluster-admin", "developer")
+	})
+	s.Apply(strings.ReplaceAll(trap, "NAMESPACE", s.Namespace))
+	project := s.newProject()
+	s.MustSlipway("oc", "adm", "new-project", project)
+	s.play("trap.mjs", s.Namespace, project)
+	for _, created := range []string{"clusterrolebinding/" + s.Namespace + "-trap", "configmap/planted", "pod/trap-debug"} {
+		if got := s.OC("get", created, "--ignore-not-found", "-o", "name"); got != "" {
+			t.Errorf("the console has created %s", got)
+		}
+	}
+}

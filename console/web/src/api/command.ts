@@ -38,15 +38,15 @@ export function runCommand({ namespace, pod, container, command, stdin, limit }:
     socket.onmessage = (message) => {
       const data = new Uint8Array(message.data as ArrayBuffer);
       const content = data.subarray(1);
-      if (data[0] === channels.stdout) {
+      const list = data[0] === channels.stdout ? parts : data[0] === channels.stderr ? errors : undefined;
+      if (list) {
         size += content.length;
-        parts.push(content);
         if (size > limit) {
           reject(new OutputTooLarge());
           socket.close();
+          return;
         }
-      } else if (data[0] === channels.stderr) {
-        errors.push(content);
+        list.push(content);
       } else if (data[0] === channels.status) {
         failure = failureOf(new TextDecoder().decode(content));
       }

@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import { debugPod } from './debug';
+import { expect, test, vi } from 'vitest';
+import { accountMayRun, debugPod } from './debug';
 import type { LooseObject } from './types';
 
 const deployment = {
@@ -38,4 +38,17 @@ test('a debug pod has a shell, and neither labels nor probes', () => {
     restartPolicy: 'Never',
     activeDeadlineSeconds: 3600,
   });
+});
+
+test.each([
+  ['a review that allows', 201, { status: { allowedBy: { name: 'restricted' } } }, true],
+  ['a review that does not', 201, { status: {} }, false],
+  ['a user who may not ask', 403, { kind: 'Status', reason: 'Forbidden' }, true],
+])('%s decides whether the account may run the pods', async (_, status, body, want) => {
+  const request = vi.spyOn(globalThis, 'fetch').mockResolvedValue(new Response(JSON.stringify(body), { status }));
+  expect(await accountMayRun(deployment)).toBe(want);
+  const sent = JSON.parse(request.mock.calls[0]?.[1]?.body as string) as { spec: { user: string; template: { spec: { containers: object[] } } } };
+  expect(sent.spec.user).toBe('system:serviceaccount:shop:default');
+  expect(sent.spec.template.spec.containers).toHaveLength(2);
+  request.mockRestore();
 });

@@ -1,3 +1,4 @@
+import { ApiError, post } from './http';
 import type { KubeObject, LooseObject } from './types';
 
 interface DebugContainer {
@@ -22,6 +23,34 @@ const tokenVolume = /^kube-api-access-/;
 function specOf(object: LooseObject): DebugSpec {
   const spec = object.spec as { template?: { spec?: DebugSpec } } & DebugSpec;
   return object.kind === 'Pod' ? spec : (spec.template?.spec ?? {});
+}
+
+/**
+ * accountMayRun reports whether the service account of an object's pods may run them. A debug pod gets
+ * the rights of the user, but others can have written the object. Users who may not ask have few rights.
+ */
+export async function accountMayRun(object: LooseObject): Promise<boolean> {
+  const { namespace = '' } = object.metadata;
+  const spec = specOf(object);
+  const account = typeof spec.serviceAccountName === 'string' && spec.serviceAccountName !== '' ? spec.serviceAccountName : 'default';
+  const review = {
+    apiVersion: 'security.openshift.io/v1',
+    kind: 'PodSecurityPolicySubjectReview',
+    spec: {
+      template: { spec },
+      user: `system:serviceaccount:${namespace}:${account}`,
+      groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'],
+    },
+  };
+  try {
+    const { status } = await post<{ status?: { allowedBy?: object } }>(`/apis/security.openshift.io/v1/namespaces/${encodeURIComponent(namespace)}/podsecuritypolicysubjectreviews`, review, { repeatable: true });
+    return status?.allowedBy !== undefined;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 403) {
+      return true;
+    }
+    throw error;
+  }
 }
 
 /** containersToDebug returns the names of the containers of an object's pods. */

@@ -1,5 +1,6 @@
 import { Button, EmptyState, EmptyStateActions, EmptyStateBody, EmptyStateFooter } from '@patternfly/react-core';
 import { useSearchParams } from 'react-router';
+import { own } from '../api/own';
 import { loginPath } from '../api/session';
 import { text } from '../text/en';
 
@@ -10,7 +11,7 @@ export function Component() {
   return (
     <main>
       <EmptyState headingLevel="h1" status="danger" titleText={text.connection.loginFailed}>
-        <EmptyStateBody>{text.connection.loginErrors[code] ?? text.connection.loginErrors.access_denied}</EmptyStateBody>
+        <EmptyStateBody>{own(text.connection.loginErrors, code) ?? text.connection.loginErrors.access_denied}</EmptyStateBody>
         <EmptyStateFooter>
           <EmptyStateActions>
             <Button component="a" href={loginPath('/console/')}>

@@ -6,6 +6,9 @@ export const tools = {
     container: 'Container',
     root: 'Run as root, if a security context constraint allows it',
     start: 'Open a terminal',
+    excessive: 'The service account of these pods may not run them',
+    excessiveHelp: 'The copy would run with your rights, and with it the other containers that the author of the object chose. Read the tab YAML first.',
+    startAnyway: 'Run it with my rights',
     command: 'The same on the command line',
   },
   idle: {

@@ -47,6 +47,7 @@ function BuilderForm({ stream }: { stream: ImageStream }) {
   return (
     <CreateForm
       title={stream.metadata.annotations?.['openshift.io/display-name'] ?? stream.metadata.name}
+      origin={stream.metadata.namespace}
       description={sample.description ?? ''}
       project={project}
       setProject={setProject}

@@ -1,7 +1,7 @@
 import { Card, CardBody, CardHeader, CardTitle, EmptyState, Gallery, Label, PageSection, SearchInput, Title, ToggleGroup, ToggleGroupItem, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
 import { useNavigate, useParams, useSearchParams } from 'react-router';
 import { useCatalog, type Item } from '../../api/catalog';
-import { useUser } from '../../api/hooks';
+import { own } from '../../api/own';
 import { text } from '../../text/en';
 import { Failure } from '../../ui/Failure';
 import { Loading } from '../../ui/Loading';
@@ -34,8 +34,8 @@ export function Component() {
   if (catalog.error) {
     return <Failure error={catalog.error} project={project} retry={() => void catalog.refetch()} />;
   }
-  const shown = filterItems(catalog.data ?? [], filter).filter((item) => (categories[category] ?? categories.all)?.(item));
-  const recent = filter === '' && category === 'all' ? recentItems(catalog.data ?? [], user) : [];
+  const shown = filterItems(catalog.data ?? [], filter).filter((item) => (own(categories, category) ?? categories.all)?.(item));
+  const recent = filter === '' && category === 'all' ? recentItems(catalog.data ?? []) : [];
   return (
     <>
       <PageSection>

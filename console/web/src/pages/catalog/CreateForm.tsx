@@ -2,44 +2,74 @@ import { ActionGroup, Alert, Button, Form, FormGroup, FormHelperText, HelperText
 import { useState, type FormEvent, type ReactNode } from 'react';
 import { Link } from 'react-router';
 import { createAll, type Applied } from '../../api/apply';
+import { sharedNamespace } from '../../api/catalog';
 import { useResources } from '../../api/hooks';
+import { riskyObjects, type RiskyObject } from '../../api/risk';
 import type { KubeObject } from '../../api/types';
 import { text } from '../../text/en';
 import { linkTo } from '../../app/links';
 import { ProjectField } from './ProjectField';
 
+/** Wanted is what a form creates, with a message for the user. */
+interface Wanted {
+  objects: KubeObject[];
+  message?: string;
+}
+
 interface CreateFormProps {
   title: string;
+  /** origin is the project of the template or the image stream, whose members can change it. */
+  origin?: string;
   description: string;
   project: string;
   setProject: (name: string) => void;
   valid: boolean;
-  /** objects returns what the form creates, with a message for the person. */
-  objects: () => Promise<{ objects: KubeObject[]; message?: string }>;
+  objects: () => Promise<Wanted>;
   children: ReactNode;
 }
 
-/** CreateForm creates objects in a project: all of them, or none if the server refuses one. */
-export function CreateForm({ title, description, project, setProject, valid, objects, children }: CreateFormProps) {
+/**
+ * CreateForm creates objects in a project: all of them, or none if the server refuses one. It asks
+ * before it creates objects that give rights or are not in the project: a link can lead to the form of
+ * another user's template.
+ */
+export function CreateForm({ title, origin, description, project, setProject, valid, objects, children }: CreateFormProps) {
   const resources = useResources();
   const [error, setError] = useState<Error>();
   const [busy, setBusy] = useState(false);
   const [result, setResult] = useState<{ applied: Applied[]; message?: string }>();
+  const [review, setReview] = useState<{ wanted: Wanted; risks: RiskyObject[] }>();
   const ready = valid && project !== '' && resources !== undefined;
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
-    if (!ready) {
-      return;
-    }
+  const run = async (action: () => Promise<void>) => {
     setBusy(true);
     setError(undefined);
+    setReview(undefined);
     try {
-      const wanted = await objects();
-      setResult({ applied: await createAll(wanted.objects, project, resources), message: wanted.message });
+      await action();
     } catch (cause) {
       setError(cause as Error);
     }
     setBusy(false);
+  };
+  const create = async (wanted: Wanted) => {
+    if (resources) {
+      setResult({ applied: await createAll(wanted.objects, project, resources), message: wanted.message });
+    }
+  };
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (!ready) {
+      return;
+    }
+    void run(async () => {
+      const wanted = await objects();
+      const risks = riskyObjects(wanted.objects, project, resources);
+      if (risks.length > 0) {
+        setReview({ wanted, risks });
+        return;
+      }
+      await create(wanted);
+    });
   };
   return (
     <>
@@ -51,10 +81,12 @@ export function CreateForm({ title, description, project, setProject, valid, obj
         {result ? (
           <Result project={project} applied={result.applied} message={result.message} />
         ) : (
-          <Form isWidthLimited onSubmit={(event) => void submit(event)}>
+          <Form isWidthLimited onSubmit={submit} onChange={() => setReview(undefined)}>
+            {origin !== undefined && origin !== sharedNamespace && origin !== project && <Alert isInline variant="warning" component="h2" title={text.catalog.foreign(origin)} />}
             <ProjectField project={project} setProject={setProject} />
             {children}
             {error && <Alert isInline variant="danger" isLiveRegion title={error.message} />}
+            {review && <Review risks={review.risks} create={() => void run(() => create(review.wanted))} cancel={() => setReview(undefined)} />}
             <ActionGroup>
               <Button type="submit" isLoading={busy} isDisabled={busy || !ready}>
                 {text.create}
@@ -64,6 +96,34 @@ export function CreateForm({ title, description, project, setProject, valid, obj
         )}
       </PageSection>
     </>
+  );
+}
+
+function Review({ risks, create, cancel }: { risks: RiskyObject[]; create: () => void; cancel: () => void }) {
+  return (
+    <Alert
+      isInline
+      isLiveRegion
+      variant="warning"
+      component="h2"
+      title={text.catalog.risky}
+      actionLinks={
+        <>
+          <Button variant="danger" onClick={create}>
+            {text.catalog.createAnyway}
+          </Button>
+          <Button variant="link" onClick={cancel}>
+            {text.cancel}
+          </Button>
+        </>
+      }
+    >
+      <List>
+        {risks.map(({ object, risk }, index) => (
+          <ListItem key={index}>{text.catalog.risks[risk](`${object.kind} ${object.metadata.name}`, object.metadata.namespace ?? '')}</ListItem>
+        ))}
+      </List>
+    </Alert>
   );
 }
 

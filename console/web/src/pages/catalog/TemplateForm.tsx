@@ -29,6 +29,7 @@ function TemplateForm({ template }: { template: Template }) {
   return (
     <CreateForm
       title={annotations['openshift.io/display-name'] ?? template.metadata.name}
+      origin={template.metadata.namespace}
       description={annotations.description ?? ''}
       project={project}
       setProject={setProject}

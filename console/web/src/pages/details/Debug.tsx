@@ -1,7 +1,7 @@
 import { Alert, Button, Checkbox, ClipboardCopy, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
 import { useState } from 'react';
 import { useNavigate } from 'react-router';
-import { containersToDebug, debugPod } from '../../api/debug';
+import { accountMayRun, containersToDebug, debugPod } from '../../api/debug';
 import { create } from '../../api/http';
 import type { KubeObject } from '../../api/types';
 import { text } from '../../text/en';
@@ -20,21 +20,24 @@ export default function Debug({ object, close }: DialogProps) {
   const [asRoot, setAsRoot] = useState(false);
   const [error, setError] = useState<Error>();
   const [busy, setBusy] = useState(false);
-  const start = () => {
+  const [warned, setWarned] = useState(false);
+  const start = async () => {
     setBusy(true);
     setError(undefined);
     const pod = debugPod(object, container, asRoot);
     const { name: podName } = pod.metadata as { name: string };
-    create<KubeObject>(`/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`, podName, pod).then(
-      () => {
+    try {
+      if (warned || (await accountMayRun(object))) {
+        await create<KubeObject>(`/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`, podName, pod);
         close();
         void navigate(`/project/${namespace}/pods/${podName}/terminal`);
-      },
-      (cause: Error) => {
-        setError(cause);
-        setBusy(false);
-      },
-    );
+        return;
+      }
+      setWarned(true);
+    } catch (cause) {
+      setError(cause as Error);
+    }
+    setBusy(false);
   };
   return (
     <Modal variant="small" isOpen onClose={close} aria-labelledby="debug-title" aria-describedby="debug-body">
@@ -47,11 +50,16 @@ export default function Debug({ object, close }: DialogProps) {
         <ClipboardCopy isReadOnly hoverTip="Copy" clickTip="Copied" textAriaLabel={t.command}>
           {`oc debug ${object.kind.toLowerCase()}/${name} -n ${namespace} -c ${container}${asRoot ? ' --as-root' : ''}`}
         </ClipboardCopy>
+        {warned && (
+          <Alert isInline isLiveRegion variant="warning" title={t.excessive}>
+            {t.excessiveHelp}
+          </Alert>
+        )}
         {error && <Alert isInline isLiveRegion variant="danger" title={error.message} />}
       </ModalBody>
       <ModalFooter>
-        <Button isDisabled={busy || container === ''} isLoading={busy} onClick={start}>
-          {t.start}
+        <Button variant={warned ? 'danger' : 'primary'} isDisabled={busy || container === ''} isLoading={busy} onClick={() => void start()}>
+          {warned ? t.startAnyway : t.start}
         </Button>
         <Button variant="link" onClick={close}>
           {text.cancel}

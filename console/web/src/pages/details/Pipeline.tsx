@@ -2,6 +2,7 @@ import { ActionList, ActionListItem, Alert, Button, Label } from '@patternfly/re
 import { useState } from 'react';
 import { Link } from 'react-router';
 import { useObjects, useRights } from '../../api/hooks';
+import { own } from '../../api/own';
 import { answer, formatDuration, inputsOf, jenkinsOf, stagesOf, type Stage } from '../../api/pipeline';
 import type { LooseObject } from '../../api/types';
 import { text } from '../../text/en';
@@ -84,11 +85,11 @@ function Stages({ stages }: { stages: Stage[] }) {
   return (
     <ol className="console-stages" aria-label={t.stages}>
       {stages.map((stage, index) => {
-        const status = t.statuses[stage.status] ?? stage.status;
+        const status = own(t.statuses, stage.status) ?? stage.status;
         return (
           <li key={index}>
             <strong>{stage.name}</strong>
-            <Label color={colors[stage.status] ?? 'grey'}>{status}</Label>
+            <Label color={own(colors, stage.status) ?? 'grey'}>{status}</Label>
             <span>{stage.status === 'NOT_EXECUTED' ? '-' : formatDuration(stage.duration)}</span>
             {stage.paused > 0 && <span>{t.paused(formatDuration(stage.paused))}</span>}
           </li>

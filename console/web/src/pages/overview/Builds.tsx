@@ -3,6 +3,7 @@ import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { Link } from 'react-router';
 import { pathOf, type Resources } from '../../api/discovery';
 import { useObjects } from '../../api/hooks';
+import { own } from '../../api/own';
 import type { KubeObject } from '../../api/types';
 import { text } from '../../text/en';
 import { Age } from '../../ui/Age';
@@ -47,7 +48,7 @@ function List({ path, project }: { path: string; project: string }) {
                 <Link to={`/project/${project}/${buildsID}/${build.metadata.name}`}>{build.metadata.name}</Link>
               </Td>
               <Td dataLabel={text.details.status}>
-                <Label color={colors[build.status?.phase ?? ''] ?? 'grey'}>{build.status?.phase ?? '-'}</Label>
+                <Label color={own(colors, build.status?.phase ?? '') ?? 'grey'}>{build.status?.phase ?? '-'}</Label>
               </Td>
               <Td dataLabel={text.details.message}>{build.status?.message ?? '-'}</Td>
               <Td dataLabel={text.age}>

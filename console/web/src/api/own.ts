@@ -1,0 +1,7 @@
+/**
+ * own returns the value of a table for a key that another user chose, or undefined. Keys such as
+ * constructor and __proto__ are in every object.
+ */
+export function own<T>(table: Record<string, T>, key: string): T | undefined {
+  return Object.hasOwn(table, key) ? table[key] : undefined;
+}
