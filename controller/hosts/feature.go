@@ -63,7 +63,7 @@ func Feature(o Options) apiserver.Feature {
 			o.Addresses.set(deps.Informers.Core().V1().Nodes().Lister())
 		}
 		tokens := Tokens{deps.Kube}
-		guard := &guard{register: register{deps.Kube}, ownNode: o.OwnNode}
+		guard := &guard{register: register{deps.Kube}, ownNode: o.OwnNode, authority: o.Authority}
 		return apiserver.Hooks{
 			Authenticators: []authenticator.Request{bearer{tokens, register{deps.Kube}}},
 			Filters:        []func(http.Handler) http.Handler{guard.filter},

@@ -33,16 +33,7 @@ func newKey(t testing.TB) *ecdsa.PrivateKey {
 func newCertificate(t testing.TB, subject pkix.Name, notBefore time.Time) *x509.Certificate {
 	t.Helper()
 	key := newKey(t)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: subject, NotBefore: notBefore}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cert
+	return sign(t, &x509.Certificate{Subject: subject, NotBefore: notBefore}, nil, key, key)
 }
 
 func encodeCertificate(cert *x509.Certificate) []byte {
@@ -55,6 +46,8 @@ type fixture struct {
 	tokens    Tokens
 	register  register
 	authority []byte
+	signer    *x509.Certificate
+	key       *ecdsa.PrivateKey // of the signer
 }
 
 func newFixture(t *testing.T) fixture {
@@ -63,7 +56,34 @@ func newFixture(t *testing.T) fixture {
 		ObjectMeta: metav1.ObjectMeta{Name: "master"},
 		Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}}},
 	})
-	return fixture{client, Tokens{client}, register{client}, encodeCertificate(newCertificate(t, pkix.Name{CommonName: "signer"}, time.Now()))}
+	key := newKey(t)
+	signer := sign(t, &x509.Certificate{Subject: pkix.Name{CommonName: "signer"}, NotBefore: time.Now().Add(-time.Hour), IsCA: true, BasicConstraintsValid: true}, nil, key, key)
+	return fixture{client, Tokens{client}, register{client}, encodeCertificate(signer), signer, key}
+}
+
+// issue returns a certificate of the cluster for a client.
+func (f fixture) issue(t *testing.T, subject pkix.Name, issued time.Time) *x509.Certificate {
+	t.Helper()
+	template := &x509.Certificate{Subject: subject, NotBefore: issued.Add(-backdating), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	return sign(t, template, f.signer, newKey(t), f.key)
+}
+
+// sign returns the certificate of a key. Without a parent, it is self-signed.
+func sign(t testing.TB, template, parent *x509.Certificate, key, signer *ecdsa.PrivateKey) *x509.Certificate {
+	t.Helper()
+	template.SerialNumber, template.NotAfter = big.NewInt(1), time.Now().Add(time.Hour)
+	if parent == nil {
+		parent = template
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cert
 }
 
 // createToken stores a token for one node that is valid for a duration.

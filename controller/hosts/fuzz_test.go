@@ -46,7 +46,7 @@ func FuzzJoin(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		client := fake.NewClientset(secret.DeepCopy())
-		fixture := fixture{client, Tokens{client}, register{client}, authority}
+		fixture := fixture{client: client, tokens: Tokens{client}, register: register{client}, authority: authority}
 		d := fixture.door()
 		d.Master = func(context.Context, join.Request) (*join.Master, error) {
 			t.Error("a node was admitted as a master")

@@ -27,6 +27,8 @@ const backdating = 5 * time.Minute
 type guard struct {
 	register register
 	ownNode  string
+	// authority returns the cluster's certificate authority in PEM.
+	authority func() ([]byte, error)
 
 	mu      sync.Mutex
 	hosts   map[string]Host
@@ -72,11 +74,26 @@ func (g *guard) void(ctx context.Context, node string, cert *x509.Certificate) b
 	defer g.mu.Unlock()
 	g.refresh(ctx, refreshInterval)
 	issued := cert.NotBefore.Add(backdating)
-	if host := g.hosts[node]; host.removed() && !issued.Before(host.Removed.Time) {
+	if host := g.hosts[node]; host.removed() && !issued.Before(host.Removed.Time) && g.isIssued(cert) {
 		g.refresh(ctx, 0) // the host might have joined again just now
 	}
 	host := g.hosts[node]
 	return host.removed() || host.Removed != nil && issued.Before(host.Joined.Time)
+}
+
+// isIssued reports whether the cluster has issued a certificate. The guard runs before
+// authentication: anyone can write a certificate in the name of a removed host, and must not make
+// the requests of other hosts wait for etcd.
+func (g *guard) isIssued(cert *x509.Certificate) bool {
+	data, err := g.authority()
+	if err != nil {
+		slog.Warn("cannot read certificate authority", "error", err)
+		return false
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(data)
+	_, err = cert.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	return err == nil
 }
 
 // refresh reads the register if the copy is older than maxAge.

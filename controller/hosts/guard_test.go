@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 )
 
 func TestCertificatesOfRemovedHostsAreVoid(t *testing.T) {
@@ -51,18 +52,49 @@ func TestCertificatesOfRemovedHostsAreVoid(t *testing.T) {
 		"other user":                           {pkix.Name{CommonName: "removed"}, before, http.StatusOK},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := (&guard{register: f.register, ownNode: "master"}).request(t, tt.subject, tt.issued); got != tt.want {
+			if got := f.guard().request(t, f.issue(t, tt.subject, tt.issued)); got != tt.want {
 				t.Errorf("got %d, want %d", got, tt.want)
 			}
 		})
 	}
 }
 
+func (f fixture) guard() *guard {
+	return &guard{register: f.register, ownNode: "master", authority: func() ([]byte, error) { return f.authority, nil }}
+}
+
+// TestForgedCertificateCausesNoReads sends certificates that anyone can write.
+func TestForgedCertificateCausesNoReads(t *testing.T) {
+	f := newFixture(t)
+	removed := now()
+	if err := f.register.change(t.Context(), "second", func(h *Host) { h.Removed = &removed }); err != nil {
+		t.Fatal(err)
+	}
+	g := f.guard()
+	subject := pkix.Name{CommonName: "system:node:second"}
+	g.request(t, newCertificate(t, subject, time.Now())) // reads the register for the first time
+	g.checked = time.Now().Add(time.Hour)                // it stays current
+	client := f.client.(*fake.Clientset)
+	client.ClearActions()
+	for range 3 {
+		if got := g.request(t, newCertificate(t, subject, time.Now())); got != http.StatusUnauthorized {
+			t.Errorf("a forged certificate of a removed host gets %d", got)
+		}
+	}
+	if actions := client.Actions(); len(actions) > 0 {
+		t.Errorf("forged certificates cause %d requests", len(actions))
+	}
+	g.request(t, f.issue(t, subject, time.Now()))
+	if actions := client.Actions(); len(actions) != 1 {
+		t.Errorf("a certificate of the cluster causes %d requests, want 1", len(actions))
+	}
+}
+
 // request sends a request with a certificate through the guard, and returns the status.
-func (g *guard) request(t *testing.T, subject pkix.Name, issued time.Time) int {
+func (g *guard) request(t *testing.T, cert *x509.Certificate) int {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api", nil)
-	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{newCertificate(t, subject, issued.Add(-backdating))}}
+	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}}
 	recorder := httptest.NewRecorder()
 	g.filter(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(recorder, r)
 	return recorder.Code
@@ -74,15 +106,15 @@ func TestHostThatJoinsAgainIsAcceptedAtOnce(t *testing.T) {
 	if err := f.register.change(t.Context(), "second", func(h *Host) { h.Removed = &removed }); err != nil {
 		t.Fatal(err)
 	}
-	g := &guard{register: f.register, ownNode: "master"}
-	subject := pkix.Name{CommonName: "system:node:second"}
-	if got := g.request(t, subject, time.Now()); got != http.StatusUnauthorized {
+	g := f.guard()
+	cert := f.issue(t, pkix.Name{CommonName: "system:node:second"}, time.Now())
+	if got := g.request(t, cert); got != http.StatusUnauthorized {
 		t.Errorf("a removed host gets %d", got)
 	}
 	if err := f.register.change(t.Context(), "second", func(h *Host) { h.Joined = now() }); err != nil {
 		t.Fatal(err)
 	}
-	if got := g.request(t, subject, time.Now()); got != http.StatusOK {
+	if got := g.request(t, f.issue(t, cert.Subject, time.Now())); got != http.StatusOK {
 		t.Errorf("after the join, it gets %d", got)
 	}
 }
