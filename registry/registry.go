@@ -112,7 +112,7 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 // ctx.
 func frontOf(ctx context.Context, handler http.Handler) *http.Server {
 	return &http.Server{
-		Handler: handler, ReadHeaderTimeout: 30 * time.Second,
+		Handler: handler, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 90 * time.Second,
 		ErrorLog:    log.New(discard{}, "", 0), // logs closed connections
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}

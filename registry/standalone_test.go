@@ -252,3 +252,10 @@ func TestImagesAreStoredInS3(t *testing.T) {
 		t.Error("an image in use is incomplete")
 	}
 }
+
+func TestIdleConnectionsEnd(t *testing.T) {
+	front := frontOf(t.Context(), http.NotFoundHandler())
+	if front.IdleTimeout <= 0 || front.ReadHeaderTimeout <= 0 {
+		t.Errorf("a client keeps an idle connection for %s, and one without a request for %s", front.IdleTimeout, front.ReadHeaderTimeout)
+	}
+}
