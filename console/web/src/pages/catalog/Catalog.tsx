@@ -1,6 +1,7 @@
 import { Card, CardBody, CardHeader, CardTitle, EmptyState, Gallery, Label, PageSection, SearchInput, Title, ToggleGroup, ToggleGroupItem, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
 import { useNavigate, useParams, useSearchParams } from 'react-router';
 import { useCatalog, type Item } from '../../api/catalog';
+import { useUser } from '../../api/hooks';
 import { own } from '../../api/own';
 import { text } from '../../text/en';
 import { Failure } from '../../ui/Failure';
@@ -35,7 +36,7 @@ export function Component() {
     return <Failure error={catalog.error} project={project} retry={() => void catalog.refetch()} />;
   }
   const shown = filterItems(catalog.data ?? [], filter).filter((item) => (own(categories, category) ?? categories.all)?.(item));
-  const recent = filter === '' && category === 'all' ? recentItems(catalog.data ?? []) : [];
+  const recent = filter === '' && category === 'all' ? recentItems(catalog.data ?? [], user) : [];
   return (
     <>
       <PageSection>
