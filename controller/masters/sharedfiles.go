@@ -75,6 +75,8 @@ func (f *SharedFiles) Run(ctx context.Context, ready func()) error {
 		}))
 	informer := factory.Core().V1().Secrets().Informer()
 	apply := func(object any) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		if err := f.apply(object.(*corev1.Secret)); err != nil {
 			slog.Warn("a file of another master is not written", "error", err)
 		}
@@ -91,10 +93,9 @@ func (f *SharedFiles) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// apply writes the files whose version in the Secret differs from this master's.
+// apply writes the files whose version in the Secret differs from this master's. The caller holds
+// mu.
 func (f *SharedFiles) apply(secret *corev1.Secret) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	for key, file := range f.Files {
 		sealed, stored := secret.Data[key]
 		if !stored {
@@ -129,6 +130,8 @@ func (f *SharedFiles) Change(ctx context.Context, key string, edit func() error)
 }
 
 func (f *SharedFiles) tryChange(ctx context.Context, key string, edit func() error) error {
+	f.mu.Lock() // a change of another master must not come between the edit and its record
+	defer f.mu.Unlock()
 	secrets := f.Client.CoreV1().Secrets(metav1.NamespaceSystem)
 	store := func(secret *corev1.Secret) error {
 		_, err := secrets.Update(ctx, secret, metav1.UpdateOptions{})
