@@ -36,7 +36,7 @@ func TestTriggersOfBuildsAreSet(t *testing.T) {
 		"--from-github --from-gitlab":     "GitHub\nGitLab\n",
 		"--from-webhook --from-bitbucket": "Bitbucket\nGeneric\n",
 		"--from-webhook-allow-env --auto": "Generic\n",
-		"--auto":                          "ConfigChange\n",
+		"--auto":                          "ConfigChange\nImageChange\n",
 		"--remove-all":                    "",
 	} {
 		stdout, stderr, code := local(t, "set-build.yaml", "triggers "+args, "-o", show)
