@@ -180,8 +180,8 @@ func (h *webHooks) secret(ctx context.Context, namespace, name string) (string, 
 // hidden replaces the secret of a webhook in builds.
 const hidden = "***"
 
-// concealSecret replaces the secret in the path of a webhook call, also of one that is malformed: it
-// keeps only the kind.
+// concealSecret replaces the secret in the path of a webhook call, even of a malformed call. It
+// keeps only the kind of the webhook.
 func concealSecret(path string) string {
 	config, call, ok := strings.Cut(path, "/webhooks/")
 	if !ok || !strings.Contains(config, "/buildconfigs/") || webhook.Readers()[call] != nil {

@@ -176,7 +176,8 @@ func TestTemplatesUseTheParametersThatTheyHave(t *testing.T) {
 	}
 }
 
-// metric matches the name of a metric with its labels, or the name of a function with a parenthesis.
+// metric matches the name of a metric with its labels, or the name of a function with its opening
+// parenthesis.
 var metric = regexp.MustCompile(`\b[a-z]+(?:_[a-z]+)+\b(\{[^}]*\}|\()?`)
 
 // Services of tenants can have metrics of any name, and so could cause or prevent alerts.

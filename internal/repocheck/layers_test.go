@@ -37,7 +37,7 @@ scenario        test/s3                          test-kit plumbing
 suite           test/netpol                      test-kit plumbing                     runs Kubernetes' own tests
 scenario        test/faults                      test-kit plumbing
 benchmark       test/bench                       upstream identity plumbing            compares the product with stock programs
-benchmark       test/measure                     test-kit plumbing                     measures several hosts, and many nodes
+benchmark       test/measure                     test-kit feature plumbing             measures several hosts, networks, and many nodes
 example         examples/*                       feature plumbing                      examples for users to copy, and their tests
 test-kit        test/kit                         plumbing                              boots the real binary
 tool            hack/*                           plumbing                              for work on the repository

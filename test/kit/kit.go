@@ -140,8 +140,11 @@ func (c *Cluster) createFiles(options Options) (err error) {
 // whose disk is almost full.
 const evictionThresholds = "nodefs.available<1%,imagefs.available<1%,memory.available<100Mi"
 
-// registryReserve is lower than the default for the same reason.
-const registryReserve = "slipway: {registry: {reserve: 1%}}"
+// The reserves of the registry and of local storage are lower for the same reason.
+const (
+	registryReserve = "slipway: {registry: {reserve: 1%}}"
+	storageReserve  = "slipway: {localStorage: {reserve: 1%}}"
+)
 
 // firstMaster has the ports of etcd as in the file that the first start of a cluster writes.
 const firstMaster = "{apiVersion: v1, kind: MasterConfig, etcdConfig: {address: '127.0.0.1:2379', peerAddress: '127.0.0.1:2380'}}"
@@ -152,7 +155,7 @@ func (c *Cluster) configure(options Options) error {
 	separation := fmt.Sprintf("kubeletArguments: {volume-plugin-dir: [%q], eviction-hard: [%q]}\nslipway: {cgroupRoot: %q}\n", c.VolumePluginDir, evictionThresholds, c.CgroupRoot)
 	for path, documents := range map[string][]string{
 		c.MasterFile(): {firstMaster, registryReserve, options.Master},
-		c.NodeFile():   {"{apiVersion: v1, kind: NodeConfig}", separation, options.Node},
+		c.NodeFile():   {"{apiVersion: v1, kind: NodeConfig}", storageReserve, separation, options.Node},
 	} {
 		content, err := merge(documents...)
 		if err != nil {

@@ -228,9 +228,9 @@ func TestLanguages(t *testing.T) {
 
 func TestTagsOfStreamFollowRegistries(t *testing.T) {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: "ruby", Labels: map[string]string{"app": "web"}}}
-	stream.Spec.Tags = []imagev1.TagReference{follow(&Image{Name: "docker.io/ruby:2.4", Tag: "2.4"}), {Name: "own"}}
+	stream.Spec.Tags = []imagev1.TagReference{follow(&Image{Name: "registry.example.com/ruby:2.4", Tag: "2.4"}), {Name: "own"}}
 	tags := Tags(stream)
-	if len(tags) != 1 || tags[0].Name != "ruby:2.4" || tags[0].Tag.From.Name != "docker.io/ruby:2.4" || tags[0].Labels["app"] != "web" {
+	if len(tags) != 1 || tags[0].Name != "ruby:2.4" || tags[0].Tag.From.Name != "registry.example.com/ruby:2.4" || tags[0].Labels["app"] != "web" {
 		t.Errorf("tags %+v, want ruby:2.4", tags)
 	}
 }

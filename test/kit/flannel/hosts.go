@@ -59,7 +59,8 @@ func (h Hosts) Start(t testing.TB, settings ...string) {
 	}
 }
 
-// StartWithAPI starts flanneld on all hosts with a backend, such as `vxlan`, and the Kubernetes API.
+// StartWithAPI starts flanneld on all hosts with a backend, such as `vxlan`. flanneld stores its
+// subnets in the Kubernetes API.
 func (h Hosts) StartWithAPI(t testing.TB, backend string) {
 	t.Helper()
 	c := h[0].Cluster

@@ -1,4 +1,5 @@
 import { forms } from './forms';
+import { resources } from './resources';
 
 /** text has every text of the console. A translation is an object of the same shape. */
 export const text = {
@@ -485,21 +486,5 @@ export const text = {
     tokenBody: 'The page shows a login command with a new token. A token gives your rights to whoever has it.',
     login: 'Or log in with your password:',
   },
-  resources: {
-    'deploymentconfigs.apps.openshift.io': 'Deployment Configs',
-    'horizontalpodautoscalers.autoscaling': 'Autoscalers',
-    'poddisruptionbudgets.policy': 'Disruption Budgets',
-    'buildconfigs.build.openshift.io': 'Build Configs',
-    'rolebindings.rbac.authorization.k8s.io': 'Role Bindings',
-    'csidrivers.storage.k8s.io': 'CSI Drivers',
-    'csinodes.storage.k8s.io': 'CSI Nodes',
-    'clusterresourcequotas.quota.openshift.io': 'Cluster Quotas',
-    'customresourcedefinitions.apiextensions.k8s.io': 'Custom Resources',
-    'apiservices.apiregistration.k8s.io': 'API Services',
-    'securitycontextconstraints.security.openshift.io': 'Security Context Constraints',
-    'oauthclients.oauth.openshift.io': 'OAuth Clients',
-    events: 'Events',
-    resourcequotas: 'Quotas',
-    limitranges: 'Limit Ranges',
-  } as Record<string, string>,
+  resources,
 };
