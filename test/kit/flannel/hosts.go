@@ -63,10 +63,10 @@ func (h Hosts) Start(t testing.TB, settings ...string) {
 // subnets in the Kubernetes API.
 func (h Hosts) StartWithAPI(t testing.TB, backend string) {
 	t.Helper()
-	c := h[0].Cluster
+	c := h[0].In("flannel")
 	c.OC("apply", "-f", c.RepositoryFile("examples", "flannel", "subnet-manager.yaml"))
 	kubeconfig, settings := c.Path("flanneld.kubeconfig"), c.Path("net-conf.json")
-	write(t, kubeconfig, c.In("flannel").OC("serviceaccounts", "create-kubeconfig", "flanneld"))
+	write(t, kubeconfig, c.OC("serviceaccounts", "create-kubeconfig", "flanneld"))
 	write(t, settings, h.NetConf(t, backend))
 	h.Start(t, fmt.Sprintf(`FLANNEL_OPTIONS="-ip-masq -kube-subnet-mgr -kubeconfig-file=%s -net-config-path=%s"`, kubeconfig, settings))
 }
