@@ -84,7 +84,7 @@ func refuseMaster(t *testing.T, c *kit.Cluster) {
 	host := c.NewHost("refused", kit.Options{Master: "networkConfig: {serviceNetworkCIDR: 10.99.0.0/16}"})
 	token := strings.TrimSpace(c.MustSlipway("token", "create", "--role", "master"))
 	result := host.Slipway("up", "--join", c.APIURL(), "--token", token)
-	if result.Code == 0 || !strings.Contains(result.Stderr, "differs from that of the cluster: networkConfig.serviceNetworkCIDR;") {
+	if result.Code == 0 || !strings.Contains(result.Stderr, "differs from the cluster's: networkConfig.serviceNetworkCIDR;") {
 		t.Errorf("a master with other settings joins: %+v", result)
 	}
 	if _, err := os.Stat(host.Path("pki", "ca.key")); err == nil {
