@@ -10,9 +10,9 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,10 +42,9 @@ type SharedFiles struct {
 	Files map[string]SharedFile
 	// Seal encrypts a file for the Secret, with a key that only masters have. Open decrypts it.
 	Seal, Open func([]byte) ([]byte, error)
-	// Record is the path of the file with the versions that this master has written or stored.
+	// Record is the path of the file with the versions that this master has written or stored. The
+	// file Record.lock excludes other processes, such as `slipway htpasswd`.
 	Record string
-
-	mu sync.Mutex
 }
 
 // SharedFile is a file that all masters have.
@@ -75,9 +74,12 @@ func (f *SharedFiles) Run(ctx context.Context, ready func()) error {
 		}))
 	informer := factory.Core().V1().Secrets().Informer()
 	apply := func(object any) {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if err := f.apply(object.(*corev1.Secret)); err != nil {
+		unlock, err := f.lock()
+		if err == nil {
+			err = f.apply(object.(*corev1.Secret))
+			unlock()
+		}
+		if err != nil {
 			slog.Warn("a file of another master is not written", "error", err)
 		}
 	}
@@ -93,8 +95,25 @@ func (f *SharedFiles) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
+// lock waits until no other process and no other goroutine changes the files.
+func (f *SharedFiles) lock() (unlock func(), err error) {
+	file, err := os.OpenFile(f.Record+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock shared files: %w", err)
+	}
+	for {
+		if err = unix.Flock(int(file.Fd()), unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock shared files: %w", err), file.Close())
+	}
+	return func() { _ = file.Close() }, nil // closing releases the lock
+}
+
 // apply writes the files whose version in the Secret differs from this master's. The caller holds
-// mu.
+// the lock.
 func (f *SharedFiles) apply(secret *corev1.Secret) error {
 	for key, file := range f.Files {
 		sealed, stored := secret.Data[key]
@@ -130,8 +149,11 @@ func (f *SharedFiles) Change(ctx context.Context, key string, edit func() error)
 }
 
 func (f *SharedFiles) tryChange(ctx context.Context, key string, edit func() error) error {
-	f.mu.Lock() // a change of another master must not come between the edit and its record
-	defer f.mu.Unlock()
+	unlock, err := f.lock() // a change of another master must not come between the edit and its record
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	secrets := f.Client.CoreV1().Secrets(metav1.NamespaceSystem)
 	store := func(secret *corev1.Secret) error {
 		_, err := secrets.Update(ctx, secret, metav1.UpdateOptions{})

@@ -1,6 +1,7 @@
 package masters
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -87,6 +88,23 @@ func TestEditOfAFileStaysUntilTheNextChange(t *testing.T) {
 	add(t, first, "eve")
 	componenttest.Run(t, second.Run)
 	eventually.Equal(t, "file of the second master", func() string { return content(t, second) }, "edited\neve\n")
+}
+
+// TestCommandExcludesTheComponent changes a file as a command does: in another process than that of
+// the component, which gets the change at once.
+func TestCommandExcludesTheComponent(t *testing.T) {
+	component := newFiles(t, fake.NewClientset())
+	command := &SharedFiles{Client: component.Client, Files: component.Files, Record: component.Record, Seal: reverse, Open: reverse}
+	componenttest.Run(t, component.Run)
+	want := content(t, command)
+	for number := range 50 {
+		line := fmt.Sprintf("user-%d", number)
+		add(t, command, line)
+		want += line + "\n"
+	}
+	if got := content(t, command); got != want {
+		t.Errorf("the file is\n%s\nwant\n%s", got, want)
+	}
 }
 
 func TestChangeIsRepeatedAfterAConflict(t *testing.T) {
