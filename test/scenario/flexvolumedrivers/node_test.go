@@ -135,8 +135,8 @@ func driverFillsDisk(t *testing.T, c *kit.Cluster, dir string) {
 	d.remove("before", "filling")
 }
 
-// podIsEvictedSoftly lets a pod use most inodes of kubelet's disk. No hard threshold is about inodes,
-// so that only the soft one can evict the pod. The pod ignores signals, so that the grace period of
+// podIsEvictedSoftly lets a pod use most inodes of kubelet's disk. No hard threshold is about
+// inodes, so only the soft one can evict the pod. The pod ignores signals, so the grace period of
 // evicted pods ends it.
 func podIsEvictedSoftly(t *testing.T, c *kit.Cluster) {
 	c.Apply(fmt.Sprintf(`
