@@ -23,8 +23,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
+
+	"github.com/slipway-platform/slipway/internal/filelock"
 )
 
 // Default lifetimes.
@@ -153,13 +154,9 @@ func (s Spec) completed() Spec {
 // lock prevents concurrent calls of other processes. The kernel releases the lock when this process
 // ends.
 func lock(dir string) (unlock func(), err error) {
-	f, err := os.OpenFile(filepath.Join(dir, ".lock"), os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC, 0o600)
+	unlock, err = filelock.Lock(filepath.Join(dir, ".lock"), filelock.Exclusive)
 	if err != nil {
 		return nil, fmt.Errorf("lock certificates: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("lock certificates %q: %w", f.Name(), err)
-	}
-	return func() { f.Close() }, nil
+	return unlock, nil
 }

@@ -12,7 +12,6 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/slipway-platform/slipway/controller"
 	"github.com/slipway-platform/slipway/internal/atomicfile"
+	"github.com/slipway-platform/slipway/internal/filelock"
 )
 
 // filesName is the Secret in kube-system with the files that a command has changed on one master.
@@ -97,19 +97,11 @@ func (f *SharedFiles) Run(ctx context.Context, ready func()) error {
 
 // lock waits until no other process and no other goroutine changes the files.
 func (f *SharedFiles) lock() (unlock func(), err error) {
-	file, err := os.OpenFile(f.Record+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	unlock, err = filelock.Lock(f.Record+".lock", filelock.Exclusive)
 	if err != nil {
 		return nil, fmt.Errorf("lock shared files: %w", err)
 	}
-	for {
-		if err = unix.Flock(int(file.Fd()), unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("lock shared files: %w", err), file.Close())
-	}
-	return func() { _ = file.Close() }, nil // closing releases the lock
+	return unlock, nil
 }
 
 // apply writes the files whose version in the Secret differs from this master's. The caller holds

@@ -10,9 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/slipway-platform/slipway/internal/dualstack"
+	"github.com/slipway-platform/slipway/internal/filelock"
 	"github.com/slipway-platform/slipway/network/nat"
 )
 
@@ -45,30 +44,25 @@ const (
 	lastFile = "last"
 )
 
-func (s leases) lockShared() (unlock func(), err error) { return s.lock("active.lock", unix.LOCK_SH) }
-func (s leases) lockExclusive() (unlock func(), err error) {
-	return s.lock("active.lock", unix.LOCK_EX)
+func (s leases) lockShared() (unlock func(), err error) {
+	return s.lock("active.lock", filelock.Shared)
 }
-func (s leases) lockChange() (unlock func(), err error) { return s.lock("change.lock", unix.LOCK_EX) }
+func (s leases) lockExclusive() (unlock func(), err error) {
+	return s.lock("active.lock", filelock.Exclusive)
+}
+func (s leases) lockChange() (unlock func(), err error) {
+	return s.lock("change.lock", filelock.Exclusive)
+}
 
-func (s leases) lock(name string, mode int) (func(), error) {
+func (s leases) lock(name string, mode filelock.Mode) (unlock func(), err error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create lease directory: %w", err)
 	}
-	file, err := os.OpenFile(filepath.Join(s.dir, name), os.O_CREATE|os.O_RDWR, 0o600)
+	unlock, err = filelock.Lock(filepath.Join(s.dir, name), mode)
 	if err != nil {
-		return nil, fmt.Errorf("open lock of leases: %w", err)
+		return nil, fmt.Errorf("lock leases: %w", err)
 	}
-	for {
-		if err = unix.Flock(int(file.Fd()), mode); !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	if err != nil {
-		file.Close()
-		return nil, fmt.Errorf("lock leases %q: %w", s.dir, err)
-	}
-	return func() { file.Close() }, nil
+	return unlock, nil
 }
 
 // reserve allocates an address for a pod and records the lease. Addresses are allocated in order,
