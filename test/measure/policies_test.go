@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"sync"
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,11 +34,11 @@ const (
 func measureBigCluster(t *testing.T, r *table, c *kit.Cluster, own pair) {
 	t.Helper()
 	leaveAlone(*idle)
-	before := processMemory(t, c, "node")
+	before := proportional(processID(t, c, "node"))
 	small := measurePairs(t, own)[0]
 	createBigCluster(t, c)
 	leaveAlone(*idle)
-	after := processMemory(t, c, "node")
+	after := proportional(processID(t, c, "node"))
 	big := measurePairs(t, own)[0]
 	size := fmt.Sprintf("%d projects, policies, and %d pods", bigProjects, bigProjects*bigPods)
 	r.most(fmt.Sprintf("%s: latency p50 beside none (%s, %s)", size, microseconds(big.median), microseconds(small.median)), ratio(big.median, small.median), bigClusterAim, "%.2f")
@@ -48,18 +48,6 @@ func measureBigCluster(t *testing.T, r *table, c *kit.Cluster, own pair) {
 	durations := measurePolicyChanges(t, c, own)
 	r.add(size+": change of a policy until in force, median", "%s", seconds(median(durations)))
 	r.aim(fmt.Sprintf("%s: change of a policy until in force, longest of %d", size, len(durations)), percentile(durations, 100), policyChangeAim)
-}
-
-// processMemory returns the proportional set size in bytes of a process of the host.
-func processMemory(t *testing.T, c *kit.Cluster, name string) int64 {
-	t.Helper()
-	for _, process := range c.Status().Processes {
-		if process.Name == name {
-			return proportional(process.PID)
-		}
-	}
-	t.Fatalf("the host has no process %s", name)
-	return 0
 }
 
 // createBigCluster creates the projects with their policies and running pods.
@@ -82,22 +70,19 @@ func createBigCluster(t *testing.T, c *kit.Cluster) {
 			return err
 		})
 	}
-	numbers := make(chan int)
-	var creating sync.WaitGroup
-	for range creators {
-		creating.Go(func() {
-			for number := range numbers {
-				if err := createProject(t.Context(), client, number, subnets); err != nil {
-					t.Errorf("project %d: %v", number, err)
-				}
+	work, ctx := errgroup.WithContext(t.Context())
+	work.SetLimit(creators)
+	for number := range bigProjects {
+		work.Go(func() error {
+			if err := createProject(ctx, client, number, subnets); err != nil {
+				return fmt.Errorf("create project %d: %w", number, err)
 			}
+			return nil
 		})
 	}
-	for number := range bigProjects {
-		numbers <- number
+	if err := work.Wait(); err != nil {
+		t.Fatal(err)
 	}
-	close(numbers)
-	creating.Wait()
 }
 
 // createProject creates a project with a policy that lets only its own pods in.

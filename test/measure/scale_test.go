@@ -85,17 +85,24 @@ func (u usage) String() string {
 // controlPlane measures the process of the control plane for the time of -idle.
 func controlPlane(t *testing.T, c *kit.Cluster) (u usage) {
 	t.Helper()
-	pid := 0
-	for _, process := range c.Status().Processes {
-		if process.Name == "control-plane" {
-			pid = process.PID
-		}
-	}
+	pid := processID(t, c, "control-plane")
 	before, start := processorTime(t, pid), time.Now()
 	leaveAlone(*idle)
 	u.share = (processorTime(t, pid) - before).Seconds() / time.Since(start).Seconds()
 	u.bytes = proportional(pid)
 	return u
+}
+
+// processID returns the ID of a process that `slipway status` lists.
+func processID(t *testing.T, c *kit.Cluster, name string) int {
+	t.Helper()
+	for _, process := range c.Status().Processes {
+		if process.Name == name {
+			return process.PID
+		}
+	}
+	t.Fatalf("the host has no process %s", name)
+	return 0
 }
 
 // processorTime returns the time that a process has used, in user and kernel mode.
