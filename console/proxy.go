@@ -39,7 +39,7 @@ func hasCertificate(r *http.Request) bool {
 	return r.TLS != nil && len(r.TLS.PeerCertificates) > 0 && r.Header.Get("X-Forwarded-For") == ""
 }
 
-// hostPrefix begins the names of the cookies of the console and of the login pages.
+// hostPrefix is the prefix of the names of the cookies of the console and of the login pages.
 const hostPrefix = "__Host-"
 
 // withoutSessions returns a request to the API without the cookies of sessions. The API would pass
@@ -143,7 +143,7 @@ var passed = []string{
 	"Last-Modified", "Retry-After", "Transfer-Encoding", "Vary", "Warning", "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid",
 }
 
-// cleaned removes all headers but those in passed from responses, and sets sandboxPolicy.
+// cleaned removes all headers except those in passed from responses, and sets sandboxPolicy.
 type cleaned struct {
 	http.ResponseWriter
 	done bool

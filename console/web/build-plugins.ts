@@ -3,7 +3,9 @@ import { extname, join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import type { Plugin } from 'vite';
 
-/** usedFonts are the fonts of PatternFly that the console loads. Browsers slant the upright ones. */
+/**
+ * usedFonts are the fonts of PatternFly that the console loads. Browsers slant the upright fonts.
+ */
 const usedFonts = ['RedHatTextVF.woff2', 'RedHatMonoVF.woff2'];
 
 /**
@@ -25,7 +27,7 @@ export function smallBase(): Plugin {
   };
 }
 
-/** compress replaces each file that compression makes smaller by its brotli and gzip forms. */
+/** compress replaces each file that compression makes smaller with its brotli and gzip forms. */
 export function compress(): Plugin {
   let dir = '';
   return {

@@ -1,5 +1,6 @@
 // Reloads the page a few times if the browser cannot load the first script or style sheet of the
-// console. Later loads repeat themselves. A browser on a node aborts requests when a pod starts.
+// console. Later loads are retried by the code that starts them. A browser on a node aborts
+// requests when a pod starts.
 (function () {
   var key = 'failed-loads';
   var maxReloads = 5;
@@ -17,7 +18,7 @@
       var count = Number(sessionStorage.getItem(key)) + 1;
       if (count > maxReloads) {
         sessionStorage.removeItem(key);
-        return; // the page says what to do
+        return; // the page explains the next step
       }
       sessionStorage.setItem(key, String(count));
       setTimeout(function () {

@@ -1,4 +1,4 @@
-// axe finds nothing on the pages, in the light and in the dark theme.
+// axe reports no violations on the pages, in the light and in the dark theme.
 import { address, logIn, open, shoot, violationsOf } from './browser.mjs';
 
 const [project] = process.argv.slice(2);

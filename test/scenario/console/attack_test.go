@@ -235,7 +235,7 @@ func TestPagesAllowNoForeignCode(t *testing.T) {
 		t.Errorf("%s, policy %q", got.Status, policy)
 	}
 	if strings.Contains(got.body, "<style") || regexp.MustCompile(`<script(?:>| [^>]*>)[^<]`).MatchString(got.body) {
-		t.Errorf("the page has code of its own:\n%s", got.body)
+		t.Errorf("the page has its own code:\n%s", got.body)
 	}
 }
 

@@ -1,4 +1,5 @@
-// The browser of the tests: the distribution's Chromium, driven by Playwright of the console's lock file.
+// The browser of the tests: the distribution's Chromium, controlled by the Playwright of the
+// console's lock file.
 import { createRequire } from 'node:module';
 import { mkdirSync, readFileSync } from 'node:fs';
 
@@ -11,7 +12,7 @@ const screenshots = process.env.CONSOLE_SCREENSHOTS;
 
 const timeout = 60_000;
 
-/** layoutTimeout limits how long a page may take to follow the size of the window. */
+/** layoutTimeout limits the time in which a page adapts to the size of the window. */
 const layoutTimeout = 5_000;
 
 /**
@@ -52,9 +53,10 @@ export async function open(flow, { expected, args = [], ...options } = {}) {
 
 /**
  * isExpected reports whether an error is one that a flow causes, such as a request without a session.
- * The API server closes the connection after each response to a stranger, such as a page of a login,
- * and with it sometimes the next request. The console repeats it, or else the flow misses its result.
- * The browser stops loading the icon of a page that it leaves.
+ * The API server closes the connection after each response to an unauthenticated client, such as a
+ * login page, which sometimes aborts the next request. The console repeats that request; otherwise,
+ * the flow would miss its result. The browser cancels the download of the icon of a page that it
+ * leaves.
  */
 function isExpected(text, url) {
   if (/net::ERR_(FAILED|ABORTED)/.test(text) && url.endsWith('/console/icon.svg')) {
@@ -81,31 +83,36 @@ export async function shoot(page, name) {
 
 const axe = readFileSync(web.resolve('axe-core/axe.min.js'), 'utf8');
 
-/** violationsOf returns what axe finds on a page. */
+/** violationsOf returns the violations that axe finds on a page. */
 export async function violationsOf(page) {
-  // evaluate runs in the page although its policy refuses scripts of others.
+  // evaluate runs in the page even though the page's policy rejects foreign scripts.
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
   return violations.map((violation) => `${violation.id}: ${violation.nodes.map((node) => node.html.slice(0, 200)).join('\n    ')}`);
+}
+
+/** loaded waits until no part of a page is loading. */
+export async function loaded(page) {
+  await page.getByRole('progressbar', { name: 'Loading' }).first().waitFor({ state: 'detached' });
 }
 
 /** found is what check found. A flow fails with it at its end. */
 const found = [];
 
 /**
- * check saves a screenshot, and looks for what axe finds on a page in one of the themes, and for a page
+ * check saves screenshots, and looks for what axe finds on a page in one of the themes, and for a page
  * that is too wide for a small screen.
  */
 export async function check(page, name) {
-  await page.locator('[role="progressbar"]').first().waitFor({ state: 'detached' });
-  await shoot(page, name);
+  await loaded(page);
   await page.evaluate(() => {
-    const still = new CSSStyleSheet(); // colors in transition have other contrasts
+    const still = new CSSStyleSheet(); // colors in transition have a different contrast
     still.replaceSync('* { transition: none !important; animation: none !important }');
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, still];
   });
   for (const theme of ['light', 'dark']) {
     await page.evaluate((dark) => document.documentElement.classList.toggle('pf-v6-theme-dark', dark), theme === 'dark');
+    await shoot(page, theme === 'dark' ? `${name}-dark` : name);
     found.push(...(await violationsOf(page)).map((violation) => `${name} (${theme}): ${violation}`));
   }
   await page.evaluate(() => document.documentElement.classList.remove('pf-v6-theme-dark'));
@@ -116,6 +123,7 @@ export async function check(page, name) {
     const wide = await page.evaluate(() => [...document.querySelectorAll('#main *')].filter((element) => element.getBoundingClientRect().right > innerWidth).map((element) => element.outerHTML.slice(0, 200)));
     found.push(`${name} is wider than a screen of 360 pixels: ${wide.slice(-3).join('\n    ')}`);
   });
+  await shoot(page, `${name}-small`);
   await page.setViewportSize(size);
 }
 

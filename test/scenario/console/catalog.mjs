@@ -29,7 +29,7 @@ await open(async (page) => {
   await card.getByRole('img', { name: '1 pod: 1 ready' }).waitFor();
   await card.getByRole('link', { name: /^http:\/\/static-page/ }).waitFor();
 
-  // The same template again is refused as a whole.
+  // Creating the same template again is rejected as a whole.
   await page.goto(`${address}/console/catalog/template/openshift/static-page?project=${project}`);
   await create.click();
   await page.getByText(/ConfigMap static-page: .*already exists/).waitFor();

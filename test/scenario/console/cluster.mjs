@@ -1,4 +1,5 @@
-// An administrator looks after the cluster: nodes, hosts, rights, routers, images, users, the audit log.
+// An administrator manages the cluster: nodes, hosts, rights, routers, images, users, the audit
+// log.
 import { address, check, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project, node] = process.argv.slice(2);
@@ -76,7 +77,7 @@ await open(async (page, context) => {
   const removed = page.getByRole('grid', { name: 'What pruning would remove' }).or(page.getByRole('table', { name: 'What pruning would remove' }));
   await removed.getByRole('row', { name: new RegExp(`sha256:111111111111.*${project}/app:latest.*3\\.0 MiB`) }).waitFor();
   await check(page, 'image-usage');
-  // As the command, the preview removes nothing while a reference cannot be parsed.
+  // Like the command, the preview removes nothing while a reference cannot be parsed.
   const request = (method, path, body) =>
     page.evaluate(
       async ([verb, target, content]) => {
@@ -107,5 +108,5 @@ await open(async (page, context) => {
   await page.getByRole('button', { name: 'Search', exact: true }).click();
   await page.getByRole('row', { name: /developer create pods\/eviction .*429/ }).first().waitFor();
   await check(page, 'audit');
-  // The disruption budget refuses an eviction.
+  // The disruption budget rejects an eviction.
 }, { expected: /status of 429/ });

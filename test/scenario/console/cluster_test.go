@@ -53,7 +53,7 @@ func TestUserSeesAndSteersApplication(t *testing.T) {
 	s.OC("wait", "deployment/front", "--for=condition=Available", "--timeout=2m")
 	s.play("drawings.mjs", s.Namespace)
 	if got := s.OC("get", "build/deliver-1", "-o", `jsonpath={.metadata.annotations.pipeline\.slipway\.io/input-release}`); got != "proceed" {
-		t.Errorf("the pipeline gets the answer %q", got)
+		t.Errorf("the pipeline gets the response %q", got)
 	}
 	if got := s.OC("get", "route/shop", "-o", "jsonpath={.spec.to.weight} {.spec.alternateBackends[*].name} {.spec.alternateBackends[*].weight}"); got != "100 other 100" {
 		t.Errorf("the route divides its requests as %q", got)

@@ -39,6 +39,12 @@ func (s *site) password() string {
 // play runs a script of this folder.
 func (s *site) play(script string, args ...string) {
 	s.t.Helper()
+	s.start(script, args...)()
+}
+
+// start starts a script of this folder, and returns a function that waits for its end.
+func (s *site) start(script string, args ...string) (wait func()) {
+	s.t.Helper()
 	firefox, err := exec.LookPath("firefox-esr")
 	if err != nil {
 		s.t.Fatalf("%v: run make setup", err)
@@ -47,12 +53,22 @@ func (s *site) play(script string, args ...string) {
 		"CONSOLE_URL=" + s.url, "CONSOLE_PASSWORD=" + s.password(), "CONSOLE_IMAGE=" + kit.ToolsImage,
 		"CONSOLE_SCREENSHOTS=" + os.Getenv("CONSOLE_SCREENSHOTS"), "FIREFOX=" + firefox,
 	}
-	output, err := s.Play(s.t.Context(), environment, s.RepositoryFile("test", "scenario", "console", script), args...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if output != "" {
-		s.t.Log(output)
+	var output string
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		output, err = s.Play(s.t.Context(), environment, s.RepositoryFile("test", "scenario", "console", script), args...)
+	}()
+	s.t.Cleanup(func() { <-ended })
+	return func() {
+		s.t.Helper()
+		<-ended
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if output != "" {
+			s.t.Log(output)
+		}
 	}
 }
 

@@ -1,4 +1,4 @@
-// A person sees how the parts of an application belong together, and steers them.
+// A user sees how the parts of an application are connected, and controls them.
 import { readFileSync } from 'node:fs';
 import { address, check, expect, logIn, open, shoot } from './browser.mjs';
 
@@ -21,7 +21,7 @@ await open(async (page) => {
   await page.getByRole('link', { name: /^Deployment front.*May be reached by Pods with role=client \(8080\/TCP\)/ }).waitFor();
   await check(page, 'network');
 
-  // A pipeline whose stages Jenkins' plugin reports.
+  // A pipeline whose stages the Jenkins plugin reports.
   await page.goto(`${root}/builds.build.openshift.io/deliver-1`);
   const stages = page.getByRole('list', { name: 'Stages of the pipeline' });
   await stages.getByRole('listitem').filter({ hasText: 'Compile' }).getByText('1m 12s').waitFor();
@@ -47,7 +47,7 @@ await open(async (page) => {
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('Saved.').waitFor();
 
-  // A file goes into a container and back.
+  // A file is copied to a container and back.
   await page.goto(`${root}/pods`);
   await page.getByRole('link', { name: /^front-/ }).click();
   await page.getByRole('heading', { name: 'Why it has its security context constraints' }).waitFor();

@@ -1,4 +1,5 @@
-// The YAML editor finds what the server would refuse or ignore, and completes names of fields.
+// The YAML editor marks fields that the server would reject or ignore, and completes names of
+// fields.
 import { address, check, expect, logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -24,7 +25,8 @@ await open(async (page) => {
   await page.getByRole('button', { name: /^Line \d+: spec\.healthCheckNodePort must be a whole number\.$/ }).waitFor();
   await check(page, 'yaml-problems');
 
-  // A problem leads to its line. The fields that remain are offered with their types.
+  // A click on a problem leads to its line. The editor offers the remaining fields with their
+  // types.
   await unknown.click();
   await page.keyboard.press('Shift+End');
   await page.keyboard.press('Shift+ArrowDown');
@@ -51,7 +53,7 @@ await open(async (page) => {
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByRole('button', { name: 'Line 5: There is no field spec.replica.' }).waitFor();
   await page.getByRole('button', { name: 'Line 13: spec.source must be an object.' }).waitFor();
-  await page.reload(); // Chromium adds styles, which the policy refuses, when it replaces marked text
+  await page.reload(); // When Chromium replaces marked text, it adds styles, which the policy rejects
   await page.getByRole('textbox', { name: 'YAML editor' }).fill(config);
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByText('The text has a problem').waitFor();

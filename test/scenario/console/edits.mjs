@@ -1,4 +1,4 @@
-// A person changes probes, resources, lifecycle hooks and strategies by forms, and takes a snapshot.
+// A user changes probes, resources, lifecycle hooks and strategies in forms
 import { address, check, expect, logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -19,7 +19,7 @@ await open(async (page) => {
   await logIn(page, 'developer', `/console/project/${project}/deployments.apps/front`);
   await page.getByRole('heading', { name: 'front', level: 1 }).waitFor();
 
-  // A probe over HTTP, by the keyboard alone.
+  // A probe over HTTP, with only the keyboard.
   await page.getByRole('button', { name: 'Actions', exact: true }).focus();
   await page.keyboard.press('Enter');
   await page.getByRole('menuitem', { name: 'Edit health checks' }).focus();
@@ -102,7 +102,7 @@ await open(async (page) => {
   await page.keyboard.press('Escape');
   await stored();
 
-  // A claim gets a snapshot, which becomes a new claim.
+  // A snapshot of a claim becomes a new claim.
   await page.goto(`${root}/persistentvolumeclaims/data`);
   await page.getByRole('button', { name: 'Actions', exact: true }).click();
   await page.getByRole('menuitem', { name: 'Create snapshot' }).click();

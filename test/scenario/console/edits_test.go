@@ -48,13 +48,13 @@ func TestUserEditsWorkloadsAndTakesSnapshotInForms(t *testing.T) {
 	if got := s.OC("get", "pvc/restored", "-o", "jsonpath={.spec.dataSource.kind} {.spec.dataSource.name}"); got != "VolumeSnapshot kept" {
 		t.Errorf("the claim restores %q", got)
 	}
-	// The snapshot stays as long as the claim, which no pod uses, is to be filled from it.
+	// The snapshot remains until the claim, which no pod uses, is filled from it.
 	s.OC("delete", "pvc/restored", "--timeout=1m")
 	s.OC("delete", "volumesnapshot/kept", "--timeout=1m")
 }
 
-// edited has a deployment configuration, a claim whose volume exists, and the right to snapshots,
-// which the roles of projects do not include.
+// edited has a deployment configuration, a claim whose volume exists, and the right to create
+// snapshots, which the roles of projects do not include.
 const edited = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role

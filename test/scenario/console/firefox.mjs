@@ -1,4 +1,4 @@
-// A person logs in with Firefox, creates a project, deploys an application, sees its pod, and logs out.
+// A user
 import { createRequire } from 'node:module';
 
 const web = createRequire(new URL('../../../console/web/package.json', import.meta.url));
@@ -53,7 +53,8 @@ async function flow(page) {
 
   await page.goto(`${address}/console/project/${project}/import`);
   await page.locator('.console-editor >>> .cm-content').click();
-  // Typed text would get the brackets that the editor adds. Firefox inserts a text whole only in this way.
+  // The editor would add closing brackets to typed text. In Firefox, this is the only way to insert
+  // a text as a whole.
   await page.evaluate((content) => document.execCommand('insertText', false, content), JSON.stringify(manifest));
   await click('Check');
   await see('The server accepts it.');

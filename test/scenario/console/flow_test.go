@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -49,10 +50,33 @@ func TestExpiredSessionKeepsFormInput(t *testing.T) {
 	s.play("session.mjs", s.Namespace)
 }
 
+func TestPagesOutlastRestartOfMaster(t *testing.T) {
+	s := siteOf(t, kit.Shared(t))
+	s.application()
+	s.OC("create", "service", "clusterip", "removed", "--tcp=80")
+	wait := s.start("restart.mjs", s.Namespace)
+	s.WaitFor("open pages", func(context.Context) error {
+		_, err := s.TryOC("get", "configmap/kill")
+		return err
+	})
+	s.Kill("control-plane")
+	s.WaitFor("the next control plane", func(context.Context) error {
+		_, err := s.TryOC("delete", "service/removed", "--ignore-not-found")
+		return err
+	})
+	s.OC("create", "service", "clusterip", "added", "--tcp=80")
+	wait()
+	if got := s.OC("get", "deployment/front", "-o", "jsonpath={.spec.template.spec.containers[0].resources.limits.memory}"); got != "64Mi" {
+		t.Errorf("the limit of the memory is %q", got)
+	}
+	s.OC("get", "secret/pull", "configmap/typed")
+}
+
 func TestProjectAdministratorGrantsRolesAndSeesQuota(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
 	s.Apply(quota)
+	s.Apply(strings.ReplaceAll(greedy, "IMAGE", kit.ToolsImage))
 	s.play("membership.mjs", s.Namespace)
 }
 
@@ -72,8 +96,10 @@ func TestUserSeesLayersOfImage(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.MustSlipway("oc", "adm", "policy", "add-role-to-user", "view", "developer", "-n", s.Namespace)
 	s.OC("create", "imagestream", "app")
-	if _, err := s.TryOCWithInput(image, "create", "-f", "-"); err != nil {
-		t.Fatal(err)
+	for _, manifest := range []string{image, strings.ReplaceAll(image, strings.Repeat("1", 64), strings.Repeat("2", 64))} {
+		if _, err := s.TryOCWithInput(manifest, "create", "-f", "-"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s.play("layers.mjs", s.Namespace)
 }
@@ -119,7 +145,7 @@ func (s *site) newProject() string {
 	return name
 }
 
-// quota has the one service of the application.
+// quota counts the only service of the application.
 const quota = `
 apiVersion: v1
 kind: ResourceQuota
@@ -130,6 +156,19 @@ apiVersion: v1
 kind: LimitRange
 metadata: {name: sizes}
 spec: {limits: [{type: Container, max: {memory: 1Gi}, defaultRequest: {memory: 64Mi}}]}
+`
+
+// greedy has containers that exceed the limit range of quota.
+const greedy = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: greedy}
+spec:
+  selector: {matchLabels: {app: greedy}}
+  template:
+    metadata: {labels: {app: greedy}}
+    spec:
+      containers: [{name: greedy, image: IMAGE, resources: {limits: {memory: 2Gi}}}]
 `
 
 // followed has an object of each kind with a log, and a pod that finds no node.
@@ -193,7 +232,7 @@ image:
   - {name: "sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", size: 2097152, mediaType: application/vnd.oci.image.layer.v1.tar}
 `
 
-// waitingBuild is a build configuration whose builds find no node.
+// waitingBuild is a build configuration whose builds cannot be scheduled.
 const waitingBuild = `
 apiVersion: build.openshift.io/v1
 kind: BuildConfig

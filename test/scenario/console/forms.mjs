@@ -1,4 +1,4 @@
-// A person creates a secret, a claim, a route with two services and an autoscaler by forms.
+// A user creates a secret, a claim, a route with two services and an autoscaler in forms
 import { address, expect, logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -7,6 +7,17 @@ const root = `${address}/console/project/${project}`;
 await open(async (page) => {
   const create = page.getByRole('button', { name: 'Create', exact: true });
   const input = (name) => page.locator(`#input-${name}`);
+  const act = async (action) => {
+    await page.getByRole('button', { name: 'Actions', exact: true }).click();
+    await page.getByRole('menuitem', { name: action }).click();
+  };
+  const edit = async (action, label, value) => {
+    await act(action);
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel(label).fill(value);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.waitFor({ state: 'detached' });
+  };
   const read = (path) =>
     page.evaluate(async (target) => {
       const { csrf } = await (await fetch('/console/session')).json();
@@ -36,10 +47,10 @@ await open(async (page) => {
   await page.getByRole('heading', { name: 'data', level: 1 }).waitFor();
   await page.getByText('16Mi').first().waitFor();
 
-  await page.goto(`${root}/routes.route.openshift.io`);
-  await page.getByRole('button', { name: 'Create Route' }).click();
+  await page.goto(`${root}/services/front`);
+  await act('Create route');
+  await page.locator('#input-service option:checked[value="front"]').waitFor({ state: 'attached' });
   await page.locator('#object-name').fill('both');
-  await input('service').selectOption('front');
   await input('port').selectOption('8080');
   await input('other').selectOption('front');
   await page.getByRole('spinbutton', { name: 'Share of the second service' }).fill('30');
@@ -51,16 +62,21 @@ await open(async (page) => {
   const route = await read(`/apis/route.openshift.io/v1/namespaces/${project}/routes/both`);
   expect(route.spec.to.weight === 70 && route.spec.alternateBackends[0].weight === 30 && route.spec.tls.insecureEdgeTerminationPolicy === 'Redirect', JSON.stringify(route.spec));
 
-  await page.goto(`${root}/horizontalpodautoscalers.autoscaling`);
-  await page.getByRole('button', { name: 'Create Horizontal Pod Autoscaler' }).click();
+  await edit('Edit route', 'Path', '/shop');
+  const edited = await read(`/apis/route.openshift.io/v1/namespaces/${project}/routes/both`);
+  expect(JSON.stringify({ ...edited.spec, path: undefined }) === JSON.stringify({ ...route.spec, path: undefined }) && edited.spec.path === '/shop', JSON.stringify(edited.spec));
+
+  await page.goto(`${root}/deployments.apps/front`);
+  await act('Add autoscaler');
+  await page.locator('#input-targetDeployment option:checked[value="front"]').waitFor({ state: 'attached' });
   await page.locator('#object-name').fill('front');
-  await input('targetDeployment').selectOption('front');
   await create.click();
   await page.getByRole('heading', { name: 'front', level: 1 }).waitFor();
+  await edit('Edit autoscaler', 'Most pods', '5');
   const scaler = await read(`/apis/autoscaling/v2/namespaces/${project}/horizontalpodautoscalers/front`);
-  expect(scaler.spec.scaleTargetRef.name === 'front' && scaler.spec.maxReplicas === 3, JSON.stringify(scaler.spec));
+  expect(scaler.spec.scaleTargetRef.name === 'front' && scaler.spec.maxReplicas === 5, JSON.stringify(scaler.spec));
 
-  // The environment of a container is edited, and kept apart from references.
+  // The user edits the environment of a container, separately from references.
   await page.goto(`${root}/deployments.apps/front/environment`);
   await page.getByRole('textbox', { name: 'Name 1' }).fill('GREETING');
   await page.getByRole('textbox', { name: 'Value 1' }).fill('hello');
@@ -69,7 +85,7 @@ await open(async (page) => {
   const workload = await read(`/apis/apps/v1/namespaces/${project}/deployments/front`);
   expect(JSON.stringify(workload.spec.template.spec.containers[0].env) === '[{"name":"GREETING","value":"hello"}]', JSON.stringify(workload.spec.template.spec));
 
-  // That change can be taken back.
+  // That change can be undone.
   await page.getByRole('link', { name: 'History' }).or(page.getByRole('tab', { name: 'History' })).click();
   await page.getByRole('button', { name: 'Roll back to revision 1' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Roll back', exact: true }).click();

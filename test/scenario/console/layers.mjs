@@ -1,4 +1,4 @@
-// A person looks at the layers of an image.
+// A person looks at the layers of the images of a tag.
 import { logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -11,4 +11,9 @@ await open(async (page) => {
   await layers.getByText('2 layers, 3.0 MiB').waitFor();
   await layers.getByRole('button', { name: 'Close' }).click();
   await layers.waitFor({ state: 'detached' });
+
+  // An image that the tag had before.
+  await page.getByRole('button', { name: 'Earlier images of latest' }).click();
+  await page.getByRole('button', { name: /^Layers of sha256:1111/ }).click();
+  await page.getByRole('region', { name: /^Layers of sha256:1111/ }).getByText('2 layers, 3.0 MiB').waitFor();
 });

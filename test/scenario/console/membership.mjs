@@ -1,4 +1,4 @@
-// An administrator of a project gives a role to a user and to a service account, and takes it away.
+// An administrator of a project grants a role to a user and to a service account, and revokes it.
 import { address, expect, logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -11,7 +11,7 @@ await open(async (page, context) => {
   await page.locator('#member-role').selectOption({ label: 'edit' });
   await page.getByRole('button', { name: 'Add role' }).click();
   await page.getByRole('tab', { name: /^Users \(2\)/ }).waitFor();
-  // Another window sees it live, and what the first one does then.
+  // Another window shows this change, and later changes in the first window, immediately.
   const other = await context.newPage();
   await other.goto(`${address}/console/project/${project}/membership`);
   await other.getByRole('button', { name: 'Remove role edit from ann' }).waitFor();
@@ -26,11 +26,13 @@ await open(async (page, context) => {
   await page.getByRole('button', { name: 'Add role' }).click();
   await page.getByRole('cell', { name: `${project}/robot` }).or(page.getByRole('gridcell', { name: `${project}/robot` })).waitFor();
 
-  // The project's quota is near its end.
+  // The project's quota is almost used up.
   await page.getByRole('link', { name: 'Quota and limits' }).click();
   await page.getByText('1 of 1', { exact: true }).waitFor();
   await page.getByRole('img', { name: '100% used: 100 % used' }).waitFor();
   await page.getByText('Limit reached: services').waitFor();
   await page.getByRole('table', { name: 'Limits of sizes' }).or(page.getByRole('grid', { name: 'Limits of sizes' })).getByText('64Mi').waitFor();
+  await page.getByRole('heading', { name: 'Refused requests' }).waitFor();
+  await page.getByText(/maximum memory usage per Container is 1Gi, but limit is 2Gi/).first().waitFor();
   expect((await page.getByText('Nothing limits this project').count()) === 0, 'the page says that nothing limits the project');
 });

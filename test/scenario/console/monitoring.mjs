@@ -1,5 +1,5 @@
-// A person follows a whole project: what the search finds, its stateful sets, logs, events, notifications.
-// Then the person switches to another project.
+// A user follows a whole project: search results, stateful sets, logs, events, notifications.
+// Then the user switches to another project.
 import { address, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project, other] = process.argv.slice(2);
@@ -35,7 +35,7 @@ await open(async (page) => {
   await page.getByText('RollingUpdate').waitFor();
   await shoot(page, 'statefulset');
   await page.getByRole('button', { name: 'Actions' }).click();
-  await page.getByRole('menuitem', { name: 'Scale' }).click();
+  await page.getByRole('menuitem', { name: 'Scale', exact: true }).click();
   await page.getByRole('spinbutton', { name: 'Replicas' }).fill('2');
   await page.getByRole('dialog').getByRole('button', { name: 'Scale' }).click();
   await page.getByText('Ready: 2/2').waitFor();
@@ -47,7 +47,7 @@ await open(async (page) => {
   await page.getByRole('heading', { name: 'Stateful Sets', level: 1 }).waitFor();
   await page.getByRole('link', { name: 'db', exact: true }).waitFor();
 
-  // Logs and events of everything on one page.
+  // Logs and events of all objects on one page.
   await page.getByRole('link', { name: 'Monitoring' }).click();
   await page.getByRole('heading', { name: 'Monitoring', level: 1 }).waitFor();
   const logs = page.getByRole('region', { name: 'Logs' });
@@ -83,7 +83,7 @@ await open(async (page) => {
   await page.getByRole('button', { name: 'Close' }).click();
   await drawer.waitFor({ state: 'detached' });
 
-  // The project selector offers the person's projects, and opens the same page of another one.
+  // The project selector offers the user's projects, and opens the same page of another one.
   await page.goto(`${root}/statefulsets.apps`);
   await page.getByRole('link', { name: 'db', exact: true }).waitFor();
   const find = page.getByRole('textbox', { name: 'Find a project' });

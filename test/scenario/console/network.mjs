@@ -1,4 +1,5 @@
-// The network fails all the time. The console repeats what it can, and offers to repeat the rest.
+// The network fails all the time. The console repeats requests that are safe to repeat, and offers
+// to repeat the others.
 import { address, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -9,7 +10,8 @@ await open(
     await logIn(page, 'developer', '/console/projects');
     await page.getByRole('heading', { name: 'Projects', level: 1 }).waitFor();
 
-    // Every address fails once, except for that of the page itself, which browsers repeat.
+    // Every address fails once, except the address of the page itself, which browsers request
+    // again.
     const aborted = new Set();
     const isSpared = (request) => request.isNavigationRequest() || request.url().endsWith('/boot.js');
     await context.route('**/console/**', (route) => {
@@ -33,7 +35,7 @@ await open(
     await card.getByRole('button', { name: 'Add a pod to front' }).click();
     await card.getByRole('img', { name: '2 pods: 2 ready' }).waitFor();
 
-    // A page and a tab that were not loaded yet come with their styles.
+    // A page and a tab that were not loaded before appear with their styles.
     await page.getByRole('button', { name: 'Builds' }).click();
     await page.getByRole('link', { name: 'Build Configs' }).click();
     await page.getByRole('link', { name: 'waits' }).click();
@@ -46,7 +48,7 @@ await open(
     const assets = [...aborted].filter((key) => key.includes('/assets/'));
     expect(assets.some((key) => key.endsWith('.css')) && assets.some((key) => key.endsWith('.js')), `the test aborts only ${assets}`);
 
-    // What could happen twice is up to the user.
+    // The user decides whether to repeat a request that could have an effect twice.
     await page.getByRole('button', { name: 'Actions' }).click();
     await page.getByRole('menuitem', { name: 'Start build' }).click();
     await page.getByText('Start build: not confirmed').waitFor();
@@ -58,7 +60,7 @@ await open(
     await page.getByRole('link', { name: 'waits-1' }).waitFor();
     expect((await page.getByRole('link', { name: /^waits-/ }).count()) === 1, 'the console repeated the start of a build');
 
-    // A console that does not load at all says so.
+    // A console that cannot be loaded shows a message.
     await context.unroute('**/console/**');
     await context.route('**/console/{boot.js,assets/**}', (route) => route.abort('connectionclosed'));
     await page.goto(`${root}/overview`);

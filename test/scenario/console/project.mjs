@@ -1,4 +1,4 @@
-// A person logs in, creates a project, sees live what happens in it, and logs out.
+// A user logs in, creates a project, sees its changes live, and logs out
 import { address, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -42,7 +42,7 @@ await open(async (page, context) => {
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByRole('heading', { name: 'Nothing runs in this project yet' }).waitFor();
 
-  // Another window imports an application. This one shows it without a reload.
+  // Another window imports an application. This window shows it without a reload.
   const other = await context.newPage();
   await other.goto(`${address}/console/project/${project}/import`);
   await other.getByRole('textbox', { name: 'YAML editor' }).fill(manifest);
@@ -63,6 +63,15 @@ await open(async (page, context) => {
   await page.goto(`${address}/console/projects`);
   await page.getByText('<b>A</b> project').waitFor();
   await shoot(page, 'projects');
+  await page.getByRole('button', { name: `Actions for ${project}` }).click();
+  await page.getByRole('menuitem', { name: 'Edit project' }).click();
+  await page.locator('#project-display-name').fill('Another title');
+  await page.locator('#project-description').fill('All about fronts');
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.getByText('Another title').waitFor();
+  await page.getByRole('textbox', { name: 'Filter by name' }).fill('about fronts');
+  await page.getByRole('link', { name: project }).waitFor();
   await page.getByRole('button', { name: 'User menu' }).click();
   await page.getByRole('menuitem', { name: 'Log out' }).click();
   await page.getByRole('heading', { name: 'You are logged out' }).waitFor();

@@ -1,4 +1,4 @@
-// A person works with the objects of a project: lists, details, YAML, events, logs, a terminal.
+// A user
 import { address, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -8,7 +8,7 @@ await open(async (page) => {
   await logIn(page, 'developer', `/console/project/${project}/overview`);
   await page.getByRole('region', { name: 'front' }).getByRole('img', { name: '1 pod: 1 ready' }).waitFor();
 
-  // From the navigation to a pod, with a filter that the address keeps.
+  // From the navigation to a pod, with a filter that the URL contains.
   await page.getByRole('button', { name: 'Applications' }).click();
   await page.getByRole('link', { name: 'Pods', exact: true }).click();
   const filter = page.getByRole('textbox', { name: 'Filter Pods' });
@@ -17,7 +17,10 @@ await open(async (page) => {
   await filter.fill('nothing-like-this');
   await page.getByText('Nothing matches the filter').waitFor();
   await filter.fill('front Running');
+  await page.waitForURL(/[?&]filter=front(\+|%20)Running/);
   await page.reload();
+  await page.getByRole('link', { name: /^front-/ }).waitFor();
+  expect((await filter.inputValue()) === 'front Running', 'a reload loses the filter');
   await page.getByRole('link', { name: /^front-/ }).click();
   await page.getByText('Security context constraints', { exact: true }).waitFor();
   await page.getByRole('gridcell', { name: 'running' }).or(page.getByRole('cell', { name: 'running' })).waitFor();
@@ -31,6 +34,10 @@ await open(async (page) => {
   await page.getByRole('textbox', { name: 'Search in the log' }).fill('listening');
   await log.getByText('<img src=x').waitFor({ state: 'detached' });
   await shoot(page, 'logs');
+  await page.getByRole('checkbox', { name: 'Show times' }).check();
+  await log.getByText(/^\d{4}-\d\d-\d\dT\S+ ready and listening/).waitFor();
+  await page.getByRole('combobox', { name: 'Lines of' }).selectOption({ label: 'Lines of the last hour' });
+  await log.getByText(/T\S+ ready and listening/).waitFor();
 
   await page.getByRole('tab', { name: 'Terminal' }).or(page.getByRole('link', { name: 'Terminal' })).click();
   await page.locator('.xterm-helper-textarea').focus();
@@ -45,7 +52,7 @@ await open(async (page) => {
   await page.getByText('Scheduled').first().waitFor();
   await shoot(page, 'events');
 
-  // Its controller can change the object at the same time. Then a person edits it again.
+  // Its controller can change the object at the same time. Then the user
   for (let attempt = 1, saved = false; !saved; attempt++) {
     if (attempt > 3) throw new Error('the edited object cannot be saved');
     await page.goto(`${root}/deployments.apps/front/yaml`);
@@ -64,7 +71,7 @@ await open(async (page) => {
   await page.goto(`${root}/deployments.apps/front`);
   await page.getByText('typed=here').waitFor();
   await page.getByRole('button', { name: 'Actions' }).click();
-  await page.getByRole('menuitem', { name: 'Scale' }).click();
+  await page.getByRole('menuitem', { name: 'Scale', exact: true }).click();
   await page.getByRole('spinbutton', { name: 'Replicas' }).fill('2');
   await page.getByRole('dialog').getByRole('button', { name: 'Scale' }).click();
   await page.getByText('Ready: 2/2').waitFor();
@@ -72,7 +79,7 @@ await open(async (page) => {
   await page.goto(`${root}/deployments.apps/front/pods`);
   await page.getByRole('img', { name: '2 pods: 2 ready' }).waitFor();
 
-  // What the user may not see says who can give the right.
+  // A page that the user may not see names the users who can grant access
   await page.goto(`${address}/console/project/kube-system/secrets`);
   await page.getByText('You do not have the right to see this').waitFor();
   await page.getByText('An administrator of project kube-system can give it to you.').waitFor();

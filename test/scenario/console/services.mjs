@@ -1,5 +1,4 @@
-// A person orders a service from a broker and binds it, then starts a build by its webhook and edits its
-// configuration.
+// A user
 import { address, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -30,6 +29,7 @@ await open(async (page, context) => {
   await shoot(page, 'service-instance');
   await page.getByRole('button', { name: 'Actions' }).click();
   await page.getByRole('menuitem', { name: 'Create binding' }).click();
+  await page.getByText('The server accepted it.').waitFor();
   await page.goto(`${root}/servicebindings.servicecatalog.k8s.io/shop-db`);
   await page.getByRole('link', { name: 'shop-db', exact: true }).first().waitFor();
   await page.goto(`${root}/secrets`);

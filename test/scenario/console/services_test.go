@@ -57,7 +57,7 @@ func (s *site) broker() *osbtest.Broker {
 	return broker
 }
 
-// webhookBuild is a build configuration whose builds find no node.
+// webhookBuild is a build configuration whose builds cannot be scheduled.
 const webhookBuild = `
 apiVersion: v1
 kind: Secret

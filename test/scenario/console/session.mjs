@@ -1,4 +1,4 @@
-// The session ends while a person types. A login in another window heals the page.
+// The session ends while the user types. A login in another window repairs the page.
 import { address, logIn, open, shoot, expect } from './browser.mjs';
 
 const [project] = process.argv.slice(2);

@@ -8,6 +8,7 @@ const master = address.replace(server, 'master.example.com');
 
 const files = {
   '/brand.js': ['text/javascript', `OPENSHIFT_CONSTANTS.CLI = { 'Company client': 'https://www.example.com/oc', Bad: 'javascript:alert(1)' };
+    OPENSHIFT_CONSTANTS.HELP = { Handbook: 'https://www.example.com/handbook', default: 'welcome.html' };
     document.documentElement.dataset.color = OPENSHIFT_EXTENSION_PROPERTIES.color;`],
   '/brand.css': ['text/css', '.console-brand { color: rgb(1, 2, 3) }'],
   '/other.js': ['text/javascript', 'window.intruded = true'],
@@ -20,7 +21,8 @@ await open(async (page, context) => {
     return route.fulfill({ contentType, body });
   });
 
-  // The login leads from another address of the master to the configured one, which gets all requests.
+  // After the login at another address of the master, the browser is redirected to the configured
+  // address, which gets all requests.
   await logIn(page, 'developer', '/console/command-line');
   await page.getByRole('heading', { name: 'Command line tools', level: 1 }).waitFor();
   expect(page.url() === `${master}/console/command-line`, `the page is ${page.url()}`);
@@ -29,7 +31,8 @@ await open(async (page, context) => {
   const login = page.getByRole('textbox', { name: 'Command line tools' });
   expect((await login.inputValue()) === `oc login ${master}`, `the command is ${await login.inputValue()}`);
 
-  // Downloads of the server and of the extension, which has its properties. Other scripts are refused.
+  // Downloads of the server and of the extension, which has its properties. Other scripts are
+  // rejected.
   const downloads = page.getByRole('list', { name: 'Downloads' });
   const path = await downloads.getByRole('link', { name: /^oc for Linux/ }).first().getAttribute('href');
   const magic = await page.evaluate(async (of) => (await fetch(of, { headers: { Range: 'bytes=1-3' } })).text(), path);
@@ -54,11 +57,13 @@ await open(async (page, context) => {
   await page.getByRole('link', { name: 'Log archive' }).waitFor();
   expect((await page.getByRole('link', { name: 'Metrics' }).getAttribute('href')) === 'https://metrics.example.com/', 'the link to the metrics is another');
   await page.getByRole('button', { name: 'Help' }).click();
+  expect((await page.getByRole('menuitem', { name: 'Handbook' }).getAttribute('href')) === 'https://www.example.com/handbook', 'the help menu has no link of the extension');
+  expect((await page.getByRole('menuitem').count()) === 3, 'the help menu has a link that is no address');
   await page.getByRole('menuitem', { name: 'Command line tools' }).click();
   await downloads.waitFor();
   expect(sockets.length > 0 && sockets.every((host) => host === new URL(master).host), `the sockets are ${sockets}`);
 
-  // The beans and threads of a JVM, through the API server.
+  // The console shows the beans and threads of a JVM, through the API server.
   await page.goto(`${master}/console/project/${project}/pods/front-java`);
   await page.getByText('Running', { exact: true }).first().waitFor();
   await page.getByRole('link', { name: 'Connect' }).click();
@@ -85,5 +90,5 @@ await open(async (page, context) => {
   await page.getByRole('heading', { name: 'Goodbye' }).waitFor();
   await page.goto(`${master}/console/projects`);
   await page.locator('input[name="password"]').waitFor();
-  // The agent of the pod has no TLS, which the console tries first.
+  // The agent of the pod does not use TLS, which the console tries first.
 }, { expected: /Content Security Policy|status of 50\d/, args: [`--host-resolver-rules=MAP master.example.com ${server}`] });

@@ -31,7 +31,7 @@ func TestAdministratorConfiguresConsole(t *testing.T) {
 			return nil
 		})
 	}
-	// The other tests of the package need the original settings, so that the test waits for them.
+	// The other tests of the package need the original settings, so the test waits for them.
 	defer configure(original, false)
 	configure(customized, true)
 	s.play("settings.mjs", s.Namespace)

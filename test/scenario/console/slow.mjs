@@ -1,4 +1,5 @@
-// The network is slow. The console says what it waits for, works, and does nothing twice.
+// The network is slow. The console shows what it is waiting for, still works, and sends no request
+// twice.
 import { address, expect, logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -15,17 +16,17 @@ await open(async (page, context) => {
   await network.send('Network.setCacheDisabled', { cacheDisabled: true });
   await network.send('Network.emulateNetworkConditions', slow);
 
-  // The page says that it loads, and what it offers works.
+  // The page shows that it is loading, and its controls work.
   const started = Date.now();
   await page.goto(`${root}/overview`, { waitUntil: 'commit' });
-  await page.getByRole('progressbar').first().waitFor();
+  await page.getByRole('progressbar', { name: 'Loading' }).first().waitFor();
   const card = page.getByRole('region', { name: 'front' });
   await card.getByRole('img', { name: '1 pod: 1 ready' }).waitFor();
   expect(Date.now() - started > 2 * slow.latency, 'the network is not slow');
   await card.getByRole('button', { name: 'Add a pod to front' }).click();
   await card.getByRole('img', { name: '2 pods: 2 ready' }).waitFor();
 
-  // A second click while a request is on its way creates nothing twice.
+  // A second click while a request is in progress does not create an object twice.
   await page.goto(`${root}/create/secrets`);
   await page.locator('#object-name').fill('once');
   await page.getByRole('textbox', { name: 'Key 1' }).fill('a');

@@ -1,11 +1,11 @@
-// An administrator finds out why a pod with a FlexVolume waits.
+// An administrator determines why a pod with a FlexVolume does not start.
 import { logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
 const failure = /the file server does not answer/;
 
 await open(async (page) => {
-  // The developer may see the project's objects. The pod says what it waits for.
+  // The developer may see the project's objects. The pod's page shows the reason why it waits.
   await logIn(page, 'developer', `/console/project/${project}/pods/reader`);
   await page.getByRole('heading', { name: 'Why this pod waits' }).waitFor();
   await page.getByText('A volume cannot be mounted').waitFor();

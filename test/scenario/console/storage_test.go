@@ -34,7 +34,7 @@ func TestAdministratorFindsReasonOfFailedMount(t *testing.T) {
 	s.play("storage.mjs", s.Namespace)
 }
 
-// brokenDriver is a driver whose server is never there.
+// brokenDriver is a driver whose server does not exist.
 const brokenDriver = `#!/bin/sh
 case $1 in
 init) echo '{"status": "Success", "capabilities": {"attach": false}}' ;;

@@ -1,5 +1,5 @@
-// An administrator opens what another user has prepared: a template that takes over the cluster, pods that
-// take over the node, and a build with forged stages.
+// An administrator opens what another user prepared: a template that takes over the cluster, pods
+// that take over the node, and a build with forged stages.
 import { address, expect, logIn, open } from './browser.mjs';
 
 const [evil, project] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-// Two people use one browser, one after the other. The second one sees nothing of the first.
+// Two users share a browser, one after another The second user sees no data of the first.
 import { address, expect, logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -12,7 +12,7 @@ await open(async (page, context) => {
   };
   const seen = (window) => window.evaluate(() => [document.body.innerText, document.title, location.href].join('\n'));
 
-  // The first one uses the catalog, and has two windows with the project.
+  // The first user
   await logIn(page, 'developer', '/console/catalog');
   await page.getByLabel('Static page', { exact: true }).first().click();
   await page.getByRole('heading', { name: 'Static page', level: 1 }).waitFor();
@@ -24,7 +24,7 @@ await open(async (page, context) => {
   await other.goto(`${root}/services`);
   await other.getByRole('link', { name: 'front' }).waitFor();
 
-  // Both windows leave, and going back shows nothing.
+  // Both windows are left, and the browser's back button shows nothing.
   await logOut();
   await other.getByRole('heading', { name: 'You are logged out' }).waitFor();
   await page.goBack();
@@ -40,7 +40,7 @@ await open(async (page, context) => {
   await page.goto(`${address}/console/projects`);
   await page.getByRole('heading', { name: 'You have no project yet' }).waitFor();
   const shown = await seen(page);
-  expect(!shown.includes(project) && !/developer/.test(shown), `the second person sees ${shown}`);
+  expect(!shown.includes(project) && !/developer/.test(shown), `the second user sees ${shown}`);
   await page.goto(`${root}/services`);
   await page.getByText('You do not have the right to see this').waitFor();
   await logOut();

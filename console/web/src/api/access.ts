@@ -1,6 +1,6 @@
 import { post } from './http';
 
-/** Question is a right: a verb on a resource, in a project or in the whole cluster. */
+/** Question is a permission: a verb on a resource, in a project or in the whole cluster. */
 export interface Question {
   verb: string;
   group: string;
@@ -10,12 +10,12 @@ export interface Question {
   project: string;
 }
 
-/** Holders are the subjects that have a right. */
+/** Holders are the subjects that have a permission. */
 export interface Holders {
   users: string[];
   groups: string[];
   accounts: string[];
-  /** incomplete says what could not be evaluated. */
+  /** incomplete describes the parts that could not be evaluated. */
   incomplete: string;
 }
 
@@ -39,7 +39,10 @@ export function holdersOf(response: Response): Holders {
   };
 }
 
-/** whoCan asks who has a right. For a project, the right to ask in that project suffices. */
+/**
+ * whoCan requests the subjects that have a permission. For a project, permission to create reviews
+ * in that project is sufficient.
+ */
 export async function whoCan({ verb, group, resource, name, project }: Question): Promise<Holders> {
   const kind = project === '' ? 'ResourceAccessReview' : 'LocalResourceAccessReview';
   const path = project === '' ? `${root}/resourceaccessreviews` : `${root}/namespaces/${encodeURIComponent(project)}/localresourceaccessreviews`;

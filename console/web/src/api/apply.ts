@@ -2,7 +2,7 @@ import { pathOf, resourceOf, type Resource, type Resources } from './discovery';
 import { ApiError, create, get, post, put } from './http';
 import type { KubeObject } from './types';
 
-/** Applied is what happened to one object. */
+/** Applied is the result for one object. */
 export interface Applied {
   object: KubeObject;
   resource: Resource;
@@ -57,8 +57,8 @@ async function applyOne(object: KubeObject, resource: Resource, project: string,
 }
 
 /**
- * createAll creates objects in a project. It asks the server about all of them first, so that a
- * refusal leaves nothing behind. An object that exists is a refusal.
+ * createAll creates objects in a project. It first creates all of them in a dry run, so that it
+ * creates none if the server rejects one. An existing object is a rejection.
  */
 export async function createAll(objects: KubeObject[], project: string, resources: Resources): Promise<Applied[]> {
   let created: Applied[] = [];

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { buildersOf, itemsOf, type ImageStream } from './catalog';
 
-/** stream has builders with the tags that are named, in this order, and two tags that are not offered. */
+/** stream has builders with the given tags, in this order, and two tags that are not offered. */
 const stream = (...names: string[]): ImageStream => ({
   apiVersion: 'image.openshift.io/v1',
   kind: 'ImageStream',

@@ -31,7 +31,7 @@ export interface ImageStream extends KubeObject {
 
 /** Item is a tile of the catalog. */
 export interface Item {
-  /** path is the form that creates from it, below /catalog. */
+  /** path is the form that creates its objects, below /catalog. */
   path: string;
   title: string;
   provider: string;
@@ -46,7 +46,7 @@ export const sharedNamespace = 'openshift';
 const annotation = (object: KubeObject, key: string) => object.metadata.annotations?.[key] ?? '';
 const split = (tags: string | undefined) => (tags ?? '').split(',').map((tag) => tag.trim()).filter(Boolean);
 
-/** isBuilder reports whether a tag of an image stream can build from source, and is to be offered. */
+/** isBuilder reports whether a tag of an image stream can build from source, and is offered. */
 function isBuilder(tag: StreamTag): boolean {
   const tags = split(tag.annotations?.tags);
   return tags.includes('builder') && !tags.includes('hidden');
@@ -106,7 +106,7 @@ const list = async <T>(path: string) => (await get<{ items: T[] }>(path)).items;
 const templatesPath = (namespace: string) => `/apis/template.openshift.io/v1/namespaces/${encodeURIComponent(namespace)}/templates`;
 const streamsPath = (namespace: string) => `/apis/image.openshift.io/v1/namespaces/${encodeURIComponent(namespace)}/imagestreams`;
 
-/** useCatalog returns the tiles of the shared project, and those of the current one. */
+/** useCatalog returns the tiles of the shared project, and the tiles of the current project. */
 export function useCatalog(project: string | undefined) {
   const namespaces = project === undefined || project === sharedNamespace ? [sharedNamespace] : [sharedNamespace, project];
   return useQuery({

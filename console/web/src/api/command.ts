@@ -1,12 +1,12 @@
 import { channels, execProtocol, execURL, failureOf } from './exec';
 
-/** Output is what a command has written. */
+/** Output is the output of a command. */
 export interface Output {
   stdout: Uint8Array<ArrayBuffer>;
   stderr: string;
 }
 
-/** CommandOptions say what runs where. limit is the most that it may write, in bytes. */
+/** CommandOptions describe a command and where it runs. limit is its maximum output, in bytes. */
 export interface CommandOptions {
   namespace: string;
   pod: string;
@@ -16,14 +16,17 @@ export interface CommandOptions {
   limit: number;
 }
 
-/** OutputTooLarge says that a command has written more than its limit. */
+/** OutputTooLarge means that a command has exceeded its output limit. */
 export class OutputTooLarge extends Error {}
 
 const chunkSize = 64 << 10;
 const maxBuffered = 1 << 20;
 const drainInterval = 20;
 
-/** runCommand runs a command in a container without a terminal. It throws what a failure reports. */
+/**
+ * runCommand runs a command in a container without a terminal. It throws the error that a failure
+ * reports.
+ */
 export function runCommand({ namespace, pod, container, command, stdin, limit }: CommandOptions): Promise<Output> {
   return new Promise((resolve, reject) => {
     const query = new URLSearchParams({ container, stdin: String(stdin !== undefined), stdout: 'true', stderr: 'true' });
@@ -62,7 +65,7 @@ export function runCommand({ namespace, pod, container, command, stdin, limit }:
   });
 }
 
-/** sendAll sends the standard input, no faster than the network takes it, and closes it. */
+/** sendAll sends the standard input, no faster than the network accepts it, and closes it. */
 async function sendAll(socket: WebSocket, stdin: Uint8Array): Promise<void> {
   for (let start = 0; start < stdin.length && socket.readyState === WebSocket.OPEN; start += chunkSize) {
     while (socket.bufferedAmount > maxBuffered) {

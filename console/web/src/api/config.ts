@@ -9,7 +9,7 @@ export interface Download {
   bytes: number;
 }
 
-/** Config is what an administrator has set in the ConfigMap webconsole-config. */
+/** Config contains the settings in the ConfigMap webconsole-config. */
 export interface Config {
   /** masterURL is the address of the API server for clients. */
   masterURL: string;

@@ -14,7 +14,10 @@ export interface Reviewed {
 /** constraintKey is the annotation of a pod with the name of its constraint. */
 export const constraintKey = 'openshift.io/scc';
 
-/** reviewPod asks which constraint a pod's service account, and the user of the session, would get. */
+/**
+ * reviewPod requests the constraint that a pod's service account, and the user of the session,
+ * would get.
+ */
 export async function reviewPod(pod: LooseObject): Promise<Reviewed> {
   const { namespace = '', labels } = pod.metadata;
   const root = `/apis/security.openshift.io/v1/namespaces/${encodeURIComponent(namespace)}`;

@@ -19,7 +19,9 @@ const lifetime = 3600;
 const maxName = 57;
 const tokenVolume = /^kube-api-access-/;
 
-/** specOf returns the specification of the pods of an object: a pod, or an object with a template. */
+/**
+ * specOf returns the specification of the pods of an object: a pod, or an object with a template.
+ */
 function specOf(object: LooseObject): DebugSpec {
   const spec = object.spec as { template?: { spec?: DebugSpec } } & DebugSpec;
   return object.kind === 'Pod' ? spec : (spec.template?.spec ?? {});
@@ -27,7 +29,8 @@ function specOf(object: LooseObject): DebugSpec {
 
 /**
  * accountMayRun reports whether the service account of an object's pods may run them. A debug pod gets
- * the rights of the user, but others can have written the object. Users who may not ask have few rights.
+ * the rights of the user, but another user can have written the object. Users who may not create
+ * reviews have few permissions.
  */
 export async function accountMayRun(object: LooseObject): Promise<boolean> {
   const { namespace = '' } = object.metadata;

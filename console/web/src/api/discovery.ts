@@ -37,7 +37,7 @@ export type Resources = ReadonlyMap<string, Resource>;
 const accept =
   'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList';
 
-/** discover asks the server for all its resources. */
+/** discover requests all resources of the server. */
 export async function discover(): Promise<Resources> {
   const lists = await Promise.all(['/api', '/apis'].map((path) => get<DiscoveryList>(path, { accept })));
   const resources = new Map<string, Resource>();

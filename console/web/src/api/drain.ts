@@ -1,20 +1,20 @@
 import { ApiError, post } from './http';
 import type { KubeObject } from './types';
 
-/** PodOfNode is a pod, as far as draining reads it. */
+/** PodOfNode is a pod, with the fields that draining reads. */
 export interface PodOfNode extends KubeObject {
   spec: { volumes?: { emptyDir?: unknown }[]; containers?: { resources?: { requests?: Record<string, string> } }[] };
   status?: { phase?: string };
 }
 
-/** Plan says what a drain does with the pods of a node. */
+/** Plan describes the effect of a drain on the pods of a node. */
 export interface Plan {
   evicted: PodOfNode[];
   /** skipped are pods of daemon sets and static pods, which stay. */
   skipped: PodOfNode[];
   /** localData are the evicted pods whose emptyDir volumes are lost. */
   localData: PodOfNode[];
-  /** unmanaged are the evicted pods that no controller starts again. */
+  /** unmanaged are the evicted pods that no controller recreates. */
   unmanaged: PodOfNode[];
 }
 
@@ -36,7 +36,7 @@ export function planOf(pods: PodOfNode[]): Plan {
   };
 }
 
-/** EvictionState is how far the eviction of a pod is. */
+/** EvictionState is the progress of the eviction of a pod. */
 export interface EvictionState {
   state: 'waiting' | 'evicted' | 'gone' | 'budget' | 'failed';
   message?: string;
@@ -45,7 +45,7 @@ export interface EvictionState {
 /** retryInterval is the time between two requests for an eviction, as in oc adm drain. */
 const retryInterval = 5_000;
 
-/** evict evicts a pod, and repeats the request while a disruption budget refuses it. */
+/** evict evicts a pod, and repeats the request while a disruption budget rejects it. */
 export async function evict(pod: PodOfNode, report: (state: EvictionState) => void, signal: AbortSignal): Promise<void> {
   const { name, namespace = '', uid } = pod.metadata;
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}/eviction`;
@@ -61,7 +61,7 @@ export async function evict(pod: PodOfNode, report: (state: EvictionState) => vo
       }
       const status = error instanceof ApiError ? error.status : 0;
       if (status === 404 || status === 409) {
-        report({ state: 'gone' }); // another pod has the name by now, or none
+        report({ state: 'gone' }); // another pod has the name now, or no pod has it
         return;
       }
       if (status !== 429) {

@@ -2,7 +2,7 @@ import { get, send } from './http';
 import { samplesOf, type Sample } from './metrics';
 import type { KubeObject } from './types';
 
-/** Driver is what a node has measured of a FlexVolume driver since the node started. */
+/** Driver contains a node's measurements of a FlexVolume driver since the node started. */
 export interface Driver {
   node: string;
   name: string;
@@ -36,13 +36,13 @@ export function driversOf(node: string, metrics: string): Driver[] {
     .sort((a, b) => a.name.localeCompare(b.name));
 }
 
-/** Drivers are the drivers of all nodes. unreachable names the nodes that did not reply. */
+/** Drivers are the drivers of all nodes. unreachable names the nodes that did not respond. */
 export interface Drivers {
   drivers: Driver[];
   unreachable: { node: string; reason: string }[];
 }
 
-/** readDrivers asks the kubelets of all nodes. */
+/** readDrivers reads the metrics of all nodes. */
 export async function readDrivers(): Promise<Drivers> {
   const { items } = await get<{ items: KubeObject[] }>('/api/v1/nodes');
   const result: Drivers = { drivers: [], unreachable: [] };
@@ -71,7 +71,7 @@ export interface VolumeEvent extends KubeObject {
   eventTime?: string | null;
 }
 
-/** isVolumeFailure reports whether an event says why a volume is not usable. */
+/** isVolumeFailure reports whether an event gives the reason why a volume is not usable. */
 export function isVolumeFailure(event: VolumeEvent): boolean {
   return volumeReasons.includes(event.reason ?? '');
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { notable } from '../app/notifications/notifications';
-import { filterEvents, newestFirst, type Event } from './events';
+import { filterEvents, isRefusal, newestFirst, type Event } from './events';
 
 const event = (uid: string, fields: Partial<Event>): Event => ({
   apiVersion: 'v1',
@@ -25,6 +25,15 @@ it('finds all words of a filter in the object, reason and message', () => {
   expect(uids(filterEvents(events, 'pod NO node'))).toEqual(['stuck']);
   expect(uids(filterEvents(events, ' '))).toHaveLength(3);
   expect(filterEvents(events, 'pod built')).toEqual([]);
+});
+
+it.each([
+  ['Warning', 'Error creating: pods "a" is forbidden: exceeded quota: small, requested: pods=1, used: pods=1, limited: pods=1', true],
+  ['Warning', 'Error creating: pods "a" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi', true],
+  ['Warning', 'Error creating: pods "a" is forbidden: unable to validate against any security context constraint', false],
+  ['Normal', 'exceeded quota: small', false],
+])('knows refusals by quotas and limits: %s %s', (type, message, expected) => {
+  expect(isRefusal(event('a', { type, message }))).toBe(expected);
 });
 
 it('notifies of warnings and of results, except those that were dismissed', () => {

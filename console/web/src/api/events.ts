@@ -22,9 +22,14 @@ export function newestFirst<T extends Pick<Event, 'metadata' | 'series' | 'lastT
   return [...events].sort((a, b) => lastSeen(b).localeCompare(lastSeen(a)));
 }
 
-/** countOf is how often an event occurred. */
+/** countOf is the number of occurrences of an event. */
 export function countOf(event: Event): number {
   return event.series?.count ?? event.count ?? 1;
+}
+
+/** isRefusal reports whether an event says that a quota or a limit refused an object. */
+export function isRefusal({ type, message }: Event): boolean {
+  return type === 'Warning' && /exceeded quota: |(maximum|minimum) \S+ usage per /.test(message ?? '');
 }
 
 /** filterEvents returns the events that have all words of a filter. */

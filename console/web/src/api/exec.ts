@@ -3,7 +3,10 @@ import { proxy } from './http';
 /** execProtocol is the protocol of the WebSocket of a command. */
 export const execProtocol = 'v5.channel.k8s.io';
 
-/** channels are those of the protocol. Each message begins with one. close ends another channel. */
+/**
+ * channels are the channels of the protocol. Each message begins with one. close ends another
+ * channel.
+ */
 export const channels = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4, close: 255 } as const;
 
 /** execURL is the address of a command in a container of a pod. */
@@ -12,7 +15,7 @@ export function execURL(namespace: string, pod: string, query: URLSearchParams):
   return `wss://${location.host}${proxy}${path}?${query}`;
 }
 
-/** SessionOptions say what runs where, and who gets its output. */
+/** SessionOptions describe a command, where it runs, and the receiver of its output. */
 export interface SessionOptions {
   namespace: string;
   pod: string;
@@ -49,7 +52,7 @@ export class ExecSession {
     this.send(channels.stdin, new TextEncoder().encode(text));
   }
 
-  /** resize tells the size of the terminal. */
+  /** resize sends the size of the terminal. */
   resize(columns: number, rows: number): void {
     this.send(channels.resize, new TextEncoder().encode(JSON.stringify({ Width: columns, Height: rows })));
   }

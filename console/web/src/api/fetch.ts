@@ -1,8 +1,14 @@
-/** attempts and firstDelay let a request outlast what a browser does when a network device changes. */
+/**
+ * attempts and firstDelay are large enough that a request survives the change of a network device
+ * in a browser.
+ */
 const attempts = 6;
 const firstDelay = 150;
 
-/** persist repeats a run, with growing delays, while the error of a failure is one to repeat. */
+/**
+ * persist repeats a run, with growing delays, while it fails with an error that permits a
+ * repetition.
+ */
 export async function persist<T>(run: () => Promise<T>, isRepeatable: (error: unknown) => boolean): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -17,9 +23,9 @@ export async function persist<T>(run: () => Promise<T>, isRepeatable: (error: un
 }
 
 /**
- * persistentFetch is fetch for requests that may reach the server twice. It tries again when the
- * network fails: a browser on a node aborts its requests whenever a pod starts there, because the
- * network devices of the machine change.
+ * persistentFetch is fetch for requests that can safely reach the server twice. It retries when
+ * the network fails: a browser on a node aborts its requests whenever a pod starts there, because
+ * the network devices of the machine change.
  */
 export function persistentFetch(address: string, init: RequestInit): Promise<Response> {
   return persist(

@@ -4,7 +4,7 @@ import type { LooseObject } from './types';
 
 afterEach(() => vi.unstubAllGlobals());
 
-/** server answers each request with an object and returns what it got. */
+/** server responds to each request with an object and returns the received requests. */
 function server(answer: object) {
   const requests: { method: string; path: string; body: unknown }[] = [];
   vi.stubGlobal('fetch', (address: string, init: RequestInit) => {

@@ -7,7 +7,10 @@ export interface Revision extends KubeObject {
   spec?: { replicas?: number; template?: { metadata?: { labels?: Record<string, string> }; spec?: { containers?: Container[] } } };
 }
 
-/** Included says what a rollback takes from a revision besides the pod template. */
+/**
+ * Included describes the parts of a revision that a rollback restores in addition to the pod
+ * template.
+ */
 export interface Included {
   replicas: boolean;
   strategy: boolean;

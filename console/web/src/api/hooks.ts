@@ -10,15 +10,17 @@ import { watchObjects, watchTable, type Snapshot } from './watch';
 const noRights = new Rights([]);
 const minute = 60_000;
 
-/** useResources returns the server's resources, or nothing until they are known. */
+/** useResources returns the server's resources, or nothing until they are loaded. */
 export function useResources(): Resources | undefined {
   return useQuery({ queryKey: ['discovery'], queryFn: discover, staleTime: 5 * minute }).data;
 }
 
-/** clusterScope is the project whose review stands for rights in the whole cluster. */
+/** clusterScope is the project whose review represents permissions in the whole cluster. */
 export const clusterScope = 'default';
 
-/** useRights returns what the user may do in a project. Until it is known, that is nothing. */
+/**
+ * useRights returns the user's permissions in a project. Until they are loaded, the user has none.
+ */
 export function useRights(namespace: string | undefined): Rights {
   const review = useQuery({
     queryKey: ['rights', namespace ?? clusterScope],
@@ -66,7 +68,7 @@ export function useObjects<T extends KubeObject>(path: string, query: Record<str
   return useStore(watch);
 }
 
-/** useObject follows one object. It is undefined until it is known, and after its deletion. */
+/** useObject follows one object. It is undefined until it is loaded, and after its deletion. */
 export function useObject<T extends KubeObject>(resource: Resource, namespace: string | undefined, name: string): Snapshot<T> & { object?: T } {
   const snapshot = useObjects<T>(pathOf(resource, namespace), { fieldSelector: `metadata.name=${name}` });
   return { ...snapshot, object: snapshot.items[0] };

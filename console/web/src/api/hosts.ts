@@ -31,7 +31,7 @@ export interface Host {
   report?: Report;
 }
 
-/** Cluster is what the masters know of etcd and of themselves. */
+/** Cluster contains the state of etcd and of the masters, as the masters report it. */
 export interface Cluster {
   etcd: { name: string; role: string; leader: boolean; behind: number; size: number; version: string; problem?: string }[];
   leaders: { group: string; master: string }[];
@@ -46,7 +46,7 @@ interface NodeObject extends KubeObject {
   status?: { conditions?: { type: string; status: string; message?: string }[] };
 }
 
-/** hostOf reads a Node. A report that is not valid is none. */
+/** hostOf reads a Node. An invalid report is ignored. */
 export function hostOf(node: NodeObject): Host {
   const { name, uid, annotations } = node.metadata;
   const condition = node.status?.conditions?.find(({ type }) => type === 'Ready');
@@ -67,15 +67,20 @@ function list<T>(value: T[] | undefined): T[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'object' && item !== null) : [];
 }
 
-/** isWell reports whether a component does what it should. On one master of several, some wait. */
+/**
+ * isWell reports whether a component works as intended. On one master of several, some are on
+ * standby.
+ */
 export function isWell({ state, note }: Component): boolean {
   return (state === 'ready' || state === 'standby') && !note;
 }
 
-/** soon is the time before its end at which a certificate needs attention. Slipway renews earlier. */
+/**
+ * soon is the time before its end at which a certificate needs attention. Slipway renews earlier.
+ */
 const soon = 14 * 24 * 3600 * 1000;
 
-/** validity says whether a certificate is valid, ends soon, or has expired. */
+/** validity describes whether a certificate is valid, ends soon, or has expired. */
 export function validity({ end }: Certificate, now: number): 'valid' | 'soon' | 'expired' {
   const left = Date.parse(end) - now;
   return left <= 0 ? 'expired' : left < soon ? 'soon' : 'valid';

@@ -4,7 +4,7 @@ import { create, get, merge, post } from './http';
 
 afterEach(() => vi.unstubAllGlobals());
 
-/** network answers requests in turn. A failure is a network that changes. */
+/** network responds to requests in order. A failure represents a network that changes. */
 function network(...responses: (Response | 'failure')[]): string[] {
   const requests: string[] = [];
   vi.stubGlobal('fetch', (address: string, init: RequestInit) => {

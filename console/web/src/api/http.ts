@@ -17,14 +17,14 @@ export class ApiError extends Error {
   }
 }
 
-/** ConnectionError says that a request got no response. */
+/** ConnectionError means that a request got no response. */
 export class ConnectionError extends Error {}
 
 export interface RequestOptions {
   accept?: string;
   contentType?: string;
   signal?: AbortSignal;
-  /** repeatable says that a POST changes nothing, or the same when it is repeated. */
+  /** repeatable means that a POST changes nothing, or can be repeated without another effect. */
   repeatable?: boolean;
 }
 
@@ -78,8 +78,9 @@ export async function post<T>(path: string, body: unknown, options?: RequestOpti
 }
 
 /**
- * create creates the object with a name in a collection. If the network fails, it tries again: an
- * object that exists then, in the collection of that kind, is the one that the first request created.
+ * create creates the object with a name in a collection. If the network fails, it retries: an
+ * object that then exists, in the collection of that kind, is the one that the first request
+ * created.
  */
 export async function create<T>(collection: string, name: string, body: unknown, created = collection): Promise<T> {
   try {
@@ -110,7 +111,7 @@ export async function merge<T>(path: string, patch: unknown): Promise<T> {
 
 /**
  * unchanged is the operation of a JSON patch that fails if the specification of an object has changed
- * since it was read. Its status may change.
+ * since it was read. Its status can change.
  */
 export function unchanged({ metadata }: KubeObject): object {
   return metadata.generation === undefined

@@ -16,7 +16,7 @@ interface ImageConfig {
   ExposedPorts?: Record<string, unknown> | null;
 }
 
-/** ImageOfStream is an image as a project's image stream shows it. */
+/** ImageOfStream is an image as an image stream shows it. */
 export interface ImageOfStream extends KubeObject {
   image?: {
     dockerImageReference?: string;
@@ -30,7 +30,10 @@ export function layersOf(of: ImageOfStream): Layer[] {
   return of.image?.dockerImageLayers ?? [];
 }
 
-/** configOf returns how an image starts, without what the image does not say. */
+/**
+ * configOf returns the settings with which an image starts, without those that the image does not
+ * set.
+ */
 export function configOf(of: ImageOfStream): [term: string, value: string][] {
   const metadata = of.image?.dockerImageMetadata;
   const config = metadata?.Config ?? metadata?.ContainerConfig ?? {};
@@ -49,7 +52,7 @@ export function configOf(of: ImageOfStream): [term: string, value: string][] {
 
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 
-/** bytes writes a size for people, such as 12.3 MiB. */
+/** bytes writes a size in a readable unit, such as 12.3 MiB. */
 export function bytes(size: number): string {
   let unit = 0;
   let value = size;

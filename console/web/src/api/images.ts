@@ -1,6 +1,9 @@
 import { get } from './http';
 
-/** ImageUsage is an image with the tags PROJECT/STREAM:TAG that have it, and the objects that use it. */
+/**
+ * ImageUsage is an image with the tags PROJECT/STREAM:TAG that contain it, and the objects that use
+ * it.
+ */
 export interface ImageUsage {
   name: string;
   size: number;
@@ -12,17 +15,20 @@ export interface ImageUsage {
 /** Usage is the usage of the images of the cluster, as the server reports it. */
 export interface Usage {
   images: ImageUsage[];
-  /** invalid are references that cannot be parsed. While there are any, pruning removes nothing. */
+  /**
+   * invalid are references that cannot be parsed. While there are invalid references, pruning
+   * removes nothing.
+   */
   invalid: string[];
 }
 
-/** Retention says what pruning keeps. */
+/** Retention describes what pruning keeps. */
 export interface Retention {
   revisions: number;
   minutes: number;
 }
 
-/** flagsOf are the flags of oc adm prune images that keep the same. */
+/** flagsOf returns the equivalent flags of oc adm prune images. */
 export function flagsOf({ revisions, minutes }: Retention): [name: string, value: string][] {
   return [
     ['keep-tag-revisions', String(revisions)],
@@ -30,7 +36,7 @@ export function flagsOf({ revisions, minutes }: Retention): [name: string, value
   ];
 }
 
-/** readUsage asks the server for the usage, and for what pruning would remove. */
+/** readUsage requests the usage, and the images that pruning would remove. */
 export function readUsage(retention: Retention, signal?: AbortSignal): Promise<Usage> {
   return get<Usage>(`/slipway/image-usage?${new URLSearchParams(flagsOf(retention))}`, { signal });
 }

@@ -1,7 +1,7 @@
 import { send } from './http';
 import { Store } from './store';
 
-/** LogState is what a stream has received. */
+/** LogState is the content that a stream has received. */
 export interface LogState {
   lines: string[];
   /** dropped counts the lines that are no longer kept. */

@@ -39,7 +39,7 @@ describe('Membership', () => {
     ]);
   });
 
-  it('adds a member to the binding of the role, also after a conflict', async () => {
+  it('adds a member to the binding of the role, even after a conflict', async () => {
     const requests = server([binding('viewers', 'view', ann)], true);
     await addRole('shop', ben, view);
     expect(requests.map(({ method, path }) => `${method} ${path}`)).toEqual(['PUT /rolebindings/viewers', 'PUT /rolebindings/viewers']);

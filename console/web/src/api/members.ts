@@ -1,7 +1,7 @@
 import { ApiError, create, get, put, remove } from './http';
 import type { KubeObject } from './types';
 
-/** SubjectKind is a kind of subject that a role can be given to. */
+/** SubjectKind is a kind of subject to which a role can be granted. */
 export type SubjectKind = 'User' | 'Group' | 'ServiceAccount';
 
 export interface Subject {
@@ -23,7 +23,7 @@ export interface RoleBinding extends KubeObject {
   subjects?: Subject[];
 }
 
-/** Member is a subject with the roles that a project gives to it. */
+/** Member is a subject with the roles that it has in a project. */
 export interface Member {
   subject: Subject;
   roles: RoleRef[];
@@ -64,7 +64,7 @@ export function membersOf(bindings: RoleBinding[], project: string): Member[] {
 
 const list = async (project: string) => (await get<{ items: RoleBinding[] }>(bindingsPath(project))).items;
 
-/** again repeats a change of bindings that another client changed at the same time. */
+/** again retries a change of bindings if another client changed them at the same time. */
 async function again(change: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -77,7 +77,7 @@ async function again(change: () => Promise<void>): Promise<void> {
   }
 }
 
-/** addRole gives a role to a subject, in a binding of the role if there is one. */
+/** addRole grants a role to a subject, in an existing binding of the role if possible. */
 export function addRole(project: string, subject: Subject, role: RoleRef): Promise<void> {
   const entry: Subject = subject.kind === 'ServiceAccount' ? { ...subject, namespace: subject.namespace ?? project } : { kind: subject.kind, name: subject.name, apiGroup: group };
   return again(async () => {
@@ -97,7 +97,7 @@ export function addRole(project: string, subject: Subject, role: RoleRef): Promi
   });
 }
 
-/** freeName returns the name of a role, or with a number if a binding has it. */
+/** freeName returns the name of a role, followed by a number if a binding already has this name. */
 function freeName(role: string, bindings: RoleBinding[]): string {
   const names = new Set(bindings.map((binding) => binding.metadata.name));
   let name = role;
@@ -107,7 +107,7 @@ function freeName(role: string, bindings: RoleBinding[]): string {
   return name;
 }
 
-/** removeRole takes a role from a subject. It deletes bindings that have no other subject. */
+/** removeRole revokes a role of a subject. It deletes bindings that have no other subject. */
 export function removeRole(project: string, subject: Subject, role: RoleRef): Promise<void> {
   return again(async () => {
     for (const binding of await list(project)) {
@@ -122,7 +122,7 @@ export function removeRole(project: string, subject: Subject, role: RoleRef): Pr
   });
 }
 
-/** commonRoles are offered first, and also to users who may not list cluster roles. */
+/** commonRoles are listed first, even for users who may not list cluster roles. */
 const commonRoles = ['admin', 'edit', 'view'];
 
 /** otherRoles are the other cluster roles for members of projects, as in 3.11. */
@@ -130,13 +130,13 @@ const otherRoles = ['basic-user', 'system:deployer', 'system:image-builder', 'sy
 
 const descriptionKey = 'openshift.io/description';
 
-/** Role is a role that can be given, with what the server says about it. */
+/** Role is a role that can be granted, with its description from the server. */
 export interface Role {
   ref: RoleRef;
   description: string;
 }
 
-/** rolesOf returns the roles for members: some of the cluster, and all of the project. */
+/** rolesOf returns the roles for members: some cluster roles, and all roles of the project. */
 export async function rolesOf(project: string): Promise<Role[]> {
   const list = async (path: string): Promise<KubeObject[]> => {
     try {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatDuration, inputsOf, jenkinsOf, stagesOf } from './pipeline';
+import { formatDuration, inputsOf, jenkinsOf, stagesOf, testsOf } from './pipeline';
 import type { LooseObject } from './types';
 
 const build = (annotations: Record<string, string>) => ({ apiVersion: 'v1', kind: 'Build', metadata: { name: 'b', uid: 'b', resourceVersion: '1', creationTimestamp: '', annotations } }) as LooseObject;
@@ -16,6 +16,17 @@ test('an annotation that is not valid has no stages and inputs', () => {
   for (const content of ['{', 'null', '7', '[null]', '{"stages": {}}']) {
     expect(stagesOf(build({ 'openshift.io/jenkins-status-json': content }))).toEqual([]);
     expect(inputsOf(build({ 'openshift.io/jenkins-pending-input-actions-json': content }))).toEqual([]);
+  }
+});
+
+test('results of tests have texts and numbers only', () => {
+  const results = { total: 3, failed: 1, skipped: '1', durationMillis: 1500, failures: [{ suite: 'a.B', name: '<b>', message: { text: 'x' } }, null] };
+  expect(testsOf(build({ 'pipeline.slipway.io/test-results-json': JSON.stringify(results) }))).toEqual({
+    total: 3, failed: 1, skipped: 0, duration: 1500,
+    failures: [{ suite: 'a.B', name: '<b>', message: '' }, { suite: '', name: '', message: '' }],
+  });
+  for (const content of [undefined, '{', 'null', '[]', '{"total": "3"}']) {
+    expect(testsOf(build(content === undefined ? {} : { 'pipeline.slipway.io/test-results-json': content }))).toBeUndefined();
   }
 });
 

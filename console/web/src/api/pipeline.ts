@@ -10,13 +10,23 @@ export interface Stage {
   paused: number;
 }
 
-/** PendingInput is a decision that a pipeline waits for. */
+/** PendingInput is a decision for which a pipeline waits. */
 export interface PendingInput {
   id: string;
   message: string;
   proceedText: string;
 }
 
+/** Tests are the results of the tests of a pipeline. Failures can be the first ones only. */
+export interface Tests {
+  total: number;
+  failed: number;
+  skipped: number;
+  duration: number;
+  failures: { suite: string; name: string; message: string }[];
+}
+
+const testsKey = 'pipeline.slipway.io/test-results-json';
 const statusKey = 'openshift.io/jenkins-status-json';
 const inputsKey = 'openshift.io/jenkins-pending-input-actions-json';
 const answerPrefix = 'pipeline.slipway.io/input-';
@@ -51,6 +61,21 @@ export function stagesOf(build: LooseObject): Stage[] {
   }));
 }
 
+/** testsOf returns the results of the tests of a build, if it has some. Anyone who updates builds can write them. */
+export function testsOf(build: LooseObject): Tests | undefined {
+  const tests = record(parse(build.metadata.annotations?.[testsKey]));
+  if (typeof tests.total !== 'number') {
+    return undefined;
+  }
+  return {
+    total: number(tests.total),
+    failed: number(tests.failed),
+    skipped: number(tests.skipped),
+    duration: number(tests.durationMillis),
+    failures: listOf(tests.failures).map((failure) => ({ suite: word(failure.suite), name: word(failure.name), message: word(failure.message) })),
+  };
+}
+
 /** inputsOf returns the decisions that a build waits for, without those that are answered. */
 export function inputsOf(build: LooseObject): PendingInput[] {
   const annotations = build.metadata.annotations ?? {};
@@ -59,12 +84,15 @@ export function inputsOf(build: LooseObject): PendingInput[] {
     .filter(({ id }) => /^[a-z0-9][a-z0-9-]*$/.test(id) && annotations[answerPrefix + id] === undefined);
 }
 
-/** answer decides for a pipeline of Slipway's own runner. */
+/** answer makes a decision for */
 export function answer(path: string, input: PendingInput, decision: 'proceed' | 'abort'): Promise<unknown> {
   return merge(path, { metadata: { annotations: { [answerPrefix + input.id]: decision } } });
 }
 
-/** jenkinsOf returns the page of a build that belongs to a Jenkins, which takes the decisions itself. */
+/**
+ * jenkinsOf returns the page of a build that belongs to a Jenkins, which handles the decisions
+ * itself.
+ */
 export function jenkinsOf(build: LooseObject): string | undefined {
   const address = build.metadata.annotations?.[jenkinsKey] ?? '';
   return /^https?:\/\//.test(address) ? address : undefined;

@@ -1,7 +1,7 @@
 import type { Row } from './types';
 import type { Snapshot } from './watch';
 
-/** PodState is the state of a pod in one word of few. */
+/** PodState is the state of a pod, as one of a few words. */
 export type PodState = 'ready' | 'notReady' | 'pending' | 'failed' | 'completed' | 'terminating';
 
 /** PodSummary is a row of the server's table of pods. */

@@ -32,7 +32,7 @@ export interface EgressNetworkPolicy extends KubeObject {
   spec?: { egress?: { type: string; to?: { cidrSelector?: string; dnsName?: string } }[] };
 }
 
-/** Allowance is a peer that pods may exchange connections with, on some ports. */
+/** Allowance is a peer with which pods may exchange connections on some ports. */
 export interface Allowance {
   peer: string;
   kind: string;
@@ -96,7 +96,7 @@ function describePorts(ports: Port[] | undefined): string {
   return (ports ?? []).map(({ protocol = 'TCP', port, endPort }) => `${port ?? '*'}${endPort ? `-${endPort}` : ''}/${protocol}`).join(', ') || t.allPorts;
 }
 
-/** directions are the two that policies restrict. */
+/** directions are the two directions that policies restrict. */
 export type Direction = 'Ingress' | 'Egress';
 
 /** applies reports whether a policy restricts pods with labels in a direction. */
@@ -106,8 +106,8 @@ function applies({ spec }: NetworkPolicy, labels: Record<string, string>, direct
 }
 
 /**
- * allowances returns who may connect to pods with labels, or whom they may connect to. It is
- * undefined if no policy restricts them, and empty if nothing is allowed.
+ * allowances returns the peers that may connect to pods with labels, or to which these pods may
+ * connect. It is undefined if no policy restricts them, and empty if nothing is allowed.
  */
 export function allowances(policies: NetworkPolicy[], labels: Record<string, string>, direction: Direction): Allowance[] | undefined {
   const applied = policies.filter((policy) => applies(policy, labels, direction));

@@ -1,5 +1,5 @@
 import { useObjects } from './hooks';
-import { create, remove } from './http';
+import { create, merge, remove } from './http';
 import type { KubeObject } from './types';
 import type { Snapshot } from './watch';
 
@@ -29,11 +29,16 @@ export async function requestProject(name: string, title: string, about: string)
   await create('/apis/project.openshift.io/v1/projectrequests', name, request, projectsPath);
 }
 
+/** describeProject changes the display name and the description of a project. */
+export function describeProject(name: string, title: string, about: string): Promise<unknown> {
+  return merge(`${projectsPath}/${encodeURIComponent(name)}`, { metadata: { annotations: { [displayNameKey]: title, [descriptionKey]: about } } });
+}
+
 export function deleteProject(name: string): Promise<void> {
   return remove(`${projectsPath}/${encodeURIComponent(name)}`);
 }
 
-/** validName reports whether a name is one that a project can have. */
+/** validName reports whether a name is valid for a project. */
 export function validName(name: string): boolean {
   return name.length >= 2 && name.length <= 63 && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(name);
 }

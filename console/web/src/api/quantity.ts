@@ -20,7 +20,10 @@ const units: Record<string, number> = {
 
 const pattern = /^([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)$/;
 
-/** quantity returns the number that a quantity such as 500m or 2Gi is, or NaN for other texts. */
+/**
+ * quantity returns the number that a quantity such as 500m or 2Gi represents, or NaN for other
+ * texts.
+ */
 export function quantity(of: string | undefined): number {
   const match = pattern.exec(of ?? '');
   return match ? Number(match[1] + (match[2] ?? '')) * (units[match[3] ?? ''] ?? 1) : NaN;

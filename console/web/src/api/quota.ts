@@ -12,7 +12,7 @@ export interface ResourceQuota extends KubeObject {
   status?: QuotaStatus;
 }
 
-/** ClusterQuota is the part of a quota over several projects that a project sees. */
+/** ClusterQuota is the part of a quota over several projects that is visible in a project. */
 export interface ClusterQuota extends KubeObject {
   status?: { total?: QuotaStatus; namespaces?: { namespace: string; status?: QuotaStatus }[] | null };
 }
@@ -25,7 +25,7 @@ export interface LimitRange extends KubeObject {
 export const limits = ['min', 'max', 'defaultRequest', 'default', 'maxLimitRequestRatio'] as const;
 export type Limit = (typeof limits)[number];
 
-/** Consumption is how much of a limit is used. */
+/** Consumption is the used part of a limit. */
 export interface Consumption {
   resource: string;
   used: string;

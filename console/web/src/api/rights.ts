@@ -7,11 +7,13 @@ interface Rule {
   resourceNames?: string[];
 }
 
-/** Rights are what the user may do in one project, as the server reviewed it. */
+/** Rights are the user's permissions in one project, as the server reviewed them. */
 export class Rights {
   constructor(private readonly rules: Rule[]) {}
 
-  /** may reports whether the user may use a verb on a resource, such as update deployments/scale. */
+  /**
+   * may reports whether the user may use a verb on a resource, such as update deployments/scale.
+   */
   may(verb: string, group: string, resource: string, name?: string): boolean {
     const [, subresource] = resource.split('/');
     return this.rules.some(
@@ -28,7 +30,7 @@ function has(values: string[], value: string): boolean {
   return values.includes(value) || values.includes('*');
 }
 
-/** reviewRights asks the server what the user may do in a project. */
+/** reviewRights requests the user's permissions in a project. */
 export async function reviewRights(namespace: string): Promise<Rights> {
   const request = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace } };
   const path = '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';

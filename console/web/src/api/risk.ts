@@ -1,7 +1,7 @@
 import type { KubeObject } from './types';
 import { resourceOf, type Resources } from './discovery';
 
-/** Risk is why users should know an object before they create it. */
+/** Risk is the reason why users should examine an object before they create it. */
 export type Risk = 'rights' | 'cluster' | 'project';
 
 /** RiskyObject is an object with its risk. */
@@ -10,7 +10,10 @@ export interface RiskyObject {
   risk: Risk;
 }
 
-/** grantingKinds are the kinds that give rights, or whose objects create others with the user's rights. */
+/**
+ * grantingKinds are the kinds that grant permissions, or whose objects create others with the
+ * user's rights.
+ */
 const grantingKinds = ['Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding', 'SecurityContextConstraints', 'TemplateInstance'];
 
 function riskOf(object: KubeObject, project: string, resources: Resources): Risk | undefined {
@@ -24,7 +27,7 @@ function riskOf(object: KubeObject, project: string, resources: Resources): Risk
 }
 
 /**
- * riskyObjects returns the objects that do more than to run an application in a project. The author of
+ * riskyObjects returns the objects that do more than run an application in a project. The author of
  * a template can be another user, who lacks the rights of the user that creates its objects.
  */
 export function riskyObjects(objects: KubeObject[], project: string, resources: Resources): RiskyObject[] {

@@ -5,7 +5,7 @@ import type { KubeObject } from './types';
 /** group is the path of the service catalog's kinds. */
 const group = '/apis/servicecatalog.k8s.io/v1beta1';
 
-/** templateBroker offers the templates, which the catalog shows as such. */
+/** templateBroker offers the templates, which the catalog shows as templates. */
 const templateBroker = 'template-service-broker';
 
 /** ServiceClass is a service that a broker offers, for all projects or for its own. */
@@ -21,7 +21,7 @@ export interface ServiceClass extends KubeObject {
   status?: { removedFromBrokerCatalog?: boolean };
 }
 
-/** Schema is the part of a JSON schema that a form understands. */
+/** Schema is the part of a JSON schema that a form supports. */
 export interface Schema {
   type?: string;
   title?: string;
@@ -38,15 +38,17 @@ export interface ServicePlan extends KubeObject {
   status?: { removedFromBrokerCatalog?: boolean };
 }
 
-/** clusterPlace stands for the project of classes for all projects. */
+/** clusterPlace represents the project of classes for all projects. */
 export const clusterPlace = 'cluster';
 
 const collection = (place: string, name: string) => (place === clusterPlace ? `${group}/clusterservice${name}` : `${group}/namespaces/${encodeURIComponent(place)}/service${name}`);
 
-/** listClasses returns the services for all projects, and those of a project, that can be ordered. */
+/**
+ * listClasses returns the services for all projects, and those of a project, that can be ordered.
+ */
 export async function listClasses(project: string | undefined): Promise<ServiceClass[]> {
   const places = project === undefined ? [clusterPlace] : [clusterPlace, project];
-  // Not every user may list them. The rest of the catalog is there all the same.
+  // Not every user may list them. The rest of the catalog is still available.
   const lists = await Promise.all(places.map((place) => get<{ items: ServiceClass[] }>(collection(place, 'classes')).catch(() => ({ items: [] }))));
   return lists.flatMap(({ items }) => items).filter(({ spec, status }) => !status?.removedFromBrokerCatalog && spec.clusterServiceBrokerName !== templateBroker);
 }
@@ -64,7 +66,7 @@ export function useService(place: string, name: string) {
   });
 }
 
-/** Order is what a person orders. */
+/** Order describes an instance that the user orders. */
 export interface Order {
   name: string;
   place: string;
@@ -92,7 +94,7 @@ export function bindingOf(instance: string): object {
   return { apiVersion: 'servicecatalog.k8s.io/v1beta1', kind: 'ServiceBinding', metadata: { name: instance }, spec: { instanceRef: { name: instance }, secretName: instance } };
 }
 
-/** valueOf reads what was entered for a parameter. An empty text means no value. */
+/** valueOf parses the text that the user entered for a parameter. An empty text means no value. */
 export function valueOf({ type }: Schema, entered: string): unknown {
   if (entered.trim() === '' && type !== 'string') {
     return undefined;

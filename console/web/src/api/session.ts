@@ -1,7 +1,7 @@
 import { persistentFetch } from './fetch';
 import { Store } from './store';
 
-/** State says whether the browser has a session. */
+/** State describes whether the browser has a session. */
 export type State = 'unknown' | 'active' | 'expired' | 'ended';
 
 /** loginPath starts a login that returns to a path of the console. */
@@ -9,10 +9,12 @@ export function loginPath(then: string): string {
   return '/console/login?' + new URLSearchParams({ then });
 }
 
-/** channelName is the channel on which the windows of a browser tell each other about the session. */
+/**
+ * channelName is the channel on which the windows of a browser notify each other about the session.
+ */
 export const channelName = 'slipway-console';
 
-/** Message is what a window tells the others. */
+/** Message is a message from one window to the others. */
 export type Message = 'signed in' | 'logged out';
 
 /** tell sends a message to all windows of the browser. */
@@ -24,12 +26,12 @@ export function tell(message: Message): void {
 
 /**
  * Session is the browser's session. The access token stays in a cookie that scripts cannot read.
- * What a script needs is the value that requests must repeat.
+ * A script needs only the value that requests must repeat.
  */
 class Session extends Store<State> {
   csrf = '';
 
-  /** load asks the server for the session. It reports whether there is one. */
+  /** load requests the session. It reports whether there is one. */
   async load(): Promise<boolean> {
     const response = await persistentFetch('/console/session', { headers: { Accept: 'application/json' } });
     if (!response.ok) {
@@ -40,7 +42,10 @@ class Session extends Store<State> {
     return true;
   }
 
-  /** expire records that the API no longer accepts the session. Pages keep what was typed. */
+  /**
+   * expire records that the API no longer accepts the session. Pages keep the text that the user
+   * typed.
+   */
   expire(): void {
     if (this.get() === 'active') {
       this.set('expired');

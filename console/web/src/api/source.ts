@@ -1,46 +1,78 @@
 import type { KubeObject } from './types';
 
+/** Origin is where a Git repository has the source. */
+export interface Origin {
+  uri: string;
+  ref: string;
+  contextDir: string;
+}
+
 /** Source is what a person says about an application that is built from source. */
-export interface Source {
+export interface Source extends Origin {
   name: string;
   namespace: string;
   stream: string;
   tag: string;
-  uri: string;
-  ref: string;
-  contextDir: string;
   port: number;
   route: boolean;
 }
 
 const generatedKey = 'openshift.io/generated-by';
 
-/** validURI reports whether an address is one that git can fetch from. */
+/** validURI reports whether an address is a valid address for git. */
 export function validURI(uri: string): boolean {
   return /^(https?|ssh|git):\/\/[^\s/]+\/\S+$/.test(uri) || /^[\w.-]+@[\w.-]+:\S+$/.test(uri);
 }
 
-/** objectsOf returns the objects of an application: what is built, how it runs, and its address. */
-export function objectsOf(source: Source): KubeObject[] {
-  const { name } = source;
-  const metadata = { name, labels: { app: name }, annotations: { [generatedKey]: 'OpenShiftWebConsole' } };
-  const git = source.ref === '' ? { uri: source.uri } : { uri: source.uri, ref: source.ref };
-  const builder = { kind: 'ImageStreamTag', namespace: source.namespace, name: `${source.stream}:${source.tag}` };
-  const output = { kind: 'ImageStreamTag', name: `${name}:latest` };
+/** Dockerfile is what a person says about an application that a Dockerfile builds. */
+export interface Dockerfile extends Origin {
+  name: string;
+  /** text is the Dockerfile itself. If it is empty, the repository has it. */
+  text: string;
+  /** path is the path of the Dockerfile in the context directory, if it is another than Dockerfile. */
+  path: string;
+  port: number;
+  route: boolean;
+}
+
+/** Running says how an application runs. */
+export interface Running {
+  name: string;
+  /** image is the image of the container. */
+  image: string;
+  /** tag is the image stream tag of the image, which starts a rollout when it changes. */
+  tag?: { name: string; namespace?: string };
+  ports: Port[];
+  route: boolean;
+  env?: { name: string; value: string }[];
+}
+
+/** Port is a port of a container. */
+export interface Port {
+  port: number;
+  protocol: string;
+}
+
+const metadataOf = (name: string) => ({ name, labels: { app: name }, annotations: { [generatedKey]: 'OpenShiftWebConsole' } });
+
+/** streamOf returns an image stream, with a tag if the images are not built. */
+export function streamOf(name: string, tags?: unknown[]): unknown {
+  return { apiVersion: 'image.openshift.io/v1', kind: 'ImageStream', metadata: metadataOf(name), ...(tags && { spec: { tags } }) };
+}
+
+/** runningObjects returns what runs an application and gives it an address. */
+export function runningObjects({ name, image, tag, ports, route, env = [] }: Running): unknown[] {
+  const metadata = metadataOf(name);
   const labels = { app: name, deploymentconfig: name };
+  const nameOf = ({ port, protocol }: Port) => `${port}-${protocol.toLowerCase()}`;
+  const container = {
+    name,
+    image,
+    ...(ports.length > 0 && { ports: ports.map(({ port, protocol }) => ({ containerPort: port, protocol })) }),
+    ...(env.length > 0 && { env }),
+  };
+  const change = { type: 'ConfigChange' };
   const objects: unknown[] = [
-    { apiVersion: 'image.openshift.io/v1', kind: 'ImageStream', metadata },
-    {
-      apiVersion: 'build.openshift.io/v1',
-      kind: 'BuildConfig',
-      metadata,
-      spec: {
-        source: { type: 'Git', git, ...(source.contextDir === '' ? {} : { contextDir: source.contextDir }) },
-        strategy: { type: 'Source', sourceStrategy: { from: builder } },
-        output: { to: output },
-        triggers: [{ type: 'ImageChange', imageChange: {} }, { type: 'ConfigChange' }],
-      },
-    },
     {
       apiVersion: 'apps.openshift.io/v1',
       kind: 'DeploymentConfig',
@@ -48,26 +80,66 @@ export function objectsOf(source: Source): KubeObject[] {
       spec: {
         replicas: 1,
         selector: { deploymentconfig: name },
-        template: { metadata: { labels }, spec: { containers: [{ name, image: `${name}:latest`, ports: [{ containerPort: source.port, protocol: 'TCP' }] }] } },
-        triggers: [{ type: 'ImageChange', imageChangeParams: { automatic: true, containerNames: [name], from: output } }, { type: 'ConfigChange' }],
+        template: { metadata: { labels }, spec: { containers: [container] } },
+        triggers: tag ? [{ type: 'ImageChange', imageChangeParams: { automatic: true, containerNames: [name], from: { kind: 'ImageStreamTag', ...tag } } }, change] : [change],
       },
     },
-    {
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata,
-      spec: { selector: { deploymentconfig: name }, ports: [{ name: `${source.port}-tcp`, port: source.port, targetPort: source.port, protocol: 'TCP' }] },
-    },
   ];
-  if (source.route) {
-    objects.push({ apiVersion: 'route.openshift.io/v1', kind: 'Route', metadata, spec: { to: { kind: 'Service', name }, port: { targetPort: `${source.port}-tcp` } } });
+  if (ports.length > 0) {
+    const spec = { selector: { deploymentconfig: name }, ports: ports.map((port) => ({ name: nameOf(port), port: port.port, targetPort: port.port, protocol: port.protocol })) };
+    objects.push({ apiVersion: 'v1', kind: 'Service', metadata, spec });
   }
-  return objects as KubeObject[];
+  const [first] = ports.filter(({ protocol }) => protocol === 'TCP');
+  if (route && first) {
+    objects.push({ apiVersion: 'route.openshift.io/v1', kind: 'Route', metadata, spec: { to: { kind: 'Service', name }, port: { targetPort: nameOf(first) } } });
+  }
+  return objects;
 }
 
-/** commandOf is the command that does the same. */
+/** gitOf returns the source of a build in a Git repository. */
+function gitOf({ uri, ref, contextDir }: Origin): object {
+  return { type: 'Git', git: ref === '' ? { uri } : { uri, ref }, ...(contextDir === '' ? {} : { contextDir }) };
+}
+
+/** builtObjects returns what builds an application, and what runs it. */
+function builtObjects(name: string, source: object, strategy: { type: string; [name: string]: unknown }, running: Pick<Running, 'ports' | 'route'>): KubeObject[] {
+  const output = { kind: 'ImageStreamTag', name: `${name}:latest` };
+  // A Dockerfile names its base image itself.
+  const triggers = [...(strategy.type === 'Source' ? [{ type: 'ImageChange', imageChange: {} }] : []), { type: 'ConfigChange' }];
+  const config = {
+    apiVersion: 'build.openshift.io/v1',
+    kind: 'BuildConfig',
+    metadata: metadataOf(name),
+    spec: { source, strategy, output: { to: output }, triggers },
+  };
+  return [streamOf(name), config, ...runningObjects({ name, image: output.name, tag: { name: output.name }, ...running })] as KubeObject[];
+}
+
+/** objectsOf returns the objects of an application: what is built, how it runs, and its address. */
+export function objectsOf(source: Source): KubeObject[] {
+  const from = { kind: 'ImageStreamTag', namespace: source.namespace, name: `${source.stream}:${source.tag}` };
+  const ports = [{ port: source.port, protocol: 'TCP' }];
+  return builtObjects(source.name, gitOf(source), { type: 'Source', sourceStrategy: { from } }, { ports, route: source.route });
+}
+
+/** dockerObjects returns the objects of an application that a Dockerfile builds. */
+export function dockerObjects({ name, text, path, port, route, ...origin }: Dockerfile): KubeObject[] {
+  const source = text === '' ? gitOf(origin) : { type: 'Dockerfile', dockerfile: text };
+  const strategy = { type: 'Docker', dockerStrategy: text === '' && path !== '' ? { dockerfilePath: path } : {} };
+  return builtObjects(name, source, strategy, { ports: [{ port, protocol: 'TCP' }], route });
+}
+
+const addressOf = ({ uri, ref }: Origin) => (ref === '' ? uri : `${uri}#${ref}`);
+
+/** dockerCommandOf is the command that does the same for a Dockerfile in a repository. */
+export function dockerCommandOf({ name, ...origin }: Dockerfile, project: string): string {
+  const words = ['oc', 'new-app', '-n', project, addressOf(origin), '--strategy=docker', `--name=${name}`];
+  return [...words, ...(origin.contextDir === '' ? [] : [`--context-dir=${origin.contextDir}`])].map(quote).join(' ');
+}
+
+/** commandOf returns the command that has the same effect. */
 export function commandOf(source: Source, project: string): string {
-  const address = source.ref === '' ? source.uri : `${source.uri}#${source.ref}`;
+  const address = addressOf(source);
   const words = ['oc', 'new-app', '-n', project, `${source.namespace}/${source.stream}:${source.tag}~${address}`, `--name=${source.name}`];
   if (source.contextDir !== '') {
     words.push(`--context-dir=${source.contextDir}`);
@@ -75,7 +147,7 @@ export function commandOf(source: Source, project: string): string {
   return words.map(quote).join(' ');
 }
 
-/** quote quotes a word for a shell, if it needs that. */
+/** quote quotes a word for a shell, if necessary. */
 export function quote(word: string): string {
   return /^[\w@%+=:,./~#-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -13,7 +13,7 @@ export interface Entity {
   /** layer is its place from the edge of the cluster, 0, to the sources of images. */
   layer: number;
   state?: 'success' | 'warning' | 'danger';
-  /** ready are the pods of a workload: how many are, and should be. */
+  /** ready are the pods of a workload: the actual and the desired number. */
   ready?: [have: number, want: number];
   admitted?: boolean;
 }
@@ -63,7 +63,7 @@ export function topologyOf(objects: Pick<Collections, 'of'>, project: string): T
   for (const [id, layer] of Object.entries(layers)) {
     for (const object of objects.of(id)) {
       if (id === 'pods' && object.metadata.ownerReferences?.some((owner) => owner.controller)) {
-        continue; // its workload stands for it
+        continue; // its workload represents it
       }
       const key = `${id}/${object.metadata.name}`;
       all.push({ id, object, key });
@@ -99,7 +99,10 @@ function stateOf(object: LooseObject): Partial<Entity> {
   }
 }
 
-/** targetsOf returns the keys of what an object uses, of objects that may not exist, too. */
+/**
+ * targetsOf returns the keys of the objects that an object uses, even of objects that might not
+ * exist.
+ */
 function targetsOf(id: string, object: LooseObject, project: string, all: { id: string; object: LooseObject; key: string }[]): string[] {
   const spec = (object.spec ?? {}) as Record<string, unknown>;
   switch (object.kind) {

@@ -8,7 +8,7 @@ export interface Backend {
 
 const defaultWeight = 100;
 
-/** trafficOf returns the services of a route, the main one first. */
+/** trafficOf returns the services of a route, the primary service first. */
 export function trafficOf({ spec }: Route): Backend[] {
   return [spec.to, ...(spec.alternateBackends ?? [])].flatMap((backend) => (backend?.name ? [{ name: backend.name, weight: backend.weight ?? defaultWeight }] : []));
 }
@@ -28,7 +28,7 @@ export function operationsOf([main, ...others]: Backend[]): object[] {
   ];
 }
 
-/** commandOf returns the command that does the same. */
+/** commandOf returns the command that has the same effect. */
 export function commandOf(route: string, project: string, backends: Backend[]): string {
   return `oc set route-backends ${route} ${backends.map(({ name, weight }) => `${name}=${weight}`).join(' ')} -n ${project}`;
 }

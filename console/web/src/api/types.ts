@@ -45,5 +45,5 @@ export interface Row {
   metadata: Metadata;
 }
 
-/** LooseObject is an object whose fields are read with care, because any kind can have any field. */
+/** LooseObject is an object whose fields must be checked, because any kind can have any field. */
 export type LooseObject = KubeObject & Record<string, unknown>;

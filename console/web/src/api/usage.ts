@@ -26,7 +26,10 @@ export function amountsOf(lists: (Record<string, string> | undefined)[]): Amount
   return { cpu: sum('cpu'), memory: sum('memory') };
 }
 
-/** useUsage returns what a pod, or a node, uses. It is undefined where nothing measures it. */
+/**
+ * useUsage returns the resources that a pod or a node uses. It is undefined if nothing measures
+ * them.
+ */
 export function useUsage(kind: 'nodes' | 'pods', namespace: string | undefined, name: string): Amounts | undefined {
   const served = useResources()?.has(`${kind}.metrics.k8s.io`) === true;
   const scope = namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`;

@@ -97,11 +97,14 @@ describe('Watch', () => {
 
   it('resumes at the last version that it knows', async () => {
     responses = [json(list([pod('a', '1')], '5'))];
-    const stop = watchObjects(path()).subscribe(() => {});
+    const watch = watchObjects(path());
+    const stop = watch.subscribe(() => {});
     const first = await socket(0);
     first.onopen?.();
     first.send('BOOKMARK', { metadata: { resourceVersion: '9' } });
     first.close();
+    // It says so at once: the attempts to connect again can take long.
+    await vi.waitFor(() => expect(watch.get().connection).toBe('interrupted'));
     expect((await socket(1)).url).toContain('resourceVersion=9');
     expect(requests).toHaveLength(1);
     stop();

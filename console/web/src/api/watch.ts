@@ -3,14 +3,14 @@ import { session } from './session';
 import { Store } from './store';
 import type { Column, KubeObject, Metadata, Row } from './types';
 
-/** Connection says how fresh a snapshot is. */
+/** Connection describes how current a snapshot is. */
 export type Connection = 'loading' | 'live' | 'interrupted';
 
-/** Snapshot is what a watch knows at one time. Items have no order. */
+/** Snapshot is the state of a watch at one time. Items have no order. */
 export interface Snapshot<T> {
   items: T[];
   columns: Column[];
-  /** loaded says that items is complete. */
+  /** loaded means that items is complete. */
   loaded: boolean;
   connection: Connection;
   error?: ApiError | Error;
@@ -43,19 +43,22 @@ const tableType = 'application/json;as=Table;v=v1;g=meta.k8s.io';
 const pageSize = 500;
 const minBackoff = 250;
 const maxBackoff = 10_000;
-/** lingerPeriod keeps a watch that nobody observes, for the way back to a page. */
+/**
+ * lingerPeriod is the time for which an unobserved watch continues, in case the user returns to its
+ * page.
+ */
 const lingerPeriod = 10_000;
 
 /**
  * Watch follows a collection: it lists in pages and applies the events of a WebSocket. After an
- * interruption it resumes at the last version that it knows, and lists again only if the server has
- * forgotten that version.
+ * interruption it resumes at the last version that it has received, and lists again only if the
+ * server no longer has that version.
  */
 export class Watch<T extends Item> extends Store<Snapshot<T>> {
   private byUID = new Map<string, T>();
   private columns: Column[] = [];
   private version = '';
-  /** changed has the objects whose events are newer than the pages of a list that is on its way. */
+  /** changed has the objects whose events are newer than the pages of a list that is being read. */
   private changed?: Set<string>;
   private socket?: WebSocket;
   private observerCount = 0;
@@ -105,7 +108,7 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
     return this.epoch === epoch;
   }
 
-  /** run lists and watches until nobody observes. */
+  /** run lists and watches until it has no observers. */
   private async run(epoch: number): Promise<void> {
     while (this.active(epoch)) {
       try {
@@ -120,9 +123,9 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
         }
         this.connection = 'interrupted';
         this.flush(error as Error);
-        // A master that restarts refuses requests until it knows all roles and resources.
+        // A master that restarts rejects requests until it has loaded all roles and resources.
         if (!this.loaded && error instanceof ApiError && [403, 404, 405].includes(error.status)) {
-          return; // trying again changes nothing
+          return; // a retry would not help
         }
       }
       await this.pause();
@@ -152,7 +155,7 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
 
   /**
    * list reads the first page, and returns a function that reads the others. The watch starts at the
-   * version of the first page, so that changes show while the others are on their way.
+   * version of the first page, so that changes appear while the other pages are being read.
    */
   private async list(epoch: number): Promise<() => Promise<void>> {
     const changed = new Set<string>();
@@ -235,11 +238,16 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
         }
       };
       socket.onclose = () => {
+        if (this.active(epoch) && this.version !== '') {
+          this.connection = 'interrupted';
+          this.flush();
+        }
         if (opened || !this.active(epoch) || this.version === '') {
           resolve();
           return;
         }
-        // A failed handshake does not say why. A list does, also that the session has expired.
+        // A failed handshake does not report the reason. A list does, even if the session has
+        // expired.
         get(this.address({ limit: '1' })).then(() => reject(new Error('the connection was refused')), reject);
       };
     });
@@ -247,7 +255,7 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
 
   private apply(event: WatchEvent): void {
     if (event.type === 'ERROR') {
-      this.version = ''; // the server has forgotten the version
+      this.version = ''; // the server no longer has the version
       this.socket?.close();
       return;
     }

@@ -1,7 +1,7 @@
 import type { Resource } from './discovery';
 import type { Condition, KubeObject } from './types';
 
-/** Container is a container of a pod template, as far as pages read it. */
+/** Container is a container of a pod template, with the fields that pages read. */
 export interface Container {
   name: string;
   image?: string;
@@ -38,17 +38,17 @@ export function selectorOf(workload: Workload): Record<string, string> {
   return selector.matchLabels ?? (workload.kind === 'DeploymentConfig' || workload.kind === 'ReplicationController' ? selector : {});
 }
 
-/** desiredOf returns how many pods a workload should have. */
+/** desiredOf returns the desired number of pods of a workload. */
 export function desiredOf(workload: Workload): number {
   return workload.kind === 'DaemonSet' ? (workload.status?.desiredNumberScheduled ?? 0) : (workload.spec.replicas ?? 1);
 }
 
-/** isScalable reports whether a number of pods can be set. */
+/** isScalable reports whether the number of pods can be set. */
 export function isScalable(resource: Resource): boolean {
   return resource.subresources.includes('scale');
 }
 
-/** toSelector writes labels as a query takes them. */
+/** toSelector writes labels in the format of a query. */
 export function toSelector(labels: Record<string, string>): string {
   return Object.entries(labels)
     .map(([key, value]) => `${key}=${value}`)

@@ -1,13 +1,18 @@
 import { parseAllDocuments, stringify } from 'yaml';
 import type { KubeObject } from './types';
 
-/** maxAliases limits the expansion of aliases, so that a small text cannot become a large object. */
+/**
+ * maxAliases limits the expansion of aliases, so that a small text cannot become a large object.
+ */
 const maxAliases = 100;
 
 /** InvalidText reports a text that is not a list of objects, with the place of the first error. */
 export class InvalidText extends Error {}
 
-/** parseObjects reads the objects of a text with one or more YAML or JSON documents. Lists are expanded. */
+/**
+ * parseObjects reads the objects of a text with one or more YAML or JSON documents. Lists are
+ * expanded.
+ */
 export function parseObjects(source: string): KubeObject[] {
   const objects: KubeObject[] = [];
   for (const document of parseAllDocuments(source)) {
@@ -43,7 +48,7 @@ function expand(value: unknown): KubeObject[] {
   return [object as KubeObject];
 }
 
-/** toYAML writes an object without what the server manages for itself. */
+/** toYAML formats an object without the fields that the server manages. */
 export function toYAML(object: KubeObject): string {
   const { managedFields: _, ...metadata } = object.metadata as KubeObject['metadata'] & { managedFields?: unknown };
   const { apiVersion, kind, metadata: __, ...rest } = object;

@@ -6,8 +6,8 @@ import { text } from '../text/en';
 import { leave } from './logout';
 
 /**
- * Expired asks for a login in another window when the session ends. The page keeps its state. It
- * leaves when the user logs out in another window.
+ * Expired offers a login in another window when the session ends. The page keeps its state. It is
+ * replaced when the user logs out in another window.
  */
 export function Expired() {
   const state = useStore(session);

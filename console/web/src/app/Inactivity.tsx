@@ -7,7 +7,7 @@ import { logOut } from './logout';
 
 const key = 'last-activity';
 const checkInterval = 1000;
-/** noticePeriod is how long before the logout the user is warned. */
+/** noticePeriod is the time between the warning of the user and the logout. */
 const noticePeriod = 30_000;
 const signs = ['pointerdown', 'keydown', 'wheel', 'touchstart'];
 

@@ -4,10 +4,10 @@ import { useLocation, useNavigate } from 'react-router';
 import { displayName, useProjects } from '../api/projects';
 import { text } from '../text/en';
 
-/** maxShown limits the projects in the menu. The filter finds the others. */
+/** maxShown limits the projects in the menu. The filter also finds the others. */
 const maxShown = 100;
 
-/** ProjectSelector switches to another project, on the same list where there is one. */
+/** ProjectSelector switches to another project, and keeps the list that is open, if possible. */
 export function ProjectSelector({ project }: { project: string | undefined }) {
   const [open, setOpen] = useState(false);
   const [filter, setFilter] = useState('');

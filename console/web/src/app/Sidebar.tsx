@@ -4,7 +4,10 @@ import { useResources, useRights } from '../api/hooks';
 import { text } from '../text/en';
 import { sectionsOf, type Entry } from './navigation';
 
-/** Sidebar is the navigation of a project, or of the cluster. It offers what the user may see. */
+/**
+ * Sidebar is the navigation of a project, or of the cluster. It lists the pages that the user may
+ * see.
+ */
 export function Sidebar({ project }: { project: string | undefined }) {
   const { pathname } = useLocation();
   const resources = useResources();
@@ -57,6 +60,7 @@ export function Sidebar({ project }: { project: string | undefined }) {
         {project !== undefined && rights.may('list', 'networking.k8s.io', 'networkpolicies') && item({ label: text.nav.network, path: `/project/${project}/network` })}
         {project !== undefined && rights.may('list', '', 'resourcequotas') && item({ label: text.quota.title, path: `/project/${project}/quota` })}
         {project !== undefined && rights.may('list', 'rbac.authorization.k8s.io', 'rolebindings') && item({ label: text.membership.title, path: `/project/${project}/membership` })}
+        {(project !== undefined || pathname.startsWith('/cluster')) && item({ label: text.nav.other, path: `${project === undefined ? '/cluster' : `/project/${project}`}/other` })}
         {project === undefined && pathname.startsWith('/cluster') && pages.filter(([, , offered]) => offered).map(([label, path]) => item({ label, path }))}
         {project === undefined && administrator && !pathname.startsWith('/cluster') && item({ label: text.nav.administration, path: '/cluster/nodes' })}
       </NavList>

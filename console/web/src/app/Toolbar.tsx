@@ -18,6 +18,7 @@ import { config } from '../api/config';
 import { useUser } from '../api/hooks';
 import { useStore } from '../api/store';
 import { text } from '../text/en';
+import { helpLinks } from './extensions';
 import { logOut } from './logout';
 import { Badge } from './notifications/Badge';
 import { ProjectSelector } from './ProjectSelector';
@@ -62,6 +63,12 @@ export function Toolbar({ project }: { project: string | undefined }) {
           <ToolbarItem>
             <Menu label={text.masthead.help} icon={<QuestionCircleIcon />}>
               <DropdownItem onClick={() => void navigate('/command-line')}>{text.masthead.commandLine}</DropdownItem>
+              {helpLinks().map(([name, address]) => (
+                <DropdownItem key={name} to={address} target="_blank" rel="noreferrer">
+                  {name}
+                </DropdownItem>
+              ))}
+              <DropdownItem onClick={() => void navigate('/about')}>{text.masthead.about}</DropdownItem>
             </Menu>
           </ToolbarItem>
           <ToolbarItem>

@@ -2,10 +2,15 @@ import type { Config } from '../api/config';
 
 declare global {
   interface Window {
-    /** OPENSHIFT_EXTENSION_PROPERTIES are the properties that the administrator has set for scripts. */
+    /**
+     * OPENSHIFT_EXTENSION_PROPERTIES are the properties that the administrator has set for scripts.
+     */
     OPENSHIFT_EXTENSION_PROPERTIES?: Record<string, string>;
-    /** OPENSHIFT_CONSTANTS are what scripts can change. CLI maps the names of downloads to addresses. */
-    OPENSHIFT_CONSTANTS?: { CLI?: Record<string, string> };
+    /**
+     * OPENSHIFT_CONSTANTS are what scripts can change. CLI maps the names of downloads to addresses, and
+     * HELP those of entries of the help menu.
+     */
+    OPENSHIFT_CONSTANTS?: { CLI?: Record<string, string>; HELP?: Record<string, string> };
   }
 }
 
@@ -34,7 +39,15 @@ function insert(element: HTMLElement): Promise<void> {
   });
 }
 
-/** clientLinks are the links to clients that scripts have set, without those that are not addresses. */
-export function clientLinks(): [name: string, address: string][] {
-  return Object.entries(window.OPENSHIFT_CONSTANTS?.CLI ?? {}).filter(([, address]) => typeof address === 'string' && /^https?:\/\//.test(address));
+type Links = [name: string, address: string][];
+
+/** linksOf returns the links that scripts have set, without those that are not addresses. */
+function linksOf(links: Record<string, string> | undefined): Links {
+  return Object.entries(links ?? {}).filter(([, address]) => typeof address === 'string' && /^https?:\/\//.test(address));
 }
+
+/** clientLinks are links to command line clients. */
+export const clientLinks = (): Links => linksOf(window.OPENSHIFT_CONSTANTS?.CLI);
+
+/** helpLinks are links of the help menu. */
+export const helpLinks = (): Links => linksOf(window.OPENSHIFT_CONSTANTS?.HELP);

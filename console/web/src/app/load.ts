@@ -1,7 +1,7 @@
 import { persist } from '../api/fetch';
 import { text } from '../text/en';
 
-/** LoadError says that a part of the console could not be loaded. */
+/** LoadError means that a part of the console could not be loaded. */
 export class LoadError extends Error {}
 
 /** brokenSheets are the style sheets of the page that the browser could not load. */

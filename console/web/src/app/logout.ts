@@ -6,7 +6,7 @@ export function leave(): void {
   location.assign(config.get().clusterInfo.logoutPublicURL || '/console/logged-out');
 }
 
-/** logOut ends the session. All windows leave, because what they show is the user's. */
+/** logOut ends the session. All windows are left, because they show the user's data. */
 export function logOut(): void {
   void session.end().finally(() => {
     tell('logged out');

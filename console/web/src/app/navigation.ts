@@ -85,7 +85,7 @@ const clusterSections: [string, string[]][] = [
   ],
 ];
 
-/** label returns the name of a resource for people, such as Config Maps. */
+/** label returns the readable name of a resource, such as Config Maps. */
 export function label(id: string, resources: Resources): string {
   const resource = resources.get(id);
   return text.resources[id] ?? plural(words(resource?.kind ?? id));
@@ -103,7 +103,10 @@ function plural(name: string): string {
   return /(s|x|ch)$/i.test(name) ? name + 'es' : name + 's';
 }
 
-/** sectionsOf returns the navigation of a project or of the cluster: what is served and allowed. */
+/**
+ * sectionsOf returns the navigation of a project or of the cluster: the resources that are served
+ * and that the user may list.
+ */
 export function sectionsOf(project: string | undefined, resources: Resources, rights: Rights): Section[] {
   const sections = project === undefined ? clusterSections : projectSections;
   const root = project === undefined ? '/cluster' : `/project/${project}`;

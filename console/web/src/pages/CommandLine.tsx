@@ -1,10 +1,11 @@
-import { ClipboardCopy, Content, List, ListItem, PageSection, Title } from '@patternfly/react-core';
+import { Content, List, ListItem, PageSection, Title } from '@patternfly/react-core';
 import { config } from '../api/config';
 import { bytes } from '../api/image';
 import { useStore } from '../api/store';
 import { clientLinks } from '../app/extensions';
 import { tokenPage } from '../app/Toolbar';
 import { text } from '../text/en';
+import { Copyable } from '../ui/Copyable';
 import { useTitle } from '../ui/useTitle';
 
 const t = text.commandLine;
@@ -53,9 +54,9 @@ export function Component() {
         <p>{t.tokenBody}</p>
         <p>{t.login}</p>
       </Content>
-      <ClipboardCopy isReadOnly hoverTip="Copy" clickTip="Copied" textAriaLabel={t.title}>
+      <Copyable label={t.title}>
         {`oc login ${masterURL}`}
-      </ClipboardCopy>
+      </Copyable>
     </PageSection>
   );
 }

@@ -1,4 +1,4 @@
-import { ActionGroup, Alert, Button, ClipboardCopy, Content, Form, List, ListItem, PageSection, Title } from '@patternfly/react-core';
+import { ActionGroup, Alert, Button, Content, Form, List, ListItem, PageSection, Title } from '@patternfly/react-core';
 import { lazy, Suspense, useState } from 'react';
 import { Link, useParams, useSearchParams } from 'react-router';
 import { apply, type Applied } from '../api/apply';
@@ -8,6 +8,7 @@ import { problemsOf, type Problem } from '../api/schema/problems';
 import { parseObjects } from '../api/yaml';
 import { persistent } from '../app/load';
 import { text } from '../text/en';
+import { Copyable } from '../ui/Copyable';
 import { Loading } from '../ui/Loading';
 import { Problems } from '../ui/Problems';
 import { useTitle } from '../ui/useTitle';
@@ -116,9 +117,9 @@ function ImportForm({ project, start }: { project: string; start: string }) {
         <Content>
           <p>{text.import.command}</p>
         </Content>
-        <ClipboardCopy isReadOnly hoverTip="Copy" clickTip="Copied" textAriaLabel={text.import.command}>
+        <Copyable label={text.import.command}>
           {`oc apply -n ${project} -f FILE`}
-        </ClipboardCopy>
+        </Copyable>
       </PageSection>
     </>
   );

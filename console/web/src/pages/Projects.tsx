@@ -12,18 +12,22 @@ import {
   ToolbarContent,
   ToolbarItem,
 } from '@patternfly/react-core';
-import { ActionsColumn, Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
-import { useState } from 'react';
+import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
+import { lazy, Suspense, useState } from 'react';
 import { Link, useNavigate } from 'react-router';
 import { useRights } from '../api/hooks';
-import { deleteProject, description, displayName, requester, useProjects } from '../api/projects';
+import { deleteProject, description, displayName, requester, useProjects, type Project } from '../api/projects';
+import { persistent } from '../app/load';
 import { text } from '../text/en';
 import { Age } from '../ui/Age';
 import { Confirm } from '../ui/Confirm';
 import { Failure } from '../ui/Failure';
 import { Loading } from '../ui/Loading';
+import { RowActions } from '../ui/RowActions';
 import { useTitle } from '../ui/useTitle';
 import { CreateProject } from './CreateProject';
+
+const EditProject = lazy(persistent(() => import('./EditProject')));
 
 /** Component lists the projects of the user. */
 export function Component() {
@@ -34,6 +38,7 @@ export function Component() {
   const [filter, setFilter] = useState('');
   const [creating, setCreating] = useState(false);
   const [deleting, setDeleting] = useState<string>();
+  const [editing, setEditing] = useState<Project>();
   const mayCreate = rights.may('create', 'project.openshift.io', 'projectrequests');
   const wanted = filter.toLowerCase();
   const shown = projects.items.filter((p) => `${p.metadata.name} ${displayName(p)} ${description(p)}`.toLowerCase().includes(wanted));
@@ -94,9 +99,9 @@ export function Component() {
                       <Age of={p.metadata.creationTimestamp} />
                     </Td>
                     <Td isActionCell>
-                      <ActionsColumn
-                        aria-label={text.list.rowActions(p.metadata.name)}
-                        items={[{ title: text.projects.delete, isDisabled: p.metadata.deletionTimestamp !== undefined, onClick: () => setDeleting(p.metadata.name) }]}
+                      <RowActions
+                        name={p.metadata.name}
+                        items={[{ title: text.projects.edit, onClick: () => setEditing(p) }, { title: text.projects.delete, isDisabled: p.metadata.deletionTimestamp !== undefined, onClick: () => setDeleting(p.metadata.name) }]}
                       />
                     </Td>
                   </Tr>
@@ -112,6 +117,11 @@ export function Component() {
         )}
       </PageSection>
       {creating && <CreateProject close={() => setCreating(false)} created={(name) => void navigate(`/project/${name}/overview`)} />}
+      {editing && (
+        <Suspense>
+          <EditProject project={editing} close={() => setEditing(undefined)} />
+        </Suspense>
+      )}
       {deleting !== undefined && (
         <Confirm
           title={text.projects.delete}

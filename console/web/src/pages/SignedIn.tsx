@@ -3,7 +3,7 @@ import { useEffect } from 'react';
 import { tell } from '../api/session';
 import { text } from '../text/en';
 
-/** Component tells the other windows that the session is new, and closes itself. */
+/** Component notifies the other windows of the new session, and closes itself. */
 export function Component() {
   useEffect(() => {
     tell('signed in');

@@ -1,4 +1,4 @@
-/** access are the texts of pages about rights. */
+/** access contains the texts of pages about rights. */
 export const access = {
   whoCan: {
     title: 'Who can',

@@ -1,4 +1,4 @@
-/** admin are the texts of pages for administrators of the cluster. */
+/** admin contains the texts of pages for administrators of the cluster. */
 export const admin = {
   audit: {
     title: 'Audit log',

@@ -1,4 +1,4 @@
-/** editor are the texts about what is wrong in the YAML editor. */
+/** editor contains the texts about problems in the YAML editor. */
 export const editor = {
   unknownField: (path: string) => `There is no field ${path}.`,
   wrongType: (path: string, types: string[]) => `${path} must be ${types.join(' or ')}.`,

@@ -1,4 +1,4 @@
-/** edits are the texts of the dialogs that change workloads, and of snapshots. */
+/** edits contains the texts of the dialogs that change workloads, and of snapshots. */
 export const edits = {
   health: {
     action: 'Edit health checks',
@@ -98,6 +98,25 @@ export const edits = {
     volumesInvalid: (names: string) => `Write names of volumes of the pod template: ${names}.`,
     tag: 'Image stream tag',
     tagInvalid: 'Write a stream and a tag, such as app:released.',
+  },
+  route: {
+    action: 'Edit route',
+    title: 'Route',
+  },
+  autoscaler: {
+    action: 'Edit autoscaler',
+    title: 'Autoscaler',
+  },
+  triggers: {
+    action: 'Edit triggers',
+    title: 'Configuration',
+    config: 'When this configuration changes',
+    starts: { yes: 'Start a deployment', no: 'Do nothing' } as Record<string, string>,
+    of: (container: string) => `Image of ${container}`,
+    tag: 'Image stream tag',
+    tagHelp: 'A stream and a tag, such as app:latest, or project/app:latest. Empty for an image that does not change.',
+    tagInvalid: 'Write a stream and a tag, such as app:latest or project/app:latest.',
+    automatic: 'When the tag gets another image',
   },
   snapshot: {
     create: 'Create snapshot',

@@ -1,7 +1,7 @@
 import { forms } from './forms';
 import { resources } from './resources';
 
-/** text has every text of the console. A translation is an object of the same shape. */
+/** text contains every text of the console. A translation is an object of the same shape. */
 export const text = {
   product: 'Slipway',
   loading: 'Loading',
@@ -11,6 +11,8 @@ export const text = {
   save: 'Save',
   delete: 'Delete',
   close: 'Close',
+  copy: 'Copy',
+  copied: 'Copied',
   actions: 'Actions',
   none: 'None',
   name: 'Name',
@@ -37,6 +39,7 @@ export const text = {
     routers: 'Routers',
     images: 'Image usage',
     audit: 'Audit log',
+    other: 'Other resources',
     skip: 'Skip to content',
   },
   masthead: {
@@ -48,6 +51,7 @@ export const text = {
     themes: { system: 'System theme', light: 'Light theme', dark: 'Dark theme' },
     help: 'Help',
     commandLine: 'Command line tools',
+    about: 'About',
     user: 'User menu',
     adminConsole: 'Cluster console',
     copyLogin: 'Get a login command',
@@ -120,6 +124,7 @@ export const text = {
     used: 'used',
     free: 'free',
     of: (used: string, hard: string) => `${used} of ${hard}`,
+    refused: 'Refused requests',
     reached: (resources: string) => `Limit reached: ${resources}`,
     cluster: (name: string) => `${name} (several projects)`,
     limits: (name: string) => `Limits of ${name}`,
@@ -132,6 +137,7 @@ export const text = {
     emptyBody: 'Create an application from the catalog, or import a YAML file.',
     browse: 'Browse the catalog',
     pods: (n: number) => (n === 1 ? 'pod' : 'pods'),
+    states: { ready: 'ready', notReady: 'not ready', pending: 'pending', failed: 'failed', completed: 'completed', terminating: 'terminating' },
     scaleUp: (name: string) => `Add a pod to ${name}`,
     scaleDown: (name: string) => `Remove a pod from ${name}`,
     routes: 'Routes',
@@ -139,7 +145,6 @@ export const text = {
     builds: 'Builds',
     image: 'Image',
     paused: 'Rollouts are paused',
-    other: 'Other resources',
     filter: 'Filter by name',
     warnings: 'Needs attention',
   },
@@ -150,6 +155,8 @@ export const text = {
     categories: { all: 'All', languages: 'Languages', templates: 'Templates', services: 'Services', databases: 'Databases' } as Record<string, string>,
     kinds: { template: 'Template', builder: 'Builder image', service: 'Service' },
     by: (provider: string) => `by ${provider}`,
+    image: 'Deploy an image',
+    dockerfile: 'Build a Dockerfile',
     none: 'Nothing in the catalog matches',
     recent: 'Recently used',
     all: 'Everything',
@@ -444,7 +451,6 @@ export const text = {
     empty: 'The log is empty.',
     ended: 'The log has ended.',
     trimmed: (n: number) => `Only the last ${n} lines are shown.`,
-    timestamps: 'Times',
   },
   terminal: {
     label: 'Terminal',
@@ -483,7 +489,7 @@ export const text = {
     systems: { linux: 'Linux', darwin: 'macOS', windows: 'Windows' } as Record<string, string>,
     logIn: 'Log in',
     token: 'Get a token',
-    tokenBody: 'The page shows a login command with a new token. A token gives your rights to whoever has it.',
+    tokenBody: 'The page shows a login command with a new token. A token gives your rights to everyone who has it.',
     login: 'Or log in with your password:',
   },
   resources,

@@ -1,4 +1,4 @@
-/** forms has the texts of the forms for new objects. */
+/** forms contains the texts of the forms for new objects. */
 export const forms = {
   nameHelp: 'Lower case letters, digits, hyphens and dots. It cannot be changed.',
   nameInvalid: 'Use lower case letters, digits, hyphens and dots. Begin and end with a letter or digit.',

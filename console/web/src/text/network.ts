@@ -1,4 +1,4 @@
-/** network are the texts of pages about networks and routers. */
+/** network contains the texts of pages about networks and routers. */
 export const network = {
   title: 'Network policies',
   body: 'Who may reach the pods of this project, and whom they may reach where a policy says so.',
@@ -24,7 +24,7 @@ export const network = {
   mayReach: (names: string) => `May reach ${names}.`,
   reachableBy: (names: string) => `May be reached by ${names}.`,
   policies: 'Policies',
-  noPolicies: 'No network policy. All pods of the cluster reach the pods of this project, unless the network plug-in isolates projects.',
+  noPolicies: 'No network policy. All pods of the cluster reach the pods of this project, unless the network plugin isolates projects.',
   egress: 'Egress firewall',
   noEgress: 'No egress network policy',
   rule: 'Rule',

@@ -1,4 +1,4 @@
-/** nodes are the texts of the pages of nodes and hosts. */
+/** nodes contains the texts of the pages of nodes and hosts. */
 export const nodes = {
   roles: 'Roles',
   addresses: 'Addresses',

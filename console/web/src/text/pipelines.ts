@@ -1,4 +1,4 @@
-/** pipelines are the texts of pipelines. */
+/** pipelines contains the texts of pipelines. */
 export const pipelines = {
   title: 'Pipeline',
   stages: 'Stages of the pipeline',
@@ -14,6 +14,11 @@ export const pipelines = {
     NOT_EXECUTED: 'Not run',
     UNSTABLE: 'Unstable',
   } as Record<string, string>,
+  tests: 'Failed tests',
+  testCounts: (total: number, failed: number, skipped: number, duration: string) => `Tests: ${total} in ${duration}, ${failed} failed, ${skipped} skipped`,
+  test: 'Test',
+  message: 'Message',
+  moreFailures: (count: number) => `${count} more tests failed`,
   input: 'The pipeline waits for a decision',
   proceed: 'Proceed',
   abort: 'Abort',

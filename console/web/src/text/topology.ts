@@ -1,4 +1,4 @@
-/** topology are the texts of drawings. */
+/** topology contains the texts of drawings. */
 export const topology = {
   title: 'Topology',
   body: 'What depends on what, from routes on the left to the sources of images on the right. Each box opens its object.',

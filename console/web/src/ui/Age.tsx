@@ -3,7 +3,7 @@ import { Store, useStore } from '../api/store';
 
 const tickInterval = 10_000;
 
-/** clock is the time, in steps that ages need. */
+/** clock is the time, in the steps in which ages change. */
 const clock = new Store(Date.now());
 setInterval(() => clock.set(Date.now()), tickInterval);
 

@@ -12,7 +12,10 @@ interface ConfirmProps {
   close: () => void;
 }
 
-/** Confirm asks before an action that cannot be undone. A failure stays visible in the dialog. */
+/**
+ * Confirm requests confirmation before an action that cannot be undone. A failure stays visible in
+ * the dialog.
+ */
 export function Confirm({ title, body, action, typed, run, close }: ConfirmProps) {
   const [error, setError] = useState<Error>();
   const [busy, setBusy] = useState(false);

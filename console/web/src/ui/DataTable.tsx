@@ -15,7 +15,7 @@ interface DataTableProps<T> {
   columns: DataColumn<T>[];
   items: T[];
   keyOf: (item: T) => string;
-  /** empty says why there are no items. */
+  /** empty is the text that explains why there are no items. */
   empty: string;
 }
 

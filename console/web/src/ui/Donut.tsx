@@ -1,4 +1,4 @@
-/** Part is a part of a donut: how many, and of what. */
+/** Part is a part of a donut: a number and a label. */
 export interface Part {
   label: string;
   count: number;

@@ -20,7 +20,7 @@ interface EditorProps {
   onChange: (value: string) => void;
 }
 
-/** external marks changes that the page makes, of which it needs no notice. */
+/** external marks changes that the page makes, so the editor does not report them. */
 const external = Annotation.define<boolean>();
 
 /** maxBytes limits the files that are dropped into the editor. */
@@ -33,9 +33,9 @@ const checkDelay = 500;
 const maxDescription = 300;
 
 /**
- * Editor edits YAML. It marks what does not fit the schemas of the server, and completes names of
+ * Editor edits YAML. It marks parts that do not match the server's schemas, and completes names of
  * fields from them. It is in a shadow tree, where CodeMirror adopts style sheets instead of adding
- * style elements, which the content security policy refuses.
+ * style elements, which the content security policy rejects.
  */
 export default function Editor({ label, value, readOnly = false, cursor, onChange }: EditorProps) {
   const host = useRef<HTMLDivElement>(null);
@@ -84,8 +84,8 @@ export default function Editor({ label, value, readOnly = false, cursor, onChang
     // The effects below change the document and the access, so that cursor and history stay.
   }, [label, access, theme]);
   useLayoutEffect(() => view.current?.dispatch({ effects: access.reconfigure(EditorState.readOnly.of(readOnly)) }), [access, readOnly]);
-  // A later effect could see a document that has more than the value, because the user types on. It
-  // would then take the new text away and move the cursor to the start.
+  // A later effect could see a document that has more than the value, because the user continues to
+  // type. It would then remove the new text and move the cursor to the start.
   useLayoutEffect(() => {
     const editor = view.current;
     if (editor && editor.state.doc.toString() !== value) {
@@ -154,7 +154,7 @@ export function samePlace(before: Text, after: Text, position: number): number {
   return from + Math.min(column, length);
 }
 
-/** dropFile inserts the texts of dropped files, as documents of one text. */
+/** dropFile inserts the contents of dropped files as documents of one text. */
 function dropFile(event: DragEvent, editor: EditorView): boolean {
   const files = [...(event.dataTransfer?.files ?? [])];
   if (files.length === 0 || files.reduce((sum, { size }) => sum + size, 0) > maxBytes) {

@@ -3,7 +3,10 @@ import { useParams, useRouteError } from 'react-router';
 import { ApiError } from '../api/http';
 import { text } from '../text/en';
 
-/** Failure says why something cannot be shown, and for a missing right, who can give it. */
+/**
+ * Failure shows why something cannot be displayed and, if a permission is missing, who can grant
+ * it.
+ */
 export function Failure({ error, project, retry }: { error: Error; project?: string; retry?: () => void }) {
   const forbidden = error instanceof ApiError && error.status === 403;
   const missing = error instanceof ApiError && error.status === 404;
@@ -28,7 +31,7 @@ export function Failure({ error, project, retry }: { error: Error; project?: str
   );
 }
 
-/** RouteFailure shows what a page failed with. */
+/** RouteFailure shows the error of a page. */
 export function RouteFailure() {
   const error = useRouteError();
   const { project } = useParams();

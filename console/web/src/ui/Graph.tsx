@@ -2,14 +2,14 @@ import { useMemo } from 'react';
 import { Link } from 'react-router';
 import { place, type Line, type Shape } from './layout';
 
-/** Node is a box of a Graph. Without a path it is no link. */
+/** Node is a box of a Graph. Without a path it is not a link. */
 export interface Node extends Shape {
   kind: string;
   name: string;
   detail?: string;
   state?: 'success' | 'warning' | 'danger';
   path?: string;
-  /** description says for screen readers what the lines show. */
+  /** description describes the lines for screen readers. */
   description: string;
 }
 
@@ -71,7 +71,7 @@ function Curve({ start, end, caption }: { start: Point; end: Point; caption?: st
 }
 
 function Box({ node, x, y }: { node: Node; x: number; y: number }) {
-  // The name begins with what the box shows, so that it can be spoken.
+  // The name begins with the text in the box, for users of speech input.
   const name = [node.kind, node.name, node.detail].filter(Boolean).join(' ') + `. ${node.description}`;
   const content = (
     <>

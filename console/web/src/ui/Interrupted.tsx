@@ -3,10 +3,10 @@ import { useEffect, useState } from 'react';
 import type { Snapshot } from '../api/watch';
 import { text } from '../text/en';
 
-/** noticeDelay hides interruptions that heal at once. */
+/** noticeDelay hides interruptions that end immediately. */
 const noticeDelay = 2000;
 
-/** Interrupted says that a page may be out of date, until its watches are live again. */
+/** Interrupted shows that a page might be out of date, until its watches are live again. */
 export function Interrupted({ snapshots }: { snapshots: Snapshot<unknown>[] }) {
   const interrupted = snapshots.some((snapshot) => snapshot.loaded && snapshot.connection === 'interrupted');
   const [shown, setShown] = useState(false);

@@ -1,7 +1,7 @@
 import { Bullseye, Spinner } from '@patternfly/react-core';
 import { text } from '../text/en';
 
-/** Loading stands where something will be shown. */
+/** Loading is a placeholder for content that is being loaded. */
 export function Loading() {
   return (
     <Bullseye>

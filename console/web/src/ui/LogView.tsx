@@ -10,7 +10,9 @@ import { download } from './download';
 interface LogViewProps {
   path: string;
   name: string;
-  /** previous says whether the log is that of the previous container. undefined hides the choice. */
+  /**
+   * previous reports whether the log belongs to the previous container. undefined hides the choice.
+   */
   previous?: boolean;
   onPrevious?: (previous: boolean) => void;
   tools?: ReactNode;
@@ -20,7 +22,9 @@ interface LogViewProps {
 
 const lineHeight = 20;
 
-/** LogView follows a log. It renders only the lines in view, and none of their content as markup. */
+/**
+ * LogView follows a log. It renders only the lines in view, and none of their content as markup.
+ */
 export function LogView({ path, name, previous, onPrevious, tools, label = text.logs.label }: LogViewProps) {
   const id = useId();
   const stream = useMemo(() => new LogStream(path), [path]);

@@ -6,14 +6,14 @@ interface ProblemsProps {
   problems: Problem[];
   /** show moves to the place of a problem. */
   show: (problem: Problem) => void;
-  /** proceed sends the text in spite of the problems. */
+  /** proceed sends the text despite the problems. */
   proceed: () => void;
 }
 
 /** maxShown limits the problems of a list. */
 const maxShown = 10;
 
-/** Problems lists what is wrong in a text, with the lines. */
+/** Problems lists the problems of a text, with the lines. */
 export function Problems({ problems, show, proceed }: ProblemsProps) {
   if (problems.length === 0) {
     return null;

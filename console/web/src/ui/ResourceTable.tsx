@@ -1,4 +1,4 @@
-import { ActionsColumn, Table, Tbody, Td, Th, Thead, Tr, type IAction } from '@patternfly/react-table';
+import { Table, Tbody, Td, Th, Thead, Tr, type IAction } from '@patternfly/react-table';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useMemo, useRef, useState } from 'react';
 import { Link } from 'react-router';
@@ -6,6 +6,7 @@ import type { Column, Row } from '../api/types';
 import { text } from '../text/en';
 import { Age } from './Age';
 import { format, isAge, Order, type Sort } from './order';
+import { RowActions } from './RowActions';
 
 interface ResourceTableProps {
   label: string;
@@ -73,7 +74,7 @@ export function ResourceTable({ label, columns, rows, withProject, linkOf, actio
                 {withProject && <Td dataLabel={text.list.namespace}>{row.metadata.namespace ?? '-'}</Td>}
                 {actionsOf && (
                   <Td isActionCell>
-                    <ActionsColumn aria-label={text.list.rowActions(row.metadata.name)} items={actionsOf(row)} />
+                    <RowActions name={row.metadata.name} items={actionsOf(row)} />
                   </Td>
                 )}
               </Tr>
@@ -86,7 +87,7 @@ export function ResourceTable({ label, columns, rows, withProject, linkOf, actio
   );
 }
 
-/** Spacer takes the place of rows that are not in the document. */
+/** Spacer represents rows that are not in the document. */
 function Spacer({ height, width }: { height: number; width: number }) {
   return (
     <tr aria-hidden="true">

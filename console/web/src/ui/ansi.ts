@@ -24,7 +24,7 @@ export function parseLine(line: string): Span[] {
       spans.push({ text: clean, ...style });
     }
   };
-  // A carriage return writes the line again from its start. The last writing counts.
+  // A carriage return writes the line again from its start. The last text counts.
   const visible = line.replace(/\r+$/, '').split('\r').pop() ?? '';
   for (const match of visible.matchAll(escape)) {
     push(visible.slice(position, match.index));

@@ -4,10 +4,15 @@ export interface Change {
   line: string;
 }
 
-/** maxLines limits the texts that are compared: the time grows with the product of their lengths. */
+/**
+ * maxLines limits the texts that are compared: the time grows with the product of their lengths.
+ */
 const maxLines = 3000;
 
-/** diff returns how the lines of a text become those of another one, by their longest common part. */
+/**
+ * diff returns the changes that turn the lines of one text into the lines of another, based on
+ * their longest common subsequence.
+ */
 export function diff(before: string, after: string): Change[] {
   const [a, b] = [before, after].map((text) => text.split('\n').slice(0, maxLines)) as [string[], string[]];
   let start = 0;

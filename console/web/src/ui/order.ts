@@ -32,7 +32,7 @@ export class Order {
   }
 }
 
-/** isAge reports whether a column has the age, which the page computes so that it does not stand still. */
+/** isAge reports whether a column has the age, which the page computes so that it stays current. */
 export const isAge = (column: Column) => column.name === 'Age' || column.name === 'Created At';
 
 /** format writes a cell. */
@@ -77,7 +77,10 @@ function merge(long: Row[], short: Row[], compare: Compare): Row[] {
   return merged;
 }
 
-/** firstAfter returns the index of the first row of a sorted list, from start on, that follows another row. */
+/**
+ * firstAfter returns the index of the first row of a sorted list, from start on, that follows
+ * another row.
+ */
 function firstAfter(rows: Row[], row: Row, start: number, compare: Compare): number {
   let [low, high] = [start, rows.length];
   while (low < high) {

@@ -1,7 +1,7 @@
 /**
  * withAdoptedStyles runs a function whose new style elements write into adopted style sheets. The
- * content security policy refuses the content of style elements, but not such sheets, which only
- * scripts of the console can make.
+ * content security policy blocks the content of style elements, but not such sheets, which only
+ * scripts of the console can create.
  */
 export function withAdoptedStyles<T>(real: Document, run: () => T): T {
   const create = real.createElement.bind(real);

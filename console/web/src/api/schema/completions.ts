@@ -1,6 +1,6 @@
 import { resolve, fieldOf, schemaOf, typesOf, type Lookup, type Schema, type Typed } from './schema';
 
-/** Option is a name or value that fits at a place. insert is what it becomes in the text. */
+/** Option is a name or value that fits at a place. insert is the text to insert. */
 export interface Option {
   label: string;
   type: string;
@@ -14,7 +14,7 @@ export interface Completions {
   options: Option[];
 }
 
-/** item is the part of a path that stands for the items of a list. */
+/** item is the part of a path that represents the items of a list. */
 const item = '[]';
 
 const keyPattern = /^( *(?:- +)*)([\w.$/-]*)$/;
@@ -44,7 +44,7 @@ export async function completionsAt(source: string, position: number, lookup: Lo
   return { from: position - word.length, options: fieldsOf(schema, typed, siblings, indent.length, /^\s*:/.test(after)) };
 }
 
-/** boundsOf returns the lines of the document with a line. */
+/** boundsOf returns the lines of the document that contains a line. */
 function boundsOf(lines: string[], row: number): [first: number, last: number] {
   const isSeparator = (line: string | undefined) => /^---(\s|$)/.test(line ?? '');
   let first = row;
@@ -58,7 +58,7 @@ function boundsOf(lines: string[], row: number): [first: number, last: number] {
   return [first, last];
 }
 
-/** typedOf returns the schema of the document with some lines. */
+/** typedOf returns the schema of the document in some lines. */
 async function typedOf(lines: string[], lookup: Lookup): Promise<Typed | undefined> {
   const field = (name: string) => lines.map((line) => new RegExp(`^${name}: *["']?([^\\s"'#]+)`).exec(line)?.[1]).find(Boolean);
   const [apiVersion, kind] = [field('apiVersion'), field('kind')];
@@ -71,7 +71,7 @@ interface Token {
   key?: string;
 }
 
-/** tokensOf returns the dashes and the key at the begin of a line. */
+/** tokensOf returns the dashes and the key at the beginning of a line. */
 function tokensOf(line: string): Token[] {
   const [, lead = '', key] = /^( *(?:- +)*(?:-$)?)(?:["']?([^\s:#"'{[][^:"']*)["']?:(?: |$))?/.exec(line.trimEnd()) ?? [];
   const dashes = [...lead].flatMap((character, column) => (character === '-' ? [{ column }] : []));
@@ -119,7 +119,7 @@ function schemaAt({ schema, definitions }: Typed, path: string[]): Schema {
   return path.reduce((at, name) => resolve(name === item ? at.items : fieldOf(at, name), definitions), resolve(schema, definitions));
 }
 
-/** insertions is what follows the name of a field of a type. */
+/** insertions returns the text that follows the name of a field of a type. */
 function insertion(type: string | undefined, column: number): string {
   const line = `\n${' '.repeat(column)}`;
   return type === 'object' ? `:${line}  ` : type === 'array' ? `:${line}- ` : ': ';

@@ -2,20 +2,23 @@ import { isMap, isScalar, isSeq, LineCounter, parseAllDocuments, type Node } fro
 import { editor as t } from '../../text/editor';
 import { fieldOf, resolve, schemaOf, typesOf, type Definitions, type Lookup, type Schema } from './schema';
 
-/** Problem is something in a text that the server would refuse or ignore. Positions are offsets. */
+/** Problem is a part of a text that the server would reject or ignore. Positions are offsets. */
 export interface Problem {
   from: number;
   to: number;
   line: number;
   message: string;
-  /** isSyntax says that the text cannot be read at all. */
+  /** isSyntax means that the text cannot be parsed. */
   isSyntax?: boolean;
 }
 
 /** maxProblems limits the problems of a text. */
 const maxProblems = 100;
 
-/** problemsOf finds syntax errors in YAML or JSON, and what does not fit the schemas of its objects. */
+/**
+ * problemsOf finds syntax errors in YAML or JSON, and parts that do not match the schemas of its
+ * objects.
+ */
 export async function problemsOf(source: string, lookup: Lookup = schemaOf): Promise<Problem[]> {
   const lines = new LineCounter();
   const problems: Problem[] = [];
@@ -35,7 +38,7 @@ type Report = (from: number, to: number, message: string) => void;
 /** checkObject checks an object, or the objects of a List. */
 async function checkObject(node: Node, lookup: Lookup, report: Report): Promise<void> {
   if (!isMap(node)) {
-    return; // the import says what is missing
+    return; // the import reports what is missing
   }
   const [apiVersion, kind] = [node.get('apiVersion'), node.get('kind')];
   if (typeof apiVersion !== 'string' || typeof kind !== 'string') {
@@ -65,7 +68,7 @@ class Checker {
     const schema = resolve(reference, this.definitions);
     const type = typeOf(node);
     if (type === undefined) {
-      return; // null is no value, and aliases are checked where they are defined
+      return; // null has no value, and aliases are checked where they are defined
     }
     const accepted = typesOf(schema, this.definitions);
     if (accepted.length > 0 && !accepted.includes(type) && !(type === 'integer' && accepted.includes('number'))) {
@@ -101,7 +104,9 @@ class Checker {
   }
 }
 
-/** typeOf returns the type of a node as schemas name it. It is undefined for null and aliases. */
+/**
+ * typeOf returns the type of a node in the terms of schemas. It is undefined for null and aliases.
+ */
 function typeOf(node: unknown): string | undefined {
   if (isMap(node)) {
     return 'object';

@@ -1,6 +1,6 @@
 import { get } from '../http';
 
-/** Schema is an OpenAPI v3 schema, as far as the editor reads it. */
+/** Schema is an OpenAPI v3 schema, with the fields that the editor reads. */
 export interface Schema {
   $ref?: string;
   allOf?: Schema[];
@@ -73,10 +73,12 @@ export const schemaOf: Lookup = async (apiVersion, kind) => {
   return schema && { schema, definitions };
 };
 
-/** maxReferences ends circles of references. */
+/** maxReferences limits cycles of references. */
 const maxReferences = 10;
 
-/** resolve follows the references of a schema. A description beside the reference precedes its own. */
+/**
+ * resolve follows the references of a schema. A description next to the reference takes precedence.
+ */
 export function resolve(schema: Schema | undefined, definitions: Definitions): Schema {
   let current = schema ?? {};
   for (let i = 0; i < maxReferences; i++) {
@@ -101,7 +103,10 @@ export function typesOf(schema: Schema, definitions: Definitions): string[] {
   return (schema.oneOf ?? schema.anyOf ?? []).flatMap((one) => resolve(one, definitions).type ?? []);
 }
 
-/** fieldOf returns the schema of a field: undefined if the object has no such field, {} for any value. */
+/**
+ * fieldOf returns the schema of a field: undefined if the object has no such field, {} for any
+ * value.
+ */
 export function fieldOf(schema: Schema, name: string): Schema | undefined {
   const { properties, additionalProperties } = schema;
   const known = properties?.[name];

@@ -3,7 +3,7 @@ import { newestFirst, type Event } from '../../api/events';
 import { useObjects } from '../../api/hooks';
 import { Store, useStore } from '../../api/store';
 
-/** isOpen says whether the drawer of notifications is open. */
+/** isOpen reports whether the drawer of notifications is open. */
 export const isOpen = new Store(false);
 
 /** notableReasons are the reasons of events that report no failure, but that users wait for. */

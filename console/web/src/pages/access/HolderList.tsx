@@ -5,7 +5,7 @@ import { access } from '../../text/access';
 const t = access.whoCan;
 const kinds = ['users', 'groups', 'accounts'] as const;
 
-/** HolderList shows the subjects that have a right. */
+/** HolderList shows the subjects that have a permission. */
 export function HolderList({ holders }: { holders: Holders }) {
   const shown = kinds.filter((kind) => holders[kind].length > 0);
   return (

@@ -32,7 +32,7 @@ interface Result {
   complete: boolean;
 }
 
-/** Component searches the audit log. The address contains what is searched. */
+/** Component searches the audit log. The address contains the search terms. */
 export function Component() {
   const [query, setQuery] = useSearchParams();
   const [draft, setDraft] = useState<Record<string, string>>(() => Object.fromEntries(query));

@@ -1,4 +1,4 @@
-import { Card, CardBody, CardHeader, CardTitle, EmptyState, Gallery, Label, PageSection, SearchInput, Title, ToggleGroup, ToggleGroupItem, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
+import { Button, Card, CardBody, CardHeader, CardTitle, EmptyState, Gallery, Label, PageSection, SearchInput, Title, ToggleGroup, ToggleGroupItem, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
 import { useNavigate, useParams, useSearchParams } from 'react-router';
 import { useCatalog, type Item } from '../../api/catalog';
 import { useUser } from '../../api/hooks';
@@ -18,12 +18,19 @@ const categories: Record<string, (item: Item) => boolean> = {
   databases: (item) => item.tags.includes('database'),
 };
 
+/** forms create applications without an item of the catalog. */
+const forms = ['image', 'dockerfile'] as const;
+
+/** addressOf is the address of a form, with the project in which it creates. */
+const addressOf = (path: string, project: string | undefined) => `/catalog/${path}${project === undefined ? '' : `?project=${project}`}`;
+
 /** Component is the catalog of what can be created. */
 export function Component() {
   const { project } = useParams();
   useTitle(text.catalog.title, project);
   const catalog = useCatalog(project);
   const user = useUser()?.metadata.name;
+  const navigate = useNavigate();
   const [query, setQuery] = useSearchParams();
   const filter = query.get('filter') ?? '';
   const category = query.get('category') ?? 'all';
@@ -55,6 +62,13 @@ export function Component() {
                 ))}
               </ToggleGroup>
             </ToolbarItem>
+            {forms.map((name) => (
+              <ToolbarItem key={name}>
+                <Button variant="secondary" onClick={() => void navigate(addressOf(name, project))}>
+                  {text.catalog[name]}
+                </Button>
+              </ToolbarItem>
+            ))}
           </ToolbarContent>
         </Toolbar>
         {catalog.isPending ? (
@@ -85,7 +99,7 @@ function Tiles({ items, project, id }: { items: Item[]; project: string | undefi
     if (user !== undefined) {
       remember(item, user);
     }
-    void navigate(`/catalog/${item.path}${project === undefined ? '' : `?project=${project}`}`);
+    void navigate(addressOf(item.path, project));
   };
   return (
     <Gallery hasGutter minWidths={{ default: '100%', sm: '17rem' }}>

@@ -10,7 +10,7 @@ import { text } from '../../text/en';
 import { linkTo } from '../../app/links';
 import { ProjectField } from './ProjectField';
 
-/** Wanted is what a form creates, with a message for the user. */
+/** Wanted contains the objects that a form creates, with a message for the user. */
 interface Wanted {
   objects: KubeObject[];
   message?: string;
@@ -29,9 +29,9 @@ interface CreateFormProps {
 }
 
 /**
- * CreateForm creates objects in a project: all of them, or none if the server refuses one. It asks
- * before it creates objects that give rights or are not in the project: a link can lead to the form of
- * another user's template.
+ * CreateForm creates objects in a project: all of them, or none if the server rejects one. It
+ * requires a confirmation before it creates objects that grant permissions or are not in the
+ * project: a link can lead to the form of another user's template.
  */
 export function CreateForm({ title, origin, description, project, setProject, valid, objects, children }: CreateFormProps) {
   const resources = useResources();
@@ -153,7 +153,7 @@ interface FieldProps {
   children: ReactNode;
 }
 
-/** Field is a field of the form with its help, or with what is wrong. */
+/** Field is a field of the form with its help, or with its problem. */
 export function Field({ id, label, help, required, invalid, children }: FieldProps) {
   return (
     <FormGroup label={label} fieldId={id} isRequired={required}>

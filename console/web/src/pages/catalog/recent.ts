@@ -25,7 +25,7 @@ export function recentItems(items: Item[], user: string | undefined): Item[] {
     .filter((item) => item !== undefined);
 }
 
-/** remember records that a user opened a tile. It forgets those of another user. */
+/** remember records that a user opened a tile. It removes the tiles of another user. */
 export function remember(item: Item, user: string): void {
   const paths = [item.path, ...stored(user).filter((path) => path !== item.path)].slice(0, maxRecent);
   const recent: Recent = { user, paths };

@@ -20,7 +20,10 @@ interface CSINode extends KubeObject {
   spec?: { drivers?: { name: string }[] | null };
 }
 
-/** Component shows the storage drivers of the cluster, their health, and why volumes fail. */
+/**
+ * Component shows the storage drivers of the cluster, their health, and the reasons why volumes
+ * fail.
+ */
 export function Component() {
   useTitle(text.drivers.title);
   const drivers = useQuery({ queryKey: ['drivers'], queryFn: readDrivers, staleTime: 0 });

@@ -18,7 +18,7 @@ interface ActionsProps {
   object: LooseObject;
 }
 
-/** Result is how an action ended. */
+/** Result is the result of an action. */
 interface Result {
   action: Action;
   error?: Error;
@@ -31,7 +31,7 @@ function titleOf({ action, error }: Result): string {
   return error instanceof ConnectionError ? text.workload.unconfirmed(action.label) : text.workload.failed(action.label);
 }
 
-/** Actions is the menu of what the user may do with an object. */
+/** Actions is the menu of the actions that the user may perform on an object. */
 export function Actions({ resource, project, object }: ActionsProps) {
   const rights = useRights(project);
   const navigate = useNavigate();

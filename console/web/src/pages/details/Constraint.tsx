@@ -15,7 +15,7 @@ import { HolderList } from '../access/HolderList';
 const t = access.constraint;
 const constraintID = 'securitycontextconstraints.security.openshift.io';
 
-/** Constraint says why a pod got its security context constraints, and who may use them. */
+/** Constraint shows why a pod got its security context constraint, and the users who may use it. */
 export default function Constraint({ pod }: { pod: LooseObject }) {
   const name = pod.metadata.annotations?.[constraintKey] ?? '';
   const account = (pod.spec as { serviceAccountName?: string }).serviceAccountName || 'default';

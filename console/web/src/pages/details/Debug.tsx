@@ -1,4 +1,4 @@
-import { Alert, Button, Checkbox, ClipboardCopy, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
+import { Alert, Button, Checkbox, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
 import { useState } from 'react';
 import { useNavigate } from 'react-router';
 import { accountMayRun, containersToDebug, debugPod } from '../../api/debug';
@@ -6,6 +6,7 @@ import { create } from '../../api/http';
 import type { KubeObject } from '../../api/types';
 import { text } from '../../text/en';
 import { tools } from '../../text/tools';
+import { Copyable } from '../../ui/Copyable';
 import { ContainerSelect } from '../../ui/ContainerSelect';
 import type { DialogProps } from './dialogs';
 
@@ -47,9 +48,9 @@ export default function Debug({ object, close }: DialogProps) {
         {containers.length > 1 && <ContainerSelect containers={containers} value={container} onChange={setContainer} />}
         <Checkbox id="debug-root" label={t.root} isChecked={asRoot} onChange={(_, checked) => setAsRoot(checked)} />
         <p>{t.command}</p>
-        <ClipboardCopy isReadOnly hoverTip="Copy" clickTip="Copied" textAriaLabel={t.command}>
+        <Copyable label={t.command}>
           {`oc debug ${object.kind.toLowerCase()}/${name} -n ${namespace} -c ${container}${asRoot ? ' --as-root' : ''}`}
-        </ClipboardCopy>
+        </Copyable>
         {warned && (
           <Alert isInline isLiveRegion variant="warning" title={t.excessive}>
             {t.excessiveHelp}

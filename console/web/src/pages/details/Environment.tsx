@@ -49,7 +49,7 @@ function Variables({ resource, project, object, index }: TabProps & { index: num
   const set = (at: number, part: Partial<Variable>) => edit(rows.map((row, i) => (i === at ? { ...row, ...part } : row)));
   const save = (event: FormEvent) => {
     event.preventDefault();
-    // Only changes of the environment are conflicts, not those of the replicas.
+    // Only changes of the environment are conflicts, not changes of the replicas.
     patch(pathOf(resource, project, object.metadata.name), patchOf(hasChanged ? base : object, index, variables)).then(
       () => {
         setEdited(undefined);

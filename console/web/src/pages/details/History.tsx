@@ -87,7 +87,7 @@ interface RollBackProps {
   close: () => void;
 }
 
-/** RollBack asks what a rollback includes. */
+/** RollBack lets the user select what a rollback includes. */
 function RollBack({ revision, withChoice, run, close }: RollBackProps) {
   const [included, setIncluded] = useState<Included>({ replicas: false, strategy: false, triggers: false });
   const [error, setError] = useState<Error>();

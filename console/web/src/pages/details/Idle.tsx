@@ -1,16 +1,17 @@
-import { Alert, Button, ClipboardCopy, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
+import { Alert, Button, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { idle, targetsOf } from '../../api/idle';
 import { text } from '../../text/en';
 import { tools } from '../../text/tools';
+import { Copyable } from '../../ui/Copyable';
 import { DataTable } from '../../ui/DataTable';
 import { Loading } from '../../ui/Loading';
 import type { DialogProps } from './dialogs';
 
 const t = tools.idle;
 
-/** Idle asks before a service becomes idle. */
+/** Idle requests confirmation before a service becomes idle. */
 export default function Idle({ object, close }: DialogProps) {
   const { name, namespace } = object.metadata;
   const { selector, clusterIP } = object.spec as { selector?: object; clusterIP?: string };
@@ -48,9 +49,9 @@ export default function Idle({ object, close }: DialogProps) {
               ]}
             />
             <p>{t.command}</p>
-            <ClipboardCopy isReadOnly hoverTip="Copy" clickTip="Copied" textAriaLabel={t.command}>
+            <Copyable label={t.command}>
               {`oc idle ${name} -n ${namespace}`}
-            </ClipboardCopy>
+            </Copyable>
           </>
         )}
         {problem && <Alert isInline isLiveRegion variant="danger" title={problem.message} />}

@@ -6,7 +6,7 @@ import { bytes, configOf, layersOf, type ImageOfStream } from '../../api/image';
 import { text } from '../../text/en';
 import { Loading } from '../../ui/Loading';
 
-/** Layers shows what an image consists of, and how it starts. */
+/** Layers shows the layers of an image, and the settings with which it starts. */
 export function Layers({ namespace, stream, image, close }: { namespace: string; stream: string; image: string; close: () => void }) {
   const path = `/apis/image.openshift.io/v1/namespaces/${encodeURIComponent(namespace)}/imagestreamimages/${encodeURIComponent(`${stream}@${image}`)}`;
   const { data, error } = useQuery({ queryKey: [path], queryFn: () => get<ImageOfStream>(path), staleTime: Infinity });

@@ -1,18 +1,69 @@
-import { useMemo, useState } from 'react';
-import { pathOf } from '../../api/discovery';
-import { LogView } from '../../ui/LogView';
+import { Checkbox, EmptyState, FormSelect, FormSelectOption, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
+import { useId, useMemo, useState } from 'react';
+import { pathOf, type Resource } from '../../api/discovery';
+import { useObjects, useResources } from '../../api/hooks';
+import type { LooseObject } from '../../api/types';
+import { selectorOf, toSelector, type Workload } from '../../api/workloads';
+import { logs as t } from '../../text/logs';
 import { ContainerSelect } from '../../ui/ContainerSelect';
+import { Loading } from '../../ui/Loading';
+import { LogView } from '../../ui/LogView';
 import { containersOf, isRunning } from './containers';
 import type { TabProps } from './tabs';
 
-/** tailLines is how much of a long log is read at first. */
+/** tailLines is the number of lines of a long log that are read first. */
 const tailLines = 5000;
 
-/** Logs is the tab with the log of a container of a pod, or of a build. */
-export default function Logs({ resource, project, object }: TabProps) {
+/** Logs is the tab with the log of a container of a pod, of a build, or of the pods of a workload. */
+export default function Logs(props: TabProps) {
+  const pods = useResources()?.get('pods');
+  if (['Pod', 'Build'].includes(props.object.kind)) {
+    return <Log {...props} />;
+  }
+  const labelSelector = toSelector(selectorOf(props.object as unknown as Workload));
+  if (!pods) {
+    return <Loading />;
+  }
+  return labelSelector === '' ? <EmptyState titleText={t.none} /> : <LogOfPod pods={pods} project={props.project} labelSelector={labelSelector} />;
+}
+
+function LogOfPod({ pods, project, labelSelector }: { pods: Resource; project: string | undefined; labelSelector: string }) {
+  const { items, loaded } = useObjects<LooseObject>(pathOf(pods, project), { labelSelector });
+  const [chosen, setChosen] = useState('');
+  if (!loaded) {
+    return <Loading />;
+  }
+  const sorted = [...items].sort((a, b) => a.metadata.name.localeCompare(b.metadata.name));
+  const pod = sorted.find(({ metadata }) => metadata.name === chosen) ?? sorted[0];
+  if (!pod) {
+    return <EmptyState titleText={t.none} />;
+  }
+  return (
+    <>
+      <Toolbar>
+        <ToolbarContent>
+          <ToolbarItem>
+            <FormSelect aria-label={t.pod} value={pod.metadata.name} onChange={(_, name) => setChosen(name)}>
+              {sorted.map(({ metadata: { name, uid } }) => (
+                <FormSelectOption key={uid} value={name} label={name} />
+              ))}
+            </FormSelect>
+          </ToolbarItem>
+        </ToolbarContent>
+      </Toolbar>
+      <Log key={pod.metadata.uid} resource={pods} project={project} object={pod} />
+    </>
+  );
+}
+
+/** Log follows the log of a pod or a build. */
+function Log({ resource, project, object }: TabProps) {
+  const id = useId();
   const containers = containersOf(object);
   const [container, setContainer] = useState(containers[0]);
   const [previous, setPrevious] = useState(false);
+  const [since, setSince] = useState('');
+  const [withTimes, setWithTimes] = useState(false);
   const name = object.metadata.name;
   const started = object.kind === 'Pod' ? isRunning(object, container) : (object.status as { phase?: string } | undefined)?.phase !== 'New';
   const path = useMemo(() => {
@@ -23,18 +74,44 @@ export default function Logs({ resource, project, object }: TabProps) {
     if (previous) {
       query.set('previous', 'true');
     }
+    if (since !== '') {
+      query.set('sinceSeconds', since);
+    }
+    if (withTimes) {
+      query.set('timestamps', 'true');
+    }
     return `${pathOf(resource, project, name)}/log?${query}`;
-  }, [resource, project, name, container, previous]);
+  }, [resource, project, name, container, previous, since, withTimes]);
   // A container that starts after the page has opened has a log then.
   const key = `${path} ${started}`;
   return (
-    <LogView
-      key={key}
-      path={path}
-      name={container === undefined ? name : `${name}-${container}`}
-      previous={object.kind === 'Pod' ? previous : undefined}
-      onPrevious={setPrevious}
-      tools={containers.length > 1 && <ContainerSelect containers={containers} value={container} onChange={setContainer} />}
-    />
+    <>
+      <Toolbar>
+        <ToolbarContent>
+          {containers.length > 1 && (
+            <ToolbarItem>
+              <ContainerSelect containers={containers} value={container} onChange={setContainer} />
+            </ToolbarItem>
+          )}
+          <ToolbarItem>
+            <FormSelect aria-label={t.since} value={since} onChange={(_, seconds) => setSince(seconds)}>
+              {['', '300', '3600', '86400'].map((seconds) => (
+                <FormSelectOption key={seconds} value={seconds} label={`${t.since} ${t.periods[seconds]}`} />
+              ))}
+            </FormSelect>
+          </ToolbarItem>
+          <ToolbarItem alignSelf="center">
+            <Checkbox id={`${id}-times`} label={t.times} isChecked={withTimes} onChange={(_, checked) => setWithTimes(checked)} />
+          </ToolbarItem>
+        </ToolbarContent>
+      </Toolbar>
+      <LogView
+        key={key}
+        path={path}
+        name={container === undefined ? name : `${name}-${container}`}
+        previous={object.kind === 'Pod' ? previous : undefined}
+        onPrevious={setPrevious}
+      />
+    </>
   );
 }

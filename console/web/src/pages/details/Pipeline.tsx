@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { Link } from 'react-router';
 import { useObjects, useRights } from '../../api/hooks';
 import { own } from '../../api/own';
-import { answer, formatDuration, inputsOf, jenkinsOf, stagesOf, type Stage } from '../../api/pipeline';
+import { answer, formatDuration, inputsOf, jenkinsOf, stagesOf, testsOf, type Stage, type Tests } from '../../api/pipeline';
 import type { LooseObject } from '../../api/types';
 import { text } from '../../text/en';
 import { pipelines as t } from '../../text/pipelines';
@@ -20,7 +20,7 @@ const buildsPath = (namespace: string) => `/apis/build.openshift.io/v1/namespace
 /** maxRuns limits the runs on the page of a pipeline. */
 const maxRuns = 10;
 
-/** Pipeline shows the stages of a build, and asks for the decisions that it waits for. */
+/** Pipeline shows the stages of a build, and offers the decisions for which it waits. */
 export default function Pipeline({ build }: { build: LooseObject }) {
   const { namespace = '', name } = build.metadata;
   const rights = useRights(namespace);
@@ -28,6 +28,7 @@ export default function Pipeline({ build }: { build: LooseObject }) {
   const [answered, setAnswered] = useState(false);
   const mayDecide = rights.may('patch', 'build.openshift.io', 'builds', name);
   const jenkins = jenkinsOf(build);
+  const tests = testsOf(build);
   const isRunning = ['New', 'Pending', 'Running'].includes((build.status as { phase?: string } | undefined)?.phase ?? '');
   const inputs = isRunning ? inputsOf(build) : [];
   const decide = (index: number, decision: 'proceed' | 'abort') => {
@@ -40,6 +41,7 @@ export default function Pipeline({ build }: { build: LooseObject }) {
   return (
     <>
       <Stages stages={stagesOf(build)} />
+      {tests && <TestResults tests={tests} />}
       {inputs.map((input, index) => (
         <Alert
           key={input.id}
@@ -96,6 +98,29 @@ function Stages({ stages }: { stages: Stage[] }) {
         );
       })}
     </ol>
+  );
+}
+
+/** TestResults shows the counts of tests, and the failures by name. */
+function TestResults({ tests }: { tests: Tests }) {
+  const more = tests.failed - tests.failures.length;
+  return (
+    <>
+      <p>{t.testCounts(tests.total, tests.failed, tests.skipped, formatDuration(tests.duration))}</p>
+      {tests.failures.length > 0 && (
+        <DataTable
+          label={t.tests}
+          items={tests.failures}
+          keyOf={(failure) => tests.failures.indexOf(failure).toString()}
+          empty=""
+          columns={[
+            { title: t.test, cell: ({ suite, name }) => [suite, name].filter(Boolean).join('.') },
+            { title: t.message, cell: ({ message }) => message },
+          ]}
+        />
+      )}
+      {more > 0 && <p>{t.moreFailures(more)}</p>}
+    </>
   );
 }
 

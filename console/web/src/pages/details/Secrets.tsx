@@ -1,6 +1,7 @@
-import { Button, ClipboardCopy } from '@patternfly/react-core';
+import { Button } from '@patternfly/react-core';
 import { useState } from 'react';
 import { text } from '../../text/en';
+import { Copyable } from '../../ui/Copyable';
 
 /** Secrets shows the keys of a secret, and the values on request. */
 export function Secrets({ data }: { data: Record<string, string> }) {
@@ -18,9 +19,9 @@ export function Secrets({ data }: { data: Record<string, string> }) {
         <div key={key}>
           <strong>{key}</strong>
           {shown && (
-            <ClipboardCopy isReadOnly isCode variant="expansion" hoverTip="Copy" clickTip="Copied" textAriaLabel={key}>
+            <Copyable label={key} isCode>
               {decode(value)}
-            </ClipboardCopy>
+            </Copyable>
           )}
         </div>
       ))}

@@ -12,7 +12,7 @@ import { factsOf } from './facts';
 import { sectionsOf } from './sections';
 import type { TabProps } from './tabs';
 
-/** Summary is the tab of what every object has, and of the facts of some kinds. */
+/** Summary is the tab with the fields that every object has, and of the facts of some kinds. */
 export default function Summary({ object, project }: TabProps) {
   const { metadata } = object;
   const conditions = conditionsOf(object);
@@ -64,7 +64,9 @@ function Fact({ term, children }: { term: string; children: ReactNode }) {
   );
 }
 
-/** maxValue limits the characters of an annotation that are shown. The tab YAML has them all. */
+/**
+ * maxValue limits the characters of an annotation that are shown. The tab YAML shows all of them.
+ */
 const maxValue = 80;
 
 function Pairs({ of }: { of: Record<string, string> | undefined }) {

@@ -9,7 +9,7 @@ import { withAdoptedStyles } from '../../ui/styleSheets';
 import type { TabProps } from './tabs';
 import { WithContainer } from './WithContainer';
 
-/** shell starts the best shell that an image has. */
+/** shell starts the best shell of an image. */
 const shell = ['/bin/sh', '-c', 'TERM=xterm-256color; export TERM; if command -v bash >/dev/null 2>&1; then exec bash; fi; exec sh'];
 
 /** Terminal is the tab with a shell in a container of a pod. */

@@ -1,4 +1,4 @@
-import { ActionGroup, Alert, Button, ClipboardCopy, Form, FormGroup, FormSelect, FormSelectOption, Slider } from '@patternfly/react-core';
+import { ActionGroup, Alert, Button, Form, FormGroup, FormSelect, FormSelectOption, Slider } from '@patternfly/react-core';
 import { useState, type FormEvent } from 'react';
 import { pathOf } from '../../api/discovery';
 import { useObjects, useRights } from '../../api/hooks';
@@ -8,10 +8,11 @@ import type { Route } from '../../api/routes';
 import { text } from '../../text/en';
 import { tools } from '../../text/tools';
 import type { TabProps } from './tabs';
+import { Copyable } from '../../ui/Copyable';
 
 const t = tools.traffic;
 
-/** maxBackends is how many services a route can have. */
+/** maxBackends is the maximum number of services of a route. */
 const maxBackends = 4;
 
 /** Traffic is the tab that divides the requests of a route between services. */
@@ -82,9 +83,9 @@ export default function Traffic({ resource, project = '', object }: TabProps) {
           </ActionGroup>
           <div>
             <p>{t.command}</p>
-            <ClipboardCopy isReadOnly hoverTip="Copy" clickTip="Copied" textAriaLabel={t.command}>
+            <Copyable label={t.command}>
               {commandOf(object.metadata.name, project, backends)}
-            </ClipboardCopy>
+            </Copyable>
           </div>
         </>
       )}

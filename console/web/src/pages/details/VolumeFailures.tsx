@@ -5,7 +5,7 @@ import { useObjects } from '../../api/hooks';
 import type { LooseObject } from '../../api/types';
 import { text } from '../../text/en';
 
-/** VolumeFailures says why a pod that waits has not mounted its volumes. */
+/** VolumeFailures shows why a waiting pod has not mounted its volumes. */
 export function VolumeFailures({ pod }: { pod: LooseObject }) {
   const path = `/api/v1/namespaces/${encodeURIComponent(pod.metadata.namespace ?? '')}/events`;
   const { items } = useObjects<VolumeEvent>(path, { fieldSelector: `involvedObject.uid=${pod.metadata.uid}` });

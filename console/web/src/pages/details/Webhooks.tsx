@@ -1,4 +1,4 @@
-import { Alert, Button, ClipboardCopy } from '@patternfly/react-core';
+import { Alert, Button } from '@patternfly/react-core';
 import { useState } from 'react';
 import { config } from '../../api/config';
 import { get } from '../../api/http';
@@ -7,6 +7,7 @@ import type { LooseObject } from '../../api/types';
 import { text } from '../../text/en';
 import { webhooksOf } from './buildConfig';
 import { decode } from './Secrets';
+import { Copyable } from '../../ui/Copyable';
 
 const t = text.builds;
 
@@ -42,9 +43,9 @@ export function Webhooks({ object }: { object: LooseObject }) {
         return (
           <div key={index}>
             <strong>{type}</strong>
-            <ClipboardCopy isReadOnly hoverTip="Copy" clickTip="Copied" textAriaLabel={t.webhook(type)}>
+            <Copyable label={t.webhook(type)}>
               {`${root}/${value}/${type.toLowerCase()}`}
-            </ClipboardCopy>
+            </Copyable>
           </div>
         );
       })}

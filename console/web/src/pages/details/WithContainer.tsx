@@ -5,7 +5,10 @@ import { text } from '../../text/en';
 import { ContainerSelect } from '../../ui/ContainerSelect';
 import { containersOf, isRunning } from './containers';
 
-/** WithContainer shows something of a container that has started. The user selects one of several. */
+/**
+ * WithContainer shows content of a container that has started. If there are several, the user
+ * selects one.
+ */
 export function WithContainer({ object, children }: { object: LooseObject; children: (container: string) => ReactNode }) {
   const containers = containersOf(object);
   const [container, setContainer] = useState(containers[0] ?? '');

@@ -11,7 +11,7 @@ import Editor from '../../ui/Editor';
 import { Problems } from '../../ui/Problems';
 import type { TabProps } from './tabs';
 
-/** Yaml is the tab for the whole object. It keeps what was typed when the object changes. */
+/** Yaml is the tab for the whole object. It keeps the typed text when the object changes. */
 export default function Yaml({ resource, project, object }: TabProps) {
   const rights = useRights(project);
   const [base, setBase] = useState(object);

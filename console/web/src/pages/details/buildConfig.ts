@@ -5,7 +5,9 @@ import { at } from './facts';
 /** webhookTypes are the types of triggers that have an address. */
 const webhookTypes = ['GitHub', 'GitLab', 'Bitbucket', 'Generic'];
 
-/** Webhook is an address that starts a build. reference names the Secret whose key is the secret. */
+/**
+ * Webhook is an address that starts a build. reference names the Secret whose key is the secret.
+ */
 export interface Webhook {
   type: string;
   secret: string;
@@ -84,8 +86,8 @@ export function valuesOf(object: LooseObject): Record<string, string> {
 }
 
 /**
- * changeOf returns the merge patch that sets changed values. The server refuses it if the object has
- * changed since it was read.
+ * changeOf returns the merge patch that sets changed values. The server rejects it if the object
+ * has changed since it was read.
  */
 export function changeOf(object: LooseObject, values: Record<string, string>): object {
   const before = valuesOf(object);

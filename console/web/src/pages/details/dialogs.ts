@@ -3,17 +3,19 @@ import type { Resource } from '../../api/discovery';
 import type { Rights } from '../../api/rights';
 import type { LooseObject } from '../../api/types';
 import { persistent } from '../../app/load';
+import { attach } from '../../text/attach';
 import { edits } from '../../text/edits';
 import { text } from '../../text/en';
+import { sourceOfKind } from './edit/sources';
 
-/** DialogProps are what each dialog gets. path is the path of the object in the API. */
+/** DialogProps are the properties that each dialog gets. path is the path of the object in the API. */
 export interface DialogProps {
   object: LooseObject;
   path: string;
   close: () => void;
 }
 
-/** Dialog is an action with questions of its own. It is loaded when it is opened. */
+/** Dialog is an action with its own form. It is loaded when it is opened. */
 export interface Dialog {
   key: string;
   label: string;
@@ -39,6 +41,17 @@ export const dialogs: Dialog[] = [
   editOf('resources', edits.resources.action, podOwners, () => import('./edit/Resources')),
   editOf('lifecycle', edits.lifecycle.action, podOwners, () => import('./edit/Lifecycle')),
   editOf('strategy', edits.strategy.action, ['Deployment', 'DeploymentConfig'], () => import('./edit/Strategy')),
+  editOf('triggers', edits.triggers.action, ['DeploymentConfig'], () => import('./edit/Triggers')),
+  editOf('route', edits.route.action, ['Route'], () => import('./edit/Route')),
+  editOf('autoscaler', edits.autoscaler.action, ['HorizontalPodAutoscaler'], () => import('./edit/Autoscaler')),
+  editOf('attach', attach.action, podOwners, () => import('./edit/Attach')),
+  editOf('expand', attach.expand.action, ['PersistentVolumeClaim'], () => import('./edit/Expand')),
+  {
+    key: 'add-to',
+    label: attach.toApplication,
+    applies: (object, _, rights) => object.kind in sourceOfKind && (rights.may('patch', 'apps', 'deployments') || rights.may('patch', 'apps.openshift.io', 'deploymentconfigs')),
+    component: lazy(persistent(() => import('./edit/AddTo'))),
+  },
   {
     key: 'drain',
     label: text.workload.drain,

@@ -2,7 +2,7 @@ import { unchanged } from '../../api/http';
 import type { Container } from '../../api/workloads';
 import type { LooseObject } from '../../api/types';
 
-/** Variable is an environment variable. reference describes a value that is elsewhere. */
+/** Variable is an environment variable. reference describes a value that is in another object. */
 export interface Variable {
   name: string;
   value: string;
@@ -30,7 +30,7 @@ export function variablesOf(container: Container | undefined): Variable[] {
   return (container?.env ?? []).map(({ name, value, valueFrom }) => ({ name, value: value ?? '', ...(valueFrom ? { reference: valueFrom } : {}) }));
 }
 
-/** describe names what a reference refers to, such as secretKeyRef db/password. */
+/** describe returns the target of a reference, such as secretKeyRef db/password. */
 export function describe(reference: unknown): string {
   const [kind, fields] = Object.entries(reference as Record<string, Record<string, unknown>>)[0] ?? ['', {}];
   const words = ['name', 'key', 'fieldPath', 'containerName', 'resource'].map((key) => fields[key]).filter((word) => typeof word === 'string');

@@ -14,7 +14,7 @@ export type Fact = [term: string, value: ReactNode];
 
 const workloadKinds = ['Deployment', 'DeploymentConfig', 'StatefulSet', 'DaemonSet', 'ReplicaSet', 'ReplicationController'];
 
-/** factsOf returns what is worth knowing first about an object of some kinds. */
+/** factsOf returns the most important facts about an object of some kinds. */
 export function factsOf(object: LooseObject, project: string | undefined): Fact[] {
   if (workloadKinds.includes(object.kind)) {
     return workloadFacts(object as unknown as Workload);
@@ -48,7 +48,9 @@ export function factsOf(object: LooseObject, project: string | undefined): Fact[
   }
 }
 
-/** at reads a field by its path, such as spec.nodeName, and returns it if it is a word or number. */
+/**
+ * at reads a field by its path, such as spec.nodeName, and returns it if it is a word or number.
+ */
 export function at(object: unknown, path: string): string {
   let value: unknown = object;
   for (const name of path.split('.')) {
@@ -229,7 +231,7 @@ function buildConfigFacts(object: LooseObject, project: string | undefined): Fac
   ];
 }
 
-/** userFacts returns who a user, group or identity is. */
+/** userFacts returns the facts about a user, group or identity. */
 function userFacts(object: LooseObject): Fact[] {
   const t = admin.users;
   const { identities, users } = object as unknown as { identities?: string[] | null; users?: string[] | null };

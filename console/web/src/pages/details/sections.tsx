@@ -1,12 +1,12 @@
-import { Button, ClipboardCopy, Label } from '@patternfly/react-core';
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
-import { lazy, Suspense, useState, type ReactNode } from 'react';
+import { lazy, Suspense, type ReactNode } from 'react';
 import { constraintKey } from '../../api/constraint';
 import { isPipeline } from '../../api/pipeline';
 import type { EgressNetworkPolicy } from '../../api/policies';
 import type { ClusterQuota as ClusterQuotaObject, QuotaStatus } from '../../api/quota';
 import type { Route } from '../../api/routes';
 import type { Condition, LooseObject } from '../../api/types';
+import type { Container } from '../../api/workloads';
 import { persistent } from '../../app/load';
 import { access } from '../../text/access';
 import { admin } from '../../text/admin';
@@ -14,10 +14,11 @@ import { text } from '../../text/en';
 import { network } from '../../text/network';
 import { nodes } from '../../text/nodes';
 import { pipelines } from '../../text/pipelines';
+import { Copyable } from '../../ui/Copyable';
 import { Loading } from '../../ui/Loading';
 import { QuotaDonuts } from '../../ui/QuotaDonuts';
-import { Layers } from './Layers';
 import { Secrets } from './Secrets';
+import { Tags } from './Tags';
 import { VolumeFailures } from './VolumeFailures';
 import { Webhooks } from './Webhooks';
 
@@ -96,7 +97,7 @@ function podSections(pod: LooseObject): [string, ReactNode][] {
   }
   const containers = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   if (containers.length > 0) {
-    sections.push([text.sections.containers, <Containers key="containers" containers={containers} />]);
+    sections.push([text.sections.containers, <Containers key="containers" containers={containers} ports={portsOf(pod)} />]);
   }
   if (status?.phase === 'Running') {
     sections.push([nodes.usage, later(<PodUsage namespace={pod.metadata.namespace ?? ''} name={pod.metadata.name} />)]);
@@ -108,6 +109,13 @@ function podSections(pod: LooseObject): [string, ReactNode][] {
   return sections;
 }
 
+/** portsOf returns the ports of each container of a pod, with their names. */
+export function portsOf(pod: LooseObject): ReadonlyMap<string, string> {
+  const { containers = [], initContainers = [] } = pod.spec as { containers?: Container[]; initContainers?: Container[] };
+  const port = ({ name, containerPort, protocol = 'TCP' }: NonNullable<Container['ports']>[number]) => `${name ? name + ': ' : ''}${containerPort}/${protocol}`;
+  return new Map([...initContainers, ...containers].map(({ name, ports = [] }) => [name, ports.map(port).join(', ')]));
+}
+
 /** stateOf describes the state of a container, such as waiting: ImagePullBackOff. */
 function stateOf(status: ContainerStatus): string {
   const [state, details] = Object.entries(status.state ?? {})[0] ?? ['-', {}];
@@ -115,7 +123,7 @@ function stateOf(status: ContainerStatus): string {
   return reason ? `${state}: ${reason}` : state;
 }
 
-function Containers({ containers }: { containers: ContainerStatus[] }) {
+function Containers({ containers, ports }: { containers: ContainerStatus[]; ports: ReadonlyMap<string, string> }) {
   return (
     <Table aria-label={text.sections.containers} variant="compact">
       <Thead>
@@ -123,6 +131,7 @@ function Containers({ containers }: { containers: ContainerStatus[] }) {
           <Th>{text.name}</Th>
           <Th>{text.pod.state}</Th>
           <Th>{text.pod.restarts}</Th>
+          <Th>{text.pod.ports}</Th>
           <Th>{text.pod.image}</Th>
         </Tr>
       </Thead>
@@ -134,6 +143,7 @@ function Containers({ containers }: { containers: ContainerStatus[] }) {
               {stateOf(container)}
             </Td>
             <Td dataLabel={text.pod.restarts}>{container.restartCount ?? 0}</Td>
+            <Td dataLabel={text.pod.ports}>{ports.get(container.name) || '-'}</Td>
             <Td dataLabel={text.pod.image} className="console-mono">
               {container.image}
             </Td>
@@ -154,55 +164,11 @@ function Values({ values }: { values: Record<string, string> }) {
       {entries.map(([key, value]) => (
         <div key={key}>
           <strong>{key}</strong>
-          <ClipboardCopy isReadOnly isCode isExpanded={value.includes('\n')} variant="expansion" hoverTip="Copy" clickTip="Copied" textAriaLabel={key}>
+          <Copyable label={key} isCode isExpanded={value.includes('\n')}>
             {value}
-          </ClipboardCopy>
+          </Copyable>
         </div>
       ))}
-    </>
-  );
-}
-
-interface StreamStatus {
-  dockerImageRepository?: string;
-  tags?: { tag: string; items?: { image: string; dockerImageReference: string; created: string }[]; conditions?: Condition[] }[];
-}
-
-function Tags({ stream }: { stream: LooseObject }) {
-  const status = stream.status as StreamStatus | undefined;
-  const [image, setImage] = useState<string>();
-  const { name, namespace = '' } = stream.metadata;
-  return (
-    <>
-      <Table aria-label={text.sections.tags} variant="compact">
-        <Thead>
-          <Tr>
-            <Th>{text.sections.tag}</Th>
-            <Th>{text.pod.image}</Th>
-            <Th>{text.details.status}</Th>
-          </Tr>
-        </Thead>
-        <Tbody>
-          {(status?.tags ?? []).map((tag) => {
-            const failure = tag.conditions?.find((c) => c.status === 'False');
-            return (
-              <Tr key={tag.tag}>
-                <Td dataLabel={text.sections.tag}>{tag.tag}</Td>
-                <Td dataLabel={text.pod.image} className="console-mono">
-                  {tag.items?.[0]?.dockerImageReference ?? '-'}{' '}
-                  {tag.items?.[0] && (
-                    <Button variant="link" isInline onClick={() => setImage(tag.items?.[0]?.image)}>
-                      {text.image.show(tag.tag)}
-                    </Button>
-                  )}
-                </Td>
-                <Td dataLabel={text.details.status}>{failure ? <Label color="red">{failure.message ?? failure.reason}</Label> : <Label color="green">{text.sections.imported}</Label>}</Td>
-              </Tr>
-            );
-          })}
-        </Tbody>
-      </Table>
-      {image && <Layers key={image} namespace={namespace} stream={name} image={image} close={() => setImage(undefined)} />}
     </>
   );
 }

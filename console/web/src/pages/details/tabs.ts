@@ -6,7 +6,7 @@ import type { LooseObject } from '../../api/types';
 import { persistent } from '../../app/load';
 import { text } from '../../text/en';
 
-/** TabProps are what each tab of an object gets. */
+/** TabProps are the properties that each tab of an object gets. */
 export interface TabProps {
   resource: Resource;
   project: string | undefined;
@@ -17,14 +17,20 @@ export interface TabProps {
 export interface Tab {
   key: string;
   label: string;
-  /** kinds are the kinds that have the tab. Without it, all have. */
+  /** kinds are the kinds that have the tab. If it is missing, all kinds have the tab. */
   kinds?: string[];
-  /** applies reports whether an object of the kind has the tab. Without it, all have. */
+  /**
+   * applies reports whether an object of the kind has the tab. If it is missing, all objects have
+   * the tab.
+   */
   applies?: (object: LooseObject) => boolean;
   component: ComponentType<TabProps>;
 }
 
 const podOwners = ['Deployment', 'DeploymentConfig', 'StatefulSet', 'DaemonSet', 'ReplicaSet', 'ReplicationController', 'Job', 'Node'];
+
+/** logOwners are the kinds whose pods have logs, and which have no log of their own. */
+const logOwners = podOwners.filter((kind) => kind !== 'Node');
 
 /** templateOwners are the kinds whose pod template can be changed. */
 const templateOwners = ['Deployment', 'DeploymentConfig', 'StatefulSet', 'DaemonSet', 'CronJob'];
@@ -34,7 +40,7 @@ export const tabs: Tab[] = [
   { key: 'details', label: text.details.tabs.details, component: lazy(persistent(() => import('./Summary'))) },
   { key: 'pods', label: text.details.tabs.pods, kinds: podOwners, component: lazy(persistent(() => import('./Pods'))) },
   { key: 'history', label: text.details.tabs.history, kinds: ['Deployment', 'DeploymentConfig'], component: lazy(persistent(() => import('./History'))) },
-  { key: 'logs', label: text.details.tabs.logs, kinds: ['Pod', 'Build'], component: lazy(persistent(() => import('./Logs'))) },
+  { key: 'logs', label: text.details.tabs.logs, kinds: ['Pod', 'Build', ...logOwners], component: lazy(persistent(() => import('./Logs'))) },
   { key: 'terminal', label: text.details.tabs.terminal, kinds: ['Pod'], component: lazy(persistent(() => import('./Terminal'))) },
   { key: 'files', label: text.details.tabs.files, kinds: ['Pod'], component: lazy(persistent(() => import('./Files'))) },
   { key: 'java', label: text.details.tabs.java, kinds: ['Pod'], applies: (pod) => jolokiaPort(pod) !== undefined, component: lazy(persistent(() => import('./Java'))) },

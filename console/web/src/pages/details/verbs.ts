@@ -1,37 +1,59 @@
 import { pathOf, type Resource, type Resources } from '../../api/discovery';
 import { create, merge, post } from '../../api/http';
 import type { Rights } from '../../api/rights';
+import { cancel, isDeploying } from '../../api/rollout';
 import { bindingOf } from '../../api/services';
 import type { LooseObject } from '../../api/types';
 import { edits } from '../../text/edits';
 import { text } from '../../text/en';
+import { rollout } from '../../text/rollout';
 
-/** Action is something that can be done with an object. */
+/** Action is an operation on an object. */
 export interface Action {
   label: string;
   run: () => Promise<unknown>;
 }
 
-/** LinkAction is an action with a page of its own. */
+/** LinkAction is an action with its own page. */
 export interface LinkAction {
   label: string;
   to: string;
 }
 
-const snapshots = { group: 'snapshot.storage.k8s.io', name: 'volumesnapshots' };
+/** Creation is a form that creates something for an object of a kind. key is the field with its name. */
+interface Creation {
+  kinds: string[];
+  label: string;
+  form: { group: string; name: string };
+  key: (kind: string) => string;
+  /** more are further fields that the link sets. */
+  more?: (kind: string) => Record<string, string>;
+}
+
+const creations: Creation[] = [
+  { kinds: ['PersistentVolumeClaim'], label: edits.snapshot.create, form: { group: 'snapshot.storage.k8s.io', name: 'volumesnapshots' }, key: () => 'claim' },
+  { kinds: ['VolumeSnapshot'], label: edits.snapshot.restore, form: { group: '', name: 'persistentvolumeclaims' }, key: () => 'snapshot' },
+  { kinds: ['Service'], label: rollout.route, form: { group: 'route.openshift.io', name: 'routes' }, key: () => 'service' },
+  {
+    kinds: ['Deployment', 'DeploymentConfig', 'StatefulSet'],
+    label: rollout.autoscaler,
+    form: { group: 'autoscaling', name: 'horizontalpodautoscalers' },
+    key: (kind) => `target${kind}`,
+    more: (kind) => ({ kind }),
+  },
+];
 
 /** linksOf returns the pages for actions with an object that the user may do. */
 export function linksOf(object: LooseObject, resources: Resources | undefined, rights: Rights): LinkAction[] {
   const { name, namespace } = object.metadata;
-  const to = (form: string, key: string) => `/project/${namespace}/create/${form}?${key}=${encodeURIComponent(name)}`;
-  const id = `${snapshots.name}.${snapshots.group}`;
-  if (object.kind === 'PersistentVolumeClaim' && resources?.has(id) && rights.may('create', snapshots.group, snapshots.name)) {
-    return [{ label: edits.snapshot.create, to: to(id, 'claim') }];
-  }
-  if (object.kind === 'VolumeSnapshot' && rights.may('create', '', 'persistentvolumeclaims')) {
-    return [{ label: edits.snapshot.restore, to: to('persistentvolumeclaims', 'snapshot') }];
-  }
-  return [];
+  return creations.flatMap(({ kinds, label, form, key, more }) => {
+    const id = form.group === '' ? form.name : `${form.name}.${form.group}`;
+    if (!kinds.includes(object.kind) || !resources?.has(id) || !rights.may('create', form.group, form.name)) {
+      return [];
+    }
+    const query = new URLSearchParams({ ...more?.(object.kind), [key(object.kind)]: name });
+    return [{ label, to: `/project/${namespace}/create/${id}?${query}` }];
+  });
 }
 
 const restartedKey = 'kubectl.kubernetes.io/restartedAt';
@@ -58,6 +80,9 @@ export function actionsOf(object: LooseObject, resource: Resource, rights: Right
       if (mayUse('instantiate')) {
         const request = { kind: 'DeploymentRequest', apiVersion: object.apiVersion, name, latest: true, force: true };
         actions.push({ label: text.workload.deploy, run: () => post(path + '/instantiate', request) });
+      }
+      if (isDeploying(object) && rights.may('patch', '', 'replicationcontrollers')) {
+        actions.push({ label: rollout.cancel, run: () => cancel(object) });
       }
       break;
     case 'BuildConfig':

@@ -39,6 +39,14 @@ describe('The form of a secret', () => {
   });
 });
 
+it('writes a config map', () => {
+  const form = forms.configmaps;
+  expect(isComplete(form, initialValues(form))).toBe(false);
+  const values = fill(form, { pairs: '[["app.conf","a=1\\nb=2\\n"],["mode","fast"]]' });
+  expect(isComplete(form, values)).toBe(true);
+  expect(form.object(values)).toEqual({ apiVersion: 'v1', kind: 'ConfigMap', data: { 'app.conf': 'a=1\nb=2\n', mode: 'fast' } });
+});
+
 it('requests storage of the default class or of another', () => {
   const form = forms.persistentvolumeclaims;
   expect(form.object(fill(form, { size: '2Gi' }))).toMatchObject({ spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '2Gi' } } } });

@@ -1,5 +1,6 @@
 import { autoscalerForm } from './autoscaler';
 import { claimForm } from './claim';
+import { configMapForm } from './configMap';
 import type { FormID } from './ids';
 import type { Form } from './model';
 import { routeForm } from './route';
@@ -9,6 +10,7 @@ import { snapshotForm } from './snapshot';
 /** forms are the forms for new objects, by the ids of resources. */
 export const forms: Readonly<Record<FormID, Form>> = {
   secrets: secretForm,
+  configmaps: configMapForm,
   persistentvolumeclaims: claimForm,
   'routes.route.openshift.io': routeForm,
   'horizontalpodautoscalers.autoscaling': autoscalerForm,

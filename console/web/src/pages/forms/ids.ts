@@ -1,6 +1,7 @@
 /** formIDs are the resources that have a form. Lists need them before a form is loaded. */
 export const formIDs = [
   'secrets',
+  'configmaps',
   'persistentvolumeclaims',
   'routes.route.openshift.io',
   'horizontalpodautoscalers.autoscaling',

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../api/types';
 import { text } from '../../text/en';
 
-/** Values are what a person entered, by the keys of fields. */
+/** Values contains the text that the user entered, by the keys of fields. */
 export type Values = Readonly<Record<string, string>>;
 
 /** Choice is an option of a select. */
@@ -10,7 +10,7 @@ export interface Choice {
   label: string;
 }
 
-/** Source lists the choices that the objects of a collection are. */
+/** Source provides the objects of a collection as choices. */
 export interface Source {
   path: (project: string) => string;
   choices: (items: KubeObject[], values: Values) => Choice[];
@@ -28,7 +28,10 @@ export interface Input {
   source?: Source;
   /** isShown hides fields that other values make meaningless. */
   isShown?: (values: Values) => boolean;
-  /** problem says what is wrong with a value that is not empty. values are those of the whole form. */
+  /**
+   * problem returns the problem of a value that is not empty. values contains all values of the
+   * form.
+   */
   problem?: (value: string, values: Values) => string | undefined;
 }
 
@@ -42,7 +45,10 @@ export interface Form {
 /** Fields are the fields of a form. */
 export type Fields = Pick<Form, 'inputs'>;
 
-/** initialValues returns the values of an untouched form. query has those that a link sets. */
+/**
+ * initialValues returns the values of an untouched form. query contains the values that a link
+ * sets.
+ */
 export function initialValues(form: Form, query?: URLSearchParams): Values {
   return Object.fromEntries(form.inputs.map((input) => [input.key, query?.get(input.key) ?? input.initial ?? input.choices?.[0]?.value ?? '']));
 }
@@ -75,12 +81,12 @@ export function listOf(value: string | undefined): string[] {
   return value ? (JSON.parse(value) as string[]) : [];
 }
 
-/** toList writes the value of a field with a list of texts. That of an empty list is empty. */
+/** toList writes the value of a field with a list of texts. The value of an empty list is empty. */
 export function toList(items: string[]): string {
   return items.length === 0 ? '' : JSON.stringify(items);
 }
 
-/** count is the problem of a value that is no whole number, or too small. */
+/** count returns the problem of a value that is not a whole number, or is too small. */
 export function count(least: number): (value: string) => string | undefined {
   return (value) => (/^\d+$/.test(value) && Number(value) >= least ? undefined : text.forms.countInvalid(least));
 }

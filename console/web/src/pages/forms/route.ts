@@ -12,7 +12,10 @@ const path = (project: string) => `/api/v1/namespaces/${encodeURIComponent(proje
 
 const services: Source = { path, choices: (items) => items.map(({ metadata: { name } }) => ({ value: name, label: name })) };
 
-/** ports are the ports of the chosen service. The target of a route is a name or number of a pod's port. */
+/**
+ * ports are the ports of the chosen service. The target of a route is the name or number of a pod's
+ * port.
+ */
 const ports: Source = {
   path,
   choices: (items, values) => {
@@ -27,7 +30,7 @@ const ports: Source = {
 const isSecure = ({ termination }: Values) => termination !== '';
 const hasCertificate = ({ termination }: Values) => termination === 'edge' || termination === 'reencrypt';
 
-/** routeForm publishes one service, or two that share the requests. */
+/** routeForm exposes one service, or two that share the requests. */
 export const routeForm: Form = {
   inputs: [
     { key: 'host', label: text.facts.hostName, help: t.hostHelp, problem: (value) => (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(value) ? undefined : t.hostInvalid) },
@@ -46,17 +49,28 @@ export const routeForm: Form = {
   object: (values) => ({ apiVersion: 'route.openshift.io/v1', kind: 'Route', spec: spec(values) }),
 };
 
-function spec(values: Values) {
-  const share = Number(values.share);
-  const split = values.other !== '';
+/** portOf returns the target port of a route, which is the name or the number of a port of the pods. */
+export function portOf({ port = '' }: Values): object | undefined {
+  return port === '' ? undefined : { targetPort: /^\d+$/.test(port) ? Number(port) : port };
+}
+
+/** tlsOf returns how a route is secured, with what the termination uses. */
+export function tlsOf(values: Values): object | undefined {
   const { termination = '' } = values;
   const files = hasCertificate(values) ? { certificate: values.certificate, key: values.key, caCertificate: values.authority } : {};
   const destination = termination === 'reencrypt' ? { destinationCACertificate: values.destination } : {};
+  return termination === '' ? undefined : { termination, ...present({ insecureEdgeTerminationPolicy: values.insecure, ...files, ...destination }) };
+}
+
+function spec(values: Values) {
+  const share = Number(values.share);
+  const split = values.other !== '';
+  const [port, tls] = [portOf(values), tlsOf(values)];
   return {
-    ...present({ host: values.host, path: termination === 'passthrough' ? '' : values.path }),
+    ...present({ host: values.host, path: values.termination === 'passthrough' ? '' : values.path }),
     to: { kind: 'Service', name: values.service, ...(split ? { weight: 100 - share } : {}) },
     ...(split ? { alternateBackends: [{ kind: 'Service', name: values.other, weight: share }] } : {}),
-    ...(values.port === '' ? {} : { port: { targetPort: /^\d+$/.test(values.port ?? '') ? Number(values.port) : values.port } }),
-    ...(termination === '' ? {} : { tls: { termination, ...present({ insecureEdgeTerminationPolicy: values.insecure, ...files, ...destination }) } }),
+    ...(port && { port }),
+    ...(tls && { tls }),
   };
 }

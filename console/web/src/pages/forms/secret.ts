@@ -11,7 +11,8 @@ const keyPattern = /^[-._a-zA-Z0-9]{1,253}$/;
 
 const of = (...shown: Kind[]) => (values: Values) => shown.includes(values.kind as Kind);
 
-function pairsProblem(value: string): string | undefined {
+/** pairsProblem says what is wrong with the keys of a secret or config map. */
+export function pairsProblem(value: string): string | undefined {
   const keys = pairsOf(value).map(([key]) => key);
   return keys.length > 0 && keys.every((key) => keyPattern.test(key)) && new Set(keys).size === keys.length ? undefined : t.keyInvalid;
 }
@@ -32,7 +33,7 @@ const inputs: Input[] = [
   { key: 'gitconfig', label: t.gitconfig, type: 'area', isShown: of('basic', 'ssh') },
 ];
 
-/** withNewline ends a file with a newline, without which ssh refuses a key. */
+/** withNewline appends a missing newline to a file, because ssh rejects a key without one. */
 const withNewline = (value: string | undefined) => (value ? value.trimEnd() + '\n' : '');
 
 const data: Record<Kind, (v: Values) => { type: string; stringData: Record<string, unknown> }> = {

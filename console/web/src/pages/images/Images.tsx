@@ -1,10 +1,11 @@
-import { Alert, ClipboardCopy, Form, FormGroup, Grid, GridItem, List, ListItem, TextInput } from '@patternfly/react-core';
+import { Alert, Form, FormGroup, Grid, GridItem, List, ListItem, TextInput } from '@patternfly/react-core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { bytes } from '../../api/image';
 import { byProject, flagsOf, readUsage, type ImageUsage, type Usage as Images } from '../../api/images';
 import { admin } from '../../text/admin';
 import { text } from '../../text/en';
+import { Copyable } from '../../ui/Copyable';
 import { DataTable, type DataColumn } from '../../ui/DataTable';
 import { Failure } from '../../ui/Failure';
 import { Loading } from '../../ui/Loading';
@@ -16,7 +17,7 @@ const t = admin.images;
 /** maxShown limits the images of a table. */
 const maxShown = 100;
 
-/** Component shows what uses the images of the cluster, and what pruning would remove. */
+/** Component shows the users of the cluster's images, and the images that pruning would remove. */
 export function Component() {
   const [revisions, setRevisions] = useState('3');
   const [minutes, setMinutes] = useState('60');
@@ -45,9 +46,9 @@ export function Component() {
         </Form>
         {data ? <Preview usage={data} /> : <Loading />}
         <p>{t.command}</p>
-        <ClipboardCopy isReadOnly hoverTip="Copy" clickTip="Copied" textAriaLabel={t.command}>
+        <Copyable label={t.command}>
           {['oc adm prune images', ...flagsOf(retention).map(([name, value]) => `--${name}=${value}`), '--confirm'].join(' ')}
-        </ClipboardCopy>
+        </Copyable>
       </Panel>
       {data && <Usage images={data.images} />}
     </StackPage>

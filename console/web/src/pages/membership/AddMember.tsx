@@ -10,7 +10,7 @@ interface AddMemberProps {
   add: (subject: Subject, role: RoleRef) => Promise<void>;
 }
 
-/** AddMember is the form that gives a role to a subject. */
+/** AddMember is the form that grants a role to a subject. */
 export function AddMember({ kind, project, add }: AddMemberProps) {
   const roles = useQuery({ queryKey: ['roles', project], queryFn: () => rolesOf(project) }).data ?? [];
   const [name, setName] = useState('');

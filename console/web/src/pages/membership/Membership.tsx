@@ -15,7 +15,7 @@ import { AddMember } from './AddMember';
 const kinds: SubjectKind[] = ['User', 'Group', 'ServiceAccount'];
 const panelID = 'members';
 
-/** Component shows who has which role in a project, and changes it. */
+/** Component shows and changes the roles of subjects in a project. */
 export function Component() {
   const { project = '' } = useParams();
   useTitle(text.membership.title, project);

@@ -24,7 +24,7 @@ const maxSources = 50;
 /** waiting are the words for objects whose log has not begun. */
 const waiting = ['New', 'Pending', 'ContainerCreating', 'PodInitializing'];
 
-/** tailLines is how much of a long log is read at first. */
+/** tailLines is the number of lines of a long log that are read first. */
 const tailLines = 1000;
 
 interface SourcesProps {
@@ -74,7 +74,7 @@ interface SourceProps {
 function Source({ project, resource, row, status }: SourceProps) {
   const [open, setOpen] = useState(false);
   const { name, creationTimestamp } = row.metadata;
-  // A log that begins after it was opened is read again then.
+  // A log that begins after it was opened is then read again.
   const key = String(waiting.includes(status));
   return (
     <ExpandableSection

@@ -89,7 +89,7 @@ function Content({ project, resources, shown }: { project: string; resources: Re
   );
 }
 
-/** NetNamespace shows the network of a project to those who may read it. */
+/** NetNamespace shows the network of a project to users who may read it. */
 function NetNamespace({ project, resources }: { project: string; resources: Resources }) {
   const resource = resources.get(netNamespaceID);
   const rights = useRights(undefined);
@@ -118,7 +118,10 @@ function NetNamespace({ project, resources }: { project: string; resources: Reso
 
 const columns = { source: 0, pods: 1, destination: 2 };
 
-/** drawingOf draws who may reach the pods of each workload, and whom they may reach. */
+/**
+ * drawingOf draws the peers that may reach the pods of each workload, and the peers that these pods
+ * may reach.
+ */
 function drawingOf(of: (id: string) => LooseObject[], policies: NetworkPolicy[], resources: Resources, project: string): { nodes: Node[]; edges: Edge[] } {
   const nodes = new Map<string, Node>();
   const edges: (Edge & { label: string })[] = [];

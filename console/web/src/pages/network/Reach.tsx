@@ -5,7 +5,7 @@ import { network as t } from '../../text/network';
 import { DataTable } from '../../ui/DataTable';
 import { Loading } from '../../ui/Loading';
 
-/** Reach says who may connect to a pod. */
+/** Reach shows the peers that may connect to a pod. */
 export default function Reach({ pod }: { pod: LooseObject }) {
   const path = `/apis/networking.k8s.io/v1/namespaces/${encodeURIComponent(pod.metadata.namespace ?? '')}/networkpolicies`;
   const policies = useObjects<NetworkPolicy>(path);

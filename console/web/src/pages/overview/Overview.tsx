@@ -20,7 +20,7 @@ export interface Service extends KubeObject {
   spec: { selector?: Record<string, string> };
 }
 
-/** Component shows what runs in a project. */
+/** Component shows the workloads of a project. */
 export function Component() {
   const { project = '' } = useParams();
   const resources = useResources();

@@ -1,4 +1,4 @@
-import { Alert, Button, Card, CardBody, Flex, FlexItem, Label, Stack, StackItem, Title } from '@patternfly/react-core';
+import { Alert, Button, Card, CardBody, Flex, FlexItem, Label, Progress, Stack, StackItem, Title } from '@patternfly/react-core';
 import AngleDownIcon from '@patternfly/react-icons/dist/esm/icons/angle-down-icon';
 import AngleUpIcon from '@patternfly/react-icons/dist/esm/icons/angle-up-icon';
 import { useState } from 'react';
@@ -7,10 +7,12 @@ import { pathOf, type Resource } from '../../api/discovery';
 import { useRights } from '../../api/hooks';
 import { merge } from '../../api/http';
 import { selects, type PodSummary } from '../../api/pods';
+import { rolloutOf } from '../../api/rollout';
 import { addressOf, type Route } from '../../api/routes';
 import { desiredOf, isScalable, selectorOf, type Workload } from '../../api/workloads';
 import { words } from '../../app/navigation';
 import { text } from '../../text/en';
+import { rollout as t } from '../../text/rollout';
 import { PodDonut } from '../../ui/PodDonut';
 import type { Service } from './Overview';
 
@@ -23,12 +25,13 @@ interface CardProps {
   routes: Route[];
 }
 
-/** WorkloadCard shows a workload with its pods and the addresses at which it answers. */
+/** WorkloadCard shows a workload with its pods and the addresses at which it responds. */
 export function WorkloadCard({ project, resource, workload, pods, services, routes }: CardProps) {
   const rights = useRights(project);
   const [error, setError] = useState<Error>();
   const name = workload.metadata.name;
   const desired = desiredOf(workload);
+  const rollout = rolloutOf(workload);
   const own = pods.filter((pod) => selects(selectorOf(workload), pod.labels));
   const labels = workload.spec.template?.metadata?.labels ?? {};
   const serviceNames = services.filter((service) => selects(service.spec.selector, labels)).map((service) => service.metadata.name);
@@ -64,6 +67,15 @@ export function WorkloadCard({ project, resource, workload, pods, services, rout
                   <RouteLink route={route} />
                 </StackItem>
               ))}
+              {rollout && (
+                <StackItem>
+                  {rollout.failure === undefined ? (
+                    <Progress title={t.title} size="sm" value={(100 * rollout.done) / rollout.total} label={t.progress(rollout.done, rollout.total)} valueText={t.progress(rollout.done, rollout.total)} />
+                  ) : (
+                    <Alert isInline isPlain variant="warning" component="h3" title={rollout.failure} />
+                  )}
+                </StackItem>
+              )}
               {error && (
                 <StackItem>
                   <Alert isInline variant="danger" title={error.message} />

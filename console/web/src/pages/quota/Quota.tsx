@@ -4,11 +4,13 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Link, useParams } from 'react-router';
 import { pathOf, type Resource, type Resources } from '../../api/discovery';
+import { isRefusal, type Event } from '../../api/events';
 import { useObjects, useResources } from '../../api/hooks';
 import { get } from '../../api/http';
 import { consumptionOf, limits, type ClusterQuota, type LimitRange, type QuotaStatus, type ResourceQuota } from '../../api/quota';
 import type { KubeObject } from '../../api/types';
 import { text } from '../../text/en';
+import { EventList } from '../../ui/EventList';
 import { Failure } from '../../ui/Failure';
 import { Interrupted } from '../../ui/Interrupted';
 import { Loading } from '../../ui/Loading';
@@ -20,7 +22,7 @@ const quotaID = 'resourcequotas';
 const clusterQuotaID = 'appliedclusterresourcequotas.quota.openshift.io';
 const limitRangeID = 'limitranges';
 
-/** Component shows what a project may consume, and what it does. */
+/** Component shows the limits and the consumption of a project. */
 export function Component() {
   const { project = '' } = useParams();
   useTitle(text.quota.title, project);
@@ -35,6 +37,7 @@ function Page({ project, resources }: { project: string; resources: Resources })
   };
   const quotas = useObjects<ResourceQuota>(path(quotaID));
   const ranges = useObjects<LimitRange>(path(limitRangeID));
+  const refused = useObjects<Event>(path('events'), { fieldSelector: 'type=Warning' }).items.filter(isRefusal);
   if (quotas.error && !quotas.loaded) {
     return <Failure error={quotas.error} project={project} />;
   }
@@ -62,6 +65,16 @@ function Page({ project, resources }: { project: string; resources: Resources })
               </StackItem>
             ))}
             {clusterQuotas && <ClusterQuotas path={pathOf(clusterQuotas, project)} />}
+            {refused.length > 0 && (
+              <StackItem>
+                <Card>
+                  <CardTitle component="h2">{text.quota.refused}</CardTitle>
+                  <CardBody>
+                    <EventList events={refused} />
+                  </CardBody>
+                </Card>
+              </StackItem>
+            )}
             {ranges.items.map((range) => (
               <StackItem key={range.metadata.uid}>
                 <Card>
@@ -79,7 +92,10 @@ function Page({ project, resources }: { project: string; resources: Resources })
   );
 }
 
-/** ClusterQuotas shows the quotas over several projects that include this one. They cannot be watched. */
+/**
+ * ClusterQuotas shows the quotas over several projects that include this one. They cannot be
+ * watched.
+ */
 function ClusterQuotas({ path }: { path: string }) {
   const { data } = useQuery({ queryKey: [path], queryFn: () => get<{ items: ClusterQuota[] }>(path) });
   return data?.items.map((quota) => (

@@ -35,7 +35,7 @@ const searchIDs = [
 /** maxFound limits the results of a kind. */
 const maxFound = 20;
 
-/** Component finds services and other objects of a project, and what the catalog offers. */
+/** Component finds services and other objects of a project, and items of the catalog. */
 export function Component() {
   const { project = '' } = useParams();
   const [query, setQuery] = useSearchParams();

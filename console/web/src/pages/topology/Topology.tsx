@@ -15,7 +15,7 @@ import { Interrupted } from '../../ui/Interrupted';
 import { Loading } from '../../ui/Loading';
 import { StackPage } from '../../ui/StackPage';
 
-/** Component draws what depends on what in a project. */
+/** Component draws the dependencies between the objects of a project. */
 export function Component() {
   const { project = '' } = useParams();
   const resources = useResources();

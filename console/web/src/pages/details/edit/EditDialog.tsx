@@ -11,7 +11,7 @@ import { isSame, type Edit } from './edit';
 const formID = 'edit-form';
 
 /**
- * EditDialog changes an object by a form. The server refuses the change if the edited parts of the
+ * EditDialog changes an object by a form. The server rejects the change if the edited parts of the
  * object have changed since the dialog was opened.
  */
 export function EditDialog({ edit, object, path, close }: DialogProps & { edit: Edit }) {
@@ -31,7 +31,7 @@ export function EditDialog({ edit, object, path, close }: DialogProps & { edit: 
     }
     setBusy(true);
     setError(undefined);
-    // Only changes of what is edited are conflicts, not those of the replicas.
+    // Only changes of the edited parts are conflicts, not changes of the replicas.
     const from = hasChanged ? base : object;
     patch(path, [unchanged(from), ...edit.operations(from, values)]).then(close, (cause: Error) => {
       setError(cause);

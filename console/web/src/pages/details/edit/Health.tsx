@@ -13,10 +13,10 @@ type Name = keyof typeof t.probes;
 
 const probes = Object.keys(t.probes) as Name[];
 
-/** least are the numbers of a probe with their smallest values. */
+/** least contains the minimum of each number of a probe. */
 const least: Record<keyof typeof t.numbers, number> = { initialDelaySeconds: 0, timeoutSeconds: 1, periodSeconds: 1, failureThreshold: 1, successThreshold: 1 };
 
-/** numbersOfProbe are the numbers that a probe can have: only readiness counts successes. */
+/** numbersOfProbe are the numbers that a probe can have: only readiness has a success threshold. */
 const numbersOfProbe = (name: string) => (Object.keys(least) as (keyof typeof least)[]).filter((number) => number !== 'successThreshold' || name === 'readinessProbe');
 
 const partsOfWorkload = (object: LooseObject) => partsOf<Probe>(object, probes);

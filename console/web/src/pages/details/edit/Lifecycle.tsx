@@ -17,7 +17,9 @@ const lifecycleOf = (container: object) => (container as { lifecycle?: object })
 
 const partsOfWorkload = (object: LooseObject) => partsOf<Handler>(object, hooks, lifecycleOf, '/lifecycle');
 
-/** lifecycle changes what the containers of a workload do after their start and before their stop. */
+/**
+ * lifecycle changes the actions of a workload's containers after their start and before their stop.
+ */
 export const lifecycle: Edit = {
   title: t.action,
   sections: (object) =>

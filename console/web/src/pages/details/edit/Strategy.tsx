@@ -38,10 +38,13 @@ const stages: Stage[] = ['pre', 'mid', 'post'];
 /** stagesOf are the stages of a type of strategy that can have a hook. */
 const stagesOf: Record<string, Stage[]> = { Rolling: ['pre', 'post'], Recreate: stages };
 
-/** rollingNumbers are the numbers in the parameters of the type Rolling. Recreate has the first. */
+/**
+ * rollingNumbers are the numbers in the parameters of the type Rolling. The type Recreate has only
+ * the first.
+ */
 const rollingNumbers: NumberName[] = ['timeoutSeconds', 'intervalSeconds', 'updatePeriodSeconds'];
 
-/** specNumbers are the numbers beside the strategy that steer rollouts. */
+/** specNumbers are the numbers next to the strategy that control rollouts. */
 const specNumbers = (object: LooseObject): NumberName[] =>
   isConfig(object) ? ['minReadySeconds', 'revisionHistoryLimit'] : ['minReadySeconds', 'progressDeadlineSeconds', 'revisionHistoryLimit'];
 
@@ -118,7 +121,10 @@ function deploymentStrategy({ type = '', ...values }: Values): Strategy {
   return type === 'RollingUpdate' ? { type, rollingUpdate: amountsOf(values) } : { type };
 }
 
-/** configStrategy returns the strategy of a DeploymentConfig. Hooks move to the parameters of the new type. */
+/**
+ * configStrategy returns the strategy of a DeploymentConfig. Hooks move to the parameters of the
+ * new type.
+ */
 function configStrategy(before: Strategy, values: Values): Strategy {
   const { rollingParams, recreateParams, customParams, ...kept } = before;
   const type = values.type ?? '';
@@ -137,7 +143,7 @@ function configStrategy(before: Strategy, values: Values): Strategy {
   }
 }
 
-/** strategy changes how a workload replaces its pods, and the hooks of that. */
+/** strategy changes how a workload replaces its pods, and the hooks of the strategy. */
 export const strategy: Edit = {
   title: t.action,
   sections: (object) => {

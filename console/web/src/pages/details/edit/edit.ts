@@ -16,7 +16,10 @@ export interface Edit {
   sections: (object: LooseObject) => Section[];
   /** values are the values of all fields, for an object as it is. */
   values: (object: LooseObject) => Values;
-  /** operations returns the JSON patch that stores the values. It does not touch what is the same. */
+  /**
+   * operations returns the JSON patch that stores the values. It does not change fields with the
+   * same value.
+   */
   operations: (object: LooseObject, values: Values) => object[];
 }
 
@@ -33,7 +36,9 @@ export function setField(path: string, before: unknown, value: unknown): object[
   return [{ op: 'add', path, value }];
 }
 
-/** numbersOf reads the numbers of some fields. Empty fields are undefined, so that they are removed. */
+/**
+ * numbersOf reads the numbers of some fields. Empty fields are undefined, so that they are removed.
+ */
 export function numbersOf(names: string[], prefix: string, values: Values): Record<string, number | undefined> {
   return Object.fromEntries(names.map((name) => [name, values[prefix + name] ? Number(values[prefix + name]) : undefined]));
 }

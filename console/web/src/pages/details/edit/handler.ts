@@ -1,7 +1,7 @@
 import { edits } from '../../../text/edits';
 import { count, listOf, toList, type Input, type Values } from '../../forms/model';
 
-/** Handler says what a probe or a hook of a container does. It has one of the fields. */
+/** Handler is the action of a probe or a hook of a container. It has one of the fields. */
 export interface Handler {
   httpGet?: { path?: string; port?: number | string; scheme?: string };
   tcpSocket?: { port?: number | string };
@@ -24,7 +24,7 @@ function portProblem(value: string): string | undefined {
   return isPort ? undefined : t.portInvalid;
 }
 
-/** commandProblem says what is wrong with a command, which is a list. */
+/** commandProblem returns the problem of a command, which is a list. */
 export function commandProblem(value: string): string | undefined {
   return listOf(value)[0]?.trim() ? undefined : t.commandInvalid;
 }
@@ -43,7 +43,7 @@ export function handlerInputs(prefix: string, offered: Action[]): Input[] {
   ];
 }
 
-/** actionOf returns what a handler does, or undefined. */
+/** actionOf returns the action of a handler, or undefined. */
 function actionOf(handler: Handler | undefined): Action | undefined {
   return actions.find((action) => handler?.[action] !== undefined);
 }
@@ -63,8 +63,8 @@ export function handlerValues(prefix: string, handler: Handler | undefined): Val
 }
 
 /**
- * handlerOf returns the handler with the values, or undefined for none. It keeps what the fields do
- * not show, such as the headers of a request.
+ * handlerOf returns the handler with the values, or undefined for none. It keeps the settings that
+ * have no field, such as the headers of a request.
  */
 export function handlerOf(prefix: string, values: Values, before: Handler | undefined): Handler | undefined {
   const value = (name: string) => values[prefix + name] ?? '';

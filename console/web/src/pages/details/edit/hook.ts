@@ -6,7 +6,7 @@ import { commandProblem } from './handler';
 
 const t = edits.strategy;
 
-/** EnvVar is an environment variable. One with valueFrom has no field, and stays. */
+/** EnvVar is an environment variable. A variable with valueFrom has no field, and is kept. */
 export interface EnvVar {
   name: string;
   value?: string;
@@ -18,14 +18,14 @@ interface Tag {
   to: { kind?: string; name?: string; namespace?: string };
 }
 
-/** Hook is what a deployment does at a stage. It has one of execNewPod and tagImages. */
+/** Hook is the action of a deployment at a stage. It has one of execNewPod and tagImages. */
 export interface Hook {
   failurePolicy: string;
   execNewPod?: { command?: string[]; containerName?: string; env?: EnvVar[]; volumes?: string[] };
   tagImages?: Tag[];
 }
 
-/** environmentProblem says what is wrong with the names of variables, which are pairs. */
+/** environmentProblem returns the problem of the names of variables, which are pairs. */
 export function environmentProblem(value: string): string | undefined {
   return isValid(pairsOf(value).map(([name, content]) => ({ name, value: content }))) ? undefined : text.environment.invalid;
 }
@@ -76,7 +76,7 @@ export function hookValues(prefix: string, hook: Hook | undefined, containers: s
   };
 }
 
-/** hookOf returns the hook with the values. It keeps further images that are tagged. */
+/** hookOf returns the hook with the values. It keeps the other images that are tagged. */
 export function hookOf(prefix: string, values: Values, before: Hook | undefined): Hook | undefined {
   const value = (name: string) => values[prefix + name] ?? '';
   const [first, ...others] = before?.tagImages ?? [];

@@ -13,7 +13,10 @@ const t = nodes.drain;
 const nameOf = (pod: PodOfNode) => `${pod.metadata.namespace}/${pod.metadata.name}`;
 const namesOf = (pods: PodOfNode[]) => pods.map(nameOf).join(', ');
 
-/** Drain asks what a drain may delete, drains a node, and shows the progress. Closing it stops it. */
+/**
+ * Drain lets the user select what a drain may delete, drains a node, and shows the progress.
+ * Closing the dialog stops the drain.
+ */
 export default function Drain({ object, path, close }: DialogProps) {
   const node = object.metadata.name;
   const { items, loaded } = useObjects<PodOfNode>('/api/v1/pods', { fieldSelector: `spec.nodeName=${node}` });

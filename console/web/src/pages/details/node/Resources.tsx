@@ -21,7 +21,7 @@ function show(resource: string, amount: number | undefined): string {
   return resource === 'cpu' ? nodes.cpu(amount) : resource === 'pods' ? String(amount) : bytes(amount);
 }
 
-/** NodeResources shows what a node has, what its pods request, and what it uses. */
+/** NodeResources shows the capacity of a node, the requests of its pods, and its usage. */
 export default function NodeResources({ node }: { node: LooseObject }) {
   const { name } = node.metadata;
   const { items } = useObjects<PodOfNode>('/api/v1/pods', { fieldSelector: `spec.nodeName=${name}` });

@@ -23,7 +23,7 @@ export function httpsAddress(of: string | undefined): string | undefined {
   }
 }
 
-/** nodeFacts returns what a node is. */
+/** nodeFacts returns the facts about a node. */
 export function nodeFacts(object: LooseObject): Fact[] {
   const { spec = {}, status = {} } = object as unknown as Node;
   const { labels = {}, annotations = {} } = object.metadata;

@@ -1,0 +1,53 @@
+import { Alert, Content, DescriptionList, DescriptionListDescription, DescriptionListGroup, DescriptionListTerm, PageSection, Title } from '@patternfly/react-core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from 'react-router';
+import { config } from '../api/config';
+import { useUser } from '../api/hooks';
+import { get } from '../api/http';
+import { useStore } from '../api/store';
+import { about as t } from '../text/about';
+import { text } from '../text/en';
+import { useTitle } from '../ui/useTitle';
+
+interface Version {
+  gitVersion: string;
+  gitCommit: string;
+  buildDate: string;
+}
+
+/** Component says which version runs, where, and who uses it. */
+export function Component() {
+  useTitle(t.title);
+  const { data, error } = useQuery({ queryKey: ['version'], queryFn: () => get<Version>('/version') });
+  const user = useUser();
+  const facts: [term: string, value: string][] = [
+    [t.version, data?.gitVersion ?? '-'],
+    [t.commit, data?.gitCommit || '-'],
+    [t.built, data?.buildDate || '-'],
+    [t.address, useStore(config).masterURL],
+    [t.account, user?.metadata.name ?? '-'],
+    [t.groups, user?.groups?.join(', ') || text.none],
+  ];
+  return (
+    <PageSection>
+      <Title headingLevel="h1">{t.title}</Title>
+      <Content>
+        <p>{t.body}</p>
+      </Content>
+      {error && <Alert isInline variant="danger" title={error.message} />}
+      <DescriptionList isHorizontal isCompact>
+        {facts.map(([term, value]) => (
+          <DescriptionListGroup key={term}>
+            <DescriptionListTerm>{term}</DescriptionListTerm>
+            <DescriptionListDescription>{value}</DescriptionListDescription>
+          </DescriptionListGroup>
+        ))}
+      </DescriptionList>
+      <Content>
+        <p>
+          <Link to="/command-line">{text.masthead.commandLine}</Link>
+        </p>
+      </Content>
+    </PageSection>
+  );
+}

@@ -1,0 +1,66 @@
+import type { LooseObject } from '../../../api/types';
+import { edits } from '../../../text/edits';
+import type { Values } from '../../forms/model';
+import { portOf, routeForm, tlsOf } from '../../forms/route';
+import type { DialogProps } from '../dialogs';
+import { setField, textsOf, type Edit } from './edit';
+import { EditDialog } from './EditDialog';
+
+const t = edits.route;
+
+/** tlsFields are the fields of a route's TLS settings, by the keys of the form. */
+const tlsFields = {
+  termination: 'termination',
+  insecure: 'insecureEdgeTerminationPolicy',
+  certificate: 'certificate',
+  key: 'key',
+  authority: 'caCertificate',
+  destination: 'destinationCACertificate',
+};
+
+const keys = ['path', 'port', ...Object.keys(tlsFields)];
+
+interface Spec {
+  path?: string;
+  port?: { targetPort?: string | number };
+  to?: { name?: string };
+  tls?: Record<string, string>;
+}
+
+const specOf = (object: LooseObject) => object.spec as Spec;
+
+function valuesOf(object: LooseObject): Values {
+  const { path, port, to, tls } = specOf(object);
+  const secure = Object.fromEntries(Object.entries(tlsFields).map(([key, field]) => [key, tls?.[field] ?? '']));
+  // The ports to choose from are those of the service.
+  return { ...textsOf(['path'], '', { path }), port: String(port?.targetPort ?? ''), service: to?.name ?? '', ...secure };
+}
+
+/** without returns an object without some fields. */
+function without(of: Record<string, string> | undefined, names: string[]): Record<string, string> {
+  return Object.fromEntries(Object.entries(of ?? {}).filter(([name]) => !names.includes(name)));
+}
+
+/** route changes the path, the port and the security of a route. Its traffic has a tab. */
+export const route: Edit = {
+  title: t.action,
+  sections: () => [{ title: t.title, inputs: routeForm.inputs.filter(({ key }) => keys.includes(key)) }],
+  values: valuesOf,
+  operations: (object, values) => {
+    const before = valuesOf(object);
+    const isChanged = (names: string[]) => names.some((name) => values[name] !== before[name]);
+    const { path, port, tls } = specOf(object);
+    const secured = tlsOf(values);
+    const wantedPath = values.termination === 'passthrough' ? '' : values.path;
+    return [
+      ...(wantedPath === (path ?? '') ? [] : setField('/spec/path', path, wantedPath || undefined)),
+      ...(isChanged(['port']) ? setField('/spec/port', port, portOf(values)) : []),
+      ...(isChanged(Object.keys(tlsFields)) ? setField('/spec/tls', tls, secured && { ...without(tls, Object.values(tlsFields)), ...secured }) : []),
+    ];
+  },
+};
+
+/** Route is the dialog for a route. */
+export default function Route(props: DialogProps) {
+  return <EditDialog edit={route} {...props} />;
+}

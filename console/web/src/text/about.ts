@@ -1,0 +1,20 @@
+/** about are the texts of the pages About and Other resources. */
+export const about = {
+  title: 'About',
+  body: 'Slipway is a container platform that is compatible with OpenShift 3, on Kubernetes.',
+  version: 'Kubernetes',
+  commit: 'Commit',
+  built: 'Built',
+  account: 'Account',
+  groups: 'Groups',
+  address: 'Address of the API',
+  other: {
+    title: 'Other resources',
+    filter: 'Find by kind or API group',
+    kind: 'Kind',
+    group: 'API group',
+    version: 'Version',
+    core: 'core',
+    none: 'No resource matches',
+  },
+};

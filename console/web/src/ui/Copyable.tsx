@@ -1,0 +1,19 @@
+import { ClipboardCopy } from '@patternfly/react-core';
+import { text } from '../text/en';
+
+interface CopyableProps {
+  label: string;
+  children: string;
+  /** isCode shows the text as code, which opens below its first line. */
+  isCode?: boolean;
+  isExpanded?: boolean;
+}
+
+/** Copyable shows a text with a button that copies it. */
+export function Copyable({ label, children, isCode = false, isExpanded }: CopyableProps) {
+  return (
+    <ClipboardCopy isReadOnly isCode={isCode} isExpanded={isExpanded} variant={isCode ? 'expansion' : 'inline'} hoverTip={text.copy} clickTip={text.copied} textAriaLabel={label}>
+      {children}
+    </ClipboardCopy>
+  );
+}
