@@ -1,8 +1,10 @@
 #!/bin/sh
-# Makes the image that runs Jenkinsfiles out of Debian's packages, and publishes it for every project of the cluster.
+# Builds the image that runs Jenkinsfiles from Debian packages, and publishes it to all projects of
+# the cluster.
 #
-# It runs as root on a machine of the cluster. SLIPWAY and OC are the programs where they are not in the search path. ROOTFS is a file system that rootfs.sh
-# has made before, perhaps elsewhere; without it, it is made now.
+# It runs as root on a host of the cluster. SLIPWAY and OC are the paths of the programs if the
+# search path does not contain them. ROOTFS is a file system that rootfs.sh has created, possibly on
+# another machine; by default, this script creates it.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -20,7 +22,7 @@ tar -C "$work/root" -xf "$work/context/rootfs.tar"
 cp -R "$here/runner" "$work/root/runner"
 mkdir "$work/root/classes"
 java=/usr/lib/jvm/java-17-openjdk-amd64
-(cd "$work/root" && LD_LIBRARY_PATH=$java/lib chroot . $java/bin/java -XX:TieredStopAtLevel=1 -cp /usr/share/groovy/embeddable/groovy-all-2.4.21.jar \
+(cd "$work/root" && LD_LIBRARY_PATH=$java/lib chroot . $java/bin/java -XX:TieredStopAtLevel=1 -cp /usr/share/groovy/embeddable/groovy-all-2.4.21.jar:/usr/share/java/snakeyaml.jar \
 	org.codehaus.groovy.tools.FileSystemCompiler -d /classes runner/*.groovy)
 mv "$work/root/classes" "$work/context/classes"
 cp "$here/Dockerfile" "$work/context"

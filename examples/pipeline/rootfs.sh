@@ -7,7 +7,7 @@ set -euf
 
 here=$(cd "$(dirname "$0")" && pwd)
 file=${1:?name the file to write}
-packages=dash,coreutils,findutils,grep,sed,tar,gzip,ca-certificates,git,curl,openssh-client,openjdk-17-jre-headless,groovy
+packages=dash,coreutils,findutils,grep,sed,tar,gzip,ca-certificates,git,curl,openssh-client,openjdk-17-jre-headless,groovy,libyaml-snake-java
 # Perl is only for other commands of git, and the runner uses one of the copies of Groovy.
 leave_out='/usr/share/doc/* /usr/share/man/* /usr/share/info/* /usr/share/locale/* /usr/share/perl/* /usr/share/perl5/* /usr/bin/perl* /usr/lib/*/perl/*
 	/usr/lib/*/perl-base/* /usr/share/groovy/indy/* /usr/share/groovy/embeddable/*-indy.jar /usr/share/java/groovy-2* /usr/share/java/groovydoc* /usr/share/maven-repo/*

@@ -29,6 +29,10 @@ const (
 	ConfigMapsDir = "/var/run/configs/openshift.io"
 )
 
+// LibrariesDir is the directory below WorkDir with the bare repositories of a pipeline's private
+// libraries. Each has the name of its variable.
+const LibrariesDir = "library-repositories"
+
 // Directories below SecretsDir.
 const (
 	// PushSecret contains credentials for the registry of the output.

@@ -11,18 +11,14 @@ class Agent {
         this.workspace = workspace
     }
 
-    /** Returns the command line that runs a command in a directory, which it creates. */
-    protected List<String> commandLine(List<String> command, String dir, Map<String, String> env) {
-        ['sh', '-c', 'mkdir -p "$0" && cd "$0" && exec "$@"', dir] + command
-    }
-
-    /** Starts a command with the variables of the current frame. */
+    /** Starts a command in the directory and with the variables of the current frame. */
     Process start(List<String> command, boolean mergeOutput) {
         Frame frame = Frame.current()
-        Map<String, String> env = variables(frame)
-        def builder = new ProcessBuilder(commandLine(command, frame.dir ?: workspace, env))
+        // A directory of an agent does not exist here.
+        String dir = frame.agent instanceof PodAgent && frame.dir?.startsWith(PodAgent.DIRECTORY) ? workspace : frame.dir ?: workspace
+        def builder = new ProcessBuilder(['sh', '-c', 'mkdir -p "$0" && cd "$0" && exec "$@"', dir] + command)
         builder.environment().remove('BUILD')
-        builder.environment().putAll(env)
+        builder.environment().putAll(variables(frame))
         builder.redirectErrorStream(mergeOutput)
         builder.start()
     }
@@ -46,14 +42,30 @@ class Agent {
         Process process = start(command, false)
         def errors = new ByteArrayOutputStream()
         Frame.current().scope.guard(process) {
-            def reader = process.consumeProcessErrorStream(errors)
-            def writer = Thread.startDaemon { try { process.outputStream.withStream { o -> if (input) o << input } } catch (IOException ignored) { } }
-            output << process.inputStream
-            int code = process.waitFor()
-            [reader, writer]*.join()
+            int code = exchange(process, input, errors) { output << process.inputStream }
             if (code != 0) throw new Failure(errors.toString('UTF-8').trim() ?: "${command[0]} has ended with code $code")
         }
     }
+
+    /** Gives a process its input while a closure reads its output. Returns its code. */
+    static int exchange(Process process, InputStream input, OutputStream errors, Closure read) {
+        def reader = process.consumeProcessErrorStream(errors)
+        def writer = Thread.startDaemon { try { process.outputStream.withStream { o -> if (input) o << input } } catch (IOException ignored) { } }
+        read()
+        int code = process.waitFor()
+        [reader, writer]*.join()
+        code
+    }
+
+    /** Keeps a secret in a file until it is forgotten, and returns its path. It is not in the workspace. */
+    String store(String content) {
+        beside { output(['sh', '-c', 'umask 077 && f=$(mktemp "$PWD/credentials.XXXXXX") && cat >"$f" && echo "$f"'], content.getBytes('UTF-8')).trim() }
+    }
+
+    void forget(List<String> files) { beside { output(['rm', '-f', '--'] + files) } }
+
+    /** Runs a body in the directory of temporary files, next to the workspace. */
+    protected beside(Closure body) { Frame.current().child('', [dir: "${workspace}@tmp".toString(), scope: new Scope(null)]).run(body) }
 
     /** Is called when the block of the node ends. */
     void close() { }

@@ -28,7 +28,7 @@ class Api {
         tls = context
     }
 
-    /** Sends a request and returns the decoded answer. Throws ApiError for another status than 2xx. */
+    /** Sends a request and returns the decoded response. Throws ApiError for a status other than 2xx. */
     Map call(String method, String path, Map body = null) {
         String host = System.getenv('KUBERNETES_SERVICE_HOST')
         if (!host) throw new ApiError(404, 'this container is in no cluster')

@@ -1,6 +1,6 @@
 package pipeline
 
-/** An answer of the API that is an error. */
+/** An error response of the API. */
 class ApiError extends IOException {
     final int status
 

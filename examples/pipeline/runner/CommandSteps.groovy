@@ -10,10 +10,14 @@ trait CommandSteps {
 
     abstract void say0(String kind)
 
+    abstract Agent agentFor(String label)
+
+    abstract Agent agentOf(Map options)
+
     def node(Object label, Closure body) {
-        if (label instanceof Map && !label.label) throw new Failure("there is no agent of the kind ${label.findAll { it.value }.keySet()}")
-        String name = label instanceof Map ? label.label : label
-        Agent agent = agentFor(name ?: '')
+        Agent agent
+        if (label instanceof Map && (label.kubernetes || label.docker)) agent = agentOf((Map) label)
+        else agent = agentFor((label instanceof Map ? label.label : label) ?: '')
         block('node', [agent: agent, dir: agent.workspace]) {
             leaf('node') { getRun().log.println("Running on ${agent.name} in ${agent.workspace}"); null }
             try {
@@ -25,11 +29,6 @@ trait CommandSteps {
     }
 
     def node(Closure body) { node('', body) }
-
-    Agent agentFor(String label) {
-        if (label in ['', 'any', 'master', 'built-in']) return getRun().local
-        throw new Failure("there is no agent with the label \"$label\"")
-    }
 
     /** Returns the agent of the current block, as steps with files and commands need. */
     Agent agent() {

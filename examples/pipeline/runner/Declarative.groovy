@@ -44,6 +44,7 @@ class Declarative {
 
     private runStage(Section stage) {
         if (failure) return skip(stage, 'earlier failure(s)')
+        if (run.result == 'UNSTABLE' && top.options.containsKey('skipStagesAfterUnstable')) return skip(stage, 'an unstable stage before')
         try {
             stageBody(stage)
         } catch (Throwable t) {
@@ -61,27 +62,38 @@ class Declarative {
     }
 
     private stageBody(Section stage) {
-        if (stage.conditions && stage.beforeAgent && !stage.conditions.holds()) return skip(stage, 'when conditional')
+        Conditions early = stage.conditions()
+        if (early?.beforeAgent && !early.holds()) return skip(stage, 'when conditional')
         steps.stage(stage.name) {
             String result = 'SUCCESS'
             around(stage) {
-                if (stage.conditions && !stage.beforeAgent && !stage.conditions.holds()) {
+                if (early && !early.beforeAgent && !stage.conditions().holds()) {
                     steps.leaf('skip') { run.log.println("Stage \"${stage.name}\" skipped due to when conditional"); null }
                     Frame.current().stage.status = 'NOT_EXECUTED'
                     return
                 }
-                if (stage.inputOptions != null) steps.input(stage.inputOptions)
-                try {
-                    inside(stage)
-                    if (Frame.current().stage.status == 'UNSTABLE') result = 'UNSTABLE'
-                } catch (Throwable t) {
-                    result = Failure.resultOf(t)
-                    throw t
-                } finally {
-                    post(stage, result)
+                Closure rest = {
+                    try {
+                        inside(stage)
+                        if (Frame.current().stage.status == 'UNSTABLE') result = 'UNSTABLE'
+                    } catch (Throwable t) {
+                        result = Failure.resultOf(t)
+                        throw t
+                    } finally {
+                        post(stage, result)
+                    }
                 }
+                stage.inputOptions == null ? rest() : steps.withEnv(answers(stage.inputOptions), rest)
             }
         }
+    }
+
+    /** Waits for the input of a stage, and returns the values of its parameters as variables. */
+    private List<String> answers(Map options) {
+        List<Parameter> parameters = options.parameters ?: []
+        def value = steps.input(options)
+        Map values = value instanceof Map ? value : parameters ? [(parameters[0].name): value] : [:]
+        values.collect { k, v -> "$k=$v".toString() }
     }
 
     private inside(Section stage) {
@@ -96,25 +108,37 @@ class Declarative {
         }
     }
 
+    /** The options. The last ones have no effect here: BuildConfigs have run policies and limits of their history. */
+    private static final List OPTIONS = ['timeout', 'retry', 'timestamps', 'skipDefaultCheckout', 'checkoutToSubdirectory', 'parallelsAlwaysFailFast', 'skipStagesAfterUnstable',
+            'ansiColor', 'lock', 'buildDiscarder', 'logRotator', 'disableConcurrentBuilds', 'disableResume', 'preserveStashes', 'durabilityHint', 'newContainerPerStage', 'quietPeriod',
+            'overrideIndexTriggers', 'rateLimitBuilds', 'gitLabConnection']
+
     /** Runs a body with the agent, the options and the environment of a section. */
     private around(Section section, Closure body) {
         Closure wrapped = { section.environment ? withEnvironment(section, body) : body() }
         section.options.each { String name, List args ->
+            if (!OPTIONS.contains(name)) throw new Failure("options has no $name: use some of $OPTIONS")
             Closure inner = wrapped
             if (name in ['timeout', 'retry', 'timestamps', 'ansiColor', 'lock']) wrapped = { steps.invokeMethod(name, (args + [inner]) as Object[]) }
         }
         if (section.agent == null || section.agent == 'none') return wrapped()
         if (section.agent == 'any' && Frame.current().agent) return wrapped()
         steps.node(section.agent == 'any' ? '' : section.agent) {
-            if (run.source() && !top.options.containsKey('skipDefaultCheckout')) steps.checkout([source: true])
+            List directory = top.options.checkoutToSubdirectory
+            Closure checkout = { steps.checkout([source: true]) }
+            if (run.source() && !top.options.containsKey('skipDefaultCheckout')) directory ? steps.dir(directory[0], checkout) : checkout()
             wrapped()
         }
     }
 
-    private void withEnvironment(Section section, Closure body) {
+    private withEnvironment(Section section, Closure body) {
         def variables = new Variables(script)
         with(section.environment, variables)
-        steps.withEnv(variables.values().collect { k, v -> "$k=$v".toString() }, body)
+        try {
+            return steps.withEnv(variables.values().collect { k, v -> "$k=$v".toString() }, body)
+        } finally {
+            if (variables.files()) Frame.current().agent.forget(variables.files())
+        }
     }
 
     private static final List AFTER = ['always', 'changed', 'fixed', 'regression', 'aborted', 'failure', 'success', 'unstable', 'unsuccessful', 'cleanup']

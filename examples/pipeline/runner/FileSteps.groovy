@@ -61,11 +61,16 @@ trait FileSteps {
     }
 
     /** Returns the command that writes files of the current directory as an archive. */
-    private List<String> tar(Map options) {
-        String patterns = options.includes ?: '**'
-        String excluded = (options.excludes ?: '').toString().split(/[,\s]+/).findAll().collect { "! -path './${glob(it)}'" }.join(' ')
-        String included = patterns.split(/[,\s]+/).findAll().collect { "-path './${glob(it)}'" }.join(' -o ')
-        ['sh', '-c', "find . \\( -type f -o -type l \\) \\( $included \\) $excluded -print >\"\${TMPDIR:-/tmp}/files.\$\$\" && tar -cf - -T \"\${TMPDIR:-/tmp}/files.\$\$\"; c=\$?; rm -f \"\${TMPDIR:-/tmp}/files.\$\$\"; exit \$c".toString()]
+    List<String> tar(Map options) {
+        String command = matching(options.includes ?: '**', options.excludes, '%p\\n')[2]
+        ['sh', '-c', "$command >\"\${TMPDIR:-/tmp}/files.\$\$\" && tar -cf - -T \"\${TMPDIR:-/tmp}/files.\$\$\"; c=\$?; rm -f \"\${TMPDIR:-/tmp}/files.\$\$\"; exit \$c".toString()]
+    }
+
+    /** Returns the command that prints files of the current directory by a format of find. */
+    List<String> matching(Object includes, Object excludes, String format) {
+        String excluded = (excludes ?: '').toString().split(/[,\s]+/).findAll().collect { "! -path './${glob(it)}'" }.join(' ')
+        String included = includes.toString().split(/[,\s]+/).findAll().collect { "-path './${glob(it)}'" }.join(' -o ')
+        ['sh', '-c', "find . \\( -type f -o -type l \\) \\( $included \\) $excluded -printf '$format'".toString()]
     }
 
     /** Returns the pattern of find for one of Ant, in which ** matches any directories. */

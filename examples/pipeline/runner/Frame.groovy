@@ -9,10 +9,13 @@ class Frame {
     String prefix = ''
     String dir
     Map<String, String> env = [:]
-    List<String> secrets = []
     Stage stage
     Agent agent
     Scope scope
+    /** The project and the token of openshift.withProject and withCredentials, or null. */
+    String project, token
+    boolean timestamps
+    /** The pods of podTemplate by their labels. */
     Map<String, Map> templates = [:]
     private int count
 
@@ -22,8 +25,8 @@ class Frame {
 
     /** Returns a copy for a block inside. */
     Frame child(String name, Map changes = [:]) {
-        def frame = new Frame(path: name, prefix: prefix, dir: dir, env: new LinkedHashMap<String, String>(env), secrets: secrets, stage: stage,
-                agent: agent, scope: scope, templates: templates)
+        def frame = new Frame(path: name, prefix: prefix, dir: dir, env: new LinkedHashMap<String, String>(env), stage: stage,
+                agent: agent, scope: scope, project: project, token: token, timestamps: timestamps, templates: templates)
         changes.each { key, value -> frame[(String) key] = value }
         frame
     }

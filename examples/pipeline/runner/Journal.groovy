@@ -4,7 +4,7 @@ import groovy.json.JsonOutput
 import groovy.json.JsonSlurper
 
 /**
- * The results of finished steps, one JSON object a line. A runner that starts again runs the
+ * The results of finished steps, one JSON object per line. A runner that starts again runs the
  * Jenkinsfile from its beginning, and takes the results of finished steps from here.
  */
 class Journal {

@@ -4,7 +4,8 @@ import org.codehaus.groovy.control.CompilerConfiguration
 
 /**
  * Shared libraries: repositories with classes in src, global variables in vars, and files in
- * resources. A variable LIBRARY_NAME of the build contains the address of the library "name".
+ * resources. A variable LIBRARY_NAME of the build contains the address of the library "name". If it is
+ * private, it was fetched before with the build's secret, which the runner does not have.
  */
 class Libraries {
     private final Run run
@@ -31,7 +32,8 @@ class Libraries {
         String name = at < 0 ? identifier : identifier.substring(0, at), revision = at < 0 ? 'HEAD' : identifier.substring(at + 1)
         if (dirs[name]) return
         String variable = 'LIBRARY_' + name.toUpperCase().replaceAll(/[^A-Z0-9]/, '_')
-        String url = address ?: run.env[variable]
+        File fetched = new File(run.work, "library-repositories/$variable")
+        String url = address ?: fetched.directory ? fetched.path : run.env[variable]
         if (!url) throw new Failure("the library \"$name\" has no repository: set the variable $variable of the build to its address")
         File dir = new File(run.work, 'libraries/' + URLEncoder.encode(name, 'UTF-8'))
         run.log.println("Loading library $name@$revision")

@@ -3,6 +3,7 @@ package pipeline
 /** The log of a build: the standard output, and a file from which a runner that starts again repeats it. */
 class Log {
     private final OutputStream file
+    private final List<String> secrets = []
 
     Log(File copy) {
         if (copy.exists()) {
@@ -13,18 +14,27 @@ class Log {
     }
 
     synchronized void println(String text) {
-        byte[] bytes = (mask(text) + '\n').getBytes('UTF-8')
+        byte[] bytes = (prefix() + mask(text) + '\n').getBytes('UTF-8')
         System.out.write(bytes)
         System.out.flush()
         file?.write(bytes)
     }
 
-    private static String mask(String text) {
+    /** Makes the log show **** instead of values from now on. */
+    synchronized void hide(Collection<String> values) {
+        secrets.addAll(values)
+        secrets.sort { -it.length() }
+    }
+
+    /** Returns a text without hidden values. */
+    synchronized String mask(String text) {
+        secrets.unique().inject(text) { String all, String secret -> all.replace(secret, '****') }
+    }
+
+    private static String prefix() {
         Frame frame = Frame.current()
-        if (!frame) return text
-        if (frame.prefix) text = frame.prefix + text
-        for (String secret : frame.secrets) text = text.replace(secret, '****')
-        text
+        if (!frame) return ''
+        (frame.timestamps ? "[${new Date().format("yyyy-MM-dd'T'HH:mm:ss.SSS'Z'", TimeZone.getTimeZone('UTC'))}] " : '') + frame.prefix
     }
 
     /** Copies a stream line by line, in the frame of the caller. */

@@ -1,14 +1,14 @@
 package pipeline
 
 /**
- * Runs the Jenkinsfile of a build. The variable BUILD contains the Build, and the directory of work
- * what survives the container: the source, the workspace, the log and the journal.
+ * Runs the Jenkinsfile of a build. The variable BUILD contains the Build. The working directory
+ * contains what survives the container: the source, the workspace, the log and the journal.
  *
  * The exit code is 0 whatever the result, because the kubelet restarts a container that fails. The
  * termination message contains the result; the build controller reads it there.
  */
 class Main {
-    /** Arguments: the directory of work, and the file of the termination message. */
+    /** Arguments: the working directory, and the file of the termination message. */
     static void main(String[] args) {
         def run = new Run(System.getenv('BUILD'), new File(args[0]))
         new File(args[1]).text = run.execute()

@@ -2,6 +2,8 @@ package pipeline
 
 /** The base class of Jenkinsfiles: their methods are steps, their properties variables. */
 abstract class PipelineScript extends Script {
+    /** The page that lists the steps. */
+    static final String STEPS = 'docs/admin/pipelines.md, section Steps'
     private Run run
     private Steps steps
 
@@ -12,6 +14,7 @@ abstract class PipelineScript extends Script {
         binding.setVariable('params', run.params)
         binding.setVariable('currentBuild', new CurrentBuild(run))
         binding.setVariable('scm', run.build.spec.source?.git ? [source: run.build.spec.source.git] : null)
+        binding.setVariable('openshift', run.openshift)
         binding.setVariable('any', 'any')
         binding.setVariable('none', 'none')
     }
@@ -41,7 +44,7 @@ abstract class PipelineScript extends Script {
         if (global) return global.invokeMethod('call', list as Object[])
         if (steps.metaClass.respondsTo(steps, name, list as Object[])) return steps.invokeMethod(name, list as Object[])
         if (steps.metaClass.respondsTo(steps, name)) throw new Failure("the step $name does not take these parameters: ${list.collect { it instanceof Closure ? '{...}' : it }}")
-        throw new Failure("no such DSL method '$name' found among the steps of this runner: see https://docs.openshift.com/container-platform/3.11/dev_guide/dev_tutorials/openshift_pipeline.html")
+        throw new Failure("no such DSL method '$name' found among the steps of this runner: see $STEPS")
     }
 
     // The methods of all objects in Groovy would hide these steps.

@@ -2,13 +2,15 @@ package pipeline
 
 import groovy.json.JsonOutput
 
-/** Stores the stages and pending inputs of a build in annotations of the Build, after each change. */
+/** Stores the stages, pending inputs and tests of a build in annotations of the Build, after each change. */
 class Report {
     static final String STATUS = 'openshift.io/jenkins-status-json', INPUTS = 'openshift.io/jenkins-pending-input-actions-json'
+    static final String TESTS = 'pipeline.slipway.io/test-results-json'
 
     private final Run run
     final List<Stage> stages = Collections.synchronizedList([])
     final Map<String, Map> inputs = Collections.synchronizedMap([:])
+    private Map tests
     String status = 'IN_PROGRESS'
     private boolean changed, ended, warned
     private Thread thread
@@ -22,6 +24,12 @@ class Report {
     synchronized void change() {
         changed = true
         notifyAll()
+    }
+
+    /** Adds the summary of a report of tests. */
+    synchronized void add(Map summary) {
+        tests = TestReport.sum([tests, summary].findAll())
+        change()
     }
 
     /** Sends the last report, and waits for it. */
@@ -48,6 +56,8 @@ class Report {
     /** Returns false if the report must be sent again. */
     private boolean send() {
         def annotations = [(STATUS): JsonOutput.toJson(json()), (INPUTS): JsonOutput.toJson(inputs.values())]
+        Map tested = tests
+        if (tested) annotations[TESTS] = TestReport.json(tested)
         try {
             run.api.call('PUT', run.buildPath + '/details', [apiVersion: 'build.openshift.io/v1', kind: 'Build',
                     metadata: [name: run.name, namespace: run.namespace, annotations: annotations]])

@@ -80,10 +80,11 @@ class Run {
         cleanUp()
         log.println("Finished: $result")
         report.end(result)
-        "$result\n${error ? describe(error) : ''}\n".toString()
+        "$result\n${error ? log.mask(describe(error)) : ''}\n".toString()
     }
 
     final Steps steps = new Steps(this)
+    final OpenShift openshift = new OpenShift(this)
 
     private Map jenkinsfile() {
         def strategy = build.spec.strategy.jenkinsPipelineStrategy
@@ -121,7 +122,7 @@ class Run {
     /** Sets the result of the build unless it is already worse. */
     synchronized void worsen(String next) {
         if (!ORDER.contains(next)) throw new Failure("the result \"$next\" is not one of $ORDER")
-        if (ORDER.indexOf(next) > ORDER.indexOf(result ?: 'SUCCESS')) result = next
+        if (!result || ORDER.indexOf(next) > ORDER.indexOf(result)) result = next
     }
 
     private synchronized void cleanUp() {

@@ -12,22 +12,19 @@ trait ScmSteps {
 
     abstract sh(Map options)
 
+    abstract Map<String, String> secret(String id)
+
     /** Copies the source of the build, which was cloned before with the build's secret, or clones another repository. */
     def checkout(Object scm) {
         if (scm instanceof Map && scm['$class'] == 'GitSCM') {
             Map remote = scm.userRemoteConfigs[0]
-            return git(url: remote.url, branch: (scm.branches ? scm.branches[0].name : 'master').toString().replaceFirst(/^\*\//, ''))
+            return git(url: remote.url, credentialsId: remote.credentialsId, branch: (scm.branches ? scm.branches[0].name : 'master').toString().replaceFirst(/^\*\//, ''))
         }
         if (scm instanceof Map && scm.scm) return checkout(scm.scm)
         if (!scm || !getRun().source()) throw new Failure('checkout scm: the source of the build is no Git repository')
         Map result = (Map) leaf('checkout') {
             say0('checkout')
-            def archive = new PipedInputStream(1 << 16)
-            def output = new PipedOutputStream(archive)
-            Frame frame = Frame.current().child('', [dir: getRun().source().path])
-            def reader = Thread.startDaemon { frame.run { output.withStream { getRun().local.pipe(['tar', '-cf', '-', '.'], null, it) } } }
-            agent().pipe(['tar', '-xf', '-', '--no-same-owner'], archive, new ByteArrayOutputStream())
-            reader.join()
+            copy(getRun().source())
             String commit = getRun().local.output(['git', '-c', 'safe.directory=*', '-C', getRun().source().path, 'rev-parse', 'HEAD']).trim()
             getRun().log.println("Checked out revision $commit")
             [GIT_COMMIT: commit, GIT_URL: getRun().env.GIT_URL, GIT_BRANCH: getRun().env.GIT_BRANCH]
@@ -36,13 +33,41 @@ trait ScmSteps {
         result
     }
 
+    /** Copies a directory of the runner into the current directory of the agent. */
+    private void copy(File directory) {
+        def archive = new PipedInputStream(1 << 16)
+        def output = new PipedOutputStream(archive)
+        Frame frame = Frame.current().child('', [dir: directory.path])
+        def reader = Thread.startDaemon { frame.run { output.withStream { getRun().local.pipe(['tar', '-cf', '-', '.'], null, it) } } }
+        agent().pipe(['tar', '-xf', '-', '--no-same-owner'], archive, new ByteArrayOutputStream())
+        reader.join()
+    }
+
+    /** Returns the variables with which git logs in to the server of a repository. */
+    private Map<String, String> login(Object credentials) {
+        if (!credentials) return [SLIPWAY_GIT_USER: '', SLIPWAY_GIT_PASSWORD: '']
+        Map<String, String> values = secret(credentials.toString())
+        if (!values.password) throw new Failure("git: the credentials \"$credentials\" have no password")
+        [SLIPWAY_GIT_USER: values.username ?: 'git', SLIPWAY_GIT_PASSWORD: values.password]
+    }
+
     def git(Object options) {
         Map all = options instanceof Map ? options : [url: options]
         leaf('git') {
             say0('git')
-            String branch = all.branch ?: 'master'
-            def command = 'set -e; git init -q; git config --add safe.directory "$PWD"; git fetch -q --depth 1 -- "$0" "$1" && git checkout -q -f FETCH_HEAD && git rev-parse HEAD'
-            String commit = agent().output(['sh', '-c', command, all.url.toString(), branch]).trim()
+            String branch = all.branch ?: 'master', url = all.url.toString()
+            // The images of agents need no git.
+            File clone = agent() instanceof PodAgent ? new File(getRun().work, "clone-${UUID.randomUUID()}") : null
+            Frame frame = Frame.current().child('', [env: Frame.current().env + login(all.credentialsId)] + (clone ? [dir: clone.path] : [:]))
+            String server = (url =~ '^https?://[^/]*').with { it ? it[0].toString().replaceAll('//[^/@]*@', '//') : '' }
+            def command = 'set -e; git init -q; git config --add safe.directory "$PWD"; ' +
+                    'git -c "credential.$2.helper=!f() { test -z \\"\\$SLIPWAY_GIT_USER\\" || printf \'username=%s\\npassword=%s\\n\' \\"\\$SLIPWAY_GIT_USER\\" \\"\\$SLIPWAY_GIT_PASSWORD\\"; }; f" ' +
+                    'fetch -q --depth 1 -- "$0" "$1" && git checkout -q -f FETCH_HEAD && git rev-parse HEAD'
+            String commit = (String) frame.run { getRun().local.output(['sh', '-c', command, url, branch, server ?: 'none']) }.trim()
+            if (clone) {
+                copy(clone)
+                clone.deleteDir()
+            }
             getRun().log.println("Checked out revision $commit of ${all.url.toString().replaceAll('//[^/@]*@', '//')}")
             [GIT_COMMIT: commit, GIT_URL: all.url.toString(), GIT_BRANCH: branch]
         }

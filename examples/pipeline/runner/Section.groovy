@@ -6,9 +6,8 @@ class Section {
     final String name
     Object agent
     List<Section> stages = [], parallel = []
-    Closure environment, body
-    Conditions conditions
-    boolean beforeAgent, failFast
+    Closure environment, body, when
+    boolean failFast
     Map<String, Closure> post = [:]
     Map<String, List> options = [:]
     List<Parameter> parameters = []
@@ -27,18 +26,18 @@ class Section {
     void agent(Object value) { agent = value }
 
     void agent(Closure body) {
+        Map options = optionsOf(body)
+        if (options.node instanceof Map) options = (Map) options.node
+        if (options.label) agent = options.label.toString()
+        else if (options.kubernetes || options.docker) agent = options
+        else throw new Failure("agent ${options.keySet()} is not known: use any, none, label or kubernetes")
+    }
+
+    /** Returns the calls of a closure as a map, also of closures in it. */
+    private Map optionsOf(Closure body) {
         def collector = new Collector(pipeline.script)
         Declarative.with(body, collector)
-        def calls = collector.calls
-        def node = calls.node?.getAt(0)
-        if (node instanceof Closure) {
-            collector = new Collector(pipeline.script)
-            Declarative.with(node, collector)
-            calls = collector.calls
-        }
-        if (calls.label) agent = calls.label[0].toString()
-        else if (calls.kubernetes || calls.docker) agent = [kubernetes: calls.kubernetes?.getAt(0), docker: calls.docker?.getAt(0)]
-        else throw new Failure("agent ${calls.keySet()} is not known: use any, none, label, kubernetes or docker")
+        collector.calls.collectEntries { String key, List args -> [(key): args && args[0] instanceof Closure ? optionsOf((Closure) args[0]) : args ? args[0] : true] }
     }
 
     void stages(Closure body) { stages.addAll(new StageList(pipeline).read(body)) }
@@ -69,15 +68,26 @@ class Section {
     }
 
     void when(Closure body) {
-        conditions = new Conditions(pipeline)
-        Declarative.with(body, conditions)
-        beforeAgent = conditions.beforeAgent
+        when = body
+    }
+
+    /** Returns the directive `when` with the current values of its expressions, or null. */
+    Conditions conditions() {
+        if (!when) return null
+        def conditions = new Conditions(pipeline)
+        Declarative.with(when, conditions)
+        conditions
     }
 
     void input(Closure body) {
         def collector = new Collector(pipeline.script)
         Declarative.with(body, collector)
         inputOptions = collector.calls.collectEntries { String key, List args -> [(key): args ? args[0] : null] }
+        if (inputOptions.parameters instanceof Closure) {
+            collector = new Collector(pipeline.script)
+            Declarative.with((Closure) inputOptions.parameters, collector)
+            inputOptions.parameters = collector.all
+        }
     }
 
     void failFast(boolean value) { failFast = value }

@@ -1,10 +1,7 @@
 package pipeline
 
-import groovy.json.JsonOutput
-import groovy.json.JsonSlurper
-
 /** The steps of scripted pipelines that control the flow. Steps of other concerns are in traits. */
-class Steps implements CommandSteps, FileSteps, ScmSteps, InputSteps {
+class Steps implements AgentSteps, CommandSteps, FileSteps, ScmSteps, InputSteps, CredentialSteps, OpenShiftSteps, TestSteps, UtilitySteps {
     final Run run
     Declarative declarative
 
@@ -37,7 +34,7 @@ class Steps implements CommandSteps, FileSteps, ScmSteps, InputSteps {
         }
     }
 
-    /** Runs the body of a block step in a frame of its own. */
+    /** Runs the body of a block step in its own frame. */
     def block(String kind, Map changes = [:], Closure body) {
         Frame frame = Frame.current()
         String path = frame.next(kind)
@@ -135,7 +132,7 @@ class Steps implements CommandSteps, FileSteps, ScmSteps, InputSteps {
         Frame frame = Frame.current()
         long millis = seconds(options.time, options.unit ?: 'MINUTES') * 1000
         def scope = new Scope(frame.scope)
-        // The time that an earlier runner used counts.
+        // The time that an earlier runner used is included.
         long started = (long) leaf('timeout') { System.currentTimeMillis() }
         def timer = new Timer(true)
         timer.runAfter((int) Math.max(1, started + millis - System.currentTimeMillis())) {
@@ -220,14 +217,14 @@ class Steps implements CommandSteps, FileSteps, ScmSteps, InputSteps {
         results
     }
 
-    // Settings of Jenkins that have no effect on a build in a pod of its own.
+    // Settings of Jenkins that have no effect on a build in its own pod.
     void properties(List settings) {
         settings.flatten().findAll { it instanceof Parameter }.each { it.apply(run) }
     }
 
     void milestone(Object ignored = null) { }
 
-    def timestamps(Closure body) { block('timestamps', [:], body) }
+    def timestamps(Closure body) { block('timestamps', [timestamps: true], body) }
 
     def ansiColor(Object ignored, Closure body) { block('ansiColor', [:], body) }
 
@@ -238,20 +235,17 @@ class Steps implements CommandSteps, FileSteps, ScmSteps, InputSteps {
     // Parameters of `properties([parameters([...])])` and of the directive `parameters`.
     List parameters(List list) { list }
 
-    Parameter string(Map options) { new Parameter(options, options.defaultValue ?: '') }
+    /** A parameter, or credentials of `withCredentials`. */
+    Object string(Map options) { options.credentialsId ? [type: 'string'] + options : text(options) }
 
-    Parameter text(Map options) { string(options) }
+    Parameter text(Map options) { new Parameter(options, options.defaultValue ?: options.value ?: '') }
 
-    Parameter password(Map options) { string(options) }
+    Parameter password(Map options) { text(options) }
 
-    Parameter booleanParam(Map options) { new Parameter(options, options.defaultValue as boolean) }
+    Parameter booleanParam(Map options) { new Parameter(options, (options.defaultValue ?: options.value) as boolean) }
 
     Parameter choice(Map options) {
         List choices = options.choices instanceof List ? options.choices : options.choices.toString().readLines()
-        new Parameter(options, choices[0])
+        new Parameter(options, choices[0], choices)
     }
-
-    Object readJSON(Map options) { new JsonSlurper().parseText((String) (options.text ?: readFile((String) options.file))) }
-
-    void writeJSON(Map options) { writeFile(file: options.file, text: JsonOutput.prettyPrint(JsonOutput.toJson(options.json))) }
 }

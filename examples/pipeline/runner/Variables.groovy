@@ -4,12 +4,23 @@ package pipeline
 class Variables {
     private final PipelineScript script
     private final Map<String, String> assigned = [:]
+    private final List<String> files = []
 
     Variables(PipelineScript script) { this.script = script }
 
     Map<String, String> values() { this.@assigned }
 
-    void setProperty(String name, Object value) { this.@assigned[name] = String.valueOf(value) }
+    /** Returns the files of credentials. */
+    List<String> files() { this.@files }
+
+    void setProperty(String name, Object value) {
+        if (value instanceof Credential) {
+            List<String> stored = this.@files
+            this.@assigned.putAll(((Credential) value).variables(name) { String content -> stored << Frame.current().agent.store(content); stored.last() })
+            return
+        }
+        this.@assigned[name] = String.valueOf(value)
+    }
 
     def getProperty(String name) { this.@assigned.containsKey(name) ? this.@assigned[name] : this.@script.getProperty(name) }
 

@@ -254,8 +254,8 @@ func TestSourceIsSentToTheBuild(t *testing.T) {
 	p.waitOutput("build/counted-2", "{.status.phase} {.status.reason}", "Failed FetchSourceFailed")
 }
 
-// tellWithin limits how long a command can take to report why a build waits.
-const tellWithin = 2 * time.Minute
+// reportTimeout limits how long a command can take to report why a build waits.
+const reportTimeout = 2 * time.Minute
 
 func TestClientPrintsWhyBuildWaits(t *testing.T) {
 	p := newProject(t)
@@ -279,8 +279,8 @@ func TestClientPrintsWhyBuildWaits(t *testing.T) {
 			if err != nil {
 				t.Fatalf("oc %s does not print what the build waits for: %v\n%s", tt.command, err, message)
 			}
-		case <-time.After(tellWithin):
-			t.Fatalf("oc %s has not printed what the build waits for in %s", tt.command, tellWithin)
+		case <-time.After(reportTimeout):
+			t.Fatalf("oc %s has not printed what the build waits for in %s", tt.command, reportTimeout)
 		}
 	}
 }

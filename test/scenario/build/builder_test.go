@@ -107,11 +107,24 @@ func TestSourceBecomesAnImageThatRuns(t *testing.T) {
 	}
 }
 
-// repository serves a Git repository with files, and a repository that redirects to another
-// address, from the host's side of the cluster's network.
+// repository serves a Git repository with files at URL/.git, and returns its commit. A repository
+// below URL/elsewhere redirects to an address of the build's machine.
 func (p *project) repository(content map[string]string) (url, commit string) {
 	p.t.Helper()
-	dir := files(p.t, content)
+	dir := p.t.TempDir()
+	commit = p.commit(dir, content)
+	mux := http.NewServeMux()
+	mux.Handle("/elsewhere/", http.RedirectHandler("http://169.254.169.254/latest/info/refs?service=git-upload-pack", http.StatusFound))
+	mux.Handle("/", repositories(dir))
+	return p.serve(mux), commit
+}
+
+// commit creates a Git repository with files.
+func (p *project) commit(dir string, content map[string]string) (commit string) {
+	p.t.Helper()
+	if err := os.CopyFS(dir, os.DirFS(files(p.t, content))); err != nil {
+		p.t.Fatal(err)
+	}
 	var output []byte
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "-m", "first"}, {"rev-parse", "HEAD"}} {
 		var err error
@@ -119,17 +132,25 @@ func (p *project) repository(content map[string]string) (url, commit string) {
 			p.t.Fatalf("git %s: %v\n%s", args[0], err, output)
 		}
 	}
+	return strings.TrimSpace(string(output))
+}
+
+// repositories serves the Git repositories in a directory.
+func repositories(dir string) http.Handler {
+	return &cgi.Handler{Path: "/usr/lib/git-core/git-http-backend", Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"}}
+}
+
+// serve starts a server at an address of the host in the cluster's network.
+func (p *project) serve(handler http.Handler) (url string) {
+	p.t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(p.Gateway.String(), "0"))
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	mux := http.NewServeMux()
-	mux.Handle("/elsewhere/", http.RedirectHandler("http://169.254.169.254/latest/info/refs?service=git-upload-pack", http.StatusFound))
-	mux.Handle("/", &cgi.Handler{Path: "/usr/lib/git-core/git-http-backend", Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"}})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(listener) }()
 	p.t.Cleanup(func() { _ = server.Close() })
-	return "http://" + listener.Addr().String(), strings.TrimSpace(string(output))
+	return "http://" + listener.Addr().String()
 }
 
 func TestBuildRecordsRevisionOfRepository(t *testing.T) {

@@ -6,10 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -199,6 +202,117 @@ func TestPipelineUsesLibraryAndKeepsArtifacts(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// A Jenkinsfile cannot read the secret with which its private libraries are fetched, and no other
+// server gets it.
+func TestPipelineLoadsPrivateLibrary(t *testing.T) {
+	p := newProject(t)
+	p.publishRunner()
+	root := t.TempDir()
+	p.commit(filepath.Join(root, "app"), map[string]string{
+		"Jenkinsfile":       "@Library('tools@main') _\nnode { greet 'ann'; sh 'cat /var/run/secrets/openshift.io/source/* || true' }",
+		"other/Jenkinsfile": "library 'other'",
+	})
+	p.commit(filepath.Join(root, "tools"), map[string]string{"vars/greet.groovy": "def call(String name) { echo \"hello $name\" }\n"})
+	handler := repositories(root)
+	private := p.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, password, _ := r.BasicAuth(); password != "secret-word" {
+			w.Header().Set("WWW-Authenticate", "Basic")
+			http.Error(w, "unauthorized", http.StatusUnauthorized)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	var requests, leaks atomic.Int64
+	other := p.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		if r.Header.Get("Authorization") != "" {
+			leaks.Add(1)
+		}
+		w.Header().Set("WWW-Authenticate", "Basic")
+		http.Error(w, "unauthorized", http.StatusUnauthorized)
+	}))
+	p.OC("create", "secret", "generic", "git", "--type=kubernetes.io/basic-auth", "--from-literal=username=ann", "--from-literal=password=secret-word")
+	for name, strategy := range map[string]string{
+		"private": fmt.Sprintf("env: [{name: LIBRARY_TOOLS, value: %q}]", private+"/tools/.git"),
+		"foreign": fmt.Sprintf("jenkinsfilePath: other/Jenkinsfile, env: [{name: LIBRARY_OTHER, value: %q}]", other+"/tools/.git"),
+	} {
+		p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: %s}, spec: {source: {git: {uri: %q}, sourceSecret: {name: git}},
+			strategy: {jenkinsPipelineStrategy: {%s}}}}`, name, private+"/app/.git", strategy))
+	}
+	log := p.OC("start-build", "private", "--follow", "--wait")
+	if !strings.Contains(log, "hello ann\n") || strings.Contains(log, "secret-word") {
+		t.Errorf("the log is\n%s", log)
+	}
+	if log, err := p.TryOC("start-build", "foreign", "--follow", "--wait"); err == nil || !strings.Contains(log, `library "other": `) {
+		t.Errorf("the log of a library on another server is %v\n%s", err, log)
+	}
+	if requests.Load() == 0 || leaks.Load() > 0 {
+		t.Errorf("the other server got %d requests, %d of them with credentials", requests.Load(), leaks.Load())
+	}
+}
+
+const tested = `node {
+  stage('Test') {
+    writeFile file: 'target/TEST-cart.xml', text: """<testsuites><testsuite>
+      <testcase classname="com.acme.CartTest" name="sum" time="1.5"><failure message="expected 3&#10;Status: Complete">trace</failure></testcase>
+      <testcase classname="com.acme.CartTest" name="remove"><error>
+        java.lang.IllegalStateException: empty
+        at com.acme.Cart</error></testcase>
+      <testcase classname="com.acme.CartTest" name="add" time="1,000.5"/>
+      <testcase classname="com.acme.CartTest" name="later"><skipped/></testcase></testsuite></testsuites>"""
+    writeFile file: 'target/TEST-evil.xml', text: '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><testsuite><testcase name="a">&x;<failure>&x;</failure></testcase></testsuite>'
+    def result = junit 'target/*.xml'
+    echo "${result.passCount} of ${result.totalCount}"
+  }
+  stage('Many') {
+    writeFile file: 'many.xml', text: '<testsuite>' + (1..5000).collect { "<testcase name='t$it'><failure message='${'x' * 1000}'/></testcase>" }.join() + '</testsuite>'
+    junit testResults: 'many.xml', skipMarkingBuildUnstable: true
+    junit testResults: 'none/**', allowEmptyResults: true
+  }
+}`
+
+func TestPipelineRecordsResultsOfTests(t *testing.T) {
+	p := newProject(t)
+	p.publishRunner()
+	p.pipeline("app", tested, "triggers: []")
+	log := p.OC("start-build", "app", "--follow", "--wait")
+	for _, want := range []string{"Recorded 5 tests: 3 failed, 1 skipped\n", "1 of 5\n", "Finished: UNSTABLE\n"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log lacks %q:\n%s", want, log)
+		}
+	}
+	if got := strings.Join(p.stages("app-1"), ", "); got != "Test UNSTABLE, Many SUCCESS" {
+		t.Errorf("the stages are %s", got)
+	}
+	text := p.OC("get", "build/app-1", "-o", `jsonpath={.metadata.annotations.pipeline\.slipway\.io/test-results-json}`)
+	var results struct {
+		Total, Failed, Skipped, DurationMillis int
+		Failures                               []map[string]string
+	}
+	if err := json.Unmarshal([]byte(text), &results); err != nil || len(text) > 32<<10 {
+		t.Fatalf("%v in %d bytes: %s", err, len(text), text)
+	}
+	if results.Total != 5005 || results.Failed != 5003 || results.Skipped != 1 || results.DurationMillis != 1_002_000 || len(results.Failures) < 20 {
+		t.Errorf("the results are %+v", results)
+	}
+	want := []map[string]string{
+		{"suite": "com.acme.CartTest", "name": "sum", "message": "expected 3\nStatus: Complete"},
+		{"suite": "com.acme.CartTest", "name": "remove", "message": "java.lang.IllegalStateException: empty"},
+	}
+	if got := results.Failures[:2]; !reflect.DeepEqual(got, want) {
+		t.Errorf("the first failures are %q", got)
+	}
+	description := p.OC("describe", "build/app-1")
+	if !strings.Contains(description, "5005 total, 5003 failed, 1 skipped") || !strings.Contains(description, "com.acme.CartTest.sum:") ||
+		strings.Contains(description, "root:") || strings.Contains(description, "\nStatus: Complete") {
+		t.Errorf("the description is\n%s", description)
+	}
+	p.pipeline("empty", "node { junit 'none/**' }", "triggers: []")
+	if log, err := p.TryOC("start-build", "empty", "--follow", "--wait"); err == nil || !strings.Contains(log, `no report with tests matches "none/**"`) {
+		t.Errorf("a pipeline without reports: %v\n%s", err, log)
+	}
 }
 
 func TestPipelineWaitsForInputAndCanBeCancelled(t *testing.T) {

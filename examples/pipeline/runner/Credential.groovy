@@ -1,0 +1,20 @@
+package pipeline
+
+/** The result of `credentials` in the directive `environment`. */
+class Credential {
+    Map<String, String> values
+
+    /** Returns the variables that the directive sets for one of a name. store keeps a file, and returns its path. */
+    Map<String, String> variables(String name, Closure store) {
+        String password = values.password ?: ''
+        if (values.containsKey('ssh-privatekey')) return [(name): store(values['ssh-privatekey']), (name + '_USR'): values.username ?: '', (name + '_PSW'): values.passphrase ?: '']
+        if (values.containsKey('username')) return [(name): "$values.username:$password".toString(), (name + '_USR'): values.username, (name + '_PSW'): password]
+        if (values.containsKey('filename')) return [(name): store(values.filename)]
+        [(name): values.secrettext ?: values['openshift-client-token'] ?: password ?: values.values().join('')]
+    }
+
+    /** Returns what the log must not show. Names of users are not secret. */
+    static List<String> lines(Map<String, String> values) {
+        values.findAll { it.key != 'username' }.collectMany { [it.value.trim()] + it.value.readLines()*.trim() }.findAll { it.length() > 3 }
+    }
+}
