@@ -4,9 +4,9 @@
 //	FORWARD ── from the bridge, not to it, not to pods ── jump OPENSHIFT-ADMIN-OUTPUT-RULES
 //
 // The chain is in the table `filter` of iptables, which iptables stores in nftables. The package
-// creates it once and never changes its rules. The rule that jumps to it begins FORWARD. A rule of
-// the chain that drops a packet is final. A rule that accepts a packet skips only the other rules
-// of FORWARD, not the tables of other packages.
+// creates it once and never changes its rules. The rule that jumps to it is the first rule of
+// FORWARD. A rule of the chain that drops a packet is final. A rule that accepts a packet skips
+// only the other rules of FORWARD, not the tables of other packages.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Using iptables Rules to Limit
 // Access to External Resources.
@@ -35,12 +35,12 @@ const (
 	forward = "FORWARD"
 )
 
-// mark is the begin of the comment of the rule that jumps to the chain.
+// mark is the beginning of the comment of the rule that jumps to the chain.
 const mark = "slipway:"
 
-// Ensure creates the chain and the rule that jumps to it, for packets from the bridge to other
-// destinations than pods. It keeps the rules of the chain. The network of pods decides whether the
-// chain belongs to iptables or to ip6tables. It requires the program nft.
+// Ensure creates the chain and the rule that jumps to it, for packets from the bridge to
+// destinations other than pods. It keeps the rules of the chain. The network of pods decides
+// whether the chain belongs to iptables or to ip6tables. It requires the program nft.
 func Ensure(ctx context.Context, bridge string, pods netip.Prefix) error {
 	family := ipfamily.Of(pods.Addr())
 	nft, err := knftables.New(family.Table(), table)

@@ -5,13 +5,13 @@
 // (packages nat and spoofcheck), the chain of administrators (package adminchain), and routes to
 // the pods of other hosts: directly to hosts on a network segment of this host, and through a
 // VXLAN device to others (package vxlan). Finally, it writes the CNI configuration, which signals
-// to the container runtime and kubelet that the network is ready. Afterwards, it repairs changes:
-// of devices and addresses immediately, of the rest at the next periodic check.
+// to the container runtime and the kubelet that the network is ready. Afterwards, it repairs
+// changes of devices and addresses immediately, and other changes at the next periodic check.
 //
 // Besides the objects that Cleanup removes, the agent changes one setting of the host: it sets
 // net.ipv4.ip_forward to 1 and leaves it, because other software might rely on it by the time of
 // Cleanup. If pods have IPv6 addresses, the same is true of net.ipv6.conf.all.forwarding, and of
-// accept_ra of the host's devices, which becomes 2 where it is 1: otherwise, a host that forwards
+// accept_ra of the host's devices, which becomes 2 if it is 1: otherwise, a host that forwards
 // would lose the routes that its routers announce. Three more sysctls belong to the bridge and are
 // removed with it.
 //
@@ -19,7 +19,7 @@
 // (Docker sets this policy) or incoming traffic (ufw) must allow pods, because an accept in our
 // table cannot override a drop in another table. The firewall must accept forwarded packets from
 // and to the bridge, and incoming packets from the bridge to port 53 of the DNS address and to the
-// ports of the API server and kubelet. With Docker:
+// ports of the API server and the kubelet. With Docker:
 //
 //	iptables -I DOCKER-USER -i slipway0 -j ACCEPT
 //	iptables -I DOCKER-USER -o slipway0 -j ACCEPT

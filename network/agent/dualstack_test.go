@@ -30,7 +30,7 @@ func secondAddresses(t *testing.T) string {
 }
 
 // TestOnlyAddressesOfPodsAreNeighbors sends to addresses of the node's subnet that no pod can have:
-// the host must not look for their neighbors.
+// the host must not send neighbor solicitations for them.
 func TestOnlyAddressesOfPodsAreNeighbors(t *testing.T) {
 	a := newAgent(t, node("10.128.2.0/23"))
 	a.DualStack = testNetworks
@@ -68,7 +68,7 @@ func TestOddSubnetOfNodeHasIPv4(t *testing.T) {
 	}
 }
 
-// TestTransportOfIPv6Changes starts the agent of a host with two transports, one after the other.
+// TestTransportOfIPv6Changes starts the agent of a host with two transports, one after another.
 func TestTransportOfIPv6Changes(t *testing.T) {
 	a := newTunnelAgent(t, TransportAuto)
 	a.DualStack = testNetworks

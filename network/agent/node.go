@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// watchNodes returns an informer of all Nodes. It sends the own node's IPv4 subnet each time it
+// watchNodes returns an informer of all Nodes. It sends this node's IPv4 subnet each time it
 // changes. The channel must have capacity 1; a new subnet replaces one that was not received yet.
 // peers has a value after a change of another node's subnet or address.
 func (a *Agent) watchNodes(subnets chan netip.Prefix) (informer cache.SharedIndexInformer, peers <-chan struct{}, err error) {

@@ -20,14 +20,14 @@ func TestMissingPartsOfAPluginAreNamed(t *testing.T) {
 		files map[string]string
 		want  string // of the message; "" if nothing is missing
 	}{
-		"no file":                 {nil, "has no CNI configuration, so pods get no network: install a network plug-in"},
-		"no program":              {map[string]string{"10.conflist": list}, `names the CNI plug-in "flannel", which is not in `},
-		"one plug-in":             {map[string]string{"10.conf": `{"cniVersion": "1.0.0", "name": "n", "type": "bridge"}`}, ""},
-		"file without a plug-in":  {map[string]string{"10.conf": `{"cniVersion": "1.0.0", "name": "n"}`}, "correct the file"},
-		"no JSON":                 {map[string]string{"10.conflist": "plugins:"}, "correct the file"},
-		"only the first is read":  {map[string]string{"10.conf": `{"cniVersion": "1.0.0", "name": "n", "type": "bridge"}`, "20.conflist": list}, ""},
-		"others are not read":     {map[string]string{"10.conflist.new": list}, "has no CNI configuration"},
-		"a list without plug-ins": {map[string]string{"10.conflist": `{"cniVersion": "1.0.0", "name": "n", "plugins": []}`}, "correct the file"},
+		"no file":                {nil, "has no CNI configuration, so pods get no network: install a network plugin"},
+		"no program":             {map[string]string{"10.conflist": list}, `names the CNI plugin "flannel", which is not in `},
+		"one plugin":             {map[string]string{"10.conf": `{"cniVersion": "1.0.0", "name": "n", "type": "bridge"}`}, ""},
+		"file without a plugin":  {map[string]string{"10.conf": `{"cniVersion": "1.0.0", "name": "n"}`}, "correct the file"},
+		"no JSON":                {map[string]string{"10.conflist": "plugins:"}, "correct the file"},
+		"only the first is read": {map[string]string{"10.conf": `{"cniVersion": "1.0.0", "name": "n", "type": "bridge"}`, "20.conflist": list}, ""},
+		"others are not read":    {map[string]string{"10.conflist.new": list}, "has no CNI configuration"},
+		"a list without plugins": {map[string]string{"10.conflist": `{"cniVersion": "1.0.0", "name": "n", "plugins": []}`}, "correct the file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, programs := t.TempDir(), t.TempDir()
@@ -85,5 +85,5 @@ func TestOtherNetworkHasOnlyTheAddressOfTheDNSServer(t *testing.T) {
 	}
 	eventually.True(t, "end of the note", noted(""))
 	output(t, "ip", "link", "add", "slipway0", "type", "bridge")
-	eventually.True(t, "note about the bridge", noted("the bridge slipway0 of the former network plug-in remains"))
+	eventually.True(t, "note about the bridge", noted("the bridge slipway0 of the former network plugin remains"))
 }

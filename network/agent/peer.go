@@ -31,7 +31,7 @@ type peer struct {
 	vxlan.Peer
 }
 
-// peerOf returns the host of a node. It is empty for the own node, and for a node without a subnet
+// peerOf returns the host of a node. It is empty for this node, and for a node without a subnet
 // of the pod network or without an address.
 func (a *Agent) peerOf(object any) peer {
 	node, ok := object.(*corev1.Node)

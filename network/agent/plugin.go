@@ -19,8 +19,8 @@ func checkPlugin(confDir string, binDirs []string) error {
 		return fmt.Errorf("list CNI configurations in %q: %w", confDir, err)
 	}
 	if len(files) == 0 {
-		return fmt.Errorf("%q has no CNI configuration, so pods get no network: install a network plug-in on this host, "+
-			"or set networkConfig.networkPluginName to another one than cni", confDir)
+		return fmt.Errorf("%q has no CNI configuration, so pods get no network: install a network plugin on this host, "+
+			"or set networkConfig.networkPluginName to a plugin other than cni", confDir)
 	}
 	file := slices.Min(files)
 	types, err := pluginTypes(file)
@@ -29,7 +29,7 @@ func checkPlugin(confDir string, binDirs []string) error {
 	}
 	for _, name := range types {
 		if _, err := invoke.FindInPath(name, binDirs); err != nil {
-			return fmt.Errorf("%q names the CNI plug-in %q, which is not in %s: install it there, or set "+
+			return fmt.Errorf("%q names the CNI plugin %q, which is not in %s: install it there, or set "+
 				"kubeletArguments.cni-bin-dir in node-config.yaml", file, name, strings.Join(binDirs, " or "))
 		}
 	}
@@ -57,7 +57,7 @@ func pluginTypes(file string) (types []string, err error) {
 		types = append(types, plugin.Network.Type)
 	}
 	if len(types) == 0 {
-		return nil, fmt.Errorf("it has no plug-ins")
+		return nil, fmt.Errorf("it has no plugins")
 	}
 	return types, nil
 }

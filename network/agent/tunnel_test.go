@@ -154,11 +154,11 @@ func TestPacketsOfPodsArriveInVXLANOnly(t *testing.T) {
 			hosttest.Host().Serve(t, 80)
 			if !want {
 				if answer, err := machine.Ask("tcp4", "192.0.2.1:80"); err == nil {
-					t.Errorf("the answer is %q", answer)
+					t.Errorf("the response is %q", answer)
 				}
 				return
 			}
-			eventually.Equal(t, "answer", func() string {
+			eventually.Equal(t, "response", func() string {
 				answer, _ := machine.Ask("tcp4", "192.0.2.1:80") // without one, it is empty
 				return answer
 			}, "host 10.130.0.5")

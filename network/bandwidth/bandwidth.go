@@ -149,7 +149,7 @@ func (l *Limiter) reconcile(pods cache.Store) error {
 	return errors.Join(errs...)
 }
 
-// second returns the IPv6 address of a pod. It is invalid if the pod is from a time with another
+// second returns the IPv6 address of a pod. It is invalid if the pod was created in another
 // network: the check of its source addresses does not accept it either, and a limit would bypass
 // that check.
 func (l *Limiter) second(pod cni.Pod) netip.Addr {

@@ -149,7 +149,7 @@ func TestLimitsHoldForIPv6(t *testing.T) {
 
 			removeIPv6Filter(t)
 			pod = pod.DeepCopy()
-			pod.Annotations["other"] = "annotation" // makes the component look
+			pod.Annotations["other"] = "annotation" // makes the component reconcile
 			if _, err := client.CoreV1().Pods("shop").Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}

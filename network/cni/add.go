@@ -12,7 +12,6 @@ import (
 	current "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/containernetworking/plugins/pkg/utils"
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/network/ipfamily"
 	"github.com/slipway-platform/slipway/network/nat"
@@ -120,20 +119,26 @@ func (c Config) publish(l lease) error {
 		return err
 	}
 	defer unlock()
-	if err := nat.Publish(context.Background(), c.NFTTable, l.Device, l.Address, l.Ports, deviceExists); err != nil {
-		return err
+	for _, e := range c.ends(l) {
+		if err := nat.Publish(context.Background(), c.NFTTable, l.Device, e.address, l.Ports, deviceExists); err != nil {
+			return err
+		}
+		if err := deleteConntrack(l.Ports, e.address); err != nil {
+			return err
+		}
 	}
-	return deleteConntrack(l.Ports)
+	return nil
 }
 
 // deleteConntrack deletes the conntrack entries of a client that was sending datagrams before the
 // pod existed. Otherwise, its datagrams would still go to the previous destination.
-func deleteConntrack(ports []nat.Port) error {
+func deleteConntrack(ports []nat.Port, pod netip.Addr) error {
+	family := netlink.InetFamily(ipfamily.Of(pod).Netlink())
 	for _, p := range ports {
-		if p.Protocol != "udp" {
+		if p.Protocol != "udp" || !p.LeadsTo(pod) {
 			continue
 		}
-		if err := utils.DeleteConntrackEntriesForDstPort(p.HostPort, utils.PROTOCOL_UDP, unix.AF_INET); err != nil {
+		if err := utils.DeleteConntrackEntriesForDstPort(p.HostPort, utils.PROTOCOL_UDP, family); err != nil {
 			return fmt.Errorf("delete conntrack entries of host port %s: %w", p, err)
 		}
 	}
@@ -193,5 +198,5 @@ func (c Config) unpublish(device string) error {
 		return err
 	}
 	defer unlock()
-	return nat.Unpublish(context.Background(), c.NFTTable, device)
+	return nat.Unpublish(context.Background(), c.NFTTable, device, c.families()...)
 }

@@ -96,6 +96,20 @@ func (b *bench) makeTable() {
 	}))
 }
 
+// makeSecondTable creates the table of IPv6.
+func (b *bench) makeSecondTable() {
+	b.Helper()
+	b.must(nat.Ensure(b.Context(), nat.Network{
+		Table: b.config.NFTTable, Bridge: b.config.Bridge,
+		ClusterCIDR: netip.MustParsePrefix("fd01::/48"), ServiceCIDR: netip.MustParsePrefix("fd02::/112"),
+	}))
+	b.Cleanup(func() {
+		if err := nat.Delete(context.Background(), nat.Table{Family: "ip6", Name: b.config.NFTTable}); err != nil {
+			b.Error(err)
+		}
+	})
+}
+
 func (b *bench) must(err error) {
 	b.Helper()
 	if err != nil {
@@ -172,7 +186,7 @@ func (b *bench) leftovers() []string {
 	for name := range devices {
 		remaining = append(remaining, name)
 	}
-	owners, err := nat.Owners(b.Context(), b.config.NFTTable)
+	owners, err := nat.Owners(b.Context(), b.config.NFTTable, b.config.families()...)
 	b.must(err)
 	for owner := range owners {
 		remaining = append(remaining, "host ports of "+owner)

@@ -52,12 +52,12 @@ func check(args *skel.CmdArgs) error {
 	if err != nil || len(l.Ports) == 0 {
 		return err
 	}
-	owners, err := nat.Owners(context.Background(), c.config.NFTTable)
+	owners, err := nat.Owners(context.Background(), c.config.NFTTable, c.config.families()...)
 	if err != nil {
 		return err
 	}
-	if owners[c.device] < len(l.Ports) {
-		return fmt.Errorf("check host ports of container %q: %d of %d exist", args.ContainerID, owners[c.device], len(l.Ports))
+	if want := c.config.published(l); owners[c.device] < want {
+		return fmt.Errorf("check host ports of container %q: %d of %d exist", args.ContainerID, owners[c.device], want)
 	}
 	return nil
 }

@@ -228,7 +228,7 @@ func TestConcurrentAdds(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	owners, err := nat.Owners(t.Context(), b.config.NFTTable)
+	owners, err := nat.Owners(t.Context(), b.config.NFTTable, b.config.families()...)
 	b.must(err)
 	if len(addresses) != pods || len(owners) != pods {
 		t.Errorf("%d pods got %d addresses and %d host ports", pods, len(addresses), len(owners))

@@ -79,6 +79,18 @@ func (c Config) ends(l lease) []ends {
 	return list
 }
 
+// published returns the number of host ports that lead to the addresses of a pod.
+func (c Config) published(l lease) (count int) {
+	for _, e := range c.ends(l) {
+		for _, port := range l.Ports {
+			if port.LeadsTo(e.address) {
+				count++
+			}
+		}
+	}
+	return count
+}
+
 // second returns the IPv6 address of a pod, or an invalid one.
 func (c Config) second(l lease) netip.Addr {
 	if !c.SecondCIDR.Contains(l.SecondAddress) {
@@ -128,8 +140,8 @@ func (c Config) leases() leases {
 	return leases{dir: LeaseDir(c.StateDir, c.Name), subnet: c.PodCIDR.Masked(), second: c.SecondCIDR}
 }
 
-// ports returns the IPv4 port mappings. As in the CNI project's own plugin, a mapping for an IPv6
-// host address is skipped, and an unspecified host address means every address.
+// ports returns the port mappings. As in the CNI project's own plugin, an unspecified host address
+// means every address of its family.
 func (c Config) ports() ([]nat.Port, error) {
 	var ports []nat.Port
 	for _, m := range c.RuntimeConfig.PortMappings {
@@ -168,11 +180,6 @@ func (m portMapping) port() (nat.Port, bool, error) {
 	if err != nil {
 		return nat.Port{}, false, fmt.Errorf("host address %q: %w", m.HostIP, err)
 	}
-	if address = address.Unmap(); !address.Is4() {
-		return nat.Port{}, false, nil
-	}
-	if !address.IsUnspecified() {
-		p.HostAddress = address
-	}
+	p.HostAddress = address.Unmap()
 	return p, true, nil
 }

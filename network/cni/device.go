@@ -140,7 +140,7 @@ func SetIPv6(device string, enabled bool) error {
 }
 
 // AddressFlags returns the flags of an address that no other machine of the link can have: IPv6
-// does not wait for the objection of one.
+// skips the detection of duplicates.
 func AddressFlags(address netip.Addr) int {
 	if address.Is6() {
 		return unix.IFA_F_NODAD

@@ -66,6 +66,68 @@ func TestHostPorts(t *testing.T) {
 	}
 }
 
+func TestHostPortsOfIPv6(t *testing.T) {
+	b := newBench(t)
+	b.enableIPv6()
+	b.makeSecondTable()
+	machine := hosttest.NewNamespace(t, "machine")
+	machine.Connect(t, "2001:db8::1/64", "2001:db8::2/64")
+	mappings := ports(
+		portMapping{HostPort: 8080, ContainerPort: 80, Protocol: "tcp"},
+		portMapping{HostPort: 8080, ContainerPort: 80, Protocol: "udp"},
+		portMapping{HostPort: 8443, ContainerPort: 80, Protocol: "tcp", HostIP: "2001:db8::1"},
+		portMapping{HostPort: 8006, ContainerPort: 80, Protocol: "tcp", HostIP: "::"},
+		portMapping{HostPort: 8004, ContainerPort: 80, Protocol: "tcp", HostIP: "0.0.0.0"},
+	)
+	web, webAddress := b.pod("web", mappings)
+	other, otherAddress := b.pod("other", nil)
+	second := func(address string) string { return second(netip.MustParseAddr(address)).String() }
+	gateway := Gateway(b.config.SecondCIDR).String()
+
+	b.answers(machine, "tcp6", "[2001:db8::1]:8080", "web 2001:db8::2")
+	b.answers(machine, "udp6", "[2001:db8::1]:8080", "web 2001:db8::2")
+	b.answers(machine, "tcp6", "[2001:db8::1]:8443", "web 2001:db8::2")
+	b.answers(machine, "tcp6", "[2001:db8::1]:8006", "web 2001:db8::2")
+	b.answers(hosttest.Host(), "tcp6", "[2001:db8::1]:8080", "web 2001:db8::1")
+	b.answers(other, "tcp6", "[2001:db8::1]:8080", "web "+second(otherAddress))
+	b.answers(web, "tcp6", "[2001:db8::1]:8080", "web "+gateway)
+	b.answers(hosttest.Host(), "tcp4", "127.0.0.1:8080", "web 10.128.2.1")
+	b.answers(hosttest.Host(), "tcp4", "127.0.0.1:8004", "web 10.128.2.1")
+	for _, closed := range []string{"127.0.0.1:8006", "127.0.0.1:8443", "[::1]:8080", "[2001:db8::1]:8004", "[" + gateway + "]:8443"} {
+		if got, err := hosttest.Host().Ask("tcp", closed); err == nil {
+			t.Errorf("%s is open: %q", closed, got)
+		}
+	}
+	if _, err := b.plugin("CHECK", web, mappings); err != nil {
+		t.Error(err)
+	}
+	// The ports of one family are published again.
+	b.must(nat.Delete(t.Context(), nat.Table{Family: "ip6", Name: b.config.NFTTable}))
+	b.makeSecondTable()
+	if _, err := b.plugin("CHECK", web, mappings); err == nil || !strings.Contains(err.Error(), "3 of 7 exist") {
+		t.Errorf("CHECK without the ports of IPv6: %v", err)
+	}
+	if got := b.reconcile(); got != 1 {
+		t.Errorf("reconcile: got %d changes, want one", got)
+	}
+	b.answers(machine, "tcp6", "[2001:db8::1]:8080", "web 2001:db8::2")
+	if _, err := b.plugin("ADD", hosttest.NewNamespace(t, "rival"), ports(portMapping{HostPort: 8006, ContainerPort: 80})); err == nil || !strings.Contains(err.Error(), nat.ErrTaken.Error()) {
+		t.Errorf("ADD with a host port in use: got %v", err)
+	}
+	if got, err := hosttest.Host().Ask("tcp", "127.0.0.1:8006"); err == nil {
+		t.Errorf("the rejected pod has a port: %q", got)
+	}
+
+	for pod, change := range map[hosttest.Namespace]func(*Config){web: mappings, other: nil} {
+		_, err := b.plugin("DEL", pod, change)
+		b.must(err)
+	}
+	b.nothingLeft()
+	if got, err := machine.Ask("tcp6", "[2001:db8::1]:8080"); err == nil {
+		t.Errorf("the host port %s is open after DEL: %q", webAddress, got)
+	}
+}
+
 func TestHostPortConflict(t *testing.T) {
 	b := newBench(t)
 	mapping := ports(portMapping{HostPort: 8080, ContainerPort: 80, Protocol: "tcp"})
@@ -138,11 +200,45 @@ func TestPodHasFewConnectionsToItsHost(t *testing.T) {
 		if _, err := dial(); err == nil {
 			t.Error("a pod has more than 1,024 connections to its host")
 		}
-		return errors.Join(first.(*net.TCPConn).SetLinger(0), first.Close()) // ends it at once
+		return errors.Join(first.(*net.TCPConn).SetLinger(0), first.Close()) // ends it immediately
 	})
 	modest.Do(t, func() error { _, err := dial(); return err })
-	// The kernel counts the connections again, at most once in each of its ticks.
+	// The kernel recounts the connections, at most once in each of its ticks.
 	eventually.True(t, "a connection after the end of another", func() bool {
 		return greedy.Try(func() error { _, err := dial(); return err }) == nil
 	})
+}
+
+func TestPodCannotFillTableOfConnections(t *testing.T) {
+	const most, many = 32_768, 48_000
+	b := newBench(t)
+	greedy, source := b.pod("greedy", nil)
+	modest, modestAddress := b.pod("modest", nil)
+	host := Gateway(b.config.PodCIDR)
+	greedy.Do(t, func() error {
+		socket, err := net.ListenUDP("udp4", nil)
+		if err != nil {
+			return err
+		}
+		defer socket.Close()
+		for n := range many {
+			if _, err := socket.WriteToUDPAddrPort([]byte{0}, netip.AddrPortFrom(host, uint16(10_000+n))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	flows, err := netlink.ConntrackTableList(netlink.ConntrackTable, unix.AF_INET)
+	b.must(err)
+	count := 0
+	for _, flow := range flows {
+		if flow.Forward.SrcIP.String() == source {
+			count++
+		}
+	}
+	if count > most || count < most/2 {
+		t.Errorf("the kernel tracks %d connections of a pod that began %d, want at most %d", count, many, most)
+	}
+	hosttest.Host().Serve(t, 8085)
+	b.answers(modest, "tcp4", host.String()+":8085", "host "+modestAddress)
 }

@@ -39,7 +39,7 @@ func Reconcile(ctx context.Context, c Config) (changes int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	owners, err := nat.Owners(ctx, c.NFTTable)
+	owners, err := nat.Owners(ctx, c.NFTTable, c.families()...)
 	if err != nil {
 		return 0, err
 	}
@@ -64,7 +64,7 @@ func Reconcile(ctx context.Context, c Config) (changes int, err error) {
 		if !c.isAttached(l, device, present) {
 			apply(c.attachToBridge(l, bridge))
 		}
-		if owners[l.Device] < len(l.Ports) {
+		if owners[l.Device] < c.published(l) {
 			apply(c.publish(l))
 		}
 	}

@@ -5,10 +5,10 @@
 // names.go and endpoints.go). It forwards other names to the host's resolvers.
 //
 // The handlers are CoreDNS's plugins. They are configured in Go, not by a Corefile: CoreDNS's setup
-// of its kubernetes plugin would replace the logger of client-go and kubelet in the process, its
-// configuration loader has process-wide lists, and its loop plugin exits the process. This server
-// has no process-wide effects, so it can be stopped and started again. Names of the cluster are
-// served from memory and never cached; responses of other servers are cached.
+// of its kubernetes plugin would replace the logger of client-go and the kubelet in the process,
+// its configuration loader has process-wide lists, and its loop plugin exits the process. This
+// server has no process-wide effects, so it can be stopped and started again. Names of the cluster
+// are served from memory and never cached; responses of other servers are cached.
 package dns
 
 import (
@@ -33,10 +33,12 @@ import (
 // Server is the component that serves DNS to a node's pods, or to clients of a master. Fields are
 // required unless stated otherwise.
 type Server struct {
-	Part    string       // the component's name; "dns" by default
-	Address string       // IP address and port, for UDP and TCP; a device must have the address
-	Domain  string       // the cluster's domain, such as cluster.local
-	Config  *rest.Config // can list and watch services, endpoint slices and namespaces
+	Part    string // the component's name; "dns" by default
+	Address string // IP address and port, for UDP and TCP; a device must have the address
+	// OnlyIPv4 means that the address 0.0.0.0 does not include the IPv6 addresses of the host.
+	OnlyIPv4 bool
+	Domain   string       // the cluster's domain, such as cluster.local
+	Config   *rest.Config // can list and watch services, endpoint slices and namespaces
 	// Resolvers for other names, "IP" or "IP:port"; the default is the name servers in ResolvConf.
 	Upstreams  []string
 	ResolvConf string // read again after changes; the default is /etc/resolv.conf
@@ -68,14 +70,9 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("dns: %w", err)
 	}
-	listener, err := server.Listen()
+	listener, packets, err := s.listen(server)
 	if err != nil {
-		return fmt.Errorf("dns: listen on %s/tcp: %w", s.Address, err)
-	}
-	packets, err := server.ListenPacket()
-	if err != nil {
-		listener.Close()
-		return fmt.Errorf("dns: listen on %s/udp: %w", s.Address, err)
+		return fmt.Errorf("dns: %w", err)
 	}
 
 	ctx, cancel := context.WithCancel(ctx)
@@ -108,6 +105,28 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	packets.Close()
 	tasks.Wait()
 	return err
+}
+
+// listen listens for connections and datagrams.
+func (s *Server) listen(server *dnsserver.Server) (listener net.Listener, packets net.PacketConn, err error) {
+	if s.OnlyIPv4 {
+		listener, err = net.Listen("tcp4", s.Address)
+	} else {
+		listener, err = server.Listen()
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("listen on %s/tcp: %w", s.Address, err)
+	}
+	if s.OnlyIPv4 {
+		packets, err = net.ListenPacket("udp4", s.Address)
+	} else {
+		packets, err = server.ListenPacket()
+	}
+	if err != nil {
+		listener.Close()
+		return nil, nil, fmt.Errorf("listen on %s/udp: %w", s.Address, err)
+	}
+	return listener, packets, nil
 }
 
 // maxDatagram limits the responses over UDP on an address that any client can reach, in bytes. A

@@ -253,6 +253,31 @@ func TestSRVRecordsHaveTheFormOfOpenShift3(t *testing.T) {
 	}
 }
 
+func TestEveryAddressIncludesIPv6UnlessExcluded(t *testing.T) {
+	api, config := newAPI(t)
+	shop(api)
+	for _, only := range []bool{false, true} {
+		t.Run(fmt.Sprint(only), func(t *testing.T) {
+			_, port, err := net.SplitHostPort(freeAddress(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := &Server{Address: "0.0.0.0:" + port, OnlyIPv4: only, Domain: "cluster.local", Config: config, ClusterOnly: true}
+			componenttest.Run(t, server.Run)
+			for _, network := range []string{"udp", "tcp"} {
+				if got := ask(t, network, "127.0.0.1:"+port, "A", "web.shop.svc.cluster.local."); got != "NOERROR 172.30.0.10" {
+					t.Errorf("over IPv4: %s", got)
+				}
+				query := new(dns.Msg).SetQuestion("web.shop.svc.cluster.local.", dns.TypeA)
+				response, _, err := (&dns.Client{Net: network}).Exchange(query, "[::1]:"+port)
+				if err != nil != only {
+					t.Errorf("over IPv6: %v, %v", response, err)
+				}
+			}
+		})
+	}
+}
+
 func TestNewService(t *testing.T) {
 	api, config := newAPI(t)
 	shop(api)

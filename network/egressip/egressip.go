@@ -6,8 +6,8 @@
 //	    Assign: which host                                source address
 //
 // The package decides which address a project has (Assign), keeps the addresses of this host on
-// its device (Hold), and finds out which hosts respond (Monitor). Package network/policy has the
-// rules for packets, and package network/vxlan the way between hosts.
+// its device (Hold), and determines which hosts respond (Monitor). Package network/policy contains
+// the rules for packets, and package network/vxlan the path between hosts.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Enabling Static IPs for
 // External Project Traffic.
@@ -40,9 +40,9 @@ type Exit struct {
 }
 
 // Assign returns the exits of all projects with egress addresses. alive reports whether a host
-// responds. A project has the first of its addresses whose host does, or the first one if no host
-// does. Without a usable address, the packets of the project are dropped, so that they never have
-// another source address.
+// responds. A project gets the first of its addresses whose host responds, or its first address if
+// no host responds. Without a usable address, the packets of the project are dropped, so that they
+// never have another source address.
 func Assign(hosts []*networkv1.HostSubnet, projects []*networkv1.NetNamespace, alive func(host string) bool) map[string]Exit {
 	a := assignment{hosts: hosts, owners: map[netip.Addr][]*networkv1.HostSubnet{}, users: map[netip.Addr][]string{}, nodes: map[netip.Addr]string{}, networks: map[uint32][]string{}}
 	for _, host := range hosts {
@@ -158,7 +158,7 @@ func addresses[T ~string](texts []T) (list []netip.Addr) {
 
 func names(list []string) string { return strings.Join(slices.Sorted(slices.Values(list)), ", ") }
 
-// Marks of packets on their way to the outside. The bits of kube-proxy (0x4000) are not in use.
+// Marks of packets that leave the cluster. The bits of kube-proxy (0x4000) are not in use.
 const (
 	// MarkMask selects the bits that determine how a packet leaves the node.
 	MarkMask uint32 = 0x70000000

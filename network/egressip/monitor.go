@@ -38,7 +38,7 @@ func (m *Monitor) Watch(hosts map[string]netip.Addr) {
 	m.hosts = maps.Clone(hosts)
 }
 
-// Alive reports whether a host responds. A host that is not polled does.
+// Alive reports whether a host responds. A host that is not polled counts as alive.
 func (m *Monitor) Alive(host string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -14,7 +14,8 @@
 // whose names it resolves for each connection.
 //
 // Nothing outside of the cluster can open a connection through the macvlan device. The response to
-// a connection leaves the pod where the connection came in, whatever the client's address is.
+// a connection leaves the pod through the device on which the connection arrived, regardless of the
+// client's address.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Using an Egress Router to Allow
 // External Resources to Recognize Pod Traffic.

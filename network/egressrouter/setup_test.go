@@ -142,7 +142,7 @@ func TestRouterIsClosedToOutside(t *testing.T) {
 	if got, err := r.server.Ask("tcp4", "192.168.12.99:8080"); err == nil {
 		t.Errorf("a machine outside of the cluster connected to the pod: %q", got)
 	}
-	// Without redirection, the pod is not a router, and it is none for machines outside.
+	// Without redirection, the pod is not a router, not even for machines outside.
 	r.server.Do(t, func() error {
 		link, err := netlink.LinkByName("eth0")
 		r.must(err)

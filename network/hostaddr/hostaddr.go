@@ -6,6 +6,7 @@ package hostaddr
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 
@@ -41,7 +42,7 @@ func HostAddress(preferred string, skip ...string) (netip.Addr, error) {
 	if preferred != "" {
 		return checkPreferred(preferred, devices)
 	}
-	byDefault, err := defaultDevice()
+	byDefault, err := defaultDevice(netlink.FAMILY_V4)
 	if err != nil {
 		return netip.Addr{}, err
 	}
@@ -70,28 +71,27 @@ func checkPreferred(preferred string, devices []device) (netip.Addr, error) {
 }
 
 // Second returns the global IPv6 address of the device that has an address of the host, or an
-// invalid address if it has none. It skips addresses that change: temporary and deprecated ones.
-func Second(first netip.Addr) (netip.Addr, error) {
-	links, err := netlinksafe.LinkList()
+// invalid address if it has none. For OfflineAddress, the device is another one: that of the IPv6
+// default route, or else the first one, as for HostAddress.
+func Second(first netip.Addr, skip ...string) (netip.Addr, error) {
+	devices, err := listDevices(skip)
 	if err != nil {
-		return netip.Addr{}, fmt.Errorf("list devices: %w", err)
+		return netip.Addr{}, err
 	}
-	for _, link := range links {
-		addresses, err := netlinksafe.AddrList(link, netlink.FAMILY_ALL)
+	if first == OfflineAddress {
+		byDefault, err := defaultDevice(netlink.FAMILY_V6)
 		if err != nil {
-			return netip.Addr{}, fmt.Errorf("list addresses of device %q: %w", link.Attrs().Name, err)
+			return netip.Addr{}, err
 		}
-		hasFirst, second := false, netip.Addr{}
-		for _, a := range addresses {
-			address, _ := netip.AddrFromSlice(a.IP)
-			address = address.Unmap()
-			hasFirst = hasFirst || address == first
-			if !second.IsValid() && address.Is6() && address.IsGlobalUnicast() && a.Flags&(unix.IFA_F_TEMPORARY|unix.IFA_F_DEPRECATED) == 0 {
-				second = address
+		slices.SortStableFunc(devices, func(a, b device) int { return a.rank(byDefault) - b.rank(byDefault) })
+	} else {
+		devices = slices.DeleteFunc(devices, func(d device) bool { return !slices.Contains(d.addresses, first) })
+	}
+	for _, d := range devices {
+		for _, address := range d.addresses {
+			if address.Is6() && address.IsGlobalUnicast() {
+				return address, nil
 			}
-		}
-		if hasFirst {
-			return second, nil
 		}
 	}
 	return netip.Addr{}, nil
@@ -141,19 +141,25 @@ func AssignOffline(name string) (netip.Addr, error) {
 	return OfflineAddress, nil
 }
 
-// MTU returns the MTU in bytes of the default route's device, which pods must not exceed, or 1500
-// if there is no default route.
+// MTU returns the MTU in bytes of the default route's device, which pods must not exceed: of the
+// IPv4 default route, or else of the IPv6 default route. It is 1500 if there is neither.
 func MTU() (int, error) {
-	link, err := DefaultDevice()
-	if err != nil || link == nil {
-		return 1500, err
+	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
+		if link, err := deviceOfDefault(family); err != nil || link != nil {
+			if err != nil {
+				return 1500, err
+			}
+			return link.Attrs().MTU, nil
+		}
 	}
-	return link.Attrs().MTU, nil
+	return 1500, nil
 }
 
 // DefaultDevice returns the device of the IPv4 default route, or nil if there is no default route.
-func DefaultDevice() (netlink.Link, error) {
-	index, err := defaultDevice()
+func DefaultDevice() (netlink.Link, error) { return deviceOfDefault(netlink.FAMILY_V4) }
+
+func deviceOfDefault(family int) (netlink.Link, error) {
+	index, err := defaultDevice(family)
 	if err != nil || index == 0 {
 		return nil, err
 	}
@@ -164,7 +170,8 @@ func DefaultDevice() (netlink.Link, error) {
 	return link, nil
 }
 
-// device is a device that is up, with its addresses in the kernel's order.
+// device is a device that is up, with its addresses in the kernel's order. It omits IPv6 addresses
+// that change: temporary and deprecated ones.
 type device struct {
 	index     int
 	virtual   bool
@@ -199,8 +206,11 @@ func listDevices(skip []string) ([]device, error) {
 		}
 		d := device{index: attrs.Index, virtual: isVirtual(link)}
 		for _, a := range addresses {
-			if address, ok := netip.AddrFromSlice(a.IP); ok && a.Scope != EgressScope {
-				d.addresses = append(d.addresses, address.Unmap())
+			address, ok := netip.AddrFromSlice(a.IP)
+			address = address.Unmap()
+			changes := address.Is6() && a.Flags&(unix.IFA_F_TEMPORARY|unix.IFA_F_DEPRECATED) != 0
+			if ok && a.Scope != EgressScope && !changes {
+				d.addresses = append(d.addresses, address)
 			}
 		}
 		devices = append(devices, d)
@@ -218,19 +228,25 @@ func isVirtual(link netlink.Link) bool {
 	return false
 }
 
-// defaultDevice returns the index of the device of the IPv4 default route with the lowest metric,
-// or 0.
-func defaultDevice() (int, error) {
-	routes, err := netlinksafe.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)
+// defaultDevice returns the index of the device of an IP family's default route with the lowest
+// metric, or 0.
+func defaultDevice(family int) (int, error) {
+	routes, err := netlinksafe.RouteListFiltered(family, &netlink.Route{Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)
 	if err != nil {
 		return 0, fmt.Errorf("list routes: %w", err)
 	}
 	index, metric := 0, 0
 	for _, r := range routes {
-		isDefault := r.Dst == nil || r.Dst.IP.IsUnspecified()
+		isDefault := r.Dst == nil || isEverything(r.Dst)
 		if isDefault && r.LinkIndex != 0 && (index == 0 || r.Priority < metric) {
 			index, metric = r.LinkIndex, r.Priority
 		}
 	}
 	return index, nil
+}
+
+// isEverything reports whether a network contains all addresses.
+func isEverything(network *net.IPNet) bool {
+	bits, _ := network.Mask.Size()
+	return bits == 0 && network.IP.IsUnspecified()
 }

@@ -104,6 +104,44 @@ func TestSecondAddressIsThatOfTheSameDevice(t *testing.T) {
 	}
 }
 
+// TestMachineWithOnlyIPv6 has no IPv4 address except for the one that AssignOffline assigns.
+func TestMachineWithOnlyIPv6(t *testing.T) {
+	_, err := AssignOffline("slipway-host")
+	must(t, err)
+	t.Cleanup(func() {
+		if link, err := netlink.LinkByName("slipway-host"); err == nil {
+			_ = netlink.LinkDel(link)
+		}
+	})
+	if second, err := Second(OfflineAddress); err != nil || second.IsValid() {
+		t.Errorf("without an IPv6 address: got %s, %v", second, err)
+	}
+	add6 := func(name, address string) netlink.Link {
+		link := add(t, &netlink.Bridge{LinkAttrs: attrs(name)})
+		parsed, err := netlink.ParseAddr(address)
+		must(t, err)
+		parsed.Flags = unix.IFA_F_NODAD
+		must(t, netlink.AddrAdd(link, parsed))
+		return link
+	}
+	add6("slipway0", "fd01::1/64")
+	add6("other", "2001:db8:1::8/64")
+	if second, err := Second(OfflineAddress, "slipway0"); err != nil || second != netip.MustParseAddr("2001:db8:1::8") {
+		t.Errorf("without a default route: got %s, %v", second, err)
+	}
+	uplink := add6("uplink", "2001:db8::7/64")
+	must(t, netlink.LinkSetMTU(uplink, 1400))
+	_, everything, err := net.ParseCIDR("::/0")
+	must(t, err)
+	must(t, netlink.RouteAdd(&netlink.Route{LinkIndex: uplink.Attrs().Index, Gw: net.ParseIP("2001:db8::1"), Dst: everything}))
+	if second, err := Second(OfflineAddress, "slipway0"); err != nil || second != netip.MustParseAddr("2001:db8::7") {
+		t.Errorf("got %s, %v", second, err)
+	}
+	if mtu, err := MTU(); err != nil || mtu != 1400 {
+		t.Errorf("MTU: got %d, %v", mtu, err)
+	}
+}
+
 func expect(t *testing.T, preferred, want string) {
 	t.Helper()
 	got, err := HostAddress(preferred, "slipway0")

@@ -1,7 +1,9 @@
 package idle
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,10 +11,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-platform/slipway/internal/idling"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// destination is the address, port and protocol of packets to a service. The address 0.0.0.0 means
-// all addresses of this host, for node ports.
+// destination is the address, port and protocol of packets to a service. An unspecified address
+// means all addresses of this host in its IP family, for node ports.
 type destination struct {
 	netip.AddrPort
 	protocol corev1.Protocol
@@ -24,6 +27,8 @@ type target struct {
 	// port is the port's name, which endpoints use too.
 	port     string
 	protocol corev1.Protocol
+	// family is the IP family of the packets, and of the endpoints that get them.
+	family ipfamily.Family
 }
 
 // state is the state of a service that was idle.
@@ -44,36 +49,38 @@ func idleDestinations(services cache.Store) map[destination]target {
 			continue
 		}
 		for _, port := range service.Spec.Ports {
-			tgt := target{cache.MetaObjectToName(service), port.Name, port.Protocol}
-			if tgt.protocol == "" {
-				tgt.protocol = corev1.ProtocolTCP
-			}
-			if tgt.protocol == corev1.ProtocolSCTP {
+			protocol := cmp.Or(port.Protocol, corev1.ProtocolTCP)
+			if protocol == corev1.ProtocolSCTP {
 				continue
 			}
 			for _, address := range addresses(service) {
-				destinations[destination{netip.AddrPortFrom(address, uint16(port.Port)), tgt.protocol}] = tgt
-			}
-			if port.NodePort != 0 {
-				destinations[destination{netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(port.NodePort)), tgt.protocol}] = tgt
+				tgt := target{cache.MetaObjectToName(service), port.Name, protocol, ipfamily.Of(address)}
+				destinations[destination{netip.AddrPortFrom(address, uint16(port.Port)), protocol}] = tgt
+				if port.NodePort != 0 {
+					destinations[destination{netip.AddrPortFrom(tgt.family.Unspecified(), uint16(port.NodePort)), protocol}] = tgt
+				}
 			}
 		}
 	}
 	return destinations
 }
 
-// addresses returns the addresses of a service, or nothing if it has no cluster IP.
+// addresses returns the addresses of a service, or nothing if it has no cluster IP. As in the
+// service proxy, other addresses have no effect in a family in which the service has no cluster IP.
 func addresses(service *corev1.Service) (addrs []netip.Addr) {
-	texts := append([]string{service.Spec.ClusterIP}, service.Spec.ExternalIPs...)
+	texts, families := slices.Concat(service.Spec.ClusterIPs, service.Spec.ExternalIPs), map[ipfamily.Family]bool{}
 	for _, ingress := range service.Status.LoadBalancer.Ingress {
 		texts = append(texts, ingress.IP)
 	}
 	for i, text := range texts {
 		address, err := netip.ParseAddr(text)
-		if i == 0 && err != nil {
-			return nil
+		if err != nil || address.IsUnspecified() {
+			continue
 		}
-		if err == nil && address.Is4() && !address.IsUnspecified() {
+		if i < len(service.Spec.ClusterIPs) {
+			families[ipfamily.Of(address)] = true
+		}
+		if families[ipfamily.Of(address)] {
 			addrs = append(addrs, address)
 		}
 	}
@@ -131,7 +138,7 @@ func trim(object any) (any, error) {
 	trimmed := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name, UID: service.UID, ResourceVersion: service.ResourceVersion}}
 	if since := service.Annotations[idling.IdledAt]; since != "" {
 		trimmed.Annotations = map[string]string{idling.IdledAt: since}
-		trimmed.Spec = corev1.ServiceSpec{ClusterIP: service.Spec.ClusterIP, ExternalIPs: service.Spec.ExternalIPs, Ports: service.Spec.Ports}
+		trimmed.Spec = corev1.ServiceSpec{ClusterIPs: service.Spec.ClusterIPs, ExternalIPs: service.Spec.ExternalIPs, Ports: service.Spec.Ports}
 		trimmed.Status = service.Status
 	}
 	return trimmed, nil

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-platform/slipway/internal/idling"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 // at returns a destination.
@@ -22,10 +23,11 @@ func TestIdleDestinations(t *testing.T) {
 	for name, service := range map[string]struct {
 		since, address string
 		protocol       corev1.Protocol
+		second         []string
 	}{
-		"idle": {"2026-01-01T00:00:00Z", "172.30.0.1", ""}, "awake": {"", "172.30.0.2", corev1.ProtocolTCP},
-		"headless": {"2026-01-01T00:00:00Z", "None", corev1.ProtocolTCP}, "datagrams": {"2026-01-01T00:00:00Z", "172.30.0.3", corev1.ProtocolUDP},
-		"odd": {"yesterday", "172.30.0.4", corev1.ProtocolTCP}, "other": {"2026-01-01T00:00:00Z", "172.30.0.5", corev1.ProtocolSCTP},
+		"idle": {"2026-01-01T00:00:00Z", "172.30.0.1", "", []string{"fd02::1"}}, "awake": {"", "172.30.0.2", corev1.ProtocolTCP, nil},
+		"headless": {"2026-01-01T00:00:00Z", "None", corev1.ProtocolTCP, nil}, "datagrams": {"2026-01-01T00:00:00Z", "172.30.0.3", corev1.ProtocolUDP, nil},
+		"odd": {"yesterday", "172.30.0.4", corev1.ProtocolTCP, nil}, "other": {"2026-01-01T00:00:00Z", "172.30.0.5", corev1.ProtocolSCTP, nil},
 	} {
 		port := corev1.ServicePort{Name: "web", Port: 80, Protocol: service.protocol}
 		if name == "idle" {
@@ -34,7 +36,8 @@ func TestIdleDestinations(t *testing.T) {
 		object, err := trim(&corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Annotations: map[string]string{idling.IdledAt: service.since, "other": "x"}},
 			Spec: corev1.ServiceSpec{
-				ClusterIP: service.address, Ports: []corev1.ServicePort{port}, ExternalIPs: []string{"192.0.2.1" + service.address[len(service.address)-1:], "::1"},
+				ClusterIPs: append([]string{service.address}, service.second...), Ports: []corev1.ServicePort{port},
+				ExternalIPs: []string{"192.0.2.1" + service.address[len(service.address)-1:], "2001:db8::1"},
 			},
 			Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "198.51.100.1"}, {Hostname: "x"}}}},
 		})
@@ -48,9 +51,10 @@ func TestIdleDestinations(t *testing.T) {
 	holders := idleDestinations(services)
 	for dest, name := range map[destination]string{
 		at("172.30.0.1:80", "TCP"): "idle", at("192.0.2.11:80", "TCP"): "idle", at("198.51.100.1:80", "TCP"): "idle", at("0.0.0.0:30080", "TCP"): "idle",
+		at("[fd02::1]:80", "TCP"): "idle", at("[2001:db8::1]:80", "TCP"): "idle", at("[::]:30080", "TCP"): "idle",
 		at("172.30.0.3:80", "UDP"): "datagrams", at("192.0.2.13:80", "UDP"): "datagrams", at("198.51.100.1:80", "UDP"): "datagrams",
 	} {
-		if tgt := holders[dest]; tgt.service.Name != name || tgt.port != "web" || tgt.protocol != dest.protocol {
+		if tgt := holders[dest]; tgt.service.Name != name || tgt.port != "web" || tgt.protocol != dest.protocol || tgt.family != ipfamily.Of(dest.Addr()) {
 			t.Errorf("%v: got %v", dest, tgt)
 		}
 		delete(holders, dest)

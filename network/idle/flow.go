@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 const (
@@ -21,8 +23,8 @@ const (
 	// maximum size of all queued datagrams. Further datagrams are dropped.
 	maxQueued      = 32
 	maxQueuedBytes = 16 << 20
-	// maxDatagram is the maximum payload of a datagram over IPv4.
-	maxDatagram = 65507
+	// maxDatagram is the maximum payload of a datagram, over IPv6.
+	maxDatagram = 65527
 )
 
 // flows contains the senders of datagrams to idle services.
@@ -148,7 +150,7 @@ func (h *holder) deliver(ctx context.Context, f *datagramFlow) error {
 	if err != nil {
 		return err
 	}
-	server, err := net.DialUDP("udp4", nil, net.UDPAddrFromAddrPort(endpoint))
+	server, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(endpoint))
 	if err != nil {
 		return err
 	}
@@ -200,15 +202,19 @@ func isDeliveryError(err error) bool {
 // dialFrom returns a socket that sends to a client from the address of a service, which is not an
 // address of this host.
 func dialFrom(ctx context.Context, r route) (net.Conn, error) {
+	level, transparent := unix.SOL_IP, unix.IP_TRANSPARENT
+	if ipfamily.Of(r.service.Addr()) == ipfamily.IPv6 {
+		level, transparent = unix.SOL_IPV6, unix.IPV6_TRANSPARENT
+	}
 	dialer := net.Dialer{LocalAddr: net.UDPAddrFromAddrPort(r.service), Control: func(_, _ string, raw syscall.RawConn) error {
 		var optErr error
 		err := raw.Control(func(fd uintptr) {
 			optErr = errors.Join(unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
-				unix.SetsockoptInt(int(fd), unix.SOL_IP, unix.IP_TRANSPARENT, 1))
+				unix.SetsockoptInt(int(fd), level, transparent, 1))
 		})
 		return errors.Join(err, optErr)
 	}}
-	client, err := dialer.DialContext(ctx, "udp4", r.client.String())
+	client, err := dialer.DialContext(ctx, "udp", r.client.String())
 	if err != nil {
 		return nil, fmt.Errorf("send from %s: %w", r.service, err)
 	}

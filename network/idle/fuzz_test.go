@@ -1,6 +1,9 @@
 package idle
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // FuzzDatagram checks that parsing a packet from a pod does not read beyond its end.
 func FuzzDatagram(f *testing.F) {
@@ -8,9 +11,14 @@ func FuzzDatagram(f *testing.F) {
 	f.Add(append(header, 0x30, 0x39, 0, 53, 0, 12, 0, 0, 'a', 'b', 'c', 'd'))
 	f.Add(append(header, 0x30, 0x39, 0, 53, 0xff, 0xff, 0, 0))
 	f.Add(append([]byte{0x4f}, header[1:]...))
+	header6 := slices.Concat([]byte{0x60, 0, 0, 0, 0, 12, 17, 64}, make([]byte, 32))
+	f.Add(append(slices.Clone(header6), 0x30, 0x39, 0, 53, 0, 12, 0, 0, 'a', 'b', 'c', 'd'))
+	header6[6] = 60
+	f.Add(append(slices.Clone(header6), 17, 0, 1, 4, 0, 0, 0, 0, 0x30, 0x39, 0, 53, 0, 8, 0, 0))
+	f.Add(append(header6, 60, 0xff, 1, 4, 0, 0, 0, 0))
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		d, ok := parse(packet)
-		if ok && (len(d.payload) > len(packet) || !d.client.Addr().Is4() || !d.service.Addr().Is4()) {
+		if ok && (len(d.payload) > len(packet) || d.client.Addr().Is4() != d.service.Addr().Is4() || !d.client.Addr().IsValid()) {
 			t.Errorf("%x: got %+v", packet, d)
 		}
 	})

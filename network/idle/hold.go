@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 const (
@@ -56,7 +58,7 @@ func (h *holder) find(address netip.AddrPort, protocol corev1.Protocol) (target,
 	defer h.mu.Unlock()
 	tgt, ok := h.targets[destination{address, protocol}]
 	if !ok {
-		tgt, ok = h.targets[destination{netip.AddrPortFrom(netip.IPv4Unspecified(), address.Port()), protocol}]
+		tgt, ok = h.targets[destination{netip.AddrPortFrom(ipfamily.Of(address.Addr()).Unspecified(), address.Port()), protocol}]
 	}
 	return tgt, ok
 }
@@ -100,7 +102,7 @@ func (h *holder) hold(ctx context.Context, client *net.TCPConn) {
 	defer stop()
 	source, err := netip.ParseAddrPort(client.RemoteAddr().String())
 	if err != nil {
-		return // TCP over IPv4 has such addresses
+		return // connections of TCP have such addresses
 	}
 	server, err := h.reach(holdCtx, source.Addr().Unmap(), tgt)
 	if err != nil {
@@ -124,7 +126,7 @@ func (h *holder) reach(ctx context.Context, client netip.Addr, tgt target) (net.
 		if err != nil {
 			return nil, err
 		}
-		server, err := dialer.DialContext(ctx, "tcp4", endpoint.String())
+		server, err := dialer.DialContext(ctx, "tcp", endpoint.String())
 		if err == nil {
 			return server, nil
 		}
@@ -155,20 +157,39 @@ func copyBoth(client, server *net.TCPConn) {
 
 // originalDestination returns the destination of a connection before the redirect.
 func originalDestination(client *net.TCPConn) (address netip.AddrPort, err error) {
+	local, err := netip.ParseAddrPort(client.LocalAddr().String())
+	if err != nil {
+		return address, err
+	}
 	raw, err := client.SyscallConn()
 	if err != nil {
 		return address, err
 	}
+	read := originalIPv4
+	if ipfamily.Of(local.Addr()) == ipfamily.IPv6 {
+		read = originalIPv6
+	}
 	var optErr error
-	err = raw.Control(func(fd uintptr) {
-		// A struct sockaddr_in fits into the result of this IPv6 option: family, port and address.
-		socket, err := unix.GetsockoptIPv6Mreq(int(fd), unix.IPPROTO_IP, unix.SO_ORIGINAL_DST)
-		if err != nil {
-			optErr = err
-			return
-		}
-		ip := [4]byte(socket.Multiaddr[4:8])
-		address = netip.AddrPortFrom(netip.AddrFrom4(ip), binary.BigEndian.Uint16(socket.Multiaddr[2:4]))
-	})
+	err = raw.Control(func(fd uintptr) { address, optErr = read(int(fd)) })
 	return address, errors.Join(err, optErr)
+}
+
+func originalIPv4(fd int) (address netip.AddrPort, err error) {
+	// A struct sockaddr_in fits into the result of this IPv6 option: family, port and address.
+	socket, err := unix.GetsockoptIPv6Mreq(fd, unix.IPPROTO_IP, unix.SO_ORIGINAL_DST)
+	if err != nil {
+		return address, err
+	}
+	ip := [4]byte(socket.Multiaddr[4:8])
+	return netip.AddrPortFrom(netip.AddrFrom4(ip), binary.BigEndian.Uint16(socket.Multiaddr[2:4])), nil
+}
+
+func originalIPv6(fd int) (address netip.AddrPort, err error) {
+	// The result of this option begins with a struct sockaddr_in6.
+	socket, err := unix.GetsockoptIPv6MTUInfo(fd, unix.IPPROTO_IPV6, unix.SO_ORIGINAL_DST)
+	if err != nil {
+		return address, err
+	}
+	port := binary.NativeEndian.AppendUint16(nil, socket.Addr.Port)
+	return netip.AddrPortFrom(netip.AddrFrom16(socket.Addr.Addr), binary.BigEndian.Uint16(port)), nil
 }

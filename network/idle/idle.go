@@ -8,10 +8,9 @@
 // hold.go holds connections and contains the timeouts, flow.go holds datagrams, and table.go
 // intercepts packets.
 //
-// If the node's process is killed, connections through it are closed. From a few seconds after a
-// service wakes, clients connect directly to its pods; these connections are not affected. New
-// packets are dropped, not rejected, until the process is running again, so clients retransmit
-// them.
+// If the node's process is killed, connections through it are closed. A few seconds after a service
+// is unidled, clients connect directly to its pods; these connections are not affected. New packets
+// are dropped, not rejected, until the process is running again, so clients retransmit them.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, idling applications; the
 // annotations and the event are those of its unidling proxy.
@@ -29,14 +28,18 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 // Proxy is the component of a node that holds connections.
 type Proxy struct {
 	// Client can watch services and endpoint slices and create events.
 	Client kubernetes.Interface
-	// Table is the component's nftables table, in family ip.
+	// Table is the name of the component's nftables tables: in family ip and, with IPv6, ip6.
 	Table string
+	// IPv6 means that services can have IPv6 addresses.
+	IPv6 bool
 	// Host is the node's name for events.
 	Host string
 	// Policed, if set, reports whether network policies can restrict packets from a client to an
@@ -62,18 +65,22 @@ func (*Proxy) Name() string { return "idling" }
 // Run holds connections and datagrams until ctx ends.
 func (p *Proxy) Run(ctx context.Context, ready func()) error {
 	if p.Disabled {
-		if err := remove(ctx, p.Table); err != nil && ctx.Err() == nil {
+		if err := remove(ctx, p.Table, p.families()); err != nil && ctx.Err() == nil {
 			return err
 		}
 		ready()
 		<-ctx.Done()
 		return nil
 	}
-	listener, err := net.Listen("tcp4", ":0")
-	if err != nil {
-		return fmt.Errorf("listen for idle services: %w", err)
+	var listeners []net.Listener
+	for _, family := range p.families() {
+		listener, err := net.Listen(network(family), ":0")
+		if err != nil {
+			return fmt.Errorf("listen for idle services: %w", err)
+		}
+		defer listener.Close()
+		listeners = append(listeners, listener)
 	}
-	defer listener.Close()
 	log, err := openPacketLog()
 	if err != nil {
 		return fmt.Errorf("receive datagrams to idle services: %w", err)
@@ -102,23 +109,46 @@ func (p *Proxy) Run(ctx context.Context, ready func()) error {
 	if !cache.WaitForCacheSync(ctx.Done(), services.HasSynced) {
 		return nil
 	}
-	context.AfterFunc(ctx, func() {
-		listener.Close()
-		log.Close()
-	})
 	h := newHolder(p)
-	tasks.Go(func() { h.serve(ctx, listener) })
+	var doors []receivers
+	for i, family := range p.families() {
+		listener := listeners[i]
+		context.AfterFunc(ctx, func() { listener.Close() })
+		tasks.Go(func() { h.serve(ctx, listener) })
+		doors = append(doors, receivers{family: family, connections: uint16(listener.Addr().(*net.TCPAddr).Port), group: log.group})
+	}
+	context.AfterFunc(ctx, func() { log.Close() })
 	tasks.Go(func() { h.receive(ctx, log) })
-	doors := receivers{connections: uint16(listener.Addr().(*net.TCPAddr).Port), group: log.group}
 	if err := p.syncTable(ctx, h, doors, services.GetStore(), changes, ready); err != nil {
 		return fmt.Errorf("intercept packets to idle services: %w", err)
 	}
 	return nil
 }
 
-// syncTable keeps the table in sync with the services. It returns an error if the first write
+// families returns the IP families of services.
+func (p *Proxy) families() []ipfamily.Family {
+	if p.IPv6 {
+		return []ipfamily.Family{ipfamily.IPv4, ipfamily.IPv6}
+	}
+	return []ipfamily.Family{ipfamily.IPv4}
+}
+
+// network returns the network of connections of an IP family.
+func network(f ipfamily.Family) string { return [...]string{"tcp4", "tcp6"}[f] }
+
+// writeAll writes the tables of all IP families.
+func (p *Proxy) writeAll(ctx context.Context, doors []receivers, places map[destination]target) error {
+	for _, d := range doors {
+		if err := write(ctx, p.Table, d, places); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// syncTable keeps the tables in sync with the services. It returns an error if the first write
 // fails; it logs and retries later errors.
-func (p *Proxy) syncTable(ctx context.Context, h *holder, d receivers, services cache.Store, changes <-chan struct{}, ready func()) error {
+func (p *Proxy) syncTable(ctx context.Context, h *holder, doors []receivers, services cache.Store, changes <-chan struct{}, ready func()) error {
 	draining := map[destination]time.Time{}
 	current, initial := map[destination]target{}, true
 	timer := time.NewTimer(0)
@@ -134,7 +164,7 @@ func (p *Proxy) syncTable(ctx context.Context, h *holder, d receivers, services 
 		delay := keepDraining(desired, current, draining, time.Now(), func(tgt target) state { return p.state(ctx, services, tgt) })
 		h.setTargets(desired)
 		if initial || !sameKeys(desired, current) {
-			err := write(ctx, p.Table, d, desired)
+			err := p.writeAll(ctx, doors, desired)
 			switch {
 			case ctx.Err() != nil:
 				return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mdlayher/netlink"
 	"golang.org/x/net/ipv4"
+	"golang.org/x/net/ipv6"
 	"golang.org/x/sys/unix"
 )
 
@@ -32,9 +33,8 @@ const (
 	// logBuffer is the size of the kernel's buffer for unread packets in bytes. Packets that exceed
 	// it are dropped.
 	logBuffer = 4 << 20
-	// headerSize, ipSize and udpSize are the lengths of netfilter's message header, of the minimum
-	// IPv4 header, and of the UDP header.
-	headerSize, ipSize, udpSize = 4, ipv4.HeaderLen, 8
+	// headerSize and udpSize are the lengths of netfilter's message header and of the UDP header.
+	headerSize, udpSize = 4, 8
 )
 
 // packetLog receives the datagrams that the table copies to a group of the kernel's packet log.
@@ -115,23 +115,61 @@ func (p *packetLog) next() (datagrams []datagram, err error) {
 	return datagrams, nil
 }
 
-// parse parses an IPv4 packet.
+// parse parses a packet.
 func parse(packet []byte) (d datagram, ok bool) {
-	if len(packet) < ipSize {
+	if len(packet) == 0 {
 		return d, false
 	}
-	size := int(packet[0]&0xf) * 4
-	fragment := binary.BigEndian.Uint16(packet[6:]) &^ (1 << 14) // ignore the don't-fragment bit
-	if packet[0]>>4 != ipv4.Version || packet[9] != unix.IPPROTO_UDP || size < ipSize || fragment != 0 || len(packet) < size+udpSize {
+	var client, service netip.Addr
+	var udp []byte
+	switch packet[0] >> 4 {
+	case ipv4.Version:
+		client, service, udp = parseIPv4(packet)
+	case ipv6.Version:
+		client, service, udp = parseIPv6(packet)
+	}
+	if len(udp) < udpSize {
 		return d, false
 	}
-	udp := packet[size:]
 	length := int(binary.BigEndian.Uint16(udp[4:]))
 	if length < udpSize || length > len(udp) {
 		return d, false
 	}
-	d.client = netip.AddrPortFrom(netip.AddrFrom4([4]byte(packet[12:16])), binary.BigEndian.Uint16(udp))
-	d.service = netip.AddrPortFrom(netip.AddrFrom4([4]byte(packet[16:20])), binary.BigEndian.Uint16(udp[2:]))
+	d.client = netip.AddrPortFrom(client, binary.BigEndian.Uint16(udp))
+	d.service = netip.AddrPortFrom(service, binary.BigEndian.Uint16(udp[2:]))
 	d.payload = slices.Clone(udp[udpSize:length]) // copy, because the received message is longer
 	return d, true
+}
+
+// parseIPv4 returns the addresses and the UDP packet in an IPv4 packet, or no UDP packet.
+func parseIPv4(packet []byte) (source, target netip.Addr, udp []byte) {
+	if len(packet) < ipv4.HeaderLen {
+		return source, target, nil
+	}
+	size := int(packet[0]&0xf) * 4
+	fragment := binary.BigEndian.Uint16(packet[6:]) &^ (1 << 14) // ignore the don't-fragment bit
+	if packet[9] != unix.IPPROTO_UDP || size < ipv4.HeaderLen || fragment != 0 || len(packet) < size {
+		return source, target, nil
+	}
+	return netip.AddrFrom4([4]byte(packet[12:16])), netip.AddrFrom4([4]byte(packet[16:20])), packet[size:]
+}
+
+// parseIPv6 returns the addresses and the UDP packet in an IPv6 packet, or no UDP packet. It skips
+// headers of options and routing (RFC 8200, 4.1). Fragments have another header.
+func parseIPv6(packet []byte) (source, target netip.Addr, udp []byte) {
+	if len(packet) < ipv6.HeaderLen {
+		return source, target, nil
+	}
+	next, rest := packet[6], packet[ipv6.HeaderLen:]
+	for next == unix.IPPROTO_HOPOPTS || next == unix.IPPROTO_ROUTING || next == unix.IPPROTO_DSTOPTS {
+		const unit = 8
+		if len(rest) < unit || len(rest) < (int(rest[1])+1)*unit {
+			return source, target, nil
+		}
+		next, rest = rest[0], rest[(int(rest[1])+1)*unit:]
+	}
+	if next != unix.IPPROTO_UDP {
+		return source, target, nil
+	}
+	return netip.AddrFrom16([16]byte(packet[8:24])), netip.AddrFrom16([16]byte(packet[24:40])), rest
 }

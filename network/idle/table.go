@@ -2,11 +2,15 @@ package idle
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 
 	"sigs.k8s.io/knftables"
+
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 // Priorities of the chains. Datagrams are intercepted before conntrack, so that it does not track
@@ -20,19 +24,27 @@ const (
 // mark is the bit in the marks of redirected connections and intercepted datagrams.
 const mark = "0x20000000"
 
-// receivers are the destinations of intercepted packets: a port of the host, and a group of the
-// kernel's packet log.
-type receivers struct{ connections, group uint16 }
+// receivers are the destinations of intercepted packets of an IP family: a port of the host, and a
+// group of the kernel's packet log.
+type receivers struct {
+	family             ipfamily.Family
+	connections, group uint16
+}
 
 // Rules that match packets to idle services, and their responses, using the sets of a protocol.
 const (
-	toAddress, toNodePort     = "ip daddr . %[1]s dport @%[1]s-addresses", "ip daddr != 127.0.0.0/8 %[1]s dport @%[1]s-node-ports fib daddr type local"
-	fromAddress, fromNodePort = "ip saddr . %[1]s sport @%[1]s-addresses", "ip saddr != 127.0.0.0/8 %[1]s sport @%[1]s-node-ports fib saddr type local"
+	toAddress, toNodePort     = "%[2]s daddr . %[1]s dport @%[1]s-addresses", "%[2]s daddr != %[3]s %[1]s dport @%[1]s-node-ports fib daddr type local"
+	fromAddress, fromNodePort = "%[2]s saddr . %[1]s sport @%[1]s-addresses", "%[2]s saddr != %[3]s %[1]s sport @%[1]s-node-ports fib saddr type local"
 )
 
-// write replaces the table. The new table intercepts packets to the destinations.
+// match returns a rule for a protocol.
+func (d receivers) match(rule, protocol string) string {
+	return fmt.Sprintf(rule, protocol, d.family.Header(), d.family.Loopback())
+}
+
+// write replaces the table of an IP family. The new table intercepts packets to the destinations.
 func write(ctx context.Context, name string, d receivers, places map[destination]target) error {
-	nft, err := open(name)
+	nft, err := open(d.family, name)
 	if err != nil {
 		return err
 	}
@@ -41,10 +53,13 @@ func write(ctx context.Context, name string, d receivers, places map[destination
 	tx.Delete(&knftables.Table{})
 	tx.Add(&knftables.Table{})
 	for _, protocol := range []string{"tcp", "udp"} {
-		tx.Add(&knftables.Set{Name: protocol + "-addresses", Type: "ipv4_addr . inet_service"})
+		tx.Add(&knftables.Set{Name: protocol + "-addresses", Type: d.family.Type() + " . inet_service"})
 		tx.Add(&knftables.Set{Name: protocol + "-node-ports", Type: "inet_service"})
 	}
-	for dest := range places {
+	for dest, tgt := range places {
+		if tgt.family != d.family {
+			continue
+		}
 		port := strconv.Itoa(int(dest.Port()))
 		element := &knftables.Element{Set: strings.ToLower(string(dest.protocol)) + "-addresses", Key: []string{dest.Addr().String(), port}}
 		if dest.Addr().IsUnspecified() {
@@ -67,17 +82,17 @@ func addChains(tx *knftables.Transaction, d receivers) {
 		}
 	}
 	log := fmt.Sprintf(" log group %d queue-threshold 1 ", d.group)
-	untracked := []string{fmt.Sprintf(fromAddress, "udp") + " notrack", fmt.Sprintf(fromNodePort, "udp") + " notrack"}
+	untracked := []string{d.match(fromAddress, "udp") + " notrack", d.match(fromNodePort, "udp") + " notrack"}
 	chain("prerouting-datagrams", knftables.FilterType, knftables.PreroutingHook, beforeTracking, append(untracked,
-		fmt.Sprintf("iif lo meta mark and %s == %[1]s drop", mark), fmt.Sprintf(toAddress, "udp")+log+"drop", fmt.Sprintf(toNodePort, "udp")+log+"drop")...)
+		fmt.Sprintf("iif lo meta mark and %s == %[1]s drop", mark), d.match(toAddress, "udp")+log+"drop", d.match(toNodePort, "udp")+log+"drop")...)
 	// A packet that is dropped in the output hook causes an error in the sender. Route it to the
 	// loopback device instead.
-	away := log + fmt.Sprintf("notrack meta mark set meta mark or %s ip daddr set 127.0.0.1 accept", mark)
+	away := log + fmt.Sprintf("notrack meta mark set meta mark or %s %s daddr set %s accept", mark, d.family.Header(), loopback(d.family))
 	chain("output-datagrams", knftables.RouteType, knftables.OutputHook, beforeTracking, append(untracked,
-		fmt.Sprintf(toAddress, "udp")+away, fmt.Sprintf(toNodePort, "udp")+away)...)
+		d.match(toAddress, "udp")+away, d.match(toNodePort, "udp")+away)...)
 	for name, hook := range map[string]knftables.BaseChainHook{"prerouting": knftables.PreroutingHook, "output": knftables.OutputHook} {
 		redirect := fmt.Sprintf(" ct mark set ct mark or %s redirect to :%d", mark, d.connections)
-		chain(name, knftables.NATType, hook, beforeProxy, fmt.Sprintf(toAddress, "tcp")+redirect, fmt.Sprintf(toNodePort, "tcp")+redirect)
+		chain(name, knftables.NATType, hook, beforeProxy, d.match(toAddress, "tcp")+redirect, d.match(toNodePort, "tcp")+redirect)
 	}
 	// If no process accepts a connection because the node's process has ended, do not reject it:
 	// the client retransmits until a process accepts it.
@@ -88,23 +103,31 @@ func addChains(tx *knftables.Transaction, d receivers) {
 	chain("input", knftables.FilterType, knftables.InputHook, knftables.FilterPriority, fmt.Sprintf("tcp flags and (fin|syn|rst|ack) == syn ct mark and %s == %[1]s jump redirected", mark))
 }
 
-// remove deletes the table.
-func remove(ctx context.Context, name string) error {
-	nft, err := open(name)
-	if err != nil {
-		return err
-	}
-	tx := nft.NewTransaction()
-	tx.Add(&knftables.Table{})
-	tx.Delete(&knftables.Table{})
-	if err := nft.Run(ctx, tx); err != nil {
-		return fmt.Errorf("delete nftables table %q: %w", name, err)
-	}
-	return nil
+// loopback returns an address of the loopback device.
+func loopback(f ipfamily.Family) netip.Addr {
+	return [...]netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}[f]
 }
 
-func open(name string) (knftables.Interface, error) {
-	nft, err := knftables.New(knftables.IPv4Family, name)
+// remove deletes the tables of IP families.
+func remove(ctx context.Context, name string, families []ipfamily.Family) error {
+	var errs []error
+	for _, family := range families {
+		nft, err := open(family, name)
+		if err != nil {
+			return err
+		}
+		tx := nft.NewTransaction()
+		tx.Add(&knftables.Table{})
+		tx.Delete(&knftables.Table{})
+		if err := nft.Run(ctx, tx); err != nil {
+			errs = append(errs, fmt.Errorf("delete nftables table %q: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func open(family ipfamily.Family, name string) (knftables.Interface, error) {
+	nft, err := knftables.New(family.Table(), name)
 	if err != nil {
 		return nil, fmt.Errorf("open nftables table %q: %w (install the package nftables)", name, err)
 	}

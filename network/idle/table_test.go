@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,28 +23,56 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/internal/idling"
 	"github.com/slipway-platform/slipway/network/internal/hosttest"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 func TestMain(m *testing.M) { hosttest.Main(m) }
 
+// stack are the addresses of a test in one IP family.
+type stack struct {
+	tcp, udp, node, pod, services, service, endpoint, other string
+}
+
+// prefix returns the length of the prefix of the segment.
+func (s stack) prefix() string { return map[string]string{"tcp4": "/24", "tcp6": "/64"}[s.tcp] }
+
+// stacks returns the addresses of both families.
+func stacks() []stack {
+	return []stack{
+		{"tcp4", "udp4", "10.128.0.1", "10.128.0.2", "172.30.0.0/16", "172.30.0.1", "127.0.0.2", "127.0.0.3"},
+		{"tcp6", "udp6", "fd01::1", "fd01::2", "fd02::/112", "fd02::1", "::1", "fd01::3"},
+	}
+}
+
+// eachStack runs a test in both families.
+func eachStack(t *testing.T, test func(*testing.T, stack)) {
+	for _, s := range stacks() {
+		t.Run(s.tcp, func(t *testing.T) { test(t, s) })
+	}
+}
+
 // idleService creates a cluster with one idle service, on TCP port 80 and UDP port 53, and runs the
 // proxy.
-func idleService(t *testing.T, policed func(context.Context, netip.Addr, netip.Addr) (bool, error)) (pod hosttest.Namespace, client *fake.Clientset) {
+func (s stack) idleService(t *testing.T, policed func(context.Context, netip.Addr, netip.Addr) (bool, error)) (pod hosttest.Namespace, client *fake.Clientset) {
 	pod = hosttest.NewNamespace(t, "pod")
 	t.Cleanup(pod.Delete)
-	pod.Connect(t, "10.128.0.1/24", "10.128.0.2/24")
+	pod.Connect(t, s.node+s.prefix(), s.pod+s.prefix())
 	// A host reaches services through its default route.
-	_, services, _ := net.ParseCIDR("172.30.0.0/16")
-	if err := netlink.RouteAdd(&netlink.Route{Dst: services, Gw: net.IPv4(10, 128, 0, 2)}); err != nil {
+	_, services, _ := net.ParseCIDR(s.services)
+	if err := netlink.RouteAdd(&netlink.Route{Dst: services, Gw: net.ParseIP(s.pod)}); err != nil {
 		t.Fatal(err)
+	}
+	var ips []string
+	for _, family := range stacks() {
+		ips = append(ips, family.service)
 	}
 	client = fake.NewClientset(&corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Annotations: map[string]string{idling.IdledAt: "2026-01-01T00:00:00Z"}},
-		Spec: corev1.ServiceSpec{ClusterIP: "172.30.0.1", Ports: []corev1.ServicePort{
+		Spec: corev1.ServiceSpec{ClusterIPs: ips, Ports: []corev1.ServicePort{
 			{Name: "http", Port: 80, NodePort: 30080}, {Name: "names", Port: 53, NodePort: 30053, Protocol: corev1.ProtocolUDP},
 		}},
 	})
-	p := &Proxy{Client: client, Table: "slipway-idle", Host: "host", Policed: policed}
+	p := &Proxy{Client: client, Table: "slipway-idle", IPv6: true, Host: "host", Policed: policed}
 	componenttest.Run(t, p.Run)
 	return pod, client
 }
@@ -61,15 +90,15 @@ func waitForEvent(t *testing.T, client *fake.Clientset) {
 }
 
 // serve adds an endpoint to the service that echoes its input.
-func serve(t *testing.T, client *fake.Clientset) {
+func (s stack) serve(t *testing.T, client *fake.Clientset) {
 	t.Helper()
-	server, err := net.Listen("tcp4", "127.0.0.2:0")
+	server, err := net.Listen(s.tcp, net.JoinHostPort(s.endpoint, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Close() })
 	go echo(server)
-	datagrams, err := net.ListenPacket("udp4", "127.0.0.2:0")
+	datagrams, err := net.ListenPacket(s.udp, net.JoinHostPort(s.endpoint, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,13 +111,15 @@ func serve(t *testing.T, client *fake.Clientset) {
 		ObjectMeta: metav1.ObjectMeta{Name: "web-1", Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
 		Ports: []discoveryv1.EndpointPort{{Name: ptr.To("other"), Port: ptr.To[int32](1)}, port("http", corev1.ProtocolTCP, server.Addr()),
 			port("names", corev1.ProtocolUDP, datagrams.LocalAddr())},
-		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"127.0.0.3"}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(false)}}, {Addresses: []string{"127.0.0.2"}}},
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{s.other}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(false)}}, {Addresses: []string{s.endpoint}}},
 		AddressType: discoveryv1.AddressTypeIPv4,
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 }
+
+func join(address string, port int) string { return net.JoinHostPort(address, strconv.Itoa(port)) }
 
 // dial connects to an address from a namespace.
 func dial(t *testing.T, from hosttest.Namespace, network, address string) (conn net.Conn) {
@@ -104,11 +135,13 @@ func dial(t *testing.T, from hosttest.Namespace, network, address string) (conn 
 	return conn
 }
 
-func TestConnectionsWaitForService(t *testing.T) {
-	pod, client := idleService(t, nil)
-	conns := []net.Conn{dial(t, pod, "tcp4", "172.30.0.1:80"), dial(t, pod, "tcp4", "10.128.0.1:30080"), dial(t, hosttest.Host(), "tcp4", "10.128.0.1:30080")}
+func TestConnectionsWaitForService(t *testing.T) { eachStack(t, testConnectionsWaitForService) }
+
+func testConnectionsWaitForService(t *testing.T, s stack) {
+	pod, client := s.idleService(t, nil)
+	conns := []net.Conn{dial(t, pod, s.tcp, join(s.service, 80)), dial(t, pod, s.tcp, join(s.node, 30080)), dial(t, hosttest.Host(), s.tcp, join(s.node, 30080))}
 	waitForEvent(t, client)
-	serve(t, client)
+	s.serve(t, client)
 	for i, conn := range conns {
 		if _, err := conn.Write([]byte("hello")); err != nil {
 			t.Fatal(err)
@@ -123,11 +156,15 @@ func TestConnectionsWaitForService(t *testing.T) {
 }
 
 func TestConnectionsThatPoliciesCanRestrictAreClosed(t *testing.T) {
-	pod, client := idleService(t, func(_ context.Context, client, endpoint netip.Addr) (bool, error) {
-		return client.String() == "10.128.0.2" && endpoint.String() == "127.0.0.2", nil
+	eachStack(t, testConnectionsThatPoliciesCanRestrictAreClosed)
+}
+
+func testConnectionsThatPoliciesCanRestrictAreClosed(t *testing.T, s stack) {
+	pod, client := s.idleService(t, func(_ context.Context, client, endpoint netip.Addr) (bool, error) {
+		return client.String() == s.pod && endpoint.String() == s.endpoint, nil
 	})
-	restricted, free := dial(t, pod, "tcp4", "172.30.0.1:80"), dial(t, hosttest.Host(), "tcp4", "10.128.0.1:30080")
-	serve(t, client)
+	restricted, free := dial(t, pod, s.tcp, join(s.service, 80)), dial(t, hosttest.Host(), s.tcp, join(s.node, 30080))
+	s.serve(t, client)
 	if n, err := restricted.Read(make([]byte, 1)); err == nil {
 		t.Errorf("the connection of the pod got %d bytes", n)
 	}
@@ -139,10 +176,12 @@ func TestConnectionsThatPoliciesCanRestrictAreClosed(t *testing.T) {
 	}
 }
 
-func TestDatagramsWaitForService(t *testing.T) {
-	pod, client := idleService(t, nil)
-	conns := []net.Conn{dial(t, pod, "udp4", "172.30.0.1:53"), dial(t, pod, "udp4", "172.30.0.1:53"), dial(t, pod, "udp4", "10.128.0.1:30053"),
-		dial(t, hosttest.Host(), "udp4", "172.30.0.1:53"), dial(t, hosttest.Host(), "udp4", "10.128.0.1:30053")}
+func TestDatagramsWaitForService(t *testing.T) { eachStack(t, testDatagramsWaitForService) }
+
+func testDatagramsWaitForService(t *testing.T, s stack) {
+	pod, client := s.idleService(t, nil)
+	conns := []net.Conn{dial(t, pod, s.udp, join(s.service, 53)), dial(t, pod, s.udp, join(s.service, 53)), dial(t, pod, s.udp, join(s.node, 30053)),
+		dial(t, hosttest.Host(), s.udp, join(s.service, 53)), dial(t, hosttest.Host(), s.udp, join(s.node, 30053))}
 	long := strings.Repeat("long ", 5000) // needs fragments
 	send := func() {
 		for i, conn := range conns {
@@ -165,9 +204,9 @@ func TestDatagramsWaitForService(t *testing.T) {
 	}
 	send()
 	waitForEvent(t, client)
-	serve(t, client)
+	s.serve(t, client)
 	receive()
-	send() // sent while the service wakes
+	send() // sent during unidling
 	receive()
 }
 
@@ -205,7 +244,7 @@ func TestConnectionsAreDroppedWithoutProxy(t *testing.T) {
 	if err := write(t.Context(), "slipway-idle", receivers{connections: 9, group: 9}, places); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = remove(context.Background(), "slipway-idle") })
+	t.Cleanup(func() { _ = remove(context.Background(), "slipway-idle", []ipfamily.Family{ipfamily.IPv4}) })
 	connected := make(chan error, 1)
 	go func() {
 		connected <- pod.Try(func() error {
@@ -222,7 +261,7 @@ func TestConnectionsAreDroppedWithoutProxy(t *testing.T) {
 	})
 	client := fake.NewClientset(&corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Annotations: map[string]string{idling.IdledAt: "2026-01-01T00:00:00Z"}},
-		Spec:       corev1.ServiceSpec{ClusterIP: "172.30.0.1", Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
+		Spec:       corev1.ServiceSpec{ClusterIPs: []string{"172.30.0.1"}, Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
 	})
 	componenttest.Run(t, (&Proxy{Client: client, Table: "slipway-idle", Host: "host"}).Run)
 	if err := <-connected; err != nil {
@@ -238,10 +277,12 @@ func TestTableError(t *testing.T) {
 }
 
 func TestDisabledProxyRemovesTable(t *testing.T) {
-	if err := write(t.Context(), "slipway-idle", receivers{connections: 9, group: 9}, nil); err != nil {
-		t.Fatal(err)
+	for _, family := range []ipfamily.Family{ipfamily.IPv4, ipfamily.IPv6} {
+		if err := write(t.Context(), "slipway-idle", receivers{family: family, connections: 9, group: 9}, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
-	componenttest.Run(t, (&Proxy{Table: "slipway-idle", Disabled: true}).Run)
+	componenttest.Run(t, (&Proxy{Table: "slipway-idle", IPv6: true, Disabled: true}).Run)
 	if text, err := exec.CommandContext(t.Context(), "nft", "list", "tables").CombinedOutput(); err != nil || strings.Contains(string(text), "slipway-idle") {
 		t.Errorf("tables: %s, %v", text, err)
 	}

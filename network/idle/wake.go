@@ -19,6 +19,7 @@ import (
 
 	rules "github.com/slipway-platform/slipway/internal/endpoints"
 	"github.com/slipway-platform/slipway/internal/idling"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 const (
@@ -43,7 +44,7 @@ type waker struct {
 // endpoint returns one of a service's endpoints. It waits until there is one or ctx ends.
 func (w *waker) endpoint(ctx context.Context, tgt target) (netip.AddrPort, error) {
 	for {
-		result := w.flight.DoChan(fmt.Sprintf("%s %s %s", tgt.service, tgt.port, tgt.protocol), func() (any, error) { return w.wake(ctx, tgt) })
+		result := w.flight.DoChan(fmt.Sprintf("%s %s %s %d", tgt.service, tgt.port, tgt.protocol, tgt.family), func() (any, error) { return w.wake(ctx, tgt) })
 		select {
 		case <-ctx.Done():
 			return netip.AddrPort{}, ctx.Err()
@@ -121,7 +122,7 @@ func (p *Proxy) endpoints(ctx context.Context, tgt target) (addrs []netip.AddrPo
 					continue
 				}
 				for _, text := range endpoint.Addresses {
-					if address, err := netip.ParseAddr(text); err == nil && address.Is4() && rules.Reachable(&slice, address, rules.OfHost) {
+					if address, err := netip.ParseAddr(text); err == nil && ipfamily.Of(address) == tgt.family && rules.Reachable(&slice, address, rules.OfHost) {
 						addrs = append(addrs, netip.AddrPortFrom(address, uint16(*port.Port)))
 					}
 				}

@@ -18,7 +18,7 @@ const (
 	IPv6
 )
 
-// Of returns the family of an address. That of an invalid address is IPv4.
+// Of returns the family of an address. The family of an invalid address is IPv4.
 func Of(address netip.Addr) Family {
 	if address.Is6() {
 		return IPv6
@@ -47,6 +47,11 @@ func (f Family) Redirect() string {
 
 // Everything returns the network of all addresses.
 func (f Family) Everything() string { return [...]string{"0.0.0.0/0", "::/0"}[f] }
+
+// Unspecified returns the address that stands for all addresses of a host.
+func (f Family) Unspecified() netip.Addr {
+	return [...]netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()}[f]
+}
 
 // Netlink returns the number of the family in the kernel.
 func (f Family) Netlink() int { return [...]int{netlink.FAMILY_V4, netlink.FAMILY_V6}[f] }

@@ -16,7 +16,9 @@ import (
 
 // Port is a host port that is forwarded to a pod.
 type Port struct {
-	HostAddress   netip.Addr `json:"hostAddress,omitzero"` // zero means every address of the host
+	// HostAddress is an address of the host. Zero means every address, and an unspecified address
+	// every address of its family.
+	HostAddress   netip.Addr `json:"hostAddress,omitzero"`
 	HostPort      uint16     `json:"hostPort"`
 	ContainerPort uint16     `json:"containerPort"`
 	Protocol      string     `json:"protocol"` // tcp, udp or sctp
@@ -24,23 +26,32 @@ type Port struct {
 
 // String returns "[<host address>:]<host port>/<protocol>", such as "192.0.2.1:8080/tcp".
 func (p Port) String() string {
-	port := strconv.Itoa(int(p.HostPort)) + "/" + p.Protocol
 	if p.HostAddress.IsValid() {
-		return p.HostAddress.String() + ":" + port
+		return netip.AddrPortFrom(p.HostAddress, p.HostPort).String() + "/" + p.Protocol
 	}
-	return port
+	return strconv.Itoa(int(p.HostPort)) + "/" + p.Protocol
+}
+
+// LeadsTo reports whether the port is forwarded to an address of a pod, which is not the case if
+// its host address is of the other family.
+func (p Port) LeadsTo(pod netip.Addr) bool {
+	return !p.HostAddress.IsValid() || ipfamily.Of(p.HostAddress) == ipfamily.Of(pod)
 }
 
 // ErrTaken means that another pod uses the host port.
 var ErrTaken = errors.New("host port is taken by another pod")
 
-// Publish forwards host ports to a pod. It replaces existing elements of the owner and of owners
-// that no longer exist. If a live owner has one of the ports, it returns ErrTaken and changes
-// nothing.
+// Publish forwards host ports that lead to an address of a pod. It replaces existing elements of
+// the owner, and of owners that no longer exist, in the family of the address. If a live owner has
+// one of the ports, it returns ErrTaken and changes nothing.
 //
 // Calls of Publish and Unpublish for one table must not overlap, so callers must hold a lock.
 func Publish(ctx context.Context, table, owner string, pod netip.Addr, ports []Port, alive func(owner string) bool) error {
-	nft, err := open(ipfamily.IPv4, table)
+	ports = slices.DeleteFunc(slices.Clone(ports), func(p Port) bool { return !p.LeadsTo(pod) })
+	if len(ports) == 0 {
+		return nil
+	}
+	nft, err := open(ipfamily.Of(pod), table)
 	if err != nil {
 		return err
 	}
@@ -73,10 +84,18 @@ func Publish(ctx context.Context, table, owner string, pod netip.Addr, ports []P
 	return nil
 }
 
-// Unpublish removes all host ports of an owner. An owner without ports and a missing table are not
-// errors.
-func Unpublish(ctx context.Context, table, owner string) error {
-	nft, err := open(ipfamily.IPv4, table)
+// Unpublish removes all host ports of an owner in IP families. An owner without ports and a missing
+// table are not errors.
+func Unpublish(ctx context.Context, table, owner string, families ...ipfamily.Family) error {
+	var errs []error
+	for _, family := range families {
+		errs = append(errs, unpublish(ctx, family, table, owner))
+	}
+	return errors.Join(errs...)
+}
+
+func unpublish(ctx context.Context, family ipfamily.Family, table, owner string) error {
+	nft, err := open(family, table)
 	if err != nil {
 		return err
 	}
@@ -102,28 +121,27 @@ func Unpublish(ctx context.Context, table, owner string) error {
 	return nil
 }
 
-// Owners returns the number of host ports of each owner. The result is empty if the table does not
-// exist.
-func Owners(ctx context.Context, table string) (map[string]int, error) {
-	nft, err := open(ipfamily.IPv4, table)
-	if err != nil {
-		return nil, err
-	}
-	existing, err := elements(ctx, nft)
-	if knftables.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list host ports of nftables table %q: %w", table, err)
-	}
+// Owners returns the number of host ports of each owner in IP families. A port of both families
+// counts twice. A table that does not exist has no owners.
+func Owners(ctx context.Context, table string, families ...ipfamily.Family) (map[string]int, error) {
 	owners := map[string]int{}
-	for _, e := range existing {
-		owner := ownerOf(e)
-		if _, ok := owners[owner]; !ok {
-			owners[owner] = 0
+	for _, family := range families {
+		nft, err := open(family, table)
+		if err != nil {
+			return nil, err
 		}
-		if e.Map != "" {
-			owners[owner]++
+		existing, err := elements(ctx, nft)
+		if err != nil && !knftables.IsNotFound(err) {
+			return nil, fmt.Errorf("list host ports of nftables table %q: %w", table, err)
+		}
+		for _, e := range existing {
+			owner := ownerOf(e)
+			if _, ok := owners[owner]; !ok {
+				owners[owner] = 0
+			}
+			if e.Map != "" {
+				owners[owner]++
+			}
 		}
 	}
 	return owners, nil
@@ -148,7 +166,7 @@ func portElement(p Port, pod netip.Addr, owner string) *knftables.Element {
 		Value:   []string{pod.String(), strconv.Itoa(int(p.ContainerPort))},
 		Comment: &owner,
 	}
-	if p.HostAddress.IsValid() {
+	if p.HostAddress.IsValid() && !p.HostAddress.IsUnspecified() {
 		e.Map = oneAddressMap
 		e.Key = append([]string{p.HostAddress.String()}, e.Key...)
 	}

@@ -49,6 +49,7 @@ const (
 	oneAddressMap  = "host-ports-address" // host address . protocol . port : pod address . pod port
 	hairpinSet     = "hairpin"            // pod address . pod address, of pods with host ports
 	clientsSet     = "clients"            // pod address, with its connections to this host
+	flowsSet       = "flows"              // pod address . share, with the connections of this share
 	insideSet      = "inside"             // pod and service addresses, which are not masqueraded
 	hostPortsChain = "host-ports"
 )
@@ -57,8 +58,15 @@ const (
 	// maxConnections limits the TCP connections of a pod to this host: to its kubelet, router and
 	// registry, and to its API server.
 	maxConnections = 1_024
-	// maxClients limits the pods that are counted, with those that have ended.
+	// maxClients limits the pods that are counted, including those that have ended.
 	maxClients = 1 << 16
+	// maxFlows limits the connections of a pod, of any protocol, that the kernel tracks: an eighth of
+	// its table by default. A full table drops the new connections of all pods and of the host.
+	maxFlows = 32_768
+	// flowShares divides them: for each new connection, the kernel reads the whole list of a share.
+	flowShares = 64
+	// maxFlowSets is the number of shares of all pods.
+	maxFlowSets = 1 << 17
 )
 
 // Ensure creates or updates the table's chains and sets in one transaction. It keeps existing host
@@ -87,6 +95,8 @@ func addSets(tx *knftables.Transaction, n Network) {
 	tx.Add(&knftables.Set{Name: hairpinSet, Type: kind + " . " + kind})
 	tx.Add(&knftables.Set{Name: clientsSet, Type: kind, Flags: []knftables.SetFlag{knftables.DynamicFlag}, Size: knftables.PtrTo(uint64(maxClients))})
 
+	tx.Add(&knftables.Set{Name: flowsSet, Type: kind + " . mark", Flags: []knftables.SetFlag{knftables.DynamicFlag}, Size: knftables.PtrTo(uint64(maxFlowSets))})
+
 	inside := &knftables.Set{Name: insideSet, Type: kind, Flags: []knftables.SetFlag{knftables.IntervalFlag}}
 	tx.Add(inside)
 	tx.Flush(inside)
@@ -113,6 +123,9 @@ func addChains(tx *knftables.Transaction, n Network) {
 	if n.DNSAddress.IsValid() {
 		toHostPorts = fmt.Sprintf("%s daddr != %s %s", ip, n.DNSAddress, toHostPorts)
 	}
+	if family == ipfamily.IPv6 { // the kernel sends no packets from the loopback address to pods
+		toHostPorts = fmt.Sprintf("%s daddr != %s %s", ip, family.Loopback(), toHostPorts)
+	}
 
 	chain(knftables.Chain{Name: hostPortsChain},
 		"dnat "+ip+" to "+ip+" daddr . meta l4proto . th dport map @"+oneAddressMap,
@@ -133,7 +146,7 @@ func addChains(tx *knftables.Transaction, n Network) {
 
 	// route_localnet, which the rule for 127.0.0.1 needs, would expose the host's loopback to pods.
 	// Replies arrive for the bridge's address and are rewritten later, so they are not dropped.
-	guard := append(n.vxlan("fib daddr type local iifname != %q udp dport %d notrack"), fmt.Sprintf("iifname %q %s daddr %s drop", n.Bridge, ip, family.Loopback()))
+	guard := append(n.vxlan("iifname != %q udp dport %d fib daddr type local notrack"), fmt.Sprintf("iifname %q %s daddr %s drop", n.Bridge, ip, family.Loopback()))
 	if n.OnlyDevice != "" {
 		guard = append(guard, fmt.Sprintf(`iifname != { %q, %q, "lo" } %s saddr %s counter drop`, n.Bridge, n.OnlyDevice, ip, n.ClusterCIDR.Masked()))
 	}
@@ -147,6 +160,10 @@ func addChains(tx *knftables.Transaction, n Network) {
 	// Those that have ended do not count.
 	chain(base("connections", knftables.FilterType, knftables.InputHook, knftables.FilterPriority),
 		fmt.Sprintf("iifname %q meta l4proto tcp ct state new add @%s { %s saddr ct count over %d } counter drop", n.Bridge, clientsSet, ip, maxConnections))
+	// Before addresses are translated. Only the first packet of a connection counts.
+	chain(base("flows", knftables.FilterType, knftables.PreroutingHook, "-150"),
+		fmt.Sprintf("iifname %[1]q ct state new ct status & confirmed == 0 add @%[2]s { %[3]s saddr . jhash %[3]s daddr . th sport . th dport mod %[4]d seed 1 ct count over %[5]d } counter drop",
+			n.Bridge, flowsSet, ip, flowShares, maxFlows/flowShares))
 	// A pod that reaches the VXLAN port of a host could send packets of other pods: outside of the
 	// cluster network, they have the address of this host. Services are translated before these hooks.
 	chain(base("vxlan-input", knftables.FilterType, knftables.InputHook, knftables.FilterPriority),

@@ -36,8 +36,9 @@ func exitSets(f ipfamily.Family) map[string]set {
 	}
 }
 
-// addExits gives packets of projects with egress addresses the mark of their way to the outside.
-// The addresses are of IPv4, so IPv6 packets of these projects have no way.
+// addExits marks packets of projects with egress addresses with the path on which they leave the
+// cluster. The addresses are IPv4 addresses, so IPv6 packets of these projects cannot leave the
+// cluster.
 func (c *compiler) addExits() {
 	if len(c.exits) == 0 {
 		return
@@ -79,11 +80,11 @@ func markText(mark uint32) string { return fmt.Sprintf("0x%08x", mark) }
 
 // exitChains returns the chains at the hooks for projects with egress addresses.
 //
-// Packets to the outside get their mark when the address of a service is translated already, and
-// before the node chooses a route. Responses to connections from outside get none. Packets of other
-// hosts' pods have the mark of their project from the program of the VXLAN device. The last chain
-// drops packets that would leave with another source address, such as those of connections that are
-// older than a change.
+// Packets to the outside are marked after the address of a service is translated, and
+// before the node chooses a route. Responses to connections from outside are not marked. Packets of
+// other hosts' pods have the mark of their project from the program of the VXLAN device. The last
+// chain drops packets that would leave with another source address, such as those of connections
+// that are older than a change.
 func exitChains(n Networks) []baseChain {
 	ip := n.family().Header()
 	inside := ip + " daddr " + literal([]netip.Prefix{n.Pods, n.Services})

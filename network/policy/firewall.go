@@ -182,7 +182,7 @@ func (c *compiler) selected(kind networkv1.EgressNetworkPolicyRuleType, selector
 	return selector
 }
 
-// correctedCIDRs contains networks that OpenShift 3.11 takes for others.
+// correctedCIDRs contains networks that OpenShift 3.11 mistakes for others.
 var correctedCIDRs = map[string]string{"0.0.0.0/32": "0.0.0.0/0"}
 
 // canonicalName returns the form of a DNS name of a firewall in which names are compared.

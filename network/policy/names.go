@@ -14,10 +14,11 @@ import (
 )
 
 const (
-	// keepPeriod is the least time that a name keeps an address after the last DNS response with it,
-	// for connections that are open. Source: OpenShift 3.11 Cluster Administration, 7.3.3.1.
+	// keepPeriod is the minimum time for which a name keeps an address after the last DNS response
+	// with it, for connections that are open. Source: OpenShift 3.11 Cluster Administration, 7.3.3.1.
 	keepPeriod = 30 * time.Minute
-	// maxAddresses limits the addresses of a name. The one whose last response is the oldest leaves.
+	// maxAddresses limits the addresses of a name. The address with the oldest last response is
+	// removed.
 	maxAddresses = 4096
 	// observeTimeout limits how long a DNS response waits for the kernel.
 	observeTimeout = 5 * time.Second
@@ -26,7 +27,7 @@ const (
 // Names contains the addresses of the DNS names in egress firewalls: exact names such as
 // "www.example.com", and wildcards such as "*.example.com" for all names below a domain. An
 // Enforcer and the DNS server of its node share one. The addresses expire here and not in the
-// kernel. So a rule that denies a name still does while the node's process is down.
+// kernel. So a rule that denies a name remains in effect while the node's process is down.
 type Names struct {
 	// IPv6 records IPv6 addresses too. Set it before the first use.
 	IPv6 bool
@@ -55,8 +56,8 @@ func NewNames() *Names {
 }
 
 // Observe records the addresses of a DNS response before a client gets the response. It returns
-// when the rules of the kernel have them, so no client meets a rule without. It returns immediately
-// for names that no firewall contains.
+// when the rules of the kernel have them, so no client encounters a rule without them. It returns
+// immediately for names that no firewall contains.
 func (n *Names) Observe(ctx context.Context, name string, addresses []netip.Addr, ttl time.Duration) error {
 	if !n.record(name, addresses, ttl) {
 		return nil

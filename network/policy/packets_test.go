@@ -45,7 +45,7 @@ func udp(port uint16, length int) []byte {
 	return datagram
 }
 
-// sctp returns the begin of an association.
+// sctp returns the beginning of an association.
 func sctp(port uint16) []byte {
 	init := make([]byte, 32)
 	binary.BigEndian.PutUint16(init, 999)
@@ -54,7 +54,7 @@ func sctp(port uint16) []byte {
 	return init
 }
 
-// syn returns the begin of a TCP connection.
+// syn returns the beginning of a TCP connection.
 func syn(port uint16) []byte {
 	segment := make([]byte, 20)
 	binary.BigEndian.PutUint16(segment, 999)

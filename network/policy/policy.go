@@ -33,8 +33,8 @@
 // The CNI plugin calls the component before a pod starts (see cni.Config.PolicySocket). The call
 // returns when the rules for the pod are in the kernel, so no packet precedes them. The component
 // identifies the pods of its node by the plugin's leases, not by status.podIP, which arrives later
-// and can be stale. If it does not know the labels of a pod, in a project with policies, it drops
-// all packets of the pod.
+// and can be stale. If the labels of a pod in a project with policies are unknown, it drops all
+// packets of the pod.
 //
 // If the component ends, the kernel keeps enforcing the rules, and no pod starts.
 //

@@ -46,7 +46,7 @@ func (n *Names) refresh(ctx context.Context, resolve func(ctx context.Context, n
 	}
 }
 
-// resolveDue resolves the names whose time has come. It returns the next times of all names.
+// resolveDue resolves the names that are due. It returns the next times of all names.
 func resolveDue(ctx context.Context, names []string, due map[string]time.Time, resolve func(context.Context, string) (time.Duration, error)) map[string]time.Time {
 	var group errgroup.Group
 	group.SetLimit(maxQueries)

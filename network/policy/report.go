@@ -76,7 +76,8 @@ func (r *reporter) report(closed []string, firewalls map[string]firewall, exits 
 	r.events <- events
 }
 
-// event returns the event of a problem. All nodes have the same name for it, so there is one.
+// event returns the event of a problem. All nodes use the same name, so there is one
+// event.
 func (r *reporter) event(policy *networkv1.EgressNetworkPolicy, problem string) *corev1.Event {
 	now := metav1.Now()
 	return &corev1.Event{

@@ -36,8 +36,8 @@ func networkChain(d direction, id uint32) string { return fmt.Sprintf("%s-%d", d
 // networks of other pods from the API. A packet passes at the moment of a change only if both
 // agree. A pod without a known network exchanges packets with pods of the global network only.
 //
-// The packet is looked up twice, whatever the number of projects and pods: the chain of the own
-// pod's network in a map, and the address of the other pod in the set of that network.
+// The packet is looked up twice, regardless of the number of projects and pods: the chain of the
+// network of this node's pod in a map, and the address of the other pod in the set of that network.
 func (c *compiler) addNetworks() {
 	if c.plugin != networkplugin.Multitenant {
 		return

@@ -37,7 +37,7 @@ func TestCompileNetworks(t *testing.T) {
 		{"global", networkplugin.Multitenant, map[string]uint32{"shop": 0, "bank": 13}, "10.128.0.2", "accept"},
 		{"without a network", networkplugin.Multitenant, map[string]uint32{"bank": 13}, "10.128.0.2", "not isolated"},
 		{"pod of another node", networkplugin.Multitenant, map[string]uint32{"shop": 12}, "10.129.0.2", "not isolated"},
-		{"another plug-in", networkplugin.NetworkPolicy, map[string]uint32{"shop": 12, "bank": 13}, "10.128.0.2", "not isolated"},
+		{"another plugin", networkplugin.NetworkPolicy, map[string]uint32{"shop": 12, "bank": 13}, "10.128.0.2", "not isolated"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := shop()

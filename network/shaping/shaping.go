@@ -10,8 +10,8 @@
 //
 // Redirected packets bypass the check of package spoofcheck at the veth. Therefore, the filters
 // match what that check accepts: IP packets from the pod's addresses to the gateway, and of IPv6
-// only TCP, UDP, SCTP and fragments. All other frames take the usual way without a limit, on which
-// they are dropped or, like ARP and ICMPv6, usually few.
+// only TCP, UDP, SCTP and fragments. All other frames bypass the queue: most are dropped, and ARP
+// and ICMPv6 frames are usually few.
 //
 // A queue that is full drops packets. The ifb device is named after the veth, so everything of a
 // pod can be found again after a crash. The kernel removes the rest with the veth.

@@ -1,6 +1,6 @@
 // Package spoofcheck drops the frames of a pod that do not come from the pod's own addresses.
 //
-// A pod can have raw sockets, and so it can send any frame. Its frames pass if they are
+// A pod can have raw sockets, so it can send any frame. Its frames pass if they are
 //
 //   - IP packets from the pod's MAC and IP addresses to the gateway's MAC address, or
 //   - ARP packets from the same addresses about the gateway's address.

@@ -45,14 +45,14 @@ func (s Step) Drops() bool { return s.Verdict == "drop" || strings.HasPrefix(s.R
 const (
 	// table is the table that marks the packet while Follow runs.
 	table = "slipway-trace"
-	// quietPeriod without a report means that the packet has left the host, or waits in vain.
+	// quietPeriod without a report means that the packet has left the host, or is stuck.
 	quietPeriod = 500 * time.Millisecond
 	// sendInterval is the time between two attempts, because nft prints nothing when it is ready.
 	sendInterval = time.Second
 )
 
 // Follow calls send, which sends the packet, repeatedly until the kernel has reported the path of
-// the packet on this host. It returns no step if ctx ends before. It needs root and the program
+// the packet on this host. It returns no step if ctx ends first. It needs root and the program
 // nft.
 func Follow(ctx context.Context, packet Packet, send func(context.Context)) (steps []Step, err error) {
 	nft, err := knftables.New(packet.family().Table(), table)

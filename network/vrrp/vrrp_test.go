@@ -109,7 +109,7 @@ func (h *host) run(t *testing.T, variables ...string) {
 
 // kill kills keepalived before it can release addresses, like a crash of the machine.
 func (h *host) kill() {
-	_ = syscall.Kill(-h.process.Process.Pid, syscall.SIGKILL) // it may have exited
+	_ = syscall.Kill(-h.process.Process.Pid, syscall.SIGKILL) // it might have exited
 	_ = h.process.Wait()
 }
 

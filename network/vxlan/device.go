@@ -140,7 +140,7 @@ func (d Device) setAddress(link netlink.Link, node netip.Addr) error {
 
 // setSysctls makes the device forward packets, and answer other hosts' ARP requests for the pods of
 // this node. It enables IPv6 only if pods have such addresses. The program checks the source of
-// packets, so that the kernel accepts packets whose responses take another way.
+// packets, so the kernel can accept packets whose responses take another path.
 func (d Device) setSysctls() error {
 	for name, value := range map[string]string{
 		"ipv4/conf/" + d.Name + "/forwarding":   "1",

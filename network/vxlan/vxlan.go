@@ -19,11 +19,10 @@
 // process ends, the kernel keeps device, programs and maps.
 //
 // Packets to the outside leave the cluster at the host with the egress address of their project
-// (package egressip). The way there is a route through the device to NextHop. The receiver marks
+// (package egressip). They get there over a route through the device to NextHop. The receiver marks
 // the packets by their network ID. Only the hosts with egress addresses send the responses.
 //
-// A multicast packet of a pod goes to all other nodes in a copy each. Package multicast delivers it
-// there.
+// Each other node gets a copy of a pod's multicast packet. Package multicast delivers it there.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, OpenShift SDN; RFC 7348. The order of the
 // checks is that of the flows of OpenShift 3.11.
@@ -85,8 +84,7 @@ type Networks struct {
 	Plugin string
 	// Pods are the network IDs of the node's pods. A pod without a known network ID is missing.
 	Pods map[netip.Addr]uint32
-	// Exits are the ways of this node's pods to addresses outside of the cluster, if these begin at
-	// another host.
+	// Exits define how packets of this node's pods leave the cluster at other hosts.
 	Exits map[netip.Addr]Exit
 	// Gates are the marks that packets to the outside get if they leave the cluster at this node, by
 	// the network ID of their project.

@@ -66,7 +66,7 @@ func (h *host) follow() {
 	h.tunnel.Follow(func() (Networks, error) { return h.networks, nil }, func() {})
 }
 
-// pod returns the address of a pod. The network of the pod "new" is not known.
+// pod returns the address of a pod. The network of the pod "new" is unknown.
 func (h *host) pod(name string) netip.Addr {
 	octets := h.subnet.Addr().As4()
 	octets[3] = map[string]byte{"node": 1, "web": 2, "till": 3, "admin": 4, "new": 5}[name]
@@ -352,8 +352,8 @@ func TestForgedPacketsAreDropped(t *testing.T) {
 	}
 }
 
-// TestHostThatIsNoNodeExchangesPackets connects a host with the kernel's own VXLAN device, as an
-// appliance has it.
+// TestHostThatIsNoNodeExchangesPackets connects a host that, like an appliance, uses the kernel's
+// own VXLAN device.
 func TestHostThatIsNoNodeExchangesPackets(t *testing.T) {
 	one, _ := newHosts(t)
 	appliance := newHost(t, "appliance", 3)

@@ -34,9 +34,10 @@ func (h *host) remove(address netip.Addr) {
 // allocate returns the addresses of all hosts with egressCIDRs, by name.
 //
 // A host keeps the addresses that a project still requests. An address whose host is lost moves to
-// another host, if there is one, and else remains. A requested address without a host gets the one
-// with the fewest addresses. At last, addresses move until two hosts that can have the same address
-// differ by at most one address. If no host responds, all count as alive: the reason is this host.
+// another host, if there is one, and otherwise remains. A requested address without a host gets the
+// one with the fewest addresses. Finally, addresses move until two hosts that can have the same
+// address differ by at most one address. If no host responds, all count as alive: the cause is this
+// host.
 func allocate(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespace, alive func(host string) bool) map[string][]netip.Addr {
 	requested := requests(subnets, projects)
 	hosts := automatic(subnets, requested, alive)
@@ -130,7 +131,7 @@ func place(hosts []*host, address netip.Addr) {
 	best.addresses = append(best.addresses, address)
 }
 
-// balance moves one address from a host to a host with at least two addresses less. It reports
+// balance moves one address from a host to a host with at least two addresses fewer. It reports
 // whether there was such a host.
 func balance(hosts []*host) bool {
 	for _, from := range hosts {

@@ -12,6 +12,7 @@ import (
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/internal/thread"
 )
@@ -168,6 +169,9 @@ func configure(t *testing.T, device, cidr string) {
 	must(t, err)
 	address, err := netlink.ParseAddr(cidr)
 	must(t, err)
+	if address.IP.To4() == nil {
+		address.Flags = unix.IFA_F_NODAD // otherwise, the address has no connections for a second
+	}
 	must(t, netlink.AddrAdd(link, address))
 	must(t, netlink.LinkSetUp(link))
 }
