@@ -34,7 +34,8 @@ func onWireTypes(names []string) admission.Decorator {
 }
 
 // reviewAnywhere exempts OpenShift's access reviews from upstream's plugin NamespaceLifecycle, as
-// upstream exempts its own: a review of a namespace that does not exist must not reveal that.
+// upstream exempts its own: a review of a namespace that does not exist must not reveal its
+// absence.
 func reviewAnywhere() admission.Decorator {
 	return admission.DecoratorFunc(func(plugin admission.Interface, name string) admission.Interface {
 		if name != lifecycle.PluginName {

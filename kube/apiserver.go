@@ -36,6 +36,8 @@ type APIServer struct {
 	// `kubernetes`.
 	BindAddress, AdvertiseAddress net.IP
 	Port                          int
+	// BindNetwork is tcp4 or tcp6 to listen on addresses of one IP family only; optional.
+	BindNetwork string
 	// DNSPort is the port of the master's DNS server in the service `kubernetes`; 0 if there is none.
 	DNSPort int32
 	// CertFile and KeyFile are its serving certificate.
@@ -149,7 +151,7 @@ func (s *APIServer) Run(ctx context.Context, ready func()) error {
 func untilReady(ctx context.Context, config *rest.Config) error {
 	client, err := kubernetes.NewForConfig(rest.AnonymousClientConfig(config))
 	if err != nil {
-		return fmt.Errorf("connect API server: %w", err)
+		return fmt.Errorf("create client of API server: %w", err)
 	}
 	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		var code int
@@ -195,7 +197,7 @@ func (s *APIServer) fill(opts *options.ServerRunOptions) {
 	// Otherwise, a shutdown waits up to a minute for watches of clients.
 	opts.GenericServerRunOptions.ShutdownSendRetryAfter = true
 	opts.GenericServerRunOptions.CorsAllowedOriginList = s.CORSOrigins
-	opts.SecureServing.BindAddress, opts.SecureServing.BindPort = s.BindAddress, s.Port
+	opts.SecureServing.BindAddress, opts.SecureServing.BindPort, opts.SecureServing.BindNetwork = s.BindAddress, s.Port, s.BindNetwork
 	opts.SecureServing.ServerCert.CertKey.CertFile = s.CertFile
 	opts.SecureServing.ServerCert.CertKey.KeyFile = s.KeyFile
 	opts.SecureServing.MinTLSVersion, opts.SecureServing.CipherSuites = s.MinTLSVersion, s.CipherSuites

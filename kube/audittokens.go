@@ -54,7 +54,7 @@ func namesToken(event *auditinternal.Event) bool {
 		slices.Contains([]string{"oauthaccesstokens", "oauthauthorizetokens", "useroauthaccesstokens"}, ref.Resource)
 }
 
-// hideToken replaces the name by its hash. It removes bodies, which contain the name, too.
+// hideToken replaces the name with its hash. It removes bodies, which contain the name, too.
 func hideToken(event *auditinternal.Event) *auditinternal.Event {
 	ref, sum := event.ObjectRef, sha256.Sum256([]byte(event.ObjectRef.Name))
 	name, hash := ref.Name, hashPrefix+base64.RawURLEncoding.EncodeToString(sum[:])

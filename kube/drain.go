@@ -109,7 +109,7 @@ func (c *drainedConn) Read(p []byte) (int, error) {
 		err = errors.Join(err, c.Conn.SetReadDeadline(time.Time{}))
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) && !c.responds.Load() {
-		err = fmt.Errorf("kubelet at %s does not respond within %s; on its host, run: slipway status", c.RemoteAddr(), c.drainer.response)
+		err = fmt.Errorf("the kubelet at %s does not respond within %s; on its host, run: slipway status", c.RemoteAddr(), c.drainer.response)
 	}
 	c.passed.Add(int64(n))
 	return n, err
@@ -136,6 +136,6 @@ func (c *drainedConn) endWhenQuiet(passed int64, deadline time.Time) {
 			c.endWhenQuiet(now, deadline)
 			return
 		}
-		_ = c.Conn.Close() // its peer may have closed it
+		_ = c.Conn.Close() // its peer might have closed it
 	})
 }

@@ -82,6 +82,7 @@ func (e *Etcd) Run(ctx context.Context, ready func()) error {
 	}
 	defer closeServer(server)
 	pacer.measure(server.Server.Backend().SizeInUse)
+	pacer.shareAmong(func() int { return voters(server.Server.Cluster().Members()) })
 	select {
 	case <-server.Server.ReadyNotify():
 	case err := <-server.Err():
@@ -112,6 +113,16 @@ func (e *Etcd) Run(ctx context.Context, ready func()) error {
 	err = e.wait(ctx, server)
 	cancel()
 	return errors.Join(err, <-failed)
+}
+
+// voters returns the number of members that have a vote.
+func voters(members []*membership.Member) (count int) {
+	for _, member := range members {
+		if !member.IsLearner {
+			count++
+		}
+	}
+	return count
 }
 
 // memberSocket is the Unix socket of a member of several. The gateway has Socket.
@@ -247,7 +258,7 @@ func (e *Etcd) joinPeers(ctx context.Context, c *embed.Config) error {
 	// Elections wait for messages between hosts, and for disks that are busy. A leader that is lost is
 	// replaced within four seconds.
 	c.TickMs, c.ElectionMs = 200, 2000
-	// A member that was away for so many writes catches up without a copy of the whole database.
+	// A member that missed this many writes catches up without a copy of the whole database.
 	c.SnapshotCount, c.SnapshotCatchUpEntries = 5000, 2000
 	// One learner can be on standby, others can be dead, and the next one still joins.
 	c.MaxLearners = 8

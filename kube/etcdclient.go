@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -56,7 +57,7 @@ func newEtcdConnection(options *serveroptions.EtcdOptions) (*etcdConnection, err
 		DialKeepAliveTime: etcdKeepAliveInterval, DialKeepAliveTimeout: etcdKeepAliveTimeout,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("connect etcd: %w", err)
+		return nil, fmt.Errorf("connect to etcd: %w", err)
 	}
 	client.KV = etcd3.NewETCDLatencyTracker(client.KV)
 	feature.DefaultFeatureSupportChecker.CheckClient(client.Ctx(), client, storage.RequestWatchProgress)
@@ -116,41 +117,75 @@ func (c *etcdConnection) serves(config *storagebackend.ConfigForResource) bool {
 	return slices.Equal(config.Transport.ServerList, c.client.Endpoints())
 }
 
-// construct implements generic.StorageDecorator. It creates the store of a resource, with a watch
-// cache if the resource has one.
+// delegatedCache is a watch cache whose delegator sends requests to the cache or to its store.
+type delegatedCache struct {
+	*cacher.CacheDelegator
+	cache *cacher.Cacher
+}
+
+// Wait implements watchCache.
+func (c delegatedCache) Wait(ctx context.Context) error { return c.cache.Wait(ctx) }
+
+// Ready implements watchCache.
+func (c delegatedCache) Ready() bool { return c.cache.Ready() }
+
+// LastSyncResourceVersion implements watchCache.
+func (c delegatedCache) LastSyncResourceVersion() (uint64, error) {
+	return c.cache.LastSyncResourceVersion()
+}
+
+// construct implements generic.StorageDecorator. It creates the store of a resource, which starts a
+// watch cache if it needs one.
 func (c *etcdConnection) construct(config *storagebackend.ConfigForResource, prefix string, keyFunc func(runtime.Object) (string, error), newFunc, newListFunc func() runtime.Object,
 	attributes storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
-	store, destroyStore, err := c.store(config, prefix, newFunc, newListFunc)
+	store, destroyStore, err := c.store(c.client.Watcher, config, prefix, newFunc, newListFunc)
 	if err != nil {
 		return nil, nil, err
 	}
 	if size, ok := c.uncached[config.GroupResource]; c.all || ok && size <= 0 {
 		return store, destroyStore, nil
 	}
-	watchCache, err := cacher.NewCacherFromConfig(cacher.Config{
-		Storage: store, Versioner: storage.APIObjectVersioner{}, GroupResource: config.GroupResource, EventsHistoryWindow: config.EventsHistoryWindow,
-		ResourcePrefix: prefix, KeyFunc: keyFunc, NewFunc: newFunc, NewListFunc: newListFunc, GetAttrsFunc: attributes,
-		IndexerFuncs: triggers, Indexers: indexers, Codec: config.Codec,
-	})
-	if err != nil {
-		destroyStore()
-		return nil, nil, fmt.Errorf("create watch cache of %s: %w", config.GroupResource, err)
-	}
-	delegator := cacher.NewCacheDelegator(watchCache, store)
-	return delegator, sync.OnceFunc(func() {
-		delegator.Stop()
-		watchCache.Stop()
+	lazily := &lazilyCached{Interface: store, newCache: func() (watchCache, func(), error) {
+		watcher := clientv3.NewWatcher(c.client.Client)
+		store, destroyStore, err := c.store(watcher, config, prefix, newFunc, newListFunc)
+		if err != nil {
+			_ = watcher.Close()
+			return nil, nil, err
+		}
+		destroy := func() {
+			destroyStore()
+			_ = watcher.Close() // its streams end with it
+		}
+		cache, err := cacher.NewCacherFromConfig(cacher.Config{
+			Storage: store, Versioner: storage.APIObjectVersioner{}, GroupResource: config.GroupResource, EventsHistoryWindow: config.EventsHistoryWindow,
+			ResourcePrefix: prefix, KeyFunc: keyFunc, NewFunc: newFunc, NewListFunc: newListFunc, GetAttrsFunc: attributes,
+			IndexerFuncs: triggers, Indexers: indexers, Codec: config.Codec,
+		})
+		if err != nil {
+			destroy()
+			return nil, nil, fmt.Errorf("create watch cache of %s: %w", config.GroupResource, err)
+		}
+		delegator := cacher.NewCacheDelegator(cache, store)
+		return delegatedCache{delegator, cache}, func() {
+			delegator.Stop()
+			cache.Stop()
+			destroy()
+		}, nil
+	}}
+	return lazily, sync.OnceFunc(func() {
+		lazily.close()
 		destroyStore()
 	}), nil
 }
 
-// store creates the store of a resource, without a cache.
-func (c *etcdConnection) store(config *storagebackend.ConfigForResource, prefix string, newFunc, newListFunc func() runtime.Object) (storage.Interface, factory.DestroyFunc, error) {
+// store creates the store of a resource, without a cache. The store of a cache has its own watcher,
+// because etcd sends notifications of progress to all watches of a watcher.
+func (c *etcdConnection) store(watcher clientv3.Watcher, config *storagebackend.ConfigForResource, prefix string, newFunc, newListFunc func() runtime.Object) (storage.Interface, factory.DestroyFunc, error) {
 	transformer := config.Transformer
 	if transformer == nil {
 		transformer = identity.NewEncryptCheckTransformer()
 	}
-	client, versioner := c.clientOfStore(), storage.APIObjectVersioner{}
+	client, versioner := c.clientOfStore(watcher), storage.APIObjectVersioner{}
 	decoder := etcd3.NewDefaultDecoder(config.Codec, versioner)
 	deletesMalformed := utilfeature.DefaultFeatureGate.Enabled(features.AllowUnsafeMalformedObjectDeletion)
 	if deletesMalformed {
@@ -160,25 +195,19 @@ func (c *etcdConnection) store(config *storagebackend.ConfigForResource, prefix 
 	store, err := etcd3.New(client, c.compactor, config.Codec, newFunc, newListFunc, config.Prefix, prefix, config.GroupResource, transformer,
 		config.LeaseManagerConfig, decoder, versioner)
 	if err != nil {
-		_ = client.Watcher.Close()
 		return nil, nil, fmt.Errorf("create store of %s: %w", config.GroupResource, err)
 	}
-	destroy := sync.OnceFunc(func() {
-		store.Close()
-		_ = client.Watcher.Close() // its streams end with it
-	})
+	destroy := sync.OnceFunc(store.Close)
 	if deletesMalformed {
 		return etcd3.NewStoreWithUnsafeCorruptObjectDeletion(store, config.GroupResource), destroy, nil
 	}
 	return store, destroy, nil
 }
 
-// clientOfStore returns a client with the shared connection. Its watches have their own streams:
-// etcd sends notifications of progress to all watches of a stream.
-func (c *etcdConnection) clientOfStore() *kubernetes.Client {
+// clientOfStore returns a client with the shared connection and the watcher.
+func (c *etcdConnection) clientOfStore(watcher clientv3.Watcher) *kubernetes.Client {
 	client := &kubernetes.Client{Client: clientv3.NewCtxClient(c.client.Ctx())}
-	client.KV, client.Lease, client.Maintenance = c.client.KV, c.client.Lease, c.client.Maintenance
-	client.Watcher = clientv3.NewWatcher(c.client.Client)
+	client.KV, client.Lease, client.Maintenance, client.Watcher = c.client.KV, c.client.Lease, c.client.Maintenance, watcher
 	client.Kubernetes = client
 	return client
 }

@@ -20,7 +20,7 @@ import (
 const membersTimeout = 5 * time.Second
 
 // initialCluster returns all members, for the first start of a member that joins. Between the join
-// and the start, other members can have joined or gone, and etcd starts only with the current ones.
+// and the start, other members can have joined or left, and etcd starts only with the current ones.
 func (e *Etcd) initialCluster(ctx context.Context) (string, error) {
 	if _, err := os.Stat(filepath.Join(e.Dir, "member", "wal")); err == nil || e.Peers.Cluster == "" {
 		return e.Peers.Cluster, nil // etcd has its own record
@@ -71,7 +71,7 @@ func requestMembers(ctx context.Context, credentials etcdmember.Client, url stri
 	return members, nil
 }
 
-// joinMembers lists members as NAME=URL, with the own member, which has no name yet.
+// joinMembers lists members as NAME=URL, including the own member, which has no name yet.
 func joinMembers(members []membership.Member, name, own string) (string, error) {
 	var list []string
 	isMember := false

@@ -28,6 +28,7 @@ const (
 	// small ones. tenantBurst and totalBurst are the bytes that can be written without a delay. The
 	// database contains all revisions of up to ten minutes, because a compaction every five minutes
 	// leaves those of the last five. In this time, the totals stay below fullFraction of the database.
+	// Each of several voting members of etcd allows its part, because clients can use all of them.
 	tenantRate, tenantBurst = 512 << 10, 32 << 20
 	totalRate, totalBurst   = 1 << 20, 160 << 20
 	// maxDelay is the longest time that a write waits for the rate of its tenant. Clients handle
@@ -64,6 +65,9 @@ const (
 type pacer struct {
 	// size returns the bytes of the database in use. It is nil until etcd has started.
 	size atomic.Pointer[func() int64]
+	// voters returns the number of members of etcd that share the rates. It is nil until etcd has
+	// started.
+	voters atomic.Pointer[func() int]
 	// quota is the size of the database in bytes.
 	quota int64
 
@@ -90,6 +94,17 @@ func newPacer(quota int64, clock clock.Clock) *pacer {
 
 // measure sets the function that returns the bytes of the database in use.
 func (p *pacer) measure(size func() int64) { p.size.Store(&size) }
+
+// shareAmong sets the function that returns the number of members of etcd that share the rates.
+func (p *pacer) shareAmong(voters func() int) { p.voters.Store(&voters) }
+
+// sharing returns the number of members that share the rates, at least 1.
+func (p *pacer) sharing() int {
+	if voters := p.voters.Load(); voters != nil {
+		return max((*voters)(), 1)
+	}
+	return 1
+}
 
 // intercept implements grpc.UnaryServerInterceptor.
 func (p *pacer) intercept(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
@@ -152,21 +167,28 @@ func (p *pacer) pace(ctx context.Context, mark tenant.Mark, size int) error {
 	if !mark.NoWait {
 		return p.wait(ctx, mark, size)
 	}
-	if !p.tenant(mark.Name).limiter.AllowN(p.clock.Now(), cost(size)) || !p.total(size).try(mark.Share(), cost(size)) {
+	pace := p.tenant(mark.Name)
+	if !pace.limiter.AllowN(p.clock.Now(), pace.cost(size)) || !p.total(size).try(mark.Share(), cost(size)) {
 		return errWaiting
 	}
 	return nil
 }
 
 // cost returns the number of bytes that a write of a value counts.
-func cost(size int) int { return min(size+writeOverhead, tenantBurst) }
+func cost(size int) int { return size + writeOverhead }
+
+// cost returns the number of bytes that a write of a value counts for a tenant.
+func (t *tenantPace) cost(size int) int { return min(cost(size), t.limiter.Burst()) }
 
 // total returns the queue that all tenants share for values of this size.
 func (p *pacer) total(size int) *fairQueue {
+	queue := p.small
 	if size > largeValue {
-		return p.large
+		queue = p.large
 	}
-	return p.small
+	voters := p.sharing()
+	queue.limit(totalRate/rate.Limit(voters), totalBurst/voters)
+	return queue
 }
 
 // wait blocks until the tenant's own rate, and then its share of the total, allow a write. All
@@ -177,7 +199,7 @@ func (p *pacer) wait(ctx context.Context, mark tenant.Mark, size int) error {
 		return errWaiting
 	}
 	now := p.clock.Now()
-	reservation := pace.limiter.ReserveN(now, bytes)
+	reservation := pace.limiter.ReserveN(now, pace.cost(size))
 	delay := reservation.DelayFrom(now)
 	if delay == 0 && total.try(share, bytes) {
 		return nil
@@ -198,8 +220,8 @@ func (p *pacer) wait(ctx context.Context, mark tenant.Mark, size int) error {
 // delay returns the time until the rate of a tenant allows a value. It reserves nothing: a write
 // that is refused must not count.
 func (p *pacer) delay(pace *tenantPace, size int) time.Duration {
-	missing := float64(cost(size)) - pace.limiter.TokensAt(p.clock.Now())
-	return max(0, time.Duration(missing/tenantRate*float64(time.Second)))
+	missing := float64(pace.cost(size)) - pace.limiter.TokensAt(p.clock.Now())
+	return max(0, time.Duration(missing/float64(pace.limiter.Limit())*float64(time.Second)))
 }
 
 // enter reports whether one more write of a tenant may wait. If so, it counts the write.
@@ -222,7 +244,7 @@ func (p *pacer) leave(pace *tenantPace) {
 	p.waiting--
 }
 
-// sleep waits for a delay. It fails immediately if ctx ends before.
+// sleep waits for a delay. It fails immediately if ctx ends first.
 func (p *pacer) sleep(ctx context.Context, now time.Time, delay time.Duration) error {
 	if delay <= 0 {
 		return nil
@@ -248,12 +270,16 @@ func (p *pacer) uses(fraction float64) bool {
 
 // tenant returns the state of a tenant.
 func (p *pacer) tenant(name string) *tenantPace {
+	voters := p.sharing()
+	limit, burst := tenantRate/rate.Limit(voters), tenantBurst/voters
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if pace, ok := p.tenants.Get(name); ok {
-		return pace.(*tenantPace)
+	if known, ok := p.tenants.Get(name); ok {
+		pace := known.(*tenantPace)
+		setLimit(pace.limiter, p.clock.Now(), limit, burst)
+		return pace
 	}
-	pace := &tenantPace{limiter: rate.NewLimiter(tenantRate, tenantBurst)}
+	pace := &tenantPace{limiter: rate.NewLimiter(limit, burst)}
 	p.tenants.Add(name, pace)
 	return pace
 }

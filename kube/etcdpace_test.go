@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -19,8 +18,6 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/slipway-platform/slipway/internal/certtest"
-	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/internal/tenant"
 )
@@ -274,6 +271,46 @@ func TestProjectsOfUserHaveOneShare(t *testing.T) {
 	}
 }
 
+func TestMastersShareTheRates(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	voters, servers := 3, []*pacer{newPacer(databaseQuota, clock), newPacer(databaseQuota, clock), newPacer(databaseQuota, clock)}
+	for _, p := range servers {
+		p.tenant("project evil") // known before etcd has started
+		p.shareAmong(func() int { return voters })
+	}
+	// admitted sends writes to each server until it refuses, and returns their bytes.
+	admitted := func(name func(int) string) (bytes int) {
+		for _, p := range servers {
+			for i := 0; try(t, p, name(i), write("/kubernetes.io/configmaps/a/a", large, false)); i++ {
+				bytes += cost(large)
+			}
+		}
+		return bytes
+	}
+	evil := func(int) string { return "project evil" }
+	within := func(what string, bytes, limit int) {
+		t.Helper()
+		if least := limit - 2*len(servers)*cost(large); bytes > limit || bytes < least {
+			t.Errorf("%s: %d bytes are admitted, want %d to %d", what, bytes, least, limit)
+		}
+	}
+	within("at first", admitted(evil), tenantBurst)
+	clock.Step(20 * time.Second)
+	within("after 20 s", admitted(evil), 20*tenantRate+len(servers)*cost(large))
+	voters = 1 // the others were removed
+	servers = servers[:1]
+	admitted(evil)
+	clock.Step(20 * time.Second)
+	within("20 s after the removal of two masters", admitted(evil), 20*tenantRate+cost(large))
+
+	voters = 3
+	servers = []*pacer{newPacer(databaseQuota, clock), newPacer(databaseQuota, clock), newPacer(databaseQuota, clock)}
+	for _, p := range servers {
+		p.shareAmong(func() int { return voters })
+	}
+	within("of all tenants", admitted(func(i int) string { return fmt.Sprint("project ", i) }), totalBurst)
+}
+
 func TestRefusedWritesDoNotCount(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	p := newPacer(databaseQuota, clock)
@@ -390,13 +427,7 @@ func TestPacerPassesErrorsOn(t *testing.T) {
 
 // TestEtcdPacesLargeWrites connects to a real member, over its Unix socket.
 func TestEtcdPacesLargeWrites(t *testing.T) {
-	pair, dir := certtest.New(t).Issue(t, "etcd"), t.TempDir()
-	socket := filepath.Join(dir, "run", "etcd.sock")
-	componenttest.Run(t, (&Etcd{
-		Dir: filepath.Join(dir, "etcd"), Socket: socket, ClientAddress: "127.0.0.1:0", PeerAddress: "127.0.0.1:0",
-		CertFile: pair.CertFile, KeyFile: pair.KeyFile, CAFile: pair.CertFile,
-	}).Run)
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + socket}, Logger: zap.NewNop()})
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + startEtcd(t)}, Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
 	}

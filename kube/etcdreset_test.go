@@ -70,7 +70,7 @@ func TestMemberWithoutQuorumStopsAndContinuesAlone(t *testing.T) {
 	if _, err := client.Put(t.Context(), "key", "value"); err != nil {
 		t.Fatal(err)
 	}
-	// A second member with a vote, which never starts, takes the quorum away.
+	// A second member with a vote, which never starts, removes the quorum.
 	if _, err := client.MemberAdd(t.Context(), []string{fmt.Sprintf("https://127.0.0.1:%d", unusedPort(t))}); err != nil {
 		t.Fatal(err)
 	}

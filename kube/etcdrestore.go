@@ -24,7 +24,7 @@ const revisionBump = 1_000_000_000
 // yet.
 const restoredFile = "member/restored"
 
-// EtcdRestore replaces the data directory of a member that does not run by a snapshot. The
+// EtcdRestore replaces the data directory of a member that does not run with a snapshot. The
 // restored member is the only one of a new cluster, which previous members can't join with their
 // data.
 type EtcdRestore struct {
@@ -68,7 +68,7 @@ func (r EtcdRestore) stage(dir string) error {
 	err := snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
 		SnapshotPath: r.Snapshot, SkipHashCheck: r.SkipHash, OutputDataDir: dir,
 		Name: r.Name, PeerURLs: []string{r.PeerURL}, InitialCluster: r.Name + "=" + r.PeerURL,
-		// A new token makes a new cluster, even if the member keeps its name and address.
+		// A new token creates a new cluster, even if the member keeps its name and address.
 		InitialClusterToken: rand.Text(), RevisionBump: revisionBump, MarkCompacted: true,
 	})
 	if err == nil {

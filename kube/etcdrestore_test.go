@@ -64,7 +64,7 @@ func TestSnapshotReplacesDataOfMember(t *testing.T) {
 	put(t, e, "key", "after", "")
 	running.Stop()
 
-	// The previous data remain usable.
+	// The previous data remains usable.
 	former := member(false)
 	former.Dir = restore.Former()
 	running = componenttest.Run(t, former.Run)

@@ -27,7 +27,7 @@ import (
 // to an instance of upstream's controller.
 //
 // The API server decides whether a claim can grow: the admission plugin PersistentVolumeClaimResize
-// requires a StorageClass with allowVolumeExpansion, also for PersistentVolumes that an
+// requires a StorageClass with allowVolumeExpansion, even for PersistentVolumes that an
 // administrator creates. Such a volume and its claim name a class, which need not provision
 // anything.
 type Expander struct {
@@ -35,7 +35,7 @@ type Expander struct {
 	Deps *controller.Deps
 	// Prober reports added and removed FlexVolume drivers.
 	Prober volume.DynamicPluginProber
-	// KubeletRoot is kubelet's root directory. Drivers get paths below it as the mount paths of
+	// KubeletRoot is the kubelet's root directory. Drivers get paths below it as the mount paths of
 	// devices.
 	KubeletRoot string
 }

@@ -39,6 +39,22 @@ func newFairQueue(clock clock.Clock, bytesPerSecond rate.Limit, burst int) *fair
 	return &fairQueue{clock: clock, limiter: rate.NewLimiter(bytesPerSecond, burst), ends: map[string]int64{}}
 }
 
+// limit changes the rate, and the bytes that can be written without a delay.
+func (q *fairQueue) limit(bytesPerSecond rate.Limit, burst int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	setLimit(q.limiter, q.clock.Now(), bytesPerSecond, burst)
+}
+
+// setLimit changes the limits of a limiter unless it has them. It keeps its debts, and at most the
+// new burst.
+func setLimit(limiter *rate.Limiter, now time.Time, bytesPerSecond rate.Limit, burst int) {
+	if limiter.Limit() != bytesPerSecond {
+		limiter.SetLimitAt(now, bytesPerSecond)
+		limiter.SetBurstAt(now, burst)
+	}
+}
+
 // wait blocks until a tenant may write size bytes. It fails if ctx ends before.
 func (q *fairQueue) wait(ctx context.Context, tenant string, size int) error {
 	t := q.join(tenant, size)
@@ -108,13 +124,13 @@ func (q *fairQueue) take(t *turn) (admitted bool, delay time.Duration) {
 	if q.waiting[0] != t {
 		return false, 0
 	}
-	now := q.clock.Now()
-	if q.limiter.AllowN(now, t.size) {
+	now, size := q.clock.Now(), min(t.size, q.limiter.Burst())
+	if q.limiter.AllowN(now, size) {
 		q.position = t.start
 		q.remove(t)
 		return true, 0
 	}
-	missing := float64(t.size) - q.limiter.TokensAt(now)
+	missing := float64(size) - q.limiter.TokensAt(now)
 	return false, time.Duration(math.Ceil(missing / float64(q.limiter.Limit()) * float64(time.Second)))
 }
 

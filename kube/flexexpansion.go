@@ -34,9 +34,9 @@ const (
 )
 
 // flexExpansion expands FlexVolumes with their drivers. Upstream's own operation writes conditions,
-// allocated resources, events and annotations, so kubelet and users see the same as with any other
-// volume. The operation stores its progress in the claim's status, and can be repeated after a
-// crash at any point; it can then call the driver again with the same sizes.
+// allocated resources, events and annotations, so the kubelet and users see the same as with any
+// other volume. The operation stores its progress in the claim's status, and can be repeated after
+// a crash at any point; it can then call the driver again with the same sizes.
 type flexExpansion struct {
 	client    kubernetes.Interface
 	claims    corelisters.PersistentVolumeClaimLister
@@ -206,12 +206,12 @@ func expanded(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) 
 
 // expansionHost is the part of a volume host that the expansion of a FlexVolume uses.
 type expansionHost struct {
-	volume.VolumeHost // nil: only kubelet uses the rest
+	volume.VolumeHost // nil: only the kubelet uses the rest
 	client            kubernetes.Interface
 	root              string
 }
 
-// GetPluginDir returns the directory of a plugin's mounts in kubelet.
+// GetPluginDir returns the directory of a plugin's mounts in the kubelet.
 func (h expansionHost) GetPluginDir(plugin string) string {
 	return filepath.Join(h.root, "plugins", plugin)
 }

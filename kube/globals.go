@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 
+	genericfeatures "k8s.io/apiserver/pkg/features"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/rest"
@@ -28,9 +29,9 @@ import (
 //   - client-go's default warning handler: the API server's loopback clients must not log warnings
 //     that they themselves caused.
 //
-// Control plane and node are two processes because of variables that cannot be shared: kubelet's
-// metrics collectors and listeners, and the CSI plugin's node name, which kubelet and the
-// controllers would overwrite.
+// Control plane and node are two processes because of variables that cannot be shared: the
+// kubelet's metrics collectors and listeners, and the CSI plugin's node name, which the kubelet and
+// the controllers would overwrite.
 func Globals(gates map[string]bool) error {
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 	registry := compatibility.DefaultComponentGlobalsRegistry
@@ -62,8 +63,14 @@ func Globals(gates map[string]bool) error {
 // EnvFiles lets kubelet read a file of a container as root, to set variables of another one
 // (fileKeyRef). Kubelet accepts pipes and files of every size there: a tenant could use all memory
 // of the node, or block kubelet's threads and the deletion of the pod.
+//
+// ConcurrentWatchObjectDecode starts ten goroutines for each watch of etcd, more than all others of
+// the watch. It pays only for watches with thousands of changes a second.
 func ownGates() map[string]bool {
-	return map[string]bool{string(features.EnvFiles): false}
+	return map[string]bool{
+		string(features.EnvFiles):                           false,
+		string(genericfeatures.ConcurrentWatchObjectDecode): false,
+	}
 }
 
 // Version returns the version of the embedded Kubernetes, for instance "v1.37.1".

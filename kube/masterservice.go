@@ -17,9 +17,9 @@ import (
 	"k8s.io/kubernetes/pkg/controlplane/reconcilers"
 )
 
-// masterService gives the service `kubernetes` the form of OpenShift 3: its port 53 leads to the
-// DNS servers of the masters, and a client keeps its master. Kubernetes creates the service and
-// maintains its endpoints.
+// masterService configures the service `kubernetes` as in OpenShift 3: its port 53 leads to the DNS
+// servers of the masters, and session affinity keeps a client on one master. Kubernetes creates the
+// service and maintains its endpoints.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, 4.1.
 type masterService struct {

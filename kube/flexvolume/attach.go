@@ -67,7 +67,7 @@ func (a *attacher) Attach(spec *volume.Spec, node types.NodeName) (string, error
 
 // WaitForAttach waits on the node for the volume's device. If the driver does not support the
 // operation, it returns the device from Attach. It does not wait for a device that is already
-// mounted: kubelet calls it again after a restart.
+// mounted: the kubelet calls it again after a restart.
 func (a *attacher) WaitForAttach(spec *volume.Spec, devicePath string, _ *corev1.Pod, timeout time.Duration) (string, error) {
 	dir, err := a.GetDeviceMountPath(spec)
 	if err != nil {

@@ -38,8 +38,8 @@ func deviceDir(t *testing.T, c *cluster) string {
 	return filepath.Join(c.root, "plugins", "kubernetes.io", "flexvolume", "example.com", "test", "mounts", "disk~7")
 }
 
-// release releases a volume as kubelet does after a restart: no pod uses it, and kubelet assumes
-// that the controller attached it.
+// release releases a volume as the kubelet does after a restart: no pod uses it, and the kubelet
+// assumes that the controller attached it.
 func release(t *testing.T, c *cluster) {
 	t.Helper()
 	plugin := must[volume.DeviceMountableVolumePlugin](t)(c.manager.FindDeviceMountablePluginByName(name))
@@ -181,7 +181,7 @@ func TestAttachedVolumeIsDetachableAfterDriverDropsAttach(t *testing.T) {
 	}
 }
 
-// After its restart, kubelet mounts existing volumes again. A mounted volume needs no driver.
+// After its restart, the kubelet mounts existing volumes again. A mounted volume needs no driver.
 func TestRestartWithVolumesOfRemovedDriver(t *testing.T) {
 	c := start(t, nil, "", "")
 	mounter := attach(t, c)

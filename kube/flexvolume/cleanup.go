@@ -12,13 +12,14 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// cleanupTimeout limits how long kubelet's start waits for drivers to unmount unused devices.
+// cleanupTimeout limits how long the kubelet's start waits for drivers to unmount unused devices.
 const cleanupTimeout = 30 * time.Second
 
-// DeviceCleanup runs before kubelet starts. It unmounts devices that no pod uses, and detaches such
-// volumes if the node attached them itself. Kubelet finds volumes by the directories of pods. If
-// the last pod of a device was gone when kubelet was killed, kubelet would leave the device mounted
-// forever and report it as not in use, so that it would be detached while mounted.
+// DeviceCleanup runs before the kubelet starts. It unmounts devices that no pod uses, and detaches
+// such volumes if the node attached them itself. The kubelet finds volumes by the directories of
+// pods. If the last pod of a device was gone when the kubelet was killed, the kubelet would leave
+// the device mounted forever and report it as not in use, so that it would be detached while
+// mounted.
 type DeviceCleanup struct {
 	Registry    *flexvolume.Registry
 	KubeletRoot string

@@ -79,9 +79,9 @@ func (p *plugin) GetDeviceMountRefs(deviceMountPath string) ([]string, error) {
 	return mount.New("").GetMountRefs(deviceMountPath)
 }
 
-// mountError converts the error of a driver's mount for kubelet. The error is uncertain if
-// something might be mounted, so that kubelet undoes the mount even if the pod is deleted in the
-// meantime. Otherwise it is final.
+// mountError converts the error of a driver's mount for the kubelet. The error is uncertain if
+// something might be mounted, so that the kubelet undoes the mount even if the pod is deleted in
+// the meantime. Otherwise it is final.
 func (p *plugin) mountError(err error) error {
 	explained := p.explain(err)
 	switch kind := flexvolume.KindOf(err); {
@@ -105,6 +105,6 @@ func (p *plugin) explain(err error) error {
 	return fmt.Errorf("%w; to see the driver's earlier calls, run slipway flexvolume history %s on the master", err, p.name)
 }
 
-// transientError marks an error that occurred before the driver was called, so that kubelet keeps
-// the state from the previous call.
+// transientError marks an error that occurred before the driver was called, so that the kubelet
+// keeps the state from the previous call.
 func transientError(err error) error { return volumetypes.NewTransientOperationFailure(err.Error()) }

@@ -87,7 +87,8 @@ func (p *plugin) NodeExpand(options volume.NodeResizeOptions) (bool, error) {
 }
 
 // mountedDevice returns device or, if it is empty, the device that is mounted at dir. After a
-// restart, kubelet lacks devices that attach did not return; the mount table still contains them.
+// restart, the kubelet lacks devices that attach did not return; the mount table still contains
+// them.
 func mountedDevice(device, dir string) string {
 	if device != "" || dir == "" {
 		return device

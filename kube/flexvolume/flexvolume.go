@@ -9,7 +9,7 @@
 //     after a restart of the controller.
 //   - A plugin lives as long as its driver's name. It reads the capabilities at each use, so that
 //     an update applies to new volumes while old volumes can still be unmounted.
-//   - After a restart, kubelet reconstructs a volume with its options, from a file next to the
+//   - After a restart, the kubelet reconstructs a volume with its options, from a file next to the
 //     pod's volumes.
 //
 // Metrics, all with the prefix slipway_flexvolume_:
@@ -34,8 +34,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// pluginDirName is the plugin name below which kubelet stores the device mounts of all FlexVolume
-// drivers.
+// pluginDirName is the plugin name below which the kubelet stores the device mounts of all
+// FlexVolume drivers.
 const pluginDirName = "kubernetes.io/flexvolume"
 
 // readyTimeout limits how long an operation waits for a driver's init. Kubernetes retries the
@@ -70,8 +70,8 @@ func (p *plugin) Init(host volume.VolumeHost) error {
 // names.
 func (p *plugin) GetPluginName() string { return p.name }
 
-// CanSupport reports whether the volume belongs to this driver. Kubelet calls it repeatedly for a
-// volume that a pod waits for.
+// CanSupport reports whether the volume belongs to this driver. The kubelet calls it repeatedly for
+// a volume that a pod waits for.
 func (p *plugin) CanSupport(spec *volume.Spec) bool {
 	source, err := sourceOf(spec)
 	if err != nil || source.driver != p.name {

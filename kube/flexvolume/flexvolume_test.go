@@ -45,8 +45,8 @@ const name = "example.com/test"
 
 const nodeName = "node"
 
-// cluster is a plugin manager like kubelet's, with a real mount table and a temporary directory as
-// kubelet's root.
+// cluster is a plugin manager like the kubelet's, with a real mount table and a temporary directory
+// as the kubelet's root.
 type cluster struct {
 	t        *testing.T
 	root     string
@@ -58,7 +58,7 @@ type cluster struct {
 	attachments *Attachments
 }
 
-// start installs the driver and starts a manager. A second call simulates a restart of kubelet.
+// start installs the driver and starts a manager. A second call simulates a restart of the kubelet.
 func start(t *testing.T, c *cluster, caps, mount string) *cluster {
 	t.Helper()
 	if c == nil {
@@ -424,8 +424,8 @@ func TestAttachedVolumesAreVerified(t *testing.T) {
 	}
 }
 
-// Kubelet treats any other error as the end of a call that might have mounted, and would leave that
-// mount forever.
+// The kubelet treats any other error as the end of a call that might have mounted, and would leave
+// that mount forever.
 func TestErrorBeforeDriverCallIsTransient(t *testing.T) {
 	c := start(t, nil, "", "")
 	spec := pv(nil)

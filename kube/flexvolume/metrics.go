@@ -10,7 +10,7 @@ import (
 )
 
 // Metrics are registered in the registry behind the process's /metrics: the API server's for
-// operations such as attach, detach and expandvolume, and kubelet's for operations on the node.
+// operations such as attach, detach and expandvolume, and the kubelet's for operations on the node.
 type Metrics struct {
 	seconds     *metrics.HistogramVec
 	errors      *metrics.CounterVec

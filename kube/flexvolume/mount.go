@@ -51,7 +51,8 @@ type mounter struct {
 	pod    *corev1.Pod
 }
 
-// GetAttributes returns the volume's attributes. Kubelet manages the ownership of writable volumes.
+// GetAttributes returns the volume's attributes. The kubelet manages the ownership of writable
+// volumes.
 func (m *mounter) GetAttributes() volume.Attributes {
 	attributes := volume.Attributes{ReadOnly: m.source.readOnly, Managed: !m.source.readOnly}
 	if driver, err := m.plugin.registry.InUse(m.plugin.name); err == nil {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// nameTimeout limits how long callers wait for a name. Callers often hold a lock of kubelet or
+	// nameTimeout limits how long callers wait for a name. Callers often hold a lock of the kubelet or
 	// the controller. A slower driver keeps running, and later callers get its response.
 	nameTimeout = 2 * time.Second
 	// errorTTL is how long an error is returned before the driver is called again.
@@ -23,8 +23,8 @@ const (
 )
 
 // GetVolumeName returns the volume's name in the storage. It is the second part of the volume's
-// unique name, which kubelet, the attach-detach controller and the node's status use. Detach gets
-// it, too.
+// unique name, which the kubelet, the attach-detach controller and the node's status use. Detach
+// gets it, too.
 //
 // The driver is called once for a volume. The result does not change when the driver is updated,
 // because it identifies volumes in use.

@@ -101,7 +101,7 @@ func (p *prober) hasPlugin(driver string) bool {
 }
 
 // dropUnused deletes removed drivers that no volume uses from the registry. It keeps drivers that
-// pods wait for: their plugin returns the error that the driver was removed, whereas kubelet
+// pods wait for: their plugin returns the error that the driver was removed, whereas the kubelet
 // would only log that there is no plugin.
 func (p *prober) dropUnused() error {
 	if len(p.removed) == 0 || p.options.InUse == nil || time.Since(p.lastCheck) < useCheckInterval {

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// record contains the data with which kubelet reconstructs a mounted volume after a restart,
+// record contains the data with which the kubelet reconstructs a mounted volume after a restart,
 // without the API server. It contains no secrets.
 type record struct {
 	// Persistent distinguishes a PersistentVolume from an inline volume.

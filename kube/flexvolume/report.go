@@ -206,7 +206,7 @@ func (r *Report) publish(ctx context.Context, current *report, published report)
 
 // recordEvents records an event for each new problem, and for each driver that can be used again.
 func (r *Report) recordEvents(recorder events.EventRecorder, current, published report) {
-	// Kubelet's own events have the name as UID, and `oc describe node` selects by it.
+	// The kubelet's own events have the name as UID, and `oc describe node` selects by it.
 	node := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: r.NodeName, UID: types.UID(r.NodeName)}
 	for _, subject := range slices.Sorted(maps.Keys(current.problems)) {
 		if p := current.problems[subject]; p != published.problems[subject] {

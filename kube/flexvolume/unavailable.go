@@ -12,9 +12,9 @@ import (
 // their init has not succeeded. It supports their volumes only to return the reason: without it,
 // the event of the pod would be "no volume plugin matched".
 //
-// Kubelet must not add such a volume to its desired state, because it determines only once whether
-// a volume is attachable. So the plugin is attachable and GetVolumeName fails, which kubelet calls
-// first.
+// The kubelet must not add such a volume to its desired state, because it determines only once
+// whether a volume is attachable. So the plugin is attachable and GetVolumeName fails, which the
+// kubelet calls first.
 type unavailable struct {
 	volume.AttachableVolumePlugin // a plugin without a driver
 	prober                        *prober

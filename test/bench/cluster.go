@@ -151,8 +151,8 @@ func (c *cluster) startPod(ctx context.Context, pod *corev1.Pod) (time.Duration,
 	}
 }
 
-// deletePod deletes a pod and waits until kubelet has removed it, so that its end does not disturb
-// later measurements.
+// deletePod deletes a pod and waits until the kubelet has removed it, so that its end does not
+// disturb later measurements.
 func (c *cluster) deletePod(ctx context.Context, name string) error {
 	pods := c.client.CoreV1().Pods("default")
 	if err := pods.Delete(ctx, name, *metav1.NewDeleteOptions(1)); err != nil {

@@ -1,7 +1,7 @@
 // Command bench measures Slipway against the same upstream components (etcd, kube-apiserver,
 // kube-controller-manager, kube-scheduler, kubelet, kube-proxy, containerd) as separate stock
 // programs, each its own binary, built from the same go.mod. `make bench` runs it in the root of
-// the repository; it needs root and some minutes:
+// the repository; it needs root and a few minutes:
 //
 //	go run ./test/bench [-rounds 3] [-only cluster] [-slipway bin/slipway] [-markdown FILE]
 //

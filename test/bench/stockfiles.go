@@ -136,7 +136,7 @@ func lowersOOMScore() bool {
 	return os.WriteFile(file, before, 0) == nil
 }
 
-// makeCgroups creates a cgroup in each hierarchy. Kubelet does not start without its configured
+// makeCgroups creates a cgroup in each hierarchy. The kubelet does not start without its configured
 // cgroup.
 func makeCgroups(root string) error {
 	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))

@@ -98,7 +98,7 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// percentile returns the duration that so many percent of all do not exceed.
+// percentile returns the duration that a percentage of all durations do not exceed.
 func percentile(all []time.Duration, percent int) time.Duration {
 	if len(all) == 0 {
 		return 0

@@ -41,7 +41,7 @@ spec:
 `
 
 // TestMetrics runs the component that reads the usage of nodes and pods in this process, against a
-// node with real pods. So nothing else of the control plane is measured.
+// node with real pods. Therefore, the measurement excludes the rest of the control plane.
 func TestMetrics(t *testing.T) {
 	r := newTable("metrics")
 	c := kit.Start(t, kit.Options{Node: `kubeletArguments: {max-pods: ["300"]}`})

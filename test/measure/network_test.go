@@ -42,7 +42,7 @@ const (
 // transport is how packets get to another host.
 type transport struct {
 	name string
-	// own is the value of slipway.podTransport, and flannel that of flannel's backend.
+	// own is the value of slipway.podTransport, and flannel the value of flannel's backend.
 	own, flannel string
 }
 
@@ -74,8 +74,8 @@ func TestNetwork(t *testing.T) {
 	r.write(t)
 }
 
-// addComparison adds the figures of a mode beside those of flannel, of the kernel alone with the
-// same transport, and of the kernel alone with routes.
+// addComparison adds the figures of a mode next to the figures of flannel, of the kernel alone with
+// the same transport, and of the kernel alone with routes.
 func addComparison(r *table, name string, own, flannel, kernel, plain figures) {
 	values := func(format func(figures) string) string {
 		return fmt.Sprintf("%s; flannel %s, kernel alone %s", format(own), format(flannel), format(kernel))

@@ -23,7 +23,7 @@ const (
 	bigProjects, bigPods, bigNodes = 1000, 10, 40
 	// policyChanges is the number of changes whose time until they are in force is measured.
 	policyChanges = 20
-	// datagramInterval is the interval of the datagrams that find out what is in force.
+	// datagramInterval is the interval of the datagrams that detect whether a change is in force.
 	datagramInterval = time.Millisecond
 	// datagramPort is the port of the datagrams.
 	datagramPort = 9000
@@ -114,7 +114,7 @@ func createProject(ctx context.Context, client kubernetes.Interface, number int,
 			return err
 		}
 		octets := subnets[node.number].Addr().As4()
-		offset := 2 + number/bigNodes*bigPods + i // a /23 has room
+		offset := 2 + number/bigNodes*bigPods + i // a /23 has enough addresses
 		octets[2] += byte(offset >> 8)
 		octets[3] = byte(offset)
 		node.start(ctx, created, netip.AddrFrom4(octets).String())

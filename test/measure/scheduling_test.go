@@ -23,7 +23,7 @@ const (
 	schedulingNodes, schedulingPods = 100, 1000
 	// schedulingRounds is the number of measurements of each scheduler, without the first one.
 	schedulingRounds = 3
-	// schedulingAim is the least ratio of pods a second to upstream.
+	// schedulingAim is the minimum ratio of pods per second to upstream.
 	schedulingAim = 0.95
 	// schedulingCreators is the number of concurrent requests that create pods.
 	schedulingCreators = 16

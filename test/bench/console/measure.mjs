@@ -2,8 +2,8 @@
 //   node measure.mjs load PROJECT ROUNDS     sizes in bytes, times from the login to the overview in ms
 //   node measure.mjs watch PROJECT SECONDS   times from a change to its picture and of frames in ms
 //
-// A change gives a pod the reason "t" and the time of its request, in ms since 1970. A picture is the
-// first frame in which the table shows the reason.
+// A change gives a pod the reason "t" and the time of its request, in ms since 1970. A picture is
+// the first frame in which the table contains the reason.
 import { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';
 
@@ -39,7 +39,7 @@ async function logIn(page, target) {
   return start;
 }
 
-/** shown returns the time of the first frame in which an element with a text is in the page. */
+/** shown returns the time of the first frame in which the page contains an element with a text. */
 async function shown(page, selector, content) {
   const find = ([query, wanted]) => [...document.querySelectorAll(query)].some((element) => element.textContent.includes(wanted)) && Date.now();
   const handle = await page.waitForFunction(find, [selector, content], { polling: 'raf' });

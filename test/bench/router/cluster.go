@@ -30,7 +30,7 @@ type cluster struct {
 	dir    string
 	client kubernetes.Interface
 	routes dynamic.ResourceInterface
-	// The router's configuration by variable, and podHTTP, podHTTPS and the static ports.
+	// ports contains the ports of the router by variable, podHTTP, podHTTPS and the static ports.
 	ports  map[string]string
 	router *exec.Cmd
 	end    []func()

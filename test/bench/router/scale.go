@@ -192,7 +192,7 @@ func (c *cluster) addRoute(ctx context.Context, name string, hosts chan<- string
 // until requests the host of a name until the response, a pod's address or a status, is as
 // expected. If scale is set, responses that do not come from pods count as failures.
 func (c *cluster) until(ctx context.Context, name string, holds func(string) bool, scale *scaleResult) (answer string, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, giveUp, fmt.Errorf("%s is not answered as it should be", name))
+	ctx, cancel := context.WithTimeoutCause(ctx, giveUp, fmt.Errorf("%s does not get the expected response", name))
 	defer cancel()
 	for {
 		if answer = c.get(ctx, name); holds(answer) {
