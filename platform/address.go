@@ -2,6 +2,7 @@ package platform
 
 import (
 	"net"
+	"net/netip"
 	"strconv"
 
 	"github.com/slipway-platform/slipway/network/hostaddr"
@@ -23,9 +24,18 @@ func (h *Host) findAddress() error {
 	}
 	h.address = address
 	if h.Master.DualStack().Enabled() {
-		h.second, err = hostaddr.Second(address)
+		h.second, err = hostaddr.Second(address, h.ignoredDevices()...)
 	}
 	return err
+}
+
+// publicAddress returns the address at which other machines reach this one. A machine with only an
+// IPv6 address has a local IPv4 address.
+func (h *Host) publicAddress() netip.Addr {
+	if h.address == hostaddr.OfflineAddress && h.second.IsValid() {
+		return h.second
+	}
+	return h.address
 }
 
 // ignoredDevices returns Slipway's network devices, whose addresses are not the machine's.

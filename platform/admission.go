@@ -63,10 +63,11 @@ func (h *Host) networks() reach.Networks {
 			networks.Platform = append(networks.Platform, reach.Network{Prefix: pods, Name: "the pod network"})
 		}
 	}
-	for name, text := range map[string]string{
-		"the network of the nodes": h.address.String(), "the network of the DNS server": h.dnsHost(),
+	resolver, _ := netip.ParseAddr(h.dnsHost())
+	for address, name := range map[netip.Addr]string{
+		h.address: "the network of the nodes", h.second: "the network of the nodes", resolver: "the network of the DNS server",
 	} {
-		if address, err := netip.ParseAddr(text); err == nil {
+		if address.IsValid() {
 			prefix := netip.PrefixFrom(address, address.BitLen())
 			networks.Platform = append(networks.Platform, reach.Network{Prefix: prefix, Name: name})
 		}

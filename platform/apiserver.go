@@ -7,7 +7,9 @@ import (
 
 	"github.com/slipway-platform/slipway/admission/node"
 	"github.com/slipway-platform/slipway/admission/pod"
+	"github.com/slipway-platform/slipway/admission/podcost"
 	"github.com/slipway-platform/slipway/admission/reach"
+	"github.com/slipway-platform/slipway/admission/replicalimit"
 	"github.com/slipway-platform/slipway/admission/servicelimit"
 	"github.com/slipway-platform/slipway/admission/storageclient"
 	"github.com/slipway-platform/slipway/apigroup/apps"
@@ -48,6 +50,7 @@ func (h *Host) apiServer() (component.Component, error) {
 		BindAddress:        net.ParseIP(bind),
 		AdvertiseAddress:   h.address.AsSlice(),
 		Port:               port,
+		BindNetwork:        h.Master.ServingInfo.BindNetwork,
 		DNSPort:            h.Master.DNSPort(),
 		CertFile:           h.credentials.APIServer.Cert,
 		KeyFile:            h.credentials.APIServer.Key,
@@ -111,6 +114,8 @@ func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 		node.Feature(),
 		reach.Feature(h.networks()),
 		servicelimit.Feature(),
+		replicalimit.Feature(),
+		podcost.Feature(kube.ExpandReferences),
 		storageclient.Feature(storageLimits()),
 		apps.Feature(rules),
 		build.Feature(rules, h.jenkins()),

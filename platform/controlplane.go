@@ -186,7 +186,7 @@ func (h *Host) pkiSpec() pki.Spec {
 	return pki.Spec{
 		Dir:             h.PKIDir(),
 		AdminKubeconfig: h.AdminKubeconfig(),
-		APIURL:          h.apiURL(h.address.String()),
+		APIURL:          h.apiURL(h.publicAddress().String()),
 		LoopbackURL:     h.apiURL("127.0.0.1"),
 		NodeURL:         h.nodeURL(),
 		NodeName:        h.Node.NodeName,

@@ -15,7 +15,7 @@ import (
 
 // hosts returns the controllers of hosts that join this one.
 func (h *Host) hosts() (component.Component, error) {
-	return &hosts.Controllers{Deps: h.deps, RemoveMember: h.removeMember, DualStack: h.Master.DualStack().Enabled()}, nil
+	return &hosts.Controllers{Deps: h.deps, RemoveMaster: h.removeMaster, DualStack: h.Master.DualStack().Enabled()}, nil
 }
 
 // hostOptions returns the settings with which hosts join this one.

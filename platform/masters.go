@@ -11,6 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/controller/masters"
 	"github.com/slipway-platform/slipway/internal/etcdmember"
 	"github.com/slipway-platform/slipway/network/hostaddr"
+	"github.com/slipway-platform/slipway/oauth"
 	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/pki/join"
 	"github.com/slipway-platform/slipway/platform/membership"
@@ -132,7 +133,14 @@ func (h *Host) sharedFiles() (map[string][]byte, error) {
 	return membership.SharedFiles(h.DataDir, h.clusterFile(), paths)
 }
 
-// removeMember removes a master from the members of etcd.
-func (h *Host) removeMember(ctx context.Context, node string) error {
-	return masters.Remove(ctx, h.EtcdMembers(), h.deps.Kube, node)
+// removeMaster removes a master from the members of etcd, and its address from OAuth clients.
+func (h *Host) removeMaster(ctx context.Context, node, address string) error {
+	if err := masters.Remove(ctx, h.EtcdMembers(), h.deps.Kube, node); err != nil {
+		return err
+	}
+	publicURL := h.apiURL(address)
+	if h.Master.OAuthConfig == nil || publicURL == h.publicURL() { // the remaining masters use it
+		return nil
+	}
+	return oauth.RemoveServer(ctx, h.deps.Dynamic, publicURL)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/network/dns"
 	"github.com/slipway-platform/slipway/network/egressip/allocator"
 	"github.com/slipway-platform/slipway/network/idle"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 	"github.com/slipway-platform/slipway/network/policy"
 	"github.com/slipway-platform/slipway/node/sandbox"
 	"github.com/slipway-platform/slipway/supervisor/component"
@@ -201,7 +202,7 @@ func (h *Host) masterDNS() (component.Component, error) {
 	}
 	client.Host = h.apiURL("127.0.0.1") // the kubeconfig is the node's
 	return &dns.Server{
-		Part: "master-dns", Address: settings.BindAddress, Domain: h.Node.DNSDomain, Config: client,
+		Part: "master-dns", Address: settings.BindAddress, OnlyIPv4: settings.BindNetwork == "tcp4", Domain: h.Node.DNSDomain, Config: client,
 		ClusterOnly: !settings.AllowRecursiveQueries, OldSRV: true,
 	}, nil
 }
@@ -220,15 +221,27 @@ func (h *Host) idling() (component.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	policed := policy.Isolation(h.PolicyTable(), h.clusterNetworks())
+	policed := h.isolation()
 	if h.Master.HasOtherNetwork() {
-		// The plugin can have policies, which a connection through the host would avoid.
+		// The plugin can have policies, which a connection through the host would bypass.
 		policed = func(context.Context, netip.Addr, netip.Addr) (bool, error) { return true, nil }
 	}
 	enabled := h.Node.EnableUnidling
 	return &idle.Proxy{
-		Client: client, Table: h.IdleTable(), Host: h.Node.NodeName, Policed: policed, Disabled: enabled != nil && !*enabled,
+		Client: client, Table: h.IdleTable(), IPv6: h.Master.DualStack().Enabled(), Host: h.Node.NodeName, Policed: policed, Disabled: enabled != nil && !*enabled,
 	}, nil
+}
+
+// isolation returns the function that reports whether policies can restrict packets from a pod to
+// an address, which is of the same IP family.
+func (h *Host) isolation() func(ctx context.Context, from, to netip.Addr) (bool, error) {
+	first, second := policy.Isolation(h.PolicyTable(), h.clusterNetworks()), policy.Isolation(h.PolicyTable(), h.secondNetworks())
+	return func(ctx context.Context, from, to netip.Addr) (bool, error) {
+		if ipfamily.Of(from) == ipfamily.IPv6 {
+			return second(ctx, from, to)
+		}
+		return first(ctx, from, to)
+	}
 }
 
 // unidling scales up the workloads of services when a node reports a connection.

@@ -101,5 +101,5 @@ func (h *Host) publicURL() string {
 	if configured := h.Master.OAuthConfig.MasterPublicURL; configured != "" {
 		return strings.TrimRight(configured, "/")
 	}
-	return h.apiURL(h.address.String())
+	return h.apiURL(h.publicAddress().String())
 }

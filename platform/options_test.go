@@ -45,7 +45,7 @@ func TestImportsFollowTheConfiguration(t *testing.T) {
 func TestNetworksOfThePlatform(t *testing.T) {
 	h := loadHost(t, "networkConfig: {clusterNetworks: [{cidr: 10.1.0.0/16, hostSubnetLength: 8}, {cidr: 10.2.0.0/16, hostSubnetLength: 8}], "+
 		"serviceNetworkCIDR: 10.3.0.0/16, externalIPNetworkCIDRs: [192.0.2.0/24]}")
-	h.address = netip.MustParseAddr("198.51.100.7")
+	h.address, h.second = netip.MustParseAddr("198.51.100.7"), netip.MustParseAddr("2001:db8::7")
 	got := h.networks()
 	if diff := cmp.Diff([]string{"192.0.2.0/24"}, got.External); diff != "" {
 		t.Errorf("networks of external addresses (-want +got):\n%s", diff)
@@ -56,6 +56,7 @@ func TestNetworksOfThePlatform(t *testing.T) {
 	}
 	for prefix, name := range map[string]string{
 		"10.1.0.0/16": "the pod network", "10.2.0.0/16": "the pod network", "10.3.0.0/16": "the service network", "198.51.100.7/32": "the network of the nodes",
+		"2001:db8::7/128": "the network of the nodes",
 	} {
 		if names[prefix] != name {
 			t.Errorf("%s: got %q, want %q in %v", prefix, names[prefix], name, names)
@@ -75,21 +76,37 @@ func TestAuditFollowsTheConfiguration(t *testing.T) {
 
 func TestAddressesOfConsoleAndServer(t *testing.T) {
 	for _, tt := range []struct {
-		name, config, address, want string
+		name, config, address, second, want string
 	}{
-		{"before the address is known", "", "", "https://localhost:8443/console"},
-		{"address of the machine", "", "192.0.2.1", "https://192.0.2.1:8443/console"},
-		{"configured address", "oauthConfig: {masterPublicURL: 'https://master.example.com/'}", "", "https://master.example.com/console"},
-		{"other port", "servingInfo: {bindAddress: '0.0.0.0:443'}", "192.0.2.1", "https://192.0.2.1:443/console"},
+		{"before the address is known", "", "", "", "https://localhost:8443/console"},
+		{"address of the machine", "", "203.0.113.1", "2001:db8::1", "https://203.0.113.1:8443/console"},
+		{"machine without an address", "", "192.0.2.1", "", "https://192.0.2.1:8443/console"},
+		{"machine with only an IPv6 address", "", "192.0.2.1", "2001:db8::1", "https://[2001:db8::1]:8443/console"},
+		{"configured address", "oauthConfig: {masterPublicURL: 'https://master.example.com/'}", "", "", "https://master.example.com/console"},
+		{"other port", "servingInfo: {bindAddress: '0.0.0.0:443'}", "192.0.2.1", "", "https://192.0.2.1:443/console"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := loadHost(t, tt.config)
 			if tt.address != "" {
 				h.address = netip.MustParseAddr(tt.address)
 			}
+			h.second, _ = netip.ParseAddr(tt.second)
 			if got := h.ConsoleURL(); got != tt.want && got != tt.want+"/" {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestRouterListensOnBothFamilies(t *testing.T) {
+	const dual = `networkConfig: {clusterNetworks: [{cidr: 10.128.0.0/14, hostSubnetLength: 9}, {cidr: "fd01::/48", hostSubnetLength: 64}], serviceNetworkCIDR: "172.30.0.0/16,fd02::/112"}`
+	for _, tt := range []struct{ config, chosen, want string }{{"", "", ""}, {dual, "", "v4v6"}, {dual, "v4", "v4"}} {
+		h := loadHost(t, tt.config)
+		if tt.chosen != "" {
+			h.Node.Slipway.Router.Environment = map[string]string{"ROUTER_IP_V4_V6_MODE": tt.chosen}
+		}
+		if got := h.routerEnvironment()["ROUTER_IP_V4_V6_MODE"]; got != tt.want {
+			t.Errorf("%q, %q: got %q, want %q", tt.config, tt.chosen, got, tt.want)
+		}
 	}
 }

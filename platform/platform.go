@@ -3,6 +3,6 @@
 // its feature.
 //
 // A host runs a supervisor (`slipway run`) and three processes: the control plane, containerd and
-// the node. Kubelet and the service proxy end their process on some errors, which must not end
+// the node. The kubelet and the service proxy end their process on some errors, which must not end
 // etcd; containerd is a separate program. The tables are in controlplane.go and node.go.
 package platform

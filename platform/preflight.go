@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/platform/preflight"
 )
 
-// What a host needs at least before it starts, in bytes.
+// The minimum resources of a host before it starts, in bytes.
 const (
 	minMemoryBytes = 1536 << 20
 	minDiskBytes   = 2 << 30

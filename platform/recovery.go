@@ -23,7 +23,7 @@ var errRestoring = errors.New("the restore of this host was interrupted: repeat 
 // restoredSnapshot is the path of the snapshot in a backup, relative to the data directory.
 const restoredSnapshot = "restore.db"
 
-// RestoreEtcd replaces the data of etcd by a snapshot. The caller has the supervisor's lock. It
+// RestoreEtcd replaces the data of etcd with a snapshot. The caller has the supervisor's lock. It
 // returns the directory of the previous data, or "" if there were none. With several masters,
 // this one is the only member afterwards.
 func (h *Host) RestoreEtcd(ctx context.Context, path string, skipHash, force bool) (previous string, err error) {

@@ -3,6 +3,7 @@ package platform
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/slipway-platform/slipway/apigroup/route/ingress"
@@ -22,12 +23,11 @@ func (h *Host) router() (component.Component, error) {
 	if !h.runsRouter() {
 		return &router.Disabled{Dir: h.RouterDir()}, nil
 	}
-	configured := h.Node.Slipway.Router
 	config, err := readKubeconfig(h.credentials.RouterKubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	environment, settingsErr := settings.Read(configured.Environment)
+	environment, settingsErr := settings.Read(h.routerEnvironment())
 	r := &router.Router{
 		Config: config, Settings: environment, Dir: h.RouterDir(), User: haproxy.Account(), Outlive: true,
 		Domain: h.Master.RoutingConfig.Subdomain, ServiceCA: h.credentials.ServiceCA, ShutdownTimeout: 2 * time.Second,
@@ -45,7 +45,21 @@ func (h *Host) router() (component.Component, error) {
 	return &component.Optional{Component: "router", Serve: serve}, nil
 }
 
+// routerEnvironment returns the variables of the router. It listens on IPv6 addresses, too, if pods
+// have such addresses, unless the administrator chooses.
+func (h *Host) routerEnvironment() map[string]string {
+	const mode = "ROUTER_IP_V4_V6_MODE"
+	environment := maps.Clone(h.Node.Slipway.Router.Environment)
+	if h.Master.DualStack().Enabled() && environment[mode] == "" {
+		if environment == nil {
+			environment = map[string]string{}
+		}
+		environment[mode] = "v4v6"
+	}
+	return environment
+}
+
 // ingress creates routes for Ingress objects.
 func (h *Host) ingress() (component.Component, error) {
-	return &ingress.Controller{Deps: h.deps, Address: h.address.String(), Domain: h.Master.RoutingConfig.Subdomain}, nil
+	return &ingress.Controller{Deps: h.deps, Address: h.publicAddress().String(), Domain: h.Master.RoutingConfig.Subdomain}, nil
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/plan"
 )
 
-// Supervise prepares the host and replaces this process by its supervisor. lock is the lock of the
-// data directory. Supervise returns only after an error, or if ctx ended.
+// Supervise prepares the host and replaces this process with its supervisor. lock is the lock of
+// the data directory. Supervise returns only after an error, or if ctx ended.
 func (h *Host) Supervise(ctx context.Context, lock *os.File) error {
 	if ignored := h.Ignored(); len(ignored) > 0 {
 		slog.Warn("the configuration contains settings without effect", "keys", strings.Join(ignored, ", "))
@@ -89,8 +89,8 @@ func (h *Host) processes(self func(name ...string) []string) []supervisor.Proces
 	return processes
 }
 
-// ExecContainerd replaces this process by the containerd of the host. It unpacks the programs while
-// the control plane starts, and returns only after an error, which it also reports to the
+// ExecContainerd replaces this process with the containerd of the host. It unpacks the programs
+// while the control plane starts, and returns only after an error, which it also reports to the
 // supervisor.
 func (h *Host) ExecContainerd(ctx context.Context) error {
 	report := supervisor.Reporter()

@@ -18,7 +18,7 @@ import (
 // Name is the name of the admission plugin in messages.
 const Name = "slipway.io/OutOfDisk"
 
-// OutOfDisk is the condition that a node has no space for further pods.
+// OutOfDisk is the condition of a node that has no space for more pods.
 const OutOfDisk corev1.NodeConditionType = "OutOfDisk"
 
 // Feature returns the plugin.

@@ -184,7 +184,8 @@ func (l *ledger) add(of key, added reservation, limit int, dryRun bool) (used, t
 	return used, total, true
 }
 
-// current returns the stored weight of an object. That of Endpoints is the weight of their slices.
+// current returns the stored weight of an object. The weight of Endpoints is the weight of their
+// slices.
 func (l *ledger) current(of key) int {
 	if of.kind == endpoints {
 		return l.bySource[of]

@@ -5,9 +5,11 @@
 // each node. The plugin limits the sum of the combinations, and of the ports of services, of all
 // projects that a user requested.
 //
-// It also limits the node ports of these projects: a single service could take all of the cluster.
+// It also limits the ports of services, because the kubelet makes variables of them for each
+// container, and the node ports and load balancers of these projects: a single user could take all
+// ports and ingress addresses of the cluster.
 //
-// EndpointSlices are what the proxies read, so the plugin also checks those that the control plane
+// The proxies read EndpointSlices, so the plugin also checks the slices that the control plane
 // writes. It checks Endpoints, the source of such slices, so that their author sees the error.
 package servicelimit
 
@@ -37,6 +39,9 @@ const (
 	defaultLimit = 50_000
 	// perProject is added to the limit for each project of the user.
 	perProject = 200
+	// defaultPorts is the limit of ports of services for the projects of a user. The kubelet makes
+	// seven variables of each port for each container of the project that starts.
+	defaultPorts = 2_000
 	// defaultNodePorts is the limit of node ports for the projects of a user. A cluster has 2768 by
 	// default.
 	defaultNodePorts = 500
@@ -50,17 +55,29 @@ func Feature() apiserver.Feature {
 	}}}
 }
 
-// ledgers count the limited combinations and ports.
-type ledgers struct{ combinations, nodePorts *ledger }
+// ledgers count the limited combinations, ports and node ports.
+type ledgers struct{ combinations, ports, nodePorts *ledger }
 
-func newLedgers() ledgers { return ledgers{newLedger(weightOf, perProject), newLedger(nodePortsOf, 0)} }
+func newLedgers() ledgers {
+	return ledgers{newLedger(weightOf, perProject), newLedger(portsOf, perProject), newLedger(nodePortsOf, 0)}
+}
+
+// use starts to count the existing objects.
+func (l ledgers) use(factory informers.SharedInformerFactory) error {
+	return errors.Join(l.combinations.use(factory), l.ports.use(factory), l.nodePorts.use(factory))
+}
+
+// synced returns whether all existing objects are counted.
+func (l ledgers) synced() bool {
+	return l.combinations.synced() && l.ports.synced() && l.nodePorts.synced()
+}
 
 // plugin is the admission plugin.
 type plugin struct {
 	*admission.Handler
-	limit, nodePorts int
-	ledgers          ledgers
-	err              error
+	limit, ports, nodePorts int
+	ledgers                 ledgers
+	err                     error
 }
 
 var _ admission.ValidationInterface = &plugin{}
@@ -69,15 +86,19 @@ func newPlugin(reader io.Reader, counts ledgers) (*plugin, error) {
 	config := struct {
 		metav1.TypeMeta `json:",inline"`
 		Limit           *int `json:"limit"`
+		Ports           *int `json:"ports"`
 		NodePorts       *int `json:"nodePorts"`
 	}{}
 	if err := apiserver.DecodeConfig(reader, "ServiceLimitConfig", &config); err != nil {
 		return nil, fmt.Errorf("read configuration of %s: %w", Name, err)
 	}
 	p := &plugin{
-		Handler: admission.NewHandler(admission.Create, admission.Update), limit: defaultLimit, nodePorts: defaultNodePorts, ledgers: counts,
+		Handler: admission.NewHandler(admission.Create, admission.Update),
+		limit:   defaultLimit, ports: defaultPorts, nodePorts: defaultNodePorts, ledgers: counts,
 	}
-	for field, setting := range map[string]struct{ from, to *int }{"limit": {config.Limit, &p.limit}, "nodePorts": {config.NodePorts, &p.nodePorts}} {
+	for field, setting := range map[string]struct{ from, to *int }{
+		"limit": {config.Limit, &p.limit}, "ports": {config.Ports, &p.ports}, "nodePorts": {config.NodePorts, &p.nodePorts},
+	} {
 		if setting.from == nil {
 			continue
 		}
@@ -90,8 +111,8 @@ func newPlugin(reader io.Reader, counts ledgers) (*plugin, error) {
 
 // SetExternalKubeInformerFactory starts to count the existing objects.
 func (p *plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
-	if p.err = errors.Join(p.ledgers.combinations.use(factory), p.ledgers.nodePorts.use(factory)); p.err == nil {
-		p.SetReadyFunc(func() bool { return p.ledgers.combinations.synced() && p.ledgers.nodePorts.synced() })
+	if p.err = p.ledgers.use(factory); p.err == nil {
+		p.SetReadyFunc(p.ledgers.synced)
 	}
 }
 
@@ -103,8 +124,8 @@ func (p *plugin) ValidateInitialization() error {
 	return p.err
 }
 
-// Validate rejects an object that adds combinations or node ports beyond the limit. Objects that
-// add none can always change.
+// Validate rejects an object that adds combinations, ports or node ports beyond the limit. Objects
+// that add none can always change.
 func (p *plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "" || !slices.Contains(counts(), a.GetResource().GroupResource()) {
 		return nil
@@ -112,7 +133,10 @@ func (p *plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 	if err := p.check(a, p.ledgers.combinations, p.limit, "combinations of port and endpoint", "fewer ports or addresses"); err != nil {
 		return err
 	}
-	return p.check(a, p.ledgers.nodePorts, p.nodePorts, "node ports", "services of type ClusterIP, or routes")
+	if err := p.check(a, p.ledgers.ports, p.ports, "ports", "fewer ports"); err != nil {
+		return err
+	}
+	return p.check(a, p.ledgers.nodePorts, p.nodePorts, "node ports or load balancers", "services of type ClusterIP, or routes")
 }
 
 // counts returns the resources that count.
@@ -138,8 +162,8 @@ func (p *plugin) check(a admission.Attributes, l *ledger, limit int, unit, remed
 	return nil
 }
 
-// nameOf returns the name of an object. Objects with a generated name get a temporary one, so that
-// each counts until the cache has it.
+// nameOf returns the name of an object. Objects with a generated name get a temporary name, so that
+// each object counts until it is in the cache.
 func nameOf(a admission.Attributes) string {
 	if name := a.GetName(); name != "" {
 		return name
@@ -165,16 +189,36 @@ func weightOf(object any) (weight int) {
 	return weight
 }
 
-// nodePortsOf returns the number of node ports that a service needs.
+// portsOf returns the number of ports of a service.
+func portsOf(object any) int {
+	if service, ok := object.(*corev1.Service); ok {
+		return len(service.Spec.Ports)
+	}
+	return 0
+}
+
+// nodePortsOf returns the number of node ports that a service needs. A load balancer also needs an
+// address of the ingress network, which counts if it needs no port.
 func nodePortsOf(object any) int {
 	service, ok := object.(*corev1.Service)
-	if !ok || service.Spec.Type != corev1.ServiceTypeNodePort && service.Spec.Type != corev1.ServiceTypeLoadBalancer {
+	if !ok {
 		return 0
 	}
-	if allocate := service.Spec.AllocateLoadBalancerNodePorts; service.Spec.Type == corev1.ServiceTypeLoadBalancer && allocate != nil && !*allocate {
-		return 0
+	spec := service.Spec
+	switch spec.Type {
+	case corev1.ServiceTypeNodePort:
+		return len(spec.Ports)
+	case corev1.ServiceTypeLoadBalancer:
+		number := 0
+		if spec.AllocateLoadBalancerNodePorts == nil || *spec.AllocateLoadBalancerNodePorts {
+			number = len(spec.Ports)
+		}
+		if spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
+			number++ // the port of its health check
+		}
+		return max(number, 1)
 	}
-	return len(service.Spec.Ports)
+	return 0
 }
 
 // kind is the kind of a counted object.

@@ -89,6 +89,23 @@ func sliceOf(namespace, service, name string, addresses, ports int) *discoveryv1
 	return object
 }
 
+func TestPortsOfServicesAreLimited(t *testing.T) {
+	p, _ := newTest(t, defaultLimit)
+	const all = defaultPorts + 2*perProject // mallory has two projects
+	if !p.admit(t, serviceOf("evil", "half", all/2), nil, false) || !p.admit(t, serviceOf("worse", "half", all/2), nil, false) {
+		t.Fatal("services below the limit are rejected")
+	}
+	if p.admit(t, serviceOf("worse", "other", 1), nil, false) {
+		t.Error("a port beyond the limit is admitted")
+	}
+	if !p.admit(t, sliceOf("worse", "half", "half-1", 10, 10), nil, false) {
+		t.Error("endpoints count as ports of services")
+	}
+	if !p.admit(t, serviceOf("shop", "other", 1), nil, false) {
+		t.Error("the ports of one user count for another project")
+	}
+}
+
 func TestCombinationsAreLimited(t *testing.T) {
 	const limit = 1000
 	const one, two = limit + perProject, limit + 2*perProject // for owners with one and two projects
@@ -171,16 +188,24 @@ func TestNodePortsAreLimited(t *testing.T) {
 		s.Spec.Type, s.Spec.AllocateLoadBalancerNodePorts = kind, allocate
 		return s
 	}
+	local := of("store", "b", 1, corev1.ServiceTypeLoadBalancer, new(false))
+	local.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
+	withPorts := of("store", "b", 10, corev1.ServiceTypeLoadBalancer, nil)
+	withPorts.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
 	p, _ := newTest(t, 1000)
 	for i, c := range []struct {
 		service *corev1.Service
 		ok      bool
 	}{
+		{withPorts, false},
+		{of("store", "a", 9, corev1.ServiceTypeNodePort, nil), true},
+		{local, true},
+		{of("store", "c", 1, corev1.ServiceTypeLoadBalancer, new(false)), false},
 		{of("shop", "a", 11, corev1.ServiceTypeNodePort, nil), false},
 		{of("shop", "a", 11, corev1.ServiceTypeLoadBalancer, nil), false},
 		{of("shop", "a", 11, corev1.ServiceTypeLoadBalancer, new(false)), true},
 		{of("shop", "b", 11, corev1.ServiceTypeClusterIP, nil), true},
-		{of("shop", "c", 10, corev1.ServiceTypeNodePort, nil), true},
+		{of("shop", "c", 9, corev1.ServiceTypeNodePort, nil), true},
 		{of("shop", "d", 1, corev1.ServiceTypeNodePort, nil), false},
 		{of("evil", "a", 6, corev1.ServiceTypeNodePort, nil), true},
 		{of("worse", "a", 5, corev1.ServiceTypeNodePort, nil), false},

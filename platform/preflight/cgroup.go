@@ -10,7 +10,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 )
 
-// checkCgroups checks the cgroup controllers that kubelet and runc use. The unified hierarchy
+// checkCgroups checks the cgroup controllers that the kubelet and runc use. The unified hierarchy
 // (version 2) always has the controllers for devices and freezing.
 func checkCgroups(_ context.Context, _ Requirements, machine Machine) []Problem {
 	if content, err := os.ReadFile(filepath.Join(machine.Root, "sys/fs/cgroup/cgroup.controllers")); err == nil {

@@ -10,12 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leastInodes is how many files a host must still be able to make: images have tens of thousands.
-const leastInodes = 20_000
+// minInodes is the minimum number of files that a host must still be able to create: images have
+// tens of thousands.
+const minInodes = 20_000
 
-// longestSocket is how many bytes the path of a Unix socket may have (unix(7): 108 with the final
-// zero).
-const longestSocket = 107
+// maxSocketPath is the maximum length of the path of a Unix socket in bytes (unix(7): 108 with the
+// final zero).
+const maxSocketPath = 107
 
 // checkDirectories checks the file system of each directory. A problem of a whole file system is
 // reported only for the first directory on it.
@@ -82,9 +83,9 @@ func space(directory Directory, place string, fs unix.Statfs_t) []Problem {
 		problems = append(problems, Problem{Error, subject,
 			fmt.Sprintf("has %d MB free on its disk, %d MB are needed", free/mega, directory.Free/mega), freeSomeSpace(place)})
 	}
-	if fs.Files > 0 && fs.Ffree < leastInodes { // file systems without a fixed number have none
+	if fs.Files > 0 && fs.Ffree < minInodes { // file systems without a fixed number have none
 		problems = append(problems, Problem{Error, subject,
-			fmt.Sprintf("has room for %d more files (inodes) on its disk, %d are needed", fs.Ffree, leastInodes), freeSomeSpace(place)})
+			fmt.Sprintf("has room for %d more files (inodes) on its disk, %d are needed", fs.Ffree, minInodes), freeSomeSpace(place)})
 	}
 	return problems
 }
@@ -101,13 +102,13 @@ func checkSockets(_ context.Context, want Requirements, _ Machine) []Problem {
 			longest = path
 		}
 	}
-	if len(longest) <= longestSocket {
+	if len(longest) <= maxSocketPath {
 		return nil
 	}
 	return []Problem{{Error, "socket " + filepath.Base(longest),
-		fmt.Sprintf("has a path of %d bytes, and the kernel allows %d: %s", len(longest), longestSocket, longest),
+		fmt.Sprintf("has a path of %d bytes, and the kernel allows %d: %s", len(longest), maxSocketPath, longest),
 		fmt.Sprintf("choose a data directory whose path is %d bytes shorter with --data-dir\nset slipway.runDirectory in node-config.yaml",
-			len(longest)-longestSocket)}}
+			len(longest)-maxSocketPath)}}
 }
 
 // existing returns the path or its nearest existing parent directory.

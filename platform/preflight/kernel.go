@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Feature is something that the kernel must be able to do.
+// Feature is a function that the kernel must support.
 type Feature string
 
 // The features that a host needs.
@@ -92,7 +92,7 @@ func checkNamespaceKinds(machine Machine) []Problem {
 func checkDevices(machine Machine) []Problem {
 	var problems []Problem
 	if _, err := os.Stat(filepath.Join(machine.Root, "dev/kmsg")); err != nil {
-		problems = append(problems, Problem{Error, "device /dev/kmsg", "is missing; kubelet reads the kernel's messages there",
+		problems = append(problems, Problem{Error, "device /dev/kmsg", "is missing; the kubelet reads the kernel's messages there",
 			"mknod /dev/kmsg c 1 11\nin a container, start the container with --privileged"})
 	}
 	if _, err := os.Stat(filepath.Join(machine.Root, "dev/loop-control")); err != nil {

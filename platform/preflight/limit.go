@@ -19,7 +19,7 @@ type Limit struct {
 	Least uint64
 }
 
-// Limits are the limits that a host raises at its start. A host uses some twenty instances of
+// Limits are the limits that a host raises at its start. A host uses about twenty instances of
 // inotify, and more for each container whose log is followed. Its kubelet exits if none is left.
 // The kernel's default is 128 for all programs of root together. OpenShift's tuned profile has the
 // same values.
@@ -62,7 +62,7 @@ func checkLimits(_ context.Context, _ Requirements, machine Machine) []Problem {
 		readOnly := machine.Statfs(limit.path(machine.Root), &fs) == nil && fs.Flags&unix.ST_RDONLY != 0
 		if ok && value < limit.Least && readOnly {
 			problems = append(problems, Problem{Warning, "limit " + limit.Name,
-				fmt.Sprintf("is %d and cannot be raised to %d from here; kubelet exits when the limit is reached", value, limit.Least),
+				fmt.Sprintf("is %d and cannot be raised to %d from here; the kubelet exits when the limit is reached", value, limit.Least),
 				fmt.Sprintf("on the host of this container: sysctl -w %s=%d", limit.Name, limit.Least)})
 		}
 	}

@@ -23,9 +23,9 @@ type Requirements struct {
 	// Directories are the directories that the host will write to. The first is the data directory, in
 	// which features of the kernel are tried.
 	Directories []Directory
-	// Sockets are paths of Unix sockets that the host will make.
+	// Sockets are paths of Unix sockets that the host creates.
 	Sockets []string
-	// Memory is how many bytes should be available.
+	// Memory is the number of bytes that should be available.
 	Memory uint64
 }
 
@@ -57,7 +57,7 @@ type Port struct {
 // Directory is a directory that the host will write to. It need not exist yet.
 type Directory struct {
 	Path string
-	// Free is how many bytes should be free.
+	// Free is the number of bytes that should be free.
 	Free uint64
 	// Programs means that programs are started from there.
 	Programs bool
@@ -68,8 +68,8 @@ type Severity string
 
 // The severities of a problem.
 const (
-	Error   Severity = "error"   // the host does not work until this is mended
-	Warning Severity = "warning" // something is worse than it should be
+	Error   Severity = "error"   // the host does not work until this is fixed
+	Warning Severity = "warning" // the host works, but worse than it should
 )
 
 // Problem is one unmet requirement of a host.
@@ -83,7 +83,7 @@ type Problem struct {
 	Remedy string
 }
 
-// Machine is where facts come from. ThisMachine is the real one.
+// Machine provides the facts that the checks read. ThisMachine is the real one.
 type Machine struct {
 	// Root is the directory that proc, sys, dev and etc are read in.
 	Root string

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// width is how many columns a printed problem may take.
+// width is the maximum number of columns of a printed problem.
 const width = 100
 
 // Failed reports whether a problem keeps the host from working.

@@ -16,7 +16,7 @@ func checkUser(_ context.Context, _ Requirements, machine Machine) []Problem {
 	return []Problem{{Error, "user", "only root can mount, change the network and start containers", "run the command with sudo"}}
 }
 
-// checkPrograms names each program that is not there; one command installs them all.
+// checkPrograms names each missing program; one command installs them all.
 func checkPrograms(_ context.Context, want Requirements, machine Machine) []Problem {
 	var problems []Problem
 	var packages []string

@@ -15,8 +15,8 @@ import (
 
 // The tests of this file use the machine on which they run, or a real resource of it.
 
-// TestThisMachinePassesPreflight has the requirements of a host, but for programs, which the
-// machine of a developer may lack.
+// TestThisMachinePassesPreflight checks the requirements of a host, except for programs, which a
+// developer's machine might lack.
 func TestThisMachinePassesPreflight(t *testing.T) {
 	want := Requirements{NodeName: "host1", Directories: []Directory{{Path: t.TempDir(), Free: 1, Programs: true}}, Memory: 1}
 	if problems := Run(t.Context(), want, ThisMachine()); Failed(problems) {

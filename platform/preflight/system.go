@@ -25,7 +25,7 @@ func checkMemory(_ context.Context, want Requirements, machine Machine) []Proble
 		"stop unneeded processes; to list the largest, run: ps -eo rss,pid,args --sort -rss | head\ngive the machine more memory"}}
 }
 
-// availableMemory is how many bytes programs could still take.
+// availableMemory is the number of bytes that programs can still allocate.
 func (m Machine) availableMemory() (uint64, error) {
 	file, err := os.Open(filepath.Join(m.Root, "proc/meminfo"))
 	if err != nil {

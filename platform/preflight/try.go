@@ -18,8 +18,8 @@ import (
 // errNoDirectory means that there is no directory in which a mount can be tried.
 var errNoDirectory = errors.New("no directory to try it in")
 
-// try uses a feature like the host does later. It creates devices and tables in a network namespace
-// that ends with the attempt.
+// try uses a feature in the same way as the host does later. It creates devices and tables in a
+// network namespace that ends with the attempt.
 func try(ctx context.Context, feature Feature, dir string) error {
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = "preflight0"

@@ -30,7 +30,7 @@ type Cluster struct {
 	// Etcd lists the members of etcd for the first start of this one; "" on the first master.
 	Etcd string `json:"etcd,omitempty"`
 	// Registry is the host:port address of the image registry of another master; "" on the first
-	// master, which runs it. It means nothing if all masters share the storage of the registry.
+	// master, which runs it. It has no effect if all masters share the storage of the registry.
 	Registry string `json:"registry,omitempty"`
 	// Complete means that the host has all files of a master. It is false during a join.
 	Complete bool `json:"complete"`

@@ -60,9 +60,9 @@ func (e Etcd) Lost(ctx context.Context, force bool) ([]etcdmember.Member, error)
 	return others, nil
 }
 
-// Restore replaces the data of etcd by a snapshot; the member does not run. The member is the only
-// one afterwards. The result is the directory of the previous data, or "" if there were none. With
-// several masters, no other member may run, unless force is set.
+// Restore replaces the data of etcd with a snapshot; the member does not run. The member is the
+// only one afterwards. The result is the directory of the previous data, or "" if there were none.
+// With several masters, no other member may run, unless force is set.
 func (e Etcd) Restore(ctx context.Context, snapshot string, skipHash, force bool) (previous string, err error) {
 	restore := kube.EtcdRestore{Dir: e.Dir, Snapshot: snapshot, SkipHash: skipHash, Name: kube.SingleMember, PeerURL: e.PeerURL}
 	if e.Several {

@@ -1,0 +1,163 @@
+// Package podcost limits what the kubelet needs for a pod: memory that no limit of the pod counts.
+//
+// The kubelet replaces references such as $(NAME) by the values of variables, which can contain
+// references themselves. If each variable names the previous one twice, forty of them need a
+// terabyte. The kubelet has no limit, although no program starts with more than a few megabytes.
+//
+// It also writes each secret to memory as often as the volumes of the pod name it.
+package podcost
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// Name is the name of the admission plugin in messages.
+const Name = "slipway.io/PodCost"
+
+const (
+	// maxSize limits the size of what the kubelet expands for a pod, in bytes.
+	maxSize = 8 << 20
+	// foreignSize is the assumed size of a value that the pod does not contain, such as a key of a
+	// secret. It is much more than usual, because such a value can have a mebibyte.
+	foreignSize = 16 << 10
+	// maxCopies limits the secrets, ConfigMaps and their keys that the kubelet writes for a pod. Each
+	// can have a mebibyte.
+	maxCopies = 128
+)
+
+// Expand replaces each reference in a text by the result of value, as the kubelet does.
+type Expand func(text string, value func(name string) string) string
+
+// Feature returns the plugin.
+func Feature(expand Expand) apiserver.Feature {
+	return apiserver.Feature{Admission: []apiserver.Admission{{
+		Name: Name, New: func(io.Reader) (admission.Interface, error) {
+			return plugin{admission.NewHandler(admission.Create, admission.Update), expand}, nil
+		},
+	}}}
+}
+
+// plugin is the admission plugin.
+type plugin struct {
+	*admission.Handler
+	expand Expand
+}
+
+var _ admission.ValidationInterface = plugin{}
+
+// Validate rejects a new pod, or further containers of a pod, that expand to too much.
+func (p plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	pod, ok := a.GetObject().(*corev1.Pod)
+	isNew := a.GetOperation() == admission.Create && a.GetSubresource() == ""
+	if !ok || a.GetResource().GroupResource() != corev1.Resource("pods") || !isNew && a.GetSubresource() != "ephemeralcontainers" {
+		return nil
+	}
+	if p.sizeOf(&pod.Spec) > maxSize {
+		return admission.NewForbidden(a, fmt.Errorf("the variables, commands and arguments of the pod could expand to more than %d MiB: use fewer references such as $(NAME)", maxSize>>20))
+	}
+	if number := copiesOf(&pod.Spec); isNew && number > maxCopies {
+		return admission.NewForbidden(a, fmt.Errorf("the volumes of the pod contain %d secrets, ConfigMaps and items, the limit is %d: name fewer items, or omit them", number, maxCopies))
+	}
+	return nil
+}
+
+// copiesOf returns the number of secrets and ConfigMaps that the kubelet writes into the volumes of
+// a pod, with several for items.
+func copiesOf(spec *corev1.PodSpec) (number int) {
+	count := func(items []corev1.KeyToPath) { number += max(1, len(items)) }
+	for i := range spec.Volumes {
+		switch volume := &spec.Volumes[i]; {
+		case volume.Secret != nil:
+			count(volume.Secret.Items)
+		case volume.ConfigMap != nil:
+			count(volume.ConfigMap.Items)
+		case volume.DownwardAPI != nil:
+			number += len(volume.DownwardAPI.Items)
+		case volume.Projected != nil:
+			for _, source := range volume.Projected.Sources {
+				switch {
+				case source.Secret != nil:
+					count(source.Secret.Items)
+				case source.ConfigMap != nil:
+					count(source.ConfigMap.Items)
+				case source.DownwardAPI != nil:
+					number += len(source.DownwardAPI.Items)
+				default:
+					number++
+				}
+			}
+		}
+	}
+	return number
+}
+
+// sizeOf returns the size of what the kubelet expands for a pod, or more than maxSize.
+func (p plugin) sizeOf(spec *corev1.PodSpec) (size int) {
+	containers := slices.Concat(spec.InitContainers, spec.Containers)
+	for i := range spec.EphemeralContainers {
+		containers = append(containers, corev1.Container(spec.EphemeralContainers[i].EphemeralContainerCommon))
+	}
+	for i := range containers {
+		if size += p.sizeOfContainer(&containers[i]); size > maxSize {
+			break
+		}
+	}
+	return size
+}
+
+func (p plugin) sizeOfContainer(container *corev1.Container) (size int) {
+	v := variables{expand: p.expand, sizes: map[string]int{}}
+	if len(container.EnvFrom) > 0 {
+		v.unknown = foreignSize
+	}
+	for _, variable := range container.Env {
+		if variable.ValueFrom != nil {
+			v.sizes[variable.Name] = foreignSize
+			continue
+		}
+		v.sizes[variable.Name] = v.sizeOf(variable.Value)
+		if size += v.sizes[variable.Name]; size > maxSize {
+			return size // before the sum overflows
+		}
+	}
+	texts := slices.Concat(container.Command, container.Args)
+	for _, mount := range container.VolumeMounts {
+		texts = append(texts, mount.SubPathExpr)
+	}
+	for _, text := range texts {
+		if size += v.sizeOf(text); size > maxSize {
+			return size
+		}
+	}
+	return size
+}
+
+// variables are the sizes of the variables of a container.
+type variables struct {
+	expand Expand
+	sizes  map[string]int
+	// unknown is the size of other variables, if sources of the container can define them.
+	unknown int
+}
+
+// sizeOf returns the size of a text after its references are replaced.
+func (v variables) sizeOf(text string) int {
+	replaced := 0
+	rest := v.expand(text, func(name string) string {
+		size, ok := v.sizes[name]
+		if !ok {
+			size = max(v.unknown, len(name))
+		}
+		replaced += size
+		return ""
+	})
+	return replaced + len(rest)
+}

@@ -1,0 +1,119 @@
+// Package replicalimit limits the replicas of StatefulSets.
+//
+// Each time that upstream's controller synchronizes a StatefulSet, it allocates all pods that the
+// set should have, with copies of the template, before it creates one. The number of replicas has
+// no other limit, so a small object could need more memory than the host has.
+package replicalimit
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// Name is the name of the admission plugin in messages.
+const Name = "slipway.io/ReplicaLimit"
+
+const (
+	// maxMemory limits the memory that a synchronization needs. The controller has several workers.
+	maxMemory = 64 << 20
+	// podMemory is the memory for a pod without the copy of its template.
+	podMemory = 4 << 10
+	// expansion is the memory for a byte of an encoded template. An empty element of two bytes needs
+	// dozens.
+	expansion = 16
+)
+
+// Feature returns the plugin.
+func Feature() apiserver.Feature {
+	return apiserver.Feature{Admission: []apiserver.Admission{{
+		Name: Name, New: func(io.Reader) (admission.Interface, error) { return newPlugin(), nil },
+	}}}
+}
+
+// plugin is the admission plugin.
+type plugin struct {
+	*admission.Handler
+	client kubernetes.Interface
+}
+
+var (
+	_ admission.ValidationInterface          = &plugin{}
+	_ initializer.WantsExternalKubeClientSet = &plugin{}
+)
+
+func newPlugin() *plugin {
+	return &plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
+}
+
+// SetExternalKubeClientSet stores the client that reads a StatefulSet whose scale changes.
+func (p *plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
+
+// ValidateInitialization fails without a client.
+func (p *plugin) ValidateInitialization() error {
+	if p.client == nil {
+		return fmt.Errorf("initialize admission plugin %s: no client", Name)
+	}
+	return nil
+}
+
+// Validate rejects a StatefulSet whose replicas need too much memory, unless they need no more than
+// before.
+func (p *plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetResource().GroupResource() != appsv1.Resource("statefulsets") {
+		return nil
+	}
+	switch object := a.GetObject().(type) {
+	case *appsv1.StatefulSet:
+		old, _ := a.GetOldObject().(*appsv1.StatefulSet)
+		if a.GetSubresource() == "" {
+			return check(a, object, old)
+		}
+	case *autoscalingv1.Scale:
+		set, err := p.client.AppsV1().StatefulSets(a.GetNamespace()).Get(ctx, a.GetName(), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil // the request fails
+		}
+		if err != nil {
+			return admission.NewForbidden(a, fmt.Errorf("read the object: %w", err))
+		}
+		scaled := set.DeepCopy()
+		scaled.Spec.Replicas = &object.Spec.Replicas
+		return check(a, scaled, set)
+	}
+	return nil
+}
+
+func check(a admission.Attributes, set, old *appsv1.StatefulSet) error {
+	if replicas, most := replicasOf(set), maxMemory/memoryOfPod(set); replicas > most && needs(set) > needs(old) {
+		return admission.NewForbidden(a, fmt.Errorf("spec.replicas is %d, but a StatefulSet with this template can have at most %d replicas", replicas, most))
+	}
+	return nil
+}
+
+func needs(set *appsv1.StatefulSet) int {
+	if set == nil {
+		return 0
+	}
+	return replicasOf(set) * memoryOfPod(set)
+}
+
+func replicasOf(set *appsv1.StatefulSet) int {
+	if set.Spec.Replicas == nil {
+		return 1
+	}
+	return int(*set.Spec.Replicas)
+}
+
+// memoryOfPod estimates the memory for a pod and its claims.
+func memoryOfPod(set *appsv1.StatefulSet) int { return podMemory + expansion*set.Spec.Size() }
