@@ -62,8 +62,8 @@ func newApplier(deps *controller.Deps) *applier {
 	return &applier{deps.Dynamic, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(deps.Kube.Discovery()))}
 }
 
-// apply applies objects, several at a time: first those of the kinds that others need, namespaces
-// and definitions of kinds. It returns the objects whose kind the API server does not serve yet.
+// apply applies objects, several at a time: first the kinds that others need: namespaces and
+// definitions of kinds. It returns the objects whose kind the API server does not serve yet.
 func (a *applier) apply(ctx context.Context, objects []*unstructured.Unstructured) (remaining []*unstructured.Unstructured, err error) {
 	var first, others []*unstructured.Unstructured
 	for _, object := range objects {
@@ -135,7 +135,7 @@ func (a *applier) insist(ctx context.Context, objects []*unstructured.Unstructur
 // apply applies an object, unless the cluster has all of its content. If the object has
 // onceAnnotation, apply only creates it if it is missing.
 func apply(ctx context.Context, resource dynamic.ResourceInterface, object *unstructured.Unstructured) error {
-	// A start that changes nothing only reads, which costs a tenth of applying.
+	// A start that changes nothing only reads, which takes a tenth of the time.
 	stored, err := resource.Get(ctx, object.GetName(), metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err

@@ -31,7 +31,10 @@ func (i *instantiate) store(resource string) *registry.Store {
 
 // Create starts a deployment and returns the updated configuration. If nothing has changed since
 // the latest deployment, the request must set force.
-func (i *instantiate) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+func (i *instantiate) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	if err := apiserver.RejectDryRun(options); err != nil {
+		return nil, err
+	}
 	request, err := i.About(ctx, name, body, validate, func(r *appsv1.DeploymentRequest) string { return r.Name })
 	if err != nil {
 		return nil, err

@@ -22,14 +22,14 @@ func TestRollbackCopiesRequestedSettings(t *testing.T) {
 	rollback := &appsv1.DeploymentConfigRollback{Name: "web", UpdatedAnnotations: map[string]string{"why": "broken"}, Spec: appsv1.DeploymentConfigRollbackSpec{IncludeTemplate: true}}
 	got := applyRollback(deployed("new", 2), deployed("old", 1), rollback)
 	if got.Spec.Template.Spec.Containers[0].Image != "old" || got.Spec.Replicas != 2 || got.Annotations["why"] != "broken" {
-		t.Errorf("went back to %+v", got)
+		t.Errorf("rolled back to %+v", got)
 	}
 	if got.Spec.Triggers[0].ImageChangeParams.Automatic {
 		t.Error("the ImageChange trigger is still automatic")
 	}
 	rollback.Spec = appsv1.DeploymentConfigRollbackSpec{IncludeReplicationMeta: true}
 	if got := applyRollback(deployed("new", 2), deployed("old", 1), rollback); got.Spec.Template.Spec.Containers[0].Image != "new" || got.Spec.Replicas != 1 {
-		t.Errorf("with the number of pods, went back to %+v", got)
+		t.Errorf("with the number of pods, rolled back to %+v", got)
 	}
 }
 

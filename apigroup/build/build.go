@@ -119,8 +119,9 @@ func keepLastVersion(_ context.Context, config, old *buildv1.BuildConfig) {
 }
 
 // prepareBuild gives a new build its phase. Answers to inputs can only follow.
-func prepareBuild(_ context.Context, build, old *buildv1.Build) {
+func prepareBuild(ctx context.Context, build, old *buildv1.Build) {
 	if old != nil {
+		recordAnswers(ctx, build, old)
 		return
 	}
 	instantiate.RemoveAnswers(build)

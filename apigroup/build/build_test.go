@@ -1,13 +1,17 @@
 package build
 
 import (
+	"context"
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	buildv1 "github.com/openshift/api/build/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/utils/ptr"
 
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
@@ -124,7 +128,8 @@ func TestSpecOfBuildIsImmutable(t *testing.T) {
 	}
 }
 
-// Users who may start builds need not have the right to answer inputs, which is to update builds.
+// Users who may start builds do not need permission to answer inputs, which is permission to update
+// builds.
 func TestNewBuildHasNoAnswers(t *testing.T) {
 	const answer = "pipeline.slipway.io/input-deploy"
 	config := valid()
@@ -143,6 +148,38 @@ func TestNewBuildHasNoAnswers(t *testing.T) {
 	prepareBuild(t.Context(), build, build.DeepCopy())
 	if _, answered := clone.Annotations[answer]; answered || build.Annotations[answer] != "proceed" {
 		t.Errorf("a cloned build has the annotations %v, an answered one %v", clone.Annotations, build.Annotations)
+	}
+}
+
+// Nobody can answer in the name of another user, also not with the answer of that user.
+func TestAnswerRecordsItsUser(t *testing.T) {
+	const answer, by = "pipeline.slipway.io/input-deploy", "pipeline.slipway.io/user-deploy"
+	as := func(name string, groups ...string) context.Context {
+		return request.WithUser(t.Context(), &user.DefaultInfo{Name: name, Groups: groups})
+	}
+	annotated := func(annotations map[string]string) *buildv1.Build {
+		return &buildv1.Build{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
+	}
+	build := annotated(map[string]string{answer: "proceed", by: `{"user":"ann"}`, "pipeline.slipway.io/user-other": `{"user":"ann"}`})
+	prepareBuild(as("bob", "dev", "system:authenticated"), build, annotated(nil))
+	want := map[string]string{answer: "proceed", by: `{"user":"bob","groups":["dev"]}`}
+	if diff := cmp.Diff(want, build.Annotations); diff != "" {
+		t.Errorf("bob answers: %s", diff)
+	}
+	next := annotated(map[string]string{answer: "proceed", by: `{"user":"ann"}`, "note": "x"})
+	prepareBuild(as("ann"), next, build)
+	if got := next.Annotations[by]; got != want[by] {
+		t.Errorf("ann changes something else: %s", got)
+	}
+	changed := annotated(map[string]string{answer: "abort"})
+	prepareBuild(as("ann"), changed, build)
+	if got := changed.Annotations[by]; got != `{"user":"ann"}` {
+		t.Errorf("ann changes the answer: %s", got)
+	}
+	removed := annotated(map[string]string{by: want[by]})
+	prepareBuild(as("ann"), removed, build)
+	if len(removed.Annotations) > 0 {
+		t.Errorf("ann removes the answer: %v", removed.Annotations)
 	}
 }
 

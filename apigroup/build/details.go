@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
+	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
 // details is the subresource builds/details. Only the pod of a running build can update it.
@@ -93,9 +94,14 @@ func isPodOf(userInfo user.Info, build *buildv1.Build, pod *corev1.Pod) bool {
 	return userInfo.GetName() == serviceaccount.MakeUsername(build.Namespace, account) && len(uid) == 1 && uid[0] == string(pod.UID)
 }
 
-// pipelineAnnotations are the annotations that the pod of a pipeline reports, as Jenkins does: the
-// stages and the inputs that the pipeline waits for.
-var pipelineAnnotations = []string{buildv1.BuildJenkinsStatusJSONAnnotation, "openshift.io/jenkins-pending-input-actions-json"}
+// pipelineAnnotations are the annotations that the pod of a pipeline reports, with their limits in
+// bytes: as Jenkins does, the stages (about five hundred) and the inputs that the pipeline waits
+// for, and the results of its tests.
+var pipelineAnnotations = map[string]int{
+	buildv1.BuildJenkinsStatusJSONAnnotation:          128 << 10,
+	"openshift.io/jenkins-pending-input-actions-json": 64 << 10,
+	buildpod.TestResultsAnnotation:                    buildpod.MaxTestResults,
+}
 
 // withReport returns a copy of a build with the fields of a report.
 func withReport(current, report *buildv1.Build) *buildv1.Build {
@@ -111,13 +117,13 @@ func withReport(current, report *buildv1.Build) *buildv1.Build {
 		next.Status.Stages = status.Stages
 	}
 	if current.Spec.Strategy.JenkinsPipelineStrategy != nil {
-		for _, name := range pipelineAnnotations {
+		for name := range pipelineAnnotations {
 			if value, ok := report.Annotations[name]; ok {
 				metav1.SetMetaDataAnnotation(&next.ObjectMeta, name, value)
 			}
 		}
 	}
-	if !current.Status.Cancelled { // keep the reason of the cancel
+	if !current.Status.Cancelled { // keep the reason for the cancellation
 		next.Status.Reason, next.Status.Message = status.Reason, status.Message
 	}
 	return next
@@ -126,9 +132,6 @@ func withReport(current, report *buildv1.Build) *buildv1.Build {
 // The limits of a report: the length of a text in bytes, the number of stages, and the number of
 // steps in a stage. A build has six stages with a few steps each.
 const maxTextBytes, maxStages, maxSteps = 4096, 16, 256
-
-// maxAnnotationBytes limits an annotation of a pipeline: about five hundred stages.
-const maxAnnotationBytes = 128 << 10
 
 // validateReport returns errors for strings and lists that are too long. A custom builder can
 // send any report, and every user who lists builds reads it.
@@ -142,9 +145,9 @@ func validateReport(report *buildv1.Build) (errs field.ErrorList) {
 		}
 	}
 	text(status.Child("message"), string(report.Status.Reason), report.Status.Message)
-	for _, name := range pipelineAnnotations {
-		if len(report.Annotations[name]) > maxAnnotationBytes {
-			errs = append(errs, field.TooLong(field.NewPath("metadata", "annotations").Key(name), "", maxAnnotationBytes))
+	for name, limit := range pipelineAnnotations {
+		if len(report.Annotations[name]) > limit {
+			errs = append(errs, field.TooLong(field.NewPath("metadata", "annotations").Key(name), "", limit))
 		}
 	}
 	if to := report.Status.Output.To; to != nil {

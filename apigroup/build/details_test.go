@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
 func TestOnlyPodOfBuildReports(t *testing.T) {
@@ -57,9 +59,14 @@ func TestValidateReportLimitsSize(t *testing.T) {
 		"stage":   func(b *buildv1.Build) { b.Status.Stages[0].Name = buildv1.StageName(long) },
 		"steps":   func(b *buildv1.Build) { b.Status.Stages[0].Steps = make([]buildv1.StepInfo, maxSteps+1) },
 		"step":    func(b *buildv1.Build) { b.Status.Stages[0].Steps[0].Name = buildv1.StepName(long) },
-		"":        func(*buildv1.Build) {},
+		"tests": func(b *buildv1.Build) {
+			b.Annotations[buildpod.TestResultsAnnotation] = strings.Repeat("a", buildpod.MaxTestResults+1)
+		},
+		"": func(*buildv1.Build) {},
 	} {
-		report := &buildv1.Build{}
+		report := &buildv1.Build{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
+			buildpod.TestResultsAnnotation: strings.Repeat("a", buildpod.MaxTestResults),
+		}}}
 		report.Spec.Revision = &buildv1.SourceRevision{Git: &buildv1.GitSourceRevision{Commit: "abc"}}
 		report.Status.Message = long[1:]
 		report.Status.Stages = []buildv1.StageInfo{{Name: buildv1.StageBuild, Steps: []buildv1.StepInfo{{Name: buildv1.StepDockerBuild}}}}

@@ -112,7 +112,7 @@ func checkStartable(config *buildv1.BuildConfig, req *buildv1.BuildRequest) erro
 	return checkOptions(&config.Spec.Strategy, req)
 }
 
-// checkOptions rejects options for a strategy other than that of the build. It accepts objects
+// checkOptions rejects options for a strategy other than the build's. It accepts objects
 // without options, because clients of 4.x always send those of both strategies.
 func checkOptions(strategy *buildv1.BuildStrategy, req *buildv1.BuildRequest) error {
 	docker, source := req.DockerStrategyOptions, req.SourceStrategyOptions

@@ -25,7 +25,12 @@ func newRequestAction(deps apiserver.Deps) requestAction {
 	return requestAction{apiserver.Action[*buildv1.BuildRequest]{Kind: buildv1.GroupVersion.WithKind("BuildRequest")}, buildStore{deps}}
 }
 
-func (r requestAction) request(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc) (*buildv1.BuildRequest, error) {
+// request checks a request and returns its body.
+func (r requestAction) request(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (*buildv1.BuildRequest, error) {
+	if err := apiserver.RejectDryRun(options); err != nil {
+		return nil, err
+	}
 	return r.About(ctx, name, body, validate, func(b *buildv1.BuildRequest) string { return b.Name })
 }
 
@@ -35,8 +40,8 @@ type instantiateREST struct{ requestAction }
 var _ rest.NamedCreater = &instantiateREST{}
 
 // Create creates the build.
-func (i *instantiateREST) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
-	req, err := i.request(ctx, name, body, validate)
+func (i *instantiateREST) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	req, err := i.request(ctx, name, body, validate, options)
 	if err != nil {
 		return nil, err
 	}
@@ -49,8 +54,8 @@ type clone struct{ requestAction }
 var _ rest.NamedCreater = &clone{}
 
 // Create creates the build.
-func (c *clone) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
-	req, err := c.request(ctx, name, body, validate)
+func (c *clone) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	req, err := c.request(ctx, name, body, validate, options)
 	if err != nil {
 		return nil, err
 	}

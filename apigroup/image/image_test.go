@@ -69,6 +69,8 @@ func TestTagsThatPointToTagGetItsImage(t *testing.T) {
 	stream := &imagev1.ImageStream{
 		Spec: imagev1.ImageStreamSpec{Tags: []imagev1.TagReference{
 			{Name: "latest", From: &corev1.ObjectReference{Kind: "ImageStreamTag", Name: "2.5"}},
+			{Name: "reference", From: &corev1.ObjectReference{Kind: "ImageStreamImage", Name: "ruby@" + id}, Reference: true},
+			{Name: "spec", From: &corev1.ObjectReference{Kind: "DockerImage", Name: "ruby:3"}, Reference: true},
 			{Name: "external", From: &corev1.ObjectReference{Kind: "DockerImage", Name: "ruby"}},
 			{Name: "missing", From: &corev1.ObjectReference{Kind: "ImageStreamTag", Name: "ruby:9"}},
 		}},
@@ -81,11 +83,17 @@ func TestTagsThatPointToTagGetItsImage(t *testing.T) {
 	if items := history(stream, "latest"); len(items) != 1 || items[0].Image != id || items[0].Generation != 5 {
 		t.Errorf("latest is %+v", items)
 	}
+	if items := history(stream, "reference"); len(items) != 1 || items[0].Image != id {
+		t.Errorf("reference is %+v", items)
+	}
+	if items := history(stream, "spec"); len(items) != 1 || items[0].Image != "" || items[0].DockerImageReference != "ruby:3" {
+		t.Errorf("spec is %+v", items)
+	}
 	if history(stream, "external") != nil || history(stream, "missing") != nil {
 		t.Errorf("tags are %+v", stream.Status.Tags)
 	}
-	if names := []string{stream.Spec.Tags[0].Name, stream.Spec.Tags[1].Name, stream.Spec.Tags[2].Name}; !slices.IsSorted(names) {
-		t.Errorf("tags are in the order %q", names)
+	if byName := func(a, b imagev1.TagReference) int { return strings.Compare(a.Name, b.Name) }; !slices.IsSortedFunc(stream.Spec.Tags, byName) {
+		t.Errorf("tags are in the order %+v", stream.Spec.Tags)
 	}
 	if generation := specTag(stream, "external").Generation; generation == nil || *generation != 5 {
 		t.Error("a changed tag has not got the stream's new generation")

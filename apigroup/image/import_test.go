@@ -327,6 +327,6 @@ func TestImportRejectsOtherRegistries(t *testing.T) {
 		t.Errorf("a long list: %s", reason)
 	}
 	if problems := append(options.checkTags(stream, stream), options.checkRepository(stream, stream)...); len(problems) != 0 {
-		t.Errorf("what was there before: %v", problems)
+		t.Errorf("previous images: %v", problems)
 	}
 }

@@ -216,7 +216,7 @@ func followers(stream *imagev1.ImageStream, tag string, event imagev1.TagEvent, 
 // follows reports whether a tag refers to another tag of the same stream.
 func follows(stream *imagev1.ImageStream, follower *imagev1.TagReference, tag string) bool {
 	from := follower.From
-	if from == nil || from.Kind != tagKind || follower.Reference || from.Namespace != "" && from.Namespace != stream.Namespace {
+	if from == nil || from.Kind != tagKind || from.Namespace != "" && from.Namespace != stream.Namespace {
 		return false
 	}
 	return from.Name == tag || from.Name == stream.Name+":"+tag

@@ -19,7 +19,7 @@ type usage struct {
 	key   string                 // unique in the object
 	field string                 // its path in the object
 	image corev1.ObjectReference // kind DockerImage for containers
-	set   func(image string)     // replaces the image by one with a digest
+	set   func(image string)     // replaces the image with an image that has a digest
 }
 
 // each calls visit for each image that an object newly uses. It skips mirror pods, which the

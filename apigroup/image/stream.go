@@ -107,12 +107,16 @@ func sameTarget(before, now *imagev1.TagReference) bool {
 }
 
 // resolve returns the image to which a tag of a stream refers, or nil. It returns nil for external
-// images, which an import resolves, for reference tags, which have no image, and for streams from
-// which the user cannot pull.
+// images, which an import resolves, and for streams from which the user cannot pull. A reference
+// tag has the image too, but its pull spec stays that of the source: see [pull.Spec]. A reference
+// to an external image is only the pull spec.
 func (s *streams) resolve(ctx context.Context, stream *imagev1.ImageStream, tag *imagev1.TagReference) *imagev1.TagEvent {
 	from := tag.From
-	if from == nil || tag.Reference || from.Kind == dockerKind {
+	switch {
+	case from == nil, from.Kind == dockerKind && !tag.Reference:
 		return nil
+	case from.Kind == dockerKind:
+		return newEvent(imagev1.TagEvent{DockerImageReference: from.Name})
 	}
 	namespace, name, rest := targetOf(stream, from)
 	source := stream

@@ -64,7 +64,7 @@ func (t *streamTags) Get(ctx context.Context, name string, _ *metav1.GetOptions)
 	if err != nil {
 		return nil, err
 	}
-	if found := tag.(*imagev1.ImageStreamTag); found.Image.Name == "" && found.Image.DockerImageReference == "" {
+	if found := tag.(*imagev1.ImageStreamTag); found.Image.Name == "" && (found.Image.DockerImageReference == "" || found.Tag != nil && found.Tag.Reference) {
 		return nil, apierrors.NewNotFound(imagev1.Resource("imagestreamtags"), name)
 	}
 	return tag, nil

@@ -23,7 +23,7 @@ func newTags(stream, old *imagev1.ImageStream) map[int]string {
 	for i := range stream.Spec.Tags {
 		tag := &stream.Spec.Tags[i]
 		items := history(stream, tag.Name)
-		if tag.From == nil || tag.Reference || tag.From.Kind == dockerKind || len(items) == 0 {
+		if tag.From == nil || tag.From.Kind == dockerKind || len(items) == 0 {
 			continue
 		}
 		if namespace, name, _ := targetOf(stream, tag.From); (namespace != stream.Namespace || name != stream.Name) && !knows(old, items[0].Image) {

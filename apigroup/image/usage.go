@@ -23,7 +23,7 @@ const usagePath = "/slipway/image-usage"
 const usageTimeout = 30 * time.Second
 
 // usageView returns the handler of the usage. It reads the objects of one request at a time,
-// because it holds all images.
+// because a response contains all images.
 func usageView(deps apiserver.Deps) (apiserver.Handler, error) {
 	images, err := imageclient.NewForConfig(deps.Loopback)
 	if err != nil {

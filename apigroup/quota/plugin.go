@@ -106,7 +106,7 @@ func (c *quotaPlugin) Validate(ctx context.Context, a admission.Attributes, _ ad
 	if len(names) == 0 {
 		return nil
 	}
-	c.feature.counter.stale(names) // the request can free something
+	c.feature.counter.stale(names) // the request can reduce the usage
 	if a.GetOperation() == admission.Delete {
 		return nil
 	}

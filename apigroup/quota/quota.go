@@ -34,7 +34,7 @@ type Rules interface {
 }
 
 // Feature returns the API group, with the admission plugin and the counter. severalServers means
-// that further API servers reserve usage.
+// that other API servers also reserve usage.
 func Feature(rules Rules, severalServers bool) apiserver.Feature {
 	f := &feature{}
 	if severalServers {

@@ -8,11 +8,11 @@ import (
 	quota "k8s.io/apiserver/pkg/quota/v1"
 )
 
-// settlingPeriod is the time after the last reservation in a quota, by any API server, in which its
-// object is stored or its request has failed.
+// settlingPeriod is the time after the last reservation in a quota, by any API server, within which
+// the object of the reservation is stored or its request fails.
 const settlingPeriod = 5 * time.Second
 
-// settling delays that a count lowers the usage of a quota while another API server can have
+// settling prevents a count from lowering the usage of a quota while another API server might have
 // reserved usage for objects that are not stored yet. Each reservation changes the quota.
 type settling struct {
 	// period is settlingPeriod, or 0 without another API server.
@@ -28,8 +28,8 @@ type version struct {
 	since    time.Time
 }
 
-// keep returns the usage that a count stores: the counted one, but not less than the previous one
-// if the quota has changed in the period. more reports whether the count must be repeated.
+// keep returns the usage that a count stores: the counted usage, but not less than the previous
+// usage if the quota has changed in the period. more reports whether the count must be repeated.
 func (s *settling) keep(name, resourceVersion string, now time.Time, counted, previous corev1.ResourceList) (usage corev1.ResourceList, more bool) {
 	if s.settled(name, resourceVersion, now) {
 		return counted, false

@@ -31,18 +31,18 @@ func TestIngressAdmissionChecksHostsAndSecrets(t *testing.T) {
 		old, desired *networkingv1.Ingress
 		want         string
 	}{
-		"a new host":                     {may: "create", desired: anIngress("a.com", "")},
-		"a new host without permission":  {desired: anIngress("a.com", ""), want: "spec.rules[0].host"},
-		"no host":                        {desired: &networkingv1.Ingress{Spec: networkingv1.IngressSpec{Rules: make([]networkingv1.IngressRule, 1)}}},
-		"another host":                   {may: "create", old: anIngress("a.com", ""), desired: anIngress("b.com", ""), want: "cannot be changed"},
-		"one more host":                  {may: "create", old: anIngress("a.com", ""), desired: anIngress("a.com b.com", ""), want: "spec.rules[1].host"},
-		"one host less":                  {old: anIngress("a.com b.com", ""), desired: anIngress("b.com", "")},
-		"another host with permission":   {may: "update", old: anIngress("a.com", ""), desired: anIngress("b.com", "")},
-		"another host where it is free":  {config: lets, old: anIngress("a.com", ""), desired: anIngress("b.com", "")},
-		"a new host where changes are":   {config: lets, desired: anIngress("a.com", ""), want: "spec.rules[0].host"},
-		"a secret that one can read":     {may: "mine", desired: anIngress("", "mine")},
-		"a secret that one cannot read":  {may: "mine", desired: anIngress("", "mine theirs"), want: "spec.tls[1].secretName"},
-		"a secret that was there before": {old: anIngress("", "theirs"), desired: anIngress("", "theirs")},
+		"a new host":                    {may: "create", desired: anIngress("a.com", "")},
+		"a new host without permission": {desired: anIngress("a.com", ""), want: "spec.rules[0].host"},
+		"no host":                       {desired: &networkingv1.Ingress{Spec: networkingv1.IngressSpec{Rules: make([]networkingv1.IngressRule, 1)}}},
+		"another host":                  {may: "create", old: anIngress("a.com", ""), desired: anIngress("b.com", ""), want: "cannot be changed"},
+		"one more host":                 {may: "create", old: anIngress("a.com", ""), desired: anIngress("a.com b.com", ""), want: "spec.rules[1].host"},
+		"one host less":                 {old: anIngress("a.com b.com", ""), desired: anIngress("b.com", "")},
+		"another host with permission":  {may: "update", old: anIngress("a.com", ""), desired: anIngress("b.com", "")},
+		"another host where it is free": {config: lets, old: anIngress("a.com", ""), desired: anIngress("b.com", "")},
+		"a new host where changes are":  {config: lets, desired: anIngress("a.com", ""), want: "spec.rules[0].host"},
+		"a secret that one can read":    {may: "mine", desired: anIngress("", "mine")},
+		"a secret that one cannot read": {may: "mine", desired: anIngress("", "mine theirs"), want: "spec.tls[1].secretName"},
+		"a secret that existed before":  {old: anIngress("", "theirs"), desired: anIngress("", "theirs")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			created, err := newIngressAdmission(strings.NewReader(c.config))

@@ -38,8 +38,8 @@ func newDefaultPlan(c *catalog) *defaultPlan {
 	return &defaultPlan{admission.NewHandler(admission.Create, admission.Update), c}
 }
 
-// Admit sets the plan. A class that does not exist yet, or has no plan or several, is an error,
-// because the instance has no plan then.
+// Admit sets the plan. It is an error if a class does not exist yet, or has no plan or several
+// plans, because the instance then has no plan.
 func (d *defaultPlan) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	instance, ok := a.GetObject().(*v1beta1.ServiceInstance)
 	if !ok || !of(a, "serviceinstances") || instance.DeletionTimestamp != nil {

@@ -13,7 +13,7 @@ import (
 
 func clusterClasses() apiserver.Served {
 	type class = *v1beta1.ClusterServiceClass
-	return apiserver.Resource[class]{
+	return labelled(apiserver.Resource[class]{
 		Plural: "clusterserviceclasses", Status: true,
 		Validate: func(_ context.Context, c, old class) field.ErrorList {
 			errs := validateName(c.Spec.ClusterServiceBrokerName, field.NewPath("spec", "clusterServiceBrokerName"))
@@ -33,12 +33,12 @@ func clusterClasses() apiserver.Served {
 			{Name: "Broker", Description: "Broker of the class", Value: func(c class) any { return c.Spec.ClusterServiceBrokerName }},
 			apiserver.Age[class](),
 		},
-	}
+	})
 }
 
 func classes() apiserver.Served {
 	type class = *v1beta1.ServiceClass
-	return apiserver.Resource[class]{
+	return labelled(apiserver.Resource[class]{
 		Plural: "serviceclasses", Namespaced: true, Status: true,
 		Validate: func(_ context.Context, c, old class) field.ErrorList {
 			errs := validateName(c.Spec.ServiceBrokerName, field.NewPath("spec", "serviceBrokerName"))
@@ -58,12 +58,12 @@ func classes() apiserver.Served {
 			{Name: "Broker", Description: "Broker of the class", Value: func(c class) any { return c.Spec.ServiceBrokerName }},
 			apiserver.Age[class](),
 		},
-	}
+	})
 }
 
 func clusterPlans() apiserver.Served {
 	type plan = *v1beta1.ClusterServicePlan
-	return apiserver.Resource[plan]{
+	return labelled(apiserver.Resource[plan]{
 		Plural: "clusterserviceplans", Status: true,
 		Validate: func(_ context.Context, p, old plan) field.ErrorList {
 			at := field.NewPath("spec")
@@ -89,12 +89,12 @@ func clusterPlans() apiserver.Served {
 			{Name: "Class", Description: "Class of the plan", Value: func(p plan) any { return p.Spec.ClusterServiceClassRef.Name }},
 			apiserver.Age[plan](),
 		},
-	}
+	})
 }
 
 func plans() apiserver.Served {
 	type plan = *v1beta1.ServicePlan
-	return apiserver.Resource[plan]{
+	return labelled(apiserver.Resource[plan]{
 		Plural: "serviceplans", Namespaced: true, Status: true,
 		Validate: func(_ context.Context, p, old plan) field.ErrorList {
 			at := field.NewPath("spec")
@@ -120,7 +120,7 @@ func plans() apiserver.Served {
 			{Name: "Class", Description: "Class of the plan", Value: func(p plan) any { return p.Spec.ServiceClassRef.Name }},
 			apiserver.Age[plan](),
 		},
-	}
+	})
 }
 
 func validateClass(spec, old *v1beta1.CommonServiceClassSpec) (errs field.ErrorList) {

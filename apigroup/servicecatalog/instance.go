@@ -19,7 +19,7 @@ import (
 
 func instances() apiserver.Served {
 	type instance = *v1beta1.ServiceInstance
-	return apiserver.Resource[instance]{
+	return labelled(apiserver.Resource[instance]{
 		Plural: "serviceinstances", Namespaced: true, Status: true,
 		Default: func(i instance) {
 			if i.Status.Conditions == nil {
@@ -43,7 +43,7 @@ func instances() apiserver.Served {
 			{Name: "Status", Description: "State of the instance", Value: func(i instance) any { return i.Status.LastConditionState }},
 			apiserver.Age[instance](),
 		},
-	}
+	})
 }
 
 func clusterName(reference *v1beta1.ClusterObjectReference) string {

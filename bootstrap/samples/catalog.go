@@ -139,7 +139,7 @@ type application struct {
 	Persistent bool
 }
 
-// named is a template of another name than its stream has.
+// named is a template whose name differs from its stream's.
 type named struct {
 	stream
 	Template string

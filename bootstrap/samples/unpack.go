@@ -14,8 +14,9 @@ import (
 // release is the release of Debian.
 const release = "bookworm"
 
-// basePackages are in every image. Bash is there for scripts of applications.
-const basePackages = "bash,dash,coreutils,findutils,grep,sed,tar,gzip,libc-bin,ca-certificates"
+// basePackages are in every image. Bash is there for scripts of applications. Time zones are there
+// for the variable TZ, and for frameworks such as Rails that do not start without them.
+const basePackages = "bash,dash,coreutils,findutils,grep,sed,tar,gzip,libc-bin,ca-certificates,tzdata"
 
 // baseOmitted are paths that no image gets.
 const baseOmitted = "/usr/share/doc/* /usr/share/man/* /usr/share/info/* /usr/share/locale/* /usr/share/lintian/*"

@@ -70,7 +70,7 @@ func newBroker(deps apiserver.Deps, options Options) (*broker, error) {
 	b := &broker{options: options, loopback: loopback, kube: deps.Kube, authorizer: deps.Authorizer}
 	var err error
 	if b.images, err = imageclient.NewForConfig(loopback); err != nil {
-		return b, fmt.Errorf("connect Ansible service broker: %w", err)
+		return b, fmt.Errorf("create client of Ansible service broker: %w", err)
 	}
 	if b.allow, err = compile(options.WhiteList); err != nil {
 		return b, err

@@ -106,7 +106,7 @@ func (b *broker) permitted(r *http.Request, project string) (name string, err er
 	return user.GetName(), b.mayRun(r.Context(), user, project)
 }
 
-// existing returns the record of an instance, or an error that it does not exist.
+// existing returns the record of an instance, or an error if it does not exist.
 func (b *broker) existing(r *http.Request, id string) (*record, error) {
 	rec, err := b.load(r.Context(), id)
 	if err == nil && (rec == nil || !rec.Provisioned) {

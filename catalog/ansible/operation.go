@@ -233,7 +233,7 @@ func (b *broker) end(ctx context.Context, rec *record, state, description string
 	return b.clean(ctx, rec)
 }
 
-// apply changes a record as its operation, which has ended, has changed the instance.
+// apply changes a record to reflect the result of its operation, which has ended.
 func (rec *record) apply(credentials map[string]any) {
 	op := rec.Operation
 	if op.State == failed {
@@ -286,7 +286,7 @@ func (b *broker) lastOperation(r *http.Request) (osbserver.Response, error) {
 	return state(op.State, op.Description), nil
 }
 
-// formerOperation returns the state of an operation that a later one has followed.
+// formerOperation returns the state of an operation that a later operation followed.
 func (rec *record) formerOperation(binding, name string) (osbserver.Response, error) {
 	existing := rec.Bindings[binding]
 	switch {

@@ -20,6 +20,7 @@ type service struct {
 	Bindable    *bool  `json:"bindable"`
 	Instances   bool   `json:"instances_retrievable"`
 	Bindings    bool   `json:"bindings_retrievable"`
+	Updateable  bool   `json:"plan_updateable"`
 	Plans       []plan `json:"plans"`
 }
 
@@ -28,6 +29,7 @@ type plan struct {
 	Name        string                    `json:"name"`
 	Description string                    `json:"description"`
 	Bindable    *bool                     `json:"bindable"`
+	Updateable  *bool                     `json:"plan_updateable"`
 	Schemas     map[string]map[string]any `json:"schemas"`
 	Maintenance *struct {
 		Version string `json:"version"`
@@ -116,7 +118,7 @@ func schemaProblems(object string, schemas map[string]map[string]any) (problems 
 	return problems
 }
 
-// find returns a service and its plan. Without the name of a plan, it is the first.
+// find returns a service and its plan. Without the name of a plan, it is the first plan.
 func (c *checker) find(name, planName string) (service, plan, error) {
 	for _, s := range c.catalog.Services {
 		if s.Name != name {
@@ -137,4 +139,23 @@ func (s service) bindable(p plan) bool {
 		return *p.Bindable
 	}
 	return s.Bindable != nil && *s.Bindable
+}
+
+// updateable reports whether instances can change from a plan to another one.
+func (s service) updateable(p plan) bool {
+	if p.Updateable != nil {
+		return *p.Updateable
+	}
+	return s.Updateable
+}
+
+// other returns a plan that instances of a plan can change to. Without another one, it returns the
+// plan itself.
+func (s service) other(p plan) plan {
+	for _, candidate := range s.Plans {
+		if candidate.ID != p.ID {
+			return candidate
+		}
+	}
+	return p
 }

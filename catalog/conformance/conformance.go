@@ -1,6 +1,6 @@
 // Package conformance checks whether a broker follows the rules of the Open Service Broker API. Run
 // first sends requests that create nothing, and then, if the configuration names a service, orders
-// an instance, binds it and returns everything.
+// an instance, updates it, binds it and returns everything.
 //
 // Source: Open Service Broker API, version 2.17. Each rule is a sentence with MUST in it.
 package conformance

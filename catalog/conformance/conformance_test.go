@@ -52,8 +52,10 @@ func TestViolationsAreFound(t *testing.T) {
 		"The body of an error is a JSON object":              status(http.MethodPut, "", http.StatusBadRequest),
 		"An order of an unknown service gets 400":            status(http.MethodPut, "", http.StatusCreated),
 		"last_operation gets 200 with a valid state":         status(http.MethodGet, "/last_operation", http.StatusTeapot),
-		"IDs are unique":                       func(b *osbtest.Broker) { b.Catalog = osbtest.Services("cloud", "cloud") },
-		"Services and plans have all required": func(b *osbtest.Broker) { delete(b.Catalog[0], "bindable") },
+		"PATCH to another plan gets 200":                     status(http.MethodPatch, "", http.StatusTeapot),
+		"PATCH to an unknown plan gets 400":                  status(http.MethodPatch, "", http.StatusOK),
+		"IDs are unique":                                     func(b *osbtest.Broker) { b.Catalog = osbtest.Services("cloud", "cloud") },
+		"Services and plans have all required":               func(b *osbtest.Broker) { delete(b.Catalog[0], "bindable") },
 	} {
 		b := osbtest.New()
 		change(b)

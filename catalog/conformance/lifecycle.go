@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"time"
@@ -15,7 +14,8 @@ import (
 // errUnfinished means that an operation failed or did not end.
 var errUnfinished = errors.New("the operation did not succeed")
 
-// checkLifecycle orders an instance, binds it, and returns both. What a failure leaves is deleted.
+// checkLifecycle orders an instance, updates and binds it, and returns both. The remains of a
+// failure are deleted.
 func (c *checker) checkLifecycle(ctx context.Context) error {
 	s, p, err := c.find(c.Service, c.Plan)
 	if err != nil {
@@ -29,14 +29,16 @@ func (c *checker) checkLifecycle(ctx context.Context) error {
 	if err := c.create(ctx, "instance", instance, order, s, p); err != nil {
 		return err
 	}
-	other := maps.Clone(order)
-	other["context"], other["parameters"] = c.Context, map[string]any{"conformance-check": uuid.NewString()}
+	other := with(order, "parameters", map[string]any{"conformance-check": uuid.NewString()})
 	got, err := c.send(ctx, http.MethodPut, instance+"?accepts_incomplete=true", other, nil)
 	if err != nil {
 		return err
 	}
 	c.expect("An order of an existing instance with other parameters gets 409, or 400 if they are not valid", got, http.StatusConflict, http.StatusBadRequest)
 	if err := c.retrieve(ctx, "instance", instance, s.Instances, s, p); err != nil {
+		return err
+	}
+	if p, err = c.checkUpdate(ctx, instance, s, p); err != nil {
 		return err
 	}
 	if s.bindable(p) {

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 
@@ -64,27 +65,17 @@ func (c *checker) checkUnknown(ctx context.Context) error {
 // checkInvalid requests instances with bodies that are not valid.
 func (c *checker) checkInvalid(ctx context.Context) error {
 	s := c.catalog.Services[0]
-	valid := func() map[string]any {
-		return map[string]any{
-			"service_id": s.ID, "plan_id": s.Plans[0].ID, "context": c.Context, "organization_guid": "check", "space_guid": "check",
-		}
-	}
-	without := func(key string, value any) map[string]any {
-		body := valid()
-		delete(body, key)
-		if value != nil {
-			body[key] = value
-		}
-		return body
+	valid := map[string]any{
+		"service_id": s.ID, "plan_id": s.Plans[0].ID, "context": c.Context, "organization_guid": "check", "space_guid": "check",
 	}
 	for _, tt := range []struct {
 		rule string
 		body any
 	}{
-		{"An order without service_id gets 400", without("service_id", nil)},
-		{"An order without plan_id gets 400", without("plan_id", nil)},
-		{"An order of an unknown service gets 400", without("service_id", uuid.NewString())},
-		{"An order of an unknown plan gets 400", without("plan_id", uuid.NewString())},
+		{"An order without service_id gets 400", without(valid, "service_id")},
+		{"An order without plan_id gets 400", without(valid, "plan_id")},
+		{"An order of an unknown service gets 400", with(valid, "service_id", uuid.NewString())},
+		{"An order of an unknown plan gets 400", with(valid, "plan_id", uuid.NewString())},
 		{"An order that is not JSON gets 400", "{"},
 	} {
 		got, err := c.send(ctx, http.MethodPut, "/v2/service_instances/"+uuid.NewString()+"?accepts_incomplete=true", tt.body, nil)
@@ -98,4 +89,18 @@ func (c *checker) checkInvalid(ctx context.Context) error {
 	}
 	c.rule("The body of an error is a JSON object")
 	return nil
+}
+
+// without returns a body that lacks a field.
+func without(body map[string]any, field string) map[string]any {
+	changed := maps.Clone(body)
+	delete(changed, field)
+	return changed
+}
+
+// with returns a body with another value of a field.
+func with(body map[string]any, field string, value any) map[string]any {
+	changed := maps.Clone(body)
+	changed[field] = value
+	return changed
 }

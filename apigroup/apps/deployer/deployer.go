@@ -208,8 +208,8 @@ func (r *run) scale(ctx context.Context, name string, replicas int32) (*corev1.R
 
 // seconds converts a parameter in seconds to a duration. If the parameter is missing, it uses
 // otherwise.
-func seconds(value *int64, otherwise int64) time.Duration {
-	return time.Duration(ptr.Deref(value, otherwise)) * time.Second
+func seconds(value *int64, fallback int64) time.Duration {
+	return time.Duration(ptr.Deref(value, fallback)) * time.Second
 }
 
 // defaultTimeout is the default of timeoutSeconds.

@@ -47,7 +47,7 @@ func play(t *testing.T, l limits, original, broken int32) {
 			t.Fatalf("%+v: from %+v, %+v to %d, %d", l, old, new, oldWanted, newWanted)
 		}
 		if total := oldWanted + newWanted; newWanted > new.desired && total > l.Desired+l.Surge && old.desired+newWanted > l.Desired+l.Surge {
-			t.Fatalf("%+v: %d pods at once", l, total)
+			t.Fatalf("%+v: %d pods at the same time", l, total)
 		}
 		old.available = min(old.available, oldWanted)
 		old.desired, new.desired = oldWanted, newWanted

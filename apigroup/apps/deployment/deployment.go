@@ -44,11 +44,11 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	// constraints that their own service account can use.
 	creator, err := c.Deps.AsServiceAccount("openshift-infra", "deployment-controller")
 	if err != nil {
-		return fmt.Errorf("connect for deployments: %w", err)
+		return fmt.Errorf("create client for deployments: %w", err)
 	}
 	apps, err := appsclient.NewForConfig(c.Deps.Config)
 	if err != nil {
-		return fmt.Errorf("connect for deployments: %w", err)
+		return fmt.Errorf("create client for deployments: %w", err)
 	}
 	with := func(label string) informers.SharedInformerOption {
 		return informers.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = label })

@@ -62,11 +62,11 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	// node than pods of users.
 	creator, err := c.Deps.AsServiceAccount("openshift-infra", "build-controller")
 	if err != nil {
-		return fmt.Errorf("connect for builds: %w", err)
+		return fmt.Errorf("create client for builds: %w", err)
 	}
 	builds, err := buildclient.NewForConfig(c.Deps.Config)
 	if err != nil {
-		return fmt.Errorf("connect for builds: %w", err)
+		return fmt.Errorf("create client for builds: %w", err)
 	}
 	kubeInformers := informers.NewSharedInformerFactoryWithOptions(kube, 0,
 		informers.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = buildv1.BuildLabel }))

@@ -63,7 +63,7 @@ func TestBuildEvents(t *testing.T) {
 		"its pod is made":        {in(buildv1.BuildPhaseNew, nil), nil, nil},
 		"its pod waits":          {in(buildv1.BuildPhasePending, nil), podOf(build(), corev1.PodPending), nil},
 		"its pod runs":           {in(buildv1.BuildPhasePending, nil), podOf(build(), corev1.PodRunning), []string{running}},
-		"its pod goes on":        {in(buildv1.BuildPhaseRunning, nil), podOf(build(), corev1.PodRunning), nil},
+		"its pod continues":      {in(buildv1.BuildPhaseRunning, nil), podOf(build(), corev1.PodRunning), nil},
 		"its pod ends well":      {in(buildv1.BuildPhaseRunning, nil), pod(corev1.PodSucceeded, 0), []string{done}},
 		"its pod fails":          {in(buildv1.BuildPhaseRunning, nil), pod(corev1.PodFailed, 1), []string{failed}},
 		"its pod is gone":        {in(buildv1.BuildPhaseRunning, nil), nil, []string{failed}},

@@ -71,9 +71,9 @@ func (l *buildController) reportRunner(build *buildv1.Build, err error) {
 	}
 }
 
-// addRunner adds to the pod of a pipeline what the runner of Jenkinsfiles needs: a work directory,
-// and a container that clones the repository. The containers have no privileges, and the kubelet
-// starts them again after a crash of their machine. The runner then repeats no finished step.
+// addRunner adds a work directory and a container that clones the repository to the pod of a
+// pipeline, for the runner of Jenkinsfiles. The containers have no privileges, and the kubelet
+// restarts them after their node crashes. The runner then repeats no finished step.
 func (m *podFactory) addRunner(pod *corev1.Pod, build *buildv1.Build) {
 	spec, work := &pod.Spec, mounts{&pod.Spec}
 	spec.RestartPolicy = corev1.RestartPolicyOnFailure

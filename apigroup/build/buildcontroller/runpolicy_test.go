@@ -101,7 +101,7 @@ func TestEndOfBuildWakesNextBuild(t *testing.T) {
 	}
 }
 
-// TestEveryBuildStarts ends one build after the other, and reconciles only the builds that the end
+// TestEveryBuildStarts ends one build after another, and reconciles only the builds that the end
 // of each enqueues.
 func TestEveryBuildStarts(t *testing.T) {
 	for _, policies := range [][]buildv1.BuildRunPolicy{

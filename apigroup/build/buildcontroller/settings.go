@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	buildv1 "github.com/openshift/api/build/v1"
@@ -57,7 +58,7 @@ func (s *SettingsStore) Replace(next *Settings) { s.current.Store(next) }
 // applyTo applies the settings to the spec that the builder receives.
 func (s *Settings) applyTo(spec *buildv1.BuildSpec) {
 	if env := instantiate.Env(&spec.Strategy); env != nil {
-		*env = instantiate.Override(s.Defaults.Env, *env)
+		*env = instantiate.Override(s.Defaults.Env, withoutEmpty(*env, s.Defaults.Env))
 	}
 	if git := spec.Source.Git; git != nil {
 		setDefault(&git.HTTPProxy, s.Defaults.GitHTTPProxy)
@@ -80,6 +81,15 @@ func (s *Settings) applyTo(spec *buildv1.BuildSpec) {
 	if s.Overrides.ForcePull {
 		forcePull(&spec.Strategy)
 	}
+}
+
+// withoutEmpty returns env without the empty variables that have a default. A template whose
+// parameter is empty sets such variables. An empty proxy is a choice: the build uses none.
+func withoutEmpty(env, defaults []corev1.EnvVar) []corev1.EnvVar {
+	return slices.DeleteFunc(slices.Clone(env), func(v corev1.EnvVar) bool {
+		return v.Value == "" && v.ValueFrom == nil && !strings.HasSuffix(strings.ToLower(v.Name), "_proxy") &&
+			slices.ContainsFunc(defaults, func(other corev1.EnvVar) bool { return other.Name == v.Name })
+	})
 }
 
 // applyToPod applies the settings to the pod of a build.

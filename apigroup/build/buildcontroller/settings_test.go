@@ -99,6 +99,39 @@ func TestSettingsApplyToBuilds(t *testing.T) {
 	}
 }
 
+// Templates set an empty variable for a parameter without a value.
+func TestDefaultsReplaceEmptyVariables(t *testing.T) {
+	secret := &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "url"}}
+	for _, tt := range []struct {
+		name      string
+		own, want corev1.EnvVar
+	}{
+		{"empty variable", corev1.EnvVar{Name: "PIP_INDEX_URL"}, corev1.EnvVar{Name: "PIP_INDEX_URL", Value: "http://mirror"}},
+		{"own mirror", corev1.EnvVar{Name: "PIP_INDEX_URL", Value: "http://own"}, corev1.EnvVar{Name: "PIP_INDEX_URL", Value: "http://own"}},
+		{"mirror of a secret", corev1.EnvVar{Name: "PIP_INDEX_URL", ValueFrom: secret}, corev1.EnvVar{Name: "PIP_INDEX_URL", ValueFrom: secret}},
+		{"empty proxy", corev1.EnvVar{Name: "https_proxy"}, corev1.EnvVar{Name: "https_proxy"}},
+		{"empty variable without a default", corev1.EnvVar{Name: "OTHER"}, corev1.EnvVar{Name: "OTHER"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			settings := &Settings{Defaults: legacyv1.BuildDefaultsConfig{Env: []corev1.EnvVar{
+				{Name: "PIP_INDEX_URL", Value: "http://mirror"}, {Name: "https_proxy", Value: "http://proxy"},
+			}}}
+			spec := &buildv1.BuildSpec{}
+			spec.Strategy.SourceStrategy = &buildv1.SourceBuildStrategy{Env: []corev1.EnvVar{tt.own}}
+			settings.applyTo(spec)
+			var got []corev1.EnvVar
+			for _, v := range spec.Strategy.SourceStrategy.Env {
+				if v.Name == tt.own.Name {
+					got = append(got, v)
+				}
+			}
+			if diff := cmp.Diff([]corev1.EnvVar{tt.want}, got); diff != "" {
+				t.Errorf("variables (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestSourceSecretMatchesRepository(t *testing.T) {
 	secret := func(name, pattern string) corev1.Secret {
 		return corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"build.openshift.io/source-secret-match-uri-1": pattern}}}

@@ -216,7 +216,7 @@ func Clone(old *buildv1.Build, request *buildv1.BuildRequest, number int64, suff
 }
 
 // RemoveAnswers removes the answers to inputs of a pipeline from a new build. Users who may start
-// builds may not answer: that is for users who may update builds.
+// builds may not add answers: only users who may update builds may.
 func RemoveAnswers(build *buildv1.Build) {
 	maps.DeleteFunc(build.Annotations, func(name, _ string) bool { return strings.HasPrefix(name, "pipeline.slipway.io/") })
 }

@@ -28,6 +28,8 @@ type Streams struct {
 	Interval time.Duration
 	// PerMinute limits the number of scheduled imports per minute. 0 means no limit.
 	PerMinute int
+
+	turns turns
 }
 
 // Name implements the component interface.

@@ -93,7 +93,7 @@ func (r *running) end(project string) {
 
 func (s *Streams) reconcileImports(ctx context.Context, client imageclient.ImageV1Interface, limit flowcontrol.RateLimiter, stream *imagev1.ImageStream) error {
 	wait, due := s.due(stream, time.Now())
-	if due && !limit.TryAccept() {
+	if due && !s.turns.take(stream.Namespace, time.Now(), limit.TryAccept) {
 		wait, due = postponeDelay, false
 	}
 	for _, spec := range importSpecs(stream, due) {

@@ -75,7 +75,7 @@ func TestChecksRequireSameRight(t *testing.T) {
 
 func TestFailedAuthorizerDeniesAccess(t *testing.T) {
 	check := Authorized(authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
-		return authorizer.DecisionNoOpinion, "", errors.New("no answer")
+		return authorizer.DecisionNoOpinion, "", errors.New("no response")
 	}))
 	if may, err := check(t.Context(), Account("evil", "default"), Get, "shop", "app"); may || err == nil {
 		t.Errorf("allowed: %v, error: %v", may, err)

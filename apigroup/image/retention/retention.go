@@ -148,7 +148,7 @@ func (k Rules) mark(stream *imagev1.ImageStream, s State, byName map[string]*ima
 	}
 }
 
-// over reports whether an image is larger than the limit of a project, if that has a limit.
+// over reports whether an image is larger than the limit of a project, if the project has one.
 func over(image *imagev1.Image, limits map[string]int64, namespace string) bool {
 	limit, limited := limits[namespace]
 	if image == nil || !limited {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Usage says what uses the images of the cluster, and what pruning would remove.
+// Usage lists the objects that use the images of the cluster, and the images that pruning would
+// remove.
 type Usage struct {
 	Images []ImageUsage `json:"images"`
 	// Invalid are the references that cannot be parsed. While there are any, pruning removes nothing.
@@ -77,7 +78,7 @@ func add(to map[string]map[string]bool, key, value string) {
 	to[key][value] = true
 }
 
-// sorted returns a list that is never nil, because JSON distinguishes that.
+// sorted returns a list that is never nil, because JSON distinguishes null from an empty list.
 func sorted(values map[string]bool) []string {
 	return append([]string{}, slices.Sorted(maps.Keys(values))...)
 }

@@ -74,7 +74,7 @@ func (i *Importer) Run(ctx context.Context, ready func()) error {
 	return manager.Run(ctx, func() {})
 }
 
-// reconcile adds to an image the signatures in its store that it lacks.
+// reconcile adds the signatures in an image's store that the image lacks.
 func (i *Importer) reconcile(ctx context.Context, client imageclient.ImageV1Interface, name string) error {
 	image, err := client.Images().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -56,7 +56,7 @@ func (c *Controller) Run(ctx context.Context, ready func()) error {
 	c.kube = c.Deps.Kube
 	var err error
 	if c.routes, err = routeclient.NewForConfig(c.Deps.Config); err != nil {
-		return fmt.Errorf("connect for Ingress objects: %w", err)
+		return fmt.Errorf("create client for Ingress objects: %w", err)
 	}
 	events, shutdown := controller.Recorder(ctx, c.kube, scheme.Scheme, "ingress-to-route-controller")
 	defer shutdown()

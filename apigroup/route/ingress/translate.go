@@ -164,7 +164,7 @@ func (t *translation) specOf(path networkingv1.HTTPIngressPath) (spec routev1.Ro
 	}
 	spec = routev1.RouteSpec{Path: path.Path, To: routev1.RouteTargetReference{Kind: "Service", Name: backend.Name}}
 	if trimmed := strings.TrimRight(path.Path, "/"); trimmed != "" && typeOf(path) == networkingv1.PathTypePrefix {
-		spec.Path = trimmed // a trailing slash has no meaning in a prefix, but it has in a route
+		spec.Path = trimmed // a trailing slash has no meaning in a prefix, but it does in a route
 	}
 	for _, port := range service.Spec.Ports {
 		if backend.Port.Name != "" && backend.Port.Name != port.Name || backend.Port.Name == "" && backend.Port.Number != port.Port {

@@ -26,7 +26,7 @@ func priority(c *Constraints) int32 {
 	return *c.Priority
 }
 
-// The weights of the things that a constraint can allow: privileged containers, host ports and
+// The weights of the features that a constraint can allow: privileged containers, host ports and
 // networking, host directories, unusual volumes, the user and SELinux label, and capabilities.
 // Privileged containers, host ports, host networking and host directories each weigh more than
 // everything after them combined.

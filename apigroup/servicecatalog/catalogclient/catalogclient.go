@@ -56,7 +56,7 @@ func New(config *rest.Config) (*Client, error) {
 	return &Client{client, runtime.NewParameterCodec(scheme), scheme}, nil
 }
 
-// object is a pointer to a type of the group, and list one to its list.
+// object is a pointer to a type of the group, and list a pointer to its list.
 type object interface {
 	runtime.Object
 	metav1.Object

@@ -20,7 +20,7 @@ const (
 	bindingDeleteKind = "binding deletion"
 )
 
-// reconcileBinding does the next step of a binding. It reads the binding from the API server,
+// reconcileBinding performs the next step of a binding. It reads the binding from the API server,
 // because an old copy could repeat a request after a later one.
 func (r *reconciler) reconcileBinding(ctx context.Context, key controller.Key) error {
 	binding, err := r.client.Bindings(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})

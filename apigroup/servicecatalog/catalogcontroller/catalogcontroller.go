@@ -105,7 +105,7 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	}
 	loopback, err := rest.TransportFor(c.Deps.Config)
 	if err != nil {
-		return fmt.Errorf("connect built-in brokers: %w", err)
+		return fmt.Errorf("create transport for built-in brokers: %w", err)
 	}
 	recorder, shutdown := controller.Recorder(ctx, c.Deps.Kube, client.Scheme, "service-catalog-controller-manager")
 	defer shutdown()

@@ -1,6 +1,7 @@
 package catalogcontroller
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -196,13 +197,16 @@ func fault(kind int) func(w http.ResponseWriter, r *http.Request) bool {
 	}
 }
 
+// schedules is the number of fault schedules. make soak runs 500.
+var schedules = flag.Int("schedules", 60, "number of fault schedules between the catalog and a broker")
+
 // TestFaultSchedules orders, binds and returns services while requests fail before and after the
 // broker handles them and the controllers restart. At the end of each schedule, the broker has
 // exactly the instances and bindings that the objects represent.
 func TestFaultSchedules(t *testing.T) {
 	f := newFixture(t, time.Minute)
 	f.register()
-	for seed := range 60 {
+	for seed := range *schedules {
 		random := rand.New(rand.NewPCG(uint64(seed), 1))
 		name := fmt.Sprintf("s%d", seed)
 		service := []string{"db", "cloud"}[random.IntN(2)]
@@ -346,8 +350,8 @@ func TestServicesLeaveWithTheirLastInstance(t *testing.T) {
 	eventually.Equal(t, "class", class, "deleted")
 }
 
-// TestHangingBrokerHurtsOnlyItself orders services of a good broker while many requests of another
-// one hang.
+// TestHangingBrokerHurtsOnlyItself orders services of a good broker while many requests to another
+// broker hang.
 func TestHangingBrokerHurtsOnlyItself(t *testing.T) {
 	f := newFixture(t, time.Minute)
 	f.register()

@@ -23,8 +23,8 @@ const (
 	instanceDeleteKind = "instance deletion"
 )
 
-// reconcileInstance does the next step of an instance. It reads the instance from the API server,
-// because an old copy could repeat a request after a later one.
+// reconcileInstance performs the next step of an instance. It reads the instance from the API
+// server, because an old copy could repeat a request after a later one.
 func (r *reconciler) reconcileInstance(ctx context.Context, key controller.Key) error {
 	instance, err := r.client.Instances(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if err != nil {
@@ -169,17 +169,17 @@ func (o *offer) target(instance *v1beta1.ServiceInstance) osb.Target {
 	return target
 }
 
-// recordedPlan returns the ID of the plan in properties, or otherwise.
-func recordedPlan(properties *v1beta1.ServiceInstancePropertiesState, otherwise string) string {
+// recordedPlan returns the ID of the plan in properties, or fallback.
+func recordedPlan(properties *v1beta1.ServiceInstancePropertiesState, fallback string) string {
 	switch {
 	case properties == nil:
-		return otherwise
+		return fallback
 	case properties.ClusterServicePlanExternalID != "":
 		return properties.ClusterServicePlanExternalID
 	case properties.ServicePlanExternalID != "":
 		return properties.ServicePlanExternalID
 	}
-	return otherwise
+	return fallback
 }
 
 // recordedMaintenance returns the version in properties, or "".

@@ -85,9 +85,9 @@ func (r *reconciler) showDashboard(ctx context.Context, offer *offer, instance *
 	}
 }
 
-func orElse(text, otherwise string) string {
+func orElse(text, fallback string) string {
 	if text == "" {
-		return otherwise
+		return fallback
 	}
 	return text
 }

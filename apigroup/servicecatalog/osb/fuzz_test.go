@@ -20,8 +20,8 @@ func (a answer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.code, Header: http.Header{"Retry-After": {a.retryAfter}}, Body: io.NopCloser(strings.NewReader(a.body)), Request: r}, nil
 }
 
-// FuzzAnswers verifies that no response of a broker ends the program, and that the limits apply to
-// the parts that are shown or stored.
+// FuzzAnswers verifies that no response of a broker crashes the program, and that the limits apply
+// to the parts that are shown or stored.
 func FuzzAnswers(f *testing.F) {
 	f.Add(200, `{"services": [{"id": "a", "plans": [{}]}]}`, "")
 	f.Add(202, `{"operation": "x", "dashboard_url": "javascript:alert(1)"}`, "3")

@@ -62,7 +62,7 @@ func TestTemplatesAreServices(t *testing.T) {
 	}
 	template.Annotations = map[string]string{bindableAnnotation: "False"}
 	if service := serviceOf(template); service.Bindable || service.Plans[0].Bindable || service.Description != "No description provided." || service.Tags != nil {
-		t.Errorf("a template that says little is %+v", service)
+		t.Errorf("a template with few annotations is %+v", service)
 	}
 }
 

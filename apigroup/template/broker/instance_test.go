@@ -40,7 +40,7 @@ type catalogue struct {
 
 func newCatalogue(t *testing.T) *catalogue {
 	t.Helper()
-	if err := templatev1.Install(scheme.Scheme); err != nil { // by which the server names lists
+	if err := templatev1.Install(scheme.Scheme); err != nil { // the names of lists on the server
 		t.Fatal(err)
 	}
 	config := apitest.Start(t).Config()

@@ -121,12 +121,11 @@ func (b *broker) lastProvisioning(r *http.Request) (osbserver.Response, error) {
 	if err != nil {
 		return osbserver.Response{}, err
 	}
-	if target.record == nil {
-		return osbserver.Response{}, osbserver.Refuse(http.StatusBadRequest, "there is no instance %q", target.id)
-	}
-	instance, err := b.instance(r.Context(), target.record)
-	if err != nil {
-		return osbserver.Response{}, err
+	var instance *templatev1.TemplateInstance
+	if target.record != nil {
+		if instance, err = b.instance(r.Context(), target.record); err != nil {
+			return osbserver.Response{}, err
+		}
 	}
 	return osbserver.Response{Code: http.StatusOK, Body: progress(instance)}, nil
 }

@@ -171,7 +171,7 @@ func owned(record *templatev1.BrokerTemplateInstance) metav1.ObjectMeta {
 }
 
 // checkOwner rejects an object that has the name of an instance but does not belong to it, such as
-// a leftover from an earlier instance.
+// an object of an earlier instance.
 func checkOwner(kind string, object metav1.Object, record *templatev1.BrokerTemplateInstance) error {
 	if slices.ContainsFunc(object.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.UID == record.UID }) {
 		return nil

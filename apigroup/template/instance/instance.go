@@ -54,7 +54,7 @@ func (i *Instances) Run(ctx context.Context, ready func()) error {
 	kube := i.Deps.Kube
 	client, err := templateclient.NewForConfig(i.Deps.Config)
 	if err != nil {
-		return fmt.Errorf("connect for template instances: %w", err)
+		return fmt.Errorf("create client for template instances: %w", err)
 	}
 	factory := templateinformers.NewSharedInformerFactory(client, 0)
 	instances := factory.Template().V1().TemplateInstances()

@@ -25,10 +25,37 @@ func (l *reconciler) remove(ctx context.Context, instance *templatev1.TemplateIn
 			return fmt.Errorf("delete %s %q: %w", entry.Ref.Kind, entry.Ref.Name, err)
 		}
 	}
+	if err := l.forget(ctx, instance); err != nil {
+		return err
+	}
 	instance.Finalizers = slices.DeleteFunc(instance.Finalizers, func(f string) bool { return f == templatev1.TemplateInstanceFinalizer })
 	_, err := l.client.TemplateV1().TemplateInstances(instance.Namespace).Update(ctx, instance, metav1.UpdateOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("remove finalizer: %w", err)
+	}
+	return nil
+}
+
+// forget deletes the record that the template service broker has of an instance, and with it the
+// values of the parameters. The platform might never ask the broker about the instance again.
+func (l *reconciler) forget(ctx context.Context, instance *templatev1.TemplateInstance) error {
+	for _, owner := range instance.OwnerReferences {
+		if owner.Kind != "BrokerTemplateInstance" {
+			continue
+		}
+		records := l.client.TemplateV1().BrokerTemplateInstances()
+		record, err := records.Get(ctx, owner.Name, metav1.GetOptions{})
+		// Users choose owners. A record that represents another instance stays.
+		if err == nil && (record.UID != owner.UID || record.Spec.TemplateInstance.Namespace != instance.Namespace ||
+			record.Spec.TemplateInstance.Name != instance.Name) {
+			continue
+		}
+		if err == nil {
+			err = records.Delete(ctx, owner.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &owner.UID}})
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("delete the record %q of the template service broker: %w", owner.Name, err)
+		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,32 @@ func TestUnstoredObjectsAreIgnored(t *testing.T) {
 	}
 	if err := l.remove(t.Context(), instance); err != nil || len(instance.Finalizers) > 0 {
 		t.Errorf("remove: %v, and finalizers are %v", err, instance.Finalizers)
+	}
+}
+
+// The platform never asks the broker about an instance whose TemplateInstance a user deletes.
+func TestRemoveDeletesRecordOfBroker(t *testing.T) {
+	instance := newInstance(time.Now())
+	l := at(instance)
+	records := l.client.TemplateV1().BrokerTemplateInstances()
+	for name, at := range map[string]corev1.ObjectReference{
+		"own": {Namespace: "shop", Name: "first"}, "forged": {Namespace: "victim", Name: "first"}, "unrelated": {Namespace: "shop", Name: "first"},
+	} {
+		record := &templatev1.BrokerTemplateInstance{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("of " + name)}}
+		record.Spec.TemplateInstance = at
+		if _, err := records.Create(t.Context(), record, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if name != "unrelated" {
+			instance.OwnerReferences = append(instance.OwnerReferences, metav1.OwnerReference{Kind: "BrokerTemplateInstance", Name: name, UID: record.UID})
+		}
+	}
+	if err := l.remove(t.Context(), instance); err != nil || len(instance.Finalizers) > 0 {
+		t.Errorf("remove: %v, and finalizers are %v", err, instance.Finalizers)
+	}
+	list, err := records.List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) != 2 || slices.ContainsFunc(list.Items, func(r templatev1.BrokerTemplateInstance) bool { return r.Name == "own" }) {
+		t.Errorf("the records that remain are %+v, %v", list, err)
 	}
 }
 

@@ -1,4 +1,4 @@
-# As many workers as the container has memory and processors for, unless variables tell.
+# As many workers as the container has memory and processors for, unless variables set the number.
 def limit(file)
   value = File.read("/sys/fs/cgroup/#{file}").split
   value.first == "max" ? nil : value.map(&:to_i)

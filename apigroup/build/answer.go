@@ -1,0 +1,56 @@
+package build
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	buildv1 "github.com/openshift/api/build/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// An annotation with the prefix answerPrefix and the ID of an input is the answer to it. One with
+// the prefix answererPrefix records who has answered.
+const answerPrefix, answererPrefix = "pipeline.slipway.io/input-", "pipeline.slipway.io/user-"
+
+// answerer is the value of an annotation that records who has answered an input.
+type answerer struct {
+	User   string   `json:"user"`
+	Groups []string `json:"groups,omitempty"`
+}
+
+// recordAnswers records the user of a request that answers inputs of a pipeline. Requests cannot
+// change what is recorded, because an input can be for certain users.
+func recordAnswers(ctx context.Context, build, old *buildv1.Build) {
+	for name := range build.Annotations {
+		if strings.HasPrefix(name, answererPrefix) {
+			delete(build.Annotations, name)
+		}
+	}
+	for name, answer := range build.Annotations {
+		input, ok := strings.CutPrefix(name, answerPrefix)
+		if !ok {
+			continue
+		}
+		by, known := old.Annotations[answererPrefix+input]
+		if before, answered := old.Annotations[name]; !answered || before != answer {
+			by, known = requester(ctx)
+		}
+		if known {
+			metav1.SetMetaDataAnnotation(&build.ObjectMeta, answererPrefix+input, by)
+		}
+	}
+}
+
+// requester returns the user of a request as JSON, with the groups that are not built in.
+func requester(ctx context.Context) (text string, ok bool) {
+	user, ok := request.UserFrom(ctx)
+	if !ok {
+		return "", false
+	}
+	groups := slices.DeleteFunc(slices.Clone(user.GetGroups()), func(group string) bool { return strings.HasPrefix(group, "system:") })
+	encoded, err := json.Marshal(answerer{user.GetName(), groups})
+	return string(encoded), err == nil
+}

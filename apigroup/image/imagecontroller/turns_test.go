@@ -1,0 +1,49 @@
+package imagecontroller
+
+import (
+	"testing"
+	"time"
+)
+
+func TestProjectWithManyStreamsDelaysNoOther(t *testing.T) {
+	var turns turns
+	now, free := time.Unix(0, 0), 0
+	accept := func() bool {
+		if free == 0 {
+			return false
+		}
+		free--
+		return true
+	}
+	got := map[string]int{}
+	for second := range 60 {
+		now = now.Add(time.Second)
+		free++ // one import a second
+		for range 1000 {
+			if turns.take("large", now, accept) {
+				got["large"]++
+			}
+		}
+		if second%10 == 0 && turns.take("small", now.Add(time.Millisecond), accept) {
+			got["small"]++
+		}
+	}
+	if got["small"] < 2 || got["large"] < 10 {
+		t.Errorf("got imports %v, want some for each project", got)
+	}
+}
+
+func TestProjectThatStopsWaitingDelaysNoOther(t *testing.T) {
+	var turns turns
+	accept, reject := func() bool { return true }, func() bool { return false }
+	start := time.Unix(0, 0)
+	if !turns.take("one", start, accept) || turns.take("two", start, reject) {
+		t.Fatal("the rate limit does not decide for projects that have got nothing")
+	}
+	if turns.take("one", start.Add(time.Second), accept) {
+		t.Error("a project gets another import before one that waits")
+	}
+	if !turns.take("one", start.Add(waitPeriod+2*time.Second), accept) {
+		t.Error("a project that has stopped to wait delays another one")
+	}
+}
