@@ -64,14 +64,18 @@ func (b *Builder) Run(ctx context.Context) error {
 	return err
 }
 
-// Fetch only fetches the source, for a pipeline. It replaces the files of an earlier, killed fetch.
-// A failure ends the build: its reason is in the Build, and a retry would not help.
+// Fetch only fetches the source and the libraries of a pipeline. It replaces the files of an
+// earlier fetch that was killed. A failure ends the build: the Build has the reason, and a retry
+// would not help.
 func (b *Builder) Fetch(ctx context.Context) error {
 	r := &run{Builder: b}
 	if err := os.RemoveAll(filepath.Join(b.Work, "source")); err != nil {
 		return fmt.Errorf("remove earlier source: %w", err)
 	}
 	err := r.fetch(ctx)
+	if err == nil {
+		err = r.fetchLibraries(ctx)
+	}
 	if err != nil {
 		fmt.Fprintf(b.Out, "error: %v\n", err)
 		r.setFailed(err)

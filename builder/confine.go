@@ -53,7 +53,8 @@ func blockAddresses(resolvConf string) error {
 	return nil
 }
 
-// nameServers returns the name servers in a file like /etc/resolv.conf. A missing file has none.
+// nameServers returns the name servers in a file like /etc/resolv.conf. A missing file has no name
+// servers.
 func nameServers(file string) (servers []netip.Addr, err error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +106,7 @@ func blockLinkLocalRoutes(allowed []netip.Addr) error {
 func unreachable6(prefix netip.Prefix) *netlink.Rule {
 	rule := netlink.NewRule()
 	rule.Family = unix.AF_INET6
-	rule.Priority = 1 // before all tables but that of local addresses
+	rule.Priority = 1 // before all tables except the table of local addresses
 	rule.Dst = network(prefix)
 	rule.Type = unix.RTN_UNREACHABLE
 	return rule

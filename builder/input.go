@@ -69,16 +69,9 @@ func (r *run) receive(ctx context.Context, dir, file string) error {
 
 // clone clones a repository, and records its commit in the Build.
 func (r *run) clone(ctx context.Context, dir string, spec *buildv1.GitBuildSource) error {
-	secret, err := source.ReadSecret(filepath.Join(r.Secrets, buildpod.SourceSecret))
+	g, err := r.repository(spec)
 	if err != nil {
 		return err
-	}
-	g := r.Git
-	g.URL, g.Ref, g.Secret, g.Limit, g.Out = spec.URI, spec.Ref, secret, r.Limit, r.Out
-	g.Proxy = source.Proxy{
-		HTTP:  first(value(spec.HTTPProxy), secret.Proxy, r.Variable("HTTP_PROXY"), r.Variable("http_proxy")),
-		HTTPS: first(value(spec.HTTPSProxy), secret.Proxy, r.Variable("HTTPS_PROXY"), r.Variable("https_proxy")),
-		No:    first(value(spec.NoProxy), r.Variable("NO_PROXY"), r.Variable("no_proxy")),
 	}
 	if revision := r.Build.Spec.Revision; revision != nil && revision.Git != nil && revision.Git.Commit != "" {
 		g.Ref = revision.Git.Commit
@@ -95,6 +88,19 @@ func (r *run) clone(ctx context.Context, dir string, spec *buildv1.GitBuildSourc
 		fmt.Fprintf(r.Out, "warning: cannot record the commit: %v\n", err)
 	}
 	return nil
+}
+
+// repository returns the repository of the source, with the credentials and proxies for it.
+func (r *run) repository(spec *buildv1.GitBuildSource) (source.Git, error) {
+	secret, err := source.ReadSecret(filepath.Join(r.Secrets, buildpod.SourceSecret))
+	g := r.Git
+	g.URL, g.Ref, g.Secret, g.Limit, g.Out = spec.URI, spec.Ref, secret, r.Limit, r.Out
+	g.Proxy = source.Proxy{
+		HTTP:  first(value(spec.HTTPProxy), secret.Proxy, r.Variable("HTTP_PROXY"), r.Variable("http_proxy")),
+		HTTPS: first(value(spec.HTTPSProxy), secret.Proxy, r.Variable("HTTPS_PROXY"), r.Variable("https_proxy")),
+		No:    first(value(spec.NoProxy), r.Variable("NO_PROXY"), r.Variable("no_proxy")),
+	}
+	return g, err
 }
 
 // maxRevisionText limits each string of a commit in a Build and its image, in characters. Authors

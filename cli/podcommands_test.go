@@ -14,7 +14,7 @@ func TestPodCommandsCallServer(t *testing.T) {
 	defer server.Close()
 	for _, args := range []string{
 		"rsh web", "rsh -c side web ls -l", "rsync --strategy=tar ./testdata/ web:/data", "debug web", "debug web -c side A=b -- env", "observe --listen-addr= pods -- true",
-		"get pods -a", "exec web date", "exec web -c side -- ls -l", "deploy web", "deploy dc/web --latest --follow", "set route-backends web --zero", "set deployment-hook dc/web --pre -- true",
+		"get pods -a", "exec web date", "exec -p web date", "exec --pod=web -c side -- ls -l", "exec web -c side -- ls -l", "deploy web", "deploy dc/web --latest --follow", "set route-backends web --zero", "set deployment-hook dc/web --pre -- true",
 	} {
 		words := append([]string{"--server=" + server.URL, "--namespace=shop"}, strings.Fields(args)...)
 		_, stderr, code := client(t, "oc", nil, words...)

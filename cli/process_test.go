@@ -31,7 +31,7 @@ func TestTemplatesAreProcessedLocally(t *testing.T) {
 		}
 		Golden(t, "process-"+name+".golden", stdout)
 		if name == "file" && !strings.Contains(stderr, `warning: parameter "NAME" already defined, ignoring value from file`) {
-			t.Errorf("nothing is said of the value that is not used: %q", stderr)
+			t.Errorf("no warning about the unused value: %q", stderr)
 		}
 	}
 }

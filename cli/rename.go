@@ -62,8 +62,8 @@ var word = regexp.MustCompile(`[\w./:-]*kubectl[\w./:-]*`)
 // name.
 var completion = regexp.MustCompile(`(^__start_|/_|completion\.d/)kubectl$`)
 
-// renameText replaces the program kubectl by name. It keeps words that only contain it, such as
-// kubectl.kubernetes.io/last-applied-configuration.
+// renameText replaces the program name kubectl with name. It keeps words that only contain it, such
+// as kubectl.kubernetes.io/last-applied-configuration.
 func renameText(text, name string) string {
 	if !strings.Contains(text, "kubectl") { // avoid the slow expression for most strings
 		return text

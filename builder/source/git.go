@@ -52,33 +52,36 @@ const cancelTimeout = 5 * time.Second
 // Clone fetches a commit and its submodules to dir, and returns the commit. Credentials, including
 // those in the URL, appear neither in errors nor in the clone. A submodule gets the credentials
 // only if it is on the same server.
-func (g *Git) Clone(ctx context.Context, dir string) (*object.Commit, error) {
-	clone := *g
-	clone.URL, clone.Secret = separateCredentials(g.URL, g.Secret)
-	ctx, stop := g.Limit.watch(ctx)
-	defer stop()
-	commit, err := clone.cloneUntil(ctx, dir)
+func (g *Git) Clone(ctx context.Context, dir string) (commit *object.Commit, err error) {
+	err = g.guard(ctx, "clone", func(ctx context.Context, g *Git) error {
+		commit, err = g.clone(ctx, dir)
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("clone %q: %w", Anonymous(g.URL), err)
+		return nil, err
 	}
 	return commit, nil
 }
 
-// cloneUntil clones until ctx is done. go-git can miss the end of a context. If go-git does not
-// stop within cancelTimeout, its goroutine runs until the process ends.
-func (g *Git) cloneUntil(ctx context.Context, dir string) (commit *object.Commit, err error) {
-	type result struct {
-		commit *object.Commit
-		err    error
+// guard calls fetch with a copy of g that has no credentials in the URL, until the limit ends it.
+func (g *Git) guard(ctx context.Context, verb string, fetch func(context.Context, *Git) error) error {
+	clone := *g
+	clone.URL, clone.Secret = separateCredentials(g.URL, g.Secret)
+	ctx, stop := g.Limit.watch(ctx)
+	defer stop()
+	if err := until(ctx, func() error { return fetch(ctx, &clone) }); err != nil {
+		return fmt.Errorf("%s %q: %w", verb, Anonymous(g.URL), err)
 	}
-	results := make(chan result, 1)
-	go func() {
-		commit, err := g.clone(ctx, dir)
-		results <- result{commit, err}
-	}()
+	return nil
+}
+
+// until calls fetch until ctx is done. go-git can miss the end of a context. If go-git does not
+// stop within cancelTimeout, its goroutine runs until the process ends.
+func until(ctx context.Context, fetch func() error) (err error) {
+	results := make(chan error, 1)
+	go func() { results <- fetch() }()
 	select {
-	case r := <-results:
-		commit, err = r.commit, r.err
+	case err = <-results:
 	case <-ctx.Done():
 		select {
 		case <-results:
@@ -86,9 +89,9 @@ func (g *Git) cloneUntil(ctx context.Context, dir string) (commit *object.Commit
 		}
 	}
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	return commit, err
+	return err
 }
 
 func (g *Git) clone(ctx context.Context, dir string) (*object.Commit, error) {
@@ -197,10 +200,14 @@ func (g *Git) auth(to string) (transport.AuthMethod, error) {
 	if err != nil {
 		return nil, errors.New("the URL of a submodule is not valid")
 	}
-	if endpoint.Protocol != main.Protocol || endpoint.Host != main.Host || endpoint.Port != main.Port {
+	if !sameServer(endpoint, main) {
 		return nil, nil
 	}
 	return g.Secret.auth(endpoint)
+}
+
+func sameServer(a, b *transport.Endpoint) bool {
+	return a.Protocol == b.Protocol && a.Host == b.Host && a.Port == b.Port
 }
 
 // separateCredentials moves user and password from an http or https URL to the secret, because the

@@ -155,6 +155,45 @@ func TestCloneSendsPasswordOnlyToItsServer(t *testing.T) {
 	}
 }
 
+func TestMirrorHasAllRevisionsAndNoPassword(t *testing.T) {
+	s := newServer(t)
+	first := s.commit("app", "first", map[string]string{"file": "first"})
+	s.git("app", "tag", "v1")
+	s.commit("app", "second", map[string]string{"file": "second"})
+	s.git("app", "branch", "other", first)
+	s.password = "secret-word"
+	g, dir := s.clone(""), t.TempDir()
+	if err := g.Mirror(t.Context(), t.TempDir()); err == nil {
+		t.Error("mirrored without a password")
+	}
+	g.Secret = Secret{Password: "secret-word"}
+	if err := g.Mirror(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	for revision, want := range map[string]string{"HEAD": "second", "main": "second", "other": "first", "v1": "first", first: "first"} {
+		into := t.TempDir()
+		for _, arguments := range [][]string{{"init", "-q"}, {"fetch", "-q", "--depth", "1", "--", dir, revision}, {"checkout", "-q", "FETCH_HEAD"}} {
+			if output, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", into}, arguments...)...).CombinedOutput(); err != nil {
+				t.Fatalf("git %v: %v\n%s", arguments, err, output)
+			}
+		}
+		if got := content(into, "file"); got != want {
+			t.Errorf("revision %s has %q, want %q", revision, got, want)
+		}
+	}
+	if config := content(dir, "config"); strings.Contains(config, "secret-word") || !strings.Contains(config, s.URL) {
+		t.Errorf("the mirror stores the password: %s", config)
+	}
+	for other, want := range map[string]bool{
+		"https://git.example.com/b.git": true, "https://ann:p@git.example.com/b.git": true, "http://git.example.com/b.git": false,
+		"https://git.example.com:8443/b.git": false, "https://git.example.com.evil.example/b.git": false, "ssh://git@git.example.com/b.git": false,
+	} {
+		if SameServer("https://git.example.com/app.git", other) != want {
+			t.Errorf("%s is on the server of the source: %v", other, !want)
+		}
+	}
+}
+
 func TestCloneFetchesSubmodules(t *testing.T) {
 	s := newServer(t)
 	s.commit("inner", "inner", map[string]string{"deep": "deep"})

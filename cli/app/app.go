@@ -154,9 +154,9 @@ func (o *newApp) run(ctx context.Context, args []string) error {
 	if err := o.read(args); err != nil {
 		return err
 	}
-	plan, err := newapp.New(ctx, finder, o.request)
+	plan, err := o.plan(ctx, finder)
 	if err != nil {
-		return o.classified(err)
+		return err
 	}
 	if len(plan.Templates)+len(o.files) > 0 && o.request.ContextDir != "" {
 		return errors.New("--context-dir is not supported when using a template")
@@ -180,22 +180,37 @@ func (o *newApp) run(ctx context.Context, args []string) error {
 	return o.create(ctx, plan, objects)
 }
 
-// classified extends the error for a URL that Git cannot clone: it suggests -f if the URL is a
-// template, and otherwise explains how the argument was interpreted.
-func (o *newApp) classified(err error) error {
-	var unread *newapp.CloneError
-	if !errors.As(err, &unread) {
-		return err
+// plan resolves the request. As in OpenShift 3.11, a URL that Git cannot clone can name a template.
+func (o *newApp) plan(ctx context.Context, finder *newapp.Finder) (*newapp.Plan, error) {
+	for {
+		plan, err := newapp.New(ctx, finder, o.request)
+		var unread *newapp.CloneError
+		if !errors.As(err, &unread) {
+			return plan, err
+		}
+		if _, problem := template.ReadTemplate(o.factory, unread.URL); problem != nil {
+			return nil, o.classified(err, unread.URL, problem)
+		}
+		if o.request.BuildOnly {
+			return nil, fmt.Errorf("%s is a template; use oc new-app", unread.URL)
+		}
+		count := len(o.request.Components)
+		o.request.Components = slices.DeleteFunc(o.request.Components, func(c newapp.Component) bool { return c.From == "" && c.Source == unread.URL })
+		if len(o.request.Components) == count { // the URL is the value of --code, or has a builder
+			return nil, fmt.Errorf("%s is a template: use oc new-app -f %[1]s", unread.URL)
+		}
+		o.files = append(o.files, unread.URL)
 	}
-	if _, problem := template.ReadTemplate(o.factory, unread.URL); problem == nil {
-		return fmt.Errorf("%s is a template: use oc new-app -f %[1]s", unread.URL)
-	} else {
-		err = fmt.Errorf("%w\nerror: unable to load template file %q: %w\nerror: %w", &newapp.NotFound{Name: unread.URL}, unread.URL, problem, err)
-	}
+}
+
+// classified extends the error for a URL that Git cannot clone and that is no template. It explains
+// how the argument was interpreted.
+func (o *newApp) classified(err error, url string, problem error) error {
+	err = fmt.Errorf("%w\nerror: unable to load template file %q: %w\nerror: %w", &newapp.NotFound{Name: url}, url, problem, err)
 	if o.request.Strategy != "" {
 		err = fmt.Errorf("none of the arguments provided could be classified as a source code location\nerror: %w", err)
 	}
-	return fmt.Errorf("%w\n\nArgument '%s' was classified as an image, image~source, or loaded template reference.", err, unread.URL)
+	return fmt.Errorf("%w\n\nArgument '%s' was classified as an image, image~source, or loaded template reference.", err, url)
 }
 
 func (o *newApp) finder() (*newapp.Finder, error) {

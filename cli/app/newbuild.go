@@ -123,9 +123,9 @@ func (o *newBuild) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	plan, err := newapp.New(ctx, finder, o.request)
+	plan, err := o.plan(ctx, finder)
 	if err != nil {
-		return o.classified(err)
+		return err
 	}
 	if len(plan.Templates) > 0 {
 		return fmt.Errorf("%s is a template; use oc new-app", plan.Templates[0].Name)

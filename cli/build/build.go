@@ -62,11 +62,11 @@ const (
 )
 
 // Name splits an argument such as "bc/app" or "build/app-1" into kind and name. If the argument has
-// no kind, the kind is otherwise.
-func Name(arg, otherwise string) (kind, name string, err error) {
+// no kind, the kind is fallback.
+func Name(arg, fallback string) (kind, name string, err error) {
 	resource, name, ok := strings.Cut(arg, "/")
 	if !ok {
-		return otherwise, arg, nil
+		return fallback, arg, nil
 	}
 	switch strings.TrimSuffix(resource, "."+buildv1.GroupName) {
 	case "bc", "buildconfig", "buildconfigs":

@@ -55,7 +55,7 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 The copy has no labels and no probes, so that no controller or service uses it. It is removed when the shell or command ends. You can set
 variables of its environment, or remove them with a minus sign after their names. The copy runs with your rights:
 --as-root fails if none of your security context constraints allows it. If the pod asks for more than its own service account may use, no copy
-starts unless you add --with-my-rights: whoever wrote the pod could otherwise use your rights.
+starts unless you add --with-my-rights: the author of the pod could otherwise use your rights.
 
 A tag of an image stream is debugged in a pod with its image. A node is debugged in a privileged pod of --image, with the node's files in /host.`,
 		Example: `  oc debug dc/web

@@ -191,7 +191,7 @@ func TestDebugOfImageStreamTagUsesItsImage(t *testing.T) {
 	}
 }
 
-// TestDebugDoesNotLendRightsToAuthorOfPod debugs pods that others have written.
+// TestDebugDoesNotLendRightsToAuthorOfPod debugs pods that other users created.
 func TestDebugDoesNotLendRightsToAuthorOfPod(t *testing.T) {
 	for name, c := range map[string]struct {
 		allowedBy    *corev1.ObjectReference

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/slipway-platform/slipway/cli/objects"
+	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
 // shownBuilds is the maximum number of builds that are listed, newest first.
@@ -208,9 +209,29 @@ func (p *page) duration(b buildv1.Build) string {
 	return b.Status.CompletionTimestamp.Sub(b.Status.StartTimestamp.Time).Round(time.Second).String()
 }
 
+// tests writes the results of a pipeline's tests, unless there are none.
+func tests(p *page, results *buildpod.TestResults) {
+	if results == nil {
+		return
+	}
+	p.field("Tests", fmt.Sprintf("%d total, %d failed, %d skipped", results.Total, results.Failed, results.Skipped))
+	for _, failure := range results.Failures {
+		p.line("  %s:\t%s", singleLine(strings.Trim(failure.Suite+"."+failure.Name, ".")), singleLine(failure.Message))
+	}
+	if more := results.Failed - len(results.Failures); more > 0 {
+		p.line("  and %d more", more)
+	}
+}
+
+// singleLine returns a text of a test without its line ends and tabs, which could forge other
+// fields.
+func singleLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
 // build writes one build.
 func build(p *page, b *buildv1.Build) error {
-	p.metadata(b.ObjectMeta)
+	metadata := b.ObjectMeta.DeepCopy()
+	delete(metadata.Annotations, buildpod.TestResultsAnnotation)
+	p.metadata(*metadata)
 	p.line("")
 	status := string(b.Status.Phase)
 	if b.Status.Message != "" {
@@ -224,6 +245,7 @@ func build(p *page, b *buildv1.Build) error {
 	for _, stage := range b.Status.Stages {
 		p.line("  %s:\t%dms", stage.Name, stage.DurationMilliseconds)
 	}
+	tests(p, buildpod.ReadTestResults(b.Annotations))
 	p.line("")
 	if b.Status.Config != nil {
 		p.field("Build Config", b.Status.Config.Name)

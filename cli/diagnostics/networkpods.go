@@ -166,7 +166,7 @@ func (n *testNetwork) isolate(ctx context.Context, project string) error {
 	return nil
 }
 
-// remove deletes the projects, also after an interrupt.
+// remove deletes the projects, even after an interrupt.
 func (n *testNetwork) remove(ctx context.Context) error {
 	var errs []error
 	for _, project := range n.projects {

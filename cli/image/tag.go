@@ -129,7 +129,7 @@ func (t *tagger) tagAll(ctx context.Context, source string, destinations []strin
 }
 
 // within reports whether a source is in an image stream. As in OpenShift 3.11, an image in a
-// registry is if its repository has the stream's name.
+// registry counts as such if its repository has the stream's name.
 func within(from *corev1.ObjectReference, namespace, stream string) bool {
 	end := strings.IndexAny(from.Name, ":@")
 	return end >= 0 && from.Name[:end] == stream && (from.Kind == "DockerImage" || from.Namespace == namespace)

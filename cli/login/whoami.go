@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/kubectl/pkg/cmd/util"
 )
@@ -54,7 +55,7 @@ func (o *whoami) find(cmd *cobra.Command, factory util.Factory) (string, error) 
 		}
 		return "", errors.New("no server has been set")
 	}
-	authenticated := hasCredentials(raw, cmd)
+	authenticated := hasCredentials(raw, cmd) || api.IsConfigEmpty(&raw) && inCluster()
 	if !authenticated && o.token {
 		return "", errors.New("no token is currently in use for this session")
 	}
@@ -71,6 +72,13 @@ func (o *whoami) find(cmd *cobra.Command, factory util.Factory) (string, error) 
 		return config.BearerToken, nil
 	}
 	return whoIs(cmd.Context(), config)
+}
+
+// inCluster reports whether the client runs in a pod with the token of an account, which it uses
+// without a kubeconfig.
+func inCluster() bool {
+	_, err := rest.InClusterConfig()
+	return err == nil
 }
 
 // hasCredentials reports whether flags or the kubeconfig contain credentials. Without any, the

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Flatten replaces lists in JSON or YAML documents by their items, and reports whether there were
-// any. Text that it cannot parse it returns unchanged: the caller reports a better error.
+// Flatten replaces lists in JSON or YAML documents with their items, and reports whether there were
+// any. It returns text that it cannot parse unchanged: the caller reports a better error.
 func Flatten(text []byte) (flat []byte, changed bool) {
 	var written [][]byte
 	err := eachDocument(text, func(document []byte, object map[string]any) error {

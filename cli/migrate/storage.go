@@ -133,7 +133,7 @@ func newTraffic(megabits int) traffic {
 	return traffic{rate.NewLimiter(rate.Limit(megabits*bytesOfMegabit), megabits*bytesOfMegabit)}
 }
 
-// take waits until the bandwidth allows to send an object. It counts the object twice, because the
+// take waits until the bandwidth allows sending an object. It counts the object twice, because the
 // client also received it.
 func (t traffic) take(ctx context.Context, object *unstructured.Unstructured) error {
 	if t.Limit() == rate.Inf {

@@ -41,7 +41,7 @@ func Plain(object runtime.Object) (*unstructured.Unstructured, error) {
 }
 
 // CreateObject creates an object. If the object is namespaced and has no namespace, it is created
-// in namespace. It returns a description such as `service "web"`, also for a dry run, which creates
+// in namespace. It returns a description such as `service "web"`, even for a dry run, which creates
 // nothing.
 func CreateObject(ctx context.Context, factory util.Factory, namespace string, object *unstructured.Unstructured, dryRun bool) (string, error) {
 	kind := object.GroupVersionKind()

@@ -8,13 +8,21 @@ import (
 )
 
 // NewExec returns `oc exec`: kubectl's command, which as in OpenShift 3 also accepts a command that
-// does not follow --.
+// does not follow --, and the pod as a flag.
 func NewExec(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := kubectlexec.NewCmdExec(factory, streams)
-	command.PreRun = func(command *cobra.Command, args []string) {
-		if flags := command.Flags(); flags.ArgsLenAtDash() < 0 && len(args) > 1 && !flags.Changed("filename") {
+	flags := command.Flags()
+	pod := flags.StringP("pod", "p", "", "Name of the pod.")
+	util.CheckErr(flags.MarkDeprecated("pod", "name the pod as the first argument"))
+	run := command.Run
+	command.Run = func(command *cobra.Command, args []string) {
+		if *pod != "" {
+			args = append([]string{*pod}, args...)
+		}
+		if *pod != "" || flags.ArgsLenAtDash() < 0 && len(args) > 1 && !flags.Changed("filename") {
 			util.CheckErr(flags.Parse(append([]string{args[0], "--"}, args[1:]...)))
 		}
+		run(command, args)
 	}
 	return command
 }

@@ -36,7 +36,7 @@ func TestDaemonCopiesBothWays(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, tree(t, back)); diff != "" {
-		t.Errorf("what comes back (-want +got):\n%s", diff)
+		t.Errorf("output (-want +got):\n%s", diff)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestDaemonStartFailureIsReported(t *testing.T) {
 	}
 	s.in = func(context.Context, []string, genericiooptions.IOStreams) error { return nil }
 	if err := s.withDaemon(t.Context(), func(daemon) error { return nil }); err == nil {
-		t.Error("a container that says nothing has a daemon")
+		t.Error("a container without output has a daemon")
 	}
 	for _, line := range []string{"", "1", "x /", "1 relative"} {
 		if err := (&daemon{}).read(line); err == nil {

@@ -160,7 +160,8 @@ func (s *sync) run(ctx context.Context, shell []string) error {
 	return copy()
 }
 
-// canRsync reports whether to use rsync. Its error names where rsync is missing.
+// canRsync reports whether to use rsync. Its error names the machine or container where rsync is
+// missing.
 func (s *sync) canRsync(ctx context.Context) (bool, error) {
 	if s.strategy == "tar" {
 		return false, nil

@@ -50,8 +50,8 @@ const (
 // AddFlags adds the flags of OpenShift 3.11's `oc adm ipfailover`.
 func (r *Request) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&r.kind, "type", "keepalived", "Kind of failover. Must be keepalived.")
-	flags.StringVar(&r.images, "images", defaultImages, "Image of the pods. ${component} is replaced by keepalived-ipfailover, ${version} by the version.")
-	flags.BoolVar(&r.latest, "latest-images", false, "Replace ${version} in --images by latest.")
+	flags.StringVar(&r.images, "images", defaultImages, "Image of the pods. ${component} is replaced with keepalived-ipfailover, ${version} with the version.")
+	flags.BoolVar(&r.latest, "latest-images", false, "Replace ${version} in --images with latest.")
 	flags.StringVarP(&r.selector, "selector", "l", "", "Labels of the nodes that share the addresses, as KEY=VALUE,KEY=VALUE.")
 	flags.StringVar(&r.account, "service-account", "ipfailover", "Service account of the pods.")
 	flags.StringVarP(&r.device, "interface", "i", "", "Network device that gets the addresses. The default is the device of the default route.")

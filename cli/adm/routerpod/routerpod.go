@@ -45,8 +45,8 @@ type Request struct {
 func (r *Request) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&r.OwnProject, "own-project", false, "Serve only the routes of the current project, with permissions that the project's administrator can grant.")
 	flags.StringVar(&r.kind, "type", haproxyRouter, "Kind of router: haproxy-router, or f5-router, which configures an F5 BIG-IP appliance.")
-	flags.StringVar(&r.images, "images", defaultImages, "Image of the pods. ${component} is replaced by the kind of router, ${version} by the version.")
-	flags.BoolVar(&r.latest, "latest-images", false, "Replace ${version} in --images by latest.")
+	flags.StringVar(&r.images, "images", defaultImages, "Image of the pods. ${component} is replaced with the kind of router, ${version} with the version.")
+	flags.BoolVar(&r.latest, "latest-images", false, "Replace ${version} in --images with latest.")
 	flags.StringVar(&r.account, "service-account", "router", "Service account of the pods.")
 	flags.StringVar(&r.selector, "selector", "", "Labels of the nodes for the pods, as KEY=VALUE,KEY=VALUE.")
 	flags.StringVar(&r.labels, "labels", "", "Labels of the objects and pods. The default is router=NAME.")

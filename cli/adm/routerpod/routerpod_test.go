@@ -239,8 +239,8 @@ func TestRequestReportsAllProblems(t *testing.T) {
 	}
 }
 
-// The pods of a router for an appliance only send requests, so that they need no ports, and they
-// have the SSH keys in files.
+// The pods of a router for an appliance only send requests, so they need no ports; their SSH keys
+// are in files.
 func TestPodOfRouterForAppliance(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(key, []byte("key"), 0o600); err != nil {

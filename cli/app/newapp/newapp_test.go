@@ -106,6 +106,7 @@ func TestApplications(t *testing.T) {
 	}{
 		"stream":              {[]string{"db", "quiet", "A=b", "C=d=e"}, Request{}},
 		"together":            {[]string{"db+quiet"}, Request{Name: "pair", AsTest: true, Labels: map[string]string{"tier": "back"}}},
+		"named":               {[]string{"ruby:2.5"}, Request{Name: "web"}},
 		"detected":            {[]string{ruby}, Request{}},
 		"builder":             {[]string{"ruby:2.5~https://example.com/a/My.App.git#v2+db"}, Request{ContextDir: "/web/../app", BuildEnvironment: []corev1.EnvVar{{Name: "B", Value: "1"}}}},
 		"code":                {[]string{"ruby:2.5"}, Request{Sources: []string{"git@example.com:a/app.git"}}},

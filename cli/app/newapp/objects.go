@@ -50,6 +50,8 @@ func (p *Plan) Objects() (all []runtime.Object) {
 		if image := part.Image; image != nil && image.Stream == "" {
 			image.Namespace, image.Stream = p.Namespace, p.tracked(*part)
 			stream(image.Stream, follow(image))
+		} else if image != nil && part.Build == nil && i == 0 && p.Name != "" && p.Name != image.Stream {
+			stream(p.Name, track(image))
 		}
 		if part.Build != nil {
 			if name := p.outputStream(*part); name != "" {
@@ -92,6 +94,12 @@ func follow(image *Image) imagev1.TagReference {
 		Name: image.Tag, From: &corev1.ObjectReference{Kind: "DockerImage", Name: image.Name},
 		Annotations: map[string]string{importedFrom: image.Name}, ImportPolicy: imagev1.TagImportPolicy{Insecure: image.Insecure},
 	}
+}
+
+// track returns a tag that refers to the image of another image stream. As in OpenShift 3.11, an
+// application that has a name of its own has an image stream of that name.
+func track(image *Image) imagev1.TagReference {
+	return imagev1.TagReference{Name: image.Tag, From: image.tag(""), Annotations: map[string]string{importedFrom: image.Reference}}
 }
 
 // head returns the metadata of an object: the request's labels or the label app, and its

@@ -1,0 +1,49 @@
+package builder
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/slipway-platform/slipway/builder/source"
+	"github.com/slipway-platform/slipway/internal/buildpod"
+)
+
+// libraryVariable matches the names of variables with addresses of shared libraries.
+var libraryVariable = regexp.MustCompile(`^LIBRARY_[A-Z0-9_]+$`)
+
+// fetchLibraries fetches the shared libraries of a pipeline with the credentials of its source,
+// which the Jenkinsfile does not get. Because users who only start builds can set variables, the
+// credentials are for libraries on the server of the source. If a library cannot be fetched, the
+// Jenkinsfile fails if it loads it.
+func (r *run) fetchLibraries(ctx context.Context) error {
+	spec := r.Build.Spec.Source
+	if spec.Git == nil || spec.SourceSecret == nil {
+		return nil
+	}
+	dir := filepath.Join(r.Work, buildpod.LibrariesDir)
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("remove earlier libraries: %w", err)
+	}
+	g, err := r.repository(spec.Git)
+	if err != nil {
+		return err
+	}
+	for _, variable := range r.Build.Spec.Strategy.JenkinsPipelineStrategy.Env {
+		address := r.Variable(variable.Name)
+		if !libraryVariable.MatchString(variable.Name) || !source.SameServer(spec.Git.URI, address) {
+			continue
+		}
+		g.URL = address
+		fmt.Fprintf(r.Out, "Fetching library %q ...\n", source.Anonymous(address))
+		if err := g.Mirror(ctx, filepath.Join(dir, variable.Name)); err != nil {
+			fmt.Fprintf(r.Out, "warning: cannot fetch library: %v\n", err)
+			if err := os.RemoveAll(filepath.Join(dir, variable.Name)); err != nil {
+				return fmt.Errorf("remove incomplete library: %w", err)
+			}
+		}
+	}
+	return nil
+}
