@@ -123,7 +123,7 @@ func (s *services) create(ctx context.Context, master string, c *kit.Cluster) {
 	}
 }
 
-// check fails the test if an acknowledged service is lost, or an address was given twice.
+// check fails the test if an acknowledged service is lost, or an address was allocated twice.
 func (s *services) check(t *testing.T, hosts map[string]*kit.Cluster) {
 	t.Helper()
 	s.stop()

@@ -12,7 +12,7 @@ import (
 type fault struct {
 	host, kind string
 	lasts      time.Duration
-	// second is a host whose control plane is killed meanwhile, or "".
+	// second is a host whose control plane is killed in the meantime, or "".
 	second string
 }
 

@@ -47,7 +47,7 @@ func TestMachinesHaveTheirOwnPorts(t *testing.T) {
 		}
 		defer response.Body.Close()
 		if body, _ := io.ReadAll(response.Body); string(body) != m.Address.String() {
-			t.Errorf("machine %s answers %q", m.Address, body)
+			t.Errorf("machine %s responds with %q", m.Address, body)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 // separateVariable marks a test program that runs in its own mount namespace.
 const separateVariable = "SLIPWAY_TEST_SEPARATE"
 
-// MainWithDevicePlugins is MainWith for a package whose cluster has device plug-ins. Kubelets use
+// MainWithDevicePlugins is MainWith for a package whose cluster has device plugins. Kubelets use
 // one directory for them, whatever their data directories, and remove each other's sockets.
 // Therefore, the program executes itself in a mount namespace with another directory there. A
 // cluster that is kept stays visible, and uses the machine's directory.
@@ -26,7 +26,7 @@ func MainWithDevicePlugins(m *testing.M, options Options) {
 			os.Exit(runSeparately())
 		}
 		if err := separateMounts(); err != nil {
-			fmt.Fprintln(os.Stderr, "separate the directory of device plug-ins:", err)
+			fmt.Fprintln(os.Stderr, "separate the directory of device plugins:", err)
 			os.Exit(1)
 		}
 	}
@@ -48,7 +48,7 @@ func runSeparately() int {
 	return command.ProcessState.ExitCode()
 }
 
-// separateMounts mounts a directory for device plug-ins. The copies of the mounts of other clusters
+// separateMounts mounts a directory for device plugins. The copies of the mounts of other clusters
 // end, because they would keep the devices of their volumes.
 func separateMounts() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {

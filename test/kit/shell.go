@@ -13,7 +13,7 @@ import (
 )
 
 // Shell is bash on the cluster's machine, as root, with `slipway` and `oc` in its PATH. Variables,
-// functions and the working directory of one command are there for the next.
+// functions and the working directory of one command persist for the next.
 type Shell struct {
 	input  io.WriteCloser
 	output *bufio.Reader
@@ -30,7 +30,7 @@ func (c *Cluster) Shell(t testing.TB, dir string) *Shell {
 	command := c.command(ctx, "bash", "--norc", "--noprofile")
 	command.Dir = dir
 	command.Env = append(command.Env, "HOME="+t.TempDir(), "PATH="+c.RepositoryFile("bin")+":"+os.Getenv("PATH"))
-	c.runs = true // a command may start the cluster
+	c.runs = true // a command can start the cluster
 	input, err := command.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

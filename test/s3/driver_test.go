@@ -55,7 +55,7 @@ func open(t *testing.T) func(more map[string]any) (driver.StorageDriver, error) 
 		}
 		driver, err := storage.Factory{}.Create(t.Context(), parameters)
 		if err == nil {
-			eventually.True(t, "the server answers", func() bool { _, err := driver.Stat(t.Context(), "/"); return err == nil })
+			eventually.True(t, "the server responds", func() bool { _, err := driver.Stat(t.Context(), "/"); return err == nil })
 		}
 		return driver, err
 	}

@@ -75,8 +75,8 @@ func visit(ctx context.Context, host *kit.Cluster) error {
 	return err
 }
 
-// visitors request the page of the shop from the routers of hosts until stop is called, which
-// returns their number and the failures.
+// visitors requests the page of the shop from the routers of the hosts until stop is called. stop
+// returns the number of requests and the failures.
 func visitors(hosts map[string]*kit.Cluster) (stop func() (count int64, failures []string)) {
 	var visitors sync.WaitGroup
 	var visits atomic.Int64
@@ -93,7 +93,7 @@ func visitors(hosts map[string]*kit.Cluster) (stop func() (count int64, failures
 					failures = append(failures, name+": "+err.Error())
 					mu.Unlock()
 				}
-				select { // fifty a second leave the machine to the hosts
+				select { // fifty a second leave most of the processor time to the hosts
 				case <-ctx.Done():
 				case <-time.After(20 * time.Millisecond):
 				}

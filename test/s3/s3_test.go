@@ -174,7 +174,7 @@ func (r *registry) post(path string) int {
 	r.t.Helper()
 	answer := r.ask(http.MethodPost, "https://"+r.host()+path, nil)
 	if answer == nil {
-		r.t.Fatalf("%s: no answer", path)
+		r.t.Fatalf("%s: no response", path)
 	}
 	return answer.StatusCode
 }

@@ -1,6 +1,6 @@
 // Package register proves that the API of a cluster is linearizable while hosts fail. Clients read
 // and write registers through several API servers at the same time and record their results. Check
-// looks for an order of all operations that explains it.
+// looks for an order of all operations that explains the results.
 //
 // A register is the value in a ConfigMap of the namespace default. The model is that of etcd's
 // robustness tests: an operation without a response might have happened, at any later time.
@@ -35,7 +35,8 @@ const (
 	// period is the time after which other registers are in use, so that each has few operations
 	// without a response: they make the search for an order expensive.
 	period = 5 * time.Second
-	// pause is the time between two operations of a client, which leaves the machine to the hosts.
+	// pause is the time between two operations of a client, so that the hosts get most of the
+	// processor time.
 	pause = 50 * time.Millisecond
 	// timeout ends an operation without a response.
 	timeout = 3 * time.Second
@@ -77,8 +78,8 @@ func Start(t testing.TB, servers []*rest.Config, seed uint64) *Clients {
 	return c
 }
 
-// once sends each request once. Otherwise, a client would repeat an update that had effect, and
-// report that it was refused.
+// once sends each request once. Otherwise, a client would repeat an update that took effect, and
+// report that it was rejected.
 type once struct{ next http.RoundTripper }
 
 func (o once) RoundTrip(request *http.Request) (*http.Response, error) {

@@ -1,8 +1,6 @@
 package application
 
 import (
-	"net"
-	"net/http"
 	"net/http/cgi"
 	"os"
 	"os/exec"
@@ -10,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/slipway-platform/slipway/test/kit"
 )
@@ -25,45 +22,58 @@ func publishBuilders(c *kit.Cluster) {
 	}
 }
 
-// repository is a Git repository with the examples. A server at an address of the host in the
-// cluster's network serves it.
+// repository is a Git repository that the cluster can read.
 type repository struct {
 	t         *testing.T
 	url, work string
 }
 
-func newRepository(t *testing.T, c *kit.Cluster) *repository {
+// emptyRepository returns a repository without a commit.
+func emptyRepository(t *testing.T, c *kit.Cluster) *repository {
 	t.Helper()
 	root := t.TempDir()
-	listener, err := net.Listen("tcp", net.JoinHostPort(c.Gateway.String(), "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: &cgi.Handler{Path: "/usr/lib/git-core/git-http-backend", Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"}}}
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(func() { _ = server.Close() })
+	url := serve(t, c, &cgi.Handler{Path: "/usr/lib/git-core/git-http-backend", Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"}})
 	bare := filepath.Join(root, "examples.git")
-	r := &repository{t: t, url: "http://" + listener.Addr().String() + "/examples.git", work: filepath.Join(root, "work")}
+	r := &repository{t: t, url: url + "/examples.git", work: filepath.Join(root, "work")}
 	r.git("init", "-q", "--bare", "-b", "main", bare)
 	r.git("-C", bare, "config", "http.receivepack", "true")
 	r.git("init", "-q", "-b", "main", r.work)
+	return r
+}
+
+// newRepository returns a repository with the examples.
+func newRepository(t *testing.T, c *kit.Cluster) *repository {
+	t.Helper()
+	r := emptyRepository(t, c)
 	for _, language := range languages {
-		if err := os.CopyFS(filepath.Join(r.work, "examples", language), os.DirFS(c.RepositoryFile("examples", language))); err != nil {
-			t.Fatal(err)
-		}
+		r.add(filepath.Join("examples", language), c.RepositoryFile("examples", language))
 	}
 	r.push("1")
 	return r
 }
 
-// push sets the version of all applications and pushes it.
+// add copies a directory into the work directory.
+func (r *repository) add(name, dir string) {
+	r.t.Helper()
+	if err := os.CopyFS(filepath.Join(r.work, name), os.DirFS(dir)); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// push sets the version of all examples and pushes it.
 func (r *repository) push(version string) (commit string) {
 	r.t.Helper()
 	for _, language := range languages {
 		write(r.t, filepath.Join(r.work, "examples", language, "VERSION"), version+"\n")
 	}
+	return r.commit("version " + version)
+}
+
+// commit commits and pushes the work directory.
+func (r *repository) commit(message string) (commit string) {
+	r.t.Helper()
 	r.git("-C", r.work, "add", "-A")
-	r.git("-C", r.work, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "-m", "version "+version)
+	r.git("-C", r.work, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "-m", message)
 	r.git("-C", r.work, "push", "-q", r.url, "main")
 	return r.git("-C", r.work, "rev-parse", "HEAD")
 }

@@ -84,7 +84,7 @@ func TestFirstConnectionWakesIdleService(t *testing.T) {
 		defer answer.Body.Close()
 		body, err := io.ReadAll(answer.Body)
 		if err == nil && (answer.StatusCode != http.StatusOK || !strings.Contains(string(body), "awake")) {
-			err = fmt.Errorf("the router answers %s: %.200s", answer.Status, body)
+			err = fmt.Errorf("the router responds with %s: %.200s", answer.Status, body)
 		}
 		return err
 	})

@@ -25,11 +25,8 @@ import (
 // RubyGems do. If Java is among the languages, it also serves a repository of Maven.
 func mirror(t *testing.T, c *kit.Cluster, languages []string) (url string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", net.JoinHostPort(c.Gateway.String(), "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	url = "http://" + listener.Addr().String()
+	mux := http.NewServeMux()
+	url = serve(t, c, mux)
 	manifest := map[string]any{"name": "greeting", "version": "1.0.0", "main": "index.js"}
 	text, err := json.Marshal(manifest)
 	if err != nil {
@@ -68,7 +65,6 @@ func mirror(t *testing.T, c *kit.Cluster, languages []string) (url string) {
 		}),
 	}
 	maps.Copy(contents, gems(t))
-	mux := http.NewServeMux()
 	if slices.Contains(languages, "java") {
 		mux.Handle("/maven/", http.StripPrefix("/maven/", http.FileServer(http.Dir(mavenRepository(t, c)))))
 	}
@@ -86,12 +82,22 @@ func mirror(t *testing.T, c *kit.Cluster, languages []string) (url string) {
 		}
 		_, _ = w.Write(content)
 	}))
-	server := httptest.NewUnstartedServer(mux)
+	return url
+}
+
+// serve starts a server at an address of the host in the cluster's network.
+func serve(t *testing.T, c *kit.Cluster, handler http.Handler) (url string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", net.JoinHostPort(c.Gateway.String(), "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(handler)
 	server.Listener.Close()
 	server.Listener = listener
 	server.Start()
 	t.Cleanup(server.Close)
-	return url
+	return server.URL
 }
 
 func tarball(t *testing.T, files map[string]string) []byte {

@@ -31,7 +31,7 @@ func TestNewAppCreatesApplications(t *testing.T) {
 	for _, want := range []string{
 		fmt.Sprintf(`in image stream "%s/web" under tag "latest" for "web"`, c.Namespace),
 		`* This image will be deployed in deployment config "front"`, `* Port 8080/tcp will be load balanced by service "front"`,
-		`deploymentconfig.apps.openshift.io "front" created`, `service "front" created`, "--> Success", "'oc expose svc/front'",
+		`imagestream.image.openshift.io "front" created`, `deploymentconfig.apps.openshift.io "front" created`, `service "front" created`, "--> Success", "'oc expose svc/front'",
 	} {
 		if !strings.Contains(output, want) {
 			t.Errorf("new-app did not print %q:\n%s", want, output)

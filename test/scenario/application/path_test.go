@@ -132,6 +132,6 @@ func callGitHub(t *testing.T, c *kit.Cluster, address, commit string) {
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		t.Fatalf("the hook answers %s", answer.Status)
+		t.Fatalf("the hook responds with %s", answer.Status)
 	}
 }

@@ -28,7 +28,7 @@ func get(client *http.Client, url string) (string, error) {
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
 	if err == nil && answer.StatusCode != http.StatusOK {
-		err = fmt.Errorf("the answer is %s: %.200s", answer.Status, body)
+		err = fmt.Errorf("the response is %s: %.200s", answer.Status, body)
 	}
 	return string(body), err
 }

@@ -203,9 +203,14 @@ func (k kind) question(verb, scope string, a actor) (q question, ok bool) {
 
 // send sends the request as a dry run and reports whether authorization rejects it.
 func (q question) send(user *kit.User) (rejected bool, answer string, err error) {
-	request := user.Rest.Verb(methods[q.verb]).AbsPath(q.path)
-	if methods[q.verb] != http.MethodGet {
-		request = request.Param("dryRun", metav1.DryRunAll).SetHeader("Content-Type", "application/json").Body([]byte(`{"metadata":{"name":"matrix-none"}}`))
+	method := methods[q.verb]
+	request := user.Rest.Verb(method).AbsPath(q.path)
+	if method != http.MethodGet {
+		request = request.Param("dryRun", metav1.DryRunAll)
+	}
+	// A deletion has no body, because the server then ignores dryRun in the query.
+	if method != http.MethodGet && method != http.MethodDelete {
+		request = request.SetHeader("Content-Type", "application/json").Body([]byte(`{"metadata":{"name":"matrix-none"}}`))
 	}
 	if q.verb == "patch" {
 		request = request.SetHeader("Content-Type", "application/merge-patch+json")

@@ -33,7 +33,7 @@ func TestAttackerCannotGiveTokenToAnotherBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := web.get(victim, link); strings.Contains(got.body, "Display token") {
-		t.Errorf("the link of another person shows the victim %s", got.body)
+		t.Errorf("the link of another user shows the victim %s", got.body)
 	}
 	form := url.Values{"code": {query.Get("code")}, "csrf": {web.csrf(victim, "/login")}}
 	if got := web.post(victim, "/oauth/token/display", form); got.StatusCode != http.StatusBadRequest || strings.Contains(got.body, "sha256~") {

@@ -233,7 +233,7 @@ func probe(t *testing.T, c *kit.Cluster) *prober {
 				_, err = maps.Get(context.Background(), configMap.Name, metav1.GetOptions{})
 			}
 			if err != nil {
-				t.Errorf("the API does not answer: %v", err)
+				t.Errorf("the API does not respond: %v", err)
 				return
 			}
 			p.mu.Lock()
@@ -256,7 +256,7 @@ func (p *prober) quits() bool {
 
 // stop ends the probes after a number of them and returns their durations.
 func (p *prober) stop(c *kit.Cluster, minimum int) string {
-	c.WaitFor("answers of the API", func(context.Context) error {
+	c.WaitFor("responses of the API", func(context.Context) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if len(p.times) < minimum {
@@ -293,7 +293,7 @@ func evictsLowerPriority(t *testing.T, c *kit.Cluster) {
 	})
 }
 
-// measured returns nil when the kubelet knows how much of the disk each pod uses.
+// measured returns nil when the kubelet has measured the disk usage of each pod.
 func measured(ctx context.Context, c *kit.Cluster, names ...string) error {
 	nodes, err := c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -75,10 +75,23 @@ func TestPortsTimesEndpointsAreLimited(t *testing.T) {
 	s.Administrator().May("POST", kit.GroupPath(discoveryv1.GroupName, s.shop, "endpointslices"), toJSON(t, slice))
 }
 
-// TestNodePortsAreLimited creates a service that would take all node ports of the cluster.
+// TestNodePortsAreLimited creates a service that would take more node ports than a user may have.
 func TestNodePortsAreLimited(t *testing.T) {
 	s := tenants(t)
-	service, _ := wide(t, "wide", 0, 2750)
+	service, _ := wide(t, "wide", 0, 600)
 	s.mallory.MayNot("POST", kit.CorePath(s.evil, "services"), strings.Replace(service, `"spec":{`, `"spec":{"type":"NodePort",`, 1), "node ports")
 	s.alice.May("POST", kit.CorePath(s.shop, "services"), "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {type: NodePort, ports: [{port: 80}]}}")
+}
+
+// TestLoadBalancersAreLimited creates load balancers without node ports. Each takes an ingress
+// address and the port of a health check.
+func TestLoadBalancersAreLimited(t *testing.T) {
+	s := tenants(t)
+	const balancer = `{apiVersion: v1, kind: Service, metadata: {generateName: lb-}, spec: {type: LoadBalancer,
+		allocateLoadBalancerNodePorts: false, externalTrafficPolicy: Local, ports: [{port: 80}]}}`
+	for range 500 {
+		s.mallory.May("POST", kit.CorePath(s.evil, "services"), balancer)
+	}
+	s.mallory.MayNot("POST", kit.CorePath(s.evil, "services"), balancer, "node ports or load balancers")
+	s.alice.May("POST", kit.CorePath(s.shop, "services"), balancer)
 }

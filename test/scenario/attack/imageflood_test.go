@@ -42,12 +42,13 @@ func TestImagesOfTenantDoNotDelayOtherTenants(t *testing.T) {
 				body := largeMapping(t, s.evil, writer*perWriter+i)
 				err := s.mallory.Rest.Post().AbsPath(kit.GroupPath(imageGroup, s.evil, "imagestreammappings")).
 					MaxRetries(0).SetHeader("Content-Type", "application/json").Body([]byte(body)).Do(ctx).Error()
-				if err != nil {
+				// A busy server can reject a write before it counts it.
+				if err != nil && !strings.Contains(err.Error(), "too many large requests at the same time") {
 					refusals <- err
 					return
 				}
 			}
-			refusals <- errors.New("all writes are admitted")
+			refusals <- errors.New("no write exceeds the budget of the user")
 		})
 	}
 	defer flood.Wait()

@@ -58,7 +58,7 @@ func TestTriggerCannotReadImageStreamOfAnotherProject(t *testing.T) {
 	for path, body := range followers {
 		s.mallory.May("POST", path, body)
 	}
-	s.WaitFor("an event that says why the triggers do nothing", func(context.Context) error {
+	s.WaitFor("an event that explains why the triggers do nothing", func(context.Context) error {
 		events := s.mallory.May("GET", kit.CorePath(s.evil, "events"), "")
 		for _, kind := range []string{"DeploymentConfig", "Deployment", "StatefulSet", "DaemonSet", "CronJob", "BuildConfig"} {
 			if !strings.Contains(s.OC("get", "events", "-n", s.evil, "--field-selector=reason=ImageTriggerForbidden,involvedObject.kind="+kind, "-o", "name"), "/") {

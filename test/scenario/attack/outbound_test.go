@@ -51,7 +51,7 @@ func (s *stage) look(t *testing.T, from string) metav1.Status {
 		t.Fatalf("%v: %s", err, response)
 	}
 	if strings.Contains(response, insideSecret) {
-		t.Errorf("the answer of a server inside comes back: %s", response)
+		t.Errorf("the response of a server inside is returned: %s", response)
 	}
 	return done.Status.Images[0].Status
 }

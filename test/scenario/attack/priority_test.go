@@ -65,7 +65,7 @@ func TestPodCannotExcludePodsOfOtherProjects(t *testing.T) {
 	})
 }
 
-// The kubelet would read the file as root, also a pipe without an end.
+// The kubelet would read the file as root, even a pipe that never ends.
 func TestKubeletReadsNoFilesOfContainers(t *testing.T) {
 	s := tenants(t)
 	s.mallory.Refused("POST", kit.CorePath(s.evil, "pods"), "{apiVersion: v1, kind: Pod, metadata: {name: reader}, spec: {volumes: [{name: v, emptyDir: {}}], containers: ["+

@@ -97,7 +97,8 @@ func podGroup(ctx context.Context, c *kit.Cluster, name, controller string) (str
 	return "", errors.New("the pod has no cgroup")
 }
 
-// TestControlPlaneLacksCapabilities checks the running process, whose threads each have own sets.
+// TestControlPlaneLacksCapabilities checks the running process, whose threads each have their own
+// sets.
 func TestControlPlaneLacksCapabilities(t *testing.T) {
 	c := kit.Shared(t)
 	for _, process := range c.Status().Processes {

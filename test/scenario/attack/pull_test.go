@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// pullFailure returns the reason that kubelet reports for the image of mallory's pod.
+// pullFailure returns the reason that the kubelet reports for the image of mallory's pod.
 func (s *stage) pullFailure(t *testing.T, pod, image string) (message string) {
 	t.Helper()
 	s.mallory.May("POST", kit.CorePath(s.evil, "pods"), fmt.Sprintf(
@@ -47,7 +47,7 @@ func TestImageOfPodCannotReachHostAndCluster(t *testing.T) {
 	for i, address := range addresses {
 		message := s.pullFailure(t, fmt.Sprintf("pull-%d", i), address+"/team/app:v1")
 		if strings.Contains(message, insideSecret) {
-			t.Errorf("%s: the response comes back: %s", address, message)
+			t.Errorf("%s: the response is returned: %s", address, message)
 		}
 		// The redirect target has no TLS, which registries outside the cluster must have.
 		if address != redirect && !strings.Contains(message, "slipway.outbound") {

@@ -36,7 +36,7 @@ func TestRouteCannotReachHost(t *testing.T) {
 	s.WaitFor("the route of the platform", func(context.Context) error {
 		status, body, err := s.visit(allowed, "/healthz")
 		if err == nil && status != http.StatusOK {
-			err = fmt.Errorf("it answers %d: %s", status, body)
+			err = fmt.Errorf("it responds with %d: %s", status, body)
 		}
 		return err
 	})

@@ -73,8 +73,8 @@ func TestTenantCannotRemoveSystemCallFilter(t *testing.T) {
 	}
 }
 
-// TestAdministratorCanRemoveSystemCallFilter proves that the constraint privileged still allows
-// what the attacks try.
+// TestAdministratorCanRemoveSystemCallFilter proves that the constraint privileged still allows the
+// system calls of the attacks.
 func TestAdministratorCanRemoveSystemCallFilter(t *testing.T) {
 	s := kit.Shared(t)
 	s.Apply(sleeper("unconfined", "{}", "{seccompProfile: {type: Unconfined}}"))

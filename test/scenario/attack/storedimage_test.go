@@ -20,7 +20,8 @@ func (s *stage) createPod(user *kit.User, project, pod, image string, policy cor
 		pod, image, policy))
 }
 
-// imageDecision returns the state of a pod's container after kubelet has decided about its image.
+// imageDecision returns the state of a pod's container after the kubelet has decided about its
+// image.
 func (s *stage) imageDecision(project, pod string) (reason string, status corev1.ContainerStatus) {
 	cluster := s.In(project)
 	cluster.WaitFor("the image of "+pod, func(context.Context) error {

@@ -52,7 +52,7 @@ func (s *stage) flood(t *testing.T) {
 	}
 }
 
-// TestTenantCannotFloodStore writes objects again and again, large and small ones. Each write takes
+// TestTenantCannotFloodStore writes objects repeatedly, large and small ones. Each write takes
 // memory of the control plane, and a part of the database until the next compaction.
 func TestTenantCannotFloodStore(t *testing.T) {
 	s := tenants(t)

@@ -143,7 +143,7 @@ func (r rights) lines(prefix string) (lines []string) {
 }
 
 // wrap appends words to a line. If a line becomes too long, it starts a new one with the same
-// front.
+// beginning.
 func wrap(front string, words []string) (lines []string) {
 	const width = 150
 	line := front

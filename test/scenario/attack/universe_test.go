@@ -187,7 +187,7 @@ func (u universe) lines() []string {
 // collapsed are paths whose children share one line.
 var collapsed = []string{"/.well-known/", "/api/", "/apis/", "/openapi/v3/", "/healthz/", "/livez/", "/readyz/", "/metrics/", "/debug/"}
 
-// collapse replaces all children of a path by one entry, PATH/*, if their permissions are equal.
+// collapse replaces all children of a path with one entry, PATH/*, if their permissions are equal.
 func (u universe) collapse(r rights) rights {
 	short := rights{}
 	for right := range r {

@@ -63,7 +63,7 @@ func TestReasonsNameNoAuthorizer(t *testing.T) {
 	c.WaitFor("binding", func(context.Context) error {
 		_, err := c.TryOC("get", "pods", "--as=reasons")
 		if want := `in the namespace "` + c.Namespace + `": RBAC: clusterrole.rbac.authorization.k8s.io "missing" not found`; err == nil || !strings.Contains(err.Error(), want) {
-			return fmt.Errorf("answer %v, want %s", err, want)
+			return fmt.Errorf("response %v, want %s", err, want)
 		}
 		return nil
 	})

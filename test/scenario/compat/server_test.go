@@ -205,6 +205,22 @@ func TestSecretsOfNewProject(t *testing.T) {
 	})
 }
 
+func TestProjectOfNodeGroupsCanBeDeleted(t *testing.T) {
+	c := kit.Shared(t)
+	c.OC("delete", "project", "openshift-node", "--wait=false")
+	c.WaitFor("end of the project openshift-node", func(context.Context) error {
+		out, err := c.TryOC("get", "ns", "openshift-node", "-o", "jsonpath={.status.conditions}")
+		if err == nil {
+			return fmt.Errorf("it exists: %s", out)
+		}
+		if !strings.Contains(err.Error(), "not found") {
+			return err
+		}
+		return nil
+	})
+	c.OC("create", "ns", "openshift-node")
+}
+
 func TestProfilesRequireRight(t *testing.T) {
 	c := kit.Shared(t)
 	if got := c.OC("get", "--raw", "/debug/pprof/"); !strings.Contains(got, "goroutine") {

@@ -120,6 +120,6 @@ func TestUpgradeAndLossOfLeader(t *testing.T) {
 	}
 	_ = leader.Wait() // It was killed.
 	i.OC("delete", "pod/first", "pvc/first")
-	i.waitStorage("the other one goes on", func() bool { return len(i.storage.Volumes()) == 0 && i.storage.Attachments() == 0 })
+	i.waitStorage("the other one continues", func() bool { return len(i.storage.Volumes()) == 0 && i.storage.Attachments() == 0 })
 	i.waitText("b", "lease", "slipway-csi", "-o", "jsonpath={.spec.holderIdentity}")
 }

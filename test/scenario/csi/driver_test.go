@@ -53,7 +53,7 @@ func install(t *testing.T, options fake.Options, flags ...string) *installation 
 	i.startNode()
 	t.Cleanup(func() {
 		if i.node.ProcessState == nil {
-			stop(t, i.node) // Kubelet unregisters the driver.
+			stop(t, i.node) // The kubelet unregisters the driver.
 		}
 	})
 	i.startController(flags...)
@@ -70,7 +70,7 @@ func (i *installation) socket() string {
 	return i.Path("kubelet", "plugins", i.name, "csi.sock")
 }
 
-// startNode starts the program that registers the driver with kubelet.
+// startNode starts the program that registers the driver with the kubelet.
 func (i *installation) startNode() {
 	i.node = i.StartSlipway(nil, "csi", "node", "--csi-address", "unix://"+i.socket())
 }

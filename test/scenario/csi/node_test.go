@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// These fields are kubelet's records about drivers: their names, the CSINode entry of one driver,
-// and the annotation of the Node.
+// These fields are the kubelet's records about drivers: their names, the CSINode entry of one
+// driver, and the annotation of the Node.
 const (
 	driverNames = "jsonpath={.items[*].spec.drivers[*].name}"
 	annotation  = `jsonpath={.items[0].metadata.annotations.csi\.volume\.kubernetes\.io/nodeid}`
@@ -33,7 +33,7 @@ func TestRegistrationFollowsDriverAndKubelet(t *testing.T) {
 	i.waitKnown(false) // Records of an earlier kubelet are deleted.
 	i.storage.SetPlan(nil)
 	i.Apply(i.claim("data", "1Gi") + pod("data"))
-	i.WaitPodRunning("data") // Kubelet found the driver again.
+	i.WaitPodRunning("data") // The kubelet found the driver again.
 	if err := i.server.Restart(); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestTopologyOfNodeFollowsDriver(t *testing.T) {
 	i.waitText("local.csi.slipway.io/node", "csinode", node, "-o", local)
 
 	i.restart(fake.Options{NodeID: "machine-8", Topology: map[string]string{"node-restriction.kubernetes.io/rack": "r9"}})
-	i.waitKnown(false) // A node cannot set such labels, so kubelet rejects the driver.
+	i.waitKnown(false) // A node cannot set such labels, so the kubelet rejects the driver.
 	if got := i.OC("get", "node", node, "-o", "jsonpath={.metadata.labels}"); strings.Contains(got, "r9") {
 		t.Errorf("the driver has set a label that only an administrator can set: %s", got)
 	}

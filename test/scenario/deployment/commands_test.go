@@ -25,7 +25,7 @@ func TestCommandsReachPodsOfDeployment(t *testing.T) {
 	back := t.TempDir()
 	c.OC("rsync", pod+":/tmp/data", back, "--strategy=tar", "--delete")
 	if content, err := os.ReadFile(filepath.Join(back, "data", "a")); err != nil || string(content) != "there and back" {
-		t.Errorf("came back as %q: %v", content, err)
+		t.Errorf("the copied file contains %q: %v", content, err)
 	}
 	got, err := c.TryOC("debug", "dc/web", "VERSION=two", "--", "sh", "-c", "echo $VERSION; exit 3")
 	if err == nil || !strings.Contains(err.Error(), "exit code 3") || got != "two\n" {
@@ -49,7 +49,7 @@ func TestCommandsReachPodsOfDeployment(t *testing.T) {
 	waitOutput(c, "service/ran", "{.spec.selector} {.spec.ports[0].targetPort}", `{"run":"ran"} 8080`)
 	got, err = c.TryOCWithInput("hello\n", "run", "talks", "-i", "--rm", "--quiet", "--generator=deploymentconfig/v1", "--image="+kit.ToolsImage, "--", "sh", "-c", "read line; echo got $line; sleep 1")
 	if err != nil || got != "got hello\n" {
-		t.Errorf("a pod of a deployment configuration answers %q, %v", got, err)
+		t.Errorf("a pod of a deployment configuration responds with %q, %v", got, err)
 	}
 	if _, err := c.TryOC("get", "dc/talks"); err == nil || !strings.Contains(err.Error(), "not found") {
 		t.Errorf("after the session: %v", err)

@@ -112,7 +112,7 @@ func TestProjectIsRestoredFromFiles(t *testing.T) {
 		back := t.TempDir()
 		c.OC("rsync", pod+":/data/files/", back, "--strategy="+strategy)
 		if content, err := os.ReadFile(filepath.Join(back, "a")); err != nil || string(content) != "content of a" {
-			t.Errorf("what comes back by %s is %q, %v", strategy, content, err)
+			t.Errorf("the file copied by %s contains %q, %v", strategy, content, err)
 		}
 	}
 	c.StartOC("rsync", data+"/", pod+":/data/watched", "--watch", "--quiet")

@@ -41,7 +41,7 @@ func TestRolloutCommandsFollowShowAndUndo(t *testing.T) {
 	older, err := c.TryOCWithInput(`{"apiVersion": "apps.openshift.io/v1", "kind": "DeploymentConfigRollback", "name": "web", "spec": {"revision": 1, "includeTemplate": true}}`,
 		"create", "-f", "-", "--raw", "/apis/apps.openshift.io/v1/namespaces/"+c.Namespace+"/deploymentconfigrollbacks")
 	if err != nil || !strings.Contains(older, `"value":"one"`) || !strings.Contains(older, `"kind":"DeploymentConfig"`) {
-		t.Errorf("the call of older clients answers %q, %v", older, err)
+		t.Errorf("the call of older clients responds with %q, %v", older, err)
 	}
 	history := strings.Fields(c.OC("rollout", "history", "dc/web"))
 	if got, want := strings.Join(history, " "), "deploymentconfig.apps.openshift.io/web REVISION STATUS CAUSE 1 Complete config change 2 Complete config change "+

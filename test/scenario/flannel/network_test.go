@@ -58,13 +58,13 @@ func TestFlannelConnectsPods(t *testing.T) {
 	})
 }
 
-// checkMissingPlugin checks that the status names the remedy while no plug-in is installed.
+// checkMissingPlugin checks that the status names the remedy while no plugin is installed.
 func checkMissingPlugin(t *testing.T, h hosts) {
 	t.Helper()
 	for _, host := range h.Hosts {
-		host.WaitFor("status without a network plug-in", func(ctx context.Context) error {
+		host.WaitFor("status without a network plugin", func(ctx context.Context) error {
 			result := host.Slipway("status")
-			if !strings.Contains(result.Stdout, "has no CNI configuration, so pods get no network: install a network plug-in on this host") {
+			if !strings.Contains(result.Stdout, "has no CNI configuration, so pods get no network: install a network plugin on this host") {
 				return fmt.Errorf("slipway status: exit code %d\n%s", result.Code, result.Stdout)
 			}
 			condition, err := h.Ready(ctx, host.Node)

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// author returns a directory as a driver's author has it: the example's recipe and script, with
+// author returns a directory like that of a driver's author: the example's recipe and script, with
 // another driver.
 func author(t *testing.T, c *kit.Cluster, driver, page string) string {
 	t.Helper()
@@ -125,7 +125,7 @@ func TestDriversAreDeployedFromImages(t *testing.T) {
 			return nil
 		})
 	}
-	// This works before and after kubelet unregisters the driver, which takes a few seconds.
+	// This works before and after the kubelet unregisters the driver, which takes a few seconds.
 	c.Apply(reader("late", "first"))
 	c.WaitFor("event of the removed driver", func(context.Context) error {
 		events := c.OC("get", "events", "-o", `jsonpath={range .items[*]}{.involvedObject.name} {.message}{"\n"}{end}`)

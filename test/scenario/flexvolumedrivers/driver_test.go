@@ -35,7 +35,7 @@ type driver struct {
 }
 
 // install installs the script disk under a name and waits until it is usable. When the test ends,
-// it checks that nothing of the driver remains. replace contains changes of the script.
+// it checks that no trace of the driver remains. replace contains changes of the script.
 func install(t testing.TB, c *kit.Cluster, name string, replace ...string) *driver {
 	t.Helper()
 	d := installScript(t, c, name, disk, replace...)
@@ -186,7 +186,7 @@ func (d *driver) clearFaults() {
 }
 
 // waitReady waits until both processes that call drivers have called the driver's init and saved a
-// copy of the driver. A pod from before this waits for kubelet's next check, ten seconds later.
+// copy of the driver. A pod from before this waits for the kubelet's next check, ten seconds later.
 func (d *driver) waitReady() {
 	d.t.Helper()
 	d.c.WaitFor("init of "+d.name, func(context.Context) error {

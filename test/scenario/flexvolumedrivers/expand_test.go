@@ -108,8 +108,8 @@ func waitGrown(d *driver, claim string) {
 	}
 }
 
-// pokeUntil changes a pod until there is no error. Kubelet checks whether a volume has grown when
-// it syncs the pod; without a change, this happens once a minute.
+// pokeUntil changes a pod until there is no error. The kubelet checks whether a volume has grown
+// when it syncs the pod; without a change, this happens once a minute.
 func pokeUntil(c *kit.Cluster, pod string, condition func() error) {
 	poke := 0
 	c.WaitFor("growth of the volume of pod "+pod, func(ctx context.Context) error {
@@ -141,7 +141,7 @@ func has(claim *corev1.PersistentVolumeClaim, conditionType corev1.PersistentVol
 	return false
 }
 
-// checkMetrics checks that the metrics of both processes contain the driver, and that kubelet's
+// checkMetrics checks that the metrics of both processes contain the driver, and that the kubelet's
 // contain its volume.
 func checkMetrics(t *testing.T, c *kit.Cluster, d *driver) {
 	t.Helper()
@@ -157,7 +157,7 @@ func checkMetrics(t *testing.T, c *kit.Cluster, d *driver) {
 			t.Errorf("%s does not have %s", look.path, look.want)
 		}
 	}
-	c.WaitFor("size of the volume in kubelet's metrics", func(context.Context) error {
+	c.WaitFor("size of the volume in the kubelet's metrics", func(context.Context) error {
 		want := fmt.Sprintf("kubelet_volume_stats_capacity_bytes{namespace=%q,persistentvolumeclaim=\"grow\"}", c.Namespace)
 		if page := c.OC("get", "--raw", kubelet); !strings.Contains(page, want) {
 			return fmt.Errorf("no %s", want)

@@ -84,7 +84,7 @@ func TestDriverIsKilledAtDeadline(t *testing.T) {
 	checkErrors(t, c, d, "timeout", "mountdevice", "mount", "unmount", "unmountdevice", "waitforattach")
 }
 
-// checkErrors checks kubelet's metrics for errors of a kind, by operation.
+// checkErrors checks the kubelet's metrics for errors of a kind, by operation.
 func checkErrors(t *testing.T, c *kit.Cluster, d *driver, kind string, ops ...string) {
 	t.Helper()
 	page := c.OC("get", "--raw", "/api/v1/nodes/"+c.Status().Nodes[0].Name+"/proxy/metrics")

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// settings give one driver short deadlines, and make kubelet check volume sizes more often than
+// settings give one driver short deadlines, and make the kubelet check volume sizes more often than
 // once a minute.
 const settings = `
 kubeletArguments: {volume-stats-agg-period: [2s]}
@@ -24,8 +24,8 @@ slipway:
         {getvolumename: 1s, attach: 1s, waitforattach: 1s, mountdevice: 1s, mount: 1s, unmount: 1s, unmountdevice: 1s, detach: 1s}
 `
 
-// together is the number of parallel tests. Most of them wait most of the time for kubelet's next
-// retry.
+// together is the number of parallel tests. Most of them wait most of the time for the kubelet's
+// next retry.
 const together = "4"
 
 func TestMain(m *testing.M) {

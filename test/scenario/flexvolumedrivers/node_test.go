@@ -33,14 +33,14 @@ volumeDirectory: %s/kubelet
 `
 
 // TestNodeAttachesVolumesOnSmallDisk boots a separate cluster, because its node differs: the
-// controller does not attach volumes, and kubelet's directory is on a disk that a driver or a pod
-// can fill.
+// controller does not attach volumes, and the kubelet's directory is on a disk that a driver or a
+// pod can fill.
 func TestNodeAttachesVolumesOnSmallDisk(t *testing.T) {
 	dir := smallDisk(t)
 	c := withClass(kit.Start(t, kit.Options{Node: fmt.Sprintf(smallNode, dir)}))
 	t.Run("attaches and detaches", func(t *testing.T) { nodeAttaches(t, c.For(t)) })
 	t.Run("detaches what it attached before its restart", func(t *testing.T) { nodeDetachesAfterRestart(t, c.For(t)) })
-	t.Run("goes on when a driver fills its disk", func(t *testing.T) { driverFillsDisk(t, c.For(t), dir) })
+	t.Run("continues when a driver fills its disk", func(t *testing.T) { driverFillsDisk(t, c.For(t), dir) })
 	t.Run("evicts pods after the grace period of a soft threshold", func(t *testing.T) { podIsEvictedSoftly(t, c.For(t)) })
 }
 
@@ -107,9 +107,9 @@ func nodeDetachesAfterRestart(t *testing.T, c *kit.Cluster) {
 	d.wasCalled("detach", "used", 1)
 }
 
-// driverFillsDisk lets a driver fill the disk of kubelet's directory on mount. The pod waits with
-// an event that names the cause, a volume in use can be released, and the pod starts when there is
-// space again.
+// driverFillsDisk lets a driver fill the disk of the kubelet's directory on mount. The pod waits
+// with an event that names the cause, a volume in use can be released, and the pod starts when
+// there is space again.
 func driverFillsDisk(t *testing.T, c *kit.Cluster, dir string) {
 	d := install(t, c, "fills.example.com/disk")
 	d.run("before")
@@ -135,7 +135,7 @@ func driverFillsDisk(t *testing.T, c *kit.Cluster, dir string) {
 	d.remove("before", "filling")
 }
 
-// podIsEvictedSoftly lets a pod use most inodes of kubelet's disk. No hard threshold is about
+// podIsEvictedSoftly lets a pod use most inodes of the kubelet's disk. No hard threshold is about
 // inodes, so only the soft one can evict the pod. The pod ignores signals, so the grace period of
 // evicted pods ends it.
 func podIsEvictedSoftly(t *testing.T, c *kit.Cluster) {

@@ -145,8 +145,8 @@ func (d *driver) waitPodsGone(names ...string) {
 	})
 }
 
-// remove deletes pods, waits until the driver holds nothing, and deletes the claims and volumes.
-// The volumes' data remains.
+// remove deletes pods, waits until nothing of the driver is in use, and deletes the claims and
+// volumes. The volumes' data remains.
 func (d *driver) remove(names ...string) {
 	d.t.Helper()
 	d.deletePods(names...)

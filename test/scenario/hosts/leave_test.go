@@ -37,7 +37,7 @@ spec:
 
 // waitPodsElsewhere waits until the deployment has three ready pods, none of which is on a node.
 func waitPodsElsewhere(c *kit.Cluster, node string) {
-	c.WaitFor("pods on other nodes than "+node, func(ctx context.Context) error {
+	c.WaitFor("pods on nodes other than "+node, func(ctx context.Context) error {
 		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=web"})
 		if err != nil {
 			return err
@@ -97,7 +97,7 @@ func TestHostLeavesAndNothingRemains(t *testing.T) {
 		return err
 	})
 
-	// Copies of its certificates, as a thief has them.
+	// Copies of its certificates, such as a thief would have.
 	stolen := map[string]string{}
 	for path, probe := range map[string]string{
 		"pki/kubelet/kubelet-client-current.pem": "/api/v1/nodes/" + third,

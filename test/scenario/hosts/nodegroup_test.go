@@ -91,7 +91,7 @@ func (g grouped) file() string {
 }
 
 // TestNodeFollowsItsGroup follows 3.11 Cluster Administration, 2.11. The changes of the group
-// restart the process of the node and no pod.
+// restart the process of the node, but no pod.
 func TestNodeFollowsItsGroup(t *testing.T) {
 	c, _ := kit.SharedHost(t)
 	g := grouped{c, t, c.NewHost("grouped", kit.Options{}), "grouped"}

@@ -309,7 +309,7 @@ func TestNodeTakesNothingOfOthers(t *testing.T) {
 	r.node.MayNot("POST", kit.CorePath("kube-system", "serviceaccounts/default/token"), "{apiVersion: authentication.k8s.io/v1, kind: TokenRequest, spec: {}}", "no relationship")
 }
 
-// TestRemovedNodeGetsNoFurtherCertificate removes a node that requests certificates all the time.
+// TestRemovedNodeGetsNoFurtherCertificate removes a node that requests certificates continuously.
 func TestRemovedNodeGetsNoFurtherCertificate(t *testing.T) {
 	r := newRogue(t)
 	r.join()

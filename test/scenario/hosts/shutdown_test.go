@@ -42,11 +42,12 @@ const (
 // has none, and no user can shut it down.
 type logind struct {
 	bus *dbus.Conn
-	// released is closed when kubelet delays the shutdown no longer. It is nil before it does.
+	// released is closed when the kubelet no longer delays the shutdown. It is nil until the kubelet
+	// delays the shutdown.
 	released atomic.Pointer[chan struct{}]
 }
 
-// Inhibit is the method by which kubelet delays a shutdown until it closes the file.
+// Inhibit is the method by which the kubelet delays a shutdown until it closes the file.
 func (l *logind) Inhibit(_, _, _, _ string) (dbus.UnixFD, *dbus.Error) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
@@ -97,8 +98,8 @@ func newLogind(t *testing.T) *logind {
 	return l
 }
 
-// TestPodsEndBeforeTheMachineShutsDown announces a shutdown as systemd-logind does. A pod ends
-// itself in an orderly way before kubelet lets the machine go on.
+// TestPodsEndBeforeTheMachineShutsDown announces a shutdown as systemd-logind does. A pod
+// terminates gracefully before the kubelet lets the shutdown continue.
 func TestPodsEndBeforeTheMachineShutsDown(t *testing.T) {
 	c, _ := kit.SharedHost(t)
 	l := newLogind(t)
@@ -123,7 +124,7 @@ func TestPodsEndBeforeTheMachineShutsDown(t *testing.T) {
 		}
 	})
 	if text, err := os.ReadFile(host.Path("ended")); err != nil || string(text) != "orderly\n" {
-		t.Errorf("the machine goes on before the pod has ended: %q, %v", text, err)
+		t.Errorf("the machine continues to shut down before the pod has ended: %q, %v", text, err)
 	}
 	c.WaitFor("end of the pod", func(context.Context) error {
 		if pod := c.Pod("orderly"); pod.Status.Phase != corev1.PodSucceeded {

@@ -249,7 +249,7 @@ spec:
 	}
 }
 
-// move replaces the addresses of eth0 by another one.
+// move replaces the addresses of eth0 with another one.
 func move(address string) error {
 	link, err := netlink.LinkByName("eth0")
 	if err != nil {

@@ -131,7 +131,7 @@ func addSpareNode(t *testing.T, c *kit.Cluster, labels map[string]string) {
 			case <-time.After(5 * time.Second):
 			}
 			patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":"True","lastHeartbeatTime":%q}]}}`, time.Now().UTC().Format(time.RFC3339))
-			// A beat that fails is followed by others.
+			// A failed heartbeat is followed by others.
 			_, _ = c.Client.CoreV1().Nodes().Patch(ctx, "spare", "application/strategic-merge-patch+json", []byte(patch), metav1.PatchOptions{}, "status")
 		}
 	})

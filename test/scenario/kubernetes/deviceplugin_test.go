@@ -21,7 +21,7 @@ import (
 func card(t *testing.T, path string) {
 	t.Helper()
 	device := unix.Mkdev(1, 5)
-	// The umask of the test is not that of the mode.
+	// The umask of the test would change the mode.
 	if err := errors.Join(unix.Mknod(path, unix.S_IFCHR, int(device)), os.Chmod(path, 0o666)); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func waitCards(c *kit.Cluster, node, want string) {
 	})
 }
 
-// installDevicePlugin installs the example's plug-in for the device files of a directory.
+// installDevicePlugin installs the example's plugin for the device files of a directory.
 func installDevicePlugin(t *testing.T, c *kit.Cluster, cards string) {
 	t.Helper()
 	example := func(name string) string {
@@ -56,7 +56,7 @@ func installDevicePlugin(t *testing.T, c *kit.Cluster, cards string) {
 	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, "device-plugin"), c.RepositoryFile("examples", "device-plugin"))
 	build.Dir = c.RepositoryFile()
 	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the plug-in: %v\n%s", err, output)
+		t.Fatalf("build the plugin: %v\n%s", err, output)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(example("Dockerfile")), 0o644); err != nil {
 		t.Fatal(err)
@@ -66,8 +66,8 @@ func installDevicePlugin(t *testing.T, c *kit.Cluster, cards string) {
 	t.Cleanup(func() { c.OC("delete", "namespace", "device-plugin-example") })
 }
 
-// TestDevicePluginGivesDevicesToPods installs the example's plug-in with two devices, one of which
-// fails, and restarts the plug-in and the node.
+// TestDevicePluginGivesDevicesToPods installs the example's plugin with two devices, one of which
+// fails, and restarts the plugin and the node.
 func TestDevicePluginGivesDevicesToPods(t *testing.T) {
 	c := kit.Shared(t)
 	name, cards := machine(c), t.TempDir()
@@ -139,7 +139,7 @@ func deviceFails(t *testing.T, c *kit.Cluster, node, path string) {
 	waitHealth(corev1.ResourceHealthStatusHealthy)
 }
 
-// pluginAndNodeRestart ends the plug-in, and then the node's process.
+// pluginAndNodeRestart ends the plugin, and then the node's process.
 func pluginAndNodeRestart(c *kit.Cluster, node string) {
 	plugin := c.In("device-plugin-example")
 	plugin.OC("patch", "daemonset", "device-plugin", "-p", `{"spec":{"template":{"spec":{"nodeSelector":{"has":"no-node"}}}}}`)
@@ -159,9 +159,9 @@ func pluginAndNodeRestart(c *kit.Cluster, node string) {
 		return nil
 	})
 	// The Node's status can be that of the ended process.
-	c.WaitFor("second registration of the plug-in", func(context.Context) error {
+	c.WaitFor("second registration of the plugin", func(context.Context) error {
 		log, err := plugin.TryOC("logs", "daemonset/device-plugin")
-		if err == nil && strings.Count(log, "plug-in is registered") != 2 {
+		if err == nil && strings.Count(log, "plugin is registered") != 2 {
 			err = fmt.Errorf("its log is %s", log)
 		}
 		return err

@@ -32,7 +32,7 @@ const extenderPolicy = `{
 }`
 
 // extender rejects nodes whose label damaged is true, and prefers those whose label quiet is true.
-// While it is broken, it answers each request with an error.
+// While it is broken, it responds to each request with an error.
 type extender struct {
 	broken atomic.Bool
 }

@@ -87,7 +87,7 @@ func TestFeatureGatesAreSetByArguments(t *testing.T) {
 
 // TestNodeRunsManifestsOfURL changes and removes a manifest. The web server expects a header.
 func TestNodeRunsManifestsOfURL(t *testing.T) {
-	// Other tests cannot share the cluster: kubelet deletes no pods while the web server is away.
+	// Other tests cannot share the cluster: the kubelet deletes no pods while the web server is away.
 	c := kit.New(t, kit.Options{Node: `
 kubeletArguments:
   manifest-url: ["http://127.0.0.1:18017/pods.yaml"]

@@ -68,7 +68,7 @@ func TestRestartPolicyControlsRestarts(t *testing.T) {
 }
 
 // backedOff reports whether a container waits with a delay, or was started after this delay for its
-// nth restart. Kubelet does not always report that a container waits.
+// nth restart. The kubelet does not always report that a container waits.
 func backedOff(status corev1.ContainerStatus, restart int32, delay time.Duration) bool {
 	if waiting := status.State.Waiting; waiting != nil {
 		return waiting.Reason == "CrashLoopBackOff" && strings.HasPrefix(waiting.Message, "back-off "+delay.String())

@@ -82,7 +82,7 @@ func TestRolesGrantTheirRules(t *testing.T) {
 	}
 	// Users cannot grant rights that they do not have.
 	if _, err := c.TryOC("create", "clusterrolebinding", "more", "--clusterrole=cluster-admin", "--user=ben", "--as=ben"); err == nil {
-		t.Error("an administrator of a project made himself one of the cluster")
+		t.Error("an administrator of a project became an administrator of the cluster")
 	}
 
 	expect(t, c.OC("describe", "clusterrole.rbac", "view", "cluster-admin"), "Name:", "view", "Labels:", "kubernetes.io/bootstrapping=rbac-defaults",

@@ -98,7 +98,7 @@ func TestPodsAttractAndRepelEachOther(t *testing.T) {
 		{"DoesNotExist", "lacks", rule("podAffinity", required, by("{key: other, operator: DoesNotExist}", host)), "rack: 'yes'", "one"},
 		{"with it on the node", "near", rule("podAffinity", required, near("cache", host)), "rack: 'yes'", "one"},
 		{"in its zone, on another node", "zonal", rule("podAffinity", required, near("cache", zone)), host + ": two", "two"},
-		{"in another zone than it", "far", rule("podAntiAffinity", required, near("cache", zone)), "rack: 'yes'", "three"},
+		{"in a different zone", "far", rule("podAntiAffinity", required, near("cache", zone)), "rack: 'yes'", "three"},
 		{"no pod to be near to", "alone", rule("podAffinity", required, near("nobody", host)), "rack: 'yes'", ""},
 		{"not where it is", "repelled", rule("podAntiAffinity", required, near("cache", host)), host + ": one", ""},
 		{"rather with it", "fond", rule("podAffinity", preferred, "{weight: 100, podAffinityTerm: "+near("cache", host)+"}"), zone + ": a", "one"},

@@ -110,7 +110,7 @@ func TestExternalAddressReachesService(t *testing.T) {
 // lookup waits until a pod's DNS response for a name contains all of the strings and none of the
 // others.
 func lookup(c *kit.Cluster, name string, texts []string, peers ...string) {
-	c.WaitFor("answer to "+name, func(context.Context) error {
+	c.WaitFor("response to "+name, func(context.Context) error {
 		answer, err := c.TryOC("exec", "client", "--", "nslookup", name)
 		if len(texts) == 0 {
 			err = nil // There might be no such name.
@@ -154,7 +154,7 @@ func TestDNSNamesOfHeadlessServices(t *testing.T) {
 		t.Errorf("publishNotReadyAddresses is %q by default", got)
 	}
 	if _, err := c.TryOC("get", "endpoints", "outside"); err == nil {
-		t.Error("a service without a selector has endpoints by itself")
+		t.Error("a service without a selector has endpoints automatically")
 	}
 	resolver := c.Exec("client", "cat", "/etc/resolv.conf")
 	expect(t, resolver, "nameserver 169.254.20.10\n", "search "+c.Namespace+".svc.cluster.local svc.cluster.local cluster.local")
@@ -203,9 +203,9 @@ subsets:
 	c.WaitPodRunning("client")
 	c.WaitFetch("client", "http://outside/", "from outside")
 	address := c.OC("get", "service", "outside", "-o", "jsonpath={.spec.clusterIP}")
-	c.WaitFor("answer of the DNS server", func(context.Context) error { return ask(c, address) })
+	c.WaitFor("response of the DNS server", func(context.Context) error { return ask(c, address) })
 
-	// A DNS query to an idle service wakes it, and gets a response when the service has endpoints.
+	// A DNS query to an idle service unidles it, and gets a response when the service has endpoints.
 	c.Apply(`{apiVersion: v1, kind: Service, metadata: {name: asleep, annotations: {idling.alpha.openshift.io/idled-at: "2026-01-01T00:00:00Z",
 		idling.alpha.openshift.io/unidle-targets: "[]"}}, spec: {ports: [{name: dns, port: 53, protocol: UDP}]}}`)
 	asleep := c.OC("get", "service", "asleep", "-o", "jsonpath={.spec.clusterIP}")
@@ -214,14 +214,14 @@ subsets:
 	c.WaitFor("the service to wake", func(context.Context) error {
 		since, err := c.TryOC("get", "service", "asleep", "-o", `jsonpath={.metadata.annotations.idling\.alpha\.openshift\.io/idled-at}`)
 		if err == nil && since != "" {
-			err = fmt.Errorf("it sleeps since %s", since)
+			err = fmt.Errorf("it has been idle since %s", since)
 		}
 		return err
 	})
 	c.Apply(fmt.Sprintf("{apiVersion: v1, kind: Endpoints, metadata: {name: asleep}, subsets: [{addresses: [{ip: %s}], ports: [{name: dns, port: %d, protocol: UDP}]}]}",
 		c.Gateway, packets.LocalAddr().(*net.UDPAddr).Port))
-	if err := <-response; err != nil { // The first response after the wake-up is sufficient.
-		c.WaitFor("answer of the service that woke", func(context.Context) error { return ask(c, asleep) })
+	if err := <-response; err != nil { // The first response after unidling is sufficient.
+		c.WaitFor("response of the service that woke", func(context.Context) error { return ask(c, asleep) })
 	}
 }
 
@@ -229,7 +229,7 @@ subsets:
 func ask(c *kit.Cluster, address string) error {
 	answer, err := c.TryOC("exec", "client", "--", "nslookup", "anything.example.com", address)
 	if err == nil && !strings.Contains(answer, "192.0.2.99") {
-		err = fmt.Errorf("answer %q", answer)
+		err = fmt.Errorf("response %q", answer)
 	}
 	return err
 }
@@ -241,10 +241,10 @@ func TestKubernetesServicePointsToMaster(t *testing.T) {
 		"https  443/TCP", c.Address.String()+":8443", "dns  53/UDP", "dns-tcp  53/TCP", c.Address.String()+":8053", "Session Affinity:         ClientIP")
 	c.Apply(pod("resolver", sleeper()))
 	c.WaitPodRunning("resolver")
-	c.WaitFor("answer of the DNS server of the master", func(context.Context) error {
+	c.WaitFor("response of the DNS server of the master", func(context.Context) error {
 		answer, err := c.TryOC("exec", "resolver", "--", "nslookup", "kubernetes.default.svc.cluster.local", "172.30.0.1")
 		if err == nil && strings.Count(answer, "172.30.0.1") < 3 {
-			err = fmt.Errorf("the answer is %q", answer)
+			err = fmt.Errorf("the response is %q", answer)
 		}
 		return err
 	})

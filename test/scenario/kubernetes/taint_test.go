@@ -42,7 +42,7 @@ func TestTaintsKeepPodsAway(t *testing.T) {
 	}
 	waitEvent(c, c.Namespace, "pod-0", "FailedScheduling", "untolerated taint")
 	if c.Pod("before").DeletionTimestamp != nil {
-		t.Error("NoSchedule ended a pod that was there before")
+		t.Error("NoSchedule ended a pod that existed before")
 	}
 	// Only PreferNoSchedule is not tolerated: the scheduler prefers another node.
 	addNode(t, c, "plain", map[string]string{"rack": "yes"})
@@ -115,7 +115,7 @@ func TestNoExecuteEvictsIntolerantPods(t *testing.T) {
 			return err
 		}
 		if !slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return p.Spec.NodeName == "staying" }) {
-			return fmt.Errorf("none of %d pods is there", len(pods.Items))
+			return fmt.Errorf("none of %d pods exists", len(pods.Items))
 		}
 		return nil
 	})

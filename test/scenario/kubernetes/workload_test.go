@@ -47,7 +47,7 @@ func TestReplicationControllerKeepsReplicas(t *testing.T) {
 	c.Apply(replicaController("web", 2))
 	first := waitPods(c, "app=web", 2)
 	if !slices.Contains(first, "other") {
-		t.Errorf("pods %q, want the one that was there before among them", first)
+		t.Errorf("pods %q, want the one that existed before among them", first)
 	}
 	c.OC("delete", "pod", "other", "--wait=false")
 	if second := waitPods(c, "app=web", 2); slices.Contains(second, "other") {

@@ -110,7 +110,7 @@ func TestClaimGetsVolumeOfItsSize(t *testing.T) {
 	c.OC("delete", "pvc", "full", "neighbour")
 	c.OC("wait", "pv", volume, "--for", "delete", "--timeout", "1m")
 	if _, err := os.Stat(image); !os.IsNotExist(err) {
-		t.Errorf("after the claim the image is there: %v", err)
+		t.Errorf("the image exists after the claim was deleted: %v", err)
 	}
 }
 

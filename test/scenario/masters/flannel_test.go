@@ -17,7 +17,7 @@ type agent struct {
 	host   *kit.Cluster
 	files  flannel.Files
 	daemon *flannel.Daemon
-	pki    string // beginning of the files with etcd's certificates
+	pki    string // prefix of the paths of the files with etcd's certificates
 }
 
 // newFlannel stores flannel's settings in etcd. It starts nothing.

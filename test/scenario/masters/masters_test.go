@@ -1,5 +1,5 @@
-// Package masters proves clusters with several masters: they lose nothing and go on when one is
-// lost.
+// Package masters proves clusters with several masters: they lose no data and continue when a
+// master is lost.
 package masters
 
 import (
@@ -47,7 +47,7 @@ func waitReady(c *kit.Cluster) {
 // waitLeader waits until a master other than the previous one has the lease of Slipway's
 // controllers, and returns its name.
 func waitLeader(c *kit.Cluster, former string) (name string) {
-	c.WaitFor("another leader than "+former, func(ctx context.Context) error {
+	c.WaitFor("a leader other than "+former, func(ctx context.Context) error {
 		lease, err := c.Client.CoordinationV1().Leases("kube-system").Get(ctx, "slipway-controllers", metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -118,7 +118,7 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 	first.Apply(application)
 	first.WaitPodRunning("app")
 
-	waitMembers(first, 0, "learner") // the dead one is expelled
+	waitMembers(first, 0, "learner") // the dead learner is removed
 
 	lb.configure(first, 3)
 	source := lb.source(first, "third")
@@ -199,6 +199,9 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 		waitMembers(first.For(t), 2, "voter")
 		if nodes := first.For(t).OC("get", "nodes"); strings.Contains(nodes, "third") {
 			t.Errorf("the node remains:\n%s", nodes)
+		}
+		if clients := first.For(t).OC("get", "oauthclients", "-o", "yaml"); strings.Contains(clients, third.APIURL()) {
+			t.Errorf("OAuth clients redirect to the removed master:\n%s", clients)
 		}
 		waitControllers(second.For(t), "after-leave")
 		lb.configure(first.For(t), 2)

@@ -69,8 +69,8 @@ func waitApplication(host, master *kit.Cluster) {
 	})
 }
 
-// writers write through each master, one after the other's response, and record the acknowledged
-// writes.
+// writers write through each master, each write after the response to the previous one, and record
+// the acknowledged writes.
 type writers struct {
 	masters map[string]*kit.Cluster
 	stop    context.CancelFunc
@@ -104,7 +104,7 @@ func (w *writers) write(ctx context.Context, master string, c *kit.Cluster) {
 			w.counts[master]++
 			w.mu.Unlock()
 		}
-		// Ten a second leave the machine to the masters.
+		// Ten writes per second leave most of the processor time to the masters.
 		select {
 		case <-ctx.Done():
 		case <-time.After(100 * time.Millisecond):
@@ -123,8 +123,8 @@ func (w *writers) waitWrites(c *kit.Cluster, master string) {
 	})
 }
 
-// count returns the acknowledged writes through a master, or through all if there is none of the
-// name.
+// count returns the acknowledged writes through a master, or through all masters if no master has
+// the name.
 func (w *writers) count(master string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

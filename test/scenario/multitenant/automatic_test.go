@@ -68,7 +68,7 @@ func TestEgressAddressesAreAssignedAndMove(t *testing.T) {
 		return err
 	})
 
-	// A project gives its address back, and so does a host without a range.
+	// A project releases its address, and so does a host without a range.
 	for _, project := range []tenant{s.blue, s.red} {
 		s.setEgress("netnamespace", project.Namespace, "egressIPs")
 	}

@@ -83,7 +83,7 @@ func TestPodsAndServicesHaveIPv6Addresses(t *testing.T) {
 			t.Errorf("pod %s and its service have the addresses %q", pod, addresses)
 		}
 	}
-	// The subnets of a node have the same number, and pods in them too.
+	// The subnets of a node have the same number, and so do the pods in them.
 	if list := s.OC("get", "hostsubnets"); !strings.Contains(list, "10.129.0.0/23, fd01:0:0:80::/64") {
 		t.Errorf("oc get hostsubnets:\n%s", list)
 	}

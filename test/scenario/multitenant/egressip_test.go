@@ -103,7 +103,7 @@ func TestProjectLeavesTheClusterWithItsAddress(t *testing.T) {
 	s.podNetwork("isolate-projects", s.red.Namespace)
 	s.leaves(s.blue, server, one, "near")
 
-	// Without the host of the first address, the next one is in use.
+	// If the host of the first address is down, the next address is in use.
 	s.setEgress("hostsubnet", first, "egressIPs", two)
 	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", one, two)
 	s.leaves(s.blue, server, one, "near", "distant")

@@ -59,7 +59,7 @@ func TestPacketsToAnotherSegmentHaveTheNetworkID(t *testing.T) {
 	if there, back := s.wireID(t, s.red, "near", s.blue); there != "0" || back != blue {
 		t.Errorf("network ID %s on the way from a global project, %s on the way back, want 0 and %s", there, back, blue)
 	}
-	// The device of a node has the name of OpenShift 3, and leaves room for VXLAN.
+	// The device of a node has the name of OpenShift 3, and its MTU leaves room for the VXLAN header.
 	for _, host := range []*kit.Cluster{s.Cluster, s.distant} {
 		err := host.Do(func() error {
 			link, err := net.InterfaceByName("vxlan_sys_4789")

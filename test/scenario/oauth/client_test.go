@@ -89,7 +89,7 @@ func serviceAccounts(t *testing.T, _ *fixture, s *server) {
 		t.Errorf("the client sees %+v", user)
 	}
 	if got := s.do(s.browser(), http.MethodGet, ask("proxy", url.Values{"redirect_uri": {"https://elsewhere.example.com/callback"}, "scope": {"user:info"}}), nil, basic("developer", "wrong")); got.StatusCode != http.StatusUnauthorized {
-		t.Errorf("an account that wants challenges: %s, %s", got.Status, got.body)
+		t.Errorf("an account that requests challenges: %s, %s", got.Status, got.body)
 	}
 	// The service account that accepts challenges has ended the session.
 	s.form(browser, "file", "developer", s.developer())
@@ -146,7 +146,7 @@ accessTokenInactivityTimeoutSeconds: 300
 	if got := status(current); got != http.StatusOK {
 		t.Errorf("a token that is used: %d", got)
 	}
-	s.WaitFor("the end of a token that is used to be put off", func(context.Context) error {
+	s.WaitFor("a token that is used to be extended", func(context.Context) error {
 		if end, err := strconv.Atoi(s.OC("get", "oauthaccesstoken", hashed("used"), "-o", "jsonpath={.inactivityTimeoutSeconds}")); err != nil || end < 300 {
 			return fmt.Errorf("it ends after %d seconds, %v", end, err)
 		}
@@ -156,14 +156,14 @@ accessTokenInactivityTimeoutSeconds: 300
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.WaitFor("two seconds without a use", func(context.Context) error {
+	s.WaitFor("two seconds without use", func(context.Context) error {
 		if time.Since(result) < 3*time.Second {
 			return errors.New("not yet")
 		}
 		return nil
 	})
 	if got := status(idle); got != http.StatusUnauthorized {
-		t.Errorf("a token without use: %d", got)
+		t.Errorf("an unused token: %d", got)
 	}
 }
 

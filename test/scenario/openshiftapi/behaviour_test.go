@@ -108,7 +108,7 @@ func TestDeploymentConfigsScaleAndKeepTheirStatus(t *testing.T) {
 		t.Errorf("after a change of the status: %q", got)
 	}
 	if _, err := c.TryOC("patch", "dc/web", "--subresource=status", "--type=merge", "-p", `{"status": {"latestVersion": 0}}`); err == nil {
-		t.Error("the latest version went back")
+		t.Error("the latest version was decreased")
 	}
 	bad := "{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, metadata: {name: bad}, spec: {template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a}]}}}}"
 	file := filepath.Join(t.TempDir(), "bad.yaml")

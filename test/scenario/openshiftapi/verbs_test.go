@@ -54,7 +54,7 @@ func TestEveryResourceHasEveryVerb(t *testing.T) {
 				if apierrors.IsNotFound(err) {
 					return nil
 				}
-				return fmt.Errorf("it is there: %v", err)
+				return fmt.Errorf("it exists: %v", err)
 			})
 		})
 	}

@@ -213,7 +213,7 @@ func speaksTLS(t *testing.T, c *kit.Cluster, public certtest.Pair) {
 	}
 	apiState, err := connect(&tls.Config{ServerName: "kubernetes"})
 	if err != nil || apiState.PeerCertificates[0].Equal(public.Certificate) {
-		t.Errorf("by the own name: %v, the public certificate", err)
+		t.Errorf("by the host's own name: %v, the public certificate", err)
 	}
 	old, err := connect(&tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10, CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA}})
 	if err != nil || old.Version != tls.VersionTLS10 {

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// witness is a pod that serves a page that it makes when it starts, so a restart shows in it.
+// witness is a pod that serves a page that it creates when it starts, so a restart shows in it.
 var witness = fmt.Sprintf(`
 apiVersion: v1
 kind: Pod

@@ -180,7 +180,7 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 		t.Errorf("the data of a running cluster are replaced: %+v", result)
 	}
 	c.MustSlipway("down")
-	if output := c.MustSlipway("etcd", "snapshot", "restore", "--yes", snapshot); !strings.Contains(output, "The previous data are in") {
+	if output := c.MustSlipway("etcd", "snapshot", "restore", "--yes", snapshot); !strings.Contains(output, "The previous data is in") {
 		t.Errorf("slipway etcd snapshot restore: %s", output)
 	}
 	c.Up()
@@ -230,7 +230,7 @@ func commandsOf(t *testing.T, c *kit.Cluster, document, title string) (commands 
 	return commands
 }
 
-// checkScheduled tests that the newest copies of etcd are saved by themselves, that they are
+// checkScheduled tests that the newest copies of etcd are saved automatically, that they are
 // complete, and that the status shows them.
 func checkScheduled(t *testing.T, c *kit.Cluster) {
 	t.Helper()

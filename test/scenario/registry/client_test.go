@@ -132,7 +132,7 @@ func TestSignaturesAreAddedAndVerified(t *testing.T) {
 	status, answer := p.call(http.MethodGet, address, signer, "")
 	if err := json.Unmarshal([]byte(answer), &read); err != nil || status != http.StatusOK || len(read.Signatures) != 1 || read.Signatures[0].Name != name ||
 		read.Signatures[0].Version != 2 || read.Signatures[0].Type != "atomic" || string(read.Signatures[0].Content) != string(content) {
-		t.Errorf("the registry answers %d, %s, %v", status, answer, err)
+		t.Errorf("the registry responds with %d, %s, %v", status, answer, err)
 	}
 
 	verify := func(args ...string) (string, error) {

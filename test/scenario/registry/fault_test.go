@@ -80,7 +80,7 @@ func TestPushesContinueDuringPruning(t *testing.T) {
 		removed, failures = removed+out, append(failures, err, registryErr)
 	}
 	close(stop)
-	// The pushes end before a failure ends the test, which would end them in the middle.
+	// The pushes end before a failure ends the test, which would interrupt them.
 	if err := errors.Join(append(failures, pushes.Wait())...); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestPushSurvivesRegistryRestart(t *testing.T) {
 	}
 	prune := p.pruner()
 	if out := prune("registry", "--confirm"); strings.Contains(out, filepath.Base(rest)) {
-		t.Errorf("an upload that may still go on was removed:\n%s", out)
+		t.Errorf("an upload that may still continue was removed:\n%s", out)
 	}
 	yesterday := time.Now().Add(-25 * time.Hour)
 	err := filepath.Walk(rest, func(file string, _ os.FileInfo, err error) error {
@@ -277,7 +277,7 @@ func TestThousandReadersOfManifest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if growth := p.peak() - before; growth > maxGrowth {
-		t.Errorf("%d readers at once cost %d KiB", reads, growth)
+		t.Errorf("%d readers at the same time cost %d KiB", reads, growth)
 	}
 }
 

@@ -42,7 +42,7 @@ func TestUnreferencedImagesAreRemovedFromDisk(t *testing.T) {
 	}
 	p.OC("run", "user", "--restart=Never", "--image=docker-registry.default.svc:5000/"+p.Namespace+"/app@"+oldName.String())
 	if out := prune("--confirm"); strings.Contains(out, oldName.String()) {
-		t.Errorf("an image that a pod names went:\n%s", out)
+		t.Errorf("an image that a pod names is gone:\n%s", out)
 	}
 	p.OC("delete", "pod", "user", "--force")
 	if out := prune(); !strings.Contains(out, oldName.String()) || strings.Contains(out, newName.String()) {

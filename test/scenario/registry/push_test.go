@@ -63,7 +63,7 @@ spec:
 	// Through the host name of the route, which does not resolve, with the secret of its service
 	// account.
 	p.WaitPodRunning("outside")
-	p.WaitFor("the pod says what is in its image", func(context.Context) error {
+	p.WaitFor("the pod reports what is in its image", func(context.Context) error {
 		if got, err := p.TryOC("logs", "app"); strings.TrimSpace(got) != "hello" {
 			return fmt.Errorf("got %q, %v", got, err)
 		}
@@ -119,7 +119,7 @@ func TestBlobMountsRequirePullRight(t *testing.T) {
 		query, form            url.Values
 		want                   int
 	}{
-		{"of the own project", p.token, p.Namespace, ask, nil, http.StatusCreated},
+		{"of its own project", p.token, p.Namespace, ask, nil, http.StatusCreated},
 		{"of another project", stranger, p.Namespace + "-other", ask, nil, http.StatusAccepted},
 		{"of another project, asked for in the body", stranger, p.Namespace + "-other", nil, ask, http.StatusAccepted},
 	} {

@@ -41,7 +41,7 @@ func TestRegistryWithoutCluster(t *testing.T) {
 	process := p.StartSlipway(nil, "registry", config)
 	image, _ := image(t, "alone")
 	to := fmt.Sprintf("docker://%s:5001/team/deep/app:v1", p.Address)
-	p.WaitFor("a push to the registry of its own", func(context.Context) error {
+	p.WaitFor("a push to the separate registry", func(context.Context) error {
 		_, err := p.try("copy", "--dest-tls-verify=false", "--dest-creds", "ann:secret", "oci:"+image, to)
 		return err
 	})

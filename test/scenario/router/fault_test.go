@@ -93,7 +93,7 @@ func TestInvalidCertificatesAffectOnlyTheirRoutes(t *testing.T) {
 	} {
 		name := tt.name + ".faults.example.com"
 		eventually.Equal(t, "status of "+name, func() string { return decision(c, tt.name) }, tt.status)
-		eventually.Equal(t, "answer of "+name, func() int { status, _ := fetch(c, 443, name); return status }, tt.answer)
+		eventually.Equal(t, "response of "+name, func() int { status, _ := fetch(c, 443, name); return status }, tt.answer)
 		if tt.certificate != "" {
 			eventually.Equal(t, "certificate of "+name, func() string { return page(t, c, name) }, tt.certificate)
 		}
@@ -110,7 +110,7 @@ func TestRouterRecoversFromKillsUnderLoad(t *testing.T) {
 
 	stop := load(c, "kills.example.com")
 	c.Kill("control-plane")
-	eventually.True(t, "that the API is there again", func() bool { _, err := c.TryOC("get", "route", "kills"); return err == nil })
+	eventually.True(t, "the API to be available again", func() bool { _, err := c.TryOC("get", "route", "kills"); return err == nil })
 	if failures := stop(); len(failures) > 0 {
 		t.Errorf("%d requests failed without the control plane, the first with: %s", len(failures), failures[0])
 	}

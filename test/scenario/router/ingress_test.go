@@ -80,12 +80,12 @@ func TestIngressObjectsAreServed(t *testing.T) {
 
 	serves(t, c, 80, "rest-"+c.Namespace+".apps.localhost", "by ingress")
 	for path, want := range map[string]int{"/index.html": http.StatusOK, "/index.html/": http.StatusServiceUnavailable, "/": http.StatusServiceUnavailable} {
-		eventually.Equal(t, "answer to "+path, func() int {
+		eventually.Equal(t, "response to "+path, func() int {
 			status, _, _ := ask(c, "127.0.0.1:80", path, toHost("exact.ingress.example.com"))
 			return status
 		}, want)
 	}
-	eventually.Equal(t, "what the router says of the wildcard, which it does not allow", func() string {
+	eventually.Equal(t, "the router's status for the wildcard, which it does not allow", func() string {
 		return c.OC("get", "routes", "-o", `jsonpath={.items[?(@.spec.host=="wildcard.wild.ingress.example.com")].status.ingress[0].conditions[0].reason}`)
 	}, "RouteNotAdmitted")
 	if class := c.OC("get", "ingress", "rest", "-o", "jsonpath={.spec.ingressClassName}"); class != "openshift-default" {

@@ -75,7 +75,7 @@ func TestShardedRouterRunsInPod(t *testing.T) {
 		t.Errorf("the route's annotation has no effect: the cookie is %q", header.Get("Set-Cookie"))
 	}
 	if status, _ := fetch(c, 81, "tin.example.com"); status != http.StatusServiceUnavailable {
-		t.Errorf("the router of a shard answers %d for a route outside of it", status)
+		t.Errorf("the router of a shard responds with %d for a route outside of it", status)
 	}
 	eventually.Equal(t, "status of a route outside of the shard", func() string { return decision(c, "others") }, "public:True")
 	eventually.True(t, "requests in its log", func() bool {
@@ -183,7 +183,7 @@ func TestVirtualIPReachesRouter(t *testing.T) {
 	c.OC("expose", "service/vip", "--hostname=vip.example.com")
 	serves(t, c, 80, "vip.example.com", "shared")
 	c.OC("adm", "ipfailover", "ha", "--virtual-ips=198.51.100.77", "--watch-port=80")
-	eventually.Equal(t, "answer at the shared address", func() string {
+	eventually.Equal(t, "response at the shared address", func() string {
 		_, _, body := ask(c, address, "/", toHost("vip.example.com"))
 		return body
 	}, "shared")

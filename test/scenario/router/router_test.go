@@ -115,7 +115,7 @@ func repeat(do func() (failure string)) (stop func() []string) {
 
 func serves(t *testing.T, c *kit.Cluster, port int, host, want string) {
 	t.Helper()
-	eventually.Equal(t, "answer of "+host, func() string { _, body := fetch(c, port, host); return body }, want)
+	eventually.Equal(t, "response of "+host, func() string { _, body := fetch(c, port, host); return body }, want)
 }
 
 // decision returns the decisions of all routers in the status of a route: "public:True

@@ -100,9 +100,9 @@ func TestServicesHaveCertificatesThatRouterPodsAndWebhooksTrust(t *testing.T) {
 		}
 		return body
 	}
-	eventually.Equal(t, "answer of the service", func() string { return over("safe") }, "secure")
+	eventually.Equal(t, "response of the service", func() string { return over("safe") }, "secure")
 	eventually.Equal(t, "status of the impostor's route", func() string { return decision(c, "impostor") }, "public:True")
-	eventually.Equal(t, "answer of a service with another's certificate", func() string { return over("impostor") }, "503")
+	eventually.Equal(t, "response of a service with another's certificate", func() string { return over("impostor") }, "503")
 
 	authority, err := os.ReadFile(c.Path("pki", "service-ca.crt"))
 	if err != nil {
@@ -137,5 +137,5 @@ func TestServicesHaveCertificatesThatRouterPodsAndWebhooksTrust(t *testing.T) {
 	if _, err := c.Client.CoreV1().Secrets(c.Namespace).Patch(context.Background(), "safe-tls", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually.Equal(t, "answer of the service with a new certificate", func() string { return over("safe") }, "secure")
+	eventually.Equal(t, "response of the service with a new certificate", func() string { return over("safe") }, "secure")
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // TestRequestsForOurTypesAreAudited configures no policy. The log contains the user and the
-// resource of each request, and nothing of its body.
+// resource of each request, and no part of its body.
 func TestRequestsForOurTypesAreAudited(t *testing.T) {
 	c := tenants(t)
 	olga := c.User("olga")

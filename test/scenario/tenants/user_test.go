@@ -61,7 +61,7 @@ func TestHundredUsersSeeOnlyOwnProjects(t *testing.T) {
 			return fmt.Errorf("sees %d projects, %v", len(list.Items), err)
 		}
 		if _, err := people[i].Try("GET", kit.CorePath(name(i), "configmaps/own"), ""); err != nil {
-			return fmt.Errorf("in the own project: %w", err)
+			return fmt.Errorf("in the user's own project: %w", err)
 		}
 		for _, path := range []string{
 			kit.CorePath(name(i+1), "configmaps/own"), kit.CorePath(name(i+1), "secrets"), "/apis/project.openshift.io/v1/projects/" + name(i+1), "/api/v1/namespaces", "/api/v1/pods",

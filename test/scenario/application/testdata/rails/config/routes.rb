@@ -1,0 +1,4 @@
+Rails.application.routes.draw do
+  root "articles#index"
+  resources :articles, only: :create
+end
