@@ -27,7 +27,7 @@ func (c *NodeConfig) CNIDirectories() (configuration string, programs []string) 
 	return configuration, strings.Split(last(c.KubeletArguments[cniBinDir], "/opt/cni/bin"), ",")
 }
 
-// KubeletFlags returns the arguments of kubelet that are flags of this version of Kubernetes.
+// KubeletFlags returns the arguments of the kubelet that are flags of this version of Kubernetes.
 func (c *NodeConfig) KubeletFlags() map[string][]string {
 	flags := map[string][]string{}
 	for name, values := range c.KubeletArguments {
@@ -38,7 +38,7 @@ func (c *NodeConfig) KubeletFlags() map[string][]string {
 	return flags
 }
 
-// cni checks the arguments of kubelet about CNI.
+// cni checks the arguments of the kubelet about CNI.
 func (c *checker) cni(n *NodeConfig) {
 	for i, name := range n.KubeletArguments[networkPlugin] {
 		if name != networkplugin.CNI {

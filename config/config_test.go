@@ -155,7 +155,7 @@ func TestFirstStartWritesFiles(t *testing.T) {
 	}
 	// Only the file has these blocks.
 	first.Master.EtcdConfig.Address, first.Master.EtcdConfig.PeerAddress = "127.0.0.1:2379", "127.0.0.1:2380"
-	first.Master.DNSConfig = &legacyv1.DNSConfig{BindAddress: "0.0.0.0:8053", BindNetwork: "tcp4"}
+	first.Master.DNSConfig = &legacyv1.DNSConfig{BindAddress: "0.0.0.0:8053"}
 	if diff := cmp.Diff(first.Master, second.Master); diff != "" {
 		t.Errorf("second start differs:\n%s", diff)
 	}

@@ -25,7 +25,7 @@ func TestDualStack(t *testing.T) {
 		{"two IPv4 networks of services", dual + ", serviceNetworkCIDR: '172.30.0.0/16,10.1.0.0/16'", "whose second network must be of IPv6"},
 		{"IPv6 services first", dual + ", serviceNetworkCIDR: 'fd02::/112,172.30.0.0/16'", `is "fd02::/112", must be an IPv4 network`},
 		{"three networks of services", dual + ", serviceNetworkCIDR: '172.30.0.0/16,fd02::/112,fd03::/112'", "must be an IPv4 network, or an IPv4 and an IPv6 network"},
-		{"services are too many", dual + ", serviceNetworkCIDR: '172.30.0.0/16,fd02::/107'", "must be between a /108 and a /124"},
+		{"too many services", dual + ", serviceNetworkCIDR: '172.30.0.0/16,fd02::/107'", "must be between a /108 and a /124"},
 		{"services overlap pods", dual + ", serviceNetworkCIDR: '172.30.0.0/16,fd01::/112'", "overlaps the cluster network fd01::/48"},
 		{"no bits for addresses", pods + `, {cidr: "fd01::/48", hostSubnetLength: 8}], ` + services, "hostSubnetLength: is 8, must be at least that of the IPv4 network, 9"},
 		{"no bits for hosts", pods + `, {cidr: "fd01::/64", hostSubnetLength: 64}], ` + services, "which has 0 bits for the number of a host with hostSubnetLength 64; the IPv4 network has 9"},

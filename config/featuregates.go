@@ -81,7 +81,7 @@ func (c *Config) ControlPlaneGates() (map[string]bool, error) {
 	})
 }
 
-// NodeGates returns the feature gates of the arguments of kubelet and of the service proxy.
+// NodeGates returns the feature gates of the arguments of the kubelet and of the service proxy.
 func (c *Config) NodeGates() (map[string]bool, error) {
 	return parseGates(map[string]legacyv1.ExtendedArguments{"kubeletArguments": c.Node.KubeletArguments, "proxyArguments": c.Node.ProxyArguments})
 }

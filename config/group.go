@@ -42,7 +42,7 @@ const groupHead = `# The ConfigMap of the node's group in the project openshift-
 //
 // A group can only set the keys of groupKeys. Others must have the value of the host, or OpenShift
 // 3's default, for which the host has its own value. Otherwise a user who can write the ConfigMap
-// would get the host: paths of keys, programs and manifests of pods are among them.
+// could take over the host: paths of keys, programs and manifests of pods are among them.
 func (c *Config) MergeGroup(applied, group []byte) (*GroupFile, error) {
 	if _, err := DecodeGroup(group); err != nil {
 		return nil, err

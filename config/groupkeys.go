@@ -15,7 +15,7 @@ func groupKeys() []string {
 	return keys
 }
 
-// groupArguments are the arguments of kubelet that a node group can set.
+// groupArguments are the arguments of the kubelet that a node group can set.
 func groupArguments() []string {
 	return []string{
 		"authentication-token-webhook-cache-ttl", "authorization-webhook-cache-authorized-ttl", "authorization-webhook-cache-unauthorized-ttl",

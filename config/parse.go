@@ -64,7 +64,7 @@ func syntaxProblem(path string, err error) Problem {
 	return problem
 }
 
-// kindOf returns the kind of a document. It rejects other versions than v1 and kinds that are not
+// kindOf returns the kind of a document. It rejects versions other than v1 and kinds that are not
 // in kinds.
 func kindOf(path string, root *yaml.Node, kinds []string) (string, *Problem) {
 	if root.Kind != yaml.MappingNode {

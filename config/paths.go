@@ -68,7 +68,7 @@ func (c *MasterConfig) paths() []*string {
 }
 
 // paths lists the files and directories of a NodeConfig that OpenShift 3 resolves, and the ones in
-// the block slipway. Like OpenShift 3, it excludes arguments of kubelet and proxy.
+// the block slipway. Like OpenShift 3, it excludes arguments of the kubelet and proxy.
 func (c *NodeConfig) paths() []*string {
 	list := append(servingPaths(&c.ServingInfo),
 		&c.MasterKubeConfig,

@@ -272,12 +272,12 @@ func (c *MasterConfig) ProvisionsJenkins() bool {
 	return enabled != nil && *enabled
 }
 
-// VolumePluginDir returns the directory of FlexVolume drivers, kubelet's argument
+// VolumePluginDir returns the directory of FlexVolume drivers, the kubelet's argument
 // volume-plugin-dir.
 func (c *NodeConfig) VolumePluginDir() string { return c.kubeletArgument("volume-plugin-dir") }
 
 // ManifestDir returns the absolute path of the file or directory of static pods and its polling
-// interval. The path is empty if there is none. Kubelet's argument pod-manifest-path takes
+// interval. The path is empty if there is none. The kubelet's argument pod-manifest-path takes
 // precedence over podManifestConfig.
 func (c *NodeConfig) ManifestDir() (path string, interval time.Duration) {
 	const usual = 20 * time.Second

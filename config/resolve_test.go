@@ -13,7 +13,7 @@ func TestOutboundSettings(t *testing.T) {
 	registries := func(c *Config) any { return c.Master.ImportRegistries() }
 	checkSettings(t, masterKind, []settingTest{
 		{"no network is allowed", "", networks, []string(nil)},
-		{"all networks of the file are allowed", "slipway: {outbound: {allowedNetworks: [192.0.2.0/24, 198.51.100.0/24]}}", networks, []string{"192.0.2.0/24", "198.51.100.0/24"}},
+		{"all networks of the file are allowed", "slipway: {outbound: {allowedNetworks: [192.0.2.0/24, '2001:db8::/32']}}", networks, []string{"192.0.2.0/24", "2001:db8::/32"}},
 		{"imports name no registry", "", registries, []string(nil)},
 		{"registries with a wildcard are not named",
 			"imagePolicyConfig: {allowedRegistriesForImport: [{domainName: '*.example.com'}, {domainName: 'registry.example.com'}]}",

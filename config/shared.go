@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ownKeys are the keys of a MasterConfig, or beginnings of keys, that can differ between the
+// ownKeys are the keys of a MasterConfig, or prefixes of keys, that can differ between the
 // masters of a cluster: addresses, certificates, directories and limits of one host.
 func ownKeys() []string {
 	return []string{

@@ -60,7 +60,7 @@ type MasterExtension struct {
 	Registry Registry `json:"registry"`
 	// Outbound limits the servers to which Slipway connects on behalf of users.
 	Outbound Outbound `json:"outbound"`
-	// Descheduler evicts pods that would be better on other nodes. It is off by default.
+	// Descheduler evicts pods that fit better on other nodes. It is off by default.
 	Descheduler Descheduler `json:"descheduler"`
 	// EtcdSnapshots are copies of etcd's database, which each master saves at intervals.
 	EtcdSnapshots EtcdSnapshots `json:"etcdSnapshots"`
@@ -124,7 +124,7 @@ type Registry struct {
 	// format of podman and skopeo (registries.d). The default is `/etc/containers/registries.d`.
 	SignatureDirectory string `json:"signatureDirectory"`
 	// Reserve is the disk space of Directory that pushes leave free: a quantity such as `10Gi`, or
-	// a percentage, `16%` by default. Usually etcd and kubelet use the same disk, and kubelet
+	// a percentage, `16%` by default. Usually etcd and the kubelet use the same disk, and the kubelet
 	// evicts pods when less than 15% of it is free.
 	Reserve string `json:"reserve"`
 	// ProjectQuota limits the bytes of a project in the registry, `50Gi` by default, or `none`. The
@@ -194,7 +194,7 @@ type NodeExtension struct {
 }
 
 // Shutdown is the time that pods have to end when the machine shuts down or reboots. It needs
-// systemd-logind. On a machine without it, pods end at once.
+// systemd-logind. On a machine without it, pods end immediately.
 type Shutdown struct {
 	// Period is the time for all pods, `30s` by default; `0s` waits for none.
 	Period *metav1.Duration `json:"period"`

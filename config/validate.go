@@ -66,6 +66,7 @@ func (c *checker) master(m *MasterConfig) []netip.Prefix {
 	c.listen("etcdConfig.peerServingInfo.bindAddress", m.EtcdConfig.PeerServingInfo.BindAddress)
 	if m.DNSConfig != nil {
 		c.listen("dnsConfig.bindAddress", m.DNSConfig.BindAddress)
+		c.network("dnsConfig.bindNetwork", m.DNSConfig.BindNetwork, m.DNSConfig.BindAddress)
 	}
 
 	kube := &m.KubernetesMasterConfig
@@ -104,7 +105,7 @@ func (c *checker) master(m *MasterConfig) []netip.Prefix {
 		}
 	}
 	for i, network := range m.Slipway.Outbound.AllowedNetworks {
-		c.cidr(indexed("slipway.outbound.allowedNetworks", i), network)
+		c.anyCIDR(indexed("slipway.outbound.allowedNetworks", i), network)
 	}
 	for i, host := range m.Slipway.Outbound.AllowedHosts {
 		if strings.ContainsAny(host, "/*@ ") || host == "" {

@@ -61,7 +61,6 @@ func defaultMasterFile() string {
   peerAddress: 127.0.0.1:2380
 dnsConfig:
   bindAddress: 0.0.0.0:8053
-  bindNetwork: tcp4
 `
 }
 

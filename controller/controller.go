@@ -24,8 +24,8 @@ type Controller struct {
 	Watches []Watch
 	// Reads are further caches that Reconcile reads. Their changes do not enqueue keys.
 	Reads []cache.SharedIndexInformer
-	// Reconcile reads the current state of a key and does the next steps. It runs at most once at a
-	// time for each key. An error is logged, and the key is retried with exponential back-off.
+	// Reconcile reads the current state of a key and performs the next steps. It runs at most once at
+	// a time for each key. An error is logged, and the key is retried with exponential back-off.
 	// Reconcile returns RequeueAfter to requeue the key without an error.
 	Reconcile func(ctx context.Context, key Key) error
 	// Workers limits the number of keys that are reconciled at the same time. The default is 10.

@@ -125,7 +125,7 @@ func TestExclusion(t *testing.T) {
 	for _, name := range names {
 		eventually.Equal(t, name+" is reconciled by both controllers", func() int { return done.times("ns/" + name) }, 2)
 		if n := clashes.times("ns/" + name); n != 0 {
-			t.Errorf("%s was reconciled by both controllers at once", name)
+			t.Errorf("%s was reconciled by both controllers at the same time", name)
 		}
 	}
 }

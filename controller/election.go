@@ -37,7 +37,7 @@ type Election struct {
 // Name returns the component's name.
 func (e *Election) Name() string { return "election " + e.Lease }
 
-// Run takes part in the election until ctx ends. It is ready immediately, also without leadership.
+// Run takes part in the election until ctx ends. It is ready immediately, even without leadership.
 func (e *Election) Run(ctx context.Context, ready func()) error {
 	ready()
 	for ctx.Err() == nil {

@@ -59,7 +59,7 @@ func TestNamespaceLeavesWorkersToOthers(t *testing.T) {
 	}
 	eventually.Equal(t, "last key of the other namespace", func() int { return calls.times(fmt.Sprint("other/quick", 2*count-1)) }, 1)
 	if n := busy.times("slow"); n != limit {
-		t.Errorf("%d keys of a namespace are reconciled at once, want %d", n, limit)
+		t.Errorf("%d keys of a namespace are reconciled at the same time, want %d", n, limit)
 	}
 	close(wait)
 	for i := range count {

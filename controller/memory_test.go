@@ -12,7 +12,7 @@ import (
 )
 
 // BenchmarkMemoryOfCachedObjects reports how many bytes of the heap an object of a cache uses: as
-// the API server sends it, and as the transforms of Deps leave it. docs/benchmark.md has the
+// the API server sends it, and after the transforms of Deps. docs/benchmark.md has the
 // figures.
 func BenchmarkMemoryOfCachedObjects(b *testing.B) {
 	pod := managedPod(b)

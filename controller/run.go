@@ -82,11 +82,11 @@ func newRunner(controller Controller) (*runner, error) {
 	return &runner{Controller: controller, queue: queue, share: share{limit: controller.NamespaceWorkers}}, nil
 }
 
-func orDefault[N int | time.Duration](value, otherwise N) N {
+func orDefault[N int | time.Duration](value, fallback N) N {
 	if value > 0 {
 		return value
 	}
-	return otherwise
+	return fallback
 }
 
 // watch adds event handlers to the informers.
@@ -154,7 +154,7 @@ func (r *runner) handler(watch Watch) cache.ResourceEventHandler {
 			if watch.Changed != nil && !watch.Changed(old, new) {
 				return
 			}
-			add(old) // keys of the old object may have to be reconciled too
+			add(old) // keys of the old object might have to be reconciled too
 			add(new)
 		},
 		DeleteFunc: add,

@@ -16,12 +16,12 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/server"
 )
 
-// CacheSizes are the numbers of API server responses that kubelet caches
+// CacheSizes are the numbers of API server responses that the kubelet caches
 // (authConfig.authenticationCacheSize and authorizationCacheSize). 0 means upstream's cache, whose
 // size cannot be set.
 type CacheSizes struct{ Authentication, Authorization int }
 
-// boundedAuth is kubelet's authentication and authorization with caches of a limited size. If a
+// boundedAuth is the kubelet's authentication and authorization with caches of a limited size. If a
 // cache is full, it drops the least recently used response.
 type boundedAuth struct {
 	server.AuthInterface

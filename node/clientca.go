@@ -8,9 +8,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// ClientCAFile returns the file with the authorities whose certificates kubelet accepts. own is the
-// cluster's file, further the file in servingInfo.clientCA. If further is not empty, the result is
-// bundle, which contains both.
+// ClientCAFile returns the file with the authorities whose certificates the kubelet accepts. own is
+// the cluster's file, further the file in servingInfo.clientCA. If further is not empty, the result
+// is bundle, which contains both.
 func ClientCAFile(own, further, bundle string) (string, error) {
 	if further == "" {
 		return own, nil
@@ -19,10 +19,10 @@ func ClientCAFile(own, further, bundle string) (string, error) {
 	for _, path := range []string{own, further} {
 		content, err := os.ReadFile(path)
 		if err != nil {
-			return "", fmt.Errorf("read authority of kubelet's clients: %w", err)
+			return "", fmt.Errorf("read authority of the kubelet's clients: %w", err)
 		}
 		if !x509.NewCertPool().AppendCertsFromPEM(content) {
-			return "", fmt.Errorf("read authority of kubelet's clients %q: it contains no certificate; correct servingInfo.clientCA in node-config.yaml", path)
+			return "", fmt.Errorf("read authority of the kubelet's clients %q: it contains no certificate; correct servingInfo.clientCA in node-config.yaml", path)
 		}
 		authorities = append(append(authorities, content...), '\n')
 	}

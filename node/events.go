@@ -29,10 +29,10 @@ func diskEvent(reason string) string {
 	return ""
 }
 
-// nodeEvents is kubelet's recorder of events. It adds events about the disk.
+// nodeEvents is the kubelet's recorder of events. It adds events about the disk.
 type nodeEvents struct{ record.EventRecorderLogger }
 
-// newNodeEvents returns a recorder that sends events to the API server, with kubelet's limits,
+// newNodeEvents returns a recorder that sends events to the API server, with the kubelet's limits,
 // until ctx ends.
 func newNodeEvents(ctx context.Context, name string, connection *rest.Config, config kubeletconfig.KubeletConfiguration) (nodeEvents, error) {
 	limited := rest.CopyConfig(connection)

@@ -48,12 +48,12 @@ type Kubelet struct {
 	Port        int
 	// CertFile and KeyFile are its serving certificate; ClientCAFile verifies clients.
 	CertFile, KeyFile, ClientCAFile string
-	// Joined means that the cluster issues the certificates of the host. Kubelet requests its
+	// Joined means that the cluster issues the certificates of the host. The kubelet requests its
 	// serving certificate in place of CertFile, and renews the certificate of Kubeconfig.
 	Joined bool
 	// Kubeconfig is the path of the node's kubeconfig (system:node:<name>).
 	Kubeconfig string
-	// RootDirectory contains pods' volumes; CertDirectory contains files that kubelet writes for
+	// RootDirectory contains pods' volumes; CertDirectory contains files that the kubelet writes for
 	// itself.
 	RootDirectory, CertDirectory string
 	// PodLogsDirectory contains the output of containers, in a directory for each pod.
@@ -71,12 +71,12 @@ type Kubelet struct {
 	// DNSIP, Domain and ResolvConf determine pods' resolv.conf. ResolvConf is the host's file,
 	// empty if the host has none.
 	DNSIP, Domain, ResolvConf string
-	// ManifestDirectory contains static pods; empty means none. Kubelet reads it every
+	// ManifestDirectory contains static pods; empty means none. The kubelet reads it every
 	// ManifestInterval.
 	ManifestDirectory string
 	ManifestInterval  time.Duration
-	// AuthenticationTTL and AuthorizationTTL limit how long kubelet caches the authentication and the
-	// authorization of a client; nil means upstream's default.
+	// AuthenticationTTL and AuthorizationTTL limit how long the kubelet caches the authentication and
+	// the authorization of a client; nil means upstream's default.
 	AuthenticationTTL, AuthorizationTTL *time.Duration
 	// CacheSizes limit these caches.
 	CacheSizes CacheSizes
@@ -92,7 +92,7 @@ type Kubelet struct {
 	Arguments arguments.Map
 }
 
-// Connection limits the requests of kubelet to the API server. A field that is zero means
+// Connection limits the requests of the kubelet to the API server. A field that is zero means
 // upstream's default.
 type Connection struct {
 	// ContentType is the format of requests.
@@ -105,8 +105,9 @@ type Connection struct {
 // Name returns the component's name.
 func (k *Kubelet) Name() string { return "kubelet" }
 
-// Run runs kubelet until ctx ends. It calls ready when kubelet serves, its Node is Ready (except
-// with OtherNetwork), and kubelet has received the node's existing pods from the API server.
+// Run runs the kubelet until ctx ends. It calls ready when the kubelet serves, its Node is Ready
+// (except with OtherNetwork), and the kubelet has received the node's existing pods from the API
+// server.
 func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	server, err := k.server()
 	if err != nil {
@@ -195,7 +196,7 @@ func (k *Kubelet) server() (*options.KubeletServer, error) {
 	return server, nil
 }
 
-// KubeletFlags returns all flags of kubelet, with upstream's defaults.
+// KubeletFlags returns all flags of the kubelet, with upstream's defaults.
 func KubeletFlags() (*pflag.FlagSet, error) {
 	server, err := options.NewKubeletServer()
 	if err != nil {
@@ -206,7 +207,7 @@ func KubeletFlags() (*pflag.FlagSet, error) {
 	return flags, nil
 }
 
-// Check returns an error if kubelet does not accept its settings.
+// Check returns an error if the kubelet does not accept its settings.
 func (k *Kubelet) Check() error {
 	_, err := k.server()
 	return err
@@ -267,15 +268,15 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	c.Authorization.Webhook.CacheUnauthorizedTTL = metav1.Duration{Duration: time.Second}
 
 	c.ContainerRuntimeEndpoint, c.ImageServiceEndpoint = "unix://"+k.RuntimeSocket, "unix://"+k.ImageSocket
-	// The image service decides which pulls wait. Kubelet's own queue does not distinguish namespaces,
-	// and its rate limit makes pulls fail.
+	// The image service decides which pulls wait. The kubelet's own queue does not distinguish
+	// namespaces, and its rate limit makes pulls fail.
 	c.SerializeImagePulls, c.MaxParallelImagePulls, c.RegistryPullQPS = false, nil, 0
 	c.CgroupDriver, c.CgroupRoot = "cgroupfs", k.CgroupRoot
 	c.FailCgroupV1 = false
 	c.FailSwapOn = false
 	c.MaxPods = MaxPods
 	c.PodLogsDir = k.PodLogsDirectory
-	// The minimum that kubelet allows: a log can exceed its limit by the output of this interval.
+	// The minimum that the kubelet allows: a log can exceed its limit by the output of this interval.
 	c.ContainerLogMonitorInterval = metav1.Duration{Duration: 3 * time.Second}
 	c.PodPidsLimit, c.SystemReserved, c.EvictionHard = PodPidsLimit, k.Reserve.resources(), evictionHard()
 	c.ClusterDNS, c.ClusterDomain, c.ResolverConfig = []string{k.DNSIP}, k.Domain, k.ResolvConf
@@ -287,18 +288,18 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	k.fillClients(c)
 	c.VolumePluginDir = k.VolumePluginDir
 	c.EnableControllerAttachDetach = true
-	// The chains are for programs that share iptables with kubelet. There is none, and the tables
+	// The chains are for programs that share iptables with the kubelet. There is none, and the tables
 	// would never be removed.
 	c.MakeIPTablesUtilChains = false
 	// A volume is attached only after the Node's status lists it as in use: with upstream's ten
-	// seconds, a pod would wait for most of this time. Kubelet still sends the status only if it
+	// seconds, a pod would wait for most of this time. The kubelet still sends the status only if it
 	// has changed.
 	c.NodeStatusUpdateFrequency = metav1.Duration{Duration: time.Second}
 	c.EnableDebuggingHandlers = true
 	c.EnableContentionProfiling, c.EnableProfilingHandler = false, false
 }
 
-// fillClients sets limits of the clients of kubelet, and of kubelet as a client.
+// fillClients sets limits of the clients of the kubelet, and of the kubelet as a client.
 func (k *Kubelet) fillClients(c *kubeletconfig.KubeletConfiguration) {
 	if k.AuthenticationTTL != nil {
 		c.Authentication.Webhook.CacheTTL = metav1.Duration{Duration: *k.AuthenticationTTL}
@@ -325,8 +326,8 @@ func (k *Kubelet) client() (*rest.Config, kubernetes.Interface, error) {
 	return config, client, nil
 }
 
-// serves reports whether kubelet listens and has a serving certificate. Its Node can still be Ready
-// from before a restart.
+// serves reports whether the kubelet listens and has a serving certificate. Its Node can still be
+// Ready from before a restart.
 func (k *Kubelet) serves() bool {
 	address := net.JoinHostPort(k.NodeIP.String(), strconv.Itoa(k.Port))
 	conn, err := net.DialTimeout("tcp", address, time.Second)

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// ensureManifests creates the directory of static pods if it is missing: kubelet would report a
+// ensureManifests creates the directory of static pods if it is missing: the kubelet would report a
 // missing directory in every interval. dir is empty if there are no static pods, and can also be a
 // file.
 func ensureManifests(dir string) error {

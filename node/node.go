@@ -1,5 +1,5 @@
-// Package node runs upstream Kubernetes' components of a node: kubelet and the service proxy. Both
-// exit on some errors, and therefore never share a process with etcd and the API server. The
+// Package node runs upstream Kubernetes' components of a node: the kubelet and the service proxy.
+// Both exit on some errors, and therefore never share a process with etcd and the API server. The
 // supervisor restarts their process.
 //
 // As in package kube, each component is a struct whose fields are all its dependencies.

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// pods is a fake of kubelet's pod resources API that returns these pods.
+// pods is a fake of the kubelet's pod resources API that returns these pods.
 type pods struct {
 	podresources.UnimplementedPodResourcesListerServer
 	mu    sync.Mutex
@@ -40,7 +40,7 @@ func (p *pods) learn(names ...string) {
 	p.names = names
 }
 
-// serve listens on kubelet's socket below this root directory.
+// serve listens on the kubelet's socket below this root directory.
 func (p *pods) serve(t *testing.T, rootDirectory string) {
 	t.Helper()
 	dir := filepath.Join(rootDirectory, "pod-resources")
@@ -87,11 +87,11 @@ func TestPodSyncWaitsForPodsOfNode(t *testing.T) {
 	defer hangUp()
 	r := &podSync{client: client, nodeName: "host1", kubelet: kubelet}
 	if r.complete(t.Context()) {
-		t.Fatal("complete before kubelet answers")
+		t.Fatal("complete before the kubelet responds")
 	}
 	reported := &pods{}
 	reported.serve(t, root)
-	eventually.True(t, "kubelet answers", func() bool {
+	eventually.True(t, "the kubelet responds", func() bool {
 		_, err := kubelet.List(t.Context(), &podresources.ListPodResourcesRequest{})
 		return err == nil
 	})

@@ -104,9 +104,9 @@ func (p *Proxy) Run(ctx context.Context, ready func()) error {
 }
 
 // closeMetrics keeps the proxy from serving metrics and its configuration without authentication,
-// unless the administrator sets an address for them. Kubelet, in the same process, serves the same
-// metrics to authorized clients. Upstream's validation requires such an address, so closeMetrics
-// must run after it.
+// unless the administrator sets an address for them. The kubelet, in the same process, serves the
+// same metrics to authorized clients. Upstream's validation requires such an address, so
+// closeMetrics must run after it.
 func (p *Proxy) closeMetrics(opts *app.Options, flags *pflag.FlagSet) error {
 	const port = "metrics-port"
 	for _, name := range []string{"metrics-bind-address", port, "config"} {

@@ -49,8 +49,8 @@ func (r *RegistryAddress) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// follow uses the first of the registry's addresses. A registry that is away for a moment keeps its
-// address.
+// follow uses the first of the registry's addresses. A registry that is briefly unavailable keeps
+// its address.
 func (r *RegistryAddress) follow(addresses []string) error {
 	if len(addresses) == 0 || addresses[0] == r.current {
 		return nil
@@ -65,7 +65,7 @@ func (r *RegistryAddress) follow(addresses []string) error {
 	return nil
 }
 
-// use makes this host pull from the registry at an address, also after a restart.
+// use makes this host pull from the registry at an address, even after a restart.
 func (r *RegistryAddress) use(address string) (err error) {
 	if address != r.First {
 		err = atomicfile.Write(r.File, []byte(address), 0o600)

@@ -13,22 +13,23 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/server"
 )
 
-// syncTimeout limits how long a request waits until kubelet has received the node's pods.
+// syncTimeout limits how long a request waits until the kubelet has received the node's pods.
 const syncTimeout = time.Minute
 
-// waitingAuth is kubelet's authentication and authorization. After a restart, kubelet serves before
-// it has received the node's pods from the API server, and reports "pod does not exist" for running
-// ones. Authentication is the first filter of its server, so requests that come too early wait
-// there.
+// waitingAuth is the kubelet's authentication and authorization. After a restart, the kubelet
+// serves before it has received the node's pods from the API server, and reports "pod does not
+// exist" for running ones. Authentication is the first filter of its server, so requests that come
+// too early wait there.
 type waitingAuth struct {
 	server.AuthInterface
-	// synced is closed when kubelet has received the node's pods.
+	// synced is closed when the kubelet has received the node's pods.
 	synced  <-chan struct{}
 	timeout time.Duration
 }
 
-// newAuth returns kubelet's own authentication and authorization, whose caches have the given sizes
-// and whose requests wait for synced. It reloads certificate authorities until stop is closed.
+// newAuth returns the kubelet's own authentication and authorization, whose caches have the given
+// sizes and whose requests wait for synced. It reloads certificate authorities until stop is
+// closed.
 func newAuth(nodeName string, client kubernetes.Interface, config kubeletconfig.KubeletConfiguration, sizes CacheSizes, synced, stop <-chan struct{}) (*waitingAuth, error) {
 	auth, err := bound(sizes, config, func(config kubeletconfig.KubeletConfiguration) (server.AuthInterface, error) {
 		auth, reload, err := app.BuildAuth(types.NodeName(nodeName), client, config)
@@ -44,8 +45,8 @@ func newAuth(nodeName string, client kubernetes.Interface, config kubeletconfig.
 	return &waitingAuth{AuthInterface: auth, synced: synced, timeout: syncTimeout}, nil
 }
 
-// AuthenticateRequest authenticates a request. If it succeeds, it waits until kubelet has received
-// the node's pods from the API server, the timeout expires, or the client gives up.
+// AuthenticateRequest authenticates a request. If it succeeds, it waits until the kubelet has
+// received the node's pods from the API server, the timeout expires, or the client gives up.
 func (a *waitingAuth) AuthenticateRequest(req *http.Request) (*authenticator.Response, bool, error) {
 	resp, ok, err := a.AuthInterface.AuthenticateRequest(req)
 	if !ok || err != nil {

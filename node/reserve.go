@@ -44,7 +44,7 @@ type Reserve struct {
 }
 
 // ReserveOf computes the reserve of this machine. Disk is a fraction of the file system of dir,
-// which need not exist yet. Kubelet refuses to start if Disk exceeds the file system of its own
+// which need not exist yet. The kubelet refuses to start if Disk exceeds the file system of its own
 // directory, so dir must be that directory.
 func ReserveOf(dir string) (Reserve, error) {
 	var info unix.Sysinfo_t
@@ -67,7 +67,8 @@ func ReserveOf(dir string) (Reserve, error) {
 }
 
 // reserveOf reserves a quarter of the memory, a twentieth of the disk and a sixteenth of the
-// processes. Pods reach kubelet's eviction threshold for processes before they reach their limit.
+// processes. Pods reach the kubelet's eviction threshold for processes before they reach their
+// limit.
 func reserveOf(cpus int, memory, pids, disk uint64) Reserve {
 	return Reserve{
 		MilliCPU: cpus * reservedMilliCPU,
@@ -77,7 +78,7 @@ func reserveOf(cpus int, memory, pids, disk uint64) Reserve {
 	}
 }
 
-// resources returns the reserve as kubelet's setting system-reserved.
+// resources returns the reserve as the kubelet's setting system-reserved.
 func (r Reserve) resources() map[string]string {
 	return map[string]string{
 		"cpu":               strconv.Itoa(r.MilliCPU) + "m",
@@ -95,12 +96,12 @@ func evictionHard() map[string]string {
 	return thresholds
 }
 
-// pullMargin is the fraction of a disk that pulls leave free in addition to kubelet's thresholds,
-// so that a pull evicts no pods.
+// pullMargin is the fraction of a disk that pulls leave free in addition to the kubelet's
+// thresholds, so that a pull evicts no pods.
 const pullMargin = 0.01
 
-// PullReserve returns the disk space that pulls of images leave free: the space at which kubelet
-// evicts pods, and a margin. arguments are the administrator's flags of kubelet.
+// PullReserve returns the disk space that pulls of images leave free: the space at which the
+// kubelet evicts pods, and a margin. arguments are the administrator's flags of the kubelet.
 func PullReserve(arguments arguments.Map) (diskspace.Reserve, error) {
 	statements := evictionHard()
 	flag := cliflag.NewLangleSeparatedMapStringString(&statements)

@@ -21,7 +21,7 @@ func TestReserveLeavesMostToPods(t *testing.T) {
 		if got := reserveOf(test.processors, test.memory, test.pids, test.disk); got != test.want {
 			t.Errorf("reserve of %+v is %+v", test, got)
 		}
-		// Kubelet must evict pods before they reach their common limit.
+		// The kubelet must evict pods before they reach their common limit.
 		if threshold := test.pids / 10; test.want.PIDs >= threshold {
 			t.Errorf("%d processes are reserved, not less than the %d at which pods are evicted", test.want.PIDs, threshold)
 		}

@@ -20,7 +20,7 @@ import (
 // containers.
 const BuildProfile = "slipway/build.json"
 
-// writeProfiles writes the filters to the directory where kubelet finds them.
+// writeProfiles writes the filters to the directory where the kubelet finds them.
 func writeProfiles(root string) error {
 	path := filepath.Join(root, "seccomp", BuildProfile)
 	content, err := json.Marshal(buildProfile())

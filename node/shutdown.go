@@ -9,7 +9,7 @@ import (
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 )
 
-// Shutdown is the time that pods have to end when the machine shuts down. Kubelet delays the
+// Shutdown is the time that pods have to end when the machine shuts down. The kubelet delays the
 // shutdown through systemd-logind, and ends pods of the platform last. Without it, systemd kills
 // the processes of all pods immediately.
 type Shutdown struct {
@@ -18,7 +18,7 @@ type Shutdown struct {
 	Period, Critical time.Duration
 }
 
-// fill sets the configuration of kubelet.
+// fill sets the configuration of the kubelet.
 func (s Shutdown) fill(c *kubeletconfig.KubeletConfiguration) {
 	if s.Period == 0 || !hasSystemBus() {
 		return
@@ -27,8 +27,8 @@ func (s Shutdown) fill(c *kubeletconfig.KubeletConfiguration) {
 	c.ShutdownGracePeriodCriticalPods = metav1.Duration{Duration: min(s.Critical, s.Period)}
 }
 
-// hasSystemBus reports whether the machine has D-Bus's system bus, over which kubelet connects to
-// systemd-logind.
+// hasSystemBus reports whether the machine has D-Bus's system bus, over which the kubelet connects
+// to systemd-logind.
 func hasSystemBus() bool {
 	address := os.Getenv("DBUS_SYSTEM_BUS_ADDRESS")
 	if address == "" {

@@ -44,7 +44,7 @@ func TestInvalidRequestsRedirectOnlyToClient(t *testing.T) {
 		{"no client", "client_id", "", "unauthorized_client", false},
 		{"an address of someone else", "redirect_uri", "https://evil.example.com/", "invalid_request", false},
 		{"a script as an address", "redirect_uri", "javascript:alert(1)", "invalid_request", false},
-		{"another kind of answer", "response_type", "id_token", "unsupported_response_type", true},
+		{"another response type", "response_type", "id_token", "unsupported_response_type", true},
 		{"what is no scope", "scope", "root", "invalid_scope", true},
 		{"another kind of challenge", "code_challenge_method", "MD5", "invalid_request", true},
 		{"a broken service account", "client_id", "system:serviceaccount:myproject:broken", "server_error", false},

@@ -10,6 +10,8 @@ import (
 	oauthv1 "github.com/openshift/api/oauth/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/retry"
 
 	"github.com/slipway-platform/slipway/oauth/client"
@@ -19,12 +21,20 @@ import (
 // consolePath is the path of this server's web console.
 const consolePath = "/console/"
 
+// serverAddresses returns the redirect URI of a server in each client that every cluster has.
+func serverAddresses(publicURL string) map[string]string {
+	return map[string]string{
+		client.WebConsole: publicURL + consolePath, client.Browser: publicURL + displayPath, client.Challenging: publicURL + implicitPath,
+	}
+}
+
 // ensureClients creates the OAuth clients that every cluster has, and adds this server's addresses
 // to existing ones. It keeps other changes of an administrator and, with several servers, the
 // addresses of the others.
 func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClient],
 	publicURL, consoleURL string, several bool) error {
-	console := []string{publicURL + consolePath}
+	addresses := serverAddresses(publicURL)
+	console := []string{addresses[client.WebConsole]}
 	challenge := client.ChallengeRequired
 	if consoleURL != "" && consoleURL != console[0] {
 		// The web console of OpenShift 3.11 has no secret and sends no code challenge. Its codes are sent
@@ -35,8 +45,8 @@ func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClie
 		{ObjectMeta: metav1.ObjectMeta{
 			Name: client.WebConsole, Annotations: map[string]string{client.ChallengeAnnotation: challenge},
 		}, RedirectURIs: console},
-		{ObjectMeta: metav1.ObjectMeta{Name: client.Browser}, RedirectURIs: []string{publicURL + displayPath}, Secret: rand.Text()},
-		{ObjectMeta: metav1.ObjectMeta{Name: client.Challenging}, RedirectURIs: []string{publicURL + implicitPath}, RespondWithChallenges: true},
+		{ObjectMeta: metav1.ObjectMeta{Name: client.Browser}, RedirectURIs: []string{addresses[client.Browser]}, Secret: rand.Text()},
+		{ObjectMeta: metav1.ObjectMeta{Name: client.Challenging}, RedirectURIs: []string{addresses[client.Challenging]}, RespondWithChallenges: true},
 	} {
 		desired.GrantMethod = oauthv1.GrantHandlerAuto
 		// Another server can do the same at the same time.
@@ -82,5 +92,35 @@ func ensureClient(ctx context.Context, clients store.Objects[*oauthv1.OAuthClien
 		return nil
 	}
 	_, err = clients.Update(ctx, changed)
+	return err
+}
+
+// RemoveServer removes the addresses of a server that has left from the clients that every cluster
+// has. Otherwise, whoever gets its IP address could receive tokens.
+func RemoveServer(ctx context.Context, objects dynamic.Interface, publicURL string) error {
+	for name, address := range serverAddresses(publicURL) {
+		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { return removeAddress(ctx, objects, name, address) })
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("remove %q from OAuth client %q: %w", address, name, err)
+		}
+	}
+	return nil
+}
+
+func removeAddress(ctx context.Context, objects dynamic.Interface, name, address string) error {
+	clients := objects.Resource(oauthv1.GroupVersion.WithResource("oauthclients"))
+	object, err := clients.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	addresses, _, err := unstructured.NestedStringSlice(object.Object, "redirectURIs")
+	i := slices.Index(addresses, address)
+	if err != nil || i < 0 {
+		return err
+	}
+	if err := unstructured.SetNestedStringSlice(object.Object, slices.Delete(addresses, i, i+1), "redirectURIs"); err != nil {
+		return err
+	}
+	_, err = clients.Update(ctx, object, metav1.UpdateOptions{})
 	return err
 }

@@ -5,6 +5,10 @@ import (
 	"testing"
 
 	oauthv1 "github.com/openshift/api/oauth/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 
 	"github.com/slipway-platform/slipway/oauth/client"
 	"github.com/slipway-platform/slipway/oauth/store/storetest"
@@ -30,5 +34,29 @@ func TestClientsHaveTheAddressesOfAllMasters(t *testing.T) {
 				t.Errorf("got %q, %v, want %q", got.RedirectURIs, err, tt.want)
 			}
 		})
+	}
+}
+
+func TestClientsLoseTheAddressesOfARemovedMaster(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := oauthv1.Install(scheme); err != nil {
+		t.Fatal(err)
+	}
+	kept := []string{"https://192.0.2.1:8443/oauth/token/implicit", "https://192.0.2.3:84430/oauth/token/implicit", "https://example.com/"}
+	// The other clients do not exist.
+	objects := dynamicfake.NewSimpleDynamicClient(scheme, &oauthv1.OAuthClient{
+		ObjectMeta: metav1.ObjectMeta{Name: client.Challenging}, RedirectURIs: slices.Insert(slices.Clone(kept), 1, "https://192.0.2.3:8443/oauth/token/implicit"),
+	})
+	for range 2 { // the second time, they are removed already
+		if err := RemoveServer(t.Context(), objects, "https://192.0.2.3:8443"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	object, err := objects.Resource(oauthv1.GroupVersion.WithResource("oauthclients")).Get(t.Context(), client.Challenging, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := unstructured.NestedStringSlice(object.Object, "redirectURIs"); err != nil || !slices.Equal(got, kept) {
+		t.Errorf("got %q, %v, want %q", got, err, kept)
 	}
 }

@@ -36,8 +36,8 @@ func TestTokenIsDisplayedOnlyToTheBrowserThatRequestedIt(t *testing.T) {
 		browser *http.Client
 		address func() url.Values
 	}{
-		{"a link with the code of another person", alice, display.Query},
-		{"the code of another person with the own state", alice, func() url.Values {
+		{"a link with the code of another user", alice, display.Query},
+		{"the code of another user with the browser's own state", alice, func() url.Values {
 			return url.Values{"code": display.Query()["code"], "state": target.Query()["state"]}
 		}},
 		{"a stolen code", mallory, target.Query},

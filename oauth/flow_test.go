@@ -28,7 +28,7 @@ func TestAuthorizationCodeGrant(t *testing.T) {
 	delete(answer, "access_token")
 	want := map[string]any{"expires_in": 60.0, "scope": "user:info", "token_type": "Bearer"}
 	if diff := cmp.Diff(want, answer); diff != "" {
-		t.Errorf("answer (-want +got):\n%s", diff)
+		t.Errorf("response (-want +got):\n%s", diff)
 	}
 	name, ok := token.Name(secret)
 	existing, err := w.tokens.Get(t.Context(), name)

@@ -92,7 +92,7 @@ func (e *EncryptionKey) Add(dir string) error {
 	})
 }
 
-// Use makes a key that Add has added encrypt.
+// Use marks a key that Add has added as the key that encrypts.
 func (e *EncryptionKey) Use(dir string) error {
 	return editKeys(dir, func(keys []apiserverv1.Key) []apiserverv1.Key {
 		if i := e.index(keys); i > 0 {

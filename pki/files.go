@@ -73,7 +73,7 @@ type Files struct {
 	// of idle services.
 	IdlingKubeconfig string
 	// StorageKubeconfig is for `system:slipway-storage` in `system:slipway-storages`: the driver
-	// that creates and deletes PersistentVolumes on the node's own disk. Kubelet and agent have no
+	// that creates and deletes PersistentVolumes on the node's own disk. The kubelet and agent have no
 	// such rights.
 	StorageKubeconfig string
 }

@@ -48,11 +48,11 @@ type Spec struct {
 	APIHosts []string
 	// APIURL is the address of the API server in the administrator's kubeconfig, such as
 	// `https://192.0.2.10:8443`. LoopbackURL is its address in the kubeconfigs of the control
-	// plane, and NodeURL that in the kubeconfigs of the node, by default the same.
+	// plane, and NodeURL its address in the kubeconfigs of the node, by default the same.
 	APIURL, LoopbackURL, NodeURL string
 	// NodeName is the name of the Node object.
 	NodeName string
-	// NodeHosts are the names and IP addresses of this machine, for the servers of kubelet and
+	// NodeHosts are the names and IP addresses of this machine, for the servers of the kubelet and
 	// etcd. Ensure adds NodeName for the kubelet and the loopback device for etcd.
 	NodeHosts []string
 	// RegistryHosts are further names of the image registry, in addition to its service and

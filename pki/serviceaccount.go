@@ -9,7 +9,7 @@ import (
 )
 
 // checkServiceAccounts refuses to replace the key that signed existing tokens. If the public key
-// exists, so did the private key.
+// exists, the private key existed too.
 func (i *issuer) checkServiceAccounts() error {
 	_, err := readKey(i.credentials.ServiceAccountKey)
 	if err == nil {

@@ -48,7 +48,7 @@ func TestFilesAreServedLikeDistribution(t *testing.T) {
 		"its end":                    {blob, http.MethodGet, http.Header{"Range": {"bytes=-5"}}},
 		"two parts that are too far": {blob, http.MethodGet, http.Header{"Range": {"bytes=100000-,200000-"}}},
 		"a part of another":          {blob, http.MethodGet, http.Header{"Range": {"bytes=10-19"}, "If-Range": {`"other"`}}},
-		"one that is there":          {blob, http.MethodGet, http.Header{"If-None-Match": {`"` + id + `"`}}},
+		"an existing one":            {blob, http.MethodGet, http.Header{"If-None-Match": {`"` + id + `"`}}},
 		"one that nobody pushed":     {"/v2/shop/app/blobs/" + digest.FromString("other").String(), http.MethodGet, nil},
 		"one of no repository":       {"/v2/shop/other/blobs/" + id, http.MethodGet, nil},
 		"no digest":                  {"/v2/shop/app/blobs/sha256:1", http.MethodGet, nil},

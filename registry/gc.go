@@ -37,7 +37,7 @@ func (s *server) collectGarbage(ctx context.Context, note func(string)) {
 				projects = err != nil || !s.namespaces.synced()
 			}
 			if time.Since(lastUploads) > uploadInterval {
-				lastUploads, projects = time.Now(), true // an upload may have ended after its project
+				lastUploads, projects = time.Now(), true // an upload might have ended after its project
 				if err := s.removeAbandoned(ctx, store); err != nil && ctx.Err() == nil {
 					slog.Warn("cannot remove abandoned uploads", "error", err)
 				}

@@ -26,7 +26,7 @@ const (
 // link is a layer or a manifest of a repository.
 type link struct {
 	// name is the digest in the repository, id the digest in the storage. They differ if a client
-	// uses another algorithm than sha256.
+	// uses an algorithm other than sha256.
 	name, id digest.Digest
 }
 

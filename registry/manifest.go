@@ -46,7 +46,7 @@ func (s *store) putManifest(w http.ResponseWriter, r *http.Request, repository, 
 		name = id // reference is a tag
 	}
 	if name != id && name.Algorithm().FromBytes(manifest) != name {
-		serveError(w, errcode.ErrorCodeDigestInvalid.WithMessage("the manifest has another digest than "+reference))
+		serveError(w, errcode.ErrorCodeDigestInvalid.WithMessage("the digest of the manifest is not "+reference))
 		return
 	}
 	subject := subjectOf(manifest)

@@ -28,7 +28,7 @@ import (
 const routeReferrers = "referrers"
 
 // maxReferrers limits the number of referrers on a page, and maxPage the total size of their
-// descriptors in bytes. A descriptor usually has some hundred bytes, and at most the size of a
+// descriptors in bytes. A descriptor usually has a few hundred bytes, and at most the size of a
 // manifest. A descriptor that is larger than a page gets its own page.
 const maxReferrers, maxPage = 500, maxManifest
 

@@ -136,11 +136,11 @@ func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (r *Registry) server(ctx context.Context) (*server, error) {
 	images, err := imageclient.NewForConfig(r.Client)
 	if err != nil {
-		return nil, fmt.Errorf("connect registry: %w", err)
+		return nil, fmt.Errorf("create client of registry: %w", err)
 	}
 	reviews, err := authorizationclient.NewForConfig(r.Client)
 	if err != nil {
-		return nil, fmt.Errorf("connect registry: %w", err)
+		return nil, fmt.Errorf("create client of registry: %w", err)
 	}
 	settings, err := r.settings()
 	if err != nil {

@@ -40,7 +40,7 @@ func ReadStorage(dir, file string, readOnly bool) (configuration.Storage, error)
 	return settings.Storage, nil
 }
 
-// OpenStorage opens the storage of a configuration file for other files than images.
+// OpenStorage opens the storage of a configuration file for files other than images.
 func OpenStorage(ctx context.Context, file string) (driver.StorageDriver, error) {
 	storage, err := ReadStorage("", file, false)
 	if err != nil {

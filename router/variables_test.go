@@ -98,7 +98,7 @@ func TestMetricsVariables(t *testing.T) {
 			return serve(ctx, s.Text("ROUTER_LISTEN_ADDR"), access{settings: s}, engine, newMetrics(), func() string { return "" })
 		})
 		var body string
-		eventually.True(t, "an answer on "+address, func() bool {
+		eventually.True(t, "a response on "+address, func() bool {
 			response, err := http.Get("http://admin:open@" + address + "/metrics")
 			if err != nil {
 				return false

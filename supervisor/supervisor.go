@@ -1,6 +1,6 @@
 // Package supervisor runs the processes of a host: it starts them, restarts those that end, records
-// the states that they report, and serves the sum of them on a Unix socket. It does not depend on
-// the work of the processes.
+// the states that they report, and serves their combined state on a Unix socket. It does not depend
+// on the work of the processes.
 package supervisor
 
 import (
@@ -44,7 +44,7 @@ func New(version, dataDir, socket string, processes []Process) *Supervisor {
 	return s
 }
 
-// restart requests the restart of a process. It returns false if there is no process of the name.
+// restart requests the restart of a process. It returns false if there is no process with the name.
 func (s *Supervisor) restart(name string) bool {
 	requests, exists := s.restarts[name]
 	if !exists {

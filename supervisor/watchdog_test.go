@@ -60,7 +60,7 @@ func TestWatchdogIsNotifiedUntilSupervisorHangs(t *testing.T) {
 		}
 	}
 	s.mu.Lock()
-	// Two notifications can be on the way.
+	// Two notifications can be in transit.
 	for range 2 {
 		notified(t, socket, watchdogLimit)
 	}

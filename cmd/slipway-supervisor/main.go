@@ -35,7 +35,7 @@ func main() {
 }
 
 // run runs the processes of a plan until SIGTERM, SIGINT or the request of a client. If the
-// machine's address changes, it executes the command that makes a new plan.
+// machine's address changes, it executes the command that creates a new plan.
 func run(file string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()

@@ -1,4 +1,4 @@
-// Package descheduler evicts pods that would be better on other nodes, by the policies of OpenShift
+// Package descheduler evicts pods that fit better on other nodes, by the policies of OpenShift
 // 3.11 and of Kubernetes. It runs the plugins of sigs.k8s.io/descheduler with the rights that
 // OpenShift's guide grants: to read nodes and pods, and to evict pods.
 package descheduler

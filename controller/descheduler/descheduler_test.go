@@ -162,7 +162,7 @@ func TestPodsThatBreakAntiAffinityMove(t *testing.T) {
 		}}}}
 	}
 	client := fake.NewClientset(node("a"), node("b"), pod("pod-a", "a"), pod("pod-b", "a", away), pod("pod-c", "a", away))
-	// The guide evicts pod-a. As in the program of 3.11, the pods with the rule move.
+	// The guide evicts pod-a. As in OpenShift 3.11's descheduler, the pods with the rule are evicted.
 	expectResults(t, deschedule(t, client, "{RemovePodsViolatingInterPodAntiAffinity: {enabled: true}}", false),
 		"pod shop/pod-b on node a: evicted by RemovePodsViolatingInterPodAntiAffinity",
 		"pod shop/pod-c on node a: evicted by RemovePodsViolatingInterPodAntiAffinity")

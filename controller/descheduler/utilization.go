@@ -135,8 +135,8 @@ func (b *balancer) Balance(ctx context.Context, nodes []*corev1.Node) *framework
 }
 
 // relieve evicts pods of a node until it is below the target thresholds, or until the targets are
-// full. Pods with a low priority go first, and of those with the same priority first those that
-// request nothing. It returns false if the policy permits no further eviction.
+// full. Pods with a low priority are evicted first; among pods of the same priority, pods that
+// request nothing are evicted first. It returns false if the policy permits no further eviction.
 func (b *balancer) relieve(ctx context.Context, l *load, targets []*corev1.Node, free amounts) bool {
 	evictor := b.handle.Evictor()
 	podutil.SortPodsBasedOnPriorityLowToHigh(l.pods)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -116,6 +117,9 @@ func (p *claims) checkNode(a admission.Attributes) error {
 			return fmt.Errorf("metadata.annotations: a node cannot change %s", key)
 		}
 	}
+	if key := foreignLabel(node.Labels, old.Labels); exists && key != "" {
+		return fmt.Errorf("metadata.labels: a node that has registered cannot change %s; use `oc label node`", key)
+	}
 	for _, address := range node.Status.Addresses {
 		if slices.Contains(old.Status.Addresses, address) {
 			continue
@@ -125,6 +129,34 @@ func (p *claims) checkNode(a admission.Attributes) error {
 		}
 	}
 	return nil
+}
+
+// foreignLabel returns the first key of a label that differs and is not the kubelet's own, or "".
+// The scheduler selects nodes by such labels, so a host could attract the pods of another project.
+// NodeRestriction checks the labels of Kubernetes. The kubelet adds those of CSI drivers for their
+// topology, which have a prefix, and never changes them.
+func foreignLabel(labels, old map[string]string) string {
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		previous, exists := old[key]
+		prefix, _, _ := strings.Cut(key, "/")
+		if changed := exists && labels[key] != previous || !exists && prefix == key; changed && !isKubernetes(prefix) {
+			return key
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(old)) {
+		prefix, _, _ := strings.Cut(key, "/")
+		if _, exists := labels[key]; !exists && !isKubernetes(prefix) {
+			return key
+		}
+	}
+	return ""
+}
+
+// isKubernetes reports whether NodeRestriction checks the labels with a prefix.
+func isKubernetes(prefix string) bool {
+	return slices.ContainsFunc([]string{"kubernetes.io", "k8s.io"}, func(domain string) bool {
+		return prefix == domain || strings.HasSuffix(prefix, "."+domain)
+	})
 }
 
 // checkAddress rejects a name or an address of the platform or of another node.

@@ -20,8 +20,10 @@ import (
 // joinedNode returns the Node of a joined host.
 func joinedNode(name, subnet, address string) *corev1.Node {
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{finalizer}},
-		Spec:       corev1.NodeSpec{PodCIDR: subnet, PodCIDRs: []string{subnet}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{finalizer}, Labels: map[string]string{
+			"region": "primary", "example.com/zone": "open", "kubernetes.io/arch": "amd64",
+		}},
+		Spec: corev1.NodeSpec{PodCIDR: subnet, PodCIDRs: []string{subnet}},
 		Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{
 			{Type: corev1.NodeInternalIP, Address: address}, {Type: corev1.NodeHostName, Address: name},
 		}},
@@ -75,6 +77,12 @@ func TestNodeClaimsOnlyWhatIsItsOwn(t *testing.T) {
 		"no finalizer":                   {func(n *corev1.Node) { n.Finalizers = nil }, "metadata.finalizers"},
 		"cordon":                         {func(n *corev1.Node) { n.Spec.Unschedulable = true }, "spec.unschedulable"},
 		"address of Cockpit":             {func(n *corev1.Node) { n.Annotations = map[string]string{CockpitAnnotation: "https://x"} }, CockpitAnnotation},
+		"label of a CSI driver":          {func(n *corev1.Node) { n.Labels["csi.example.com/rack"] = "1" }, ""},
+		"label of the kubelet":           {func(n *corev1.Node) { n.Labels["kubernetes.io/arch"] = "arm64" }, ""},
+		"new label of a team":            {func(n *corev1.Node) { n.Labels["team"] = "a" }, "metadata.labels"},
+		"empty label":                    {func(n *corev1.Node) { n.Labels["team"] = "" }, "metadata.labels"},
+		"another value of a label":       {func(n *corev1.Node) { n.Labels["example.com/zone"] = "secure" }, "metadata.labels"},
+		"no label":                       {func(n *corev1.Node) { delete(n.Labels, "region") }, "metadata.labels"},
 		"address of another node":        {address("192.0.2.3"), "belongs to the node third"},
 		"its other spelling in IPv6":     {address("FD0A::2"), "write it as fd0a::2"},
 		"address with a zone":            {address("fd0a::9%eth0"), "write it as fd0a::9"},
@@ -102,6 +110,8 @@ func TestNewNodeHasNoSubnet(t *testing.T) {
 	p := newTestClaims(t)
 	node := joinedNode("second", "", "192.0.2.2")
 	node.Finalizers, node.Spec.PodCIDRs, node.Spec.Unschedulable = nil, nil, true
+	expectRefusal(t, p.validate(t, "second", "nodes", nil, node), "")
+	node.Labels = map[string]string{"team": "a"} // kubeletArguments.node-labels
 	expectRefusal(t, p.validate(t, "second", "nodes", nil, node), "")
 	node.Spec.PodCIDR, node.Spec.PodCIDRs = "10.132.1.0/24", []string{"10.132.1.0/24"}
 	expectRefusal(t, p.validate(t, "second", "nodes", nil, node), "spec.podCIDRs")

@@ -23,8 +23,8 @@ const tokenRetention = 24 * time.Hour
 type Controllers struct {
 	// Deps has the shared clients and caches.
 	Deps *controller.Deps
-	// RemoveMember removes a master from the members of etcd, by the name of its node.
-	RemoveMember func(ctx context.Context, node string) error
+	// RemoveMaster removes what the cluster stores about a master, such as its member of etcd.
+	RemoveMaster func(ctx context.Context, node, address string) error
 	// DualStack means that pods have IPv6 addresses, and Nodes too if their hosts have one.
 	DualStack bool
 }
@@ -43,7 +43,7 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 		}))
 	secrets := tokens.Core().V1().Secrets().Informer()
 	a := &approver{client: client, requests: requests.Lister(), tokens: Tokens{client}, register: register{client}, dualStack: c.DualStack}
-	r := &remover{client: client, nodes: nodes.Lister(), register: register{client}, removeMember: c.RemoveMember}
+	r := &remover{client: client, nodes: nodes.Lister(), register: register{client}, removeMaster: c.RemoveMaster}
 	manager := controller.Manager{
 		{Name: "host certificates", Workers: 4, Watches: []controller.Watch{{Informer: requests.Informer()}}, Reconcile: a.reconcile},
 		{Name: "hosts", Workers: 2, Watches: []controller.Watch{{Informer: nodes.Informer(), Changed: relevant}}, Reconcile: r.reconcile, MinBackoff: drainInterval / 4},

@@ -182,12 +182,12 @@ func TestRemovedMasterLosesItsMemberBeforeItsNode(t *testing.T) {
 	}
 	var removed []string
 	fail := errors.New("no quorum")
-	r := &remover{client: f.client, register: f.register, removeMember: func(_ context.Context, name string) error {
-		removed = append(removed, name)
+	r := &remover{client: f.client, register: f.register, removeMaster: func(_ context.Context, name, address string) error {
+		removed = append(removed, name+" "+address)
 		return fail
 	}}
-	host := Host{Role: join.RoleMaster, Removed: &past}
-	if err := r.finalize(t.Context(), node, host); !errors.Is(err, fail) || !slices.Equal(removed, []string{"second"}) {
+	host := Host{Role: join.RoleMaster, Address: "192.0.2.2", Removed: &past}
+	if err := r.finalize(t.Context(), node, host); !errors.Is(err, fail) || !slices.Equal(removed, []string{"second 192.0.2.2"}) {
 		t.Errorf("got %v, removed %q", err, removed)
 	}
 	if stored, err := f.client.CoreV1().Nodes().Get(t.Context(), "second", metav1.GetOptions{}); err != nil || len(stored.Finalizers) == 0 {

@@ -42,11 +42,11 @@ type remover struct {
 	client   kubernetes.Interface
 	nodes    corelisters.NodeLister
 	register register
-	// removeMember removes a master from the members of etcd.
-	removeMember func(ctx context.Context, node string) error
+	// removeMaster removes what the cluster stores about a master.
+	removeMaster func(ctx context.Context, node, address string) error
 }
 
-// reconcile does the next step for the node of a joined host.
+// reconcile performs the next step for the node of a joined host.
 func (r *remover) reconcile(ctx context.Context, key controller.Key) error {
 	hosts, err := r.register.read(ctx)
 	if err != nil {
@@ -112,7 +112,7 @@ func (r *remover) delete(ctx context.Context, node *corev1.Node) error {
 }
 
 // finalize drains a deleted Node while its kubelet can still end pods, revokes the certificates
-// of the host, and lets the Node go when all API servers reject them. Otherwise, the kubelet
+// of the host, and removes the finalizer when all API servers reject them. Otherwise, the kubelet
 // could create the Node again.
 func (r *remover) finalize(ctx context.Context, node *corev1.Node, host Host) error {
 	isVoid := host.Removed != nil && !host.Removed.Before(node.DeletionTimestamp)
@@ -124,7 +124,7 @@ func (r *remover) finalize(ctx context.Context, node *corev1.Node, host Host) er
 			return err
 		}
 		if host.Role == join.RoleMaster {
-			if err := r.removeMember(ctx, node.Name); err != nil {
+			if err := r.removeMaster(ctx, node.Name, host.Address); err != nil {
 				return err
 			}
 		}

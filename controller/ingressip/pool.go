@@ -35,7 +35,8 @@ func (p *pool) contains(text string) bool {
 // hasAddress reports whether a service has an address.
 func (p *pool) hasAddress(key controller.Key) bool { return p.addresses[key].IsValid() }
 
-// usable reports whether an address is in the network and neither its first nor its last one.
+// usable reports whether an address is in the network and is neither its first nor its last
+// address.
 func (p *pool) usable(address netip.Addr) bool {
 	return p.network.Contains(address) && address != p.network.Addr() && p.network.Contains(address.Next())
 }

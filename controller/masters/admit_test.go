@@ -64,7 +64,7 @@ func TestRemovedMasterLeavesNothing(t *testing.T) {
 	client := fake.NewClientset(&corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: settingsName}, Data: map[string]string{"1": "{}", "2": "{}"},
 	})
-	for range 2 { // the second time, it is removed already
+	for range 2 { // the second time, it is already removed
 		if err := Remove(t.Context(), members, client, "2"); err != nil {
 			t.Fatal(err)
 		}

@@ -21,8 +21,8 @@ const (
 	interval = 2 * time.Second
 	// requestTimeout limits a request to a member.
 	requestTimeout = 3 * time.Second
-	// startLimit is how long a new member may take to start, and stallLimit how long it may receive
-	// nothing. A learner that exceeds a limit is expelled.
+	// startLimit is how long a new member may take to start, and stallLimit how long it can go without
+	// receiving data. A learner that exceeds a limit is expelled.
 	startLimit, stallLimit = time.Minute, 5 * time.Minute
 	// readyShare is the share of the leader's log from which etcd promotes a learner.
 	readyShare = 0.9

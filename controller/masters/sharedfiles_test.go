@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// reverse is a cipher that a test can see through.
+// reverse is a cipher whose output a test can read.
 func reverse(content []byte) ([]byte, error) {
 	content = slices.Clone(content)
 	slices.Reverse(content)
@@ -73,7 +73,7 @@ func TestFilesReachAllMasters(t *testing.T) {
 		t.Errorf("the Secret is not sealed: %q, %v", secret.Data, err)
 	}
 
-	// first does not run: it has not seen this change when it makes the next one.
+	// first does not run: it has not seen this change when it writes its own.
 	add(t, second, "eve")
 	add(t, first, "joe")
 	eventually.Equal(t, "file of the second master", func() string { return content(t, second) }, "ann\nbob\neve\njoe\n")
@@ -90,8 +90,8 @@ func TestEditOfAFileStaysUntilTheNextChange(t *testing.T) {
 	eventually.Equal(t, "file of the second master", func() string { return content(t, second) }, "edited\neve\n")
 }
 
-// TestCommandExcludesTheComponent changes a file as a command does: in another process than that of
-// the component, which gets the change at once.
+// TestCommandExcludesTheComponent changes a file as a command does: in a process other than the
+// component's. The component gets the change immediately.
 func TestCommandExcludesTheComponent(t *testing.T) {
 	component := newFiles(t, fake.NewClientset())
 	command := &SharedFiles{Client: component.Client, Files: component.Files, Record: component.Record, Seal: reverse, Open: reverse}

@@ -17,7 +17,7 @@ import (
 // Path is the path of a View, for users whose roles name it.
 const Path = "/slipway/cluster"
 
-// viewTimeout limits the collection of a View. A member that does not respond takes some seconds.
+// viewTimeout limits the collection of a View. A member that does not respond takes a few seconds.
 const viewTimeout = 30 * time.Second
 
 // View is the state of the masters.

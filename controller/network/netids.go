@@ -88,8 +88,8 @@ func (n *netIDs) reconcile(ctx context.Context, key controller.Key) error {
 	return n.change(ctx, existing, project)
 }
 
-// settled reports whether the caches show that nothing is to do for a project. Without it, a start
-// would send two requests for each project. If the caches are old, a further event follows.
+// settled reports whether the caches show that there is nothing to do for a project. Without it, a
+// start would send two requests for each project. If the caches are old, a further event follows.
 func (n *netIDs) settled(project string) bool {
 	namespace, err := n.namespaces.Get(project)
 	if err != nil {

@@ -238,8 +238,8 @@ func (o subnetOrder) free(used []string) (netip.Prefix, error) {
 // subnets returns all subnets in OpenShift 3's order.
 //
 // If the number of a subnet is in two octets of the address, the subnets whose part of the lower
-// octet is zero come first: 10.1.0.0/26, 10.1.1.0/26 to 10.1.255.0/26, and then 10.1.0.64/26. So
-// an octet shows which pods are on the same host as long as possible.
+// octet is zero come first: 10.1.0.0/26, 10.1.1.0/26 to 10.1.255.0/26, and then 10.1.0.64/26. Thus,
+// for as long as possible, an octet identifies the pods of one host.
 func (o subnetOrder) subnets() iter.Seq[netip.Prefix] {
 	subnetBits := 32 - o.network.Bits() - o.hostBits
 	base := binary.BigEndian.Uint32(o.network.Addr().AsSlice())

@@ -55,11 +55,18 @@ func (g *groups) ValidateInitialization() error {
 	return nil
 }
 
+// remover is the controller that empties a deleted project. Who may delete the project may delete
+// its ConfigMaps: nodes keep the configuration that they have.
+const remover = "system:serviceaccount:kube-system:namespace-controller"
+
 // Validate rejects an invalid configuration, and changes by users who may not change nodes.
 func (g *groups) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	inProject := a.GetResource().GroupResource() == corev1.Resource("configmaps") && a.GetNamespace() == nodegroup.Namespace
 	// A request that deletes a collection has no name.
 	if !inProject || a.GetName() != "" && !strings.HasPrefix(a.GetName(), nodegroup.Prefix) {
+		return nil
+	}
+	if a.GetOperation() == admission.Delete && a.GetUserInfo().GetName() == remover {
 		return nil
 	}
 	decision, _, err := g.authorizer.Authorize(ctx, authorizer.AttributesRecord{

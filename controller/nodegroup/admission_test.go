@@ -45,6 +45,8 @@ func TestConfigurationOfGroupsIsChecked(t *testing.T) {
 		"deletion":                   {"edit", "openshift-node", "node-config-infra", admission.Delete, nil, "may update nodes"},
 		"deletion of all":            {"edit", "openshift-node", "", admission.Delete, nil, "may update nodes"},
 		"deletion by administrator":  {"admin", "openshift-node", "node-config-infra", admission.Delete, nil, ""},
+		"deletion of the project":    {remover, "openshift-node", "", admission.Delete, nil, ""},
+		"change by its remover":      {remover, "openshift-node", "node-config-infra", admission.Update, map[string]string{"node-config.yaml": "valid"}, "may update nodes"},
 		"invalid configuration":      {"admin", "openshift-node", "node-config-infra", admission.Update, map[string]string{"node-config.yaml": "x"}, "is not a NodeConfig"},
 		"ConfigMap without key":      {"admin", "openshift-node", "node-config-infra", admission.Create, nil, "needs the key node-config.yaml"},
 		"other ConfigMap":            {"edit", "openshift-node", "kube-root-ca.crt", admission.Update, nil, ""},

@@ -2,7 +2,7 @@
 // ConfigMap (see package internal/nodegroup).
 //
 // The nodes of a group get a new configuration one after the other. The next one gets it when the
-// node before has restarted with it. If a node refuses it, the others keep the previous one.
+// previous node has restarted with it. If a node refuses it, the others keep the previous one.
 package nodegroup
 
 import (
@@ -86,7 +86,7 @@ type rollout struct {
 	configMaps corelisters.ConfigMapLister
 }
 
-// reconcile does the next step for a group. Nodes keep the configuration of a ConfigMap that is
+// reconcile performs the next step for a group. Nodes keep the configuration of a ConfigMap that is
 // deleted.
 func (r *rollout) reconcile(ctx context.Context, key controller.Key) error {
 	if !strings.HasPrefix(key.Name, nodegroup.Prefix) {

@@ -41,7 +41,7 @@ type Certificates struct {
 // Name returns the component's name.
 func (*Certificates) Name() string { return "service-certificates" }
 
-// recheckInterval is the interval of checks of each object, because the signer or the bundle may
+// recheckInterval is the interval of checks of each object, because the signer or the bundle might
 // have been replaced.
 const recheckInterval = time.Hour
 

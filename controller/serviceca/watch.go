@@ -69,7 +69,7 @@ func serviceKey(object any) []controller.Key {
 	})
 }
 
-// secretNameChanged reports whether a service requests another secret than before. It ignores
+// secretNameChanged reports whether a service requests a different secret than before. It ignores
 // changes by this controller.
 func secretNameChanged(old, new any) bool {
 	before, wasOne := old.(*corev1.Service)

@@ -1,9 +1,9 @@
 // Command device-plugin gives pods files of the machine's /dev, as a resource that they request
-// like CPU. It is a device plug-in of the kubelet (API v1beta1).
+// like CPU. It is a device plugin of the kubelet (API v1beta1).
 //
 //	device-plugin --resource example.com/card --devices '/dev/card*'
 //
-// Each file that matches the pattern is one device, which one container at a time has, as
+// Each file that matches the pattern is one device, which only one container at a time has, as
 // /dev/<name>. The file's name is the device's ID. A device whose file disappears is unhealthy
 // until the file is back.
 package main
@@ -32,7 +32,7 @@ func main() {
 	var p plugin
 	flag.StringVar(&p.resource, "resource", "example.com/card", "name of the resource")
 	flag.StringVar(&p.pattern, "devices", "/dev/card*", "pattern of the files that are devices")
-	flag.StringVar(&p.directory, "directory", pluginapi.DevicePluginPath, "directory of the kubelet's socket for device plug-ins")
+	flag.StringVar(&p.directory, "directory", pluginapi.DevicePluginPath, "directory of the kubelet's socket for device plugins")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -40,11 +40,11 @@ func main() {
 }
 
 // run serves the kubelet until ctx ends. When the kubelet starts, it removes the sockets of
-// plug-ins, and each plug-in registers again.
+// plugins, and each plugin registers again.
 func (p *plugin) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := p.serve(ctx); err != nil {
-			slog.Warn("plug-in is not registered", "resource", p.resource, "error", err, "retryAfter", checkInterval)
+			slog.Warn("plugin is not registered", "resource", p.resource, "error", err, "retryAfter", checkInterval)
 		}
 		select {
 		case <-time.After(checkInterval):
@@ -53,7 +53,7 @@ func (p *plugin) run(ctx context.Context) {
 	}
 }
 
-// serve registers the plug-in and serves it until its socket is gone or ctx ends.
+// serve registers the plugin and serves it until its socket is gone or ctx ends.
 func (p *plugin) serve(ctx context.Context) error {
 	socket := filepath.Join(p.directory, filepath.Base(p.resource)+".sock")
 	if err := os.RemoveAll(socket); err != nil { // of an earlier run
@@ -72,7 +72,7 @@ func (p *plugin) serve(ctx context.Context) error {
 	if err := p.register(ctx, filepath.Base(socket)); err != nil {
 		return err
 	}
-	slog.Info("plug-in is registered", "resource", p.resource)
+	slog.Info("plugin is registered", "resource", p.resource)
 	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	for {
@@ -82,12 +82,12 @@ func (p *plugin) serve(ctx context.Context) error {
 			return nil
 		}
 		if _, err := os.Stat(socket); err != nil {
-			return fmt.Errorf("find the plug-in's socket: %w", err)
+			return fmt.Errorf("find the plugin's socket: %w", err)
 		}
 	}
 }
 
-// register tells the kubelet the name of the plug-in's socket.
+// register sends the kubelet the name of the plugin's socket.
 func (p *plugin) register(ctx context.Context, endpoint string) error {
 	connection, err := grpc.NewClient("unix://"+filepath.Join(p.directory, "kubelet.sock"), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

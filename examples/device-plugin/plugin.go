@@ -22,7 +22,7 @@ type plugin struct {
 
 	// resource is the name of the resource, and pattern selects the files that are its devices.
 	resource, pattern string
-	// directory contains the sockets of the kubelet and of its plug-ins.
+	// directory contains the sockets of the kubelet and of its plugins.
 	directory string
 
 	mu sync.Mutex

@@ -41,14 +41,14 @@ func startKubelet(t *testing.T, directory string) *kubelet {
 	return k
 }
 
-// registration waits until the plug-in registers.
+// registration waits until the plugin registers.
 func (k *kubelet) registration(t *testing.T) *pluginapi.RegisterRequest {
 	t.Helper()
 	select {
 	case request := <-k.registrations:
 		return request
 	case <-time.After(time.Minute):
-		t.Fatal("the plug-in does not register")
+		t.Fatal("the plugin does not register")
 		return nil
 	}
 }

@@ -127,7 +127,7 @@ func TestDataSurvivesPod(t *testing.T) {
 				}
 				staged, published := filepath.Join(root, "mounts", name), filepath.Join(root, pod, volume.Name)
 				var device string
-				for range 2 { // Every operation may be repeated.
+				for range 2 { // Every operation can be repeated.
 					if _, err := driver.Attach(ctx, volume, "node"); err != nil {
 						t.Fatal(err)
 					}

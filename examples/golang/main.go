@@ -71,9 +71,9 @@ func page(w http.ResponseWriter, r *http.Request) {
 }
 
 // environment returns an environment variable, or otherwise if it is empty.
-func environment(name, otherwise string) string {
+func environment(name, fallback string) string {
 	if value := os.Getenv(name); value != "" {
 		return value
 	}
-	return otherwise
+	return fallback
 }

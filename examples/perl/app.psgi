@@ -2,7 +2,7 @@ use strict;
 use warnings;
 use Sys::Hostname;
 
-# A page that says what serves it.
+# A page that shows which program serves it.
 sub {
     my $env = shift;
     return [200, ['Content-Type' => 'text/plain'], ["ok\n"]] if $env->{PATH_INFO} eq '/healthz';

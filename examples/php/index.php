@@ -1,5 +1,5 @@
 <?php
-// A page that says what serves it.
+// A page that shows which program serves it.
 $facts = [
     'Host' => gethostname(),
     'Build' => getenv('OPENSHIFT_BUILD_NAME') ?: 'none',

@@ -1,4 +1,4 @@
-"""A page that says what serves it, and counts its visits where DATA_DIR names a directory that stays."""
+"""A page that shows which program serves it, and counts its visits if DATA_DIR names a persistent directory."""
 
 import html
 import os
@@ -65,7 +65,7 @@ if __name__ == "__main__":
     port = int(os.environ.get("PORT", "8080"))
     print(f"version {VERSION} listens at port {port}", flush=True)
     server = ThreadingHTTPServer(("", port), Handler)
-    # Requests that are being answered are answered before the end.
+    # Open requests are completed before the program ends.
     server.daemon_threads = False
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
     server.serve_forever()

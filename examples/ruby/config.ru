@@ -11,7 +11,7 @@ PAGE = ERB.new(<<~HTML)
   </html>
 HTML
 
-# A page that says what serves it.
+# A page that shows which program serves it.
 run(lambda do |request|
   case request["PATH_INFO"]
   when "/" then [200, { "Content-Type" => "text/html; charset=utf-8" }, [PAGE.result]]

@@ -85,7 +85,7 @@ func (e *Extractor) permissions(mode fs.FileMode) fs.FileMode {
 }
 
 // localTarget reports whether a symbolic link leads to something in the directory. Only the
-// beginning of a target can contain "..": behind the name of another link, ".." leads elsewhere.
+// beginning of a target can contain "..": after the name of another link, ".." leads elsewhere.
 func localTarget(name, target string) bool {
 	return target != "" && !strings.ContainsRune(target, '\\') && !path.IsAbs(target) &&
 		path.Clean(target) == strings.TrimSuffix(target, "/") &&

@@ -13,7 +13,7 @@ import (
 // Write creates or replaces the file at path. The file gets exactly the given mode, regardless of
 // the umask. When Write returns nil, the file and its name are on the disk.
 //
-// Write first writes ".<name>.new" in the same folder. A killed process leaves that file behind,
+// Write first writes ".<name>.new" in the same folder. If the process is killed, that file remains,
 // and the next Write overwrites it. Therefore, two Writes to one path must not overlap. The folder
 // must exist.
 func Write(path string, content []byte, mode fs.FileMode) error {

@@ -112,7 +112,8 @@ func (a *Appliance) serve(t testing.TB, listener net.Listener, handler http.Hand
 // silent returns a log of the failed connections that tests provoke.
 func silent() *log.Logger { return log.New(io.Discard, "", 0) }
 
-// Reset loses the configuration, as a restart of an appliance whose configuration was not saved.
+// Reset discards the configuration, like a restart of an appliance whose configuration was not
+// saved.
 func (a *Appliance) Reset() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -141,7 +142,7 @@ func (a *Appliance) SetDown(down bool) {
 	a.down = down
 }
 
-// Delete deletes an object as an administrator can do.
+// Delete deletes an object as an administrator can.
 func (a *Appliance) Delete(collection, fullPath string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -60,7 +60,7 @@ func Add(group string, pid int) error {
 func SetShares(group string, shares uint64) error {
 	shares = min(max(shares, minShares), maxShares)
 	if unified() {
-		// Map the range of version 1 to the range of version 2, as runc and kubelet do.
+		// Map the range of version 1 to the range of version 2, as runc and the kubelet do.
 		return write(filepath.Join(mountPoint, group), "cpu.weight", strconv.FormatUint(1+(shares-minShares)*9999/(maxShares-minShares), 10))
 	}
 	return write(filepath.Join(mountPoint, "cpu", group), "cpu.shares", strconv.FormatUint(shares, 10))

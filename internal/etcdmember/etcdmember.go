@@ -38,10 +38,10 @@ type Member struct {
 	Learner bool
 }
 
-// Status is the state of one member, by its own account.
+// Status is the state of one member, as the member reports it.
 type Status struct {
 	Version string
-	// Leader is the ID of the member that it takes for the leader, or 0.
+	// Leader is the ID of the member that it considers the leader, or 0.
 	Leader uint64
 	// Index is the index of the last log entry that it has applied.
 	Index uint64

@@ -1,4 +1,4 @@
-// Package filelock makes processes and goroutines wait for each other by locks of files. The kernel
+// Package filelock synchronizes processes and goroutines with file locks. The kernel
 // releases the locks of a process that ends (flock(2)).
 package filelock
 
@@ -13,7 +13,7 @@ import (
 // Mode is the kind of a lock.
 type Mode int
 
-// Any number of holders share a lock, or one holder has it alone.
+// Any number of holders share a lock, or one holder has an exclusive lock.
 const (
 	Shared    Mode = unix.LOCK_SH
 	Exclusive Mode = unix.LOCK_EX

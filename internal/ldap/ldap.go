@@ -39,7 +39,7 @@ type Conn struct{ *ldap.Conn }
 func (s Server) Connect(ctx context.Context) (*Conn, error) {
 	host, _, err := net.SplitHostPort(s.Address)
 	if err != nil {
-		return nil, fmt.Errorf("connect LDAP server %q: %w", s.Address, err)
+		return nil, fmt.Errorf("connect to LDAP server %q: %w", s.Address, err)
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if s.TLS != nil {
@@ -51,13 +51,13 @@ func (s Server) Connect(ctx context.Context) (*Conn, error) {
 	dialer := &net.Dialer{Timeout: timeout}
 	raw, err := dialer.DialContext(ctx, "tcp", s.Address)
 	if err != nil {
-		return nil, fmt.Errorf("connect LDAP server: %w", err)
+		return nil, fmt.Errorf("connect to LDAP server: %w", err)
 	}
 	if s.Scheme == "ldaps" {
 		encrypted := tls.Client(raw, config)
 		if err := encrypted.HandshakeContext(ctx); err != nil {
 			_ = raw.Close()
-			return nil, fmt.Errorf("connect LDAP server %s: %w", s.Address, err)
+			return nil, fmt.Errorf("connect to LDAP server %s: %w", s.Address, err)
 		}
 		raw = encrypted
 	}

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// settleDelay is how long a process allocates memory after it became ready: informers and caches
-// fill.
+// settleDelay is the time for which a process that has become ready still allocates memory, because
+// informers and caches fill.
 const settleDelay = 10 * time.Second
 
 // ReleaseAfterStart waits for the end of the start, or of ctx. Then it returns unneeded memory to

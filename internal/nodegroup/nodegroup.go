@@ -85,7 +85,7 @@ func Labels(content string) (map[string]string, error) {
 	return ParseLabels(config.KubeletArguments["node-labels"])
 }
 
-// ParseLabels reads the values of the argument node-labels of kubelet, such as a=b,c=d.
+// ParseLabels reads the values of the argument node-labels of the kubelet, such as a=b,c=d.
 func ParseLabels(values []string) (map[string]string, error) {
 	labels := map[string]string{}
 	for _, text := range strings.Split(strings.Join(values, ","), ",") {

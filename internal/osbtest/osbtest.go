@@ -181,7 +181,7 @@ func (b *Broker) change(w http.ResponseWriter, r *http.Request, in map[string]*r
 		return
 	}
 	switch {
-	case r.Method == http.MethodPut && existing == nil && !b.offers(body):
+	case (r.Method == http.MethodPatch && existing != nil || r.Method == http.MethodPut && existing == nil) && !b.offers(body["service_id"], planOf(body, existing)):
 		reply(w, http.StatusBadRequest, map[string]any{"description": "there is no such service with such a plan"})
 		return
 	case r.Method == http.MethodPut && existing == nil:
@@ -232,20 +232,25 @@ func (b *Broker) change(w http.ResponseWriter, r *http.Request, in map[string]*r
 	reply(w, http.StatusAccepted, map[string]any{"operation": in[id].pending})
 }
 
-// offers reports whether the catalog has the service and the plan of a request.
-func (b *Broker) offers(body map[string]any) bool {
+// planOf returns the ID of the plan of a request, or of the instance if the request names none.
+func planOf(body map[string]any, existing *resource) any {
+	if plan, ok := body["plan_id"]; ok || existing == nil {
+		return plan
+	}
+	return existing.body["plan_id"]
+}
+
+// offers reports whether the catalog has a service with a plan.
+func (b *Broker) offers(serviceID, planID any) bool {
 	return slices.ContainsFunc(b.Catalog, func(service map[string]any) bool {
 		plans, _ := service["plans"].([]map[string]any)
-		return service["id"] == body["service_id"] && slices.ContainsFunc(plans, func(plan map[string]any) bool { return plan["id"] == body["plan_id"] })
+		return service["id"] == serviceID && slices.ContainsFunc(plans, func(plan map[string]any) bool { return plan["id"] == planID })
 	})
 }
 
 // version returns the version of the plan of a request, or of the instance.
 func (b *Broker) version(body map[string]any, existing *resource) any {
-	plan := body["plan_id"]
-	if plan == nil && existing != nil {
-		plan = existing.body["plan_id"]
-	}
+	plan := planOf(body, existing)
 	for _, service := range b.Catalog {
 		plans, _ := service["plans"].([]map[string]any)
 		for _, entry := range plans {

@@ -96,6 +96,6 @@ func TestAccountLimitsSession(t *testing.T) {
 		_, err = s.Manifest(t.Context(), fmt.Sprintf("%s/app:v%d", host, full))
 	}
 	if err == nil || !strings.Contains(err.Error(), "import fewer images") || full != defaultOwnerBytes/maxAnswer+1 {
-		t.Errorf("after %d answers: %v", full, err)
+		t.Errorf("after %d responses: %v", full, err)
 	}
 }

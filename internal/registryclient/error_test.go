@@ -49,7 +49,7 @@ func TestErrorsContainNoTextOfResponses(t *testing.T) {
 			_, ofReferrers := Client{}.Referrers(t.Context(), host+"/app", id)
 			for _, err := range []error{ofTags, ofManifest, ofBlob, ofStream, ofReferrers} {
 				if err != nil && (strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), tt.want)) {
-					t.Errorf("%v, want %q and nothing of the answer", err, tt.want)
+					t.Errorf("%v, want %q and nothing of the response", err, tt.want)
 				}
 			}
 			if ofManifest == nil || ofBlob == nil || len(tags) > 0 {

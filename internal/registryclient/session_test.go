@@ -48,7 +48,7 @@ func TestTagsAreLimited(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(tags) != maxTags || tags[0] != "v0.0" || requests.Load() != 4 {
-		t.Errorf("%d tags of %d answers", len(tags), requests.Load())
+		t.Errorf("%d tags of %d responses", len(tags), requests.Load())
 	}
 }
 

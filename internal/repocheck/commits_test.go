@@ -15,7 +15,7 @@ const maxSubject = 72
 // longSubject is the subject of a commit that was merged before the check existed.
 const longSubject = "network/dns, cli/migrate: serve the masters' DNS, migrate without a rate limit"
 
-// subject matches `path: verb what`, also with several paths, and the subjects that git itself
+// subject matches `path: verb what`, including with several paths, and the subjects that git itself
 // writes.
 var subject = regexp.MustCompile(`^(?:[\w./*{}-]+(?:, [\w./*{}-]+)*: \S|Merge |Revert )`)
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// machinePath matches paths that exist on one machine only. A name in front, as in upper/work/, is
-// a path of our own.
+// machinePath matches paths that exist on one machine only. A path with a name in front, such as
+// upper/work/, is one of the repository's own paths.
 var machinePath = regexp.MustCompile(`(?:^|[^\w.$})/*-])(/(?:work|root)/)`)
 
 // registryHost matches hosts that serve images or modules: nothing here depends on a network.

@@ -128,7 +128,7 @@ func (f *findings) add(path string, line int, format string, args ...any) {
 	*f = append(*f, place+": "+fmt.Sprintf(format, args...))
 }
 
-// checkSyntax finds Go files that cannot be parsed, which the other rules leave out.
+// checkSyntax finds Go files that cannot be parsed, which the other rules ignore.
 func checkSyntax(t *tree) (violations findings) {
 	for _, f := range t.files {
 		if f.err != nil {

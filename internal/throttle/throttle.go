@@ -45,8 +45,8 @@ const (
 // passwords expire. At an address from which the user has logged in, wrong passwords for other
 // users or from other addresses don't count.
 //
-// Servers that check the same passwords share the attempts: each permits its part of them, so that
-// a client that uses all is not faster than with one.
+// Servers that check the same passwords share the attempts: each permits its share, so that a
+// client that uses all servers is not faster than with one server.
 type Throttle struct {
 	// Servers returns the number of servers that check the same passwords. The default is 1.
 	Servers func() int

@@ -118,7 +118,7 @@ func NewCapture(device string) (*Capture, error) {
 }
 
 // Next returns the next VXLAN packet for which match is true. It returns an error if none arrives
-// within ten seconds, whatever other frames do.
+// within ten seconds, regardless of other frames.
 func (c *Capture) Next(port uint16, match func(Packet) bool) (Packet, error) {
 	frame := make([]byte, 1<<16)
 	for deadline := time.Now().Add(packetTimeout); time.Now().Before(deadline); {

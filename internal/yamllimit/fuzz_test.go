@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzCount verifies that text has no more values than Count promises.
+// FuzzCount verifies that text has no more values than Count returns.
 func FuzzCount(f *testing.F) {
 	for _, seed := range []string{
 		`{"a": [1, 2, {}], "b,[": "x\"{,"}`, "# \"\na: [1, 2, 3]", "a:\r- 1\r- 2", "- - - - a", "? ? a", "a: b\"c\nd: [{},{},{}]", "-\u0085-\u2028-\u2029- a",

@@ -103,8 +103,8 @@ func (b *Balancer) update(servers []string) {
 	b.apply()
 }
 
-// apply uses the list of API servers. While none of the list serves, it keeps the previous ones:
-// for seconds, the list can name only lost masters.
+// apply uses the list of API servers. While no server of the list serves, it keeps the previous
+// ones: for seconds, the list can name only lost masters.
 func (b *Balancer) apply() {
 	b.applying.Lock()
 	defer b.applying.Unlock()
@@ -123,8 +123,8 @@ func (b *Balancer) apply() {
 	}
 }
 
-// usable returns the list of API servers. If none of the list serves, it appends the servers in use
-// that the list lacks.
+// usable returns the list of API servers. If no server of the list serves, it appends the servers
+// in use that the list lacks.
 func (b *Balancer) usable(current []string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -90,7 +90,7 @@ func TestPreferredServerGetsConnectionsWhileItServes(t *testing.T) {
 	own.broken.Store(true)
 	eventually.Equal(t, "another server responds", func() string { return name(client, url) }, "other")
 	own.broken.Store(false)
-	eventually.Equal(t, "the own server responds to new connections", func() string { return name(insecure(), url) }, "own")
+	eventually.Equal(t, "the node's own server responds to new connections", func() string { return name(insecure(), url) }, "own")
 }
 
 func TestTheOnlyServerKeepsItsConnections(t *testing.T) {

@@ -18,7 +18,7 @@ type host struct {
 	platform string
 	// overlay means that the file system of Root supports overlay mounts.
 	overlay bool
-	// lowersOOMScore means that this process can lower the oom_score_adj of processes, which
+	// lowersOOMScore means that this process can lower the oom_score_adj of processes, which the
 	// kubelet does for important pods.
 	lowersOOMScore bool
 }

@@ -1,9 +1,9 @@
 // Package disk keeps pods from filling the disks that the platform writes to.
 //
-// Kubelet checks disks every ten seconds and then evicts pods. A pod can fill a disk faster. Its
-// output can even fill the blocks that the file system reserves for root, because the container
+// The kubelet checks disks every ten seconds and then evicts pods. A pod can fill a disk faster.
+// Its output can even fill the blocks that the file system reserves for root, because the container
 // runtime writes it. Guard checks four times a second. If a disk is nearly full, it kills the
-// containers of the pods that write. Kubelet restarts them with backoff and evicts the pods.
+// containers of the pods that write. The kubelet restarts them with backoff and evicts the pods.
 package disk
 
 import (
@@ -26,7 +26,7 @@ import (
 const (
 	checkInterval = 250 * time.Millisecond
 	// Guard acts if less than 1/minFreeDivisor of a disk is free, or less than maxMinFree bytes.
-	// Kubelet evicts at 10% already. Guard starts to measure writes at twice this value.
+	// The kubelet already evicts at 10%. Guard starts to measure writes at twice this value.
 	minFreeDivisor = 25
 	maxMinFree     = 2 << 30
 	// maxWritten limits the bytes that a pod writes between two checks while a disk is short.

@@ -11,7 +11,8 @@ import (
 // credentialsFunc returns the user and password, or the token, for a server.
 type credentialsFunc func(host string) (user, secret string, err error)
 
-// credentials returns the credentials that kubelet sends. They are for one server if they name one.
+// credentials returns the credentials that the kubelet sends. They are for one server if they name
+// one.
 func credentials(auth *criapi.AuthConfig) credentialsFunc {
 	return func(host string) (user, secret string, err error) {
 		if auth == nil || auth.ServerAddress != "" && !isServer(auth.ServerAddress, host) {

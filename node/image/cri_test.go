@@ -59,7 +59,7 @@ func startNodeOn(t *testing.T, prepare func(root string)) *node {
 	}
 }
 
-// image returns the image as kubelet sees it, or nil.
+// image returns the image as the kubelet sees it, or nil.
 func (n *node) image(t *testing.T, name string) *criapi.Image {
 	t.Helper()
 	status, err := n.images.ImageStatus(t.Context(), &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: name}}, grpc.WaitForReady(true))

@@ -3,7 +3,7 @@
 // that Service pulls from registries for pods.
 //
 // Created images are reproducible: the same programs result in the same digest on each host and at
-// each start, and existing images are not created again. They are pinned, so that kubelet keeps
+// each start, and existing images are not created again. They are pinned, so that the kubelet keeps
 // them when the disk is full.
 //
 // Registries are configured in the directory registries.d of the data directory. It contains a
@@ -61,11 +61,12 @@ const (
 	OAuthProxyName = "localhost/slipway-oauth-proxy:current"
 )
 
-// namespace is containerd's namespace of the CRI plugin, and thus of kubelet.
+// namespace is containerd's namespace of the CRI plugin, and thus of the kubelet.
 const namespace = "k8s.io"
 
 const (
-	// labelPinned with the value pinned is the CRI plugin's label of images that kubelet must keep.
+	// labelPinned with the value pinned is the CRI plugin's label of images that the kubelet must
+	// keep.
 	labelPinned, pinned = "io.cri-containerd.pinned", "pinned"
 	// labelContent contains the Content of the loaded Image.
 	labelContent = "slipway.io/content"

@@ -22,7 +22,7 @@ type Summary struct {
 	Size int64 `json:"size"`
 	// Loaded is the time when this name was assigned to this content.
 	Loaded time.Time `json:"loaded"`
-	// Pinned means that kubelet keeps the image.
+	// Pinned means that the kubelet keeps the image.
 	Pinned bool `json:"pinned"`
 	// Archive is the file in the data directory's images from which the image was loaded, if any.
 	Archive string `json:"archive,omitempty"`

@@ -69,7 +69,7 @@ func TestLoaderLoadsImagesOfNode(t *testing.T) {
 		}
 	}
 
-	// Running again, also after a restart of containerd, writes nothing.
+	// Running again, even after a restart of containerd, writes nothing.
 	n.daemon.Restart(t)
 	runLoader(t, l, all)
 	if diff := cmp.Diff(first, list(t, n.store)); diff != "" {
@@ -79,7 +79,7 @@ func TestLoaderLoadsImagesOfNode(t *testing.T) {
 		eventually.True(t, "kubelet to see "+image.Name+" after a restart", func() bool { return n.image(t, image.Name).GetPinned() })
 	}
 
-	// Add an archive, and replace another by a newer version.
+	// Add an archive, and replace another with a newer version.
 	writeDockerArchive(t, filepath.Join(archives, "app.tar"), "example.com/team/app:2")
 	runLoader(t, l, func() bool { return len(list(t, n.store)) == len(want)+1 })
 }
@@ -226,7 +226,7 @@ func TestReportDeployerLogsAnErrorOnce(t *testing.T) {
 		return next
 	}}
 	if err := loader.reportDeployer(t.Context()); err != nil || len(answers) != 0 {
-		t.Errorf("%v, %d answers are left", err, len(answers))
+		t.Errorf("%v, %d responses are left", err, len(answers))
 	}
 	if count := strings.Count(logged.String(), "no right"); count != 1 {
 		t.Errorf("it is logged %d times", count)

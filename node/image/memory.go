@@ -13,9 +13,8 @@ type memory struct {
 
 	mutex  sync.Mutex
 	layers []*layerMemory // in the order of their start
-	// limit is the resident memory in bytes above which layers end. It does not increase unless no
-	// layer was unpacked for idleTime, because containerd keeps the memory of an earlier layer for a
-	// while.
+	// limit is the resident memory in bytes above which layers end. It increases only if no layer was
+	// unpacked for idleTime, because containerd keeps the memory of an earlier layer for a while.
 	limit int64
 	// idle is when the last layer was removed.
 	idle time.Time

@@ -27,7 +27,7 @@ func TestLastLayerEndsIfMemoryGrows(t *testing.T) {
 		{"below the limit", second, limit, false},
 		{"an earlier layer", first, limit + 50, false},
 		{"the last layer", second, limit + 50, true},
-		{"the next layer at once", first, limit + 90, false},
+		{"the next layer immediately", first, limit + 90, false},
 	} {
 		if got := m.exceeds(step.layer, step.resident); got != step.want {
 			t.Errorf("%s: exceeds is %t", step.name, got)

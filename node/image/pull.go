@@ -39,8 +39,8 @@ type puller struct {
 // labelPull is the label of the content leases of pulls. It contains the process of the pull.
 const labelPull = "slipway.io/pull"
 
-// maxDownloads is the number of layers of an image that are fetched at a time, the CRI plugin's
-// own. maxDecoding is the number of manifests of all images.
+// maxDownloads is the number of layers of an image that are fetched at a time, as
+// in the CRI plugin. maxDecoding is the number of manifests of all images.
 const maxDownloads, maxDecoding = 3, 2
 
 // leaseDuration is the time after which containerd deletes the data of a pull if the process was

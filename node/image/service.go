@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/unixsocket"
 )
 
-// Service is the component through which kubelet pulls images: a CRI image service in front of
+// Service is the component through which the kubelet pulls images: a CRI image service in front of
 // containerd's. Pods name the registries, so Service pulls images itself: containerd would connect
 // to any address and report the response. Service forwards all other calls to containerd.
 //
@@ -63,14 +63,14 @@ type Service struct {
 // Name returns the component's name.
 func (*Service) Name() string { return "image-service" }
 
-// maxMessage is the maximum size of a list of images, in bytes: kubelet's own limit.
+// maxMessage is the maximum size of a list of images, in bytes: the kubelet's own limit.
 const maxMessage = 16 << 20
 
 // Run serves until ctx ends. It is ready when it listens. Calls wait for containerd.
 func (s *Service) Run(ctx context.Context, ready func()) error {
 	listener, err := unixsocket.Listen(s.Socket)
 	if err != nil {
-		return fmt.Errorf("listen for kubelet: %w", err)
+		return fmt.Errorf("listen for the kubelet: %w", err)
 	}
 	defer listener.Close()
 	connection, err := grpc.NewClient("unix://"+s.Store.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()),

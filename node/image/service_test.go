@@ -164,7 +164,7 @@ func TestServiceReachesNoServerOfHostForPods(t *testing.T) {
 		"redirects": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://"+inside+r.URL.Path, http.StatusTemporaryRedirect)
 		},
-		"wants a token from": func(w http.ResponseWriter, _ *http.Request) {
+		"requires a token from": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="http://%s/token",service="s"`, inside))
 			w.WriteHeader(http.StatusUnauthorized)
 		},
@@ -181,7 +181,7 @@ func TestServiceReachesNoServerOfHostForPods(t *testing.T) {
 	for does, handle := range hostile {
 		host := httpServer(t, handle)
 		allowed = append(allowed, host)
-		if does == "redirects" || does == "wants a token from" {
+		if does == "redirects" || does == "requires a token from" {
 			rejected = append(rejected, host+"/team/app:1")
 		} else {
 			peers = append(peers, host+"/team/app:1")

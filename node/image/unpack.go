@@ -16,7 +16,7 @@ import (
 
 const (
 	// minUnpackTime is the time to unpack a small layer. Each MiB adds a second. A layer can write
-	// the same file again and again, which needs no space.
+	// the same file repeatedly, which needs no space.
 	minUnpackTime = 10 * time.Minute
 	// maxGrowth is the memory in bytes that containerd can need to unpack all layers at a time: it
 	// keeps an entry for each directory of a layer.

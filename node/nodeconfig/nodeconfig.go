@@ -101,7 +101,7 @@ func restartError(restart bool) error {
 	return nil
 }
 
-// begin counts a start with a new configuration. It takes the configuration back after too many
+// begin counts a start with a new configuration. It reverts the configuration after too many
 // starts.
 func (s *Sync) begin() (restart bool, err error) {
 	current := s.record.Attempt
@@ -119,7 +119,7 @@ func (s *Sync) begin() (restart bool, err error) {
 	return false, s.record.write(s.Record)
 }
 
-// finish waits until the process is ready with a new configuration. It takes the configuration back
+// finish waits until the process is ready with a new configuration. It reverts the configuration
 // after a timeout.
 func (s *Sync) finish(ctx context.Context) (restart bool, err error) {
 	current := s.record.Attempt

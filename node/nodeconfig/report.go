@@ -86,7 +86,7 @@ func (s *Sync) event(ctx context.Context, node *corev1.Node, condition corev1.No
 	now := metav1.Now()
 	_, err := s.Client.CoreV1().Events(metav1.NamespaceDefault).Create(ctx, &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: s.Node + ".", Namespace: metav1.NamespaceDefault},
-		// Use the name as the UID, like kubelet: `oc describe node` selects events by that.
+		// Use the name as the UID, like the kubelet: `oc describe node` selects events by that.
 		InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: node.Name, UID: types.UID(node.Name)},
 		Type:           kind, Reason: condition.Reason, Message: condition.Message,
 		Source:         corev1.EventSource{Component: "node-config", Host: s.Node},

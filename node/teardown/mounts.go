@@ -19,8 +19,8 @@ const (
 )
 
 // Mounts unmounts everything below the directories, the latest mount first, and a directory that is
-// mounted onto itself, as kubelet's is. A file system of another device that is mounted at one of
-// the directories remains, because it is older.
+// mounted onto itself, such as the kubelet's. A file system of another device that is mounted at
+// one of the directories remains, because it is older.
 //
 // A mount that is still busy after two seconds is detached lazily: it disappears from the host's
 // tree immediately, and ends with its last user. detached contains a sentence about each, with its

@@ -147,7 +147,7 @@ func (m *Mapper) assign(ctx context.Context, method Method, identity string,
 	return nil, ErrClaim
 }
 
-// encoded is the prefix of an encoded user name. No user name that is not encoded begins with it.
+// encoded is the prefix of an encoded user name. No user name without an encoding begins with it.
 const encoded = "b64:"
 
 // IdentityName returns the name of an Identity object. It encodes the user name in base64 if it

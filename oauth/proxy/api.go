@@ -103,7 +103,7 @@ func (a *api) call(ctx context.Context, method, path, token string, body, into a
 		err = json.Unmarshal(text, into)
 	}
 	if err != nil {
-		return fmt.Errorf("ask the API server for %s: %w", path, err)
+		return fmt.Errorf("request %s from the API server: %w", path, err)
 	}
 	return nil
 }

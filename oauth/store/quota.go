@@ -22,7 +22,7 @@ const (
 )
 
 // Quota limits the number of objects of a resource that each user has in the store. ResourceQuota
-// does not count cluster-scoped objects, and a script can log in again and again.
+// does not count cluster-scoped objects, and a script can log in repeatedly.
 type Quota[T interface {
 	runtime.Object
 	metav1.Object

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Client talks to a master on behalf of a host that joins.
+// Client communicates with a master on behalf of a host that joins.
 type Client struct {
 	// URL is the address of the API server, such as https://192.0.2.10:8443.
 	URL   string

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzToken checks that each token that is accepted is the text of itself.
+// FuzzToken checks that formatting an accepted token returns the same text.
 func FuzzToken(f *testing.F) {
 	f.Add(Token{Authority: string(bytes.Repeat([]byte{'a'}, 64)), ID: "abcdef", Secret: string(bytes.Repeat([]byte{'0'}, 40))}.String())
 	f.Add("sw1.a.b.c")

@@ -63,7 +63,7 @@ func (s *settings) address() (host string, secure bool, err error) {
 	case s.endpoint == "" && s.fips:
 		return "s3-fips." + s.region + ".amazonaws.com", s.secure, nil
 	case s.endpoint == "":
-		return "s3.amazonaws.com", s.secure, nil // the client replaces it by the host of the region
+		return "s3.amazonaws.com", s.secure, nil // the client replaces it with the host of the region
 	case !strings.Contains(s.endpoint, "://"):
 		return s.endpoint, s.secure, nil
 	}

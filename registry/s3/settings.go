@@ -12,7 +12,7 @@ import (
 
 const (
 	// minPart and maxPart are the limits of S3 for the size of a part. The last part of an upload
-	// may be smaller.
+	// can be smaller.
 	minPart = 5 << 20
 	maxPart = 5 << 30
 

@@ -1,6 +1,6 @@
 // Package claim decides which routes a router serves. Each host and path belongs to the oldest
 // route that claims it, and a host belongs to the namespace of its oldest route. The package keeps
-// no state, so every router of a shard makes the same decision, also after a restart.
+// no state, so every router of a shard makes the same decision, even after a restart.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, sections on routers (ownership, allowed
 // and denied domains) and routes (host claims, wildcards).

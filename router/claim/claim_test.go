@@ -34,7 +34,7 @@ func route(age int, text string) *routev1.Route {
 	return result
 }
 
-// judged formats the verdicts about routes that were created one after the other, with the reasons
+// judged formats the decisions about routes that were created one after the other, with the reasons
 // for rejections.
 func judged(policy Policy, texts ...string) string {
 	var routes []*routev1.Route
@@ -112,7 +112,7 @@ func TestAllowedAndDeniedDomains(t *testing.T) {
 	}
 }
 
-// For random routes, no host and path has two routes, no host has two namespaces, and the verdicts
+// For random routes, no host and path has two routes, no host has two namespaces, and the decisions
 // do not depend on the order of the list.
 func TestClaimsAreUnique(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))

@@ -71,7 +71,7 @@ func newShop(t *testing.T) *shop {
 func (s *shop) serve(t *testing.T, service string, count int, names ...string) {
 	t.Helper()
 	for range count {
-		// As pods, each has an address.
+		// Like a pod, each has an address.
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.1.%d:0", s.servers+1))
 		if err != nil {
 			t.Fatal(err)

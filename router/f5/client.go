@@ -58,9 +58,9 @@ func (f *Failure) Error() string {
 		return "the user may not change the appliance: it needs the role Administrator"
 	}
 	if f.Message == "" {
-		return fmt.Sprintf("the appliance answers %d", f.Status)
+		return fmt.Sprintf("the appliance responds with %d", f.Status)
 	}
-	return fmt.Sprintf("the appliance answers %d: %s", f.Status, f.Message)
+	return fmt.Sprintf("the appliance responds with %d: %s", f.Status, f.Message)
 }
 
 // is reports whether an error is a Failure with a status.

@@ -60,7 +60,7 @@ func TestCookiesKeepClientAtPod(t *testing.T) {
 		without[b.who("http://none.com")]++
 	}
 	if len(answers) != 1 || len(without) != 3 {
-		t.Errorf("with a cookie the pods %v answer, without %v", answers, without)
+		t.Errorf("with a cookie the pods %v respond, without one the pods %v", answers, without)
 	}
 }
 
@@ -171,7 +171,7 @@ func TestStrictTransportSecurity(t *testing.T) {
 	} {
 		status, _, header := b.get(url)
 		if got := header.Get("Strict-Transport-Security"); status != http.StatusOK || got != want {
-			t.Errorf("%s answers %d with %q, want %q", url, status, got, want)
+			t.Errorf("%s responds with %d and %q, want %q", url, status, got, want)
 		}
 	}
 }

@@ -199,7 +199,7 @@ func TestReloadsAreCoalesced(t *testing.T) {
 	}
 	b.until("http://r49.com", "web")
 	if got := b.reloaded(); got > 10 { // a busy machine allows a few more
-		t.Errorf("fifty routes at once took %d reloads", got)
+		t.Errorf("fifty simultaneous routes took %d reloads", got)
 	}
 }
 

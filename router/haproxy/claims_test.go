@@ -73,7 +73,7 @@ func (b *fixture) randomRoute(random *rand.Rand, name string, age int,
 	return route
 }
 
-// For any set of routes, requests by HTTP and HTTPS reach the service that the claims determine,
+// For any set of routes, requests over HTTP and HTTPS reach the service that the claims determine,
 // with the certificate of the host.
 func TestRequestsFollowClaims(t *testing.T) {
 	t.Parallel()

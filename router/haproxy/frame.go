@@ -62,9 +62,10 @@ func (w *Writer) binds(port string) []string {
 	}
 	number := portOf(w.Settings, port)
 	return map[string][]string{
-		"v4":   {":" + number + options},
-		"v6":   {":::" + number + " v6only" + options},
-		"v4v6": {":::" + number + " v4v6" + options},
+		"v4": {":" + number + options},
+		"v6": {":::" + number + " v6only" + options},
+		// Two sockets, so that addresses of IPv4 keep their form for applications.
+		"v4v6": {":" + number + options, ":::" + number + " v6only" + options},
 	}[w.Settings.Text("ROUTER_IP_V4_V6_MODE")]
 }
 

@@ -280,7 +280,7 @@ func (b *fixture) who(url string) string {
 // until waits until a pod serves a URL, or until it has a status.
 func (b *fixture) until(url, want string) {
 	b.t.Helper()
-	eventually.Equal(b.t, "answer of "+url, func() string { return b.who(url) }, want)
+	eventually.Equal(b.t, "response of "+url, func() string { return b.who(url) }, want)
 }
 
 // valid checks a configuration with HAProxy.

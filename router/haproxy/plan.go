@@ -20,7 +20,7 @@ type plan struct {
 	all    bool
 }
 
-// step contains the commands for one thing: a backend, an entry of a table, a file.
+// step contains the commands for one object: a backend, an entry of a table, a file.
 type step struct {
 	of       string
 	commands []string

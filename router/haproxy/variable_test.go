@@ -61,7 +61,7 @@ func TestVariablesInConfiguration(t *testing.T) {
 			"ROUTER_USE_PROXY_PROTOCOL=true":                          "accept-proxy\n",
 			"ROUTER_CIPHERS=modern":                                   "ssl-min-ver TLSv1.2",
 			"ROUTER_ENABLE_COMPRESSION=true":                          "compression type text/html text/plain text/css",
-			"ROUTER_IP_V4_V6_MODE=v4v6":                               "v4v6",
+			"ROUTER_IP_V4_V6_MODE=v4v6":                               " accept-proxy\n  bind :::",
 			"STATS_PORT=19999,STATS_USERNAME=joe,STATS_PASSWORD=it's": `stats auth 'joe:it'\''s'`,
 			"ROUTER_BACKEND_PROCESS_ENDPOINTS=shuffle":                "server pod:web-0",
 		}, {
@@ -142,7 +142,7 @@ func TestClientCertificates(t *testing.T) {
 	b.route("web", "web.com", "web", secured(routev1.TLSConfig{Termination: "edge"}))
 	b.run()
 	if status, _, _ := b.get("https://web.com"); status != 0 {
-		t.Errorf("without a certificate the router answers %d", status)
+		t.Errorf("without a certificate the router responds with %d", status)
 	}
 	for name, want := range map[string]int{"joe": http.StatusOK, "eve": http.StatusForbidden} {
 		pair := mine
@@ -234,7 +234,7 @@ func TestWebSocketsAndCompression(t *testing.T) {
 	}
 	fmt.Fprint(connection, "hello\n")
 	if line, err := reader.ReadString('\n'); line != "hello\n" {
-		t.Errorf("said back is %q: %v", line, err)
+		t.Errorf("the response is %q: %v", line, err)
 	}
 	request, err := http.NewRequest(http.MethodGet, "http://web.com", nil)
 	if err != nil {

@@ -38,7 +38,7 @@ type Writer struct {
 	DefaultCertificate []byte
 	// ServiceCA is the file with the authorities of services' certificates. Each Write reads it. If
 	// it is empty or missing, pods of re-encrypt routes without a destinationCACertificate are not
-	// verified. If it is invalid, the previous authorities apply. If there were none, no pod is
+	// verified. If it is invalid, the previous authorities apply. If there are none, no pod is
 	// trusted.
 	ServiceCA string
 

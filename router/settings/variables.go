@@ -35,7 +35,7 @@ func supported() []Variable {
 		{"ROUTER_DISABLE_NAMESPACE_OWNERSHIP_CHECK", "false", "Let several namespaces share a host", flag()},
 		{"ROUTER_SUBDOMAIN", "", "Host of routes without one, such as ${name}-${namespace}.apps.example.com", text()},
 		{"ROUTER_DOMAIN", "", "Domain for spec.subdomain of routes; the router of a node uses the cluster's", domain()},
-		{"ROUTER_OVERRIDE_HOSTNAME", "false", "Use ROUTER_SUBDOMAIN also for routes with a host", flag()},
+		{"ROUTER_OVERRIDE_HOSTNAME", "false", "Use ROUTER_SUBDOMAIN even for routes with a host", flag()},
 		{"ROUTER_SERVICE_NAME", "public", "The router's name in the status of routes", text()},
 		{"ROUTER_SERVICE_NAMESPACE", "", "The router's namespace", text()},
 		{"ROUTER_CANONICAL_HOSTNAME", "", "The router's own host in the status of routes", text()},

@@ -175,7 +175,7 @@ func TestFullNodeIsRescheduled(t *testing.T) {
 func TestDeletedClaimLeaksNoVolume(t *testing.T) {
 	c := newCluster(t, fake.Options{})
 	// The driver creates the volume but its response is lost.
-	c.driver.SetPlan(fake.Always("CreateVolume", fake.Fault{After: status.Error(codes.Unavailable, "no answer")}))
+	c.driver.SetPlan(fake.Always("CreateVolume", fake.Fault{After: status.Error(codes.Unavailable, "no response")}))
 	c.start()
 	c.create(c.claim("data"))
 	eventually.True(t, "the volume exists without a PersistentVolume", func() bool { return len(c.driver.Volumes()) == 1 })

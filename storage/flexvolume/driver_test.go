@@ -105,7 +105,7 @@ echo '{"status":"Success","device":"/dev/x","volumeName":"v/1","attached":true,"
 	}
 	want := []any{DefaultCapabilities(), "v~1", "/dev/x", "/dev/x", true, int64(7)}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("answers (-want +got):\n%s", diff)
+		t.Errorf("responses (-want +got):\n%s", diff)
 	}
 }
 

@@ -16,7 +16,7 @@
 //   - A driver that hangs delays no other driver.
 //
 // discovery.go and watch.go find drivers and retry a failed init; process.go runs a call. The
-// engine does not retry other failed calls: kubelet and the attach-detach controller do.
+// engine does not retry other failed calls: the kubelet and the attach-detach controller do.
 //
 // The package does not import Kubernetes internals, so that a volume plugin, a CSI server and a
 // command can all use it.
@@ -39,8 +39,8 @@ func executable(pluginDir, driver string) string {
 	return filepath.Join(pluginDir, EscapeName(driver), driver[strings.LastIndexByte(driver, '/')+1:])
 }
 
-// DeviceMountDir returns where Kubernetes mounts a volume's device on a node, below kubelet's root
-// directory. Drivers parse the driver and the volume from this path. The driver's name is not
+// DeviceMountDir returns where Kubernetes mounts a volume's device on a node, below the kubelet's
+// root directory. Drivers parse the driver and the volume from this path. The driver's name is not
 // escaped, so it is two path elements with a vendor and one without.
 func DeviceMountDir(kubeletRoot, driver, volumeName string) string {
 	return filepath.Join(kubeletRoot, "plugins", "kubernetes.io", "flexvolume", driver, "mounts", volumeName)

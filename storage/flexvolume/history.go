@@ -157,8 +157,8 @@ func RunningCalls(keepDir, driver string) (calls []PastCall) {
 }
 
 const (
-	// releaseRetryPeriod is longer than the interval at which kubelet and the attach-detach controller
-	// repeat a failed call. If an older failure was not repeated, the volume is released.
+	// releaseRetryPeriod is longer than the interval at which the kubelet and the attach-detach
+	// controller repeat a failed call. If an older failure was not repeated, the volume is released.
 	releaseRetryPeriod = 10 * time.Minute
 	// stuckPeriod is how long a call to release a volume runs before it counts as stuck.
 	stuckPeriod = time.Minute

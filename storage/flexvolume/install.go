@@ -26,7 +26,7 @@ type Installation struct {
 
 // Install copies file to the driver's path, as the design of dynamic discovery requires: it writes
 // a file whose name begins with a dot, syncs it and renames it. So a partial executable never runs,
-// and a running version is not disturbed. The mode is 0755, whatever the mode of file is.
+// and a running version is not disturbed. The mode is 0755, regardless of the mode of file.
 //
 // Install fails without changes if the driver's name is not valid in Kubernetes, if this machine
 // cannot run the file, or if the plugin directory is on a file system that is mounted noexec.
@@ -142,7 +142,7 @@ func CheckName(driver string) error {
 	return nil
 }
 
-// Usage counts the volumes of a driver that kubelet's directories show as possibly in use on a
+// Usage counts the volumes of a driver that the kubelet's directories show as possibly in use on a
 // node.
 type Usage struct {
 	// Pods is the number of volumes that are published to pods.
@@ -151,7 +151,7 @@ type Usage struct {
 	Devices int `json:"devices"`
 }
 
-// UsageOf counts the volumes of a driver below kubelet's root directory.
+// UsageOf counts the volumes of a driver below the kubelet's root directory.
 func UsageOf(kubeletRoot, driver string) Usage {
 	root := escapeGlob(kubeletRoot)
 	pods, _ := filepath.Glob(filepath.Join(root, "pods", "*", "volumes", escapeGlob(EscapeName(driver)), "*"))

@@ -16,7 +16,7 @@ var errUntrusted = errors.New("the driver runs as root, so root alone must be ab
 // maxLinks is how many symbolic links a path may have, as in the kernel.
 const maxLinks = 40
 
-// startTrusted starts a driver unless another user than root can change it.
+// startTrusted starts a driver unless a user other than root can change it.
 func startTrusted(path string, args []string) (*process, error) {
 	if err := checkOwner(path); err != nil {
 		return nil, err

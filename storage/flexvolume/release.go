@@ -16,7 +16,7 @@ import (
 // Release unmounts all FlexVolumes of a node whose kubelet is not running. It uses only directories
 // and the mount table.
 type Release struct {
-	// KubeletRoot is kubelet's root directory.
+	// KubeletRoot is the kubelet's root directory.
 	KubeletRoot string
 	// PluginDir and KeepDir are the directories of the node's Registry.
 	PluginDir, KeepDir string
@@ -101,8 +101,8 @@ func (r Release) driver(name string) *Driver {
 	return NewDriver(name, path, Settings{})
 }
 
-// podVolumes returns the directories of FlexVolumes in pods. It skips directories of kubelet's own
-// plugins, "kubernetes.io~...", unless a driver of that name exists.
+// podVolumes returns the directories of FlexVolumes in pods. It skips directories of the kubelet's
+// own plugins, "kubernetes.io~...", unless a driver of that name exists.
 func (r Release) podVolumes() []string {
 	dirs, _ := filepath.Glob(filepath.Join(escapeGlob(r.KubeletRoot), "pods", "*", "volumes", "*", "*"))
 	return slices.DeleteFunc(dirs, func(dir string) bool {
@@ -114,7 +114,7 @@ func (r Release) podVolumes() []string {
 // StagedVolume is a directory at which a device is, or was, mounted for all pods of a node.
 type StagedVolume struct{ Driver, Volume, Dir string }
 
-// StagedVolumes returns the staged volumes below kubelet's root directory, of drivers with and
+// StagedVolumes returns the staged volumes below the kubelet's root directory, of drivers with and
 // without a vendor.
 func StagedVolumes(kubeletRoot string) []StagedVolume {
 	root := escapeGlob(kubeletRoot)
@@ -130,8 +130,8 @@ func StagedVolumes(kubeletRoot string) []StagedVolume {
 	return volumes
 }
 
-// subpaths returns the directory of kubelet's bind mounts for containers that use a subpath of the
-// volume.
+// subpaths returns the directory of the kubelet's bind mounts for containers that use a subpath of
+// the volume.
 func (r Release) subpaths(dir string) string {
 	pod := filepath.Dir(filepath.Dir(filepath.Dir(dir)))
 	return filepath.Join(pod, "volume-subpaths", filepath.Base(dir))
@@ -142,8 +142,8 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// Uses reports whether kubelet's directories show a volume of the driver that is possibly in use on
-// the node.
+// Uses reports whether the kubelet's directories show a volume of the driver that is possibly in
+// use on the node.
 func Uses(kubeletRoot, driver string) bool {
 	root := escapeGlob(kubeletRoot)
 	pods, _ := filepath.Glob(filepath.Join(root, "pods", "*", "volumes", escapeGlob(EscapeName(driver)), "*"))

@@ -18,13 +18,13 @@ import (
 )
 
 // A cache is an inline volume of a pod, like an ephemeral volume, whose content stays for the next
-// pod. Its key is the pods' namespace, which kubelet sends, and a name, so a pod cannot access the
-// cache of another namespace. Concurrent pods share a cache. A cache can be deleted whenever no pod
-// uses it. If the node has no space for it, the pod gets an empty read-only directory.
+// pod. Its key is the pods' namespace, which the kubelet sends, and a name, so a pod cannot access
+// the cache of another namespace. Concurrent pods share a cache. A cache can be deleted whenever no
+// pod uses it. If the node has no space for it, the pod gets an empty read-only directory.
 const (
 	// CacheKey is the attribute with the name of a cache.
 	CacheKey = "cache"
-	// namespaceKey is the attribute with the pod's namespace, which kubelet sets.
+	// namespaceKey is the attribute with the pod's namespace, which the kubelet sets.
 	namespaceKey = "csi.storage.k8s.io/pod.namespace"
 )
 

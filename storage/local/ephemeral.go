@@ -118,8 +118,8 @@ func (d *Driver) removeEphemeral(handle string) error {
 	return d.removeVolume(file)
 }
 
-// podIsGone reports whether the volume is an ephemeral volume of a deleted pod. Kubelet removes the
-// directories above the target last.
+// podIsGone reports whether the volume is an ephemeral volume of a deleted pod. The kubelet removes
+// the directories above the target last.
 func (d *Driver) podIsGone(v volume) bool {
 	if v.Target == "" {
 		return false

@@ -40,7 +40,7 @@ type victim struct {
 	process *exec.Cmd
 }
 
-// run starts the process, also after a kill, and waits until the driver responds.
+// run starts the process, even after a kill, and waits until the driver responds.
 func (v *victim) run() {
 	v.t.Helper()
 	v.process = exec.Command("/proc/self/exe")
@@ -197,7 +197,7 @@ func (v *victim) check(handle string) error {
 	return write(filepath.Join(v.target(handle), "again"), 1<<20)
 }
 
-// checkNothingLeft checks that deleted volumes leave no file, device or mount behind.
+// checkNothingLeft checks that no file, device or mount of a deleted volume remains.
 func (v *victim) checkNothingLeft(point string) {
 	v.t.Helper()
 	for _, folder := range []string{"volumes", "snapshots"} {

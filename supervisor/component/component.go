@@ -11,7 +11,7 @@ type Component interface {
 	Run(ctx context.Context, ready func()) error
 }
 
-// Noter is a component that can be ready without everything that it is for, such as a router
+// Noter is a component that can be ready without everything that it needs, such as a router
 // without its HAProxy.
 type Noter interface {
 	Component
@@ -20,7 +20,7 @@ type Noter interface {
 	Notes(note func(text string))
 }
 
-// Drainer is a component that can serve nothing useful any more while the components that need it
+// Drainer is a component that can no longer do useful work while the components that need it
 // still stop, such as a store without its peers.
 type Drainer interface {
 	Component
@@ -42,7 +42,7 @@ type Entry struct {
 // Gate admits components that run in one of several processes, such as the controllers of a cluster
 // with several masters. A process that must end a component ends.
 type Gate interface {
-	// Wait returns nil when the component can run, and an error if ctx ends before. It calls standby
+	// Wait returns nil when the component can run, and an error if ctx ends first. It calls standby
 	// if another process runs the component.
 	Wait(ctx context.Context, standby func()) error
 }

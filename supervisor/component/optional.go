@@ -11,7 +11,7 @@ import (
 const defaultRetryInterval = 10 * time.Second
 
 // Optional is a component that the rest of its process works without, such as a router whose port
-// is in use. If it fails, it is ready nevertheless, notes the error and retries.
+// is in use. If it fails, it is still ready, notes the error and retries.
 type Optional struct {
 	// Component is the name of the component.
 	Component string

@@ -104,7 +104,7 @@ func (r *runner) waitComplete(ctx context.Context) bool {
 	return true
 }
 
-// waitReady waits until components are ready. It returns false if ctx ends before.
+// waitReady waits until components are ready. It returns false if ctx ends first.
 func (r *runner) waitReady(ctx context.Context, names []string) bool {
 	for _, name := range names {
 		select {

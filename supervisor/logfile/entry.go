@@ -15,7 +15,7 @@ import (
 
 // entry is a line of a log.
 type entry struct {
-	// time is that of the line, or of the last line before it that has a time.
+	// time is the time of the line, or of the last line before it that has one.
 	time time.Time
 	line string
 }

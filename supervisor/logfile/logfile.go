@@ -1,7 +1,7 @@
 // Package logfile writes, limits and reads the log files of processes.
 //
-// A process writes its log file directly, so that its last lines are there even if the supervisor
-// is killed. The supervisor limits the size of the file.
+// A process writes its log file directly, so that its last lines are in the file even if the
+// supervisor is killed. The supervisor limits the size of the file.
 package logfile
 
 import (

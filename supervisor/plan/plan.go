@@ -1,4 +1,4 @@
-// Package plan passes the work of a supervisor from `slipway run`, which knows the configuration,
+// Package plan passes the work of a supervisor from `slipway run`, which reads the configuration,
 // to slipway-supervisor, which uses little memory. The process stays the same, because it executes
 // the other program: systemd, a terminal and the lock of the data directory do not notice the
 // change.
@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
-// Plan is what slipway-supervisor does. It contains no secrets.
+// Plan describes the work of slipway-supervisor. It contains no secrets.
 type Plan struct {
 	// Version, DataDir and Socket are the arguments of supervisor.New.
 	Version, DataDir, Socket string
@@ -27,7 +27,7 @@ type Plan struct {
 	// ContainerdSocket is the socket of the process Containerd, which reports no events.
 	Containerd, ContainerdSocket string
 	// Address is the address of the machine. If it changes, the supervisor stops all processes and
-	// executes Restart, a command that makes a new plan. NodeIP and IgnoredDevices are the other
+	// executes Restart, a command that creates a new plan. NodeIP and IgnoredDevices are the other
 	// arguments of hostaddr.Wait.
 	Address        netip.Addr
 	NodeIP         string
@@ -37,7 +37,7 @@ type Plan struct {
 	Lock int
 }
 
-// Exec writes the plan to a file and replaces this process by program, with the file as its
+// Exec writes the plan to a file and replaces this process with program, with the file as its
 // argument and the open lock. It returns only after an error.
 func (p Plan) Exec(program, file string, lock *os.File) error {
 	// The duplicate belongs to the next program. It has the same lock.

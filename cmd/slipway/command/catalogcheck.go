@@ -39,8 +39,8 @@ func catalogCheckCommand() *cobra.Command {
 		Use:   "check URL",
 		Short: "Check whether a broker follows the Open Service Broker API",
 		Long: "Check whether a broker follows the rules of the Open Service Broker API, version " + conformance.Version + ". The command needs\n" +
-			"no cluster. Without --service, it creates nothing. With --service, it orders an instance, binds it if it is\n" +
-			"bindable, and deletes both.\n\n" +
+			"no cluster. Without --service, it creates nothing. With --service, it orders an instance, changes its plan if\n" +
+			"the service allows it, binds it if it is bindable, and deletes both.\n\n" +
 			"The exit status is 1 if the broker violates a rule.",
 		Example: "  slipway catalog check https://broker.example.com --username admin --password-file password\n" +
 			"  slipway catalog check https://broker.example.com --token-file token --service db --plan small --parameters '{\"size\": 1}'",

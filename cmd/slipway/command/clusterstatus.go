@@ -135,11 +135,12 @@ func probeHost(ctx context.Context, node *corev1.Node, master bool, port int) ho
 	return state
 }
 
-// probe reads the certificate and the clock of a server. Nothing secret is sent, so that the
-// certificate need not be valid.
+// probe reads the certificate and the clock of a server. Nothing secret is sent, so the certificate
+// need not be valid.
 func (s *hostState) probe(ctx context.Context, url string, mustServe bool) error {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
-	client := http.Client{Transport: transport, Timeout: apiTimeout}
+	// A hostile node must not send this host's requests to servers that trust it.
+	client := http.Client{Transport: transport, Timeout: apiTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
@@ -175,7 +176,10 @@ func (c *clusterState) healthy() bool {
 		!slices.ContainsFunc(c.Members, func(m masters.MemberView) bool { return m.Problem != "" })
 }
 
-func (c *clusterState) print(out io.Writer) error {
+// print prints the state.
+func (c *clusterState) print(out io.Writer) error { return printEscaped(out, c.write) }
+
+func (c *clusterState) write(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "HOST\tROLE\tREADY\tADDRESS\tKUBERNETES\tCERTIFICATE ENDS\tCLOCK\t")
 	for _, h := range c.Hosts {

@@ -59,7 +59,7 @@ func csiManifestCommand(opts *options) *cobra.Command {
 	set.StringSliceVar(&c.Arguments, "argument", nil, "argument of the driver's container; can be repeated")
 	set.StringVar(&c.SidecarImage, "helper-image", "localhost/slipway:current", "image of Slipway")
 	set.StringVar(&c.Namespace, "namespace", "kube-system", "namespace that the driver runs in; it must exist")
-	set.StringVar(&c.Kubelet, "kubelet-dir", "", "kubelet's directory on the nodes; the default is the platform's directory on this host, or else "+usualKubeletDir)
+	set.StringVar(&c.Kubelet, "kubelet-dir", "", "the kubelet's directory on the nodes; the default is the platform's directory on this host, or else "+usualKubeletDir)
 	set.Int32Var(&c.Replicas, "replicas", 2, "number of controllers, of which one is the leader")
 	set.StringToStringVar(&c.NodeSelector, "node-selector", nil, "labels of the nodes for the controllers, such as infrastructure nodes")
 	set.StringSliceVar(&without, "without", nil, "unused features, whose permissions are omitted: attach, provision, resize, snapshot, secrets")

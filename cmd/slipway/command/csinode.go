@@ -54,6 +54,6 @@ func csiNodeCommand(opts *options) *cobra.Command {
 	flags.add(set)
 	set.StringVar(&endpoint, "kubelet-registration-path", "", "the driver's socket as the kubelet sees it; the default is the address")
 	set.StringVar(&registration, "registration-dir", "",
-		"kubelet's directory plugins_registry as this process sees it; the default is the platform's directory on this host, or else in "+usualKubeletDir)
+		"the kubelet's directory plugins_registry as this process sees it; the default is the platform's directory on this host, or else in "+usualKubeletDir)
 	return command
 }

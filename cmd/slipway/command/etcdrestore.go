@@ -16,7 +16,7 @@ func snapshotRestoreCommand(opts *options) *cobra.Command {
 		Use:   "restore FILE",
 		Short: "Replace all objects with the objects of a snapshot, while Slipway is stopped",
 		Long: "Replace all objects with the objects of a snapshot. First stop Slipway with `slipway down` or `systemctl stop slipway`. The command\n" +
-			"verifies the checksum, and changes the data in one step. The previous data stay in the directory that it prints.\n\n" +
+			"verifies the checksum, and changes the data in one step. The previous data stays in the directory that it prints.\n\n" +
 			"With several masters, stop Slipway on all. The master with the restored data begins another cluster: the others join it\n" +
 			"again as new masters, after `slipway down --purge`.",
 		Args: cobra.ExactArgs(1),
@@ -44,7 +44,7 @@ func snapshotRestoreCommand(opts *options) *cobra.Command {
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Restored %s. Start the cluster with: slipway up\n", args[0])
 			if former != "" {
-				fmt.Fprintf(cmd.OutOrStdout(), "The previous data are in %s; remove them when the cluster works.\n", former)
+				fmt.Fprintf(cmd.OutOrStdout(), "The previous data is in %s; remove it when the cluster works.\n", former)
 			}
 			return nil
 		},

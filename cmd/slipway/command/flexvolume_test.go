@@ -245,7 +245,7 @@ func TestFailedCallReturnsError(t *testing.T) {
 
 func TestCheckFailsFromVerdictOfFlag(t *testing.T) {
 	h := newFlexvolumeHost(t)
-	// The driver does not report an unsupported operation, which the check rates as a risk.
+	// The driver does not report an unsupported operation, which the check reports as a risk.
 	risky := h.file(t, `{"status":"Success","capabilities":{"attach":false}}`)
 	for _, test := range []struct {
 		failOn string

@@ -10,13 +10,13 @@ import (
 )
 
 // NewHyperkube returns the command line of OpenShift 3.11's program `hyperkube`, which contained
-// the components of Kubernetes. It prints the options of kubelet, and client runs kubectl.
+// the components of Kubernetes. It prints the options of the kubelet, and client runs kubectl.
 //
 // Source: OpenShift 3.11 Cluster Administration, 2.11.1.
 func NewHyperkube(client func(name string, args []string) error) *cobra.Command {
 	root := &cobra.Command{
 		Use: "hyperkube", Short: "The components of Kubernetes",
-		Long: "Slipway contains the components of Kubernetes, and `slipway up` starts them. This program prints options of kubelet.",
+		Long: "Slipway contains the components of Kubernetes, and `slipway up` starts them. This program prints the options of the kubelet.",
 		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return errors.Join(cmd.Help(), errors.New("name a command, such as: kubelet --help"))
@@ -31,16 +31,16 @@ func NewHyperkube(client func(name string, args []string) error) *cobra.Command 
 	return root
 }
 
-// hyperkubeKubelet prints the options of kubelet. It starts no kubelet, because the node process
-// contains it.
+// hyperkubeKubelet prints the options of the kubelet. It starts no kubelet, because the node
+// process contains it.
 func hyperkubeKubelet() *cobra.Command {
 	command := &cobra.Command{
-		Use: "kubelet", Short: "Print the options of kubelet",
-		Long: "The options of kubelet, with Kubernetes' defaults. Set them in kubeletArguments of node-config.yaml, without dashes:\n\n" +
+		Use: "kubelet", Short: "Print the options of the kubelet",
+		Long: "The options of the kubelet, with Kubernetes' defaults. Set them in kubeletArguments of node-config.yaml, without dashes:\n\n" +
 			"  kubeletArguments:\n    max-pods: [\"250\"]",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return fmt.Errorf("`slipway up` starts kubelet; to set options, use kubeletArguments in node-config.yaml")
+			return fmt.Errorf("`slipway up` starts the kubelet; to set options, use kubeletArguments in node-config.yaml")
 		},
 	}
 	flags, err := node.KubeletFlags()

@@ -58,7 +58,7 @@ func uninstallCommand(opts *options) *cobra.Command {
 		Use:   "uninstall",
 		Short: "Stop everything, and remove the installation of slipway install",
 		Long: "Stop the cluster and its pods as `slipway down` does, and remove the service, the program, manual pages and completions that `slipway install`\n" +
-			"installed. The data stay. To remove the data, too, use `slipway down --purge`.",
+			"installed. The data remains. To remove it, too, use `slipway down --purge`.",
 		GroupID: "host",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -102,7 +102,7 @@ func (p *networkPlace) listen(address string) (listener net.Listener, packets ne
 	return listener, packets, err
 }
 
-// untilInterrupt returns a context that ends with a signal, as of Ctrl-C.
+// untilInterrupt returns a context that ends with a signal, such as Ctrl-C.
 func untilInterrupt(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 }

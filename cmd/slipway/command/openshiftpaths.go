@@ -16,8 +16,8 @@ type openShiftPath struct {
 	content string
 }
 
-// openShiftPaths returns the paths of OpenShift 3's documents that a host has a counterpart of, or
-// that it has no use for. Paths inside of containers are as in OpenShift 3. A host without a
+// openShiftPaths returns the paths of OpenShift 3's documents that have a counterpart on a host, or
+// that a host does not need. Paths inside of containers are as in OpenShift 3. A host without a
 // control plane has none of the paths of masters.
 func openShiftPaths(h *platform.Host) []openShiftPath {
 	if h.Joined() {

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/slipway-platform/slipway/platform"
 	"github.com/slipway-platform/slipway/supervisor"
@@ -71,7 +73,21 @@ func statusCommand(opts *options) *cobra.Command {
 	return command
 }
 
+// printStatus prints the state of the host.
 func printStatus(out io.Writer, status hostStatus) error {
+	return printEscaped(out, func(out io.Writer) error { return writeStatus(out, status) })
+}
+
+// printEscaped prints what write writes, with control characters escaped: nodes report some of it.
+func printEscaped(out io.Writer, write func(io.Writer) error) error {
+	var text strings.Builder
+	if err := write(&text); err != nil {
+		return err
+	}
+	return printers.WriteEscaped(out, text.String())
+}
+
+func writeStatus(out io.Writer, status hostStatus) error {
 	fmt.Fprintf(out, "Slipway %s   data %s   up %s\n\n", status.Version, status.DataDir, age(status.Started))
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "PROCESS / COMPONENT\tSTATE\tSINCE\tSTARTED IN\tRESTARTS\tPID")

@@ -2,7 +2,11 @@ package command
 
 import (
 	"bytes"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,5 +36,38 @@ func TestStatusReportsWhyNodeAcceptsNoPods(t *testing.T) {
 	}
 	if strings.Contains(out.String(), "memory") {
 		t.Errorf("status names a pressure that does not exist:\n%s", &out)
+	}
+}
+
+func TestStatusWritesNoCommandsToTerminal(t *testing.T) {
+	const text = "\x1b]52;c;cm0=\a\x1b[2J"
+	node := corev1.Node{Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{KubeletVersion: text}}}
+	cluster := &clusterState{Hosts: []hostState{probeHost(t.Context(), &node, false, 0)}}
+	var out bytes.Buffer
+	for _, err := range []error{
+		printStatus(&out, hostStatus{Nodes: []nodeStatus{{Name: "one", Address: text, Message: text}}}), cluster.print(&out),
+	} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if strings.Contains(out.String(), "\x1b") || strings.Count(out.String(), "^[[2J") != 3 {
+		t.Errorf("the status contains control characters of a node: %q", out.String())
+	}
+}
+
+func TestStatusFollowsNoRedirectsOfNode(t *testing.T) {
+	var reached atomic.Bool
+	private := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Store(true) }))
+	t.Cleanup(private.Close)
+	kubelet := httptest.NewTLSServer(http.RedirectHandler(private.URL, http.StatusFound))
+	t.Cleanup(kubelet.Close)
+	address := kubelet.Listener.Addr().(*net.TCPAddr)
+	node := corev1.Node{Status: corev1.NodeStatus{
+		Addresses:       []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address.IP.String()}},
+		DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: int32(address.Port)}},
+	}}
+	if state := probeHost(t.Context(), &node, false, 0); state.CertificateEnd == nil || reached.Load() {
+		t.Errorf("got %+v; reached the other server: %t", state, reached.Load())
 	}
 }

@@ -67,7 +67,7 @@ func tables(h *platform.Host) ([]evidence, error) {
 	return list, err
 }
 
-// tableOf returns the file with the table of a resource, as the server makes it for `oc get`.
+// tableOf returns the file with the table of a resource, as the server creates it for `oc get`.
 func tableOf(client rest.Interface, version, resource string) evidence {
 	prefix, group := "/apis", path.Dir(version)
 	if !strings.Contains(version, "/") {

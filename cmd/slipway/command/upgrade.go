@@ -124,7 +124,7 @@ func upgradeState(ctx context.Context, h *platform.Host) (*upgrade.State, error)
 }
 
 // deprecatedAPIs returns the deprecated APIs that clients have requested since the start of the API
-// server, out of its metrics.
+// server, from its metrics.
 func deprecatedAPIs(metrics []byte) (apis []upgrade.API, err error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(metrics))

@@ -98,7 +98,7 @@ func (s Settings) more(ctx context.Context, api *external.API, claims map[string
 		return err
 	}
 	if info["sub"] != claims["sub"] {
-		return errors.New("the user information of the identity provider belongs to another user than the ID token")
+		return errors.New("the user information of the identity provider belongs to a different user than the ID token")
 	}
 	maps.Copy(claims, info)
 	return nil

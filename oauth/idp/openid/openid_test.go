@@ -70,7 +70,7 @@ func TestInvalidTokensAreErrors(t *testing.T) {
 		"expired, undescribed":     {&oauthtest.Server{Undescribed: true, Claims: map[string]any{"sub": "1", "exp": time.Now().Add(-time.Hour).Unix()}}, "", "expired"},
 		"without an end":           {&oauthtest.Server{Claims: map[string]any{"sub": "1", "exp": nil}}, "", ""},
 		"no user":                  {&oauthtest.Server{Claims: map[string]any{"sub": ""}}, "", "has no user"},
-		"of two persons":           {&oauthtest.Server{Claims: user, API: map[string]any{"/userinfo": map[string]any{"sub": "2"}}}, "", "another user"},
+		"of two persons":           {&oauthtest.Server{Claims: user, API: map[string]any{"/userinfo": map[string]any{"sub": "2"}}}, "", "a different user"},
 		"signed by another":        {&oauthtest.Server{Claims: user, Forged: true}, "", "cannot be verified"},
 		"signed, as configured":    {&oauthtest.Server{Claims: user, Forged: true}, "HOST", "cannot be verified"},
 		"of another issuer":        {&oauthtest.Server{Claims: map[string]any{"sub": "1", "iss": "https://other.example.com"}}, "HOST", "cannot be verified"},

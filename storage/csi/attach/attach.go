@@ -67,7 +67,7 @@ type attacher struct {
 }
 
 // Feature returns the controllers of a driver. For a driver without PUBLISH_UNPUBLISH_VOLUME, they
-// mark VolumeAttachments as attached without a call, because kubelet waits for that.
+// mark VolumeAttachments as attached without a call, because the kubelet waits for that.
 func Feature(options Options) session.Feature {
 	return func(s *session.Session) ([]controller.Controller, error) {
 		if s.Node != "" {

@@ -96,5 +96,5 @@ func (d *Driver) GroupController() csi.GroupControllerClient {
 	return csi.NewGroupControllerClient(d.connection)
 }
 
-// Node returns the client of the node service. Only kubelet and the registrar call it.
+// Node returns the client of the node service. Only the kubelet and the registrar call it.
 func (d *Driver) Node() csi.NodeClient { return csi.NewNodeClient(d.connection) }

@@ -54,8 +54,8 @@ func (d *Driver) NodeUnstageVolume(_ context.Context, r *csi.NodeUnstageVolumeRe
 	return &csi.NodeUnstageVolumeResponse{}, nil
 }
 
-// NodePublishVolume publishes a volume to a pod. It creates inline volumes, for which kubelet does
-// not call CreateVolume.
+// NodePublishVolume publishes a volume to a pod. It creates inline volumes, for which the kubelet
+// does not call CreateVolume.
 func (d *Driver) NodePublishVolume(_ context.Context, r *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
 	if r.GetVolumeId() == "" || r.GetTargetPath() == "" || r.GetVolumeCapability() == nil {
 		return nil, missing("volume ID, path and capability")
@@ -107,7 +107,7 @@ func (d *Driver) checkAttached(v *Volume) error {
 	return nil
 }
 
-// record records access to a path. The same access may be repeated.
+// record records access to a path. The same access can be repeated.
 func record(paths map[string]string, path, access string) error {
 	if before, ok := paths[path]; ok && before != access {
 		return status.Errorf(codes.AlreadyExists, "path %q is in use with different access", path)

@@ -82,7 +82,7 @@ func (c Config) check() error {
 		}
 	}
 	if !path.IsAbs(c.Kubelet) {
-		errs = append(errs, fmt.Errorf("deploy CSI driver: kubelet's directory %q is not an absolute path", c.Kubelet))
+		errs = append(errs, fmt.Errorf("deploy CSI driver: the kubelet's directory %q is not an absolute path", c.Kubelet))
 	}
 	return errors.Join(errs...)
 }
@@ -160,7 +160,8 @@ func (c Config) container() corev1.Container {
 	}
 }
 
-// sidecar returns the Slipway container. Kubelet restarts the driver if the liveness probe fails.
+// sidecar returns the Slipway container. The kubelet restarts the driver if the liveness probe
+// fails.
 func (c Config) sidecar(arguments ...string) corev1.Container {
 	return corev1.Container{
 		Name: "slipway", Image: c.SidecarImage, Command: []string{"slipway", "csi"},

@@ -56,10 +56,10 @@ func TestDaemonSetMounts(t *testing.T) {
 		return nil
 	}
 	if m := mount("driver", "kubelet"); m.MountPath != "/var/lib/kubelet" || *m.MountPropagation != corev1.MountPropagationBidirectional {
-		t.Errorf("the driver mounts kubelet's directory as %+v", m)
+		t.Errorf("the driver mounts the kubelet's directory as %+v", m)
 	}
 	if mount("driver", "registration") != nil || mount("slipway", "kubelet") != nil || mount("slipway", "registration").MountPath != "/registration" {
-		t.Error("only the sidecar can mount /registration, and only the driver kubelet's directory")
+		t.Error("only the sidecar can mount /registration, and only the driver the kubelet's directory")
 	}
 }
 

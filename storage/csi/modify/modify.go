@@ -73,7 +73,7 @@ func currentClass(claim *corev1.PersistentVolumeClaim) string {
 	return ptr.Deref(claim.Status.CurrentVolumeAttributesClassName, "")
 }
 
-// isPending reports whether a claim requests another class than its current one. A claim that
+// isPending reports whether a claim requests a class other than its current one. A claim that
 // requests no class is pending only if a modification is unfinished.
 func isPending(claim *corev1.PersistentVolumeClaim) bool {
 	return claim.Status.Phase == corev1.ClaimBound && (desiredClass(claim) != "" && desiredClass(claim) != currentClass(claim) || claim.Status.ModifyVolumeStatus != nil)

@@ -95,7 +95,7 @@ func (p *provisioner) clone(plan *plan, name string) (*csi.VolumeContentSource, 
 	case err != nil:
 		return nil, err
 	case pv == nil:
-		return nil, fmt.Errorf("its volume belongs to another driver than %q", p.name)
+		return nil, fmt.Errorf("its volume belongs to a driver other than %q", p.name)
 	case pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID:
 		return nil, fmt.Errorf("its PersistentVolume %q is bound to another claim", pv.Name)
 	case isBlock(pv.Spec.VolumeMode) != isBlock(plan.claim.Spec.VolumeMode):

@@ -1,4 +1,4 @@
-// Package register registers a CSI driver: with kubelet on a node, through kubelet's plugin
+// Package register registers a CSI driver: with the kubelet on a node, through the kubelet's plugin
 // registration in the directory plugins_registry, and with the cluster, through a CSIDriver object.
 // The driver itself does not depend on Kubernetes. The package replaces the community's
 // node-driver-registrar and the cluster-driver-registrar of the design document (csi-in-kubernetes,
@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// queryTimeout is how long to wait for kubelet's query. Kubelet scans the directory every
+	// queryTimeout is how long to wait for the kubelet's query. The kubelet scans the directory every
 	// second, but after a failure it waits up to two minutes before it tries the same path again
 	// (exponential backoff). A new path has no backoff.
 	queryTimeout    = 5 * time.Second
@@ -40,14 +40,14 @@ type Driver interface {
 }
 
 // Registrar is the component that keeps one driver registered with the kubelet on this node, across
-// restarts of the driver and of kubelet. When the Registrar stops, the driver is unregistered and
-// kubelet removes it from the CSINode.
+// restarts of the driver and of the kubelet. When the Registrar stops, the driver is unregistered
+// and the kubelet removes it from the CSINode.
 type Registrar struct {
 	// Driver is the driver to register.
 	Driver Driver
-	// Endpoint is the absolute path of the driver's socket as kubelet sees it.
+	// Endpoint is the absolute path of the driver's socket as the kubelet sees it.
 	Endpoint string
-	// Dir is kubelet's directory plugins_registry as this process sees it.
+	// Dir is the kubelet's directory plugins_registry as this process sees it.
 	Dir string
 	// Interval is how often the driver's name and node info are checked for changes. The default is
 	// 10 s.
@@ -61,7 +61,7 @@ type Registrar struct {
 type State struct {
 	Driver     string // the name; empty until the driver has responded
 	Registered bool
-	Problem    string // error from the driver or kubelet
+	Problem    string // error from the driver or the kubelet
 }
 
 // Name returns the component's name.
@@ -75,7 +75,7 @@ func (r *Registrar) State() State {
 }
 
 // Run registers the driver when it responds. It is ready immediately, because neither the driver
-// nor kubelet might have started. It fails only if it cannot create the directory.
+// nor the kubelet might have started. It fails only if it cannot create the directory.
 func (r *Registrar) Run(ctx context.Context, ready func()) error {
 	if err := os.MkdirAll(r.Dir, 0o750); err != nil {
 		return fmt.Errorf("create directory for registrations: %w", err)
@@ -85,7 +85,7 @@ func (r *Registrar) Run(ctx context.Context, ready func()) error {
 	for attempt := 1; ctx.Err() == nil; {
 		accepted, err := r.register(ctx, attempt)
 		attempt++
-		if accepted { // kubelet has no backoff for a path that it has accepted
+		if accepted { // the kubelet has no backoff for a path that it has accepted
 			attempt, backoff = 1, newBackoff()
 		}
 		if err == nil || ctx.Err() != nil {
@@ -105,7 +105,7 @@ func newBackoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 5, Cap: 30 * time.Second}
 }
 
-// register queries the driver and registers it with kubelet.
+// register queries the driver and registers it with the kubelet.
 func (r *Registrar) register(ctx context.Context, attempt int) (accepted bool, err error) {
 	info, err := r.queryDriver(ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func (r *Registrar) set(s State) {
 // driverInfo is a driver's name and node info. If it changes, the driver must be registered again.
 type driverInfo struct {
 	name string
-	node *csi.NodeGetInfoResponse // nil if the driver returns an error, which kubelet then reports
+	node *csi.NodeGetInfoResponse // nil if the driver returns an error, which the kubelet then reports
 }
 
 func (i driverInfo) equal(other driverInfo) bool {
@@ -155,9 +155,9 @@ func (r *Registrar) queryDriver(ctx context.Context) (driverInfo, error) {
 	return driverInfo{name: info.GetName(), node: node}, nil
 }
 
-// announce offers the driver to kubelet. It returns nil when the driver or its socket has changed
-// or ctx ends, and an error if kubelet does not query or rejects the driver. accepted means that
-// kubelet had accepted the driver.
+// announce offers the driver to the kubelet. It returns nil when the driver or its socket has
+// changed or ctx ends, and an error if the kubelet does not query or rejects the driver. accepted
+// means that the kubelet had accepted the driver.
 func (r *Registrar) announce(ctx context.Context, info driverInfo, attempt int) (accepted bool, err error) {
 	if err := removeStale(r.Dir, info.name); err != nil {
 		return false, err
@@ -167,7 +167,7 @@ func (r *Registrar) announce(ctx context.Context, info driverInfo, attempt int) 
 		return false, err
 	}
 	defer func() { err = errors.Join(err, socket.close()) }()
-	r.set(State{Driver: info.name, Problem: fmt.Sprintf("kubelet has not queried the driver in %q", r.Dir)})
+	r.set(State{Driver: info.name, Problem: fmt.Sprintf("the kubelet has not queried the driver in %q", r.Dir)})
 	timeout := queryTimeout
 	if attempt > 1 {
 		timeout = min(queryTimeout<<min(attempt, 10), maxQueryTimeout)
@@ -188,10 +188,10 @@ func (r *Registrar) monitor(ctx context.Context, info driverInfo, socket *regist
 		case <-socket.queried:
 			timer.Stop()
 		case <-timer.C:
-			return accepted, fmt.Errorf("kubelet does not query the driver in %q: check that this is the directory plugins_registry below kubelet's directory", r.Dir)
+			return accepted, fmt.Errorf("the kubelet does not query the driver in %q: check that this is the directory plugins_registry below the kubelet's directory", r.Dir)
 		case status := <-socket.status:
 			if !status.GetPluginRegistered() {
-				return accepted, fmt.Errorf("kubelet rejects CSI driver %q: %s", info.name, status.GetError())
+				return accepted, fmt.Errorf("the kubelet rejects CSI driver %q: %s", info.name, status.GetError())
 			}
 			accepted = true
 			r.set(State{Driver: info.name, Registered: true})
@@ -205,7 +205,8 @@ func (r *Registrar) monitor(ctx context.Context, info driverInfo, socket *regist
 }
 
 // changed reports whether the driver's name or node info has changed. A driver that does not
-// respond counts as unchanged: it might be restarting, and kubelet can use the same socket again.
+// respond counts as unchanged: it might be restarting, and the kubelet can use the same socket
+// again.
 func (r *Registrar) changed(ctx context.Context, previous driverInfo) bool {
 	current, err := r.queryDriver(ctx)
 	return err == nil && current.node != nil && !current.equal(previous)

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// bench is a driver with its registrar. The test simulates kubelet.
+// bench is a driver with its registrar. The test simulates the kubelet.
 type bench struct {
 	t         *testing.T
 	registrar *Registrar
@@ -67,13 +67,13 @@ func (b *bench) run() *bench {
 	return b
 }
 
-// sockets returns the sockets that kubelet sees.
+// sockets returns the sockets that the kubelet sees.
 func (b *bench) sockets() []string {
 	existing, _ := filepath.Glob(filepath.Join(b.registrar.Dir, "[^.]*"))
 	return existing
 }
 
-// kubelet waits for a socket and registers the driver, as kubelet does.
+// kubelet waits for a socket and registers the driver, as the kubelet does.
 func (b *bench) kubelet(answer *registration.RegistrationStatus) *registration.PluginInfo {
 	b.t.Helper()
 	eventually.True(b.t, "a socket for kubelet", func() bool { return len(b.sockets()) == 1 })

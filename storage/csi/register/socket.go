@@ -16,12 +16,12 @@ import (
 	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 )
 
-// registrationSocket is a socket in kubelet's directory, on which kubelet queries the driver and
-// reports the result of the registration.
+// registrationSocket is a socket in the kubelet's directory, on which the kubelet queries the
+// driver and reports the result of the registration.
 type registrationSocket struct {
 	path    string
 	info    *registration.PluginInfo
-	queried chan struct{}                         // has a token if kubelet has queried the driver
+	queried chan struct{}                         // has a token if the kubelet has queried the driver
 	status  chan *registration.RegistrationStatus // the last status that was not received yet
 
 	server  *grpc.Server
@@ -40,16 +40,16 @@ func newSocket(path, driver, endpoint string) *registrationSocket {
 	}
 }
 
-// open listens on a temporary name, which kubelet ignores, and then renames the socket. So kubelet
-// never finds a socket without a server.
+// open listens on a temporary name, which the kubelet ignores, and then renames the socket. So the
+// kubelet never finds a socket without a server.
 func (o *registrationSocket) open() error {
 	temporary := filepath.Join(filepath.Dir(o.path), "."+filepath.Base(o.path))
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: temporary, Net: "unix"})
 	if errors.Is(err, unix.EINVAL) {
-		return fmt.Errorf("listen for kubelet at %q: the path of a Unix socket has at most 107 characters; shorten the data directory or the driver's name", temporary)
+		return fmt.Errorf("listen for the kubelet at %q: the path of a Unix socket has at most 107 characters; shorten the data directory or the driver's name", temporary)
 	}
 	if err != nil {
-		return fmt.Errorf("listen for kubelet: %w", err)
+		return fmt.Errorf("listen for the kubelet: %w", err)
 	}
 	listener.SetUnlinkOnClose(false)
 	o.server = grpc.NewServer()
@@ -61,10 +61,10 @@ func (o *registrationSocket) open() error {
 	return nil
 }
 
-// close removes the socket. Kubelet then unregisters the driver.
+// close removes the socket. The kubelet then unregisters the driver.
 func (o *registrationSocket) close() error {
 	err := os.Remove(o.path)
-	o.server.GracefulStop() // completes running calls of kubelet
+	o.server.GracefulStop() // completes running calls of the kubelet
 	o.serving.Wait()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove socket of the registration: %w", err)
@@ -72,13 +72,13 @@ func (o *registrationSocket) close() error {
 	return nil
 }
 
-// exists reports whether the socket is still in kubelet's directory.
+// exists reports whether the socket is still in the kubelet's directory.
 func (o *registrationSocket) exists() bool {
 	_, err := os.Lstat(o.path)
 	return err == nil
 }
 
-// GetInfo returns the driver's name and endpoint to kubelet.
+// GetInfo returns the driver's name and endpoint to the kubelet.
 func (o *registrationSocket) GetInfo(context.Context, *registration.InfoRequest) (*registration.PluginInfo, error) {
 	select {
 	case o.queried <- struct{}{}:
@@ -87,7 +87,7 @@ func (o *registrationSocket) GetInfo(context.Context, *registration.InfoRequest)
 	return o.info, nil
 }
 
-// NotifyRegistrationStatus receives the result of the registration from kubelet.
+// NotifyRegistrationStatus receives the result of the registration from the kubelet.
 func (o *registrationSocket) NotifyRegistrationStatus(_ context.Context, status *registration.RegistrationStatus) (*registration.RegistrationStatusResponse, error) {
 	select {
 	case <-o.status: // an outdated status

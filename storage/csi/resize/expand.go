@@ -50,7 +50,7 @@ func (r *resizer) markInProgress(ctx context.Context, claim *corev1.PersistentVo
 }
 
 // expand calls the driver. If the driver expands volumes only on the node, expand does nothing.
-// onNode means that kubelet must continue.
+// onNode means that the kubelet must continue.
 func (r *resizer) expand(ctx context.Context, volume *corev1.PersistentVolume, target resource.Quantity) (size resource.Quantity, onNode bool, err error) {
 	if !r.Description.Can(csi.ControllerServiceCapability_RPC_EXPAND_VOLUME) {
 		return target, true, r.checkNodeExpansion(ctx)
@@ -111,11 +111,11 @@ func (r *resizer) updateVolume(ctx context.Context, volume *corev1.PersistentVol
 	return nil
 }
 
-// complete writes the size to the claim's status, or leaves the rest to kubelet.
+// complete writes the size to the claim's status, or leaves the rest to the kubelet.
 func (r *resizer) complete(ctx context.Context, claim *corev1.PersistentVolumeClaim, size resource.Quantity, onNode bool) error {
 	if onNode {
 		setState(claim, corev1.PersistentVolumeClaimNodeResizePending)
-		setCondition(claim, corev1.PersistentVolumeClaimFileSystemResizePending, "", "Kubelet expands the file system when a pod uses the volume.")
+		setCondition(claim, corev1.PersistentVolumeClaimFileSystemResizePending, "", "The kubelet expands the file system when a pod uses the volume.")
 	} else {
 		if claim.Status.Capacity == nil {
 			claim.Status.Capacity = corev1.ResourceList{}

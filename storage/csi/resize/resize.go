@@ -1,7 +1,7 @@
 // Package resize expands volumes of a CSI driver according to their claims. It allows users to
 // reduce a request that the driver cannot fulfil (KEP-1790, recovery from failed volume expansion).
-// It expands the volume in the storage and updates the PersistentVolume. Kubelet does the rest on
-// the node if the claim's status is NodeResizePending.
+// It expands the volume in the storage and updates the PersistentVolume. The kubelet does the rest
+// on the node if the claim's status is NodeResizePending.
 //
 // The package has no cache of pods to find out whether a volume is in use. A driver that expands
 // only detached volumes returns an error, and the end of a VolumeAttachment triggers the next
@@ -76,7 +76,7 @@ func changed(old, new any) bool {
 		isNodeState(stateOf(before)) && stateOf(before) != stateOf(after)
 }
 
-// isNodeState reports whether kubelet performs the next step of the resize.
+// isNodeState reports whether the kubelet performs the next step of the resize.
 func isNodeState(state corev1.ClaimResourceStatus) bool {
 	switch state {
 	case corev1.PersistentVolumeClaimNodeResizePending, corev1.PersistentVolumeClaimNodeResizeInProgress, corev1.PersistentVolumeClaimNodeResizeInfeasible:

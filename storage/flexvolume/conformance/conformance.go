@@ -1,5 +1,5 @@
 // Package conformance checks whether a FlexVolume driver implements the interface correctly. It
-// calls the driver as kubelet and the attach-detach controller do, with the same paths in a
+// calls the driver as the kubelet and the attach-detach controller do, with the same paths in a
 // temporary directory, and reads the kernel's mount table to verify the driver's actions. It checks
 // each documented sequence, repeated operations, concurrent volumes, unusual option values,
 // unsupported operations, and calls that are killed while they run.

@@ -130,8 +130,9 @@ func (l *lifecycle) args(op flexvolume.Operation) ([]string, error) {
 	return nil, nil
 }
 
-// call makes one call as kubelet or the controller does: it creates the directory first and stores
-// the values that the driver returns. kill is the delay after which the driver is killed, or 0.
+// call makes one call as the kubelet or the controller does: it creates the directory first and
+// stores the values that the driver returns. kill is the delay after which the driver is killed, or
+// 0.
 func (l *lifecycle) call(ctx context.Context, op flexvolume.Operation, kill time.Duration) flexvolume.TrialResult {
 	args, err := l.args(op)
 	if err != nil {
@@ -232,7 +233,7 @@ func checkPresent(dir string) error {
 	return nil
 }
 
-// checkAbsent checks that a volume is gone from dir, and removes dir as kubelet does.
+// checkAbsent checks that a volume is gone from dir, and removes dir as the kubelet does.
 func checkAbsent(dir string) error {
 	mounts, err := mountsAt(dir)
 	if err != nil {

@@ -133,7 +133,7 @@ func (l *lifecycle) compare(other *lifecycle) error {
 	case !l.isReadOnly && readOnly(other.dir):
 		return errors.New("it mounts the volume read-only")
 	case l.name != other.name || l.keepsData && !exists(filepath.Join(other.dir, "known")):
-		return errors.New("it uses another volume than without the option")
+		return errors.New("it does not use the same volume as without the option")
 	}
 	return nil
 }

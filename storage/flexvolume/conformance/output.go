@@ -74,8 +74,8 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:maxBytes], "") + "…"
 }
 
-// Limits for the duration of a call. fastCallLimit applies to operations that block kubelet or the
-// controller.
+// Limits for the duration of a call. fastCallLimit applies to operations that block the kubelet or
+// the controller.
 const (
 	fastCallLimit = 2 * time.Second
 	callLimit     = 20 * time.Second
@@ -151,9 +151,9 @@ func (c *checker) leftovers(context.Context) {
 
 	failure = nil
 	if remaining := c.sandbox.files(c.Driver); len(remaining) > 0 {
-		failure = fmt.Errorf("files remain in kubelet's directories: %s", strings.Join(remaining, ", "))
+		failure = fmt.Errorf("files remain in the kubelet's directories: %s", strings.Join(remaining, ", "))
 	}
-	c.check("leftover-files", failure, Risk, "no file remains in kubelet's directories", "remove the files that mount wrote: otherwise, kubelet cannot remove the pod")
+	c.check("leftover-files", failure, Risk, "no file remains in the kubelet's directories", "remove the files that mount wrote: otherwise, the kubelet cannot remove the pod")
 	if err := c.sandbox.clear(); err != nil {
 		c.result("leftover-cleared", Risk, "not everything that remains could be removed: "+err.Error(), "remove it by hand")
 	}

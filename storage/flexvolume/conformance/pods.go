@@ -80,7 +80,7 @@ func (c *checker) nothingToUndo(ctx context.Context) {
 		}
 		_, _ = os.Remove(l.dir), os.Remove(l.stagedDir)
 		c.check(string(op)+"-undone", outcome.Err, Risk, "it succeeds for "+object,
-			"let "+string(op)+" succeed for "+object+": kubelet and the controller repeat it, including after a crash")
+			"let "+string(op)+" succeed for "+object+": the kubelet and the controller repeat it, including after a crash")
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Print writes the report as a table of checks with verdicts, findings and remedies, followed by a
+// Print writes the report as a table of checks with results, findings and remedies, followed by a
 // table of operations with durations and a summary line.
 func (r Report) Print(out io.Writer) error {
 	fmt.Fprintf(out, "%s, version %.12s, capabilities %s\n\n", r.Driver, r.Version, r.Capabilities)

@@ -42,9 +42,9 @@ func newSandbox() (*sandbox, error) {
 	return sandbox, nil
 }
 
-// kubelet is kubelet's root directory. data is the value of {dir}. injected receives the files of a
-// driver that executes option values. workingDir receives the files that such a driver creates with
-// relative names.
+// kubelet is the kubelet's root directory. data is the value of {dir}. injected receives the files
+// of a driver that executes option values. workingDir receives the files that such a driver creates
+// with relative names.
 func (b *sandbox) kubelet() string    { return filepath.Join(b.dir, "kubelet") }
 func (b *sandbox) data() string       { return filepath.Join(b.dir, "data") }
 func (b *sandbox) injected() string   { return filepath.Join(b.dir, "injected") }

@@ -7,7 +7,7 @@ import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.Executors;
 
-/** Serves a page that says what serves it. */
+/** Serves a page that shows which program serves it. */
 public final class Hello {
     private static final String PAGE = """
             <!doctype html>
