@@ -1,9 +1,11 @@
-# Slipway. `make` prints what there is to do.
+# Slipway. `make` prints the targets.
 SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
 
-# One setting for every build and test: changing it would compile Kubernetes a second time.
+# One setting for every build and test: changing it would compile Kubernetes a second time. With
+# -trimpath, a second clone finds all packages in Go's build cache.
 export CGO_ENABLED := 0
+export GOFLAGS     := -trimpath -buildvcs=false
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0-dev)
 # The commit and its time in UTC, which /version shows: two builds of one commit are equal.
@@ -69,15 +71,19 @@ checked: build
 	$(MAKE) --no-print-directory lint golangci PACKAGES="$$changed" && \
 	$(GO) test $$packages
 
-# Up to five tests that fail run once more. The report of make test names those that pass then.
+# If at most five tests fail, each of them runs again. The report of make test lists the tests that
+# then pass.
 RERUN = -rerun 5
+# Lint vets all packages. Debug information makes the test programs slower to link.
+TESTFLAGS = -vet=off -ldflags='-s -w'
 
 unit: build ## run the tests beside the code
-	$(GO) run ./hack/gotest -record bin/times/unit.json $(RERUN) -- $$($(GO) list ./... | grep -v -e /test/scenario/ -e /test/s3 -e /test/faults -e /test/measure -e /test/netpol)
+	$(GO) run ./hack/gotest -record bin/times/unit.json $(RERUN) -- $(TESTFLAGS) $$($(GO) list ./... | grep -v -e /test/scenario/ -e /test/s3 -e /test/faults -e /test/measure -e /test/netpol)
 	npm --prefix console/web --silent test
 
-# Two packages run at the same time, because most of a scenario is waiting; JOBS=1 runs one. Each has its
-# own network namespace, data directory and cgroup. With RUN, only the packages with the test are compiled.
+# Two packages run at the same time, because a scenario mostly waits; JOBS=1 runs one package at a
+# time. Each has its own network namespace, data directory and cgroup. With RUN, only the packages
+# with the test are compiled.
 SCENARIOS = $(if $(RUN),$$(grep -rlwE 'func ($(RUN))' test/scenario | xargs -r -n1 dirname | sort -u | sed 's|^|./|'),./test/scenario/...)
 
 scenario: build ## run the scenarios on real clusters; RUN=TestName runs one, KEEP=1 keeps its cluster
@@ -86,7 +92,7 @@ ifdef RUN
 	$(if $(KEEP),SLIPWAY_TEST_KEEP=1) $(GO) test -v -count=1 -timeout 40m -run '^($(RUN))$$' $(SCENARIOS)
 else
 	$(if $(KEEP),@echo 'KEEP=1 needs RUN=TestName'; exit 1)
-	$(GO) run ./hack/gotest -record bin/times/scenario.json $(RERUN) -- -count=1 -p $(or $(JOBS),2) -timeout 40m ./test/scenario/...
+	$(GO) run ./hack/gotest -record bin/times/scenario.json $(RERUN) -- $(TESTFLAGS) -count=1 -p $(or $(JOBS),2) -timeout 40m ./test/scenario/...
 endif
 
 # The embedded programs of this repository that are small, and packages whose tests start no programs of
@@ -101,7 +107,7 @@ arm64: ## compile the small programs for arm64, and run tests of portable packag
 	GOARCH=arm64 $(GO) test -exec qemu-aarch64-static $(ARM64_TESTS)
 
 s3: build ## run the registry with a real server of S3, which is built first
-	$(GO) run ./hack/gotest -record bin/times/s3.json $(RERUN) -- -count=1 -timeout 20m ./test/s3
+	$(GO) run ./hack/gotest -record bin/times/s3.json $(RERUN) -- $(TESTFLAGS) -count=1 -timeout 20m ./test/s3
 
 netpol: build ## run Kubernetes' own tests of network policies; FOCUS=expression selects some
 	$(GO) test -v -count=1 -timeout 0 ./test/netpol $(if $(FOCUS),-args -focus '$(FOCUS)')
@@ -114,6 +120,7 @@ bench: build ## measure against the same upstream programs run separately, then 
 	$(GO) test -v -count=1 -timeout 0 ./test/measure -args -markdown $(CURDIR)/docs/benchmark.md
 
 soak: faults ## fuzz the parsers of foreign input for an hour, or HOURS=n, after make faults (docs/soak.md)
+	$(GO) test -count=1 -timeout 30m -run '^TestFaultSchedules$$' ./apigroup/servicecatalog/catalogcontroller -args -schedules 500
 	$(GO) run ./hack/soak -time $(or $(HOURS),1)h -markdown
 
 faults: build ## let the hosts of a cluster fail at random for MINUTES=10, with SEED=1 (docs/soak.md)
@@ -128,7 +135,7 @@ lint: setup ## gofmt, go vet, shellcheck
 
 LINTER := bin/golangci-lint
 
-# By folder and with a limit, it needs less than 7 GiB of memory.
+# Run by folder and with a limit, it needs less than 7 GiB of memory.
 LINTED = $(if $(filter ./...,$(PACKAGES)),$$(git ls-files '*.go' | sed 's|/.*||' | sort -u | sed 's|.*|./&/...|'),'$(PACKAGES)')
 
 golangci: $(LINTER) ## the linters of .golangci.yml, on all packages or on PACKAGES

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -43,4 +44,13 @@ func (a Action[T]) About(ctx context.Context, name string, body runtime.Object, 
 		return typed, validate(ctx, typed)
 	}
 	return typed, nil
+}
+
+// RejectDryRun returns an error if a request is a dry run. Actions call it whose result depends on
+// what they store, such as the number of the next build.
+func RejectDryRun(options *metav1.CreateOptions) error {
+	if options != nil && len(options.DryRun) > 0 {
+		return apierrors.NewBadRequest("this request cannot be a dry run: send it without dryRun")
+	}
+	return nil
 }

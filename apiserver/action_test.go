@@ -7,6 +7,7 @@ import (
 
 	routev1 "github.com/openshift/api/route/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -28,6 +29,23 @@ func TestAboutChecksBody(t *testing.T) {
 				func(route *routev1.Route) string { return "front" })
 			if !tt.want(err) {
 				t.Errorf("error is %v", err)
+			}
+		})
+	}
+}
+
+func TestDryRunIsRejected(t *testing.T) {
+	for name, tt := range map[string]struct {
+		options *metav1.CreateOptions
+		want    bool
+	}{
+		"no options": {nil, false},
+		"creation":   {&metav1.CreateOptions{}, false},
+		"dry run":    {&metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := apierrors.IsBadRequest(RejectDryRun(tt.options)); got != tt.want {
+				t.Errorf("rejected: %t, want %t", got, tt.want)
 			}
 		})
 	}

@@ -20,8 +20,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/clientaddr"
 )
 
-// A seat of priority and fairness is for the work of a request. A client that sends a body slowly,
-// or not at all, must not occupy one. Therefore, bodies are received before.
+// A request needs a seat of priority and fairness only while the server works on it. A client that
+// sends a body slowly, or not at all, must not occupy a seat. Therefore, the server receives bodies
+// first.
 
 // Limits of bodies that are received before their requests get seats, in bytes and in bodies of one
 // tenant at the same time.
@@ -76,7 +77,7 @@ func (b *body) Read(p []byte) (int, error) {
 }
 
 // ReceiveFirst returns priority and fairness that lets the bodies of requests arrive before the
-// requests queue for seats. Upstream reads them afterwards. Connections that last need no seats;
+// requests queue for seats. Upstream reads them afterwards. Long-lived connections need no seats;
 // their bodies are streamed.
 func (c *Costs) ReceiveFirst(seats flowcontrol.Interface) flowcontrol.Interface {
 	return receiveFirst{seats, c}

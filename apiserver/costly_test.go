@@ -23,7 +23,7 @@ func asked(name, verb, target, media, body string) (*httptest.ResponseRecorder, 
 	return httptest.NewRecorder(), r.WithContext(request.WithUser(request.WithRequestInfo(r.Context(), info), &user.DefaultInfo{Name: name}))
 }
 
-// userCosts returns limits for which every user is a tenant, but the platform. Nobody waits.
+// userCosts returns limits that treat every user except the platform as a tenant. Nobody waits.
 func userCosts() *Costs {
 	c := NewCosts(func(r *http.Request) string {
 		u, _ := request.UserFrom(r.Context())
@@ -55,7 +55,8 @@ func TestTenantHasFewCostlyRequestsAtATime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := userCosts()
-			// nested handles a request, and others before it ends. It returns how many were handled.
+			// nested handles a request, and further requests before that request ends. It returns the number
+			// of handled requests.
 			var nested func(user string, depth int) int
 			nested = func(user string, depth int) (handled int) {
 				w, r := asked(user, tt.verb, tt.target, tt.media, tt.body)

@@ -31,10 +31,10 @@ const (
 	maxLooseValues = 200_000
 )
 
-// Bound limits the cost of requests: requests that last, lists that need much memory, and bodies.
-// It rejects requests whose body has so many values that decoding would need far more memory than
-// the body. It must run after authentication. There is no limit for bodies that are passed on
-// without decoding, and for members of system:masters.
+// Bound limits the cost of requests: long-running requests, lists that need much memory, and
+// bodies. It rejects requests whose body has so many values that decoding would need far more
+// memory than the body. It must run after authentication. There is no limit for bodies that are
+// passed on without decoding, and for members of system:masters.
 func (c *Costs) Bound(next http.Handler) http.Handler {
 	return c.boundLongRunning(c.boundLists(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		turn := &turn{costs: c, ctx: r.Context()}

@@ -28,7 +28,7 @@ type Recorded struct {
 	Token string
 	// URL is the URL that the audit log contains.
 	URL *url.URL
-	// Info describes the request. The audit policy selects its rule by it.
+	// Info describes the request. The audit policy selects a rule for it.
 	Info *request.RequestInfo
 }
 

@@ -14,7 +14,7 @@ import (
 // cannot use all memory or processors of the API server. Further requests wait for their turn.
 type shares struct {
 	// requests is the limit for each tenant, and waiting the number of requests that can wait. A
-	// request that waits occupies a seat of priority and fairness, so that the number is small.
+	// request that waits occupies a seat of priority and fairness, so the number is small.
 	requests, waiting int
 	timeout           time.Duration
 	// remedy is the part of the error after "has too many". The default is the remedy for large

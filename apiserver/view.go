@@ -31,6 +31,6 @@ func View(path string, timeout time.Duration, failure int, read func(context.Con
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(result) // the client might have gone
+		_ = json.NewEncoder(w).Encode(result) // the client might have disconnected
 	})}
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs the distribution's packages that building, running and testing need, where they are missing.
+# Installs the distribution's packages that are missing and that building, running and testing need.
 set -euo pipefail
 
-# Each row: a program or file, the Debian package that has it, its purpose.
+# Each row: a program or file, the Debian package that contains it, its purpose.
 needs() {
 	cat <<-'ROWS'
 		git                                 git             make: the version, the files that are checked
@@ -36,6 +36,10 @@ needs() {
 		firefox-esr                         firefox-esr     tests of the web console
 		wrk                                 wrk             make bench: the router
 		mmdebstrap                          mmdebstrap      tests of builds: builder images
+		ruby                                ruby            tests of builds: a mirror of gems
+		puma                                puma            tests of builds: a gem
+		/usr/share/doc/ruby-rails           ruby-rails      tests of builds: gems
+		/usr/share/doc/ruby-pg              ruby-pg         tests of builds: a gem
 		skopeo                              skopeo          tests of the registry
 		rsync                               rsync           tests of oc rsync
 		gpg                                 gnupg           tests of signatures
@@ -51,7 +55,7 @@ needs() {
 	ROWS
 }
 
-# Programs of the administrator are not in everyone's search path.
+# The search paths of ordinary users do not contain an administrator's programs.
 PATH=$PATH:/usr/sbin:/sbin
 
 missing=()
@@ -76,7 +80,7 @@ if ((${#missing[@]} > 0)); then
 	apt-get install -q -y --no-install-recommends "${missing[@]}"
 fi
 
-# Distributions' own Go is too old. One of 1.21 or later fetches the version that go.mod names.
+# The distribution's Go is too old. Go 1.21 or later downloads the version that go.mod names.
 if ! command -v "${GO:-go}" >/dev/null; then
 	echo "Go is missing: install the version that go.mod names, or a later one, from https://go.dev/dl and put its bin directory into PATH" >&2
 	exit 1

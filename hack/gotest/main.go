@@ -1,7 +1,7 @@
 // Command gotest runs go test, prints its results, and records the time of every test. It also
 // prints the records of several runs as one table.
 //
-// With -rerun, tests that failed run once more, by themselves. Those that pass then are recorded
+// With -rerun, tests that failed are run again on their own. Those that pass then are recorded
 // and reported as flaky.
 //
 //	go run ./hack/gotest -record bin/times/unit.json -rerun 3 -- -count=1 ./...
@@ -20,7 +20,7 @@ import (
 func main() {
 	record := flag.String("record", "", "file that gets the times of this run")
 	report := flag.String("report", "", "directory whose records are printed; no test runs")
-	limit := flag.Int("rerun", 0, "number of failed tests up to which each of them runs once more")
+	limit := flag.Int("rerun", 0, "maximum number of failed tests that are run again")
 	flag.Parse()
 	if err := run(os.Stdout, *record, *report, *limit, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "gotest:", err)

@@ -19,7 +19,7 @@ EFFECTIVE = {
     "os_sdn_network_plugin_name", "osm_use_cockpit", "osm_cockpit_plugins",
 }
 
-# The beginnings of the names of openshift-ansible's variables.
+# Prefixes of the names of openshift-ansible's variables.
 PREFIXES = (
     "openshift", "osm_", "os_", "oreg_", "etcd_", "docker_", "containerized", "debug_level",
     "r_openshift", "template_service_broker", "ansible_service_broker", "logrotate_", "osn_",
