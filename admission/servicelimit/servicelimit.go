@@ -80,7 +80,10 @@ type plugin struct {
 	err                     error
 }
 
-var _ admission.ValidationInterface = &plugin{}
+var (
+	_ admission.MutationInterface   = &plugin{}
+	_ admission.ValidationInterface = &plugin{}
+)
 
 func newPlugin(reader io.Reader, counts ledgers) (*plugin, error) {
 	config := struct {
@@ -124,19 +127,40 @@ func (p *plugin) ValidateInitialization() error {
 	return p.err
 }
 
+// Admit rejects a service that Validate would reject, and reserves nothing. Kubernetes writes to
+// etcd for each node port that it allocates, and it allocates between Admit and Validate.
+func (p *plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetSubresource() != "" || a.GetResource().GroupResource() != corev1.Resource("services") {
+		return nil
+	}
+	return p.checkAll(a, true)
+}
+
 // Validate rejects an object that adds combinations, ports or node ports beyond the limit. Objects
 // that add none can always change.
 func (p *plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "" || !slices.Contains(counts(), a.GetResource().GroupResource()) {
 		return nil
 	}
-	if err := p.check(a, p.ledgers.combinations, p.limit, "combinations of port and endpoint", "fewer ports or addresses"); err != nil {
-		return err
+	return p.checkAll(a, a.IsDryRun())
+}
+
+// checkAll rejects an object that exceeds a limit. A dry run reserves nothing.
+func (p *plugin) checkAll(a admission.Attributes, dryRun bool) error {
+	for _, c := range []struct {
+		ledger       *ledger
+		limit        int
+		unit, remedy string
+	}{
+		{p.ledgers.combinations, p.limit, "combinations of port and endpoint", "fewer ports or addresses"},
+		{p.ledgers.ports, p.ports, "ports", "fewer ports"},
+		{p.ledgers.nodePorts, p.nodePorts, "node ports or load balancers", "services of type ClusterIP, or routes"},
+	} {
+		if err := p.check(a, c.ledger, c.limit, c.unit, c.remedy, dryRun); err != nil {
+			return err
+		}
 	}
-	if err := p.check(a, p.ledgers.ports, p.ports, "ports", "fewer ports"); err != nil {
-		return err
-	}
-	return p.check(a, p.ledgers.nodePorts, p.nodePorts, "node ports or load balancers", "services of type ClusterIP, or routes")
+	return nil
 }
 
 // counts returns the resources that count.
@@ -145,7 +169,7 @@ func counts() []schema.GroupResource {
 }
 
 // check rejects an object that exceeds the limit of a ledger.
-func (p *plugin) check(a admission.Attributes, l *ledger, limit int, unit, remedy string) error {
+func (p *plugin) check(a admission.Attributes, l *ledger, limit int, unit, remedy string, dryRun bool) error {
 	weight := l.weigh(a.GetObject())
 	if weight == 0 || weight <= l.weigh(a.GetOldObject()) {
 		return nil
@@ -155,7 +179,7 @@ func (p *plugin) check(a admission.Attributes, l *ledger, limit int, unit, remed
 	}
 	of := key{kindOf(a.GetObject()), a.GetNamespace(), nameOf(a)}
 	r := reservation{counted{sourceOf(a.GetObject(), of), weight}, time.Now().Add(reservationTime)}
-	if used, limit, ok := l.add(of, r, limit, a.IsDryRun()); !ok {
+	if used, limit, ok := l.add(of, r, limit, dryRun); !ok {
 		return admission.NewForbidden(a, fmt.Errorf("the object has %d %s, and the services of its owner's projects have %d others, "+
 			"which together exceed the limit of %d: use %s, or ask the administrator to raise the limit of %s", weight, unit, used, limit, remedy, Name))
 	}

@@ -59,8 +59,13 @@ func (p *plugin) admit(t *testing.T, object, old runtime.Object, dryRun bool) bo
 		resource = discoveryv1.Resource("endpointslices")
 	}
 	meta := object.(metav1.Object)
-	err := p.Validate(t.Context(), admission.NewAttributesRecord(object, old, corev1.SchemeGroupVersion.WithKind("x"), meta.GetNamespace(), meta.GetName(),
-		resource.WithVersion("v1"), "", operation, &metav1.CreateOptions{}, dryRun, &user.DefaultInfo{Name: "x"}), nil)
+	attributes := admission.NewAttributesRecord(object, old, corev1.SchemeGroupVersion.WithKind("x"), meta.GetNamespace(), meta.GetName(),
+		resource.WithVersion("v1"), "", operation, &metav1.CreateOptions{}, dryRun, &user.DefaultInfo{Name: "x"})
+	early := p.Admit(t.Context(), attributes, nil)
+	err := p.Validate(t.Context(), attributes, nil)
+	if _, ok := object.(*corev1.Service); (early != nil) != (ok && err != nil) {
+		t.Errorf("Admit returns %v, and Validate %v", early, err)
+	}
 	if err != nil && !strings.Contains(err.Error(), "exceed the limit of") {
 		t.Errorf("the reason is %v", err)
 	}

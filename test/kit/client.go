@@ -140,17 +140,18 @@ func waitFor(condition func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), waitLimit+waitLimit/10)
 	defer cancel()
 	limit := time.After(waitLimit)
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
 	for {
+		start := time.Now()
 		err := condition(ctx)
 		if err == nil {
 			return nil
 		}
+		// A busy machine, on which the condition takes longer, is asked less often.
+		pause := min(max(100*time.Millisecond, 3*time.Since(start)), time.Second)
 		select {
 		case <-limit:
 			return err
-		case <-tick.C:
+		case <-time.After(pause):
 		}
 	}
 }

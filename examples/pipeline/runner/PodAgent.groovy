@@ -14,6 +14,8 @@ class PodAgent extends Agent {
      */
     private static final String LOADER = 'set --; while IFS= read -r l && test -n "$l"; do v=$(printf %b "${l#?}."); v=${v%.}; ' +
             'case $l in E*) export "$v";; D*) mkdir -p "$v" && cd "$v" || exit 1;; *) set -- "$@" "$v";; esac; done; exec "$@"'
+    /** Ends the loader: the container writes both outputs to one stream, because two streams lose their order. */
+    private static final String MERGED = ' 2>&1'
     private static final List<String> ERRORS = ['InvalidImageName', 'ImagePullBackOff', 'CreateContainerConfigError', 'RunContainerError']
     private final String container
     private final Closure cleanup
@@ -84,7 +86,7 @@ class PodAgent extends Agent {
 
     Process start(List<String> command, boolean mergeOutput) {
         Frame frame = Frame.current()
-        def builder = new ProcessBuilder(['oc', 'exec', '-i', '-n', run.namespace, name, '-c', container, '--', 'sh', '-c', LOADER])
+        def builder = new ProcessBuilder(['oc', 'exec', '-i', '-n', run.namespace, name, '-c', container, '--', 'sh', '-c', mergeOutput ? LOADER + MERGED : LOADER])
         builder.environment().remove('BUILD')
         builder.redirectErrorStream(mergeOutput)
         Process process = builder.start()
