@@ -44,8 +44,19 @@ trait OpenShiftSteps {
     void openshiftDeploy(Map options) {
         String name = 'dc/' + required(options, 'depCfg', 'deploymentConfig')
         within(options, 10) { OpenShift o ->
-            o.oc('rollout', ['latest', name])
+            while (!starts(o, name)) leaf('wait') { pause(1000); null }
             o.oc('rollout', ['status', name], null, true)
+        }
+    }
+
+    /** Starts a rollout. Returns false while another one, for example of an image trigger, is in progress. */
+    boolean starts(OpenShift o, String name) {
+        try {
+            o.oc('rollout', ['latest', name])
+            true
+        } catch (Failure e) {
+            if (!e.message.contains('is already in progress')) throw e
+            false
         }
     }
 

@@ -78,7 +78,7 @@ func TestPortsTimesEndpointsAreLimited(t *testing.T) {
 // TestNodePortsAreLimited creates a service that would take more node ports than a user may have.
 func TestNodePortsAreLimited(t *testing.T) {
 	s := tenants(t)
-	service, _ := wide(t, "wide", 0, 2750)
+	service, _ := wide(t, "wide", 0, 600)
 	s.mallory.MayNot("POST", kit.CorePath(s.evil, "services"), strings.Replace(service, `"spec":{`, `"spec":{"type":"NodePort",`, 1), "node ports")
 	s.alice.May("POST", kit.CorePath(s.shop, "services"), "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {type: NodePort, ports: [{port: 80}]}}")
 }
