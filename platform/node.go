@@ -103,11 +103,15 @@ func (h *Host) imageService() (component.Component, error) {
 	if err != nil {
 		return nil, err
 	}
+	records, err := node.NewPullRecords(h.Node.VolumeDirectory)
+	if err != nil {
+		return nil, err
+	}
 	return &image.Service{
 		Store: image.Store{Socket: h.ContainerdSocket()}, Socket: h.imageSocket(),
 		RegistryConfigDir: h.Node.Slipway.RegistryConfigDirectory, SignaturePolicy: h.Node.Slipway.SignaturePolicy,
 		SignatureStores: h.Node.Slipway.SignatureDirectory, Dialer: h.outbound(),
-		Directory: h.Node.Slipway.ContainerdDirectory, Reserve: reserve,
+		Directory: h.Node.Slipway.ContainerdDirectory, Reserve: reserve, HasPullRecord: records.Has,
 	}, nil
 }
 

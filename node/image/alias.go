@@ -127,5 +127,9 @@ func (s *imageServer) aliasStatus(ctx context.Context, name string, req *criapi.
 	if !s.aliases.isCurrent(ctx, name) {
 		return &criapi.ImageStatusResponse{}, nil // kubelet pulls it
 	}
-	return s.next.ImageStatus(ctx, &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: name}, Verbose: req.GetVerbose()})
+	resp, err := s.next.ImageStatus(ctx, &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: name}, Verbose: req.GetVerbose()})
+	if err != nil {
+		return nil, err
+	}
+	return s.access.check(ctx, name, req.GetImage(), resp)
 }

@@ -58,9 +58,14 @@ func TestEgressRouterImagesAreCreatedOnDemand(t *testing.T) {
 		})
 	}
 	pulls.Wait()
-	for _, id := range append(ids, status(short), status(long)) {
+	for _, id := range ids {
 		if id == "" || id != ids[0] {
 			t.Errorf("got the images %q, want the same", ids)
+		}
+	}
+	for _, name := range []string{short, long} {
+		if id := status(name); id != EgressRouterName {
+			t.Errorf("%s is %s", name, id)
 		}
 	}
 	proxy, err := f.pull(t, "registry.example.com/openshift3/ose-egress-http-proxy")

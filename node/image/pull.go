@@ -19,8 +19,11 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// managed contains the labels of images that containerd's CRI plugin considers its own.
-func managed() map[string]string { return map[string]string{"io.cri-containerd.image": "managed"} }
+// pulledLabels returns the labels of the names of a pulled image. containerd's CRI plugin considers
+// the names its own.
+func pulledLabels() map[string]string {
+	return map[string]string{"io.cri-containerd.image": "managed", labelPulled: "true"}
+}
 
 // puller pulls images into containerd as its CRI plugin does.
 type puller struct {
@@ -98,7 +101,7 @@ func (p *puller) pull(ctx context.Context, namespace string, ref reference.Named
 	}
 	id = config.Digest.String()
 	for _, name := range recordNames(ref, id, target.Digest.String()) {
-		if err := replace(ctx, p.client.ImageService(), images.Image{Name: name, Target: target, Labels: managed()}); err != nil {
+		if err := replace(ctx, p.client.ImageService(), images.Image{Name: name, Target: target, Labels: pulledLabels()}); err != nil {
 			return "", fmt.Errorf("name image %q: %w", name, err)
 		}
 	}

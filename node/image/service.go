@@ -33,7 +33,8 @@ import (
 // The number of concurrent pulls per namespace is limited. A pull ends if the registry is too slow,
 // or if only Reserve is left of the disk.
 //
-// Pods that name OpenShift 3's images of the platform's own pods get slipway's (see aliases).
+// Pods that name OpenShift 3's images of the platform's own pods get slipway's (see aliases). Pulled
+// images for which the kubelet has no record are hidden (see access).
 type Service struct {
 	// Store is containerd's. Pulled images are added to it.
 	Store Store
@@ -53,6 +54,9 @@ type Service struct {
 	// Directory is containerd's. Pulls leave the Reserve of its disk free.
 	Directory string
 	Reserve   diskspace.Reserve
+	// HasPullRecord reports whether the kubelet has recorded which credentials pulled an image, by
+	// ID. If nil, no image is hidden.
+	HasPullRecord func(id string) bool
 
 	// Limits for tests; zero means the default.
 	minRate       rate
@@ -94,7 +98,9 @@ func (s *Service) Run(ctx context.Context, ready func()) error {
 	}
 	server := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage))
 	criapi.RegisterImageServiceServer(server, &imageServer{
-		next: criapi.NewImageServiceClient(connection), aliases: &aliases{store: s.Store, client: client}, puller: puller, queue: newQueue(maxPulls, maxNamespacePulls), watch: watch,
+		next: criapi.NewImageServiceClient(connection), aliases: &aliases{store: s.Store, client: client},
+		access: &access{images: client.ImageService(), hasRecord: s.HasPullRecord},
+		puller: puller, queue: newQueue(maxPulls, maxNamespacePulls), watch: watch,
 	})
 	stop := context.AfterFunc(ctx, server.Stop)
 	defer stop()
@@ -117,6 +123,7 @@ type imageServer struct {
 	criapi.UnimplementedImageServiceServer
 	next    criapi.ImageServiceClient
 	aliases *aliases
+	access  *access
 	puller  *puller
 	queue   *queue
 	watch   watch
@@ -141,6 +148,7 @@ func (s *imageServer) PullImage(ctx context.Context, req *criapi.PullImageReques
 		}
 		return nil, failure(registry, err)
 	}
+	s.access.finish(req.GetImage())
 	return &criapi.PullImageResponse{ImageRef: id}, nil
 }
 
@@ -205,12 +213,17 @@ func (s *imageServer) StreamImages(req *criapi.StreamImagesRequest, to grpc.Serv
 	}
 }
 
-// ImageStatus passes the call on.
+// ImageStatus passes the call on, and removes images from the response that the kubelet must pull
+// again.
 func (s *imageServer) ImageStatus(ctx context.Context, req *criapi.ImageStatusRequest) (*criapi.ImageStatusResponse, error) {
 	if alias, ok := s.aliases.find(req.GetImage().GetImage()); ok {
 		return s.aliasStatus(ctx, alias, req)
 	}
-	return s.next.ImageStatus(ctx, req)
+	resp, err := s.next.ImageStatus(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return s.access.check(ctx, req.GetImage().GetImage(), req.GetImage(), resp)
 }
 
 // RemoveImage passes the call on.

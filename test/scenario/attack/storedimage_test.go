@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -78,20 +79,39 @@ func TestImageOfOtherProjectOnNodeCannotRun(t *testing.T) {
 		}
 		return nil
 	})
-	pods := map[string]string{}
-	for i, name := range []string{
-		repository + ":latest", repository + "@" + digest.String(), id.String(), "sha256:" + id.Hex[:12], id.Hex,
+	names := []string{
+		repository + ":latest", repository + "@" + digest.String(), id.String(), "sha256:" + id.Hex[:12], id.Hex, repository,
 		"docker-registry.default.svc:5000/" + s.evil + "/app@" + digest.String(),
-	} {
-		for _, policy := range []corev1.PullPolicy{corev1.PullIfNotPresent, corev1.PullNever} {
-			pod := strings.ToLower(fmt.Sprintf("stored-%d-%s", i, policy))
-			s.createPod(s.mallory, s.evil, pod, name, policy)
-			pods[pod] = name
+	}
+	tryAll := func(prefix string) {
+		t.Helper()
+		pods := map[string]string{}
+		for i, name := range names {
+			for _, policy := range []corev1.PullPolicy{corev1.PullIfNotPresent, corev1.PullNever} {
+				pod := strings.ToLower(fmt.Sprintf("%s-%d-%s", prefix, i, policy))
+				s.createPod(s.mallory, s.evil, pod, name, policy)
+				pods[pod] = name
+			}
+		}
+		for pod, name := range pods {
+			if reason, status := s.imageDecision(s.evil, pod); !isRefused(reason) {
+				t.Errorf("%s of pod %s: %s, %+v", name, pod, reason, status)
+			}
 		}
 	}
-	for pod, name := range pods {
-		if reason, status := s.imageDecision(s.evil, pod); !isRefused(reason) {
-			t.Errorf("%s of pod %s: %s, %+v", name, pod, reason, status)
-		}
+	tryAll("recorded")
+	// The kubelet loses its records of images in use when it removes images to free space, and all
+	// records of which it has not written the file when it is killed.
+	if err := os.RemoveAll(s.Path("kubelet", "image_manager")); err != nil {
+		t.Fatal(err)
 	}
+	s.Kill("node")
+	tryAll("unrecorded")
+	s.createPod(s.alice, s.shop, "own-again", repository+":latest", corev1.PullIfNotPresent)
+	s.WaitFor("the owner's pod to get the image again", func(context.Context) error {
+		if reason, status := s.imageDecision(s.shop, "own-again"); isRefused(reason) {
+			return fmt.Errorf("%s, %+v", reason, status)
+		}
+		return nil
+	})
 }
