@@ -124,6 +124,9 @@ func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	if err := writeProfiles(server.RootDirectory); err != nil {
 		return err
 	}
+	if err := ensurePullCredentials(server.RootDirectory); err != nil {
+		return err
+	}
 	if err := ensureManifests(k.ManifestDirectory); err != nil {
 		return err
 	}
