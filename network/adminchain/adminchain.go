@@ -129,7 +129,7 @@ func removeFrom(ctx context.Context, family ipfamily.Family, withRules bool) err
 		}
 	}
 	if tx.NumOperations() == 0 && family == ipfamily.IPv6 {
-		return nil // the table is another program's
+		return nil // the table belongs to another program
 	}
 	return removeEmpty(ctx, nft, family)
 }

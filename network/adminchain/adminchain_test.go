@@ -70,7 +70,7 @@ func TestRulesOfTheAdministratorStay(t *testing.T) {
 			t.Errorf("%s: rules of the chain: %q", name, chain)
 		}
 	}
-	ensure(t, "other0") // the name of the bridge has changed
+	ensure(t, "other0") // the bridge has a new name
 	if forward, _ := rules(t); len(forward) != 1 || !strings.Contains(forward[0], `iifname "other0"`) {
 		t.Errorf("rules of FORWARD: %q", forward)
 	}

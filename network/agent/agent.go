@@ -9,10 +9,10 @@
 // changes of devices and addresses immediately, and other changes at the next periodic check.
 //
 // Besides the objects that Cleanup removes, the agent changes one setting of the host: it sets
-// net.ipv4.ip_forward to 1 and leaves it, because other software might rely on it by the time of
-// Cleanup. If pods have IPv6 addresses, the same is true of net.ipv6.conf.all.forwarding, and of
-// accept_ra of the host's devices, which becomes 2 if it is 1: otherwise, a host that forwards
-// would lose the routes that its routers announce. Three more sysctls belong to the bridge and are
+// net.ipv4.ip_forward to 1 and leaves it, because other software might depend on it when Cleanup
+// runs. If pods have IPv6 addresses, it also sets net.ipv6.conf.all.forwarding to 1 and leaves it.
+// It changes accept_ra of the host's devices from 1 to 2. Otherwise, a host that forwards would
+// lose the routes that its routers announce. Three more sysctls belong to the bridge and are
 // removed with it.
 //
 // The host's firewall: kube-proxy has its own tables. A firewall that drops forwarded traffic
@@ -86,7 +86,7 @@ type Agent struct {
 	Network       networkclient.Interface
 	DNSDevice     string        // device for DNSIP, such as slipway-dns; optional with DNSIP
 	DNSIP         netip.Addr    // address of the pods' DNS server, such as 169.254.20.10
-	CheckInterval time.Duration // between two checks; the default is 30 s
+	CheckInterval time.Duration // the interval between checks; the default is 30 s
 }
 
 // Name returns the component's name.

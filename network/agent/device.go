@@ -64,8 +64,9 @@ func (a *Agent) pathMTU() (int, error) {
 }
 
 // ensureSecond gives the bridge the first address of the IPv6 subnet, if pods have such addresses.
-// The prefix of the address has as many addresses as the IPv4 subnet, because pods have no others:
-// packets to the rest, which can have 2^64 addresses, would fill the host's table of neighbors.
+// The prefix of the address has as many addresses as the IPv4 subnet, because pods use no other
+// addresses. Packets to the remaining addresses of the subnet, up to 2^64, would fill the host's
+// neighbor table.
 func (a *Agent) ensureSecond(subnet netip.Prefix) error {
 	if !a.DualStack.Enabled() {
 		return nil
@@ -82,13 +83,14 @@ func (a *Agent) ensureSecond(subnet netip.Prefix) error {
 	return setAddress(link, netip.PrefixFrom(cni.Gateway(second), podBits(second, subnet)))
 }
 
-// podBits returns the length of the prefix that the IPv6 addresses of pods share.
+// podBits returns the length of the common prefix of the pods' IPv6 addresses.
 func podBits(second, subnet netip.Prefix) int {
 	return second.Addr().BitLen() - (subnet.Addr().BitLen() - subnet.Bits())
 }
 
 // ensureBridge ensures that a bridge exists, is up and has exactly one IPv4 address. Its MAC
-// address is derived from that address; otherwise, it would change with the ports.
+// address is derived from that address; otherwise, the address would change when ports are added or
+// removed.
 func ensureBridge(name string, address netip.Prefix, mtu int) error {
 	mac := cni.HardwareAddress(address.Addr())
 	link, err := findDevice(name)
@@ -200,7 +202,7 @@ func keepAnnouncedRoutes() error {
 		return err
 	}
 	if forwards, err := os.ReadFile(filepath.Join(ipv6Settings, "all", "forwarding")); err == nil && string(bytes.TrimSpace(forwards)) == "1" {
-		return nil // a device that ignores announcements continues to
+		return nil // the device ignored announcements before, and continues to
 	}
 	for _, path := range paths {
 		value, err := os.ReadFile(path)

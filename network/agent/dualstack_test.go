@@ -58,8 +58,9 @@ func TestOnlyAddressesOfPodsAreNeighbors(t *testing.T) {
 	agent.Stop()
 }
 
-// TestOddSubnetOfNodeHasIPv4 starts an agent on a node whose IPv4 subnet has no counterpart.
-func TestOddSubnetOfNodeHasIPv4(t *testing.T) {
+// TestSubnetWithoutCounterpartHasOnlyIPv4 starts an agent on a node whose IPv4 subnet has no
+// counterpart.
+func TestSubnetWithoutCounterpartHasOnlyIPv4(t *testing.T) {
 	a := newAgent(t, node("10.128.4.0/24"))
 	a.DualStack = testNetworks
 	serve(t, a)
@@ -68,7 +69,7 @@ func TestOddSubnetOfNodeHasIPv4(t *testing.T) {
 	}
 }
 
-// TestTransportOfIPv6Changes starts the agent of a host with two transports, one after another.
+// TestTransportOfIPv6Changes starts the agent of a host with one transport, and then with another.
 func TestTransportOfIPv6Changes(t *testing.T) {
 	a := newTunnelAgent(t, TransportAuto)
 	a.DualStack = testNetworks
@@ -94,7 +95,7 @@ func TestTransportOfIPv6Changes(t *testing.T) {
 	eventually.Equal(t, "direct route again", route, "fd01:0:0:1::/64 via fd00::2 dev uplink0")
 }
 
-func TestMTUWithoutSpaceForIPv6IsRefused(t *testing.T) {
+func TestMTUTooSmallForIPv6IsRejected(t *testing.T) {
 	a := newTunnelAgent(t, TransportAuto)
 	a.DualStack = testNetworks
 	output(t, "ip", "link", "set", "uplink0", "mtu", "1300")

@@ -15,8 +15,8 @@ import (
 // missing parts of the plugin.
 type OtherNetwork struct {
 	ConfDir      string     // directory of the plugin's configuration
-	BinDirs      []string   // directories of its programs
-	FormerBridge string     // the bridge of an Agent; pods on it have no connection to others
+	BinDirs      []string   // directories of the plugin's programs
+	FormerBridge string     // the bridge of an Agent; pods on it cannot reach other pods
 	DNSDevice    string     // device for DNSIP, such as slipway-dns
 	DNSIP        netip.Addr // address of the pods' DNS server
 	// CheckInterval is the time between two checks; the default is 5 s.

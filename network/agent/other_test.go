@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-func TestMissingPartsOfAPluginAreNamed(t *testing.T) {
+func TestMissingPartsOfPluginAreReported(t *testing.T) {
 	const list = `{"cniVersion": "1.0.0", "name": "n", "plugins": [{"type": "bridge"}, {"type": "flannel"}]}`
 	for name, tt := range map[string]struct {
 		files map[string]string

@@ -132,9 +132,9 @@ func TestMTUOfNodeConfigIsUsed(t *testing.T) {
 	}
 }
 
-// TestPacketsOfPodsArriveInVXLANOnly sends a packet from a machine on the segment with the address
-// of a pod of another host.
-func TestPacketsOfPodsArriveInVXLANOnly(t *testing.T) {
+// TestPacketsOfPodsAreAcceptedOnlyInVXLAN sends a packet from a machine on the segment with the
+// address of a pod of another host.
+func TestPacketsOfPodsAreAcceptedOnlyInVXLAN(t *testing.T) {
 	for transport, want := range map[string]bool{TransportAuto: true, TransportVXLAN: false} {
 		t.Run(transport, func(t *testing.T) {
 			a := newTunnelAgent(t, transport)
@@ -153,14 +153,14 @@ func TestPacketsOfPodsArriveInVXLANOnly(t *testing.T) {
 			serve(t, a)
 			hosttest.Host().Serve(t, 80)
 			if !want {
-				if answer, err := machine.Ask("tcp4", "192.0.2.1:80"); err == nil {
-					t.Errorf("the response is %q", answer)
+				if response, err := machine.Ask("tcp4", "192.0.2.1:80"); err == nil {
+					t.Errorf("the response is %q", response)
 				}
 				return
 			}
 			eventually.Equal(t, "response", func() string {
-				answer, _ := machine.Ask("tcp4", "192.0.2.1:80") // without one, it is empty
-				return answer
+				response, _ := machine.Ask("tcp4", "192.0.2.1:80") // empty without a response
+				return response
 			}, "host 10.130.0.5")
 		})
 	}

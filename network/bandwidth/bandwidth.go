@@ -150,8 +150,8 @@ func (l *Limiter) reconcile(pods cache.Store) error {
 }
 
 // second returns the IPv6 address of a pod. It is invalid if the pod was created in another
-// network: the check of its source addresses does not accept it either, and a limit would bypass
-// that check.
+// network: spoofcheck rejects packets from that address, and the filter of a limit would bypass
+// spoofcheck.
 func (l *Limiter) second(pod cni.Pod) netip.Addr {
 	subnet := netip.PrefixFrom(pod.Address, pod.Address.BitLen()-l.DualStack.HostBits4).Masked()
 	if !l.DualStack.Subnet(subnet).Contains(pod.SecondAddress) {
@@ -173,5 +173,5 @@ func apply(pod *corev1.Pod, attachment shaping.Pod) error {
 	if err != nil || current == desired && desired.Egress == 0 {
 		return err
 	}
-	return shaping.Apply(attachment, desired) // also restores filters of which only some are missing
+	return shaping.Apply(attachment, desired) // also restores the filters if only some are missing
 }

@@ -35,7 +35,7 @@ func attach(t *testing.T, leases string, uid string, second ...string) {
 	t.Cleanup(func() {
 		for _, name := range []string{device, "ifb0123456789ab", "slipway0"} {
 			if link, err := netlink.LinkByName(name); err == nil {
-				_ = netlink.LinkDel(link) // the namespace of the tests ends with them
+				_ = netlink.LinkDel(link) // the namespace of the tests is deleted after the tests
 			}
 		}
 	})
@@ -149,7 +149,7 @@ func TestLimitsHoldForIPv6(t *testing.T) {
 
 			removeIPv6Filter(t)
 			pod = pod.DeepCopy()
-			pod.Annotations["other"] = "annotation" // makes the component reconcile
+			pod.Annotations["other"] = "annotation" // causes the component to reconcile
 			if _, err := client.CoreV1().Pods("shop").Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}

@@ -19,7 +19,7 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 )
 
-// maxFrame is the number of bytes of a frame that the file contains, as of tcpdump.
+// maxFrame is the maximum number of bytes of a frame in the file. It is tcpdump's default.
 const maxFrame = 262144
 
 // Filter selects packets. Its zero value selects all.
@@ -31,8 +31,8 @@ type Filter struct {
 }
 
 // Run writes the packets of a device of this network namespace until ctx ends or, unless limit is
-// 0, it has written limit packets. It returns the number of packets. started is called when all
-// further packets are seen.
+// 0, it has written limit packets. It returns the number of packets. started is called when the
+// capture has begun: the file contains all later packets.
 func Run(ctx context.Context, device string, out io.Writer, filter Filter, limit int, started func()) (int, error) {
 	count := 0
 	handle, err := pcapgo.NewEthernetHandle(device)

@@ -59,7 +59,7 @@ func (c *call) attach(bridge netlink.Link, l lease) (*current.Result, error) {
 		return nil, err
 	}
 	for _, e := range c.config.ends(l) {
-		if err := forgetAddress(e.address); err != nil {
+		if err := deletePreviousConntrack(e.address); err != nil {
 			return nil, err
 		}
 	}
@@ -87,13 +87,13 @@ func (c *call) attach(bridge netlink.Link, l lease) (*current.Result, error) {
 	podIndex := 2
 	for _, e := range c.config.ends(l) {
 		result.IPs = append(result.IPs, &current.IPConfig{Interface: &podIndex, Address: *hostNet(e.address), Gateway: e.gateway.AsSlice()})
-		result.Routes = append(result.Routes, &types.Route{Dst: *everything(e.address), GW: e.gateway.AsSlice()})
+		result.Routes = append(result.Routes, &types.Route{Dst: *allAddresses(e.address), GW: e.gateway.AsSlice()})
 	}
 	return result, nil
 }
 
-// everything returns the network of all addresses of the family of an address.
-func everything(address netip.Addr) *net.IPNet {
+// allAddresses returns 0.0.0.0/0 or ::/0, depending on the family of an address.
+func allAddresses(address netip.Addr) *net.IPNet {
 	size := address.BitLen()
 	return &net.IPNet{IP: make(net.IP, size/8), Mask: net.CIDRMask(0, size)}
 }
@@ -158,10 +158,10 @@ func (o owner) MatchConntrackFlow(flow *netlink.ConntrackFlow) bool {
 	return false
 }
 
-// forgetAddress deletes the conntrack entries of the pods that had an address before. Network
-// policies accept replies. Otherwise, the other end of a previous pod's connection could send
-// packets to the new pod as replies.
-func forgetAddress(address netip.Addr) error {
+// deletePreviousConntrack deletes the conntrack entries of the previous owners of an address.
+// Network policies accept replies. Otherwise, the other end of a previous pod's connection could
+// send packets to the new pod as replies.
+func deletePreviousConntrack(address netip.Addr) error {
 	if _, err := netlink.ConntrackDeleteFilters(netlink.ConntrackTable, netlink.InetFamily(ipfamily.Of(address).Netlink()), owner(address.AsSlice())); err != nil {
 		return fmt.Errorf("delete conntrack entries of earlier owners of address %s: %w", address, err)
 	}

@@ -162,8 +162,8 @@ func (b *bench) add(pod hosttest.Namespace, change func(*Config)) *current.Resul
 	return &result
 }
 
-// answers checks the response of an address to a request from a namespace.
-func (b *bench) answers(from hosttest.Namespace, network, address, want string) {
+// checkResponse checks the response of an address to a request from a namespace.
+func (b *bench) checkResponse(from hosttest.Namespace, network, address, want string) {
 	b.Helper()
 	got, err := from.Ask(network, address)
 	if err != nil {

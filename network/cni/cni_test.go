@@ -60,12 +60,12 @@ func TestPodConnectivity(t *testing.T) {
 	two, twoAddress := b.pod("two", nil)
 	hosttest.Host().Serve(t, 8081)
 
-	b.answers(namespace, "tcp4", twoAddress+":80", "two "+oneAddress)
-	b.answers(two, "udp4", oneAddress+":80", "one "+twoAddress)
-	b.answers(namespace, "tcp4", oneAddress+":80", "one "+oneAddress)
-	b.answers(namespace, "tcp4", "127.0.0.1:80", "one 127.0.0.1")
-	b.answers(namespace, "tcp4", "10.128.2.1:8081", "host "+oneAddress)
-	b.answers(hosttest.Host(), "tcp4", twoAddress+":80", "two 10.128.2.1")
+	b.checkResponse(namespace, "tcp4", twoAddress+":80", "two "+oneAddress)
+	b.checkResponse(two, "udp4", oneAddress+":80", "one "+twoAddress)
+	b.checkResponse(namespace, "tcp4", oneAddress+":80", "one "+oneAddress)
+	b.checkResponse(namespace, "tcp4", "127.0.0.1:80", "one 127.0.0.1")
+	b.checkResponse(namespace, "tcp4", "10.128.2.1:8081", "host "+oneAddress)
+	b.checkResponse(hosttest.Host(), "tcp4", twoAddress+":80", "two 10.128.2.1")
 
 	// The host must not send redirects: pods would bypass its connection tracking.
 	for _, pod := range []hosttest.Namespace{namespace, two} {
@@ -105,8 +105,8 @@ func TestMasqueradeOutsideCluster(t *testing.T) {
 	machine.Serve(t, 80)
 	namespace, oneAddress := b.pod("one", nil)
 
-	b.answers(namespace, "tcp4", "192.0.2.2:80", "machine 192.0.2.1")
-	b.answers(machine, "tcp4", oneAddress+":80", "one 192.0.2.2")
+	b.checkResponse(namespace, "tcp4", "192.0.2.2:80", "machine 192.0.2.1")
+	b.checkResponse(machine, "tcp4", oneAddress+":80", "one 192.0.2.2")
 }
 
 // kube-proxy translates service addresses in its own table. These rules simulate it.
@@ -131,19 +131,19 @@ func TestServiceToLocalPods(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = exec.Command("nft", "delete", "table", "ip", "kube-proxy").Run() })
 
-			b.answers(namespace, "tcp4", "172.30.0.10:80", "two "+oneAddress)
-			b.answers(two, "tcp4", "172.30.0.10:80", "two 10.128.2.1")
+			b.checkResponse(namespace, "tcp4", "172.30.0.10:80", "two "+oneAddress)
+			b.checkResponse(two, "tcp4", "172.30.0.10:80", "two 10.128.2.1")
 		})
 	}
 }
 
-// TestPodGetsNoConnectionsOfFormerOwner reuses the address of a pod that had a connection.
-func TestPodGetsNoConnectionsOfFormerOwner(t *testing.T) {
+// TestPodWithReusedAddressGetsNoOldConnections reuses the address of a pod that had a connection.
+func TestPodWithReusedAddressGetsNoOldConnections(t *testing.T) {
 	b := newBench(t)
 	former, address := b.pod("former", nil)
 	_, peer := b.pod("peer", nil)
 	for _, network := range []string{"udp4", "tcp4"} {
-		b.answers(former, network, peer+":80", "peer "+address)
+		b.checkResponse(former, network, peer+":80", "peer "+address)
 	}
 	connections := func() (lines []string) {
 		flows, err := netlink.ConntrackTableList(netlink.ConntrackTable, unix.AF_INET)
@@ -178,7 +178,8 @@ func TestDelWithoutNamespace(t *testing.T) {
 	pod.Delete()
 	namespace := hosttest.Namespace{Name: "one"}
 	for range 2 {
-		_, err := b.plugin("DEL", namespace, nil) // also without the mappings, which are in the lease
+		// Also without port mappings, because the lease has them.
+		_, err := b.plugin("DEL", namespace, nil)
 		b.must(err)
 	}
 	b.nothingLeft()

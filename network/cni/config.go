@@ -23,8 +23,8 @@ type Config struct {
 	MTU    int    `json:"mtu,omitempty"` // bytes; the default is the bridge's
 	// PodCIDR contains the addresses of this host. The bridge has the first one.
 	PodCIDR netip.Prefix `json:"podCIDR"`
-	// SecondCIDR contains the IPv6 addresses of this host; optional. A pod's address has the number
-	// that its address in PodCIDR has.
+	// SecondCIDR contains the IPv6 addresses of this host; optional. A pod's address has the same
+	// number in both networks.
 	SecondCIDR netip.Prefix `json:"secondCIDR,omitzero"`
 	// StateDir contains the leases, in a directory with the network's name.
 	StateDir string `json:"stateDir"`
@@ -67,10 +67,11 @@ type bandwidth struct {
 // gateway.
 func Gateway(podCIDR netip.Prefix) netip.Addr { return podCIDR.Masked().Addr().Next() }
 
-// ends are an address of a pod and the address of its gateway.
+// ends are the address of a pod and the address of its gateway.
 type ends struct{ address, gateway netip.Addr }
 
-// ends returns the addresses of a pod. A pod that is older than the second subnet has one.
+// ends returns the addresses of a pod. A pod that was created before the second subnet has one
+// address.
 func (c Config) ends(l lease) []ends {
 	list := []ends{{l.Address, Gateway(c.PodCIDR)}}
 	if second := c.second(l); second.IsValid() {
@@ -79,7 +80,7 @@ func (c Config) ends(l lease) []ends {
 	return list
 }
 
-// published returns the number of host ports that lead to the addresses of a pod.
+// published returns the number of host ports that are forwarded to the addresses of a pod.
 func (c Config) published(l lease) (count int) {
 	for _, e := range c.ends(l) {
 		for _, port := range l.Ports {

@@ -103,7 +103,7 @@ func configure(iface string, addresses []ends, gatewayMAC net.HardwareAddr) erro
 		}
 		for _, route := range []*netlink.Route{
 			{LinkIndex: link.Attrs().Index, Scope: netlink.SCOPE_LINK, Dst: hostNet(e.gateway)},
-			{LinkIndex: link.Attrs().Index, Gw: e.gateway.AsSlice(), Dst: everything(e.gateway)},
+			{LinkIndex: link.Attrs().Index, Gw: e.gateway.AsSlice(), Dst: allAddresses(e.gateway)},
 		} {
 			if err := netlink.RouteAdd(route); err != nil {
 				return fmt.Errorf("add route through %s: %w", e.gateway, err)

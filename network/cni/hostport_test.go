@@ -36,15 +36,15 @@ func TestHostPorts(t *testing.T) {
 			other, otherAddress := b.pod("other", nil)
 			hosttest.Host().Serve(t, 8082)
 
-			b.answers(machine, "tcp4", "192.0.2.1:8080", "web 192.0.2.2")
-			b.answers(machine, "udp4", "192.0.2.1:8080", "web 192.0.2.2")
-			b.answers(machine, "tcp4", "192.0.2.1:8443", "web 192.0.2.2")
-			b.answers(hosttest.Host(), "tcp4", "127.0.0.1:8080", "web 10.128.2.1")
-			b.answers(hosttest.Host(), "udp4", "127.0.0.1:8080", "web 10.128.2.1")
-			b.answers(hosttest.Host(), "tcp4", "192.0.2.1:8080", "web 192.0.2.1")
-			b.answers(other, "tcp4", "192.0.2.1:8080", "web "+otherAddress)
-			b.answers(web, "tcp4", "192.0.2.1:8080", "web 10.128.2.1")
-			b.answers(web, "tcp4", webAddress+":80", "web "+webAddress)
+			b.checkResponse(machine, "tcp4", "192.0.2.1:8080", "web 192.0.2.2")
+			b.checkResponse(machine, "udp4", "192.0.2.1:8080", "web 192.0.2.2")
+			b.checkResponse(machine, "tcp4", "192.0.2.1:8443", "web 192.0.2.2")
+			b.checkResponse(hosttest.Host(), "tcp4", "127.0.0.1:8080", "web 10.128.2.1")
+			b.checkResponse(hosttest.Host(), "udp4", "127.0.0.1:8080", "web 10.128.2.1")
+			b.checkResponse(hosttest.Host(), "tcp4", "192.0.2.1:8080", "web 192.0.2.1")
+			b.checkResponse(other, "tcp4", "192.0.2.1:8080", "web "+otherAddress)
+			b.checkResponse(web, "tcp4", "192.0.2.1:8080", "web 10.128.2.1")
+			b.checkResponse(web, "tcp4", webAddress+":80", "web "+webAddress)
 			if got, err := hosttest.Host().Ask("tcp4", "127.0.0.1:8443"); err == nil {
 				t.Errorf("the port of one host address is open on another: %q", got)
 			}
@@ -84,15 +84,15 @@ func TestHostPortsOfIPv6(t *testing.T) {
 	second := func(address string) string { return second(netip.MustParseAddr(address)).String() }
 	gateway := Gateway(b.config.SecondCIDR).String()
 
-	b.answers(machine, "tcp6", "[2001:db8::1]:8080", "web 2001:db8::2")
-	b.answers(machine, "udp6", "[2001:db8::1]:8080", "web 2001:db8::2")
-	b.answers(machine, "tcp6", "[2001:db8::1]:8443", "web 2001:db8::2")
-	b.answers(machine, "tcp6", "[2001:db8::1]:8006", "web 2001:db8::2")
-	b.answers(hosttest.Host(), "tcp6", "[2001:db8::1]:8080", "web 2001:db8::1")
-	b.answers(other, "tcp6", "[2001:db8::1]:8080", "web "+second(otherAddress))
-	b.answers(web, "tcp6", "[2001:db8::1]:8080", "web "+gateway)
-	b.answers(hosttest.Host(), "tcp4", "127.0.0.1:8080", "web 10.128.2.1")
-	b.answers(hosttest.Host(), "tcp4", "127.0.0.1:8004", "web 10.128.2.1")
+	b.checkResponse(machine, "tcp6", "[2001:db8::1]:8080", "web 2001:db8::2")
+	b.checkResponse(machine, "udp6", "[2001:db8::1]:8080", "web 2001:db8::2")
+	b.checkResponse(machine, "tcp6", "[2001:db8::1]:8443", "web 2001:db8::2")
+	b.checkResponse(machine, "tcp6", "[2001:db8::1]:8006", "web 2001:db8::2")
+	b.checkResponse(hosttest.Host(), "tcp6", "[2001:db8::1]:8080", "web 2001:db8::1")
+	b.checkResponse(other, "tcp6", "[2001:db8::1]:8080", "web "+second(otherAddress))
+	b.checkResponse(web, "tcp6", "[2001:db8::1]:8080", "web "+gateway)
+	b.checkResponse(hosttest.Host(), "tcp4", "127.0.0.1:8080", "web 10.128.2.1")
+	b.checkResponse(hosttest.Host(), "tcp4", "127.0.0.1:8004", "web 10.128.2.1")
 	for _, closed := range []string{"127.0.0.1:8006", "127.0.0.1:8443", "[::1]:8080", "[2001:db8::1]:8004", "[" + gateway + "]:8443"} {
 		if got, err := hosttest.Host().Ask("tcp", closed); err == nil {
 			t.Errorf("%s is open: %q", closed, got)
@@ -110,7 +110,7 @@ func TestHostPortsOfIPv6(t *testing.T) {
 	if got := b.reconcile(); got != 1 {
 		t.Errorf("reconcile: got %d changes, want one", got)
 	}
-	b.answers(machine, "tcp6", "[2001:db8::1]:8080", "web 2001:db8::2")
+	b.checkResponse(machine, "tcp6", "[2001:db8::1]:8080", "web 2001:db8::2")
 	if _, err := b.plugin("ADD", hosttest.NewNamespace(t, "rival"), ports(portMapping{HostPort: 8006, ContainerPort: 80})); err == nil || !strings.Contains(err.Error(), nat.ErrTaken.Error()) {
 		t.Errorf("ADD with a host port in use: got %v", err)
 	}
@@ -140,7 +140,7 @@ func TestHostPortConflict(t *testing.T) {
 		t.Errorf("ADD with a host port in use: got %v", err)
 	}
 	if got := len(b.leftovers()); got != 4 {
-		t.Errorf("left over from the rejected pod: %v", b.leftovers())
+		t.Errorf("remains of the rejected pod: %v", b.leftovers())
 	}
 	// A late DEL for the first pod must not remove the port of its successor.
 	first.Delete()
@@ -149,7 +149,7 @@ func TestHostPortConflict(t *testing.T) {
 	second.Serve(t, 80)
 	_, err = b.plugin("DEL", first, mapping)
 	b.must(err)
-	b.answers(hosttest.Host(), "tcp4", "127.0.0.1:8080", "second 10.128.2.1")
+	b.checkResponse(hosttest.Host(), "tcp4", "127.0.0.1:8080", "second 10.128.2.1")
 }
 
 func TestHostLoopbackIsUnreachable(t *testing.T) {
@@ -174,7 +174,7 @@ func TestHostLoopbackIsUnreachable(t *testing.T) {
 	}
 }
 
-func TestPodHasFewConnectionsToItsHost(t *testing.T) {
+func TestConnectionsOfPodToItsHostAreLimited(t *testing.T) {
 	b := newBench(t)
 	listener, err := net.Listen("tcp4", ":8084")
 	b.must(err)
@@ -200,7 +200,8 @@ func TestPodHasFewConnectionsToItsHost(t *testing.T) {
 		if _, err := dial(); err == nil {
 			t.Error("a pod has more than 1,024 connections to its host")
 		}
-		return errors.Join(first.(*net.TCPConn).SetLinger(0), first.Close()) // ends it immediately
+		// Closes the connection immediately.
+		return errors.Join(first.(*net.TCPConn).SetLinger(0), first.Close())
 	})
 	modest.Do(t, func() error { _, err := dial(); return err })
 	// The kernel recounts the connections, at most once in each of its ticks.
@@ -209,7 +210,7 @@ func TestPodHasFewConnectionsToItsHost(t *testing.T) {
 	})
 }
 
-func TestPodCannotFillTableOfConnections(t *testing.T) {
+func TestPodCannotFillConntrackTable(t *testing.T) {
 	const most, many = 32_768, 48_000
 	b := newBench(t)
 	greedy, source := b.pod("greedy", nil)
@@ -240,5 +241,5 @@ func TestPodCannotFillTableOfConnections(t *testing.T) {
 		t.Errorf("the kernel tracks %d connections of a pod that began %d, want at most %d", count, many, most)
 	}
 	hosttest.Host().Serve(t, 8085)
-	b.answers(modest, "tcp4", host.String()+":8085", "host "+modestAddress)
+	b.checkResponse(modest, "tcp4", host.String()+":8085", "host "+modestAddress)
 }

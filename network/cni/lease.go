@@ -19,7 +19,7 @@ import (
 // created and removed after the last one, so it always lists all resources to remove.
 type lease struct {
 	Address netip.Addr `json:"address"`
-	// SecondAddress is the IPv6 address. It is invalid if the host had no subnet for it.
+	// SecondAddress is the IPv6 address. It is invalid if the host had no IPv6 subnet.
 	SecondAddress netip.Addr `json:"secondAddress,omitzero"`
 	Device        string     `json:"device"` // host end of the veth; empty if the file is corrupt
 	Container     string     `json:"container"`

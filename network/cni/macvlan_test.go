@@ -63,9 +63,9 @@ func TestMacvlanDeviceHasOwnAddressOutside(t *testing.T) {
 			address := result.IPs[0].Address.IP.String()
 			pod.Serve(t, 80)
 			b.useMacvlan(pod, "192.0.2.9/24")
-			b.answers(pod, "tcp4", "192.0.2.2:80", "machine 192.0.2.9")
-			b.answers(pod, "tcp4", peer+":80", "peer "+address)
-			b.answers(hosttest.Host(), "tcp4", address+":80", "one 10.128.2.1")
+			b.checkResponse(pod, "tcp4", "192.0.2.2:80", "machine 192.0.2.9")
+			b.checkResponse(pod, "tcp4", peer+":80", "peer "+address)
+			b.checkResponse(hosttest.Host(), "tcp4", address+":80", "one 10.128.2.1")
 
 			// The device ends with the call, although the namespace still exists.
 			_, err := b.plugin("DEL", pod, annotated(value))

@@ -85,7 +85,7 @@ func (c Config) awaitPolicy(l lease) error {
 	deadline := time.Now().Add(policyTimeout)
 	conn, err := net.Dial("unix", c.PolicySocket)
 	for ; err != nil && time.Now().Before(deadline); conn, err = net.Dial("unix", c.PolicySocket) {
-		time.Sleep(policyPoll) // the node's process is starting
+		time.Sleep(policyPoll) // the node process is starting
 	}
 	if err != nil {
 		return types.NewError(types.ErrTryAgainLater, "wait for network policies: "+err.Error(), "the component network-policy of the node is not running")

@@ -18,9 +18,9 @@ import (
 )
 
 // attachToBridge makes the device of a pod a port of the bridge. Pods cannot take each other's
-// addresses, because package spoofcheck drops such frames before the device has any connection.
-// While another program removes those rules, the bridge still learns nothing from the pod and sends
-// it no frames for others, and the host and the pod ignore ARP about each other.
+// addresses, because package spoofcheck drops such frames before the device has any connection. If
+// another program removes those rules, the bridge still learns nothing from the pod and sends it no
+// frames for others, and the host and the pod ignore ARP messages about each other.
 func (c Config) attachToBridge(l lease, bridge netlink.Link) error {
 	if err := spoofcheck.Check(c.NFTTable, c.source(l)); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (c Config) attachToBridge(l lease, bridge netlink.Link) error {
 			return fmt.Errorf("set neighbor %s of bridge %q: %w", n.IP, c.Bridge, err)
 		}
 	}
-	// The last step, which isAttached checks.
+	// This is the last step, because isAttached checks it.
 	if err := netlink.NeighSet(forwardingEntry(link, l.Address)); err != nil {
 		return fmt.Errorf("set MAC address of port %q of bridge %q: %w", l.Device, c.Bridge, err)
 	}
@@ -55,7 +55,7 @@ func (c Config) detachFromBridge(device string, l lease) error {
 	}
 	bridge, err := netlinksafe.LinkByName(c.Bridge)
 	if err != nil || !l.Address.IsValid() {
-		return nil // without the bridge, there is no neighbor
+		return nil // without the bridge, no neighbor entries exist
 	}
 	var errs []error
 	for _, n := range c.neighbors(bridge, l) {

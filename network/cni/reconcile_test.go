@@ -26,7 +26,7 @@ func TestReconcileRemovesUnused(t *testing.T) {
 	dead.Delete()
 	eventually.True(t, "kernel deletes the device of the dead pod", func() bool { return !deviceExists(deviceName("dead", "eth0")) })
 
-	// One crash right after the lease was written, and a crash that lost the lease.
+	// A crash immediately after the lease was written, and a crash that lost the lease.
 	_, err := b.config.leases().reserve(lease{Device: deviceName("crashed", "eth0")})
 	b.must(err)
 	orphan := hosttest.NewNamespace(t, "lost")
@@ -44,14 +44,14 @@ func TestReconcileRemovesUnused(t *testing.T) {
 	if remaining := b.leftovers(); len(remaining) != 4 {
 		t.Errorf("remaining: %v", remaining)
 	}
-	b.answers(hosttest.Host(), "tcp4", "127.0.0.1:8080", "kept 10.128.2.1")
-	b.answers(namespace, "tcp4", keptAddress+":80", "kept "+keptAddress)
+	b.checkResponse(hosttest.Host(), "tcp4", "127.0.0.1:8080", "kept 10.128.2.1")
+	b.checkResponse(namespace, "tcp4", keptAddress+":80", "kept "+keptAddress)
 }
 
 func TestReconcileRepairs(t *testing.T) {
 	b := newBench(t)
 	_, address := b.pod("one", ports(portMapping{HostPort: 8080, ContainerPort: 80}))
-	b.answers(hosttest.Host(), "tcp4", address+":80", "one 10.128.2.1")
+	b.checkResponse(hosttest.Host(), "tcp4", address+":80", "one 10.128.2.1")
 
 	b.removeBridge()
 	b.makeBridge()
@@ -60,8 +60,8 @@ func TestReconcileRepairs(t *testing.T) {
 	if got := b.reconcile(); got != 2 {
 		t.Errorf("got %d changes", got)
 	}
-	b.answers(hosttest.Host(), "tcp4", address+":80", "one 10.128.2.1")
-	b.answers(hosttest.Host(), "tcp4", "127.0.0.1:8080", "one 10.128.2.1")
+	b.checkResponse(hosttest.Host(), "tcp4", address+":80", "one 10.128.2.1")
+	b.checkResponse(hosttest.Host(), "tcp4", "127.0.0.1:8080", "one 10.128.2.1")
 }
 
 func TestIsPodDevice(t *testing.T) {

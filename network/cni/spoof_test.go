@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/network/spoofcheck"
 )
 
-// Texts in the frames of the tests.
+// Texts in the frames that the tests send.
 const forged, honest = "forged", "honest"
 
 var broadcast = net.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
@@ -73,7 +73,7 @@ func icmp6(kind byte) []byte {
 		netip.MustParseAddr("fe80::9").AsSlice(), netip.MustParseAddr("ff02::1").AsSlice(), message)
 }
 
-// frames are the attacks of the pod mallory.
+// frames are the frames with which the pod mallory attacks.
 func (s *spoofing) frames() map[string][]byte {
 	const ipv4, arpType, vlan, ipv6 = unix.ETH_P_IP, unix.ETH_P_ARP, unix.ETH_P_8021Q, unix.ETH_P_IPV6
 	allNodes, spanningTree := net.HardwareAddr{0x33, 0x33, 0, 0, 0, 1}, net.HardwareAddr{1, 0x80, 0xc2, 0, 0, 0}
@@ -128,8 +128,8 @@ func (s *spoofing) packetSocket(in hosttest.Namespace, device string) (fd int) {
 	return fd
 }
 
-// see reads frames until an honest one, and returns the forged ones before it.
-func (s *spoofing) see(fd int) (names []string) {
+// readFrames reads frames until an honest one, and returns the forged frames before it.
+func (s *spoofing) readFrames(fd int) (names []string) {
 	s.Helper()
 	buffer := make([]byte, 2048)
 	for {
@@ -171,7 +171,7 @@ func (s *spoofing) attack(frames map[string][]byte) (pod, host []string) {
 		}
 	}
 	s.send(s.aliceAddress)
-	return s.see(alice), s.see(bridge)
+	return s.readFrames(alice), s.readFrames(bridge)
 }
 
 // packet6 returns an IPv6 packet.
@@ -194,7 +194,7 @@ func (b *bench) enableIPv6() {
 	}}))
 }
 
-// frames6 are the attacks of the pod mallory over IPv6.
+// frames6 are the IPv6 frames with which the pod mallory attacks.
 func (s *spoofing) frames6() map[string][]byte {
 	const ipv6, icmp, udp = unix.ETH_P_IPV6, unix.IPPROTO_ICMPV6, unix.IPPROTO_UDP
 	mallory, alice, gateway := second(s.malloryAddress), second(s.aliceAddress), Gateway(s.config.SecondCIDR)
@@ -235,9 +235,9 @@ func TestForgedIPv6FramesAreDropped(t *testing.T) {
 	}
 	target, source := second(s.aliceAddress), second(s.malloryAddress)
 	for _, network := range []string{"udp6", "tcp6"} {
-		s.answers(s.mallory, network, netip.AddrPortFrom(target, 80).String(), "alice "+source.String())
+		s.checkResponse(s.mallory, network, netip.AddrPortFrom(target, 80).String(), "alice "+source.String())
 	}
-	s.answers(s.mallory, "udp4", s.aliceAddress.String()+":80", "alice "+s.malloryAddress.String())
+	s.checkResponse(s.mallory, "udp4", s.aliceAddress.String()+":80", "alice "+s.malloryAddress.String())
 	if _, err := s.plugin("CHECK", s.mallory, nil); err != nil {
 		t.Error(err)
 	}
@@ -256,7 +256,7 @@ func TestForgedIPv6FramesAreDropped(t *testing.T) {
 		return err
 	})
 
-	// Without IPv6, the pods that have addresses lose their connections.
+	// If the network loses IPv6, pods with IPv6 addresses cannot use them.
 	s.config.SecondCIDR = netip.Prefix{}
 	if got := s.reconcile(); got != 2 {
 		t.Errorf("reconcile without IPv6: got %d changes, want one for each pod", got)
@@ -281,7 +281,7 @@ func TestForgedIPv6FramesOfALimitedPodAreDropped(t *testing.T) {
 	s.must(err)
 	before := queue.Attrs().Statistics.TxPackets
 	for _, network := range []string{"udp6", "tcp6"} {
-		s.answers(s.mallory, network, netip.AddrPortFrom(second(s.aliceAddress), 80).String(), "alice "+second(s.malloryAddress).String())
+		s.checkResponse(s.mallory, network, netip.AddrPortFrom(second(s.aliceAddress), 80).String(), "alice "+second(s.malloryAddress).String())
 	}
 	queue, err = netlink.LinkByName(queue.Attrs().Name)
 	s.must(err)
@@ -295,12 +295,13 @@ func TestForgedFramesAreDropped(t *testing.T) {
 	if pod, host := s.attack(s.frames()); len(pod)+len(host) > 0 {
 		t.Errorf("the pod gets %q, the host gets %q", pod, host)
 	}
-	s.mayNotLearn()
-	s.answers(s.mallory, "udp4", s.aliceAddress.String()+":80", "alice "+s.malloryAddress.String())
+	s.checkTables()
+	s.checkResponse(s.mallory, "udp4", s.aliceAddress.String()+":80", "alice "+s.malloryAddress.String())
 }
 
-// mayNotLearn checks the tables that the attacks aim at.
-func (s *spoofing) mayNotLearn() {
+// checkTables checks that the attacks did not change the tables of the bridge, the host and the
+// pod.
+func (s *spoofing) checkTables() {
 	s.Helper()
 	forwarding, err := netlink.NeighList(0, unix.AF_BRIDGE)
 	s.must(err)
@@ -338,15 +339,15 @@ func (s *spoofing) mayNotLearn() {
 	})
 }
 
-// TestBridgeDoesNotLearnWithoutRules proves the protection until the agent restores rules that
-// another program removed.
+// TestBridgeDoesNotLearnWithoutRules checks the protection in the time until the agent restores
+// rules that another program removed.
 func TestBridgeDoesNotLearnWithoutRules(t *testing.T) {
 	s := newSpoofing(t)
 	s.must(nat.Delete(t.Context(), nat.Table{Family: "netdev", Name: s.config.NFTTable}))
 	if pod, host := s.attack(s.frames()); len(pod) == 0 || len(host) == 0 {
 		t.Errorf("without rules, the pod gets %q, the host gets %q: the test sends nothing", pod, host)
 	}
-	s.mayNotLearn()
+	s.checkTables()
 
 	if got := s.reconcile(); got != 2 {
 		t.Errorf("reconcile: got %d changes, want one for each pod", got)
@@ -377,7 +378,7 @@ func TestReconcileRestoresChecks(t *testing.T) {
 			t.Errorf("%s: got %d changes and then %d, want 1 and 0", name, first, second)
 		}
 	}
-	s.answers(s.alice, "udp4", s.malloryAddress.String()+":80", "mallory "+s.aliceAddress.String())
+	s.checkResponse(s.alice, "udp4", s.malloryAddress.String()+":80", "mallory "+s.aliceAddress.String())
 }
 
 func TestDelRemovesChecks(t *testing.T) {

@@ -101,7 +101,7 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 		slog.Warn("cannot stop watching services", "error", stopErr)
 	}
 	_ = server.Stop() // an error means that a slow client was disconnected
-	listener.Close()  // in case serving had not started yet
+	listener.Close()  // in case the server has not started yet
 	packets.Close()
 	tasks.Wait()
 	return err

@@ -72,8 +72,8 @@ func listenBoth(t *testing.T, address string) (packets net.PacketConn, listener 
 	return nil, nil
 }
 
-// ask returns the code and the sorted records of a response, each without its name and class.
-func ask(t *testing.T, network, server, kind, name string) string {
+// query returns the code and the sorted records of a response, each without its name and class.
+func query(t *testing.T, network, server, kind, name string) string {
 	t.Helper()
 	client := dns.Client{Net: network, Timeout: 5 * time.Second}
 	question := new(dns.Msg).SetQuestion(name, dns.StringToType[kind])
@@ -160,7 +160,7 @@ func TestNames(t *testing.T) {
 		{"1.100.51.198.in-addr.arpa.", "PTR", "NOERROR host.example.com."},
 	} {
 		for _, network := range []string{"udp", "tcp"} {
-			got := ask(t, network, server.Address, test.kind, test.name)
+			got := query(t, network, server.Address, test.kind, test.name)
 			if test.kind == "SOA" {
 				got = strings.Join(strings.Fields(got)[:3], " ") // without the numbers
 			}
@@ -187,7 +187,7 @@ func TestServerOfClusterNamesForwardsNoQueries(t *testing.T) {
 		"db.example.com.":                        "REFUSED",
 		"9.9.9.9.in-addr.arpa.":                  "REFUSED",
 	} {
-		if got := ask(t, "udp", server.Address, "A", name); got != want {
+		if got := query(t, "udp", server.Address, "A", name); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
@@ -214,7 +214,7 @@ func TestServerOfClusterNamesDoesNotAmplify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response.Compress = true // as it was sent
+	response.Compress = true // unchanged
 	if !response.Truncated || response.Len() > maxDatagram {
 		t.Errorf("the response has %d bytes", response.Len())
 	}
@@ -247,7 +247,7 @@ func TestSRVRecordsHaveTheFormOfOpenShift3(t *testing.T) {
 		{"nothing.shop.svc.cluster.local.", "SRV", "NXDOMAIN"},
 		{"external.shop.svc.cluster.local.", "SRV", "NOERROR"},
 	} {
-		if got := ask(t, "udp", server.Address, tt.kind, tt.name); got != tt.want {
+		if got := query(t, "udp", server.Address, tt.kind, tt.name); got != tt.want {
 			t.Errorf("%s %s: %s, want %s", tt.kind, tt.name, got, tt.want)
 		}
 	}
@@ -265,7 +265,7 @@ func TestEveryAddressIncludesIPv6UnlessExcluded(t *testing.T) {
 			server := &Server{Address: "0.0.0.0:" + port, OnlyIPv4: only, Domain: "cluster.local", Config: config, ClusterOnly: true}
 			componenttest.Run(t, server.Run)
 			for _, network := range []string{"udp", "tcp"} {
-				if got := ask(t, network, "127.0.0.1:"+port, "A", "web.shop.svc.cluster.local."); got != "NOERROR 172.30.0.10" {
+				if got := query(t, network, "127.0.0.1:"+port, "A", "web.shop.svc.cluster.local."); got != "NOERROR 172.30.0.10" {
 					t.Errorf("over IPv4: %s", got)
 				}
 				query := new(dns.Msg).SetQuestion("web.shop.svc.cluster.local.", dns.TypeA)
@@ -283,7 +283,7 @@ func TestNewService(t *testing.T) {
 	shop(api)
 	server := &Server{Address: freeAddress(t), Domain: "cluster.local", Config: config, Upstreams: []string{"127.0.0.1:1"}}
 	componenttest.Run(t, server.Run)
-	if got := ask(t, "udp", server.Address, "A", "late.shop.svc.cluster.local."); got != "NXDOMAIN" {
+	if got := query(t, "udp", server.Address, "A", "late.shop.svc.cluster.local."); got != "NXDOMAIN" {
 		t.Errorf("before: %s", got)
 	}
 	api.add(servicesPath, service("late", "172.30.0.99", port("http", 80)))
@@ -297,7 +297,7 @@ func TestReadyAfterFirstList(t *testing.T) {
 	server := &Server{Address: freeAddress(t), Domain: "cluster.local", Config: config, Upstreams: []string{resolver(t, nil)}}
 	component := componenttest.Start(t, server.Run)
 	waitForResponse(t, server.Address, "db.example.com.", "NOERROR 198.51.100.9")
-	if got := ask(t, "udp", server.Address, "A", "web.shop.svc.cluster.local."); got != "SERVFAIL" {
+	if got := query(t, "udp", server.Address, "A", "web.shop.svc.cluster.local."); got != "SERVFAIL" {
 		t.Errorf("without the API: %s", got)
 	}
 	if component.Ready() {
@@ -315,7 +315,7 @@ func TestRestartInSameProcess(t *testing.T) {
 	for range 3 {
 		server := &Server{Address: address, Domain: "cluster.local", Config: config, Upstreams: []string{"127.0.0.1:1"}}
 		component := componenttest.Run(t, server.Run)
-		if got := ask(t, "tcp", address, "A", "web.shop.svc.cluster.local."); got != "NOERROR 172.30.0.10" {
+		if got := query(t, "tcp", address, "A", "web.shop.svc.cluster.local."); got != "NOERROR 172.30.0.10" {
 			t.Error(got)
 		}
 		component.Stop()
@@ -331,7 +331,7 @@ func TestUpstreamFollowsResolvConf(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "resolv.conf")
 	server := &Server{Address: freeAddress(t), Domain: "cluster.local", Config: config, ResolvConf: file}
 	componenttest.Run(t, server.Run)
-	if got := ask(t, "udp", server.Address, "A", "db.example.com."); got != "SERVFAIL" {
+	if got := query(t, "udp", server.Address, "A", "db.example.com."); got != "SERVFAIL" {
 		t.Errorf("without a file: %s", got)
 	}
 	resolverAt(t, "127.0.0.77:53", nil)
@@ -350,7 +350,7 @@ func TestResolvConf(t *testing.T) {
 	for content, want := range map[string][]string{
 		"":                                   nil,
 		"search example.com\n":               nil,
-		"nameserver 127.0.0.1\n":             nil, // its own address
+		"nameserver 127.0.0.1\n":             nil, // the address of this server
 		"nameserver 127.0.0.53\n":            {"127.0.0.53:53"},
 		"nameserver ::1\nnameserver 9.9.9.9": {"[::1]:53", "9.9.9.9:53"},
 	} {
@@ -386,7 +386,7 @@ func TestForwardingLoopIsDetected(t *testing.T) {
 	componenttest.Run(t, server.Run)
 	waitForResponse(t, address, "db.example.com.", "NOERROR 198.51.100.9")
 	for i := range 20 {
-		if got := ask(t, "udp", address, "A", fmt.Sprintf("host-%d.example.com.", i)); got != "NOERROR 198.51.100.9" {
+		if got := query(t, "udp", address, "A", fmt.Sprintf("host-%d.example.com.", i)); got != "NOERROR 198.51.100.9" {
 			t.Errorf("query %d: %s", i, got)
 		}
 	}
@@ -451,5 +451,5 @@ func resolverAt(t *testing.T, listen string, answer func(*dns.Msg) *dns.Msg) (ad
 // waitForResponse waits until the server returns the wanted response for the A record of a name.
 func waitForResponse(t *testing.T, server, name, want string) {
 	t.Helper()
-	eventually.Equal(t, "response for "+name, func() string { return ask(t, "udp", server, "A", name) }, want)
+	eventually.Equal(t, "response for "+name, func() string { return query(t, "udp", server, "A", name) }, want)
 }

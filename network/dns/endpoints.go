@@ -66,8 +66,8 @@ func serve(ctx context.Context, backend plugin.ServiceBackend, domain string, st
 // IsNameError implements plugin.ServiceBackend.
 func (e endpoints) IsNameError(err error) bool { return errors.Is(err, errNoEndpoint) }
 
-// Services implements plugin.ServiceBackend. It returns each address and port of a name. A name
-// that exists without addresses is not an error.
+// Services implements plugin.ServiceBackend. It returns each address and port of a name. It returns
+// no error for an existing name without addresses.
 func (e endpoints) Services(_ context.Context, state request.Request, _ bool, _ plugin.Options) ([]msg.Service, error) {
 	if name := state.Name(); !strings.HasSuffix(name, ".endpoints."+e.domain) && name != "endpoints."+e.domain {
 		return nil, nil // the zone's own SOA and NS records

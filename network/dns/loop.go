@@ -18,7 +18,7 @@ import (
 // if a local resolver is configured to use this server.
 type probes struct {
 	mutex sync.Mutex
-	seen  map[string]bool // by probe name; present while the probe is running
+	seen  map[string]bool // by probe name; only while the probe is running
 }
 
 func newProbes() *probes { return &probes{seen: map[string]bool{}} }

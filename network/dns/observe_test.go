@@ -71,7 +71,7 @@ func TestObserverPrecedesTheClient(t *testing.T) {
 	componenttest.Run(t, server.Run)
 	check := func(name, wantAnswer, want string) {
 		t.Helper()
-		got := ask(t, "udp", server.Address, "A", name)
+		got := query(t, "udp", server.Address, "A", name)
 		mutex.Lock()
 		defer mutex.Unlock()
 		if seen := strings.Join(observed, " "); got != wantAnswer || seen != want {
@@ -81,7 +81,7 @@ func TestObserverPrecedesTheClient(t *testing.T) {
 	}
 	check("db.example.com.", "NOERROR 198.51.100.9", "db.example.com.[198.51.100.9]")
 	check("db.example.com.", "NOERROR 198.51.100.9", "db.example.com.[198.51.100.9]") // from the cache
-	// The name of the service leads to an external name, which is resolved first.
+	// The service has an external name, which is resolved first.
 	check("external.shop.svc.cluster.local.", "NOERROR 198.51.100.9, db.example.com.",
 		"db.example.com.[198.51.100.9] external.shop.svc.cluster.local.[198.51.100.9]")
 	check("other.org.", "NOERROR", "")

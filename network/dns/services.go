@@ -12,8 +12,8 @@ import (
 	"github.com/coredns/coredns/request"
 )
 
-// Each SRV record of OpenShift 3 has this priority and weight. The weight in a response is the
-// share of the record in 100.
+// Each SRV record of OpenShift 3 has this priority and weight. The weights in a response divide 100
+// equally among the records.
 const srvPriority, srvWeight = 10, 10
 
 // services serves SRV records of services in the form of OpenShift 3:

@@ -70,7 +70,7 @@ func TestAssign(t *testing.T) {
 	}
 }
 
-func TestMarksAreUniqueAndLeaveTheProxysBit(t *testing.T) {
+func TestMarksAreUniqueAndAvoidBitOfKubeProxy(t *testing.T) {
 	seen := map[uint32]uint32{}
 	for vni := range uint32(1 << 16) {
 		mark := Mark(vni)
@@ -93,10 +93,10 @@ func TestMonitorReportsLossAndReturn(t *testing.T) {
 		}
 	}
 	if m.Alive("lost") || !m.Alive("other") {
-		t.Error("the lost host is alive, or a host that is not polled is lost")
+		t.Error("the lost host counts as alive, or a host that is not polled counts as lost")
 	}
 	if !m.record(map[string]bool{"lost": true}) || !m.Alive("lost") {
-		t.Error("the host that responds again is lost")
+		t.Error("the host that responds again counts as lost")
 	}
 }
 

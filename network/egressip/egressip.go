@@ -1,5 +1,6 @@
 // Package egressip gives the traffic of projects to addresses outside of the cluster fixed source
-// addresses: NetNamespaces name the addresses of projects, and HostSubnets those of hosts.
+// addresses: NetNamespaces contain the addresses of projects, and HostSubnets contain the addresses
+// of hosts.
 //
 //	pod ── its node ── VXLAN with the project's network ID ── host with the address ── outside
 //	         │                                                  │
@@ -158,13 +159,14 @@ func addresses[T ~string](texts []T) (list []netip.Addr) {
 
 func names(list []string) string { return strings.Join(slices.Sorted(slices.Values(list)), ", ") }
 
-// Marks of packets that leave the cluster. The bits of kube-proxy (0x4000) are not in use.
+// Marks of packets that leave the cluster. They do not use kube-proxy's bit (0x4000).
 const (
 	// MarkMask selects the bits that determine how a packet leaves the node.
 	MarkMask uint32 = 0x70000000
-	// MarkRemote means in VXLAN to another host.
+	// MarkRemote means that the packet leaves in VXLAN, through another host.
 	MarkRemote uint32 = 0x10000000
-	// MarkLocal means with an address of this host. The other bits contain the network ID.
+	// MarkLocal means that the packet leaves with an address of this host. The other bits contain the
+	// network ID.
 	MarkLocal uint32 = 0x20000000
 	// MarkDrop means that the project has no address.
 	MarkDrop uint32 = 0x40000000

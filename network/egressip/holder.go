@@ -20,8 +20,8 @@ import (
 // announceDelay is the delay of the second announcement, for switches that lost the first one.
 const announceDelay = 2 * time.Second
 
-// Hold makes the device of a host have exactly the given egress addresses in addition to its own.
-// node is the address of the node on this device. Hosts of the network segment learn new
+// Hold assigns exactly the given egress addresses to the device of a host, in addition to its own
+// addresses. node is the address of the node on this device. Hosts of the network segment learn new
 // addresses from gratuitous ARP messages. Hold returns an error that names each address that the
 // device cannot have.
 func Hold(node netip.Addr, desired []netip.Addr) error {
@@ -55,7 +55,7 @@ func Hold(node netip.Addr, desired []netip.Addr) error {
 	return errors.Join(errs...)
 }
 
-// check returns an error if an address is not a free one of the node's network segment.
+// check returns an error if an address is not in the node's network segment, or is in use there.
 func check(address netip.Addr, node netlink.Addr) error {
 	bits, _ := node.Mask.Size()
 	prefix := netip.PrefixFrom(addressOf(node), bits).Masked()
@@ -70,14 +70,14 @@ func check(address netip.Addr, node netlink.Addr) error {
 	return nil
 }
 
-// hold makes a device have exactly the given egress addresses.
+// hold assigns exactly the given egress addresses to a device.
 func hold(link netlink.Link, present []netlink.Addr, desired []netip.Addr) error {
 	name := link.Attrs().Name
 	var errs []error
 	for _, existing := range present {
 		address := addressOf(existing)
 		if existing.Scope != hostaddr.EgressScope {
-			// The address of an administrator.
+			// An administrator assigned the address.
 			desired = slices.DeleteFunc(desired, func(a netip.Addr) bool { return a == address })
 			continue
 		}

@@ -21,7 +21,7 @@ const (
 	discard = "9"
 )
 
-// Monitor finds out which hosts respond. Its methods can be called concurrently.
+// Monitor determines which hosts respond. Its methods can be called concurrently.
 type Monitor struct {
 	// Changed is called when a host is lost or responds again.
 	Changed func()

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Access decides which servers the clients of the HTTP proxy reach. The first rule that matches
-// decides; without one, the server is denied.
+// Access decides which servers the clients of the HTTP proxy reach. The first matching rule
+// decides. If no rule matches, the server is denied.
 type Access []rule
 
 // rule matches every server, the servers of a network, or the servers with a name.
@@ -84,7 +84,7 @@ func (r rule) hasName(host string) bool {
 
 func canonical(name string) string { return strings.TrimSuffix(strings.ToLower(name), ".") }
 
-// label matches a part of a DNS name. Underscores are not allowed in host names, but they exist.
+// label matches a part of a DNS name. Host names must not contain underscores, but some do.
 var label = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
 
 // isName reports whether a canonical name is a DNS name. Its last part must not be a number, so

@@ -48,7 +48,7 @@ func (s Settings) apply() error {
 }
 
 // setAddress gives a device the source address and the default route. The kernel then announces the
-// address to the network, which can still have the MAC address of a previous pod.
+// address, because machines of the network can still have the MAC address of a previous pod.
 func (s Settings) setAddress(link netlink.Link) error {
 	name := link.Attrs().Name
 	if err := netlink.LinkSetDown(link); err != nil {
@@ -83,7 +83,7 @@ func (s Settings) setAddress(link netlink.Link) error {
 
 // routeResponses makes packets with the mark leave through the network of the cluster.
 func routeResponses(cluster netlink.Link) error {
-	// In any table: a previous call can have replaced the default route.
+	// Search all tables, because a previous call can have replaced the default route.
 	filter := &netlink.Route{LinkIndex: cluster.Attrs().Index, Table: unix.RT_TABLE_UNSPEC}
 	routes, err := netlink.RouteListFiltered(netlink.FAMILY_V4, filter, netlink.RT_FILTER_OIF|netlink.RT_FILTER_TABLE)
 	if err != nil {

@@ -80,9 +80,9 @@ func (r *router) run(variables map[string]string) {
 	})
 }
 
-// gets checks the response to a client in the cluster. Servers respond with the address that they
-// see.
-func (r *router) gets(network, address, want string) {
+// checkResponse checks the response to a client in the cluster. Servers respond with the address of
+// the client that they see.
+func (r *router) checkResponse(network, address, want string) {
 	r.Helper()
 	if got, err := hosttest.Host().Ask(network, address); got != want || want != "" && err != nil {
 		r.Errorf("%s to %s: got %q, error %v, want %q", network, address, got, err, want)
@@ -100,11 +100,11 @@ func TestRouterRedirectsFromItsAddress(t *testing.T) {
 	}
 	for range 2 { // the container restarts
 		r.run(variables)
-		r.gets("tcp4", "10.128.2.9:80", "server 192.168.12.99")
-		r.gets("tcp4", "10.128.2.9:8080", "server 192.168.12.99")
-		r.gets("tcp4", "10.128.2.9:8443", "server 192.168.12.99")
-		r.gets("tcp4", "10.128.2.9:8081", "server 192.168.12.99") // the fallback
-		r.gets("udp4", "10.128.2.9:53", "server 192.168.12.99")
+		r.checkResponse("tcp4", "10.128.2.9:80", "server 192.168.12.99")
+		r.checkResponse("tcp4", "10.128.2.9:8080", "server 192.168.12.99")
+		r.checkResponse("tcp4", "10.128.2.9:8443", "server 192.168.12.99")
+		r.checkResponse("tcp4", "10.128.2.9:8081", "server 192.168.12.99") // this server is the fallback
+		r.checkResponse("udp4", "10.128.2.9:53", "server 192.168.12.99")
 	}
 
 	// The response to a client in another network leaves through the cluster.
@@ -124,7 +124,7 @@ func TestRouterRedirectsFromItsAddress(t *testing.T) {
 	// Without a fallback, other ports are rejected.
 	variables[destinationVariable] = "80 tcp 203.0.113.25 443"
 	r.run(variables)
-	r.gets("tcp4", "10.128.2.9:80", "server 192.168.12.99")
+	r.checkResponse("tcp4", "10.128.2.9:80", "server 192.168.12.99")
 	if _, err := hosttest.Host().Ask("tcp4", "10.128.2.9:8081"); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("other port: got %v, want a refused connection", err)
 	}
@@ -138,7 +138,7 @@ func TestRouterIsClosedToOutside(t *testing.T) {
 	if got, err := r.Ask("tcp4", "203.0.113.25:80"); got != "server 192.168.12.99" {
 		t.Errorf("from the pod: got %q, error %v", got, err)
 	}
-	r.gets("tcp4", "10.128.2.9:8080", "router 10.128.2.1")
+	r.checkResponse("tcp4", "10.128.2.9:8080", "router 10.128.2.1")
 	if got, err := r.server.Ask("tcp4", "192.168.12.99:8080"); err == nil {
 		t.Errorf("a machine outside of the cluster connected to the pod: %q", got)
 	}

@@ -12,7 +12,7 @@ import (
 type Target struct {
 	Port uint16
 	Host string // IPv4 address or DNS name
-	// RemotePort is the server's.
+	// RemotePort is the port of the server.
 	RemotePort uint16
 }
 

@@ -43,7 +43,7 @@ func serveTCP(ctx context.Context, listeners []net.Listener, targets []Target, l
 	errs := make([]error, len(listeners))
 	for i, listener := range listeners {
 		tasks.Go(func() {
-			defer cancel() // one failure ends all
+			defer cancel() // one failure stops all listeners
 			errs[i] = forward(ctx, listener, targets[i], log)
 		})
 	}

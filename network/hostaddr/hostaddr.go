@@ -27,10 +27,10 @@ var OfflineAddress = netip.AddrFrom4([4]byte{192, 0, 2, 1})
 // They are never the address of the host.
 const EgressScope = unix.RT_SCOPE_SITE
 
-// HostAddress returns the IPv4 address by which others reach this host: preferred, if it is not
-// empty; else the address of the default route; else the first global address, on physical devices
-// before virtual ones. Devices in skip are ignored: list the bridge and other devices that the
-// cluster creates.
+// HostAddress returns the IPv4 address at which other hosts reach this host: preferred, if it is
+// not empty; else the address of the default route; else the first global address, on physical
+// devices before virtual ones. Devices in skip are ignored: list the bridge and other devices that
+// the cluster creates.
 //
 // It returns an error if no device has the preferred address. If the host has no address, the error
 // is ErrNoAddress; the caller can then use AssignOffline, so that the host works offline.
@@ -71,8 +71,8 @@ func checkPreferred(preferred string, devices []device) (netip.Addr, error) {
 }
 
 // Second returns the global IPv6 address of the device that has an address of the host, or an
-// invalid address if it has none. For OfflineAddress, the device is another one: that of the IPv6
-// default route, or else the first one, as for HostAddress.
+// invalid address if it has none. For OfflineAddress, it uses the device of the IPv6 default route,
+// or else the first device in the order of HostAddress.
 func Second(first netip.Addr, skip ...string) (netip.Addr, error) {
 	devices, err := listDevices(skip)
 	if err != nil {
@@ -178,7 +178,7 @@ type device struct {
 	addresses []netip.Addr
 }
 
-// rank orders devices by the likelihood that others reach the host there.
+// rank orders devices by the likelihood that other hosts reach this host through them.
 func (d device) rank(defaultDevice int) int {
 	switch {
 	case d.index == defaultDevice:

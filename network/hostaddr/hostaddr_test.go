@@ -83,7 +83,7 @@ func TestHostAddress(t *testing.T) {
 	}
 }
 
-func TestSecondAddressIsThatOfTheSameDevice(t *testing.T) {
+func TestSecondAddressIsOnTheSameDevice(t *testing.T) {
 	add(t, &netlink.Bridge{LinkAttrs: attrs("other")}, "192.0.2.8/24", "2001:db8:1::8/64")
 	uplink := add(t, &netlink.Bridge{LinkAttrs: attrs("uplink")}, "203.0.113.9/24")
 	first := netip.MustParseAddr("203.0.113.9")

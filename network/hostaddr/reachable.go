@@ -5,8 +5,8 @@ import (
 	"net/netip"
 )
 
-// Reachable returns a host:port address that other hosts can reach: a loopback or unspecified
-// address becomes own, the address of the machine. Other text is returned unchanged.
+// Reachable returns a host:port address that other hosts can reach: it replaces a loopback or
+// unspecified address with own, the address of the machine. Other text is returned unchanged.
 func Reachable(address string, own netip.Addr) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

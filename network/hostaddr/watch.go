@@ -9,8 +9,8 @@ import (
 const checkInterval = 5 * time.Second
 
 // Wait returns the machine's address when two checks in a row find that it differs from current, or
-// false when ctx ends. It ignores that the machine has no address. The other arguments are the same
-// as for HostAddress.
+// false when ctx ends. A machine without an address does not count as changed. The other arguments
+// are the same as for HostAddress.
 func Wait(ctx context.Context, current netip.Addr, preferred string, skip ...string) (netip.Addr, bool) {
 	ticker := time.NewTicker(checkInterval)
 	defer ticker.Stop()

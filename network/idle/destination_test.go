@@ -104,6 +104,6 @@ func TestConnectionLimitPerService(t *testing.T) {
 	}
 	s.release(name)
 	if !s.acquire(third) || s.acquire(third) {
-		t.Error("got other than one free connection")
+		t.Error("got no free connection, or more than one")
 	}
 }

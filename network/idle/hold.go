@@ -102,7 +102,7 @@ func (h *holder) hold(ctx context.Context, client *net.TCPConn) {
 	defer stop()
 	source, err := netip.ParseAddrPort(client.RemoteAddr().String())
 	if err != nil {
-		return // connections of TCP have such addresses
+		return // TCP connections always have such addresses
 	}
 	server, err := h.reach(holdCtx, source.Addr().Unmap(), tgt)
 	if err != nil {
@@ -138,7 +138,7 @@ func (h *holder) reach(ctx context.Context, client netip.Addr, tgt target) (net.
 	}
 }
 
-// copyBoth copies in both directions until both have ended.
+// copyBoth copies in both directions until both directions have ended.
 func copyBoth(client, server *net.TCPConn) {
 	var tasks sync.WaitGroup
 	for _, pair := range [][2]*net.TCPConn{{client, server}, {server, client}} {

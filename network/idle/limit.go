@@ -21,7 +21,7 @@ type connLimit struct {
 	total     int
 }
 
-// acquire reports whether the limits allow one more for a service, and counts it.
+// acquire reports whether the limits allow one more connection to a service, and counts it.
 func (s *connLimit) acquire(service cache.ObjectName) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -28,7 +28,7 @@ const (
 
 const (
 	// firstGroup is the first group of the kernel's packet log to try, and groups is the number of
-	// groups. Another cluster might use one.
+	// groups. Another cluster might use some of them.
 	firstGroup, groups = 30230, 32
 	// logBuffer is the size of the kernel's buffer for unread packets in bytes. Packets that exceed
 	// it are dropped.

@@ -74,8 +74,8 @@ func (w *waker) endpointFor(ctx context.Context, client netip.Addr, tgt target) 
 	return endpoint, err
 }
 
-// wake polls for endpoints for eventInterval and creates one NeedPods event. Other waiting callers
-// retry when ctx of the first caller ends.
+// wake polls for endpoints for eventInterval and creates one NeedPods event. If ctx of the first
+// caller ends, the other waiting callers retry.
 func (w *waker) wake(ctx context.Context, tgt target) ([]netip.AddrPort, error) {
 	ctx, stop := context.WithTimeout(ctx, eventInterval)
 	defer stop()

@@ -40,7 +40,7 @@ func (f Family) Type() string { return [...]string{"ipv4_addr", "ipv6_addr"}[f] 
 // Loopback returns the addresses of the loopback device.
 func (f Family) Loopback() string { return [...]string{"127.0.0.0/8", "::1/128"}[f] }
 
-// Redirect returns the match of packets that send another route to a sender.
+// Redirect returns the match of packets that tell a sender to use another route.
 func (f Family) Redirect() string {
 	return [...]string{"icmp type redirect", "icmpv6 type nd-redirect"}[f]
 }

@@ -7,7 +7,8 @@
 // The package copies frames at the ingress hook of the devices, before the bridge and the IP stack.
 // Therefore neither network policies nor routing apply, and the TTL does not change. Pods without a
 // group send no multicast, because package spoofcheck drops it at the same hook. All pods of a
-// group get all packets: their own kernels know which groups of IGMP they have joined.
+// group get all packets. The kernel of each pod drops packets to multicast addresses that the pod
+// has not joined with IGMP.
 //
 // The nftables table `netdev <name>` has a chain for each pod with a group, and one for the VXLAN
 // device. A packet is copied if it has the addresses of its pod, or comes from the host of its pod,

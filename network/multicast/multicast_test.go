@@ -99,7 +99,7 @@ func TestGroupsReceiveTheirPackets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// expect sends from all pods, and expects the senders whose packets each pod receives.
+	// expect sends from all pods, and checks which packets each pod receives, by their senders.
 	expect := func(when, want string) {
 		t.Helper()
 		eventually.Equal(t, "packets "+when, func() string {
@@ -158,7 +158,7 @@ func TestGroupsReceiveTheirPackets(t *testing.T) {
 	apply(Group{Local: []Pod{pods[0].Pod, pods[1].Pod}})
 	expect("with the table again", "1 0  ")
 
-	// The device of a pod ends with it.
+	// The device of a pod is deleted with the pod.
 	pods[1].Delete()
 	apply(Group{Local: []Pod{pods[0].Pod, pods[2].Pod}})
 	pods = []*pod{pods[0], pods[2]}

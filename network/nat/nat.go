@@ -3,8 +3,8 @@
 //
 // The agent maintains the table's chains (Ensure). The CNI plugin adds and removes the host ports
 // of one pod at a time (Publish, Unpublish). A pod is identified by an owner: the name of its
-// device on the host, which is the comment of all its map elements. So the table itself contains
-// what must be removed with the pod.
+// device on the host, which is the comment of all its map elements. So the table itself identifies
+// the elements to remove with the pod.
 //
 // The table is `ip <name>`, or `ip6 <name>` for IPv6 networks, next to kube-proxy's `kube-proxy`.
 // Both have chains at the same hooks; the first to rewrite a connection takes effect. They do not
@@ -63,7 +63,8 @@ const (
 	// maxFlows limits the connections of a pod, of any protocol, that the kernel tracks: an eighth of
 	// its table by default. A full table drops the new connections of all pods and of the host.
 	maxFlows = 32_768
-	// flowShares divides them: for each new connection, the kernel reads the whole list of a share.
+	// flowShares is the number of shares of a pod's connections: for each new connection, the kernel
+	// reads the whole list of a share.
 	flowShares = 64
 	// maxFlowSets is the number of shares of all pods.
 	maxFlowSets = 1 << 17
@@ -157,7 +158,7 @@ func addChains(tx *knftables.Transaction, n Network) {
 		fmt.Sprintf("oifname %q %s drop", n.Bridge, family.Redirect()),
 	)
 	// Each connection to a port of the host needs memory of the platform, which no pod's limit counts.
-	// Those that have ended do not count.
+	// Closed connections do not count.
 	chain(base("connections", knftables.FilterType, knftables.InputHook, knftables.FilterPriority),
 		fmt.Sprintf("iifname %q meta l4proto tcp ct state new add @%s { %s saddr ct count over %d } counter drop", n.Bridge, clientsSet, ip, maxConnections))
 	// Before addresses are translated. Only the first packet of a connection counts.

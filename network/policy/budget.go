@@ -9,8 +9,8 @@ import (
 )
 
 // The work for the projects of one user is at most minWork, plus workPerPod for each pod and
-// project of the cluster, because a selector can have to be compared with all of them. Its unit is
-// a rule, an element, or a comparison of a selector with labels.
+// project of the cluster, because a selector might have to be compared with all of them. Its unit
+// is a rule, an element, or a comparison of a selector with labels.
 const (
 	minWork    = 20_000
 	workPerPod = 100
@@ -19,7 +19,7 @@ const (
 // budget limits the work for the projects of one user.
 type budget struct {
 	remaining int
-	// sets contains the sets that count already.
+	// sets contains the sets that were already counted.
 	sets map[string]bool
 }
 

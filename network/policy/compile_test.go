@@ -117,7 +117,7 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-func TestCompileAddsUpPolicies(t *testing.T) {
+func TestPoliciesOfPodAreCombined(t *testing.T) {
 	s := shop()
 	s.policies = []*networkingv1.NetworkPolicy{
 		policyOf(t, "none", `{podSelector: {}, policyTypes: [Ingress, Egress]}`),
@@ -172,7 +172,7 @@ func TestManyPodsShareRules(t *testing.T) {
 	}
 }
 
-func TestPeersAndPortsAddUp(t *testing.T) {
+func TestRuleCountIsNotTheProductOfPeersAndPorts(t *testing.T) {
 	s := shop()
 	var policy networkingv1.NetworkPolicySpec
 	policy.Ingress = make([]networkingv1.NetworkPolicyIngressRule, 1)

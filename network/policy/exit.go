@@ -80,11 +80,11 @@ func markText(mark uint32) string { return fmt.Sprintf("0x%08x", mark) }
 
 // exitChains returns the chains at the hooks for projects with egress addresses.
 //
-// Packets to the outside are marked after the address of a service is translated, and
-// before the node chooses a route. Responses to connections from outside are not marked. Packets of
-// other hosts' pods have the mark of their project from the program of the VXLAN device. The last
-// chain drops packets that would leave with another source address, such as those of connections
-// that are older than a change.
+// Packets to the outside are marked after the address of a service is translated, and before the
+// node chooses a route. Responses to connections from outside are not marked. The program of the
+// VXLAN device marks packets of other hosts' pods with the mark of their project. The last chain
+// drops packets that would leave with another source address, such as packets of connections that
+// are older than a change.
 func exitChains(n Networks) []baseChain {
 	ip := n.family().Header()
 	inside := ip + " daddr " + literal([]netip.Prefix{n.Pods, n.Services})
@@ -112,7 +112,8 @@ func exitChains(n Networks) []baseChain {
 	}
 }
 
-// exits returns the ways of projects to the outside. There are none in the mode without isolation.
+// exits returns the exits of projects with egress addresses. There are none in the mode without
+// isolation.
 func (o *objects) exits(alive func(host string) bool) map[string]egressip.Exit {
 	if o.plugin() == networkplugin.Subnet {
 		return nil
@@ -130,7 +131,8 @@ func (o *objects) exits(alive func(host string) bool) map[string]egressip.Exit {
 	return egressip.Assign(hosts, projects, alive)
 }
 
-// hostsOf returns the addresses in the pod network of the hosts of projects with a choice.
+// hostsOf returns the hosts of projects that have several hosts, by name, with their addresses in
+// the pod network.
 func (o *objects) hostsOf(exits map[string]egressip.Exit) map[string]netip.Addr {
 	hosts := map[string]netip.Addr{}
 	for _, exit := range exits {
@@ -162,7 +164,7 @@ func (e *Enforcer) addExits(networks *vxlan.Networks, exits map[string]egressip.
 	}
 }
 
-// hold makes the device of this host have its egress addresses.
+// hold assigns this host's egress addresses to its device.
 func (s *enforcement) hold(exits map[string]egressip.Exit) error {
 	object, exists, err := s.objects.hostSubnets.GetStore().GetByKey(s.NodeName)
 	if err != nil || !exists {

@@ -33,15 +33,16 @@ func (f *fixture) egress(project, host []string) {
 	}
 }
 
-// leaves waits until a pod has a source address outside of the cluster, or is not connected.
-func (f *fixture) leaves(pod, want string) {
+// waitForSource waits until a pod has a source address outside of the cluster. If it is empty, it
+// waits until the pod has no connection.
+func (f *fixture) waitForSource(pod, want string) {
 	f.Helper()
 	if want != "" {
 		want = "outside " + want
 	}
 	eventually.Equal(f.T, "source address of "+pod, func() string {
-		answer, _ := f.pods[pod].Ask("tcp4", "203.0.113.1:80")
-		return answer
+		response, _ := f.pods[pod].Ask("tcp4", "203.0.113.1:80")
+		return response
 	}, want)
 }
 
@@ -60,12 +61,12 @@ func TestProjectLeavesWithItsAddress(t *testing.T) {
 	const first, second = "198.51.100.77", "198.51.100.78"
 	f.egress([]string{first}, nil)
 	f.start()
-	f.leaves("web", "") // no host has the address
-	f.leaves("till", f.address["till"])
+	f.waitForSource("web", "") // no host has the address
+	f.waitForSource("till", f.address["till"])
 
 	f.egress([]string{first}, []string{first, second})
-	f.leaves("web", first)
-	f.leaves("till", f.address["till"])
+	f.waitForSource("web", first)
+	f.waitForSource("till", f.address["till"])
 	if _, err := f.outside.Ask("tcp4", first+":80"); err == nil {
 		t.Error("the host accepts connections to an egress address")
 	}
@@ -73,7 +74,7 @@ func TestProjectLeavesWithItsAddress(t *testing.T) {
 		t.Errorf("a pod of the cluster: %v", err)
 	}
 	f.stop() // the kernel keeps the rules
-	f.leaves("web", first)
+	f.waitForSource("web", first)
 	f.start()
 
 	// A connection that is older than a change does not keep its address.
@@ -84,13 +85,13 @@ func TestProjectLeavesWithItsAddress(t *testing.T) {
 	})
 	defer conn.Close()
 	f.egress([]string{second, first}, []string{first, second})
-	f.leaves("web", second)
+	f.waitForSource("web", second)
 	f.egress([]string{second, first}, []string{first})
-	f.leaves("web", first)
+	f.waitForSource("web", first)
 	f.egress([]string{first}, nil)
-	f.leaves("web", "")
+	f.waitForSource("web", "")
 	f.egress(nil, nil)
-	f.leaves("web", f.address["web"])
+	f.waitForSource("web", f.address["web"])
 }
 
 func TestEgressAddressesThatCannotBeUsedAreReported(t *testing.T) {

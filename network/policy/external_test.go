@@ -58,8 +58,7 @@ func (f *fixture) firewall(name string, rules ...string) {
 	f.must(err)
 }
 
-// external waits until a pod reaches these addresses, and no others, of machines outside and of
-// its node.
+// external waits until a pod reaches exactly these addresses of outside machines and of its node.
 func (f *fixture) external(pod, want string) {
 	f.Helper()
 	addresses := []string{"203.0.113.1:80", "203.0.113.2:80", "203.0.113.2:53", "198.51.100.1:80", "198.51.100.1:53"}
@@ -106,7 +105,7 @@ func TestFirewallIsEnforcedAsItChanges(t *testing.T) {
 	if _, err := f.pods["web"].Ask("tcp4", f.address["till"]+":80"); err != nil {
 		t.Errorf("a pod of the cluster: %v", err)
 	}
-	f.firewall("default", "Deny 0.0.0.0/0", "Allow 203.0.113.1/32") // the first match decides
+	f.firewall("default", "Deny 0.0.0.0/0", "Allow 203.0.113.1/32") // the first matching rule decides
 	f.external("web", "198.51.100.1:53")
 	f.firewall("default", "Deny 203.0.113.2/32", "Deny 198.51.100.0/24")
 	f.external("web", "203.0.113.1:80 198.51.100.1:53")
@@ -175,7 +174,7 @@ func TestChangeOfAFirewallEndsConnections(t *testing.T) {
 	eventually.True(t, "response after the next change", echo)
 }
 
-func TestNamesOpenAddressesBeforeTheResponse(t *testing.T) {
+func TestAddressesOfNamesAreAllowedBeforeTheResponse(t *testing.T) {
 	f := newFixture(t)
 	f.lease("shop", "web")
 	f.create("shop", "web")
@@ -186,7 +185,7 @@ func TestNamesOpenAddressesBeforeTheResponse(t *testing.T) {
 		t.Helper()
 		f.must(f.enforcer.Names.Observe(t.Context(), name, []netip.Addr{netip.MustParseAddr(address)}, time.Minute))
 	}
-	for i := range 5 { // without any wait
+	for i := range 5 { // the response came after the rules, so there is no need to wait
 		address := fmt.Sprintf("203.0.113.%d", 3+i)
 		observe("www.foo.com.", address)
 		if _, err := f.pods["web"].Ask("tcp4", address+":80"); err != nil {

@@ -17,7 +17,7 @@ import (
 type firewall struct {
 	policies []*networkv1.EgressNetworkPolicy
 	effect   effect
-	problem  string // why the rules of the policies do not apply; empty if they do
+	problem  string // the reason why the rules of the policies do not apply; empty if they apply
 }
 
 // effect is the combined effect of a project's EgressNetworkPolicies.
@@ -31,9 +31,9 @@ const (
 
 // firewallsByProject returns the firewalls of all projects with policies.
 //
-// As in OpenShift 3.11, a policy without rules counts as none. A project with two policies, or
-// that shares its network with other projects, is closed, because no rules would be right for it.
-// A global project has no firewall.
+// As in OpenShift 3.11, a policy without rules is ignored. A project that has two policies, or that
+// shares its network with other projects, is closed, because its policies contradict each other or
+// would affect other projects. A global project has no firewall.
 func (s snapshot) firewallsByProject() map[string]firewall {
 	result := map[string]firewall{}
 	for _, policy := range s.firewalls {
@@ -173,7 +173,7 @@ func linkAddresses(f ipfamily.Family) string {
 }
 
 // selected returns the network of a rule in the IP family. A rule that denies all IPv4 addresses
-// denies all IPv6 addresses too: it was written to close the project.
+// denies all IPv6 addresses too: its purpose is to close the project.
 func (c *compiler) selected(kind networkv1.EgressNetworkPolicyRuleType, selector string) string {
 	selector = cmp.Or(correctedCIDRs[selector], selector)
 	if kind == networkv1.EgressNetworkPolicyRuleDeny && selector == ipfamily.IPv4.Everything() {
@@ -182,10 +182,10 @@ func (c *compiler) selected(kind networkv1.EgressNetworkPolicyRuleType, selector
 	return selector
 }
 
-// correctedCIDRs contains networks that OpenShift 3.11 mistakes for others.
+// correctedCIDRs maps networks to the networks that OpenShift 3.11 uses instead.
 var correctedCIDRs = map[string]string{"0.0.0.0/32": "0.0.0.0/0"}
 
-// canonicalName returns the form of a DNS name of a firewall in which names are compared.
+// canonicalName returns the form of a firewall's DNS name that is used in comparisons.
 func canonicalName(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
 
 // nameSet returns the nftables set with the addresses of a DNS name.

@@ -209,9 +209,9 @@ func TestCompileFirewallIPv6(t *testing.T) {
 	}
 }
 
-// TestProjectWithEgressAddressHasNoneOfIPv6 checks that packets of such a project do not leave
+// TestProjectWithEgressAddressSendsNoIPv6 checks that packets of such a project do not leave
 // with another address.
-func TestProjectWithEgressAddressHasNoneOfIPv6(t *testing.T) {
+func TestProjectWithEgressAddressSendsNoIPv6(t *testing.T) {
 	s, address := shop(), netip.MustParseAddr("fd01::2")
 	s.node = "one"
 	s.pods = append(s.pods, pod{namespace: "shop", address: address, local: true})

@@ -18,9 +18,9 @@ const multicastEnabled = "true"
 
 // multicastGroups returns the groups of projects with multicast, by project.
 //
-// In multitenant mode, projects with one network ID are a group, and multicast is enabled if it
-// is enabled in all of them. Those with ID 0 are such a group too: they exchange multicast with
-// no other project. In the mode with network policies, each project is a separate group.
+// In multitenant mode, projects with one network ID are a group, and multicast is enabled if it is
+// enabled in all of them. Projects with ID 0 are a group too: they exchange no multicast with other
+// projects. In the mode with network policies, each project is a separate group.
 func (o *objects) multicastGroups(plugin string) map[string]string {
 	groups, disabled := map[string]string{}, map[string]bool{}
 	if plugin == networkplugin.Subnet {

@@ -27,21 +27,21 @@ const (
 // Names contains the addresses of the DNS names in egress firewalls: exact names such as
 // "www.example.com", and wildcards such as "*.example.com" for all names below a domain. An
 // Enforcer and the DNS server of its node share one. The addresses expire here and not in the
-// kernel. So a rule that denies a name remains in effect while the node's process is down.
+// kernel. So a rule that denies a name remains in effect while the node process is down.
 type Names struct {
 	// IPv6 records IPv6 addresses too. Set it before the first use.
 	IPv6 bool
 
 	now      func() time.Time
-	requests chan chan<- error // makes the Enforcer write the sets
+	requests chan chan<- error // the Enforcer writes the sets
 	changes  chan struct{}     // has a value after a change of the names
 
 	mutex sync.Mutex
-	names map[string]map[netip.Addr]*answer
+	names map[string]map[netip.Addr]*nameAddress
 }
 
-// answer is an address of a name.
-type answer struct {
+// nameAddress is an address of a name.
+type nameAddress struct {
 	expiry time.Time
 	// inKernel means that the kernel has the address.
 	inKernel bool
@@ -51,7 +51,7 @@ type answer struct {
 func NewNames() *Names {
 	return &Names{
 		now: time.Now, requests: make(chan chan<- error), changes: make(chan struct{}, 1),
-		names: map[string]map[netip.Addr]*answer{},
+		names: map[string]map[netip.Addr]*nameAddress{},
 	}
 }
 
@@ -84,33 +84,33 @@ func (n *Names) record(name string, addresses []netip.Addr, ttl time.Duration) (
 	defer n.mutex.Unlock()
 	expiry := n.now().Add(max(ttl, keepPeriod))
 	for _, name := range n.match(name) {
-		answers := n.names[name]
+		entries := n.names[name]
 		for _, address := range addresses {
 			if address.Is6() && !n.IPv6 {
-				continue // no rule is about it
+				continue // IPv6 addresses are not enforced
 			}
-			if answers[address] == nil {
-				evictOldest(answers)
-				answers[address] = &answer{}
+			if entries[address] == nil {
+				evictOldest(entries)
+				entries[address] = &nameAddress{}
 			}
-			answers[address].expiry = expiry
-			incomplete = incomplete || !answers[address].inKernel
+			entries[address].expiry = expiry
+			incomplete = incomplete || !entries[address].inKernel
 		}
 	}
 	return incomplete
 }
 
-func evictOldest(answers map[netip.Addr]*answer) {
-	if len(answers) < maxAddresses {
+func evictOldest(entries map[netip.Addr]*nameAddress) {
+	if len(entries) < maxAddresses {
 		return
 	}
 	var oldest netip.Addr
-	for address, a := range answers {
-		if !oldest.IsValid() || a.expiry.Before(answers[oldest].expiry) {
+	for address, a := range entries {
+		if !oldest.IsValid() || a.expiry.Before(entries[oldest].expiry) {
 			oldest = address
 		}
 	}
-	delete(answers, oldest)
+	delete(entries, oldest)
 }
 
 // match returns the names of firewalls that contain a name of a DNS query. It compares labels, not
@@ -142,7 +142,7 @@ func (n *Names) set(names map[string]bool) {
 	changed := false
 	for name := range names {
 		if n.names[name] == nil {
-			n.names[name] = map[netip.Addr]*answer{}
+			n.names[name] = map[netip.Addr]*nameAddress{}
 			changed = true
 		}
 	}
@@ -160,7 +160,7 @@ func (n *Names) restore(name string, addresses []netip.Addr) {
 	defer n.mutex.Unlock()
 	for _, address := range addresses {
 		if n.names[name] != nil && n.names[name][address] == nil {
-			n.names[name][address] = &answer{expiry: n.now().Add(keepPeriod)}
+			n.names[name][address] = &nameAddress{expiry: n.now().Add(keepPeriod)}
 		}
 	}
 }
@@ -191,11 +191,11 @@ func (n *Names) addresses() map[string][]netip.Addr {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	result, now := map[string][]netip.Addr{}, n.now()
-	for name, answers := range n.names {
+	for name, entries := range n.names {
 		result[name] = nil
-		for address, a := range answers {
+		for address, a := range entries {
 			if a.expiry.Before(now) {
-				delete(answers, address)
+				delete(entries, address)
 				continue
 			}
 			result[name] = append(result[name], address)

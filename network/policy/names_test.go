@@ -84,7 +84,7 @@ func TestEveryResponseWaitsUntilItsAddressesAreEnforced(t *testing.T) {
 	n, _ := namesOf(t, "www.foo.com")
 	address := []netip.Addr{netip.MustParseAddr("192.0.2.1")}
 	results := make(chan error, 2)
-	for range 2 { // the second response has no new address, but the kernel does not have it yet
+	for range 2 { // the address of the second response is not new, but the kernel does not have it yet
 		go func() { results <- n.Observe(t.Context(), "www.foo.com.", address, 0) }()
 	}
 	requests := []chan<- error{<-n.requests, <-n.requests}
@@ -102,10 +102,12 @@ func TestEveryResponseWaitsUntilItsAddressesAreEnforced(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := n.Observe(t.Context(), "www.foo.com.", address, 0); err != nil { // needs no write
+	// The kernel already has the address.
+	if err := n.Observe(t.Context(), "www.foo.com.", address, 0); err != nil {
 		t.Error(err)
 	}
-	if err := n.Observe(t.Context(), "www.other.com.", address, 0); err != nil { // of no firewall
+	// No firewall contains the name.
+	if err := n.Observe(t.Context(), "www.other.com.", address, 0); err != nil {
 		t.Error(err)
 	}
 }

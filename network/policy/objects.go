@@ -277,7 +277,8 @@ func (o *objects) hostAddresses() (addresses []netip.Prefix) {
 		}
 	}
 	for _, subnet := range others {
-		// An administrator can create any HostSubnet. One with pods of a node would end their isolation.
+		// An administrator can create any HostSubnet. A HostSubnet that contains pods of a node would end
+		// their isolation.
 		if !slices.ContainsFunc(nodes, subnet.Overlaps) {
 			addresses = append(addresses, subnet)
 		}

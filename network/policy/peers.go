@@ -57,7 +57,7 @@ func (s snapshot) prefixes(cidrs ...string) (result []netip.Prefix) {
 	return widest(result)
 }
 
-// widest removes networks that another one contains. The rest do not overlap.
+// widest removes networks that another one contains. The remaining networks do not overlap.
 func widest(networks []netip.Prefix) (result []netip.Prefix) {
 	slices.SortFunc(networks, func(a, b netip.Prefix) int { return cmp.Or(a.Addr().Compare(b.Addr()), a.Bits()-b.Bits()) })
 	for _, network := range networks {

@@ -143,8 +143,8 @@ func (f *fixture) policy(name, spec string) {
 	f.must(err)
 }
 
-// reaches checks which connections the node forwards, such as "web>db bank>web". All others between
-// the pods must fail.
+// reaches checks which connections the node forwards, such as "web>db bank>web". All other
+// connections between the pods must fail.
 func (f *fixture) reaches(want string) {
 	f.Helper()
 	eventually.Equal(f.T, "connections", func() string {
@@ -225,8 +225,8 @@ func TestPolicyPrecedesPod(t *testing.T) {
 		if response := f.await("shop", name); response.Error != "" {
 			t.Fatal(response.Error)
 		}
-		if answer, err := f.pods["till"].Ask("udp4", f.address[name]+":80"); err == nil {
-			t.Errorf("a packet reaches the pod %s: %s", name, answer)
+		if response, err := f.pods["till"].Ask("udp4", f.address[name]+":80"); err == nil {
+			t.Errorf("a packet reaches the pod %s: %s", name, response)
 		}
 	}
 	// The labels arrive later.
@@ -297,8 +297,8 @@ func TestReusedAddressHasNoRightsOfFormerPod(t *testing.T) {
 	if response := f.await("bank", "new"); response.Error != "" {
 		t.Fatal(response.Error)
 	}
-	if answer, err := f.pods["former"].Ask("udp4", f.address["web"]+":80"); err == nil {
-		t.Errorf("the new pod has the rights of the former one: %s", answer)
+	if response, err := f.pods["former"].Ask("udp4", f.address["web"]+":80"); err == nil {
+		t.Errorf("the new pod has the rights of the former one: %s", response)
 	}
 }
 

@@ -46,7 +46,7 @@ func (n *Names) refresh(ctx context.Context, resolve func(ctx context.Context, n
 	}
 }
 
-// resolveDue resolves the names that are due. It returns the next times of all names.
+// resolveDue resolves the names that are due. It returns the times at which each name is due next.
 func resolveDue(ctx context.Context, names []string, due map[string]time.Time, resolve func(context.Context, string) (time.Duration, error)) map[string]time.Time {
 	var group errgroup.Group
 	group.SetLimit(maxQueries)
@@ -60,7 +60,7 @@ func resolveDue(ctx context.Context, names []string, due map[string]time.Time, r
 		group.Go(func() error {
 			ttl, err := resolve(ctx, name)
 			if err != nil {
-				ttl = resolveBackoff // the name's server or the node's DNS server is not ready
+				ttl = resolveBackoff // the DNS server of the name, or of the node, is not ready
 			}
 			mutex.Lock()
 			defer mutex.Unlock()

@@ -32,8 +32,8 @@ func networkChain(d direction, id uint32) string { return fmt.Sprintf("%s-%d", d
 // addNetworks isolates the pods of different networks in multitenant mode.
 //
 // A packet between two pods passes if both have the same network ID, or one of them has ID 0. The
-// nodes of both pods check it: each knows the networks of its own pods without delay, and the
-// networks of other pods from the API. A packet passes at the moment of a change only if both
+// nodes of both pods check it: each node has the networks of its own pods without delay, and gets
+// the networks of other pods from the API. A packet passes at the moment of a change only if both
 // agree. A pod without a known network exchanges packets with pods of the global network only.
 //
 // The packet is looked up twice, regardless of the number of projects and pods: the chain of the
@@ -117,8 +117,8 @@ func tenantChains(n Networks) []baseChain {
 	}
 }
 
-// separates reports whether multitenant mode drops packets from a pod to an address, which can be
-// another pod's.
+// separates reports whether multitenant mode drops packets from a pod to an address, such as the
+// address of another pod.
 func (t *table) separates(ctx context.Context, from, to netip.Addr) (bool, error) {
 	if !t.networks.Pods.Contains(from) || !t.networks.Pods.Contains(to) {
 		return false, nil

@@ -173,7 +173,7 @@ func TestNetworksAreIsolatedAsTheyChange(t *testing.T) {
 	f.reaches(allPairs)
 }
 
-func TestNetworkOfADeletedProjectIsNotThatOfItsSuccessor(t *testing.T) {
+func TestRecreatedProjectGetsItsOwnNetwork(t *testing.T) {
 	f := newTenants(t)
 	f.reaches("db>web web>db")
 	former := &networkv1.NetNamespace{ObjectMeta: metav1.ObjectMeta{Name: "bank"}, NetName: "bank", NetID: 0}
@@ -312,7 +312,7 @@ func (f *fixture) sendAs(source, pod string) {
 
 func TestPodOfAnotherNodeIsIsolated(t *testing.T) {
 	f := newTenants(t)
-	f.lease("bank", "far") // another node, as far as the component knows
+	f.lease("bank", "far") // on another node, according to the API
 	f.must(os.Remove(filepath.Join(f.enforcer.LeaseDir, f.address["far"]+".json")))
 	f.reaches("db>web web>db") // unknown
 	far := object("bank", "far")

@@ -35,7 +35,7 @@ func ensureQueue(pod netlink.Link) (netlink.Link, error) {
 	return queue, nil
 }
 
-// Read returns the limits that are in force at a pod's device.
+// Read returns the current limits of a pod's device.
 func Read(device string) (Limits, error) {
 	link, err := netlinksafe.LinkByName(device)
 	if err != nil {
@@ -75,8 +75,8 @@ func findQueue(device string) (netlink.Link, error) {
 	return queue, nil
 }
 
-// Remove removes the queue of a pod's device, which can be gone. The rest of the limits is removed
-// with the device.
+// Remove removes the queue of a pod's device. The device need not exist. The kernel removes the
+// other parts of the limits with the device.
 func Remove(device string) error {
 	queue, err := findQueue(device)
 	if err != nil || queue == nil {

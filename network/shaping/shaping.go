@@ -13,8 +13,8 @@
 // only TCP, UDP, SCTP and fragments. All other frames bypass the queue: most are dropped, and ARP
 // and ICMPv6 frames are usually few.
 //
-// A queue that is full drops packets. The ifb device is named after the veth, so everything of a
-// pod can be found again after a crash. The kernel removes the rest with the veth.
+// A queue that is full drops packets. The ifb device is named after the veth, so that it can be
+// found after a crash. The kernel removes the rest with the veth.
 package shaping
 
 import (
@@ -48,8 +48,8 @@ type Pod struct {
 
 const (
 	etherHeaderBytes = 14
-	// burstPeriod is the time in which a pod can use the bandwidth that it did not use before. It
-	// exceeds the delay of the kernel's timers on a busy machine.
+	// burstPeriod is the period whose unused bandwidth a pod can use later. It exceeds the delay of
+	// the kernel's timers on a busy machine.
 	burstPeriod = 50 * time.Millisecond
 	// queuePeriod is the time that a packet waits in a full queue.
 	queuePeriod = 100 * time.Millisecond
@@ -57,7 +57,8 @@ const (
 	minQueueFrames, maxQueueBytes = 16, 4 << 20
 )
 
-// Apply sets the limits of a pod, whose device must exist. It changes nothing if they are in force.
+// Apply sets the limits of a pod, whose device must exist. It changes nothing if the device has
+// these limits.
 func Apply(p Pod, l Limits) error {
 	link, err := netlinksafe.LinkByName(p.Device)
 	if err != nil {

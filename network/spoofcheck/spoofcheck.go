@@ -7,14 +7,14 @@
 //
 // Everything else is dropped: other sources, frames to other pods, multicast and broadcast, IPv6 of
 // pods without an IPv6 address, the messages of IPv6 hosts and routers about themselves (neighbor
-// discovery, RFC 4861), VLAN tags, and the protocols of bridges. Pods lose nothing by this, because
-// the gateway is their only neighbor (see package cni). Package multicast copies multicast of pods
-// before.
+// discovery, RFC 4861), VLAN tags, and the protocols of bridges. Pods do not need these frames,
+// because the gateway is their only neighbor (see package cni). Package multicast copies the pods'
+// multicast packets before this check.
 //
 // The table is `netdev <name>`. Each pod has a chain there, which is named after the pod's device
 // on the host, at the ingress hook of that device. The hook precedes the bridge, its learning of
 // addresses, and the firewall of bridged frames. So the check does not depend on what the device is
-// connected to. A program at the same device (tc, tcx) runs before the hook: one that redirects
+// connected to. Programs at the same device (tc, tcx) run before the hook. A program that redirects
 // frames must check their source itself.
 package spoofcheck
 

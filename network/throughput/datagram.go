@@ -19,9 +19,9 @@ const (
 	datagramBytes = 1200
 	// tokenBytes is the size of the token at the start of each datagram of a measurement.
 	tokenBytes = 16
-	// After quietPeriod without datagrams, none is in transit.
+	// After quietPeriod without datagrams, no datagram is in transit.
 	quietPeriod = 200 * time.Millisecond
-	// batchPeriod is the time that a client may be ahead of its rate.
+	// batchPeriod is the longest time by which a client may be ahead of its rate.
 	batchPeriod = time.Millisecond
 )
 
@@ -99,12 +99,12 @@ func MeasureDatagrams(ctx context.Context, dial Dial, duration time.Duration, ra
 			return r, fmt.Errorf("measure datagrams: %w", err)
 		}
 	}
-	answer := make([]byte, 8)
+	response := make([]byte, 8)
 	_ = control.SetDeadline(time.Now().Add(idleTimeout))
-	if _, err := io.ReadFull(control, answer); err != nil {
+	if _, err := io.ReadFull(control, response); err != nil {
 		return r, fmt.Errorf("measure datagrams: %w", err)
 	}
-	r.Received = int64(binary.BigEndian.Uint64(answer))
+	r.Received = int64(binary.BigEndian.Uint64(response))
 	return r, nil
 }
 
@@ -136,7 +136,7 @@ func send(ctx context.Context, dial Dial, token []byte, duration time.Duration, 
 	}
 }
 
-// pause waits, but not longer than ctx.
+// pause waits for a duration, or until ctx ends.
 func pause(ctx context.Context, duration time.Duration) error {
 	timer := time.NewTimer(duration)
 	defer timer.Stop()

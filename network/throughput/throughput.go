@@ -1,5 +1,5 @@
-// Package throughput measures how many bytes a second two programs exchange over TCP, how long a
-// byte takes there and back, and how many datagrams of UDP arrive. It is a small replacement for
+// Package throughput measures how many bytes per second two programs exchange over TCP, how long
+// the round trip of a byte takes, and how many UDP datagrams arrive. It is a small replacement for
 // iperf3, which hosts and images might not have.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Troubleshooting Throughput
@@ -39,7 +39,7 @@ const (
 type Result struct {
 	Bytes    int64
 	Duration time.Duration
-	// Median and P99 are the times of one byte there and back.
+	// Median and P99 are the round-trip times of one byte.
 	Median, P99 time.Duration
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// Packet is the first packet of a TCP connection. Both addresses are of one IP family.
+// Packet is the first packet of a TCP connection. Both addresses have the same IP family.
 type Packet struct {
 	From, To netip.Addr
 	Port     uint16
@@ -39,13 +39,13 @@ type Step struct {
 	Comment string
 }
 
-// Drops reports whether the packet ends with the step.
+// Drops reports whether the step drops the packet.
 func (s Step) Drops() bool { return s.Verdict == "drop" || strings.HasPrefix(s.Rule, "reject") }
 
 const (
 	// table is the table that marks the packet while Follow runs.
 	table = "slipway-trace"
-	// quietPeriod without a report means that the packet has left the host, or is stuck.
+	// After quietPeriod without a report, the packet has left the host, or is stuck.
 	quietPeriod = 500 * time.Millisecond
 	// sendInterval is the time between two attempts, because nft prints nothing when it is ready.
 	sendInterval = time.Second
@@ -85,7 +85,7 @@ func Follow(ctx context.Context, packet Packet, send func(context.Context)) (ste
 	<-sent
 	for range lines { //nolint:revive // the reader ends with the process
 	}
-	_ = monitor.Wait() // killed
+	_ = monitor.Wait() // nft is killed at the end
 	return steps, nil
 }
 

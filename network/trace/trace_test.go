@@ -24,7 +24,7 @@ const rules = `table ip policies {
 	chain input { type filter hook input priority 0; ip daddr vmap @pods; }
 }`
 
-func TestRuleThatDecidesIsNamed(t *testing.T) {
+func TestFollowReturnsDecidingRule(t *testing.T) {
 	command := exec.Command("nft", "-f", "-")
 	command.Stdin = strings.NewReader(rules)
 	if output, err := command.CombinedOutput(); err != nil {
@@ -82,7 +82,7 @@ func TestPacketThatNeverArrivesHasNoSteps(t *testing.T) {
 	}
 }
 
-func TestLinesOfNft(t *testing.T) {
+func TestParseLinesOfNft(t *testing.T) {
 	for line, want := range map[string]event{
 		`trace id 1a2d3711 ip filter in packet: iif "lo" ip saddr 192.0.2.1`: {Step{Table: "ip filter", Chain: "in"}, true},
 		`trace id 1a2d3711 ip filter in policy accept `:                      {Step{"ip filter", "in", "policy", "accept", ""}, false},

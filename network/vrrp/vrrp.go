@@ -54,7 +54,7 @@ func (s *Settings) Prepare(ctx context.Context, dir string, programs Programs) (
 		"--pid=" + filepath.Join(dir, "keepalived.pid"), "--vrrp_pid=" + filepath.Join(dir, "vrrp.pid")}, nil
 }
 
-// device returns the device for the addresses, and its own first address.
+// device returns the device for the addresses, and the first address of the device.
 func (s *Settings) device() (name string, address netip.Addr, err error) {
 	name = s.Interface
 	if name == "" {

@@ -138,9 +138,9 @@ func (d Device) setAddress(link netlink.Link, node netip.Addr) error {
 	return nil
 }
 
-// setSysctls makes the device forward packets, and answer other hosts' ARP requests for the pods of
-// this node. It enables IPv6 only if pods have such addresses. The program checks the source of
-// packets, so the kernel can accept packets whose responses take another path.
+// setSysctls makes the device forward packets, and respond to other hosts' ARP requests for the
+// pods of this node. It enables IPv6 only if pods have such addresses. The program checks the
+// source of packets, so the kernel can accept packets whose responses take another path.
 func (d Device) setSysctls() error {
 	for name, value := range map[string]string{
 		"ipv4/conf/" + d.Name + "/forwarding":   "1",

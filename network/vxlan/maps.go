@@ -16,7 +16,7 @@ import (
 // Flags in the settings.
 const (
 	flagTag       = 1 << iota // packets have the network ID of the sender, or else 0
-	flagIsolate               // the network IDs of packet and destination must fit
+	flagIsolate               // the network IDs of packet and destination must be compatible
 	flagGate                  // packets of other hosts' pods leave the cluster at this node
 	flagMulticast             // multicast packets are sent and accepted
 	flagEnabled               // pods have addresses of the IP family
@@ -34,7 +34,7 @@ const (
 const addressSize = 16
 
 // Fields of the settings of an IP family, and of a peer. A network is an address and its mask.
-// Addresses of hosts have 4 bytes in the byte order of the host, like numbers.
+// Addresses of hosts have 4 bytes in the byte order of the host, as numbers do.
 const (
 	settingsSubnet  = 0
 	settingsCluster = settingsSubnet + 2*addressSize
@@ -167,7 +167,7 @@ func (p *programs) setSettings(d Device, flags uint32) error {
 		value := make([]byte, settingsSize) // not enabled
 		if family.subnet.IsValid() && family.cluster.IsValid() {
 			if number == settings6 {
-				flags &^= flagGate | flagMulticast // egress addresses and multicast are of IPv4
+				flags &^= flagGate | flagMulticast // egress addresses and multicast exist only for IPv4
 			}
 			value = p.encodeSettings(d, family.subnet, family.cluster, flags|flagEnabled)
 		}
@@ -221,7 +221,7 @@ func (p Peer) encode() []byte {
 	return value
 }
 
-// setExits sets the ways of packets to the outside.
+// setExits sets the exits of packets from the cluster.
 func (p *programs) setExits(n Networks) error {
 	owners := map[netip.Addr]bool{}
 	for _, exit := range n.Exits {

@@ -89,7 +89,7 @@ func TestMulticastReachesAllNodes(t *testing.T) {
 		{nil, "till", ""},
 		{[]*host{two, three}, "till", ""},
 		{[]*host{one, three}, "till", "three: till; "},
-		{[]*host{one, two, three}, "new", ""}, // its network is unknown
+		{[]*host{one, two, three}, "new", ""}, // the network of the pod is unknown
 		{[]*host{one, two, three}, "till", "two: till; three: till; "},
 	} {
 		enable(tt.hosts...)

@@ -161,7 +161,7 @@ func ingressProgram(m *kernelMaps) asm.Instructions {
 		// This node has the subnet of the destination.
 		isIn(stackTarget, settingsSubnet, "gate"),
 		asm.Instructions{
-			// The network IDs fit.
+			// The network IDs are compatible.
 			asm.JEq.Imm(asm.R7, protocol(unix.ETH_P_ARP), "pass"),
 			asm.LoadMem(asm.R1, asm.R8, settingsFlags, asm.Word),
 			asm.And.Imm(asm.R1, flagIsolate),

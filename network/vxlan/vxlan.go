@@ -6,8 +6,8 @@
 //	                                     program: host of the subnet,
 //	                                     network ID of the pod's project
 //
-// The network ID of a packet (VNI) is that of the sender's project, as in OpenShift 3.11: 0 for
-// global projects and for nodes. A receiver accepts a packet only if
+// The network ID of a packet (VNI) is the network ID of the sender's project, as in OpenShift 3.11:
+// 0 for global projects and for nodes. A receiver accepts a packet only if
 //
 //   - the packet comes from the host that has the subnet of the sender,
 //   - the destination is in the subnet of this node, and
@@ -24,8 +24,8 @@
 //
 // Each other node gets a copy of a pod's multicast packet. Package multicast delivers it there.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, OpenShift SDN; RFC 7348. The order of the
-// checks is that of the flows of OpenShift 3.11.
+// Source: OpenShift Container Platform 3.9 Architecture, OpenShift SDN; RFC 7348. The checks have
+// the order of OpenShift 3.11's flows.
 package vxlan
 
 import (
@@ -57,7 +57,7 @@ type Device struct {
 	Subnet netip.Prefix
 	// Cluster contains the addresses of all pods.
 	Cluster netip.Prefix
-	// SecondSubnet and SecondCluster are the IPv6 addresses of the same; optional.
+	// SecondSubnet and SecondCluster are the corresponding IPv6 networks; optional.
 	SecondSubnet, SecondCluster netip.Prefix
 	// Address is the address of this node, from which it sends.
 	Address netip.Addr
@@ -182,7 +182,7 @@ func (t *Tunnel) Remove(name string) error {
 // refresh writes the current networks to the maps of programs.
 func (t *Tunnel) refresh(p *programs) error {
 	if t.source == nil {
-		return errors.New("the networks of projects are not known yet")
+		return errors.New("the networks of projects are not available yet")
 	}
 	networks, err := t.source()
 	if err != nil {

@@ -285,7 +285,7 @@ func TestNetworksChangeForRunningPods(t *testing.T) {
 
 // forgery is a VXLAN packet that a program writes.
 type forgery struct {
-	from     *host // whose address the UDP packet has
+	from     *host // the host whose address the UDP packet has
 	vni      uint32
 	source   netip.Addr
 	target   netip.Addr
@@ -352,9 +352,9 @@ func TestForgedPacketsAreDropped(t *testing.T) {
 	}
 }
 
-// TestHostThatIsNoNodeExchangesPackets connects a host that, like an appliance, uses the kernel's
+// TestApplianceExchangesPackets connects a host that, like an appliance, uses the kernel's
 // own VXLAN device.
-func TestHostThatIsNoNodeExchangesPackets(t *testing.T) {
+func TestApplianceExchangesPackets(t *testing.T) {
 	one, _ := newHosts(t)
 	appliance := newHost(t, "appliance", 3)
 	appliance.run("ip", "link", "add", device, "type", "vxlan", "id", "0", "dstport", fmt.Sprint(Port), "remote", one.address.String(), "local", appliance.address.String())
@@ -393,7 +393,7 @@ func TestRestartedProcessContinues(t *testing.T) {
 	if got := listener.next(); got != "before" {
 		t.Errorf("%q arrived", got)
 	}
-	// The process ends: its files close, and the kernel keeps the rest.
+	// The process ends: its files are closed, and the kernel keeps the device and the programs.
 	two.tunnel.programs.close()
 	one.send("web", two.pod("web"), "without a process")
 	if got := listener.next(); got != "without a process" {
@@ -432,7 +432,7 @@ func TestRestartedProcessContinues(t *testing.T) {
 	}
 }
 
-// TestTunnelWithoutNetworksAcceptsNothing proves that a device is not up before its programs have
+// TestTunnelWithoutNetworksAcceptsNothing checks that a device is not up before its programs have
 // the networks.
 func TestTunnelWithoutNetworksAcceptsNothing(t *testing.T) {
 	one := newHost(t, "one", 1)

@@ -33,11 +33,11 @@ func (h *host) remove(address netip.Addr) {
 
 // allocate returns the addresses of all hosts with egressCIDRs, by name.
 //
-// A host keeps the addresses that a project still requests. An address whose host is lost moves to
-// another host, if there is one, and otherwise remains. A requested address without a host gets the
+// A host keeps the addresses that a project still requests. If a host is lost, its addresses move
+// to another host. Without another host, they remain. A requested address without a host gets the
 // one with the fewest addresses. Finally, addresses move until two hosts that can have the same
-// address differ by at most one address. If no host responds, all count as alive: the cause is this
-// host.
+// address differ by at most one address. If no host responds, all hosts count as alive, because the
+// cause is probably this host.
 func allocate(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespace, alive func(host string) bool) map[string][]netip.Addr {
 	requested := requests(subnets, projects)
 	hosts := automatic(subnets, requested, alive)
@@ -54,8 +54,8 @@ func allocate(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespac
 	return result
 }
 
-// requests returns the requested addresses, in order. Only projects with a single address count,
-// which must be neither a node's nor assigned by an administrator.
+// requests returns the requested addresses, in order. It includes only projects with a single
+// address. The address must not belong to a node, and an administrator must not have assigned it.
 func requests(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespace) []netip.Addr {
 	taken, wanted := map[netip.Addr]bool{}, map[netip.Addr]bool{}
 	for _, subnet := range subnets {
@@ -111,7 +111,7 @@ func automatic(subnets []*networkv1.HostSubnet, requested []netip.Addr, alive fu
 	return hosts
 }
 
-// place gives an address to a host that can have it, unless such a host already has it.
+// place assigns an address to a host that can have it, unless such a host already has it.
 func place(hosts []*host, address netip.Addr) {
 	var best, owner *host
 	for _, h := range hosts {
@@ -132,14 +132,14 @@ func place(hosts []*host, address netip.Addr) {
 }
 
 // balance moves one address from a host to a host with at least two addresses fewer. It reports
-// whether there was such a host.
+// whether it moved an address.
 func balance(hosts []*host) bool {
 	for _, from := range hosts {
 		for _, to := range hosts {
 			if from.lost || len(from.addresses) < len(to.addresses)+2 {
 				continue
 			}
-			// The last one, so that old addresses remain where they are.
+			// The last address moves, so that older addresses remain on their host.
 			for _, address := range slices.Backward(from.addresses) {
 				if to.canHave(address) {
 					from.remove(address)

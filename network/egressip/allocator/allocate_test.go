@@ -11,7 +11,7 @@ import (
 )
 
 // subnet returns a HostSubnet from a text such as "a 192.0.2.0/24 192.0.2.101": its name, range and
-// addresses. The range is "-" for a manual host, and "was" for a host that was automatic.
+// addresses. The range is "-" for a manual host, and "was" for a formerly automatic host.
 func subnet(text string) *networkv1.HostSubnet {
 	fields := strings.Fields(text)
 	number := fields[0][0] - 'a' + 1
@@ -62,13 +62,13 @@ func TestAllocate(t *testing.T) {
 		"returned host": {
 			[]string{"a" + all, "b" + all + " 192.0.2.100 192.0.2.101"}, []string{"192.0.2.100", "192.0.2.101"}, "", "a=101 b=100",
 		},
-		"no other host":         {[]string{"a 192.0.2.100/32 192.0.2.100", "b 192.0.2.101/32"}, []string{"192.0.2.100"}, "a", "a=100 b="},
-		"all hosts are lost":    {[]string{"a" + all + " 192.0.2.100", "b" + all}, []string{"192.0.2.100", "192.0.2.101"}, "ab", "a=100 b=101"},
-		"two addresses":         {[]string{"a" + all}, []string{"192.0.2.100,192.0.2.101"}, "", "a="},
-		"address of a node":     {[]string{"a" + all, "b -"}, []string{"192.0.2.2"}, "", "a="},
-		"assigned by hand":      {[]string{"a" + all + " 192.0.2.100", "b - 192.0.2.100"}, []string{"192.0.2.100"}, "", "a="},
-		"former automatic host": {[]string{"a" + all, "b was 192.0.2.100"}, []string{"192.0.2.100"}, "", "a=100"},
-		"address of two hosts":  {[]string{"a" + all + " 192.0.2.100", "b" + all + " 192.0.2.100"}, []string{"192.0.2.100"}, "", "a=100 b="},
+		"no other host":                {[]string{"a 192.0.2.100/32 192.0.2.100", "b 192.0.2.101/32"}, []string{"192.0.2.100"}, "a", "a=100 b="},
+		"all hosts are lost":           {[]string{"a" + all + " 192.0.2.100", "b" + all}, []string{"192.0.2.100", "192.0.2.101"}, "ab", "a=100 b=101"},
+		"two addresses":                {[]string{"a" + all}, []string{"192.0.2.100,192.0.2.101"}, "", "a="},
+		"address of a node":            {[]string{"a" + all, "b -"}, []string{"192.0.2.2"}, "", "a="},
+		"assigned by an administrator": {[]string{"a" + all + " 192.0.2.100", "b - 192.0.2.100"}, []string{"192.0.2.100"}, "", "a="},
+		"former automatic host":        {[]string{"a" + all, "b was 192.0.2.100"}, []string{"192.0.2.100"}, "", "a=100"},
+		"address of two hosts":         {[]string{"a" + all + " 192.0.2.100", "b" + all + " 192.0.2.100"}, []string{"192.0.2.100"}, "", "a=100 b="},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var hosts []*networkv1.HostSubnet

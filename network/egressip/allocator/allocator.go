@@ -1,5 +1,5 @@
 // Package allocator assigns the egress IPs of projects to hosts whose HostSubnet has egressCIDRs.
-// It writes the egressIPs of these HostSubnets, and leaves other ones to administrators. Addresses
+// It writes the egressIPs of these HostSubnets only. Administrators write the others. Addresses
 // move when a host is lost and when it returns, and are balanced over the hosts.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Enabling Automatic IP
@@ -134,7 +134,7 @@ func assign(subnet *networkv1.HostSubnet, desired []netip.Addr, isLast bool) {
 			addresses = append(addresses, text)
 		}
 	}
-	// The order has no meaning, and an administrator's list is in any order.
+	// The order has no meaning, and administrators can use any order.
 	if strings.Join(sorted(subnet.EgressIPs), " ") != strings.Join(sorted(addresses), " ") {
 		subnet.EgressIPs = addresses
 	}

@@ -170,7 +170,7 @@ func configure(t *testing.T, device, cidr string) {
 	address, err := netlink.ParseAddr(cidr)
 	must(t, err)
 	if address.IP.To4() == nil {
-		address.Flags = unix.IFA_F_NODAD // otherwise, the address has no connections for a second
+		address.Flags = unix.IFA_F_NODAD // otherwise, the address is unusable for a second
 	}
 	must(t, netlink.AddrAdd(link, address))
 	must(t, netlink.LinkSetUp(link))
