@@ -77,12 +77,12 @@ func query(t *testing.T, network, server, kind, name string) string {
 	t.Helper()
 	client := dns.Client{Net: network, Timeout: 5 * time.Second}
 	question := new(dns.Msg).SetQuestion(name, dns.StringToType[kind])
-	answer, _, err := client.Exchange(question, server)
+	resp, _, err := client.Exchange(question, server)
 	if err != nil {
 		return err.Error()
 	}
 	var records []string
-	for _, record := range answer.Answer {
+	for _, record := range resp.Answer {
 		text := strings.TrimPrefix(record.String(), record.Header().String())
 		if got := record.Header().Name; got != name && !strings.HasSuffix(got, "example.com.") {
 			text += " (for " + got + ")"
@@ -90,7 +90,7 @@ func query(t *testing.T, network, server, kind, name string) string {
 		records = append(records, text)
 	}
 	slices.Sort(records)
-	return strings.TrimSpace(dns.RcodeToString[answer.Rcode] + " " + strings.Join(records, ", "))
+	return strings.TrimSpace(dns.RcodeToString[resp.Rcode] + " " + strings.Join(records, ", "))
 }
 
 func TestNames(t *testing.T) {
@@ -376,11 +376,11 @@ func TestForwardingLoopIsDetected(t *testing.T) {
 		if strings.HasSuffix(q.Question[0].Name, ".example.com.") {
 			mirrored.Add(1)
 		}
-		answer, err := dns.Exchange(q, address)
+		resp, err := dns.Exchange(q, address)
 		if err != nil {
 			return nil
 		}
-		return answer
+		return resp
 	})
 	server := &Server{Address: address, Domain: "cluster.local", Config: config, Upstreams: []string{mirror, good}}
 	componenttest.Run(t, server.Run)
@@ -412,15 +412,15 @@ func TestInvalidSettings(t *testing.T) {
 }
 
 // resolver runs an upstream resolver. By default, every name in example.com has one address.
-func resolver(t *testing.T, answer func(*dns.Msg) *dns.Msg) (address string) {
+func resolver(t *testing.T, resp func(*dns.Msg) *dns.Msg) (address string) {
 	t.Helper()
-	return resolverAt(t, "127.0.0.1:0", answer)
+	return resolverAt(t, "127.0.0.1:0", resp)
 }
 
-func resolverAt(t *testing.T, listen string, answer func(*dns.Msg) *dns.Msg) (address string) {
+func resolverAt(t *testing.T, listen string, resp func(*dns.Msg) *dns.Msg) (address string) {
 	t.Helper()
-	if answer == nil {
-		answer = func(q *dns.Msg) *dns.Msg {
+	if resp == nil {
+		resp = func(q *dns.Msg) *dns.Msg {
 			m := new(dns.Msg).SetReply(q)
 			record := q.Question[0].Name + " 60 IN A 198.51.100.9"
 			if q.Question[0].Qtype == dns.TypePTR {
@@ -434,7 +434,7 @@ func resolverAt(t *testing.T, listen string, answer func(*dns.Msg) *dns.Msg) (ad
 	}
 	packets, listener := listenBoth(t, listen)
 	handler := dns.HandlerFunc(func(w dns.ResponseWriter, q *dns.Msg) {
-		if m := answer(q); m != nil {
+		if m := resp(q); m != nil {
 			_ = w.WriteMsg(m)
 		}
 	})

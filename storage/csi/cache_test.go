@@ -21,7 +21,7 @@ func TestNoControllerCachesPods(t *testing.T) {
 	}
 	for _, resource := range []string{"persistentvolumes", "persistentvolumeclaims", "volumeattachments", "volumeattributesclasses"} {
 		if !watched[resource] {
-			t.Errorf("no watch for %s: the controllers are not those of a real process", resource)
+			t.Errorf("no watch for %s: the test does not start the controllers of a real process", resource)
 		}
 	}
 	if watched["pods"] || c.api.Requests()["list pods"] > 0 {

@@ -35,7 +35,7 @@ func (d *servedDriver) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-func TestFailureOfEmbeddedDriverEndsAll(t *testing.T) {
+func TestFailureOfEmbeddedDriverStopsAllComponents(t *testing.T) {
 	dir, err := os.MkdirTemp("", "csi") // t.TempDir is too long for a socket path
 	if err != nil {
 		t.Fatal(err)

@@ -98,7 +98,7 @@ func (c *cluster) randomLifecycle(name string, choice *rand.Rand) {
 	c.deleteClaim(name)
 }
 
-// pause waits up to a few milliseconds in a third of the cases, and reports whether it did.
+// pause waits up to a few milliseconds in a third of the cases, and reports whether it waited.
 func (c *cluster) pause(choice *rand.Rand) bool {
 	if choice.IntN(3) > 0 {
 		return false

@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// death simulates a kill of the controller at one of its calls: later requests to the API server or
-// the driver are not sent.
+// death simulates that the controller is killed at one of its calls: later requests to the API
+// server or the driver are not sent.
 type death struct {
 	after     bool // the call has its effect, but its response is lost
 	remaining atomic.Int64
@@ -52,7 +52,7 @@ func (d *death) call(do func() error) error {
 // transport wraps the connection to the API server. Lists, watches and events do not count as
 // steps.
 func (d *death) transport(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (answer *http.Response, err error) {
+	return roundTripper(func(r *http.Request) (response *http.Response, err error) {
 		isRead := r.Method == http.MethodGet && strings.Count(r.URL.Path, "/") <= 4
 		if isRead || strings.HasSuffix(r.URL.Path, "/events") {
 			select {
@@ -62,12 +62,12 @@ func (d *death) transport(next http.RoundTripper) http.RoundTripper {
 				return next.RoundTrip(r)
 			}
 		}
-		err = d.call(func() error { answer, err = next.RoundTrip(r); return err })
-		if errors.Is(err, errKilled) && answer != nil {
-			_ = answer.Body.Close()
-			answer = nil
+		err = d.call(func() error { response, err = next.RoundTrip(r); return err })
+		if errors.Is(err, errKilled) && response != nil {
+			_ = response.Body.Close()
+			response = nil
 		}
-		return answer, err
+		return response, err
 	})
 }
 
@@ -106,8 +106,8 @@ func (c *cluster) serveUntilDeath(d *death) {
 	c.t.Cleanup(func() { cancel(); waiting.Wait() })
 }
 
-// lifecycle runs a complete volume lifecycle. If abandoned, the claim is deleted right after its
-// creation.
+// lifecycle runs a complete volume lifecycle. If abandoned, the claim is deleted immediately after
+// its creation.
 func (c *cluster) lifecycle(abandoned bool) {
 	c.create(c.claim("data"))
 	name := "pvc-" + string(c.getClaim("data").UID)

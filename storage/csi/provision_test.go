@@ -189,8 +189,8 @@ func TestDeletedClaimLeaksNoVolume(t *testing.T) {
 
 func TestMismatchedVolumeIsDeleted(t *testing.T) {
 	c := newCluster(t, fake.Options{})
-	c.driver.SetPlan(fake.Times(1, "CreateVolume", fake.Fault{Lie: func(answer proto.Message) {
-		answer.(*csi.CreateVolumeResponse).Volume.CapacityBytes = 1
+	c.driver.SetPlan(fake.Times(1, "CreateVolume", fake.Fault{Lie: func(response proto.Message) {
+		response.(*csi.CreateVolumeResponse).Volume.CapacityBytes = 1
 	}}))
 	c.start()
 	c.create(c.claim("data"))

@@ -156,7 +156,7 @@ func TestUnsupportedOperationIsCalledOncePerVersion(t *testing.T) {
 
 func TestVolumeName(t *testing.T) {
 	for name, test := range map[string]struct {
-		answer   string
+		response   string
 		settings Settings
 		want     string
 		kind     Kind
@@ -169,7 +169,7 @@ func TestVolumeName(t *testing.T) {
 		"failure":                    {`{"status":"Failure"}`, Settings{}, "", KindFailure},
 	} {
 		t.Run(name, func(t *testing.T) {
-			driver := NewDriver("example.com/test", install(t, "echo '"+test.answer+"'"), test.settings)
+			driver := NewDriver("example.com/test", install(t, "echo '"+test.response+"'"), test.settings)
 			got, err := driver.VolumeName(context.Background(), Volume{Name: "pv1"})
 			if got != test.want || KindOf(err) != test.kind {
 				t.Errorf("got %q, %v", got, err)

@@ -30,7 +30,7 @@ type initResult struct {
 }
 
 // hashChanged computes the version of each executable that changed since the last scan. It holds no
-// lock, because hashing can read a lot of data.
+// lock, because it can read a lot of data.
 func (r *Registry) hashChanged(files map[string]*driverFile) {
 	for name, file := range files {
 		if file.err != nil {

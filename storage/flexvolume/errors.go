@@ -24,7 +24,7 @@ const (
 	KindCanceled  Kind = "canceled"     // the caller canceled the call
 	KindStart     Kind = "start"        // the executable did not start
 	KindNoAnswer  Kind = "no-answer"    // the driver printed no JSON object
-	KindNoise     Kind = "noise"        // there is text around the response
+	KindNoise     Kind = "noise"        // the driver printed text around the response
 	KindTooLong   Kind = "too-long"     // the output exceeds maxOutput
 	KindStatus    Kind = "status"       // the status is unknown
 	KindWrongType Kind = "wrong-type"   // a field has a value of the wrong type

@@ -7,8 +7,8 @@
 // complete, and they implement operations that the driver does not support, in the same way as
 // Kubernetes.
 //
-// The interface is that of the FlexVolume documentation of OpenShift Container Platform 3 and of
-// the in-tree plugin of Kubernetes. Arguments, JSON (byte for byte) and paths are identical,
+// The package implements the interface of OpenShift Container Platform 3's FlexVolume documentation
+// and of Kubernetes' in-tree plugin. Arguments, JSON (byte for byte) and paths are identical,
 // because drivers parse all three. The engine fixes these faults of the in-tree plugin:
 //   - It reads responses from standard output even if standard error has noise.
 //   - It kills the whole process group of an operation that exceeds its deadline.

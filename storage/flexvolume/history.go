@@ -56,7 +56,7 @@ func (op Operation) releases() bool {
 
 // history records the calls of all versions of a driver.
 type history struct {
-	file string // or empty
+	file string // empty if calls are not recorded
 	mu   sync.Mutex
 }
 

@@ -98,7 +98,7 @@ func encode(v Volume, extra map[string]string) (string, error) {
 }
 
 // checkOptions rejects options with keys that Kubernetes reserves. The API server rejects them too,
-// but not every option goes through it.
+// but not all options come from the API server.
 func (v Volume) checkOptions() error {
 	var reserved []string
 	for key := range v.Options {

@@ -71,7 +71,7 @@ func TestUpdateDoesNotInterruptRunningCall(t *testing.T) {
 		_, err := NewDriver("example.com/test", installed.Path, Settings{}).Attach(context.Background(), Volume{Name: "v"}, "n")
 		result <- err
 	}()
-	eventually.True(t, "the call has begun", func() bool { _, err := os.Stat(start); return err == nil })
+	eventually.True(t, "the call has started", func() bool { _, err := os.Stat(start); return err == nil })
 	if _, err := Install(dir, "example.com/test", source(t, successScript)); err != nil {
 		t.Error(err)
 	}

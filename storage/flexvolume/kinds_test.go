@@ -13,9 +13,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// TestDriversOfEveryKind proves for each kind of driver that a volume's data outlives the pod, the
-// process that called the driver, and the driver's version.
-func TestDriversOfEveryKind(t *testing.T) {
+// TestDataOutlivesPodProcessAndDriverVersion checks for each kind of driver that a volume's data
+// outlives the pod, the process that called the driver, and the driver's version.
+func TestDataOutlivesPodProcessAndDriverVersion(t *testing.T) {
 	for _, kind := range []struct {
 		name, file, fsType, size string
 		fileSystem               int64 // magic number; 0 for any
@@ -93,7 +93,7 @@ func TestDriversOfEveryKind(t *testing.T) {
 					t.Fatal(err)
 				}
 			})
-			eventually.True(t, "no loop device is left", func() bool { return len(loopDevicesOf(t, plugins)) == 0 })
+			eventually.True(t, "no loop device remains", func() bool { return len(loopDevicesOf(t, plugins)) == 0 })
 		})
 	}
 }

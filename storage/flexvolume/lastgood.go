@@ -28,7 +28,7 @@ type lastGood struct {
 func lastGoodDir(keepDir, driver string) string { return filepath.Join(keepDir, EscapeName(driver)) }
 
 // saveLastGood copies the executable of a driver whose init has just succeeded. If the executable
-// has changed since the init, it copies nothing; the next scan notices the change and starts
+// has changed since the init, it copies nothing; the next scan detects the change and starts
 // another init.
 func (r *Registry) saveLastGood(driver *Driver) error {
 	if r.KeepDir == "" {

@@ -7,14 +7,14 @@ import (
 )
 
 // callLimiter limits the calls of one driver: one at a time for each volume, and a maximum in
-// total. It belongs to the driver's name and outlives the driver's versions.
+// total. It belongs to the driver's name, so all versions of the driver share it.
 type callLimiter struct {
 	slots chan struct{}
 
 	mu      sync.Mutex
 	volumes map[string]*volumeLock
-	// volumeIDs maps a directory or a volume name to the volume's ID, for operations that receive
-	// nothing else.
+	// volumeIDs maps a directory or a volume name to the volume's ID, for operations that receive only
+	// the directory or the name.
 	volumeIDs map[string]string
 }
 

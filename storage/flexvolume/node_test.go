@@ -134,7 +134,7 @@ func TestUnsupportedOperationsAreImplementedByEngine(t *testing.T) {
 		}
 	}
 	if table, err := mountsBelow(dir); err != nil || len(table) != 0 {
-		t.Errorf("%d mounts are left, %v", len(table), err)
+		t.Errorf("%d mounts remain, %v", len(table), err)
 	}
 }
 

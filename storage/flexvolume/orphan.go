@@ -16,10 +16,10 @@ import (
 
 // If this process is killed, the drivers that it called keep running. Two concurrent drivers could
 // format or mount the same device, so the next process kills them, as it kills a call that exceeds
-// its deadline. For this, each call is recorded in a file, named after the driver's process, until
-// that process ends. Its content is the PastCall, for administrators. A process that a driver
-// leaves in the background on purpose, such as a FUSE daemon, outlives the record and is not
-// killed.
+// its deadline. For this purpose, each call is recorded in a file, named after the driver's
+// process, until that process ends. The file contains the PastCall, for administrators. A process
+// that a driver leaves in the background on purpose, such as a FUSE daemon, outlives the record and
+// is not killed.
 
 // runningDir is the directory of the records, below Registry.KeepDir. It has one subdirectory,
 // named after the boot ID.
@@ -98,7 +98,7 @@ func (o orphan) alive() bool {
 }
 
 // killAll sends SIGTERM and then SIGKILL to the process groups of the orphans that are alive. It
-// does not wait for a process that stays in a system call.
+// does not wait for a process that does not return from a system call.
 func killAll(orphans []orphan) {
 	for _, step := range []struct {
 		signal      syscall.Signal
@@ -130,7 +130,7 @@ func anyAlive(orphans []orphan) bool {
 }
 
 // processStartTime returns the start time of a process, in clock ticks since boot (field 22 of
-// /proc/<pid>/stat). A zombie is an error.
+// /proc/<pid>/stat). It returns an error for a zombie.
 func processStartTime(pid int) (string, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

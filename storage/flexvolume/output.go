@@ -19,7 +19,7 @@ type Capabilities struct {
 	// SupportsMetrics means that the usage of the file system at the volume's directory is the
 	// volume's usage.
 	SupportsMetrics bool `json:"supportsMetrics"`
-	// FSGroup means that the volume's files are given to the pod's group.
+	// FSGroup means that the group of the volume's files is changed to the pod's group.
 	FSGroup bool `json:"fsGroup"`
 	// RequiresFSResize means that the file system must be expanded after the volume.
 	RequiresFSResize bool `json:"requiresFSResize"`

@@ -32,7 +32,7 @@ func TestInterpret(t *testing.T) {
 		"failure with exit 1":                                  {output{stdout: []byte(`{"status":"Failure"}`), exit: exit1}, "", KindFailure, false},
 		"success with exit 1":                                  {output{stdout: []byte(success), exit: exit1}, "", KindExit, false},
 		"nothing":                                              {output{}, "", KindNoAnswer, false},
-		"nothing with exit 1":                                  {output{exit: exit1}, "", KindNoAnswer, false},
+		"no output, exit 1":                                    {output{exit: exit1}, "", KindNoAnswer, false},
 		"only text":                                            {output{stdout: []byte("mounted")}, "", KindNoAnswer, false},
 		"a JSON string":                                        {output{stdout: []byte(`"Success"`)}, "", KindNoAnswer, false},
 		"half an object":                                       {output{stdout: []byte(success[:9])}, "", KindNoAnswer, false},
@@ -50,7 +50,7 @@ func TestInterpret(t *testing.T) {
 		"a negative size":                                      {output{stdout: []byte(`{"status":"Success","volumeNewSize":-1}`)}, "", KindSize, false},
 		"binary":                                               {output{stdout: []byte{0, 1, 0xff, '{'}}, "", KindNoise, false},
 		"wrong type on output, garbage on error":               {output{stdout: []byte(`{"status":1}`), stderr: []byte("x")}, "", KindWrongType, false},
-		"white space on output, nothing but an error":          {output{stdout: []byte(" \n"), stderr: []byte("boom"), exit: exit1}, "", KindNoAnswer, false},
+		"white space on output, error text on error":           {output{stdout: []byte(" \n"), stderr: []byte("boom"), exit: exit1}, "", KindNoAnswer, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			driver := NewDriver("example.com/test", "/x", Settings{})

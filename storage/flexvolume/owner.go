@@ -11,7 +11,7 @@ import (
 )
 
 // errUntrusted means that a user other than root can replace the driver.
-var errUntrusted = errors.New("the driver runs as root, so root alone must be able to change it")
+var errUntrusted = errors.New("the driver runs as root, so only root must be able to change it")
 
 // maxLinks is how many symbolic links a path may have, as in the kernel.
 const maxLinks = 40
@@ -25,8 +25,8 @@ func startTrusted(path string, args []string) (*process, error) {
 }
 
 // checkOwner returns an error if a user other than root and this process's user can change or
-// replace the file at path. It checks the file, every directory above it, and those of symbolic
-// links in the path.
+// replace the file at path. It checks the file, every directory above it, and the directories above
+// symbolic links in the path.
 //
 // A driver is checked before each call. Nothing can happen between the check and the call: if the
 // check succeeds, only root can change any of the checked files.
@@ -56,7 +56,8 @@ func checkComponents(dir string, rest []string, links int) error {
 			dir = next
 			continue
 		}
-		if err := owned(next, info); err != nil { // in a directory such as /tmp its owner can replace it
+		// In a directory such as /tmp, the owner of the link can replace it.
+		if err := owned(next, info); err != nil {
 			return err
 		}
 		target, err := os.Readlink(next)

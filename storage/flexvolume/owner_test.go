@@ -14,7 +14,7 @@ import (
 // stranger is the UID of a user other than root.
 const stranger = 12345
 
-func TestDriverThatOthersCanReplaceDoesNotRun(t *testing.T) {
+func TestDriverThatOtherUsersCanReplaceDoesNotRun(t *testing.T) {
 	for name, spoil := range map[string]func(vendor, path string) error{
 		"its owner":              func(_, path string) error { return os.Chown(path, stranger, 0) },
 		"its group":              func(_, path string) error { return os.Chmod(path, 0o775) },
@@ -41,7 +41,7 @@ func TestDriverThatOthersCanReplaceDoesNotRun(t *testing.T) {
 			plugins := filepath.Join(t.TempDir(), "above", "plugins")
 			path := executable(plugins, "example.com/test")
 			write(t, path, "#!/bin/sh\ntouch "+path+".ran\necho '{\"status\":\"Success\"}'\n")
-			driver := NewDriver("example.com/test", path, Settings{}) // as of a scan before the change
+			driver := NewDriver("example.com/test", path, Settings{}) // as in a scan before the change
 			if err := spoil(filepath.Dir(path), path); err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func TestDriverBehindSafeLinksRuns(t *testing.T) {
 	}
 }
 
-func TestEndlessLinksAreRefused(t *testing.T) {
+func TestLinkToItselfIsRejected(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "driver")
 	if err := os.Symlink("driver", path); err != nil {
 		t.Fatal(err)

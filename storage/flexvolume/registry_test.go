@@ -117,7 +117,7 @@ func TestRemovedPluginDirectoryIsRecreated(t *testing.T) {
 	}
 	eventually.True(t, "made again", func() bool { _, err := os.Stat(dir); return err == nil })
 	write(t, executable(dir, "x/y"), loggingScript)
-	eventually.True(t, "found in the new directory", hasState(r, "x/y", StateReady))
+	eventually.True(t, "the driver is found in the new directory", hasState(r, "x/y", StateReady))
 }
 
 func TestUnchangedContentIsNotAChange(t *testing.T) {
@@ -160,7 +160,7 @@ func TestFailedInitIsRetriedAndReported(t *testing.T) {
 		t.Errorf("entry %+v", e)
 	}
 	if _, err := r.Ready(context.Background(), "x/y"); err == nil || !strings.Contains(err.Error(), "no jq") {
-		t.Errorf("an older version is used silently: %v", err)
+		t.Errorf("an older version is used without an error: %v", err)
 	}
 	// Volumes in use are unmounted with the older version, whose path has the same ending.
 	if err := e.Driver.Unmount(context.Background(), "/m"); err != nil {

@@ -23,8 +23,8 @@ type Release struct {
 }
 
 // All unmounts the volumes of all pods, then all devices, each with its driver if it exists. If a
-// driver fails, All unmounts the volume without it, and continues. warnings name the objects that a
-// driver did not remove. err contains the mounts that remain.
+// driver fails, All unmounts the volume without it, and continues. warnings contain the objects
+// that a driver did not remove. err contains the remaining mounts.
 func (r Release) All(ctx context.Context) (warnings []string, err error) {
 	var errs []error
 	release := func(dir, driver string, undo func(context.Context) error) {
@@ -64,7 +64,7 @@ func release(ctx context.Context, dir, driver string, undo func(context.Context)
 	if lazy {
 		how = "was detached lazily: its file system ends with the last process that uses it"
 	}
-	return fmt.Sprintf("%v; %s %s. Other things that the driver %q set up, such as a device, can remain on the host; remove them with its tools",
+	return fmt.Sprintf("%v; %s %s. Other resources that the driver %q created, such as a device, can remain on the host; remove them with its tools",
 		failure, dir, how, driver), nil
 }
 
@@ -87,7 +87,8 @@ func detachAll(dir string) (lazy bool, err error) {
 	return lazy, nil
 }
 
-// driver returns the installed driver, else its last-good copy, else a driver that is gone.
+// driver returns the installed driver, or else its last-good copy, or else a driver whose calls
+// return ErrGone.
 func (r Release) driver(name string) *Driver {
 	path := executable(r.PluginDir, name)
 	if _, err := os.Stat(path); err != nil {

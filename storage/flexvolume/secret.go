@@ -34,7 +34,7 @@ func redactor(secrets map[string][]byte) func(string) string {
 	if len(forms) == 0 {
 		return func(text string) string { return text }
 	}
-	// Replace longer forms first, so that a form that contains another leaves no remainder.
+	// Replace longer forms first, because a long form can contain a shorter one.
 	byLength := slices.SortedFunc(maps.Keys(forms), func(a, b string) int { return len(b) - len(a) })
 	var pairs []string
 	for _, form := range byLength {

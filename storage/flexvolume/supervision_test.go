@@ -31,7 +31,7 @@ func frozen(t *testing.T) (dir string, thaw func()) {
 			t.Fatalf("%q: %v, %s", command, err, out)
 		}
 	}
-	thaw = func() { _ = exec.Command("fsfreeze", "--unfreeze", dir).Run() } // fails the second time
+	thaw = func() { _ = exec.Command("fsfreeze", "--unfreeze", dir).Run() } // fails when called again
 	t.Cleanup(thaw)
 	return dir, thaw
 }

@@ -168,7 +168,7 @@ func secretsIn(args []string) map[string][]byte {
 // secretPrefix is the prefix of the option keys of secrets.
 const secretPrefix = "kubernetes.io/secret/"
 
-// Input returns the JSON object for all operations but mount.
+// Input returns the JSON object for all operations except mount.
 func (v Volume) Input() (string, error) { return v.json() }
 
 // Input returns the JSON object for mount.

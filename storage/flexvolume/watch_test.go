@@ -70,13 +70,13 @@ func TestDirectoryIsReadOnChangeOnly(t *testing.T) {
 		t.Errorf("%d scans although nothing changed, generation %d after %d", after-previous, r.Generation(), generation)
 	}
 	write(t, executable(dir, "x/z"), quiet)
-	eventually.True(t, "the change is seen", hasState(r, "x/z", StateReady))
+	eventually.True(t, "the change is detected", hasState(r, "x/z", StateReady))
 	if after, _ := count.counts(); after == previous {
-		t.Error("a change was seen without a scan")
+		t.Error("a change was detected without a scan")
 	}
 }
 
-func TestFiveHundredUnchangedDriversCostNothing(t *testing.T) {
+func TestUnchangedDriversCauseNoScans(t *testing.T) {
 	t.Parallel()
 	dir, count := t.TempDir(), &scanCounter{}
 	for n := range 500 {
@@ -139,7 +139,7 @@ func TestLaterDirectoryIsWatched(t *testing.T) {
 	if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "the empty directory is seen", hasState(r, "x/y", StateFailed))
+	eventually.True(t, "the empty directory is detected", hasState(r, "x/y", StateFailed))
 	eventually.True(t, "idle", r.idle)
 	write(t, path, quiet)
 	eventually.True(t, "its driver", hasState(r, "x/y", StateReady))
@@ -154,17 +154,17 @@ func TestLinkedDriverDirectoryIsFollowed(t *testing.T) {
 	if err := os.Symlink(elsewhere, filepath.Join(dir, "x~y")); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "found through the link", hasState(r, "x/y", StateReady))
+	eventually.True(t, "the driver is found through the link", hasState(r, "x/y", StateReady))
 	first, _ := r.Lookup("x/y")
 	write(t, filepath.Join(elsewhere, "y"), quiet+"# second\n")
-	eventually.True(t, "updated behind the link", func() bool {
+	eventually.True(t, "the driver behind the link is updated", func() bool {
 		e, _ := r.Lookup("x/y")
 		return e.State == StateReady && e.Version != first.Version
 	})
 	if err := os.Remove(filepath.Join(dir, "x~y")); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "removed with the link", hasState(r, "x/y", StateRemoved))
+	eventually.True(t, "the driver is removed with the link", hasState(r, "x/y", StateRemoved))
 }
 
 // A link to a directory outside is followed only if it is a driver's directory, as the design of

@@ -17,10 +17,11 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// A cache is an inline volume of a pod, like an ephemeral volume, whose content stays for the next
-// pod. Its key is the pods' namespace, which the kubelet sends, and a name, so a pod cannot access
-// the cache of another namespace. Concurrent pods share a cache. A cache can be deleted whenever no
-// pod uses it. If the node has no space for it, the pod gets an empty read-only directory.
+// A cache is an inline volume of a pod, like an ephemeral volume, but its content is kept for the
+// next pod. Its key is the pods' namespace, which the kubelet sends, and a name, so a pod cannot
+// access the cache of another namespace. Concurrent pods share a cache. A cache can be deleted
+// whenever no pod uses it. If the node has no space for it, the pod gets an empty read-only
+// directory.
 const (
 	// CacheKey is the attribute with the name of a cache.
 	CacheKey = "cache"
@@ -29,8 +30,8 @@ const (
 )
 
 const (
-	// unnamedCacheTTL is how long a cache stays that no pod on the node references. unusedCacheTTL
-	// is how long a cache stays that no pod has used.
+	// unnamedCacheTTL is the lifetime of a cache that no pod on the node references. unusedCacheTTL is
+	// the lifetime of a cache that no pod has used.
 	unnamedCacheTTL, unusedCacheTTL = time.Hour, 14 * 24 * time.Hour
 	// maxCacheFraction is the maximum fraction of the disk for all unused caches.
 	maxCacheFraction = 0.1
@@ -39,7 +40,8 @@ const (
 // Cache identifies a cache.
 type Cache struct{ Namespace, Name string }
 
-// recordName returns the name in the cache's record. No volume of CreateVolume has such a name.
+// recordName returns the name in the cache's record. Volumes of CreateVolume never have names of
+// this form.
 func (c Cache) recordName() string { return "cache/" + c.Namespace + "/" + c.Name }
 
 // isCache reports whether the volume is a cache.

@@ -26,9 +26,9 @@ type Reserve struct {
 
 func (r Reserve) bytes(size int64) int64 { return r.Bytes + int64(r.Fraction*float64(size)) }
 
-// available returns the uncommitted capacity in bytes. It is negative if other users have filled
-// the disk, so that less is left than is committed. A caller that commits capacity must hold
-// d.capacityMu.
+// available returns the uncommitted capacity in bytes. It is negative if other users of the disk
+// have filled it, so that less space remains than is committed. A caller that commits capacity must
+// hold d.capacityMu.
 //
 // The driver's capacity is the space of its images plus the free space, minus the reserve. A volume
 // commits its size. A snapshot commits its allocated size: it never grows, but the blocks that it
@@ -42,7 +42,7 @@ func (d *Driver) available() (int64, error) {
 	var errs []error // of records that cannot be read
 	committed := int64(0)
 	for file, v := range d.volumes.all(&errs) {
-		if v.isCache() { // caches commit no capacity, and their space is not available to volumes
+		if v.isCache() { // caches commit no capacity, but volumes cannot use their space
 			continue
 		}
 		images = append(images, d.volumes.image(file))

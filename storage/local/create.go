@@ -42,7 +42,7 @@ func (d *Driver) CreateVolume(ctx context.Context, request *csi.CreateVolumeRequ
 		}
 		return &csi.CreateVolumeResponse{Volume: d.csiVolume(file, existing)}, nil
 	case err == nil:
-		err = d.removeVolume(file) // left by an earlier attempt
+		err = d.removeVolume(file) // an earlier attempt was interrupted
 	case errors.Is(err, fs.ErrNotExist):
 		err = nil
 	}
@@ -130,7 +130,8 @@ func (d *Driver) resolveSource(v *volume) (source contentSource, err error) {
 // checkSame checks that an existing volume matches a repeated request.
 func checkSame(existing, vol volume, r *csi.CapacityRange) error {
 	size := existing.Size
-	existing.Size, vol.Size, vol.Allocation = 0, 0, existing.Allocation // both can be changed later
+	// Size and allocation can be changed later.
+	existing.Size, vol.Size, vol.Allocation = 0, 0, existing.Allocation
 	if existing != vol || !within(size, r) {
 		return status.Errorf(codes.AlreadyExists, "volume %q exists with different properties: %s of %d bytes", existing.Name, describeContent(existing.Filesystem), size)
 	}

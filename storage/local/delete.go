@@ -35,8 +35,8 @@ func (d *Driver) DeleteVolume(ctx context.Context, request *csi.DeleteVolumeRequ
 
 // inUseBy returns the device that uses a volume, or "". A device whose file system is not mounted
 // here is in use only while another mount namespace has a copy of an earlier mount, usually of a
-// starting container. inUseBy waits for its end, because a rejected caller retries only after
-// minutes.
+// starting container. inUseBy waits for the end of this use, because a rejected caller retries only
+// after minutes.
 func (d *Driver) inUseBy(ctx context.Context, file string, v volume) (string, error) {
 	image := d.volumes.image(file)
 	device, err := loop.Find(image)

@@ -39,8 +39,8 @@ type keyedLock struct {
 	keys map[string]bool
 }
 
-// acquire locks keys until release is called. If a key is locked, the code of the error makes the
-// caller retry, as the specification requires.
+// acquire locks keys until release is called. If a key is locked, the error has the code with which
+// callers retry, as the specification requires.
 func (b *keyedLock) acquire(keys ...string) (release func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -74,8 +74,8 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// wants checks that err has a code and contains a text.
-func wants(t *testing.T, err error, code codes.Code, text string) {
+// checkError checks that err has a code and contains a text.
+func checkError(t *testing.T, err error, code codes.Code, text string) {
 	t.Helper()
 	if status.Code(err) != code || !strings.Contains(status.Convert(err).Message(), text) {
 		t.Errorf("got %v, want %s with %q", err, code, text)

@@ -75,12 +75,12 @@ func (d *Driver) CreateVolumeGroupSnapshot(ctx context.Context, request *csi.Cre
 	switch {
 	case err == nil && existing.State == stateReady:
 		if !slices.Equal(existing.Volumes, g.Volumes) {
-			return nil, status.Errorf(codes.AlreadyExists, "group %q exists and is of volumes %q", g.Name, existing.Volumes)
+			return nil, status.Errorf(codes.AlreadyExists, "group %q exists and contains volumes %q", g.Name, existing.Volumes)
 		}
 		snapshot, err := d.csiGroup(file, existing)
 		return &csi.CreateVolumeGroupSnapshotResponse{GroupSnapshot: snapshot}, err
 	case err == nil:
-		err = d.removeGroup(file, existing) // left by an earlier attempt
+		err = d.removeGroup(file, existing) // an earlier attempt was interrupted
 	case errors.Is(err, fs.ErrNotExist):
 		err = nil
 	}

@@ -24,7 +24,7 @@ func (d *Driver) GetPluginInfo(context.Context, *csi.GetPluginInfoRequest) (*csi
 	return &csi.GetPluginInfoResponse{Name: DriverName, VendorVersion: version.Slipway()}, nil
 }
 
-// Probe reports that the driver is ready. The driver does not serve before it is.
+// Probe reports that the driver is ready. The driver does not serve requests before it is ready.
 func (d *Driver) Probe(context.Context, *csi.ProbeRequest) (*csi.ProbeResponse, error) {
 	return &csi.ProbeResponse{Ready: wrapperspb.Bool(true)}, nil
 }

@@ -58,7 +58,7 @@ func (v *victim) run() {
 // kill kills the process, as a crash does.
 func (v *victim) kill() {
 	_ = v.process.Process.Signal(syscall.SIGKILL)
-	_ = v.process.Wait() // it was killed
+	_ = v.process.Wait() // Wait returns an error because the process was killed
 }
 
 // step is an operation that a client repeats until it succeeds.

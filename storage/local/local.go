@@ -75,7 +75,7 @@ type Driver struct {
 // Name returns the component's name.
 func (d *Driver) Name() string { return "local-storage" }
 
-// Run cleans up after the last process and serves the socket until ctx ends. Operations whose
+// Run cleans up after the previous process and serves the socket until ctx ends. Operations whose
 // caller has given up continue; they are canceled when ctx ends.
 func (d *Driver) Run(ctx context.Context, ready func()) error {
 	release, err := d.open()
@@ -135,8 +135,8 @@ func (d *Driver) open() (release func(), err error) {
 	return func() { lock.Close() }, nil
 }
 
-// recover completes the operations in which the last process was killed. It returns errors of
-// single volumes, which do not affect other volumes.
+// recover completes the operations during which the previous process was killed. It returns errors
+// of single volumes, which do not affect other volumes.
 func (d *Driver) recover() []error {
 	var errs []error
 	errs = append(errs, d.thawAll()...)

@@ -9,10 +9,10 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// withQuiesced runs f, which copies a volume's image, so that the copy is of one point in time: it
-// freezes the file system of a mounted volume, and flushes the kernel's buffers of a raw block
-// volume. Writes to a raw block volume cannot be suspended, so a raw block volume in use can be
-// copied only if blocks can be shared, which is atomic. The caller has locked the volume.
+// withQuiesced runs f, which copies a volume's image, so that the copy is consistent: it freezes
+// the file system of a mounted volume, and flushes the kernel's buffers of a raw block volume.
+// Writes to a raw block volume cannot be suspended, so a raw block volume in use can be copied only
+// if blocks can be shared, which is atomic. The caller has locked the volume.
 func (d *Driver) withQuiesced(file string, f func() error) error {
 	device, err := loop.Open(d.volumes.image(file))
 	if err != nil {

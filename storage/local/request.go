@@ -55,7 +55,7 @@ func contentOf(caps []*csi.VolumeCapability) (filesystem.Type, error) {
 		}
 	}
 	if len(contents) > 1 {
-		return "", status.Error(codes.InvalidArgument, "the capabilities request different contents of one volume")
+		return "", status.Error(codes.InvalidArgument, "the capabilities request different types of content for one volume")
 	}
 	for t := range contents {
 		return t, nil
@@ -118,7 +118,7 @@ func within(size int64, r *csi.CapacityRange) bool {
 	return size >= r.GetRequiredBytes() && (r.GetLimitBytes() == 0 || size <= r.GetLimitBytes())
 }
 
-// allocation is when a volume allocates disk space.
+// allocation determines when a volume allocates disk space.
 type allocation string
 
 const (

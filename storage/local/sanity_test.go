@@ -56,9 +56,9 @@ func TestDriverConforms(t *testing.T) {
 
 // measureCall computes the size of a response, which protobuf caches in the message. The suite
 // compares sent and received topologies including hidden fields, and sending computes sizes.
-func measureCall(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
-	err := invoke(ctx, method, request, answer, conn, options...)
-	if message, ok := answer.(proto.Message); ok {
+func measureCall(ctx context.Context, method string, request, response any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	err := invoke(ctx, method, request, response, conn, options...)
+	if message, ok := response.(proto.Message); ok {
 		proto.Size(message)
 	}
 	return err

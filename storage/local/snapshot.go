@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/image"
 )
 
-// CreateSnapshot copies a volume at one point in time.
+// CreateSnapshot creates a consistent copy of a volume.
 func (d *Driver) CreateSnapshot(ctx context.Context, request *csi.CreateSnapshotRequest) (*csi.CreateSnapshotResponse, error) {
 	if request.GetName() == "" || request.GetSourceVolumeId() == "" {
 		return nil, status.Error(codes.InvalidArgument, "the name or the source volume ID is missing")
@@ -51,11 +51,11 @@ func (d *Driver) takeSnapshot(ctx context.Context, file string, snap snapshot) (
 	switch {
 	case err == nil && existing.State == stateReady:
 		if existing.Name != snap.Name || existing.Volume != snap.Volume || existing.Group != snap.Group {
-			return existing, status.Errorf(codes.AlreadyExists, "snapshot %q exists and is of volume %q", existing.Name, existing.Volume)
+			return existing, status.Errorf(codes.AlreadyExists, "snapshot %q exists and belongs to volume %q", existing.Name, existing.Volume)
 		}
 		return existing, nil
 	case err == nil:
-		if err := d.snapshots.remove(file); err != nil { // left by an earlier attempt
+		if err := d.snapshots.remove(file); err != nil { // an earlier attempt was interrupted
 			return existing, err
 		}
 	case !errors.Is(err, fs.ErrNotExist):

@@ -100,7 +100,7 @@ func TestCopiesOfVolumeInUseAreConsistent(t *testing.T) {
 				restored := n.use(n.create(fromSnapshot(request("restored-"+fsType, 600, mounted(fsType)), snapshot)), mounted(fsType))
 				for _, copied := range []string{restored, clone} {
 					if got := last(t, filepath.Join(copied, "count")); got < before || got > at {
-						t.Errorf("the copy is at %d, want between %d and %d", got, before, at)
+						t.Errorf("the copy ends with %d, want between %d and %d", got, before, at)
 					}
 				}
 				if got := must[filesystem.Space](t)(filesystem.Measure(restored)).Bytes; got < 500<<20 {
@@ -138,12 +138,12 @@ func TestSnapshotOutlivesVolume(t *testing.T) {
 	if _, err := n.CreateSnapshot(context.Background(), &csi.CreateSnapshotRequest{Name: "live", SourceVolumeId: handle}); err == nil {
 		t.Error("a raw block volume in use was copied block by block")
 	} else {
-		wants(t, err, codes.FailedPrecondition, "in use as a raw block device")
+		checkError(t, err, codes.FailedPrecondition, "in use as a raw block device")
 	}
 	n.stopUsing(handle)
 	snapshot := n.snapshot("kept", handle)
 	_, err := n.CreateSnapshot(context.Background(), &csi.CreateSnapshotRequest{Name: "kept", SourceVolumeId: "node1/other"})
-	wants(t, err, codes.AlreadyExists, "is of volume")
+	checkError(t, err, codes.AlreadyExists, "belongs to volume")
 	n.remove(handle)
 	restored := n.create(fromSnapshot(request("restored", 16, raw()), snapshot))
 	must[*csi.DeleteSnapshotResponse](t)(n.DeleteSnapshot(context.Background(), &csi.DeleteSnapshotRequest{SnapshotId: snapshot}))
@@ -151,7 +151,7 @@ func TestSnapshotOutlivesVolume(t *testing.T) {
 		t.Errorf("it starts with %q", got)
 	}
 	_, err = n.CreateVolume(context.Background(), fromVolume(request("odd", 16, mounted("ext4")), restored))
-	wants(t, err, codes.InvalidArgument, "a raw block volume, which cannot become a volume with ext4")
+	checkError(t, err, codes.InvalidArgument, "a raw block volume, which cannot become a volume with ext4")
 }
 
 func TestRawBlockVolumeInUseIsCopiedAtomically(t *testing.T) {
@@ -187,10 +187,10 @@ func TestGroupSnapshotIsConsistent(t *testing.T) {
 		t.Errorf("the restored volume has %v, %v", info, err)
 	}
 	_, err := n.DeleteSnapshot(context.Background(), &csi.DeleteSnapshotRequest{SnapshotId: name})
-	wants(t, err, codes.FailedPrecondition, "belongs to group")
+	checkError(t, err, codes.FailedPrecondition, "belongs to group")
 	r.SourceVolumeIds = []string{first}
 	_, err = n.CreateVolumeGroupSnapshot(context.Background(), r)
-	wants(t, err, codes.AlreadyExists, "exists and is of volumes")
+	checkError(t, err, codes.AlreadyExists, "exists and contains volumes")
 	must[*csi.DeleteVolumeGroupSnapshotResponse](t)(n.DeleteVolumeGroupSnapshot(context.Background(), &csi.DeleteVolumeGroupSnapshotRequest{GroupSnapshotId: group.GetGroupSnapshotId()}))
 	if snapshots := must[*csi.ListSnapshotsResponse](t)(n.ListSnapshots(context.Background(), &csi.ListSnapshotsRequest{})).GetEntries(); len(snapshots) > 0 {
 		t.Errorf("%v remain", snapshots)

@@ -21,9 +21,9 @@ func TestCapacityExcludesCommittedSpace(t *testing.T) {
 		t.Helper()
 		return must[*csi.GetCapacityResponse](t)(n.GetCapacity(context.Background(), &csi.GetCapacityRequest{})).GetAvailableCapacity() >> 20
 	}
-	full := capacity() // 4 GiB, less a quarter, 100 MiB and the file system's own space
+	full := capacity() // 4 GiB minus a quarter, 100 MiB, and the file system's own space
 	if full < 2500 || full > 2972 {
-		t.Errorf("an empty disk offers %d MiB", full)
+		t.Errorf("an empty disk has a capacity of %d MiB", full)
 	}
 	handle := n.create(request("half", 512, mounted("ext4")))
 	if got := full - capacity(); got < 511 || got > 513 {
@@ -36,11 +36,11 @@ func TestCapacityExcludesCommittedSpace(t *testing.T) {
 		t.Errorf("a half-written volume of 512 MiB reduces the capacity by %d", got)
 	}
 	_, err := n.CreateVolume(context.Background(), request("too-much", full-500, mounted("ext4")))
-	wants(t, err, codes.ResourceExhausted, "that other volumes have committed")
+	checkError(t, err, codes.ResourceExhausted, "that other volumes have committed")
 	_, err = n.ControllerExpandVolume(context.Background(), &csi.ControllerExpandVolumeRequest{
 		VolumeId: handle, CapacityRange: &csi.CapacityRange{RequiredBytes: 8 << 30},
 	})
-	wants(t, err, codes.ResourceExhausted, "that other volumes have committed")
+	checkError(t, err, codes.ResourceExhausted, "that other volumes have committed")
 	// shares 256 MiB with the volume until they are overwritten
 	n.snapshot("one", handle)
 	if got := full - capacity(); got < 760 || got > 790 {
@@ -48,7 +48,7 @@ func TestCapacityExcludesCommittedSpace(t *testing.T) {
 	}
 	elsewhere := &csi.GetCapacityRequest{AccessibleTopology: &csi.Topology{Segments: map[string]string{local.TopologyKey: "node2"}}}
 	if got := must[*csi.GetCapacityResponse](t)(n.GetCapacity(context.Background(), elsewhere)).GetAvailableCapacity(); got != 0 {
-		t.Errorf("another node offers %d bytes", got)
+		t.Errorf("another node has a capacity of %d bytes", got)
 	}
 }
 
@@ -56,7 +56,7 @@ func TestOvercommit(t *testing.T) {
 	n := start(t, onXFS(t), func(d *local.Driver) { d.Overcommit = 10 })
 	n.create(request("large", 20<<10, mounted("ext4")))
 	_, err := n.CreateVolume(context.Background(), request("larger", 20<<10, mounted("ext4")))
-	wants(t, err, codes.ResourceExhausted, "have committed")
+	checkError(t, err, codes.ResourceExhausted, "have committed")
 }
 
 func TestCorruptRecordAffectsOnlyItsVolume(t *testing.T) {
@@ -75,7 +75,7 @@ func TestCorruptRecordAffectsOnlyItsVolume(t *testing.T) {
 			errorOf(n.ControllerGetVolume(context.Background(), &csi.ControllerGetVolumeRequest{VolumeId: damaged})),
 			errorOf(n.NodeStageVolume(context.Background(), &csi.NodeStageVolumeRequest{VolumeId: damaged, StagingTargetPath: n.staging(damaged), VolumeCapability: mounted("")})),
 		} {
-			wants(t, err, codes.Internal, fmt.Sprintf("record %q is corrupt", n.record(damaged)))
+			checkError(t, err, codes.Internal, fmt.Sprintf("record %q is corrupt", n.record(damaged)))
 		}
 		if _, err := os.Stat(n.image(damaged)); err != nil {
 			t.Errorf("the image: %v", err)
@@ -104,13 +104,13 @@ func TestMissingImageIsReported(t *testing.T) {
 		t.Errorf("health is %v", health)
 	}
 	_, err := n.NodeStageVolume(context.Background(), &csi.NodeStageVolumeRequest{VolumeId: handle, StagingTargetPath: n.staging(handle), VolumeCapability: mounted("")})
-	wants(t, err, codes.Internal, n.image(handle))
+	checkError(t, err, codes.Internal, n.image(handle))
 }
 
 func TestVolumeOfOtherNodeIsNotDeleted(t *testing.T) {
 	n := start(t, t.TempDir())
 	_, err := n.DeleteVolume(context.Background(), &csi.DeleteVolumeRequest{VolumeId: "node2/mine"})
-	wants(t, err, codes.FailedPrecondition, `is on node "node2"`)
+	checkError(t, err, codes.FailedPrecondition, `is on node "node2"`)
 	for _, handle := range []string{"node1/..", "node1/", "/", "none"} {
 		must[*csi.DeleteVolumeResponse](t)(n.DeleteVolume(context.Background(), &csi.DeleteVolumeRequest{VolumeId: handle}))
 	}

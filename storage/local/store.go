@@ -116,7 +116,7 @@ func openStore[R record](dir, name string) store[R] { return store[R]{filepath.J
 func (s store[R]) record(file string) string { return filepath.Join(s.dir, file+".json") }
 func (s store[R]) image(file string) string  { return filepath.Join(s.dir, file+".img") }
 
-// A copy of the image that is being expanded.
+// expandedImage returns the path of a copy of the image while it is expanded.
 func (s store[R]) expandedImage(file string) string { return filepath.Join(s.dir, file+".larger") }
 
 // corruptRecordError means that a record cannot be read.

@@ -69,7 +69,7 @@ func TestThickVolumeAllocatesItsSize(t *testing.T) {
 	r = request("odd", 64, mounted("ext4"))
 	r.Parameters = map[string]string{"allocation": "fat"}
 	_, err := n.CreateVolume(context.Background(), r)
-	wants(t, err, codes.InvalidArgument, `parameter allocation is "fat"`)
+	checkError(t, err, codes.InvalidArgument, `parameter allocation is "fat"`)
 }
 
 func TestRawBlockVolumeIsDevice(t *testing.T) {
@@ -92,7 +92,7 @@ func TestRawBlockVolumeIsDevice(t *testing.T) {
 		t.Errorf("it has %d bytes after its expansion, want 16 MiB", size)
 	}
 	_, err = n.DeleteVolume(context.Background(), &csi.DeleteVolumeRequest{VolumeId: handle})
-	wants(t, err, codes.FailedPrecondition, "is in use")
+	checkError(t, err, codes.FailedPrecondition, "is in use")
 }
 
 func TestOnlineExpansion(t *testing.T) {
@@ -107,8 +107,9 @@ func TestOnlineExpansion(t *testing.T) {
 			VolumeId: handle, CapacityRange: &csi.CapacityRange{RequiredBytes: 640 << 20},
 		}))
 		_, err := n.NodeExpandVolume(context.Background(), &csi.NodeExpandVolumeRequest{VolumeId: handle, VolumePath: target})
-		if fsType == "ext4" && !capable() { // then it is expanded before the next mount
-			wants(t, err, codes.FailedPrecondition, "CAP_SYS_RESOURCE")
+		// Without the capability, the volume is expanded before the next mount.
+		if fsType == "ext4" && !canGrowMounted() {
+			checkError(t, err, codes.FailedPrecondition, "CAP_SYS_RESOURCE")
 			n.stopUsing(handle)
 			target = n.use(handle, mounted(fsType))
 		} else if err != nil {
@@ -124,8 +125,8 @@ func TestOnlineExpansion(t *testing.T) {
 }
 
 // heldByNamespace starts a process whose mount namespace has a copy of the current mounts. The
-// process exits 300 ms after release is called; ended receives the result of Wait.
-func heldByNamespace(t *testing.T) (release func() (ended <-chan error)) {
+// process exits 300 ms after release is called; done receives the result of Wait.
+func heldByNamespace(t *testing.T) (release func() (done <-chan error)) {
 	t.Helper()
 	holder := exec.Command("unshare", "--mount", "--propagation", "private", "cat")
 	input := must[io.WriteCloser](t)(holder.StdinPipe())
@@ -133,7 +134,7 @@ func heldByNamespace(t *testing.T) (release func() (ended <-chan error)) {
 	if err := holder.Start(); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = input.Write([]byte("x")) // it responds from its own namespace
+	_, _ = input.Write([]byte("x")) // cat responds after unshare has created the namespace
 	if _, err := output.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +167,7 @@ func TestDeleteWaitsForOtherNamespace(t *testing.T) {
 	handle := n.create(request("held", 16, mounted("ext4")))
 	n.stage(handle, mounted("ext4"))
 	release := heldByNamespace(t)
-	// everything that unstaging can do while the namespace exists
+	// unstaging cannot do more while the namespace exists
 	if err := filesystem.Unmount(n.staging(handle)); err != nil {
 		t.Fatal(err)
 	}
@@ -178,8 +179,8 @@ func TestDeleteWaitsForOtherNamespace(t *testing.T) {
 	}
 }
 
-// capable reports whether this process can expand a mounted ext4 file system.
-func capable() bool {
+// canGrowMounted reports whether this process can expand a mounted ext4 file system.
+func canGrowMounted() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	return unix.Capget(&header, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0
@@ -192,11 +193,11 @@ func TestSingleWriterVolume(t *testing.T) {
 	n.use(handle, capability)
 	r := &csi.NodePublishVolumeRequest{VolumeId: handle, StagingTargetPath: n.staging(handle), TargetPath: n.target("other"), VolumeCapability: capability}
 	_, err := n.NodePublishVolume(context.Background(), r)
-	wants(t, err, codes.FailedPrecondition, "allows a single writer")
+	checkError(t, err, codes.FailedPrecondition, "allows a single writer")
 
 	many := with(csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER, mounted("ext4"))
 	_, err = n.CreateVolume(context.Background(), request("many", 16, many))
-	wants(t, err, codes.InvalidArgument, "a local volume is on one node")
+	checkError(t, err, codes.InvalidArgument, "a local volume is on one node")
 }
 
 func TestReadOnlyPublish(t *testing.T) {
@@ -251,5 +252,5 @@ func TestEphemeralVolumeIsDeletedWithPod(t *testing.T) {
 	}
 	r.VolumeContext["size"] = "much"
 	_, err := n.NodePublishVolume(context.Background(), r)
-	wants(t, err, codes.InvalidArgument, "write a size such as 100Mi")
+	checkError(t, err, codes.InvalidArgument, "write a size such as 100Mi")
 }

@@ -113,7 +113,7 @@ func host(a net.Addr) string {
 
 // Ask sends a request to a server of Serve and returns the response: the server's name and the
 // address that it saw.
-func (n Namespace) Ask(network, address string) (answer string, err error) {
+func (n Namespace) Ask(network, address string) (response string, err error) {
 	err = n.Try(func() error {
 		conn, err := net.DialTimeout(network, address, 2*time.Second)
 		if err != nil {
@@ -127,14 +127,14 @@ func (n Namespace) Ask(network, address string) (answer string, err error) {
 			}
 			buffer := make([]byte, 64)
 			size, err := conn.Read(buffer)
-			answer = string(buffer[:size])
+			response = string(buffer[:size])
 			return err
 		}
 		data, err := io.ReadAll(conn)
-		answer = string(data)
+		response = string(data)
 		return err
 	})
-	return answer, err
+	return response, err
 }
 
 // Connect connects the host and another machine by a veth with an address in CIDR notation at each

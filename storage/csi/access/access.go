@@ -81,7 +81,7 @@ func (u Use) Combined(modes []corev1.PersistentVolumeAccessMode) (*csi.VolumeCap
 			return u.Capability(csiMode), err
 		}
 	}
-	return nil, fmt.Errorf("convert access modes %q: no known access mode", modes)
+	return nil, fmt.Errorf("convert access modes %q: no supported access mode", modes)
 }
 
 // OfVolume returns the use of a CSI PersistentVolume.

@@ -1,9 +1,9 @@
 // Package attach attaches and detaches volumes of a CSI driver according to VolumeAttachments
 // (document "CSI Volume Plugins in Kubernetes", Attaching and Detaching). A volume's lifecycle
 // takes three requests: one adds the finalizer and the node's ID to the VolumeAttachment, one
-// writes the result to its status, and one removes the finalizer. The finalizer of the
-// PersistentVolume stays for a while after the last detach, because most volumes are soon attached
-// to another node. The provisioner creates PersistentVolumes with this finalizer.
+// writes the result to its status, and one removes the finalizer. The PersistentVolume keeps its
+// finalizer for a while after the last detach, because most volumes are soon attached to another
+// node. The provisioner creates PersistentVolumes with this finalizer.
 package attach
 
 import (

@@ -89,7 +89,7 @@ func (a *attacher) patchVolume(ctx context.Context, pv *corev1.PersistentVolume,
 	return nil
 }
 
-// protectedKeys returns the PersistentVolumes that have the finalizer or had it.
+// protectedKeys returns the PersistentVolumes that have, or had, the finalizer.
 func (a *attacher) protectedKeys(object any) []controller.Key {
 	pv, ok := object.(*corev1.PersistentVolume)
 	if !ok || !a.isOwnVolume(pv) || !a.hasFinalizer(pv.Finalizers) && !a.protection.has(pv.Name) {

@@ -22,7 +22,7 @@ func volume(uid types.UID) *corev1.PersistentVolume {
 	return pv
 }
 
-func TestDeletedPersistentVolumesAreForgotten(t *testing.T) {
+func TestRecordsOfDeletedPersistentVolumesAreRemoved(t *testing.T) {
 	pv := volume("1")
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	a := &attacher{
@@ -35,14 +35,14 @@ func TestDeletedPersistentVolumesAreForgotten(t *testing.T) {
 		t.Fatal("the finalizer is not recorded as removed")
 	}
 	if a.protection.isRemoved(volume("2")) {
-		t.Error("another PersistentVolume with the name has the record of the former one")
+		t.Error("a new PersistentVolume with the same name has the record of the deleted one")
 	}
 	// The informer reports the last state of the object, without the finalizer.
 	deleted := volume("1")
 	deleted.Finalizers = nil
 	keys := a.protectedKeys(deleted)
 	if len(keys) != 1 {
-		t.Fatalf("deletion of the PersistentVolume enqueues %v", keys)
+		t.Fatalf("the deletion of the PersistentVolume enqueues %v", keys)
 	}
 	if err := a.reconcileProtection(t.Context(), controller.Key{Name: "pv"}); err != nil {
 		t.Fatal(err)

@@ -95,7 +95,7 @@ func (t *tracker) classKeys(object any) []controller.Key {
 
 // allKeys returns all classes of the driver, after a change of its nodes.
 func (t *tracker) allKeys(any) (keys []controller.Key) {
-	classes, _ := t.classes.List(labels.Everything()) // a cache does not fail
+	classes, _ := t.classes.List(labels.Everything()) // reads from a cache do not fail
 	for _, class := range classes {
 		keys = append(keys, t.classKeys(class)...)
 	}

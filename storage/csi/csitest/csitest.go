@@ -36,7 +36,7 @@ type Bench struct {
 	Driver  *driver.Driver
 	Kube    kubernetes.Interface // a user's client, which a Killer does not affect
 	Handle  string               // of the volume in the driver
-	Killer  *Killer              // kills the processes that Start starts; nil kills none
+	Killer  *Killer              // kills the processes that Start starts; optional
 
 	t   testing.TB
 	api *apitest.Server
@@ -58,9 +58,9 @@ func NewBench(t testing.TB, options fake.Options) *Bench {
 	b.Driver, err = driver.Dial(filepath.Join(dir, "csi.sock"), driver.Options{Timeout: time.Second})
 	b.must(err)
 	t.Cleanup(func() { _ = b.Driver.Close() })
-	answer, err := b.Storage.CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "data", VolumeCapabilities: []*csi.VolumeCapability{{}}})
+	response, err := b.Storage.CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "data", VolumeCapabilities: []*csi.VolumeCapability{{}}})
 	b.must(err)
-	b.Handle = answer.GetVolume().GetVolumeId()
+	b.Handle = response.GetVolume().GetVolumeId()
 	b.createBound()
 	return b
 }

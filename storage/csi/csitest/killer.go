@@ -18,7 +18,7 @@ var errKilled = errors.New("the test has killed this process")
 // Killer simulates the crash of a process at a driver call or a write to the API server: until
 // Revive, its later calls and requests fail without effect. A nil Killer does nothing.
 type Killer struct {
-	// After kills the process just after the effect of the call instead of just before it.
+	// After kills the process immediately after the effect of the call, instead of before the call.
 	After bool
 
 	mu        sync.Mutex
@@ -84,12 +84,12 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if before != nil {
 		return nil, before
 	}
-	answer, err := t.next.RoundTrip(r)
+	response, err := t.next.RoundTrip(r)
 	if err == nil && after != nil {
-		_ = answer.Body.Close()
+		_ = response.Body.Close()
 		return nil, after
 	}
-	return answer, err
+	return response, err
 }
 
 // Plan kills the process at calls of a driver.

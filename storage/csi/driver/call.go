@@ -16,7 +16,7 @@ import (
 
 // Call is a completed call of a driver.
 type Call struct {
-	// Driver is the name of the driver, or empty before it is known.
+	// Driver is the name of the driver, or empty before the driver has reported it.
 	Driver string
 	// Method is the full name of the method, such as "/csi.v1.Controller/CreateVolume".
 	Method string
@@ -42,7 +42,8 @@ func (d *Driver) call(ctx context.Context, method string, request, reply any, co
 	return &Error{Driver: d.displayName(), Method: method[strings.LastIndexByte(method, '/')+1:], Code: st.Code(), Message: redact(st.Message(), request)}
 }
 
-// displayName returns the driver's name for errors, or its address before the name is known.
+// displayName returns the driver's name for errors, or its address before the driver has reported
+// its name.
 func (d *Driver) displayName() string {
 	if name := d.name.get(); name != "" {
 		return name

@@ -29,7 +29,7 @@ type Options struct {
 
 const (
 	defaultTimeout = 30 * time.Second
-	defaultRetry   = time.Second // a local socket is cheap to try
+	defaultRetry   = time.Second // connecting to a local socket is cheap
 )
 
 // Driver is the connection to one driver. It reconnects when the driver restarts, and calls wait

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// server is a driver whose responses the test determines.
+// server is a driver whose responses are set by the test.
 type server struct {
 	csi.UnimplementedIdentityServer
 	csi.UnimplementedControllerServer
@@ -105,16 +105,16 @@ func TestWaitForDriverAndItsRestart(t *testing.T) {
 func TestCallWaitsForRestart(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "csi.sock")
 	d := dial(t, socket, Options{})
-	answer := func(context.Context, *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
+	response := func(context.Context, *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
 		return &csi.CreateVolumeResponse{Volume: &csi.Volume{VolumeId: "v"}}, nil
 	}
-	serve(t, socket, &server{create: answer})()
+	serve(t, socket, &server{create: response})()
 	result := make(chan error)
 	go func() {
 		_, err := d.Controller().CreateVolume(t.Context(), &csi.CreateVolumeRequest{})
 		result <- err
 	}()
-	serve(t, socket, &server{create: answer})
+	serve(t, socket, &server{create: response})
 	if err := <-result; err != nil {
 		t.Error(err)
 	}
@@ -146,7 +146,7 @@ func TestCallErrors(t *testing.T) {
 			secrets := map[string]string{"user": "alice", "password": "alice-in-wonderland", "empty": ""}
 			_, err := d.Controller().CreateVolume(t.Context(), &csi.CreateVolumeRequest{Secrets: secrets})
 			if got := (struct{ final, certain bool }{Final(err), HasNoEffect(err)}); got != want {
-				t.Errorf("final and without effect: %v, want %v", got, want)
+				t.Errorf("final, without effect: %v, want %v", got, want)
 			}
 			if text := err.Error(); strings.Contains(text, "alice") || strings.Contains(text, "wonderland") || !strings.Contains(text, "log in as") {
 				t.Errorf("error %q", text)

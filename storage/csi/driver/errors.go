@@ -11,7 +11,8 @@ import (
 
 // Error is the error of a call. The request's secrets are redacted.
 type Error struct {
-	// Driver is the name of the driver, or the path of its socket before the name is known.
+	// Driver is the name of the driver, or the path of its socket before the driver has reported its
+	// name.
 	Driver string
 	// Method is the name of the method, such as "CreateVolume".
 	Method string
@@ -70,7 +71,7 @@ func HasNoEffect(err error) bool {
 	}
 }
 
-// IsCallError reports whether an error is the result of a call.
+// IsCallError reports whether an error was returned by a call.
 func IsCallError(err error) bool {
 	var e *Error
 	return errors.As(err, &e)

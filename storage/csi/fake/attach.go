@@ -26,12 +26,12 @@ func (d *Driver) ControllerPublishVolume(_ context.Context, r *csi.ControllerPub
 	if r.GetNodeId() != d.options.NodeID && !slices.Contains(d.options.Nodes, r.GetNodeId()) {
 		return nil, status.Errorf(codes.NotFound, "node %q does not exist", r.GetNodeId())
 	}
-	answer := &csi.ControllerPublishVolumeResponse{PublishContext: map[string]string{"node": r.GetNodeId()}}
+	response := &csi.ControllerPublishVolumeResponse{PublishContext: map[string]string{"node": r.GetNodeId()}}
 	if readOnly, attached := v.Attached[r.GetNodeId()]; attached {
 		if readOnly != r.GetReadonly() {
 			return nil, status.Errorf(codes.AlreadyExists, "volume %q is attached in another mode", v.Name)
 		}
-		return answer, nil
+		return response, nil
 	}
 	if len(v.Attached) > 0 && !forSeveralNodes(r.GetVolumeCapability()) {
 		return nil, status.Errorf(codes.FailedPrecondition, "volume %q is attached to another node", v.Name)
@@ -40,7 +40,7 @@ func (d *Driver) ControllerPublishVolume(_ context.Context, r *csi.ControllerPub
 		return nil, status.Errorf(codes.ResourceExhausted, "node %q has the maximum number of volumes", r.GetNodeId())
 	}
 	v.Attached[r.GetNodeId()] = r.GetReadonly()
-	return answer, nil
+	return response, nil
 }
 
 func forSeveralNodes(c *csi.VolumeCapability) bool {

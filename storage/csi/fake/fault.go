@@ -25,7 +25,7 @@ type Fault struct {
 	// restarts immediately.
 	Crash bool
 	// Lie modifies a successful response.
-	Lie func(answer proto.Message)
+	Lie func(response proto.Message)
 }
 
 // Call is a received call.

@@ -52,23 +52,23 @@ func TestFaults(t *testing.T) {
 }
 
 func TestLieChangesResponse(t *testing.T) {
-	d := New(Options{Plan: Always("CreateVolume", Fault{Lie: func(answer proto.Message) {
-		answer.(*csi.CreateVolumeResponse).Volume.CapacityBytes = 7
+	d := New(Options{Plan: Always("CreateVolume", Fault{Lie: func(response proto.Message) {
+		response.(*csi.CreateVolumeResponse).Volume.CapacityBytes = 7
 	}})})
-	answer, err := create(dial(t, d), "data")
-	if err != nil || answer.GetVolume().GetCapacityBytes() != 7 {
-		t.Errorf("response %v, %v; want 7 bytes", answer, err)
+	response, err := create(dial(t, d), "data")
+	if err != nil || response.GetVolume().GetCapacityBytes() != 7 {
+		t.Errorf("response %v, %v; want 7 bytes", response, err)
 	}
 }
 
 func TestDisabledCapability(t *testing.T) {
 	d := New(Options{LacksController: []csi.ControllerServiceCapability_RPC_Type{csi.ControllerServiceCapability_RPC_EXPAND_VOLUME}})
 	client := dial(t, d)
-	answer, err := client.ControllerGetCapabilities(t.Context(), &csi.ControllerGetCapabilitiesRequest{})
+	response, err := client.ControllerGetCapabilities(t.Context(), &csi.ControllerGetCapabilitiesRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, capability := range answer.GetCapabilities() {
+	for _, capability := range response.GetCapabilities() {
 		if capability.GetRpc().GetType() == csi.ControllerServiceCapability_RPC_EXPAND_VOLUME {
 			t.Error("the driver reports the capability")
 		}
@@ -99,7 +99,7 @@ func TestRandomFaultsAreReproducibleAndEnd(t *testing.T) {
 		if !first[i] {
 			faults++
 			if i >= calls {
-				t.Errorf("call %d has a fault, after the last one that may have one", i)
+				t.Errorf("call %d has a fault, after the last call that can have one", i)
 			}
 		}
 	}

@@ -36,18 +36,18 @@ func (d *Driver) ControllerListVolumeHealth(_ context.Context, r *csi.Controller
 		}
 	}
 	page, next, err := pageOf(ill, r.GetStartingToken(), r.GetMaxEntries())
-	answer := &csi.ControllerListVolumeHealthResponse{NextToken: next}
+	response := &csi.ControllerListVolumeHealthResponse{NextToken: next}
 	for _, id := range page {
-		answer.Entries = append(answer.Entries, d.healthOf(id))
+		response.Entries = append(response.Entries, d.healthOf(id))
 	}
-	return answer, err
+	return response, err
 }
 
 // healthOf returns the health of a volume. The caller holds the lock.
 func (d *Driver) healthOf(id string) *csi.VolumeHealth {
-	answer := &csi.VolumeHealth{VolumeId: id}
+	health := &csi.VolumeHealth{VolumeId: id}
 	if ill := d.health[id]; ill != csi.VolumeHealthErrorType_UNKNOWN_VOLUME_HEALTH_TYPE {
-		answer.HealthStatuses = []*csi.VolumeHealth_VolumeHealthEntry{{Status: ill}}
+		health.HealthStatuses = []*csi.VolumeHealth_VolumeHealthEntry{{Status: ill}}
 	}
-	return answer
+	return health
 }

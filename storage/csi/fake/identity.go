@@ -76,10 +76,10 @@ func (d *Driver) GetPluginCapabilities(context.Context, *csi.GetPluginCapabiliti
 	if d.options.Topology != nil {
 		services = append(services, csi.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS)
 	}
-	answer := &csi.GetPluginCapabilitiesResponse{}
+	response := &csi.GetPluginCapabilitiesResponse{}
 	for _, service := range services {
 		if !slices.Contains(d.options.LacksPlugin, service) {
-			answer.Capabilities = append(answer.Capabilities, &csi.PluginCapability{
+			response.Capabilities = append(response.Capabilities, &csi.PluginCapability{
 				Type: &csi.PluginCapability_Service_{Service: &csi.PluginCapability_Service{Type: service}},
 			})
 		}
@@ -88,43 +88,43 @@ func (d *Driver) GetPluginCapabilities(context.Context, *csi.GetPluginCapabiliti
 	if d.options.OfflineOnly {
 		expansion = csi.PluginCapability_VolumeExpansion_OFFLINE
 	}
-	answer.Capabilities = append(answer.Capabilities, &csi.PluginCapability{
+	response.Capabilities = append(response.Capabilities, &csi.PluginCapability{
 		Type: &csi.PluginCapability_VolumeExpansion_{VolumeExpansion: &csi.PluginCapability_VolumeExpansion{Type: expansion}},
 	})
-	return answer, nil
+	return response, nil
 }
 
 // ControllerGetCapabilities returns the capabilities that Options do not disable.
 func (d *Driver) ControllerGetCapabilities(context.Context, *csi.ControllerGetCapabilitiesRequest) (*csi.ControllerGetCapabilitiesResponse, error) {
-	answer := &csi.ControllerGetCapabilitiesResponse{}
+	response := &csi.ControllerGetCapabilitiesResponse{}
 	for _, capability := range controllerCapabilities {
 		if d.has(capability) {
-			answer.Capabilities = append(answer.Capabilities, &csi.ControllerServiceCapability{
+			response.Capabilities = append(response.Capabilities, &csi.ControllerServiceCapability{
 				Type: &csi.ControllerServiceCapability_Rpc{Rpc: &csi.ControllerServiceCapability_RPC{Type: capability}},
 			})
 		}
 	}
-	return answer, nil
+	return response, nil
 }
 
 // NodeGetCapabilities returns all capabilities of nodes except Options.LacksNode.
 func (d *Driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
-	answer := &csi.NodeGetCapabilitiesResponse{}
+	response := &csi.NodeGetCapabilitiesResponse{}
 	for _, capability := range nodeCapabilities {
 		if d.needOnNode(capability) == nil {
-			answer.Capabilities = append(answer.Capabilities, &csi.NodeServiceCapability{
+			response.Capabilities = append(response.Capabilities, &csi.NodeServiceCapability{
 				Type: &csi.NodeServiceCapability_Rpc{Rpc: &csi.NodeServiceCapability_RPC{Type: capability}},
 			})
 		}
 	}
-	return answer, nil
+	return response, nil
 }
 
 // NodeGetInfo returns the node's ID, limit and topology.
 func (d *Driver) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
-	answer := &csi.NodeGetInfoResponse{NodeId: d.options.NodeID, MaxVolumesPerNode: d.options.Limit}
+	response := &csi.NodeGetInfoResponse{NodeId: d.options.NodeID, MaxVolumesPerNode: d.options.Limit}
 	if d.options.Topology != nil {
-		answer.AccessibleTopology = &csi.Topology{Segments: d.options.Topology}
+		response.AccessibleTopology = &csi.Topology{Segments: d.options.Topology}
 	}
-	return answer, nil
+	return response, nil
 }

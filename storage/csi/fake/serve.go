@@ -91,9 +91,9 @@ func (s *Server) listen() error {
 // serve applies the plan's fault to a call, and records the call.
 func (s *Server) serve(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	method := path.Base(info.FullMethod)
-	answer, err := s.answer(ctx, method, s.fault(method), func() (any, error) { return handler(ctx, request) })
+	response, err := s.response(ctx, method, s.fault(method), func() (any, error) { return handler(ctx, request) })
 	s.driver.note(Call{Method: method, Request: request.(proto.Message), Code: status.Code(err)})
-	return answer, err
+	return response, err
 }
 
 func (s *Server) fault(method string) Fault {
@@ -110,7 +110,7 @@ func (s *Server) fault(method string) Fault {
 	return plan(method, nth)
 }
 
-func (s *Server) answer(ctx context.Context, method string, fault Fault, call func() (any, error)) (any, error) {
+func (s *Server) response(ctx context.Context, method string, fault Fault, call func() (any, error)) (any, error) {
 	if fault.Delay > 0 {
 		select {
 		case <-time.After(fault.Delay):
@@ -126,7 +126,7 @@ func (s *Server) answer(ctx context.Context, method string, fault Fault, call fu
 		// request.
 		return nil, status.FromContextError(err).Err()
 	}
-	answer, err := call()
+	response, err := call()
 	switch {
 	case err != nil:
 		return nil, err
@@ -140,9 +140,9 @@ func (s *Server) answer(ctx context.Context, method string, fault Fault, call fu
 		<-ctx.Done() // until the connection is closed, so that no response is sent on it
 		return nil, status.Error(codes.Canceled, "crashed")
 	case fault.Lie != nil:
-		fault.Lie(answer.(proto.Message))
+		fault.Lie(response.(proto.Message))
 	}
-	return answer, fault.After
+	return response, fault.After
 }
 
 func (d *Driver) note(call Call) {

@@ -23,9 +23,9 @@ func (d *Driver) CreateSnapshot(_ context.Context, r *csi.CreateSnapshotRequest)
 	for _, s := range d.snapshots {
 		if s.Name == r.GetName() {
 			if s.SourceID != r.GetSourceVolumeId() {
-				return nil, status.Errorf(codes.AlreadyExists, "snapshot %q is of volume %q", s.Name, s.SourceID)
+				return nil, status.Errorf(codes.AlreadyExists, "snapshot %q belongs to volume %q", s.Name, s.SourceID)
 			}
-			return &csi.CreateSnapshotResponse{Snapshot: d.look(s)}, nil
+			return &csi.CreateSnapshotResponse{Snapshot: d.query(s)}, nil
 		}
 	}
 	v, err := d.volume(r.GetSourceVolumeId())
@@ -41,7 +41,7 @@ func (d *Driver) CreateSnapshot(_ context.Context, r *csi.CreateSnapshotRequest)
 		}
 	}
 	d.snapshots[s.ID] = s
-	return &csi.CreateSnapshotResponse{Snapshot: d.look(s)}, nil
+	return &csi.CreateSnapshotResponse{Snapshot: d.query(s)}, nil
 }
 
 // DeleteSnapshot deletes a snapshot.
@@ -76,11 +76,11 @@ func (d *Driver) ListSnapshots(_ context.Context, r *csi.ListSnapshotsRequest) (
 		}
 	}
 	page, next, err := pageOf(ids, r.GetStartingToken(), r.GetMaxEntries())
-	answer := &csi.ListSnapshotsResponse{NextToken: next}
+	response := &csi.ListSnapshotsResponse{NextToken: next}
 	for _, id := range page {
-		answer.Entries = append(answer.Entries, &csi.ListSnapshotsResponse_Entry{Snapshot: d.look(d.snapshots[id])})
+		response.Entries = append(response.Entries, &csi.ListSnapshotsResponse_Entry{Snapshot: d.query(d.snapshots[id])})
 	}
-	return answer, err
+	return response, err
 }
 
 func matches(desired, value string) bool { return desired == "" || desired == value }
@@ -99,11 +99,11 @@ func (d *Driver) GetSnapshot(_ context.Context, r *csi.GetSnapshotRequest) (*csi
 	if s == nil {
 		return nil, status.Errorf(codes.NotFound, "snapshot %q does not exist", r.GetSnapshotId())
 	}
-	return &csi.GetSnapshotResponse{Snapshot: d.look(s)}, nil
+	return &csi.GetSnapshotResponse{Snapshot: d.query(s)}, nil
 }
 
-// look returns a snapshot and counts the query. The caller holds the lock.
-func (d *Driver) look(s *Snapshot) *csi.Snapshot {
+// query returns a snapshot and counts the query. The caller holds the lock.
+func (d *Driver) query(s *Snapshot) *csi.Snapshot {
 	s.queries++
 	return &csi.Snapshot{
 		SnapshotId: s.ID, SourceVolumeId: s.SourceID, SizeBytes: s.Size,

@@ -137,16 +137,16 @@ func (d *Driver) ListVolumes(_ context.Context, r *csi.ListVolumesRequest) (*csi
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	page, next, err := pageOf(sortedIDs(d.volumes), r.GetStartingToken(), r.GetMaxEntries())
-	answer := &csi.ListVolumesResponse{NextToken: next}
+	response := &csi.ListVolumesResponse{NextToken: next}
 	for _, id := range page {
 		v := d.volumes[id]
 		entry := &csi.ListVolumesResponse_Entry{Volume: d.describe(v), Status: &csi.ListVolumesResponse_VolumeStatus{}}
 		if d.has(csi.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES) {
 			entry.Status.PublishedNodeIds = sortedIDs(v.Attached)
 		}
-		answer.Entries = append(answer.Entries, entry)
+		response.Entries = append(response.Entries, entry)
 	}
-	return answer, err
+	return response, err
 }
 
 // ControllerGetVolume returns a volume and the nodes to which it is attached.
@@ -204,21 +204,21 @@ func (d *Driver) volume(id string) (*Volume, error) {
 // describe converts a volume. Its volume context contains the name, so that a test can check that
 // it reaches the node.
 func (d *Driver) describe(v *Volume) *csi.Volume {
-	answer := &csi.Volume{VolumeId: v.ID, CapacityBytes: v.Size, VolumeContext: map[string]string{"name": v.Name}}
+	volume := &csi.Volume{VolumeId: v.ID, CapacityBytes: v.Size, VolumeContext: map[string]string{"name": v.Name}}
 	if v.Topology != nil {
-		answer.AccessibleTopology = []*csi.Topology{{Segments: v.Topology}}
+		volume.AccessibleTopology = []*csi.Topology{{Segments: v.Topology}}
 	}
 	if v.SnapshotID != "" {
-		answer.ContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{
+		volume.ContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{
 			Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: v.SnapshotID},
 		}}
 	}
 	if v.SourceID != "" {
-		answer.ContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{
+		volume.ContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{
 			Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: v.SourceID},
 		}}
 	}
-	return answer
+	return volume
 }
 
 func (d *Driver) newID(kind string) string {

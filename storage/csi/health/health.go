@@ -120,7 +120,7 @@ func (w *monitor) getHealth(ctx context.Context, claims map[string]*corev1.Persi
 	for handle := range claims {
 		resp, err := w.Driver.Controller().ControllerGetVolumeHealth(ctx, &csi.ControllerGetVolumeHealthRequest{VolumeId: handle})
 		if driver.CodeOf(err) == codes.NotFound {
-			unhealthy[handle] = "the driver does not know the volume"
+			unhealthy[handle] = "the volume is unknown to the driver"
 			continue
 		}
 		if err != nil {

@@ -39,17 +39,17 @@ func TestHealth(t *testing.T) {
 		{"/healthz", http.StatusServiceUnavailable, `CSI driver "unready" is not ready`},
 	}
 	for _, tt := range tests {
-		answer, err := http.Get("http://" + listener.Addr().String() + tt.path)
+		response, err := http.Get("http://" + listener.Addr().String() + tt.path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		body, err := io.ReadAll(answer.Body)
+		body, err := io.ReadAll(response.Body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer.Body.Close()
-		if answer.StatusCode != tt.code || !strings.Contains(string(body), tt.text) {
-			t.Errorf("%s: %d %q, want %d %q", tt.path, answer.StatusCode, body, tt.code, tt.text)
+		response.Body.Close()
+		if response.StatusCode != tt.code || !strings.Contains(string(body), tt.text) {
+			t.Errorf("%s: %d %q, want %d %q", tt.path, response.StatusCode, body, tt.code, tt.text)
 		}
 	}
 }

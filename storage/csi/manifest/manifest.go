@@ -20,8 +20,8 @@ import (
 
 // Config describes the deployment.
 type Config struct {
-	// Driver is the driver's name, as in GetPluginInfo. Image and Arguments are for its container. The
-	// driver must serve CSI at the path in the environment variable CSI_ENDPOINT.
+	// Driver is the driver's name, as in GetPluginInfo. Image and Arguments configure its container.
+	// The driver must serve CSI at the path in the environment variable CSI_ENDPOINT.
 	Driver, Image string
 	Arguments     []string
 	// SidecarImage is the image of Slipway.

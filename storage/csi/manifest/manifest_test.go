@@ -63,7 +63,7 @@ func TestDaemonSetMounts(t *testing.T) {
 	}
 }
 
-func TestPodsCanUseTheirConstraints(t *testing.T) {
+func TestPodsCanUseTheirSecurityContextConstraints(t *testing.T) {
 	objects, err := config().Objects()
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestRBACCoversFeaturesInUse(t *testing.T) {
 	for _, right := range []string{"patch volumeattachments/status", "create persistentvolumes", "get secrets", "create volumesnapshotcontents"} {
 		verb, resource, _ := strings.Cut(right, " ")
 		if !may(all, verb, resource) {
-			t.Errorf("with all features, it is not allowed to %s", right)
+			t.Errorf("with all features, the controller is not allowed to %s", right)
 		}
 	}
 	c := config()
@@ -125,21 +125,21 @@ func TestRBACCoversFeaturesInUse(t *testing.T) {
 	for _, rule := range pick[*rbacv1.ClusterRole](t, c).Rules {
 		for _, resource := range rule.Resources {
 			if !slices.Contains([]string{"events", "nodes", "csinodes", "persistentvolumes"}, resource) {
-				t.Errorf("without features, it is allowed to %q %q", rule.Verbs, resource)
+				t.Errorf("without features, the controller is allowed to %q %q", rule.Verbs, resource)
 			}
 		}
 	}
 	c = config()
 	c.SecretsNamespace = "vault"
 	if may(pick[*rbacv1.ClusterRole](t, c).Rules, "get", "secrets") {
-		t.Error("it is allowed to read secrets in other namespaces")
+		t.Error("the controller is allowed to read secrets in other namespaces")
 	}
 	objects, _ := c.Objects()
 	if !slices.ContainsFunc(objects, func(o runtime.Object) bool {
 		role, ok := o.(*rbacv1.Role)
 		return ok && role.Namespace == "vault" && may(role.Rules, "get", "secrets")
 	}) {
-		t.Error("it is not allowed to read secrets in the configured namespace")
+		t.Error("the controller is not allowed to read secrets in the configured namespace")
 	}
 }
 

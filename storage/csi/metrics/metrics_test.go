@@ -30,8 +30,8 @@ func TestMetricsByDriver(t *testing.T) {
 	first, _ := queue.Get()
 	queue.Done(first)
 
-	answer := httptest.NewRecorder()
-	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	response := httptest.NewRecorder()
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(response, httptest.NewRequest("GET", "/metrics", nil))
 	for _, want := range []string{
 		`csi_operations_seconds_bucket{driver_name="one.example.com",grpc_status_code="OK",method_name="` + method + `",le="0.01"} 0`,
 		`csi_operations_seconds_bucket{driver_name="one.example.com",grpc_status_code="OK",method_name="` + method + `",le="0.025"} 1`,
@@ -40,8 +40,8 @@ func TestMetricsByDriver(t *testing.T) {
 		`workqueue_adds_total{driver_name="one.example.com",name="provision"} 2`,
 		`workqueue_work_duration_seconds_count{driver_name="one.example.com",name="provision"} 1`,
 	} {
-		if !strings.Contains(answer.Body.String(), want+"\n") {
-			t.Errorf("metrics lack %s:\n%s", want, answer.Body)
+		if !strings.Contains(response.Body.String(), want+"\n") {
+			t.Errorf("metrics lack %s:\n%s", want, response.Body)
 		}
 	}
 }

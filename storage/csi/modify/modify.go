@@ -146,7 +146,7 @@ func (m *modifier) modify(ctx context.Context, claim *corev1.PersistentVolumeCla
 	}
 	if class.DriverName != m.Description.Name {
 		return m.recordFailure(ctx, claim, target, corev1.PersistentVolumeClaimModifyVolumeInfeasible,
-			fmt.Errorf("VolumeAttributesClass %q is for CSI driver %q, but the volume is of %q", target, class.DriverName, m.Description.Name))
+			fmt.Errorf("VolumeAttributesClass %q is for CSI driver %q, but the volume belongs to %q", target, class.DriverName, m.Description.Name))
 	}
 	if claim, err = m.setStatus(ctx, claim, target, corev1.PersistentVolumeClaimModifyVolumeInProgress, corev1.PersistentVolumeClaimVolumeModifyingVolume, ""); err != nil {
 		return err

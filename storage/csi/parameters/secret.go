@@ -77,7 +77,7 @@ func expand(parameter, template string, values map[string]string, check func(str
 		return value
 	})
 	if len(unknown) > 0 {
-		return "", fmt.Errorf("read parameter %q: %s has no value here", parameter, strings.Join(unknown, ", "))
+		return "", fmt.Errorf("read parameter %q: %s has no value in this context", parameter, strings.Join(unknown, ", "))
 	}
 	if messages := check(result); len(messages) > 0 {
 		return "", fmt.Errorf("read parameter %q: %q is not a valid name: %s", parameter, result, strings.Join(messages, "; "))

@@ -39,7 +39,7 @@ func annotation(annotations map[string]string, key, older string) string {
 	return annotations[older]
 }
 
-// isPending reports whether there might be a volume without a PersistentVolume.
+// isPending reports whether a volume without a PersistentVolume might exist.
 func isPending(claim *corev1.PersistentVolumeClaim) bool {
 	return slices.Contains(claim.Finalizers, pendingFinalizer)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // cloningFinalizer protects a claim from deletion while its volume is cloned. It is the finalizer
-// of the external provisioner. As there, it stays until the claim is deleted.
+// of the external provisioner. As in the external provisioner, it stays until the claim is deleted.
 const cloningFinalizer = "provisioner.storage.kubernetes.io/cloning-protection"
 
 // protectSource adds the finalizer to the claim whose volume is about to be cloned.
@@ -56,7 +56,8 @@ func (p *provisioner) reconcileSource(ctx context.Context, key controller.Key) e
 	return err
 }
 
-// ownsSource reports whether the driver releases a claim: unless it has a volume of another driver.
+// ownsSource reports whether the driver releases a claim. It does so unless the claim has a volume
+// of another driver.
 func (p *provisioner) ownsSource(source *corev1.PersistentVolumeClaim) (bool, error) {
 	pv, err := p.volumes.Get(source.Spec.VolumeName)
 	if apierrors.IsNotFound(err) {
@@ -69,8 +70,8 @@ func (p *provisioner) ownsSource(source *corev1.PersistentVolumeClaim) (bool, er
 	return volume != nil, err
 }
 
-// isCloning reports whether a volume for claim might be in creation from the volume of the claim
-// source.
+// isCloning reports whether a volume for claim might currently be cloned from the volume of the
+// claim source.
 func isCloning(claim *corev1.PersistentVolumeClaim, source string) bool {
 	from := dataSource(claim)
 	return from != nil && kindOf(from) == claimKind && from.Name == source && (isPending(claim) || claim.Spec.VolumeName == "" && claim.DeletionTimestamp == nil)

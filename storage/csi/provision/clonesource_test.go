@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-func TestDriverReleasesNoSourceOfOtherDriver(t *testing.T) {
+func TestDriverDoesNotReleaseSourceOfOtherDriver(t *testing.T) {
 	volumes := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
 	for _, name := range []string{"own.example.com", "other.example.com"} {
 		source := corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: name}}

@@ -51,7 +51,7 @@ func (p *provisioner) markPending(ctx context.Context, claim *corev1.PersistentV
 	return patched, err
 }
 
-// clearPending removes the pending finalizer. Call it only if it is certain that no volume lacks a
+// clearPending removes the pending finalizer. Call it only if certainly no volume lacks a
 // PersistentVolume. The same request can change annotations.
 func (p *provisioner) clearPending(ctx context.Context, claim *corev1.PersistentVolumeClaim, annotations object) error {
 	metadata := object{"$deleteFromPrimitiveList/finalizers": []string{pendingFinalizer}}

@@ -52,8 +52,8 @@ func (p *provisioner) servesVolume(pv *corev1.PersistentVolume) (bool, error) {
 }
 
 // claimForNode selects this node for a claim with immediate binding, unless another node is faster:
-// the first node that writes the annotation wins. Nodes start at different times, and only if they
-// have capacity.
+// the first node that writes the annotation wins. Nodes start at different times. A node without
+// enough capacity does not start.
 func (p *provisioner) claimForNode(ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) error {
 	if remaining := p.startDelay(claim) - time.Since(claim.CreationTimestamp.Time); remaining > 0 {
 		return controller.RequeueAfter(remaining)
@@ -62,8 +62,7 @@ func (p *provisioner) claimForNode(ctx context.Context, claim *corev1.Persistent
 	candidate.Annotations[nodeAnnotation] = p.Node
 	plan, err := p.plan(ctx, candidate, class)
 	if err != nil {
-		// This node is not possible because of the topology, or the node that is selected will
-		// report the error.
+		// The topology excludes this node, or the selected node will report the error.
 		return nil
 	}
 	fits, err := p.hasCapacity(ctx, plan)

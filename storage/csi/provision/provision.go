@@ -2,9 +2,9 @@
 // Plugins in Kubernetes", Provisioning and Deleting).
 //
 // Volumes are never leaked. Before CreateVolume is called, a finalizer on the claim records that
-// there might be a volume. It is removed when a PersistentVolume exists for the volume, or when it
-// is certain that there is no volume. If the claim is deleted in the meantime, even if the process
-// is killed, the finalizer keeps it: CreateVolume is repeated with the same name, which is derived
+// there might be a volume. It is removed when a PersistentVolume exists for the volume, or when
+// there is certainly no volume. If the claim is deleted in the meantime, even if the process is
+// killed, the finalizer keeps it: CreateVolume is repeated with the same name, which is derived
 // from the claim's UID, and the volume is deleted.
 package provision
 

@@ -46,7 +46,7 @@ var (
 )
 
 // supportedSource reports whether this package supports the claim's data source. Volume populators
-// handle others, with their own claims.
+// handle other data sources, with their own claims.
 func supportedSource(claim *corev1.PersistentVolumeClaim) bool {
 	source := dataSource(claim)
 	return source == nil || kindOf(source) == claimKind || kindOf(source) == snapshotKind
@@ -112,7 +112,7 @@ func (p *provisioner) clone(plan *plan, name string) (*csi.VolumeContentSource, 
 // checkSize checks that the new volume is large enough for its source.
 func (plan *plan) checkSize(size resource.Quantity) error {
 	if request := plan.claim.Spec.Resources.Requests[corev1.ResourceStorage]; request.Cmp(size) < 0 {
-		return fmt.Errorf("the claim requests %s, less than its %s", request.String(), size.String())
+		return fmt.Errorf("the claim requests %s, less than its size of %s", request.String(), size.String())
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (p *provisioner) snapshotHandle(plan *plan, snapshot, content *unstructured
 	case handle == "":
 		return "", fmt.Errorf("its VolumeSnapshotContent %q has no handle yet", content.GetName())
 	case mode != "" && block != isBlock(plan.claim.Spec.VolumeMode) && content.GetAnnotations()[allowModeChange] != "true":
-		return "", fmt.Errorf("it was taken of a volume of mode %s; to allow another mode, an administrator must set the annotation %s of its VolumeSnapshotContent", mode, allowModeChange)
+		return "", fmt.Errorf("it was taken from a volume of mode %s; to allow another mode, an administrator must set the annotation %s of its VolumeSnapshotContent", mode, allowModeChange)
 	}
 	if !sized {
 		return handle, nil

@@ -74,7 +74,7 @@ func (b *bench) sockets() []string {
 }
 
 // kubelet waits for a socket and registers the driver, as the kubelet does.
-func (b *bench) kubelet(answer *registration.RegistrationStatus) *registration.PluginInfo {
+func (b *bench) kubelet(response *registration.RegistrationStatus) *registration.PluginInfo {
 	b.t.Helper()
 	eventually.True(b.t, "a socket for kubelet", func() bool { return len(b.sockets()) == 1 })
 	connection, err := grpc.NewClient("unix://"+b.sockets()[0], grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -87,7 +87,7 @@ func (b *bench) kubelet(answer *registration.RegistrationStatus) *registration.P
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if _, err := client.NotifyRegistrationStatus(b.t.Context(), answer); err != nil {
+	if _, err := client.NotifyRegistrationStatus(b.t.Context(), response); err != nil {
 		b.t.Fatal(err)
 	}
 	return info
@@ -158,7 +158,7 @@ func TestRejectionIsRetriedAtAnotherPath(t *testing.T) {
 	b.waitRegistered()
 }
 
-func TestDriverChangeIsRegistered(t *testing.T) {
+func TestChangedDriverIsRegisteredAgain(t *testing.T) {
 	b := newBench(t, fake.Options{NodeID: "one"}).run()
 	b.kubelet(accepted())
 	b.waitRegistered()

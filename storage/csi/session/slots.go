@@ -6,8 +6,8 @@ import "context"
 // workers: while some workers wait for the driver, others call the API server.
 type Slots chan struct{}
 
-// WorkersPerSlot is the number of a controller's workers per slot. It keeps the driver busy
-// although each volume also takes several requests to the API server.
+// WorkersPerSlot is the number of a controller's workers per slot. It keeps the driver busy,
+// although each volume also needs several requests to the API server.
 const WorkersPerSlot = 4
 
 // Acquire waits for a slot or the end of ctx. release frees the slot.

@@ -19,9 +19,9 @@ func (s *Session) InTreePlugin() string {
 	return name
 }
 
-// OwnVolume returns a PersistentVolume as a CSI volume, or nil if it is not of this driver. A
-// volume of the in-tree plugin that the driver replaces is translated as the upstream controllers
-// do it; its metadata is unchanged, so that it can be patched.
+// OwnVolume returns a PersistentVolume as a CSI volume, or nil if it does not belong to this
+// driver. A volume of the in-tree plugin that the driver replaces is translated as the upstream
+// controllers do it; its metadata is unchanged, so that it can be patched.
 func (s *Session) OwnVolume(volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 	if volume.Spec.CSI != nil {
 		if volume.Spec.CSI.Driver != s.Description.Name {
@@ -34,7 +34,7 @@ func (s *Session) OwnVolume(volume *corev1.PersistentVolume) (*corev1.Persistent
 		return nil, nil
 	}
 	if name, err := translator.GetInTreePluginNameFromSpec(volume, nil); err != nil || name != inTree {
-		return nil, nil // of another type
+		return nil, nil // a volume of another type
 	}
 	translated, err := translator.TranslateInTreePVToCSI(logr.Discard(), volume)
 	if err != nil {
@@ -43,8 +43,8 @@ func (s *Session) OwnVolume(volume *corev1.PersistentVolume) (*corev1.Persistent
 	return translated, nil
 }
 
-// OwnClass returns a StorageClass of this driver, or nil if it is of another provisioner. A class
-// of the in-tree plugin that the driver replaces is translated.
+// OwnClass returns a StorageClass of this driver, or nil if it belongs to another provisioner. A
+// class of the in-tree plugin that the driver replaces is translated.
 func (s *Session) OwnClass(class *storagev1.StorageClass) (*storagev1.StorageClass, error) {
 	inTree := s.InTreePlugin()
 	switch {

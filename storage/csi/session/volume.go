@@ -8,8 +8,8 @@ import (
 )
 
 // BoundVolume returns the PersistentVolume to which a claim is bound, as a CSI volume (see
-// OwnVolume). It returns nil unless the session serves the volume: it must be of the session's
-// driver and, for a driver that serves one node, accessible from that node.
+// OwnVolume). It returns nil unless the session serves the volume: it must belong to the session's
+// driver and, for a driver that serves one node, be accessible from that node.
 func (s *Session) BoundVolume(claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
 	if claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
 		return nil, nil

@@ -38,7 +38,7 @@ type bench struct {
 	driver    *driver.Driver
 	server    *apitest.Server
 	kube      kubernetes.Interface     // a user's client, which a killer does not affect
-	objects   snapshotclient.Interface // the same
+	objects   snapshotclient.Interface // also a user's client
 	killer    *csitest.Killer
 	node      string
 	component *componenttest.Component
@@ -109,11 +109,11 @@ func (b *bench) connect() {
 }
 
 func (b *bench) makeVolume(name string) string {
-	answer, err := b.storage.CreateVolume(b.t.Context(), &csi.CreateVolumeRequest{
+	response, err := b.storage.CreateVolume(b.t.Context(), &csi.CreateVolumeRequest{
 		Name: name, VolumeCapabilities: []*csi.VolumeCapability{{}}, CapacityRange: &csi.CapacityRange{RequiredBytes: 5 << 20},
 	})
 	b.must(err)
-	return answer.GetVolume().GetVolumeId()
+	return response.GetVolume().GetVolumeId()
 }
 
 // class creates a class of the driver.

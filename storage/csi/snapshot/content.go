@@ -32,7 +32,7 @@ func refersTo(c *snapshotv1.VolumeSnapshotContent, s *snapshotv1.VolumeSnapshot)
 	return ref.Namespace == s.Namespace && ref.Name == s.Name && (ref.UID == "" || ref.UID == s.UID)
 }
 
-// handleOf returns the driver's ID of a snapshot, or "" if it is not known yet.
+// handleOf returns the driver's ID of a snapshot, or "" if the driver has not returned it yet.
 func handleOf(c *snapshotv1.VolumeSnapshotContent) string {
 	if c.Status != nil && c.Status.SnapshotHandle != nil {
 		return *c.Status.SnapshotHandle
@@ -107,7 +107,7 @@ func (r *snapshotter) create(ctx context.Context, s *snapshotv1.VolumeSnapshot) 
 		return nil, err
 	}
 	if volume.Spec.CSI.Driver != r.driver {
-		return nil, userErrorf("the class is of CSI driver %q, but PersistentVolume %q is of %q", r.driver, volume.Name, volume.Spec.CSI.Driver)
+		return nil, userErrorf("the class belongs to CSI driver %q, but PersistentVolume %q belongs to %q", r.driver, volume.Name, volume.Spec.CSI.Driver)
 	}
 	class, err := r.class(*s.Spec.VolumeSnapshotClassName)
 	if err != nil {

@@ -77,7 +77,7 @@ func (r *snapshotter) prepare(ctx context.Context, s *snapshotv1.VolumeSnapshot)
 		return updated, nil
 	}
 	if content, err := r.contents.Get(contentName(s)); err == nil && handleOf(content) != "" {
-		return s, nil // nothing will be created for it
+		return s, nil // no content will be created for it
 	}
 	current, err := r.snapshotClient(s).Get(ctx, s.Name, metav1.GetOptions{})
 	if err != nil {

@@ -43,8 +43,8 @@ func (r *snapshotter) isOwn(ctx context.Context, s *snapshotv1.VolumeSnapshot) (
 	return r.Accessible(volume)
 }
 
-// ownsContent reports whether a content is of the driver and, if the driver serves one node, of
-// this node.
+// ownsContent reports whether a content belongs to the driver and, if the driver serves one node,
+// to this node.
 func (r *snapshotter) ownsContent(c *snapshotv1.VolumeSnapshotContent) bool {
 	return c.Spec.Driver == r.driver && (r.Node == "" || c.Labels[managedBy] == r.Node)
 }

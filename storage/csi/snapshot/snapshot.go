@@ -130,7 +130,7 @@ func (r *snapshotter) reconcileSnapshot(ctx context.Context, s *snapshotv1.Volum
 	own, err := r.isOwn(ctx, s)
 	if err != nil {
 		if s.DeletionTimestamp != nil && r.isReporter() {
-			return r.removeFinalizers(ctx, s) // it does not exist in any storage
+			return r.removeFinalizers(ctx, s) // the snapshot does not exist in any storage
 		}
 		if !r.isReporter() {
 			return nil

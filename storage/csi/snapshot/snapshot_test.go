@@ -59,9 +59,9 @@ func TestRetainPolicyKeepsSnapshot(t *testing.T) {
 // ns/monday.
 func (b *bench) exists(change func(*snapshotv1.VolumeSnapshotContent)) string {
 	b.t.Helper()
-	answer, err := b.driver.Controller().CreateSnapshot(b.t.Context(), &csi.CreateSnapshotRequest{Name: "by hand", SourceVolumeId: "volume-1"})
+	response, err := b.driver.Controller().CreateSnapshot(b.t.Context(), &csi.CreateSnapshotRequest{Name: "by hand", SourceVolumeId: "volume-1"})
 	b.must(err)
-	id := answer.GetSnapshot().GetSnapshotId()
+	id := response.GetSnapshot().GetSnapshotId()
 	c := &snapshotv1.VolumeSnapshotContent{ObjectMeta: metav1.ObjectMeta{Name: "old"}, Spec: snapshotv1.VolumeSnapshotContentSpec{
 		Driver: fake.Name, DeletionPolicy: snapshotv1.VolumeSnapshotContentDelete,
 		Source:            snapshotv1.VolumeSnapshotContentSource{SnapshotHandle: &id},
@@ -97,7 +97,8 @@ func TestExistingSnapshotIsBound(t *testing.T) {
 			if c := b.contents()[0]; c.Spec.VolumeSnapshotRef.UID != s.UID || handleOf(&c) != id {
 				t.Errorf("content %+v", c)
 			}
-			if count := len(b.storage.Calls("CreateSnapshot")); count != 1 { // from the test itself
+			// Including the call of the test itself.
+			if count := len(b.storage.Calls("CreateSnapshot")); count != 1 {
 				t.Errorf("%d calls of CreateSnapshot", count)
 			}
 			b.delete("monday")
@@ -143,7 +144,7 @@ func TestUnreadySnapshotIsPolled(t *testing.T) {
 	}
 }
 
-func TestMissingObjectsAreReportedAndAwaited(t *testing.T) {
+func TestMissingObjectsAreReportedUntilTheyExist(t *testing.T) {
 	t.Run("class", func(t *testing.T) {
 		b := newBench(t, fake.Options{}).start()
 		b.take("monday", "slow")

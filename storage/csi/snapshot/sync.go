@@ -26,16 +26,16 @@ func (r *snapshotter) syncContent(ctx context.Context, c *snapshotv1.VolumeSnaps
 	if err != nil {
 		return nil, err
 	}
-	answer, err := r.querySnapshot(ctx, c)
+	response, err := r.querySnapshot(ctx, c)
 	if err != nil {
 		return nil, r.recordFailure(ctx, c, err)
 	}
-	return r.recordState(ctx, c, answer)
+	return r.recordState(ctx, c, response)
 }
 
 // prepareContent verifies that a content exists and is not being deleted, adds its finalizer, and
-// marks it if CreateSnapshot is called next. It does so for retries too: the cache might show a
-// deleted content, and a snapshot that is created for it would be leaked.
+// marks it if CreateSnapshot is called next. It also does this before retries: the cache might
+// contain a deleted content, and a snapshot that is created for it would be leaked.
 func (r *snapshotter) prepareContent(ctx context.Context, c *snapshotv1.VolumeSnapshotContent) (*snapshotv1.VolumeSnapshotContent, error) {
 	desired := c.DeepCopy()
 	if !slices.Contains(desired.Finalizers, contentFinalizer) {
@@ -118,7 +118,7 @@ func (r *snapshotter) listSnapshot(ctx context.Context, c *snapshotv1.VolumeSnap
 			return entry.GetSnapshot(), nil
 		}
 	}
-	return nil, userErrorf("CSI driver %q does not know snapshot %q", r.driver, id)
+	return nil, userErrorf("snapshot %q is unknown to CSI driver %q", r.driver, id)
 }
 
 // secrets returns the secrets that the content's class selects for an operation, or nil if the

@@ -113,7 +113,7 @@ func TestKeysAreFromOneNode(t *testing.T) {
 		keys := slices.Sorted(maps.Keys(got.Requisite[0].Segments))
 		for _, topology := range got.Requisite {
 			if !slices.Equal(keys, slices.Sorted(maps.Keys(topology.Segments))) {
-				t.Errorf("keys %q and those of %v", keys, topology.Segments)
+				t.Errorf("keys %q and the keys of %v", keys, topology.Segments)
 			}
 			if !slices.ContainsFunc(in.Nodes, func(n Node) bool { return sameKeys(n.Keys, keys) && Segment(topology.Segments).covers(n.Labels) }) {
 				t.Errorf("%v is not the segment of a node with the keys %q", topology.Segments, keys)

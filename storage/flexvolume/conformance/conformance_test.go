@@ -75,7 +75,7 @@ func defects() []defect {
 	return []defect{
 		{"init prints more than its response", "mounting", "init) success", "init) echo ready; success", nil, "init", Wrong},
 		{"init has a capability of the wrong type", "mounting", `"attach":false`, `"attach":"false"`, nil, "init", Wrong},
-		{"init fails when repeated", "mounting", "init) success", `init) mkdir "$storage" || failure "is there"; success`, nil, "init-repeated", Wrong},
+		{"init fails when repeated", "mounting", "init) success", `init) mkdir "$storage" || failure "exists"; success`, nil, "init-repeated", Wrong},
 		{"init returns different capabilities", "mounting", `"attach":false`, `"attach":false,"fsGroup":'"$(mkdir "$storage" 2>/dev/null && echo true || echo false)"'`,
 			nil, "init-repeated", Risk},
 		{"init has an unknown capability", "mounting", `"attach":false`, `"attach":false,"resize":true`, nil, "capabilities", Risk},
@@ -95,7 +95,7 @@ func defects() []defect {
 		{"unmount does nothing", "mounting", umount, "		:\n", []string{"sequence"}, "unmount", Wrong},
 		{"unmount leaves files", "mounting", umount, umount + "		touch \"$1/left\"\n", []string{"sequence"}, "unmount", Wrong},
 		{"repeated unmount fails", "mounting", umount + "	fi", umount + "	else\n		failure \"is not mounted\"\n	fi", []string{"sequence"}, "unmount-repeated", Risk},
-		{"there is no unmount", "mounting", "unmount) do_unmount \"$2\" ;;\n", "", []string{"sequence"}, "pairs", Risk},
+		{"unmount is not supported", "mounting", "unmount) do_unmount \"$2\" ;;\n", "", []string{"sequence"}, "pairs", Risk},
 		{"data is deleted", "mounting", umount, umount + "		rm -rf \"$storage\"\n", []string{"sequence"}, "data", Risk},
 		{"a read-only volume is writable", "mounting", "remount,bind,$access", "remount,bind,rw", []string{"read-only"}, "read-only", Risk},
 		{"unmount unmounts the other pod's volume", "mounting", umount,
@@ -122,7 +122,7 @@ func defects() []defect {
 		{"all volumes are the same volume", "mounting", "volume=$storage/$(option kubernetes.io/pvOrVolumeName)", "volume=$storage", []string{"parallel"}, "distinct", Risk},
 		{"a killed mount leaves a lock", "mounting", "	mkdir -p \"$volume\"", "	mkdir -p \"$storage\"; mkdir \"$volume.lock\" || failure \"locked\"\n	sleep 0.1\n	rmdir \"$volume.lock\"\n	mkdir -p \"$volume\"",
 			[]string{"killed"}, "killed-mount", Risk},
-		{"a killed mount must be unmounted", "mounting", "case $1 in\ninit)", `lock=$storage.lock
+		{"a killed mount must be unmounted before the next mount", "mounting", "case $1 in\ninit)", `lock=$storage.lock
 case $1 in
 mount)
 	mkdir "$lock" || failure "locked"
@@ -145,10 +145,10 @@ init)`, []string{"killed"}, "killed-mount", Risk},
 		{"the volume is attached everywhere", "attachable", `/dev/null)" = "$2" ]`, `/dev/null)" != "" ]`, []string{"sequence"}, "isattached-elsewhere", Risk},
 		{"the volume stays attached", "attachable", `		rm -f "$volume/node"`, `		:`, []string{"sequence"}, "isattached-detached", Risk},
 		{"isattached returns a string instead of a boolean", "attachable", `"attached":true`, `"attached":"true"`, []string{"sequence"}, "output-fields", Risk},
-		{"there is no isattached", "attachable", "isattached) do_isattached \"$2\" \"$3\" ;;\n", "", []string{"sequence"}, "isattached", Risk},
+		{"isattached is not supported", "attachable", "isattached) do_isattached \"$2\" \"$3\" ;;\n", "", []string{"sequence"}, "isattached", Risk},
 		{"the device does not exist", "attachable", `\"device\":\"$(device "$image")\"`, `\"device\":\"/dev/no-such-device\"`, []string{"sequence"}, "waitforattach", Wrong},
 		{"repeated detach fails", "attachable", "	volume=$storage/$1\n", "	volume=$storage/$1\n	[ -e \"$volume/node\" ] || failure \"not attached\"\n", []string{"sequence"}, "detach-repeated", Risk},
-		{"there is no detach", "attachable", "detach) do_detach \"$2\" \"$3\" ;;\n", "", []string{"sequence"}, "pairs", Risk},
+		{"detach is not supported", "attachable", "detach) do_detach \"$2\" \"$3\" ;;\n", "", []string{"sequence"}, "pairs", Risk},
 		{"a device remains", "attachable", "		[ -z \"$loop\" ] || losetup --detach \"$loop\" || failure \"cannot free device\"\n", "", []string{"sequence"}, "leftover-devices", Risk},
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// lifecycle calls the operations of one volume, as for one pod.
+// lifecycle calls the operations of one volume, as Kubernetes does for one pod.
 type lifecycle struct {
 	c         *checker
 	request   flexvolume.MountRequest

@@ -69,7 +69,7 @@ func (c *checker) options(ctx context.Context) {
 			}
 		}
 		if len(badValues) == 0 {
-			badValues = []string{"all of these together"}
+			badValues = []string{"all of these values together"}
 		}
 		failure = fmt.Errorf("it fails if the value of an option contains %s: %w", strings.Join(badValues, ", "), failure)
 	}

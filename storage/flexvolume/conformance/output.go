@@ -56,7 +56,7 @@ func (c *checker) output(context.Context) {
 		{"output-fields", Risk, "the fields have the types of the interface",
 			`use "Success", "Failure" or "Not supported", in this case; true and false without quotes; sizes as numbers of bytes`},
 		{"output-noise", Risk, "it prints nothing to standard error",
-			"print nothing to standard error beside a response: Slipway ignores it, but Kubernetes treats it as part of the response; log to a file or with logger"},
+			"print nothing to standard error in addition to the response: Slipway ignores it, but Kubernetes treats it as part of the response; log to a file or with logger"},
 		{"output-exit", Risk, "it exits with 0 for Success only", "exit with 0 for Success and with 1 for everything else"},
 		{"output-exit-one", Risk, "it exits with 1 for all other responses", "exit with 1"},
 		{"output-deadline", Risk, "each call ends", "return Failure before the deadline: make sure that no command waits forever, such as for a server that is down"},
@@ -155,6 +155,6 @@ func (c *checker) leftovers(context.Context) {
 	}
 	c.check("leftover-files", failure, Risk, "no file remains in the kubelet's directories", "remove the files that mount wrote: otherwise, the kubelet cannot remove the pod")
 	if err := c.sandbox.clear(); err != nil {
-		c.result("leftover-cleared", Risk, "not everything that remains could be removed: "+err.Error(), "remove it by hand")
+		c.result("leftover-cleared", Risk, "not everything that remains could be removed: "+err.Error(), "remove it manually")
 	}
 }

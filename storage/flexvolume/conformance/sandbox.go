@@ -133,8 +133,8 @@ func (b *sandbox) processes() map[int]string {
 	return commands
 }
 
-// settleTimeout limits how long cleanup can continue after the driver reports success, such as that
-// of a FUSE daemon.
+// settleTimeout limits how long cleanup can continue after the driver reports success, such as the
+// cleanup of a FUSE daemon.
 const settleTimeout = 3 * time.Second
 
 // settle waits for a condition, for up to settleTimeout.

@@ -48,7 +48,8 @@ func (c *checker) sequence(ctx context.Context) {
 	c.repeated(ctx)
 }
 
-// runOnce runs an operation of an ordinary pod. A driver that fails it does not work.
+// runOnce runs an operation of an ordinary pod. A driver for which the operation fails does not
+// work.
 func (c *checker) runOnce(ctx context.Context, l *lifecycle, op flexvolume.Operation) bool {
 	outcome, err := l.do(ctx, op)
 	switch {

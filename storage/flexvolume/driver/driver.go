@@ -1,6 +1,6 @@
 // Package driver builds a FlexVolume driver from a few functions. It is for driver authors and
-// depends only on the standard library. The drivers run wherever FlexVolume drivers do: on Slipway,
-// OpenShift 3 and Kubernetes.
+// depends only on the standard library. The drivers run on every platform with FlexVolumes:
+// Slipway, OpenShift 3 and Kubernetes.
 //
 // This is a complete driver, whose volumes are directories of the host:
 //
@@ -41,8 +41,8 @@ import (
 // should have both Attach and Detach, and either MountDevice and UnmountDevice, or a device from
 // WaitForAttach. Any other driver must have Mount and Unmount.
 type Driver struct {
-	// Init prepares the driver on a node. It can run concurrently with any other operation. If nil,
-	// there is nothing to prepare.
+	// Init prepares the driver on a node. It can run concurrently with any other operation. It can be
+	// nil.
 	Init func() error
 
 	// VolumeName returns the name of the volume in its storage, which is unique and the same on
@@ -71,16 +71,16 @@ type Driver struct {
 	// Unmount undoes Mount. It is also called if nothing is mounted.
 	Unmount func(dir string) error
 
-	// ExpandVolume expands the volume in its storage and returns its new size. Sizes are in bytes.
-	// dir is where the device is mounted, on a node where it is. Unlike Slipway, Kubernetes does
-	// not call ExpandVolume.
+	// ExpandVolume expands the volume in its storage and returns its new size. Sizes are in bytes. dir
+	// is the directory where the device is mounted, if it is mounted on this node. Unlike Slipway,
+	// Kubernetes does not call ExpandVolume.
 	ExpandVolume func(o Options, dir string, newSize, oldSize int64) (int64, error)
 	// ExpandFS expands the file system of the device, which is mounted at dir, to the size of the
 	// volume.
 	ExpandFS func(o Options, device, dir string, newSize, oldSize int64) error
 
-	// KeepOwnership means that files are not given to the pod's fsGroup, because the storage does
-	// not support it or Mount has done it.
+	// KeepOwnership means that the group of files is not changed to the pod's fsGroup, because the
+	// storage does not support groups or Mount has set them.
 	KeepOwnership bool
 	// KeepLabel means that files are not relabelled for SELinux, because the storage has no labels
 	// or sets them on mount.

@@ -42,7 +42,7 @@ func Detect(path string) (Type, error) {
 		return "", fmt.Errorf("detect file system: %w", err)
 	}
 	defer f.Close()
-	const size = 4096 // contains the superblocks of both
+	const size = 4096 // contains the superblocks of both file systems
 	head := make([]byte, size)
 	if _, err := io.ReadFull(f, head); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return "", fmt.Errorf("detect file system of %q: %w", path, err)

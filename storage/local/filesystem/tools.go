@@ -41,7 +41,7 @@ func Make(ctx context.Context, t Type, path string) error {
 		// system becomes read-only, which the volume's health shows.
 		_, err = run(ctx, "mkfs.ext4", "-q", "-F", "-b", "4096", "-m", "0", "-e", "remount-ro", "-E", "lazy_journal_init=1", path)
 	case XFS:
-		// Sectors of 4 KiB work with both sector sizes of devices.
+		// Sectors of 4 KiB work on devices with sectors of 512 bytes and of 4 KiB.
 		_, err = run(ctx, "mkfs.xfs", "-q", "-f", "-s", "size=4096", path)
 	default:
 		err = fmt.Errorf("it is not one of %v", Types())

@@ -32,9 +32,9 @@ func (rawCodec) Unmarshal(content []byte, message any) error {
 	return nil
 }
 
-// FuzzAnswers checks that Describe accepts no invalid name and no capability that the driver didn't
-// send, for any bytes in the response.
-func FuzzAnswers(f *testing.F) {
+// FuzzResponses checks that Describe accepts no invalid name and no capability that the driver
+// didn't send, for any bytes in the response.
+func FuzzResponses(f *testing.F) {
 	message := func(m proto.Message) []byte {
 		content, err := proto.Marshal(m)
 		if err != nil {
@@ -64,8 +64,8 @@ func FuzzAnswers(f *testing.F) {
 			return err
 		}
 		method, _ := grpc.MethodFromServerStream(stream)
-		answer := (*answers.Load())[filepath.Base(method)]
-		return stream.SendMsg(&answer)
+		response := (*answers.Load())[filepath.Base(method)]
+		return stream.SendMsg(&response)
 	}))
 	socket := filepath.Join(f.TempDir(), "csi.sock")
 	listener, err := net.Listen("unix", socket)
@@ -93,10 +93,10 @@ func FuzzAnswers(f *testing.F) {
 		}
 		var resp csi.ControllerGetCapabilitiesResponse
 		if err := proto.Unmarshal(controller, &resp); err != nil && len(description.Controller) > 0 {
-			t.Errorf("got %v of a message that is invalid: %v", description.Controller, err)
+			t.Errorf("got %v from an invalid message: %v", description.Controller, err)
 		}
 		if !description.HasService(csi.PluginCapability_Service_CONTROLLER_SERVICE) && len(description.Controller) > 0 {
-			t.Errorf("got %v of a driver without a controller", description.Controller)
+			t.Errorf("got %v from a driver without a controller", description.Controller)
 		}
 		for _, capability := range description.Controller {
 			if !slices.ContainsFunc(resp.GetCapabilities(), func(c *csi.ControllerServiceCapability) bool { return c.GetRpc().GetType() == capability }) {
