@@ -156,7 +156,7 @@ func TestUnsupportedOperationIsCalledOncePerVersion(t *testing.T) {
 
 func TestVolumeName(t *testing.T) {
 	for name, test := range map[string]struct {
-		response   string
+		response string
 		settings Settings
 		want     string
 		kind     Kind

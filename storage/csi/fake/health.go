@@ -29,13 +29,13 @@ func (d *Driver) ControllerListVolumeHealth(_ context.Context, r *csi.Controller
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var ill []string
+	var problem []string
 	for _, id := range sortedIDs(d.volumes) {
 		if len(d.healthOf(id).GetHealthStatuses()) > 0 {
-			ill = append(ill, id)
+			problem = append(problem, id)
 		}
 	}
-	page, next, err := pageOf(ill, r.GetStartingToken(), r.GetMaxEntries())
+	page, next, err := pageOf(problem, r.GetStartingToken(), r.GetMaxEntries())
 	response := &csi.ControllerListVolumeHealthResponse{NextToken: next}
 	for _, id := range page {
 		response.Entries = append(response.Entries, d.healthOf(id))
@@ -46,8 +46,8 @@ func (d *Driver) ControllerListVolumeHealth(_ context.Context, r *csi.Controller
 // healthOf returns the health of a volume. The caller holds the lock.
 func (d *Driver) healthOf(id string) *csi.VolumeHealth {
 	health := &csi.VolumeHealth{VolumeId: id}
-	if ill := d.health[id]; ill != csi.VolumeHealthErrorType_UNKNOWN_VOLUME_HEALTH_TYPE {
-		health.HealthStatuses = []*csi.VolumeHealth_VolumeHealthEntry{{Status: ill}}
+	if problem := d.health[id]; problem != csi.VolumeHealthErrorType_UNKNOWN_VOLUME_HEALTH_TYPE {
+		health.HealthStatuses = []*csi.VolumeHealth_VolumeHealthEntry{{Status: problem}}
 	}
 	return health
 }
