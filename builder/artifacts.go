@@ -16,7 +16,7 @@ import (
 )
 
 // saveArtifacts extracts the artifacts of the image that this build replaces, and reports whether
-// there are any. Artifacts only make the build faster, so errors are only logged.
+// there are any. Artifacts only speed up the build, so errors are only logged.
 func (a *assembly) saveArtifacts(ctx context.Context) bool {
 	if a.output() == "" || a.scripts.path("save-artifacts") == "" {
 		return false

@@ -58,7 +58,7 @@ func TestSourceStrategyAssemblesSource(t *testing.T) {
 		}
 	}
 	if list := got.files["app/list"]; strings.Contains(list, "big.log") || !strings.Contains(list, "/tmp/src/sub/kept") {
-		t.Errorf("the source is %s", list)
+		t.Errorf("the files in /tmp/src are %s", list)
 	}
 	if got.Config.User != "1001" || len(got.Config.Cmd) != 1 || got.Config.Cmd[0] != "/s2i/run" {
 		t.Errorf("the image is configured as %+v", got.Config)

@@ -57,7 +57,7 @@ func (b *Builder) Run(ctx context.Context) error {
 		fmt.Fprintf(b.Out, "error: %v\n", err)
 		r.setFailed(err)
 	}
-	// A canceled build reports its details too.
+	// A canceled build also reports its details.
 	if reportErr := b.Report(context.WithoutCancel(ctx), b.Build); reportErr != nil {
 		fmt.Fprintf(b.Out, "warning: cannot store the details of the build: %v\n", reportErr)
 	}
@@ -65,8 +65,8 @@ func (b *Builder) Run(ctx context.Context) error {
 }
 
 // Fetch only fetches the source and the libraries of a pipeline. It replaces the files of an
-// earlier fetch that was killed. A failure ends the build: the Build has the reason, and a retry
-// would not help.
+// earlier fetch that was interrupted. A failure ends the build: the Build has the reason, and a
+// retry would not help.
 func (b *Builder) Fetch(ctx context.Context) error {
 	r := &run{Builder: b}
 	if err := os.RemoveAll(filepath.Join(b.Work, "source")); err != nil {
@@ -90,7 +90,7 @@ func (b *Builder) Fetch(ctx context.Context) error {
 type run struct {
 	*Builder
 	pull, push credentials
-	images     []credentials // for images from which the source contains files
+	images     []credentials // for images whose files are copied into the source
 	store      *store
 	engine     *engine.Engine // nil until it has started
 	// context is the directory from which the image is built.
@@ -131,7 +131,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := <-engineErr; fetchErr == nil {
 		return err
 	}
-	return fetchErr // takes precedence, because the user can correct the source
+	return fetchErr // this error takes precedence, because the user can correct the source
 }
 
 // startEngine starts the engine with the layers of earlier builds. If they are damaged, it starts
@@ -142,7 +142,7 @@ func (r *run) startEngine(ctx context.Context) (err error) {
 		return err
 	}
 	fmt.Fprintf(r.Out, "warning: cannot use layers of earlier builds: %v\n", err)
-	_ = r.store.lock.Close() // opened only for the lock
+	_ = r.store.lock.Close() // the store is open only because of its lock
 	r.store = &store{dir: r.Work}
 	r.engine, err = r.newEngine(ctx, r.store)
 	return err

@@ -41,7 +41,7 @@ type fixture struct {
 	configs   string
 	variables map[string]string
 	cache     string
-	labels    map[string]string // of builds
+	labels    map[string]string // the builds push to it
 	work      string            // of builds; by default a new directory for each
 }
 

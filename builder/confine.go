@@ -17,19 +17,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// linkLocal is the range of link-local addresses. Services there, such as a cloud's metadata
-// service, trust every client.
+// linkLocal is the range of link-local addresses. Services with such addresses, such as a cloud's
+// metadata service, trust every client.
 var linkLocal = netip.MustParsePrefix("169.254.0.0/16")
 
-// linkLocal6 are the addresses of IPv6 for the same purpose: the range of link-local addresses, and
-// the metadata services of clouds.
+// linkLocal6 contains the corresponding IPv6 addresses: the range of link-local addresses, and the
+// metadata services of clouds.
 var linkLocal6 = []netip.Prefix{
 	netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("fd00:ec2::254/128"), netip.MustParsePrefix("fd20:ce::254/128"),
 }
 
 // confine makes link-local addresses, except the addresses of IPv4 name servers, unreachable in the
 // network namespace of the pod. Then it drops CAP_NET_ADMIN, so that neither this process nor the
-// build steps that it starts can undo this.
+// build steps that it starts can undo the change.
 func confine(resolvConf string) error {
 	if err := blockAddresses(resolvConf); err != nil {
 		return err
@@ -106,7 +106,7 @@ func blockLinkLocalRoutes(allowed []netip.Addr) error {
 func unreachable6(prefix netip.Prefix) *netlink.Rule {
 	rule := netlink.NewRule()
 	rule.Family = unix.AF_INET6
-	rule.Priority = 1 // before all tables except the table of local addresses
+	rule.Priority = 1 // this rule precedes all tables except the table of local addresses
 	rule.Dst = network(prefix)
 	rule.Type = unix.RTN_UNREACHABLE
 	return rule

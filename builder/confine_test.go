@@ -20,7 +20,7 @@ func inPod(t *testing.T, test func(device int)) {
 	t.Helper()
 	done := make(chan error)
 	go func() {
-		defer close(done)      // even if the test calls Goexit
+		defer close(done)      // also runs if the test calls Goexit
 		runtime.LockOSThread() // never unlocked, so that the thread and its network namespace end
 		done <- func() error {
 			if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {

@@ -42,7 +42,7 @@ func readCredentials(dir string) (credentials, error) {
 // lookup returns the user and the password for a registry. Both are empty if there are none.
 func (c credentials) lookup(host string) (user, password string) {
 	if strings.HasSuffix(host, strings.TrimPrefix(name.DefaultRegistry, "index")) {
-		host = name.DefaultRegistry // all servers of the default registry
+		host = name.DefaultRegistry // all names of the default registry
 	}
 	registry, err := name.NewRegistry(host)
 	if err != nil {
@@ -60,7 +60,7 @@ func (c credentials) lookup(host string) (user, password string) {
 }
 
 // credentialsFor returns the user and the password for a registry. For a push, it tries the push
-// secret and then the pull secret; otherwise, it tries them in the reverse order. Last, it tries
+// secret and then the pull secret; otherwise, it tries them in the reverse order. Finally, it tries
 // the secrets of input images.
 func (r *run) credentialsFor(host string, push bool) (user, password string) {
 	first, second := r.pull, r.push

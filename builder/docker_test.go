@@ -154,7 +154,7 @@ func TestUploadedFileIsInContext(t *testing.T) {
 	spec := inline("FROM "+s.base("one", nil, v1.Config{})+"\nCOPY app.war /app.war\n", buildv1.DockerBuildStrategy{})
 	spec.Source.Binary = &buildv1.BinaryBuildSource{AsFile: "app.war"}
 	if got, log := s.mustBuild(spec, strings.NewReader("content")); got.files["app.war"] != "content" {
-		t.Errorf("the image has %v\n%s", got.files, log)
+		t.Errorf("the image has the files %v\n%s", got.files, log)
 	}
 }
 

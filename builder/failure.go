@@ -42,7 +42,7 @@ var messages = map[buildv1.StatusReason]string{
 	reasonAssembleFailed:                          "The assemble script failed.",
 	buildv1.StatusReasonPostCommitHookFailed:      "The post-commit hook failed.",
 	buildv1.StatusReasonPushImageToRegistryFailed: "Failed to push the image to the registry.",
-	buildv1.StatusReasonGenericBuildFailed:        "The build failed; its log says why.",
+	buildv1.StatusReasonGenericBuildFailed:        "The build failed; the log contains the reason.",
 }
 
 // setFailed sets the Build's status.

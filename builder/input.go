@@ -133,7 +133,7 @@ func value(text *string) string {
 	return *text
 }
 
-// first returns the first text that is not empty.
+// first returns the first nonempty text.
 func first(texts ...string) string {
 	for _, text := range texts {
 		if text != "" {

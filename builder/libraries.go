@@ -15,9 +15,9 @@ import (
 var libraryVariable = regexp.MustCompile(`^LIBRARY_[A-Z0-9_]+$`)
 
 // fetchLibraries fetches the shared libraries of a pipeline with the credentials of its source,
-// which the Jenkinsfile does not get. Because users who only start builds can set variables, the
-// credentials are for libraries on the server of the source. If a library cannot be fetched, the
-// Jenkinsfile fails if it loads it.
+// which the Jenkinsfile does not get. Because users who can only start builds can set variables,
+// only the server of the source gets the credentials. If a library cannot be fetched, a Jenkinsfile
+// that loads it fails.
 func (r *run) fetchLibraries(ctx context.Context) error {
 	spec := r.Build.Spec.Source
 	if spec.Git == nil || spec.SourceSecret == nil {

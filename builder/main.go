@@ -50,7 +50,7 @@ func Main() {
 	}
 	if err := run(ctx); err != nil {
 		line, _, _ := strings.Cut(err.Error(), "\n")
-		// The Build contains the error too.
+		// The Build also contains the error.
 		_ = os.WriteFile(terminationLog, []byte(line+"\n"), 0o600)
 		os.Exit(1)
 	}
@@ -83,7 +83,8 @@ func build(ctx context.Context) error {
 	return b.Run(ctx)
 }
 
-// fetchSource only fetches the source of a pipeline. If it is killed, it starts from the beginning.
+// fetchSource only fetches the source of a pipeline. If it is killed, the next attempt starts from
+// the beginning.
 func fetchSource(ctx context.Context) error {
 	build, err := readBuild(os.Getenv(buildpod.BuildVariable))
 	if err != nil {

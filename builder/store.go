@@ -46,7 +46,7 @@ func (r *run) openStore(ctx context.Context) *store {
 		return private
 	}
 	lock, err := os.OpenFile(filepath.Join(r.Cache, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	// No configuration, or no space.
+	// The build has no configuration, or the disk is full.
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.EROFS) {
 		return private
 	}
@@ -98,7 +98,7 @@ func (s *store) acquire(version string) (hasLayers bool, err error) {
 	if err := os.Remove(s.cleanMark()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, err
 	}
-	// A power loss must not leave a changed store with the mark.
+	// After a power loss, a changed store must not have the mark.
 	return hasLayers, atomicfile.SyncFolder(s.dir)
 }
 
@@ -107,7 +107,7 @@ func (s *store) cleanMark() string { return filepath.Join(s.dir, "whole") }
 func (s *store) root() string { return filepath.Join(s.dir, "engine") }
 
 // release prunes the store and marks it as clean for the next build. If hasSecrets is true, it
-// deletes all sources. The process keeps the lock until it ends, because the engine keeps files
+// deletes all sources. The process holds the lock until it ends, because the engine keeps files
 // open.
 func (s *store) release(ctx context.Context, e *engine.Engine, version string, hasSecrets bool) error {
 	if s.lock == nil {

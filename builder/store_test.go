@@ -120,7 +120,7 @@ func TestBuildWithoutLockRunsWithoutStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, log := s.mustBuild(inline(s.stages(), buildv1.DockerBuildStrategy{}), nil); !strings.Contains(log, "cannot use layers of earlier builds: another build uses them") {
-		t.Errorf("log lacks the reason:\n%s", log)
+		t.Errorf("the log lacks the reason:\n%s", log)
 	}
 	if entries, err := os.ReadDir(s.cache); err != nil || len(entries) != 1 {
 		t.Errorf("the other store contains %v, %v", entries, err)

@@ -22,7 +22,7 @@ func TestRouterDryRunPrintsObjects(t *testing.T) {
 			continue
 		}
 		if collides := strings.Contains(stderr, "slipway.router.disabled"); collides != (name == "router") {
-			t.Errorf("%s: it prints %q about ports", name, stderr)
+			t.Errorf("%s: the note about ports is %q", name, stderr)
 		}
 		Golden(t, "adm-"+name+".golden", stdout)
 	}
@@ -60,7 +60,7 @@ func TestRouterObjectsContainFiles(t *testing.T) {
 		}
 	}
 	if strings.Contains(stdout, "serving-cert-secret-name") {
-		t.Error("the service requests a certificate although the command line contains one")
+		t.Error("the service requests a certificate, although a flag sets one")
 	}
 }
 

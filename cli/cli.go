@@ -56,7 +56,7 @@ func Run(name string, args []string) error {
 		}
 	}
 	if editor := os.Getenv("OC_EDITOR"); name == "oc" && editor != "" {
-		// OC_EDITOR is OpenShift 3's name of kubectl's KUBE_EDITOR.
+		// OC_EDITOR is OpenShift 3's name for kubectl's KUBE_EDITOR.
 		if err := os.Setenv("KUBE_EDITOR", editor); err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ needs no kubeconfig. On other machines, set KUBECONFIG or --kubeconfig.`)
 func kubectlTree(options kubectl.KubectlOptions) *cobra.Command {
 	path, set := os.LookupEnv("PATH")
 	if set {
-		_ = os.Unsetenv("PATH") // cannot fail for this name; nor can restoring it
+		_ = os.Unsetenv("PATH") // neither this call nor the call that restores the variable can fail
 		defer func() { _ = os.Setenv("PATH", path) }()
 	}
 	return kubectl.NewKubectlCommand(options)

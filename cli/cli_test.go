@@ -81,7 +81,7 @@ func TestCompletionContainsCommands(t *testing.T) {
 	}
 }
 
-func TestPluginsAreFoundByPrefix(t *testing.T) {
+func TestPluginsAreFoundByProgramName(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"oc-first", "kubectl-first", "kubectl-second"} {
 		script := fmt.Sprintf("#!/bin/sh\necho %s \"$@\"\n", name)
@@ -151,7 +151,7 @@ func TestHostClusterIsUsedWithoutKubeconfig(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"nothing is set", nil, show, "https://host:8443"},
+		{"no kubeconfig and no flags", nil, show, "https://host:8443"},
 		{"KUBECONFIG wins", []string{"KUBECONFIG=" + kubeconfig}, show, "https://own:6443"},
 		{"--kubeconfig wins", nil, append(slices.Clone(show), "--kubeconfig", kubeconfig), "https://own:6443"},
 	}

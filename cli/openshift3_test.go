@@ -43,7 +43,7 @@ func TestOpenShift3CommandsAreServedAsDocumented(t *testing.T) {
 				openshift3, number+1, columns[0], columns[1], columns[2], has, lacks)
 		}
 		if (lacks != "" || isMissing) != (columns[3] != "") {
-			t.Errorf("%s:%d: %s: reason %q: a reason is needed if the command or a flag is missing, and only then", openshift3, number+1, columns[0], columns[3])
+			t.Errorf("%s:%d: %s: reason %q: a reason is required if the command or a flag is missing, and not allowed otherwise", openshift3, number+1, columns[0], columns[3])
 		}
 		commands[0]++
 		flags[0], flags[1] = flags[0]+len(names), flags[1]+len(served)
@@ -88,7 +88,7 @@ func hasFlag(command *cobra.Command, name string) bool {
 		return true // cobra adds help when a command runs
 	}
 	if current, _ := oldFlags([]string{"get", name}); current[1] != name {
-		return true // was renamed
+		return true // the flag was renamed
 	}
 	for _, set := range []*pflag.FlagSet{command.Flags(), command.InheritedFlags()} {
 		if long, ok := strings.CutPrefix(name, "--"); ok && set.Lookup(long) != nil {

@@ -77,25 +77,25 @@ func TestTriggersOfBuildsAreListedAndRemoved(t *testing.T) {
 		"buildconfigs/front github " + secrets[0][1], "buildconfigs/front webhook " + secrets[1][1],
 	} {
 		if !strings.Contains(output, want) {
-			t.Errorf("there is no %q in %s", want, output)
+			t.Errorf("%q is missing in %s", want, output)
 		}
 	}
 	const types = `jsonpath={.spec.triggers[*].type}`
 	if got := read("--remove", "--from-github", "--from-config", "-o", types); got != "Generic ImageChange" {
-		t.Errorf("after some are removed there are %q", got)
+		t.Errorf("after GitHub and config change triggers were removed: %q", got)
 	}
 	if got := read("--remove", "--from-image=other:1", "-o", types); got != "GitHub Generic ConfigChange" {
-		t.Errorf("after the image is removed there are %q", got)
+		t.Errorf("after the image trigger was removed: %q", got)
 	}
 	if got := read("--manual", "-o", types); got != "GitHub Generic ImageChange" {
-		t.Errorf("by hand there are %q", got)
+		t.Errorf("with manual triggers: %q", got)
 	}
 	file = stored(t, read("--remove-all", "-o", "yaml"))
 	if output := strings.Join(strings.Fields(read()), " "); !strings.Contains(output, "config false buildconfigs/front image ruby:2.5 false") {
-		t.Errorf("after all are removed, the list does not contain the image of the strategy: %s", output)
+		t.Errorf("after all triggers were removed, the list does not contain the image of the strategy: %s", output)
 	}
 	if got := read("--auto", "-o", types); got != "ConfigChange ImageChange" {
-		t.Errorf("after they are enabled again there are %q", got)
+		t.Errorf("after the triggers were enabled again: %q", got)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestImageLookupIsSetAndListed(t *testing.T) {
 		t.Errorf("the list is %s", got)
 	}
 	if got := read("--enabled=false", "-o", show); got != "  false " {
-		t.Errorf("switched off it is %q", got)
+		t.Errorf("after the lookup was disabled: %q", got)
 	}
 	if stdout, _, _ := local(t, "set-workloads.yaml", "image-lookup --list"); !strings.Contains(stdout, "front") || !strings.Contains(stdout, "false") {
 		t.Errorf("without an annotation, workloads are listed as\n%s", stdout)

@@ -31,7 +31,7 @@ var concepts = []concept{
 	{"Build Configurations", "bc", "How an image is built from source code, the triggers, and where it is pushed."},
 	{"Builds", "build", "One run of a build configuration."},
 	{"Templates", "template", "Objects with parameters that are created together."},
-	{"Service Accounts", "sa", "Accounts for programs: pods use one for requests to the server."},
+	{"Service Accounts", "sa", "Accounts for programs: pods use them for requests to the server."},
 	{"Secrets", "secret", "Passwords, keys and certificates, which pods get as files or variables."},
 	{"Quotas", "quota", "Limits on the resources of a project. A cluster quota counts several projects together."},
 }

@@ -60,8 +60,8 @@ func writeServerVersion(ctx context.Context, factory util.Factory, out io.Writer
 	}
 	fmt.Fprintf(out, "\nServer %s\n", config.Host)
 	openshift := machineryversion.Info{}
-	answer, err := client.RESTClient().Get().AbsPath("/version/openshift").DoRaw(ctx)
-	if err == nil && json.Unmarshal(answer, &openshift) == nil && openshift.GitVersion != "" {
+	response, err := client.RESTClient().Get().AbsPath("/version/openshift").DoRaw(ctx)
+	if err == nil && json.Unmarshal(response, &openshift) == nil && openshift.GitVersion != "" {
 		fmt.Fprintf(out, "openshift %s\n", openshift.GitVersion)
 	}
 	fmt.Fprintf(out, "kubernetes %s\n", kubernetes.GitVersion)

@@ -62,8 +62,8 @@ type Sessions interface {
 	// Generation returns a value that changes when all sessions of an access token's user are ended.
 	// If the token or its user no longer exists, the error is of kind not found.
 	Generation(ctx context.Context, token string) (string, error)
-	// LogOut deletes an access token and ends all sessions of its user and of the user whose session
-	// the request has.
+	// LogOut deletes an access token. It ends all sessions of the token's user and of the user whose
+	// session cookie the request contains.
 	LogOut(w http.ResponseWriter, r *http.Request, token string) error
 }
 
@@ -95,7 +95,7 @@ type server struct {
 	exchange *tokenClient
 	content  fs.FS
 	files    map[string]file
-	// current are the valid settings that were read last.
+	// current contains the last valid settings.
 	current atomic.Pointer[settings]
 }
 

@@ -23,7 +23,7 @@ type session struct {
 	// Generation is the generation of the user's sessions at login. Every logout of the user changes
 	// the generation, which ends this session.
 	Generation string
-	// Expires is when the token expires. The zero time means never.
+	// Expires is the time when the token expires. The zero time means never.
 	Expires time.Time
 }
 
@@ -44,7 +44,7 @@ type login struct {
 const csrfHeader = "X-CSRF-Token"
 
 // session returns the session of a request. ok is false if the request has no session, if the
-// session has expired or was ended by a logout, or if its generation cannot be read.
+// session has expired or ended with a logout, or if its generation cannot be read.
 func (s *server) session(r *http.Request) (of session, ok bool) {
 	if !s.open(r, sessionCookie, &of) || of.Token == "" || !of.Expires.IsZero() && !time.Now().Before(of.Expires) {
 		return session{}, false

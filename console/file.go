@@ -99,7 +99,8 @@ func (s *server) serveFile(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	switch {
 	case ok && strings.HasPrefix(r.URL.Path, assetsPath):
-		header.Set("Cache-Control", "public, max-age=31536000, immutable") // the name contains a hash
+		// Names of assets contain a hash.
+		header.Set("Cache-Control", "public, max-age=31536000, immutable")
 	case strings.HasPrefix(r.URL.Path, assetsPath):
 		http.NotFound(w, r)
 		return
@@ -167,7 +168,7 @@ func (s *server) send(w http.ResponseWriter, f file, encoding string) error {
 	if encoding != "" {
 		w.Header().Set("Content-Encoding", encoding)
 	}
-	_, _ = io.Copy(w, content) // fails only if the browser is gone
+	_, _ = io.Copy(w, content) // an error means that the browser is gone
 	return nil
 }
 

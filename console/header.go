@@ -9,7 +9,7 @@ const contentPolicy = "default-src 'none'; script-src 'self'%s; style-src 'self'
 	"manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // sandboxPolicy gives a document of the API, such as a page that a pod serves, an opaque origin, so
-// that the document cannot act as the console.
+// that the document cannot act as a page of the console.
 const sandboxPolicy = "sandbox; default-src 'none'; frame-ancestors 'none'"
 
 // harden sets security headers on every response of the console. serveFile replaces Cache-Control.

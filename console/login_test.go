@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-func TestLoginIsACodeGrantWithPKCE(t *testing.T) {
+func TestLoginUsesCodeGrantWithPKCE(t *testing.T) {
 	f := newFixture(t)
 	b := f.browser()
 	to, err := b.send(http.MethodGet, loginPath+"?then=/console/project/a/pods", nil).Result().Location()
@@ -53,7 +53,7 @@ func TestLoginStartsAtPublicAddress(t *testing.T) {
 	}
 	// A proxy in front of the master names another host in every request.
 	if second := f.browser().send(http.MethodGet, strings.TrimPrefix(first, public), other).Header().Get("Location"); !strings.HasPrefix(second, public+"/oauth/authorize?") {
-		t.Errorf("then the browser goes to %q", second)
+		t.Errorf("after that, the browser goes to %q", second)
 	}
 }
 

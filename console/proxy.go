@@ -137,7 +137,8 @@ func authorized(r *http.Request, target, token string) *http.Request {
 }
 
 // passed are the response headers that are passed to the browser. The API passes on all headers of
-// pods, and others act on the browser, such as Location, Set-Cookie, Clear-Site-Data and Alt-Svc.
+// pods. Some of the other headers affect the browser, such as Location, Set-Cookie, Clear-Site-Data
+// and Alt-Svc.
 var passed = []string{
 	"Accept-Ranges", "Audit-Id", "Cache-Control", "Content-Encoding", "Content-Length", "Content-Range", "Content-Type", "Date", "Etag",
 	"Last-Modified", "Retry-After", "Transfer-Encoding", "Vary", "Warning", "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid",

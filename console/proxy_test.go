@@ -43,7 +43,7 @@ func TestProxySendsOnlyTokenOfBrowser(t *testing.T) {
 	}
 }
 
-func TestProxyRejectsRequestsThatNoPageSends(t *testing.T) {
+func TestProxyRejectsRequestsNotSentByConsolePages(t *testing.T) {
 	f := newFixture(t)
 	b := f.browser()
 	csrf := b.logIn()
@@ -78,17 +78,17 @@ func TestProxyRejectsRequestsThatNoPageSends(t *testing.T) {
 		"a WebSocket without an origin":       {b, "GET", pods, header("Upgrade", "websocket"), 403},
 		"a WebSocket of a sandboxed document": {b, "GET", pods, header("Upgrade", "websocket", "Origin", "null"), 403},
 		"a WebSocket over plain HTTP":         {b, "GET", pods, header("Upgrade", "websocket", "Origin", "http://master.example.com:8443"), 403},
-		"an upgrade that is no WebSocket":     {b, "POST", pods, header("Upgrade", "other", "Origin", public), 403},
-		"a WebSocket that is no GET":          {b, "POST", pods, header("Upgrade", "websocket", "Origin", public), 403},
-		"a WebSocket to a pod":                {b, "GET", proxyPath + "/api/v1/namespaces/a/pods/b/proxy/", header("Upgrade", "websocket", "Origin", public), 404},
-		"another path":                        {b, "POST", proxyPath + "/oauth/token", header(csrfHeader, csrf), 404},
-		"no path":                             {b, "GET", proxyPath, header(csrfHeader, csrf), 404},
-		"the console itself":                  {b, "GET", proxyPath + proxyPath + "/api", header(csrfHeader, csrf), 404},
-		"a similar path":                      {b, "GET", proxyPath + "/apisecret", header(csrfHeader, csrf), 404},
-		"a path with dots":                    {b, "GET", proxyPath + "/api/../oauth/token", header(csrfHeader, csrf), 404},
-		"a path with encoded dots":            {b, "GET", proxyPath + "/api/%2e%2e/oauth/token", header(csrfHeader, csrf), 404},
-		"a path with an encoded slash":        {b, "GET", proxyPath + "/api/..%2foauth/token", header(csrfHeader, csrf), 404},
-		"a path with two slashes":             {b, "GET", proxyPath + "//api/v1/pods", header(csrfHeader, csrf), 404},
+		"an upgrade to a protocol other than WebSocket":    {b, "POST", pods, header("Upgrade", "other", "Origin", public), 403},
+		"a WebSocket request with a method other than GET": {b, "POST", pods, header("Upgrade", "websocket", "Origin", public), 403},
+		"a WebSocket to a pod":                             {b, "GET", proxyPath + "/api/v1/namespaces/a/pods/b/proxy/", header("Upgrade", "websocket", "Origin", public), 404},
+		"another path":                                     {b, "POST", proxyPath + "/oauth/token", header(csrfHeader, csrf), 404},
+		"no path":                                          {b, "GET", proxyPath, header(csrfHeader, csrf), 404},
+		"the console itself":                               {b, "GET", proxyPath + proxyPath + "/api", header(csrfHeader, csrf), 404},
+		"a similar path":                                   {b, "GET", proxyPath + "/apisecret", header(csrfHeader, csrf), 404},
+		"a path with dots":                                 {b, "GET", proxyPath + "/api/../oauth/token", header(csrfHeader, csrf), 404},
+		"a path with encoded dots":                         {b, "GET", proxyPath + "/api/%2e%2e/oauth/token", header(csrfHeader, csrf), 404},
+		"a path with an encoded slash":                     {b, "GET", proxyPath + "/api/..%2foauth/token", header(csrfHeader, csrf), 404},
+		"a path with two slashes":                          {b, "GET", proxyPath + "//api/v1/pods", header(csrfHeader, csrf), 404},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := tt.b.send(tt.method, tt.target, tt.change)
@@ -227,7 +227,7 @@ func TestWatchesCanRequestTables(t *testing.T) {
 	}
 }
 
-// FuzzProxyPath proves that no path below the console's proxy path reaches anything but the API.
+// FuzzProxyPath checks that paths below the console's proxy path reach only the API.
 func FuzzProxyPath(f *testing.F) {
 	for _, seed := range []string{"/api/v1", "/api/../login", "/%2e%2e/login", "//api", "/api/v1/../../oauth", "/apis\x00", "/api/..;/login", "/api\\..\\login"} {
 		f.Add(seed)

@@ -111,7 +111,7 @@ func source(address string) string {
 	if err != nil {
 		return ""
 	}
-	u.RawQuery, u.Fragment = "", "" // an expression has neither
+	u.RawQuery, u.Fragment = "", "" // an expression contains neither a query nor a fragment
 	return u.String()
 }
 

@@ -12,12 +12,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// settings returns the valid settings that were read last.
+// settings returns the last valid settings.
 func (s *server) settings() *settings { return s.current.Load() }
 
 // follow applies the settings of the ConfigMap whenever it changes, until ctx is done. It returns
-// when the settings are read. If they are invalid, the previous ones stay. Without the ConfigMap,
-// the defaults apply.
+// when the settings are read. If new settings are invalid, the previous ones remain in use. Without
+// the ConfigMap, the defaults apply.
 func (s *server) follow(ctx context.Context, client kubernetes.Interface) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(settingsNamespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
@@ -46,7 +46,7 @@ func (s *server) follow(ctx context.Context, client kubernetes.Interface) error 
 func (s *server) apply(text string) {
 	read, err := parseSettings(text)
 	if err != nil {
-		s.Report(fmt.Errorf("read %s of ConfigMap %s/%s: %w; the previous settings stay until you correct it", settingsKey, settingsNamespace, settingsName, err))
+		s.Report(fmt.Errorf("read %s of ConfigMap %s/%s: %w; the previous settings apply until you correct it", settingsKey, settingsNamespace, settingsName, err))
 		return
 	}
 	s.current.Store(read)

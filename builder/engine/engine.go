@@ -97,8 +97,8 @@ func (e *Engine) Close() error {
 	return errors.Join(errs...)
 }
 
-// Prune deletes layers and sources that have been unused for maxAge, then the oldest ones until the
-// rest has at most maxBytes. If sources is true, it also deletes all local sources.
+// Prune deletes layers and sources that have been unused for maxAge, and then the oldest ones until
+// the remaining ones have at most maxBytes. If sources is true, it also deletes all local sources.
 func (e *Engine) Prune(ctx context.Context, maxAge time.Duration, maxBytes int64, sources bool) error {
 	passes := [][]client.PruneOption{{client.WithKeepOpt(maxAge, 0, 0, 0)}, {client.WithKeepOpt(0, 0, maxBytes, 0)}}
 	if sources {
@@ -156,7 +156,7 @@ func (e *Engine) controller(ctx context.Context, c Config) (*control.Controller,
 		},
 		CacheManager:   solver.NewCacheManager(ctx, "local", cache, worker.NewCacheResultStorage(workers)),
 		HistoryDB:      history,
-		HistoryConfig:  &daemon.HistoryConfig{MaxEntries: new(int64(1))}, // not used
+		HistoryConfig:  &daemon.HistoryConfig{MaxEntries: new(int64(1))}, // unused
 		CacheStore:     cache,
 		LeaseManager:   w.LeaseManager(),
 		ContentStore:   w.ContentStore(),

@@ -8,8 +8,8 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// rawSockets is the capability to send any packet or frame. The pod of a build does not have it:
-// with raw frames, a step could bypass the routes that block link-local addresses.
+// rawSockets is the capability to send arbitrary packets and frames. The steps of a build do not
+// get it: with raw frames, a step could bypass the routes that block link-local addresses.
 const rawSockets = "CAP_NET_RAW"
 
 // stepNetwork is the network of steps, without raw sockets. BuildKit has no setting for the

@@ -18,7 +18,7 @@ import (
 // limits of the pod apply to all steps.
 func newWorker(ctx context.Context, c Config, hosts docker.RegistryHosts) (*base.Worker, error) {
 	const rootless = true                     // no cgroups
-	network := netproviders.Opt{Mode: "host"} // the pod's
+	network := netproviders.Opt{Mode: "host"} // the network of the pod
 	opt, err := runc.NewWorkerOpt(c.Root, snapshotter(c.Root), rootless, oci.ProcessSandbox, nil, nil, network, nil, c.Runc, "", false, nil, "", "", nil)
 	if err != nil {
 		return nil, err

@@ -107,7 +107,7 @@ func TestExtractRejectsAttacks(t *testing.T) {
 		defer root.Close()
 		err = Extract(t.Context(), bytes.NewReader(archivetest.Tar(t, attack.Entries...)), root, NewLimit())
 		if !attack.Harmless && (err == nil || !strings.HasPrefix(err.Error(), "extract ")) {
-			t.Errorf("got error %v, want one that names the entry", err)
+			t.Errorf("got error %v, want an error that names the entry", err)
 		}
 		return err
 	})

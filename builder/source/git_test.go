@@ -115,7 +115,7 @@ func TestCloneChecksOutEachKindOfReference(t *testing.T) {
 	}
 	for _, ref := range []string{"none", strings.Repeat("0", 40)} {
 		if _, err := s.clone(ref).Clone(t.Context(), t.TempDir()); err == nil {
-			t.Errorf("cloned %q, which does not exist", ref)
+			t.Errorf("cloned %q, although it does not exist", ref)
 		}
 	}
 }

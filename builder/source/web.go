@@ -17,8 +17,9 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// LocalAddress reports whether an address is on the build's own machine or link. Services there,
-// such as a cloud's metadata service, trust every client. Repositories are not there.
+// LocalAddress reports whether an address is on the build's own machine or link. Services on such
+// addresses, such as a cloud's metadata service, trust every client. Repositories never have such
+// addresses.
 func LocalAddress(ip netip.Addr) bool {
 	ip = ip.Unmap()
 	return ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified()
@@ -77,8 +78,8 @@ func (w Web) checkAddress(ip netip.Addr) error {
 
 const maxDownloadBytes = 1 << 20
 
-// ErrNotExist means that a server has no such file.
-var ErrNotExist = errors.New("the server has no such file")
+// ErrNotExist means that a file does not exist on a server.
+var ErrNotExist = errors.New("the file does not exist on the server")
 
 // Download returns the content of a small file, at most a megabyte. If the server has no such file,
 // the error is ErrNotExist.

@@ -21,13 +21,13 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// NewExperimental returns `oc ex`, which contains administrator commands under the names that they
-// had while they were experimental in OpenShift 3.
+// NewExperimental returns `oc ex`, which contains commands for administrators under their former,
+// experimental names of OpenShift 3.
 func NewExperimental(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	ex := &cobra.Command{
 		Use:   "ex",
 		Short: "Experimental commands of OpenShift 3",
-		Long:  "Experimental commands of OpenShift 3. Most of them have another name now, which their help shows.",
+		Long:  "Experimental commands of OpenShift 3. Most of them have a new name, which their help shows.",
 		RunE:  func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	config := &cobra.Command{Use: "config", Short: "Manage configuration files of the platform", Run: util.DefaultSubCommandRun(streams.ErrOut)}

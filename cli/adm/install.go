@@ -65,7 +65,7 @@ func (i *installation) create(ctx context.Context, noun, namespace string, desir
 		return printer.PrintObj(objects.ListOf(list), i.Out)
 	}
 	fmt.Fprintf(out, "--> Creating %s ...\n", noun)
-	for _, object := range all { // in order: the pods need the accounts and roles
+	for _, object := range all { // the order matters, because pods need the accounts and roles
 		name, err := objects.CreateObject(ctx, i.factory, namespace, object, i.dryRun)
 		done := "created"
 		if apierrors.IsAlreadyExists(err) && slices.Contains([]string{"ServiceAccount", "ClusterRoleBinding", "Role", "RoleBinding", "Secret"}, object.GetKind()) {

@@ -37,7 +37,7 @@ type podNetwork struct {
 }
 
 const (
-	// changeInterval is the interval of reads of a NetNamespace until its change is complete.
+	// changeInterval is the interval at which a NetNamespace is read until its change is complete.
 	changeInterval = 100 * time.Millisecond
 	// changeTimeout limits the wait for the control plane.
 	changeTimeout = 30 * time.Second
@@ -58,7 +58,7 @@ networkConfig.networkPluginName.`,
 		newNetworkChange(factory, networkplugin.Join, &cobra.Command{
 			Use: "join-projects --to=PROJECT {PROJECT... | --selector=SELECTOR}", Short: "Join project network",
 			Long: "Join the networks of projects to the network of another project. Pods and services of all these projects reach each other.",
-			Example: `  # Give two projects the network of a third
+			Example: `  # Join the networks of two projects to the network of a third
   oc adm pod-network join-projects --to=project1 project2 project3
 
   # Give the network of a project to all projects with a label
@@ -93,7 +93,7 @@ func newNetworkChange(factory util.Factory, action networkplugin.Action, command
 	}
 	command.Flags().StringVar(&n.selector, "selector", "", "Label selector of the projects.")
 	if action == networkplugin.Join {
-		command.Flags().StringVar(&n.change.Project, "to", "", "Project whose network the others join.")
+		command.Flags().StringVar(&n.change.Project, "to", "", "Project whose network the other projects join.")
 	}
 	return command
 }
@@ -150,7 +150,7 @@ func (n *podNetwork) run(ctx context.Context) error {
 	var errs []error
 	for _, project := range n.projects {
 		switch {
-		case project == n.change.Project: // joins itself
+		case project == n.change.Project: // the project cannot join itself
 		case project == metav1.NamespaceDefault && n.change.Action == networkplugin.Isolate:
 			errs = append(errs, fmt.Errorf("network isolation for project %q is forbidden", project))
 		default:
@@ -160,7 +160,7 @@ func (n *podNetwork) run(ctx context.Context) error {
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)
 }
 
-// apply requests the change of a project and waits until the control plane has done it.
+// apply requests the change of a project and waits until the control plane has completed it.
 func (n *podNetwork) apply(ctx context.Context, project string) error {
 	// The server checks the request, so the patch contains only the annotation.
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, networkv1.ChangePodNetworkAnnotation, n.change)
@@ -190,7 +190,8 @@ func netNamespaces() schema.GroupVersionResource {
 	return networkv1.GroupVersion.WithResource("netnamespaces")
 }
 
-// checkPlugin returns an error if the network plugin does not have networks of projects.
+// checkPlugin returns an error if the network plugin does not support separate networks for
+// projects.
 func checkPlugin(ctx context.Context, client dynamic.Interface) error {
 	network, err := objects.Get[networkv1.ClusterNetwork](ctx, client, networkv1.GroupVersion.WithResource("clusternetworks"), "", networkv1.ClusterNetworkDefault)
 	switch {

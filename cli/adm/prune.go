@@ -31,7 +31,7 @@ import (
 func newPrune(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "prune", Short: "Remove older versions of resources from the server",
-		Long: "Remove old objects that ended long ago. Without --confirm, the command only lists them.",
+		Long: "Remove old objects. Without --confirm, the command only lists them.",
 		Run:  util.DefaultSubCommandRun(streams.ErrOut),
 	}
 	groups := group.NewGroupsPrune(factory, streams)
@@ -135,7 +135,7 @@ func (p *pruning) run(command *cobra.Command) error {
 }
 
 // exceeding returns the objects to prune, sorted by namespace and then by age, oldest first. It
-// sorts all by age, youngest first.
+// sorts its argument by age, youngest first.
 func (k limits) exceeding(all []prunable, now time.Time) (old []prunable) {
 	slices.SortFunc(all, func(a, b prunable) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
 	type group struct {

@@ -90,7 +90,7 @@ func (p *authPruning) run(ctx context.Context) error {
 		return p.prune(ctx, info)
 	})
 	if err == nil && count == 0 && len(p.args) == 0 {
-		return errors.New("name what to prune, such as users/alice")
+		return errors.New("name the objects whose references to remove, such as users/alice")
 	}
 	return err
 }

@@ -28,7 +28,7 @@ func newAdmRouter(factory util.Factory, streams genericiooptions.IOStreams) *cob
 	command := &cobra.Command{
 		Use:   "router [NAME]",
 		Short: "Install a router",
-		Long: `Install a router: pods that serve routes with HAProxy, in addition to the router of every node. With --type=f5-router,
+		Long: `Install a router: pods that serve routes with HAProxy, in addition to the router on every node. With --type=f5-router,
 the pods configure an F5 BIG-IP appliance instead, which serves the routes.
 
 Its service account gets the permissions of a router, and can use the host's network if the pods do. Routers on the same host need

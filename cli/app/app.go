@@ -73,7 +73,7 @@ builder image. Images that are joined by + run in one pod.`,
 			err := o.run(command.Context(), args)
 			var unknown *newapp.NotFound
 			if errors.As(err, &unknown) {
-				err = fmt.Errorf("%w\n\n%s", err, whatIsMatched)
+				err = fmt.Errorf("%w\n\n%s", err, matchHelp)
 			}
 			util.CheckErr(err)
 		},
@@ -82,8 +82,8 @@ builder image. Images that are joined by + run in one pod.`,
 	return command
 }
 
-// whatIsMatched is the text that OpenShift 3's client prints if an argument matches nothing.
-const whatIsMatched = `The 'oc new-app' command will match arguments to the following types:
+// matchHelp is the text that OpenShift 3's client prints if an argument matches nothing.
+const matchHelp = `The 'oc new-app' command will match arguments to the following types:
 
   1. Images tagged into image streams in the current project or the 'openshift' project
      - if you don't specify a tag, we'll add ':latest'
@@ -96,7 +96,7 @@ const whatIsMatched = `The 'oc new-app' command will match arguments to the foll
 See 'oc new-app -h' for examples.`
 
 func (o *newApp) addFlags(command *cobra.Command) {
-	o.print.TemplatePrinterFlags = nil // --template names a template here
+	o.print.TemplatePrinterFlags = nil // in this case, --template names a template
 	o.print.AddFlags(command)
 	o.print.TemplatePrinterFlags = genericclioptions.NewKubeTemplatePrintFlags()
 	objects.AddOldPrintFlags(command)
@@ -128,7 +128,7 @@ func (o *newApp) addFlags(command *cobra.Command) {
 	flags.BoolVarP(&o.list, "list", "L", false, "List image streams and templates.")
 	flags.BoolVarP(&o.search, "search", "S", false, "Search for images and templates that match the arguments.")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "Print the objects without creating them.")
-	flags.BoolVar(&o.install, "grant-install-rights", false, "Rejected: OpenShift 3 gave your token to an image that installs itself.")
+	flags.BoolVar(&o.install, "grant-install-rights", false, "Rejected. In OpenShift 3, it gave your token to an image that installs itself.")
 	flags.Bool("no-install", false, "Accepted for OpenShift 3, whose client ran images that install themselves. It has no effect.")
 }
 
@@ -203,8 +203,8 @@ func (o *newApp) plan(ctx context.Context, finder *newapp.Finder) (*newapp.Plan,
 	}
 }
 
-// classified extends the error for a URL that Git cannot clone and that is no template. It explains
-// how the argument was interpreted.
+// classified extends the error for a URL that Git cannot clone and that is not a template. It
+// explains how the argument was interpreted.
 func (o *newApp) classified(err error, url string, problem error) error {
 	err = fmt.Errorf("%w\nerror: unable to load template file %q: %w\nerror: %w", &newapp.NotFound{Name: url}, url, problem, err)
 	if o.request.Strategy != "" {

@@ -189,7 +189,7 @@ func (o *newApp) create(ctx context.Context, plan *newapp.Plan, all []*unstructu
 	return nil
 }
 
-// createObject creates one object and returns lines that report what it did. It keeps an existing
+// createObject creates one object and returns lines that describe its actions. It keeps an existing
 // image stream, because applications share image streams, and adds the tags that it lacks.
 func (o *newApp) createObject(ctx context.Context, namespace string, object *unstructured.Unstructured) (lines []string, err error) {
 	name, err := objects.CreateObject(ctx, o.factory, namespace, object, o.dryRun)
@@ -254,7 +254,7 @@ func (o *newApp) printNextSteps(out io.Writer, namespace string, all []*unstruct
 				fmt.Fprintf(out, "    Use 'oc start-build %s' to start a build.\n", object.GetName())
 			}
 		case "Route":
-			// Empty if there is none.
+			// It is empty if no host is set.
 			name, _, _ := unstructured.NestedString(object.Object, "spec", "to", "name")
 			exposed[name] = true
 			o.printRoute(out, namespace, object)

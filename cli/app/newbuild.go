@@ -86,7 +86,7 @@ func (o *newBuild) addFlags(command *cobra.Command) {
 	flags.StringVar(&options.SourceSecret, "source-secret", "", "Secret for the repository of the source.")
 	flags.StringVar(&options.PushSecret, "push-secret", "", "Secret for the registry of the output.")
 	flags.StringVar(&o.to, "to", "", "Image stream tag of the output. By default, a tag with the build's name.")
-	flags.BoolVar(&o.toImage, "to-docker", false, "The output of --to is an image of a registry.")
+	flags.BoolVar(&o.toImage, "to-docker", false, "Treat the output of --to as an image in a registry.")
 	flags.BoolVar(&options.NoOutput, "no-output", false, "Discard the image instead of pushing it.")
 	flags.StringVarP(&o.labels, "labels", "l", "", "Labels for all objects, as KEY=VALUE,KEY=VALUE.")
 	flags.StringVar(&o.request.Name, "name", "", "Name of the build configuration. By default, the name of the source or image.")

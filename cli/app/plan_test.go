@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/app/newapp"
 )
 
-func TestURLOfTemplateIsAnArgument(t *testing.T) {
+func TestURLArgumentCanNameTemplate(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/shop.yaml" {
 			http.NotFound(w, r)

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/app/newapp"
 )
 
-// checkSecrets returns an error for a secret name that is not a valid name.
+// checkSecrets returns an error for an invalid secret name.
 func (o *newApp) checkSecrets() error {
 	for kind, name := range map[string]string{"source": o.request.Options.SourceSecret, "push": o.request.Options.PushSecret} {
 		if name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {

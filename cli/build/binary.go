@@ -68,7 +68,7 @@ func (c *Client) Upload(ctx context.Context, config string, source *Source) (*bu
 	}
 	build := &buildv1.Build{}
 	err = request.Body(io.Reader(content)).SetHeader("Content-Type", "application/octet-stream").Do(ctx).Into(build)
-	_ = content.Close() // an error of reading content has failed the request, too
+	_ = content.Close() // an error when reading content also fails the request
 	if err != nil {
 		return nil, fmt.Errorf("upload source: %w", err)
 	}
@@ -203,7 +203,7 @@ func withStderr(err error) error {
 // pipeFrom returns a reader for the output of write. Closing the reader makes write fail.
 func pipeFrom(write func(io.Writer) error) io.ReadCloser {
 	reader, writer := io.Pipe()
-	go func() { _ = writer.CloseWithError(write(writer)) }() // ends when the reader is closed
+	go func() { _ = writer.CloseWithError(write(writer)) }() // write ends when the reader is closed
 	return reader
 }
 
@@ -260,7 +260,7 @@ func packOne(archive *tar.Writer, root *os.Root, path string, entry fs.DirEntry)
 	if info.IsDir() {
 		header.Name += "/"
 	}
-	// The build does not have the users of this machine.
+	// The users of this machine do not exist in the build.
 	header.Uid, header.Gid, header.Uname, header.Gname = 0, 0, "", ""
 	if err := archive.WriteHeader(header); err != nil || !info.Mode().IsRegular() {
 		return err

@@ -24,9 +24,9 @@ func TestBuildChainsArePrinted(t *testing.T) {
 	}{
 		"what follows": {buildChain{triggerOnly: true}, "ruby:2.5",
 			"istag/ruby:2.5\n\tbc/app\n\t\tistag/app:latest\n\t\t\tbc/tuned\n\t\t\t\tistag/ruby:2.5\n"},
-		"all inputs":        {buildChain{}, "assets", "istag/assets:latest\n\tbc/app\n\t\tistag/app:latest\n\t\t\tbc/tuned\n\t\t\t\tistag/ruby:2.5\n\t\t\t\t\tbc/app\n\t\t\t\t\tbc/byhand\n\t\t\t\t\t\tistag/byhand:latest\n"},
-		"what comes before": {buildChain{reverse: true}, "byhand", "istag/byhand:latest\n\tbc/byhand\n\t\tistag/ruby:2.5\n\t\t\tbc/tuned\n\t\t\t\tistag/app:latest\n\t\t\t\t\tbc/app\n\t\t\t\t\t\tistag/ruby:2.5\n\t\t\t\t\t\tistag/assets:latest\n"},
-		"no build":          {buildChain{}, "byhand", "istag/byhand:latest\n"},
+		"all inputs":   {buildChain{}, "assets", "istag/assets:latest\n\tbc/app\n\t\tistag/app:latest\n\t\t\tbc/tuned\n\t\t\t\tistag/ruby:2.5\n\t\t\t\t\tbc/app\n\t\t\t\t\tbc/byhand\n\t\t\t\t\t\tistag/byhand:latest\n"},
+		"predecessors": {buildChain{reverse: true}, "byhand", "istag/byhand:latest\n\tbc/byhand\n\t\tistag/ruby:2.5\n\t\t\tbc/tuned\n\t\t\t\tistag/app:latest\n\t\t\t\t\tbc/app\n\t\t\t\t\t\tistag/ruby:2.5\n\t\t\t\t\t\tistag/assets:latest\n"},
+		"no build":     {buildChain{}, "byhand", "istag/byhand:latest\n"},
 		"all projects": {buildChain{triggerOnly: true, all: true}, "shop/app:latest",
 			"<shop istag/app:latest>\n\t<other bc/far>\n\t<shop bc/tuned>\n\t\t<shop istag/ruby:2.5>\n\t\t\t<shop bc/app>\n\t\t\t\t<shop istag/app:latest>\n"},
 		"a graph": {buildChain{triggerOnly: true, output: "dot"}, "app",

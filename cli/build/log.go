@@ -69,7 +69,7 @@ func write(ctx context.Context, name string, source rest.ResponseWrapper, out io
 
 // Log returns a function that requests the log of a build. For a build config, version is the
 // number of the build, or 0 for the latest one. fallback handles other objects. If the log is
-// followed and the build has not started, the function writes the reason for the wait to waiting.
+// followed and the build has not started, the function writes the reason to waiting.
 func Log(version int64, waiting io.Writer, fallback polymorphichelpers.LogsForObjectFunc) polymorphichelpers.LogsForObjectFunc {
 	return func(getter genericclioptions.RESTClientGetter, object, options runtime.Object, timeout time.Duration, all bool) (map[corev1.ObjectReference]rest.ResponseWrapper, error) {
 		reference := corev1.ObjectReference{APIVersion: buildv1.GroupVersion.String()}

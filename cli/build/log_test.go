@@ -28,7 +28,7 @@ type slow struct {
 }
 
 func (s *slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var answer any
+	var response any
 	w.Header().Set("Content-Type", "application/json")
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/log"):
@@ -38,18 +38,18 @@ func (s *slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		timeoutStatus := apierrors.NewTimeoutError("the build has not started", 1).Status()
 		w.WriteHeader(int(timeoutStatus.Code))
-		answer = timeoutStatus
+		response = timeoutStatus
 	case strings.HasSuffix(r.URL.Path, "/pods/app-1-build"):
-		answer = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "app-1-build"}, Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
+		response = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "app-1-build"}, Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
 			{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes are available"}}}}
 	default:
 		build := &buildv1.Build{ObjectMeta: metav1.ObjectMeta{Name: "app-1"}, Status: buildv1.BuildStatus{Phase: buildv1.BuildPhasePending}}
 		if s.waiting.Len() > 0 {
 			build.Status.Phase = buildv1.BuildPhaseRunning
 		}
-		answer = build
+		response = build
 	}
-	_ = json.NewEncoder(w).Encode(answer)
+	_ = json.NewEncoder(w).Encode(response)
 }
 
 // serve starts the server and returns its address.

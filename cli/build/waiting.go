@@ -75,7 +75,7 @@ func (c *Client) watch(ctx context.Context, t *notifier, find func() (*buildv1.B
 	}
 }
 
-// reason explains why a build has not started, as far as the user can read the objects.
+// reason explains why a build has not started, as far as the user's permissions allow.
 func (c *Client) reason(ctx context.Context, build *buildv1.Build) string {
 	switch {
 	case build.Status.Reason != "":

@@ -152,8 +152,8 @@ func randomSerial() (*big.Int, error) {
 	return rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), serialBits))
 }
 
-// setLifetime makes a certificate valid for a number of days. Its validity starts one second ago,
-// because clocks can differ.
+// setLifetime makes a certificate valid for a number of days. Its validity starts one second in the
+// past, because clocks can differ.
 func setLifetime(template *x509.Certificate, days int) {
 	template.NotBefore = time.Now().Add(-time.Second)
 	template.NotAfter = time.Now().AddDate(0, 0, days)

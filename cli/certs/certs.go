@@ -48,8 +48,8 @@ func creators(streams genericiooptions.IOStreams) []*cobra.Command {
 	return []*cobra.Command{newSignerCert(streams), newServerCert(streams), newMasterCerts(streams), newKeyPair()}
 }
 
-// NewCreators returns the commands of `oc adm ca` that create files, for their older place directly
-// below `oc adm`. The help of `oc adm` omits them.
+// NewCreators returns the commands of `oc adm ca` that create files, for their former location
+// directly below `oc adm`. The help of `oc adm` omits them.
 func NewCreators(streams genericiooptions.IOStreams) []*cobra.Command {
 	commands := creators(streams)
 	for _, command := range commands {

@@ -99,7 +99,7 @@ func NewKubeconfig() *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&k.server, "master", "https://localhost:8443", "URL of the API server.")
-	flags.StringVar(&k.publicServer, "public-master", "", "URL of the API server for users, if it is another.")
+	flags.StringVar(&k.publicServer, "public-master", "", "URL of the API server for users, if it differs.")
 	flags.StringSliceVar(&authorities, "certificate-authority", []string{masterDir + "/ca.crt"}, "Files with the authorities of the API server's certificate.")
 	flags.StringVar(&k.cert, "client-certificate", "", "Certificate file of the client.")
 	flags.StringVar(&k.key, "client-key", "", "Key file of the client.")
@@ -152,7 +152,7 @@ func NewClientConfig(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringVar(&user, "user", "", "Name of the user.")
 	flags.StringSliceVar(&groups, "groups", nil, "Groups of the user.")
 	flags.StringVar(&k.server, "master", "https://localhost:8443", "URL of the API server.")
-	flags.StringVar(&k.publicServer, "public-master", "", "URL of the API server for users, if it is another.")
+	flags.StringVar(&k.publicServer, "public-master", "", "URL of the API server for users, if it differs.")
 	flags.StringSliceVar(&authorities, "certificate-authority", []string{masterDir + "/ca.crt"}, "Files with the authorities of the API server's certificate.")
 	addDays(flags, &days, "expire-days", certificateDays)
 	return command

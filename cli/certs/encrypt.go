@@ -109,7 +109,7 @@ func newDecrypt(streams genericiooptions.IOStreams) *cobra.Command {
 func encryptingKey(path, newPath string) ([]byte, error) {
 	if newPath != "" {
 		key := make([]byte, keySize)
-		_, _ = rand.Read(key) // never fails
+		_, _ = rand.Read(key) // rand.Read never fails
 		return key, writeFile(newPath, encodePEM(keyBlock, key), 0o600)
 	}
 	content, err := os.ReadFile(path)

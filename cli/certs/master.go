@@ -43,7 +43,7 @@ func newMasterCerts(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:   "create-master-certs",
 		Short: "Create certificates and keys for a master",
 		Long: "Create keys and certificates of a master, and its client configurations.\n\n" +
-			`"slipway up" creates those of its cluster itself and renews them; it doesn't need this command.`,
+			`"slipway up" creates and renews the certificates of its cluster without this command.`,
 		Run: run(func() error {
 			if err := m.check(streams); err != nil {
 				return err
@@ -57,7 +57,7 @@ func newMasterCerts(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.Lookup("signer-name").DefValue = "openshift-signer@TIME"
 	flags.StringSliceVar(&m.authorities, "certificate-authority", nil, "Files with further authorities for the API server's certificate.")
 	flags.StringVar(&m.server, "master", "https://localhost:8443", "URL of the API server.")
-	flags.StringVar(&m.publicServer, "public-master", "", "URL of the API server for users, if it is another.")
+	flags.StringVar(&m.publicServer, "public-master", "", "URL of the API server for users, if it differs.")
 	flags.StringSliceVar(&m.hosts, "hostnames", nil, "Names and addresses of the master.")
 	flags.BoolVar(&m.overwrite, "overwrite", true, "Overwrite existing files, including the signer's.")
 	addDays(flags, &m.days, "expire-days", certificateDays)

@@ -36,7 +36,7 @@ func NewNodeConfig(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:   "create-node-config",
 		Short: "Create a configuration bundle for a node",
 		Long: "Create the certificates and the configuration of a node.\n\n" +
-			`"slipway up" creates those of its node itself and renews them; it doesn't need this command.`,
+			`"slipway up" creates and renews the certificates and the configuration of its node without this command.`,
 		Run: run(func() error {
 			if err := n.check(streams); err != nil {
 				return err

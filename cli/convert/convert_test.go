@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// apiVersionOrKind matches these fields of an object in YAML or JSON, but not those of a nested
-// object.
+// apiVersionOrKind matches the fields apiVersion and kind of an object in YAML or JSON, but not of
+// nested objects.
 var apiVersionOrKind = regexp.MustCompile(`^(?:(apiVersion|kind)|    "(apiVersion|kind)"): `)
 
 func TestConvert(t *testing.T) {
@@ -67,7 +67,7 @@ func TestCommandReadsConvertedCopies(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, test := range []struct {
 		name, arg, input string
-		wantText         string // in the file that the command reads
+		wantText         string // a text in the file that the command reads
 		wantSame         bool   // the command reads the user's own file
 	}{
 		{name: "old file", arg: "testdata/old.yaml", wantText: "apps/v1"},

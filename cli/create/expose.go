@@ -62,7 +62,7 @@ a service: --generator=service/v1.`
 	return command
 }
 
-// exposed returns the services for which to create routes, or nil to create services.
+// exposed returns the services for which to create routes, or nil if the command creates services.
 func exposed(factory util.Factory, command *cobra.Command, args []string) ([]*corev1.Service, error) {
 	generator := util.GetFlagString(command, "generator")
 	if generator != "" && generator != routeGenerator {

@@ -20,7 +20,7 @@ func NewClusterQuota(factory util.Factory, streams genericiooptions.IOStreams) *
 	return Creation{
 		Use: "clusterresourcequota NAME --project-label-selector=KEY=VALUE [--hard=RESOURCE=QUANTITY]...", aliases: []string{"clusterquota"},
 		Short: "Create a cluster resource quota",
-		Long:  "Create a quota over several projects: those with a label, or with an annotation such as the requester.",
+		Long:  "Create a quota for several projects, selected by a label, or by an annotation such as the requester.",
 		Example: `  # Limit all projects of the requester user-bob to 10 pods in total
   oc create clusterresourcequota limit-bob --project-annotation-selector=openshift.io/requester=user-bob --hard=pods=10`,
 		Args: cobra.ExactArgs(1), Resource: quotav1.GroupVersion.WithResource("clusterresourcequotas"), Kind: "ClusterResourceQuota",
@@ -130,7 +130,7 @@ func NewStreamTag(factory util.Factory, streams genericiooptions.IOStreams) *cob
 			flags.Bool("reference", false, "Reference the image without importing it.")
 			flags.Bool("insecure", false, "Allow connections to the registry without TLS.")
 			flags.Bool("scheduled", false, "Import the image again periodically.")
-			flags.String("reference-policy", "source", "From where pods pull the image: source (its registry) or local (the cluster's registry).")
+			flags.String("reference-policy", "source", "Registry from which pods pull the image: source (its own) or local (the cluster's).")
 			flags.StringArrayP("annotation", "A", nil, "Annotation of the tag, as KEY=VALUE.")
 		},
 		Object: func(command *cobra.Command, args []string) (map[string]any, error) {

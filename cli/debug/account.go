@@ -13,9 +13,9 @@ import (
 )
 
 // checkAccount returns an error if the service account of the source may not run its pods. The
-// debug pod gets the security context constraints of the user who debugs, but others have written
-// its source. It returns no error on a platform without such reviews, and for users who may not
-// review their project.
+// debug pod gets the security context constraints of the user who runs the command, but other users
+// can have written its source. It returns no error on a platform without such reviews, and for
+// users who may not review their project.
 func (d *debugging) checkAccount(ctx context.Context, namespace string) error {
 	if d.source == nil || d.withMyRights {
 		return nil
@@ -31,7 +31,7 @@ func (d *debugging) checkAccount(ctx context.Context, namespace string) error {
 	case err != nil:
 		return fmt.Errorf("review the rights of service account %q: %w", account, err)
 	case review.Status.AllowedBy == nil:
-		return fmt.Errorf("service account %q may not run these pods: read what they ask for, and add --with-my-rights to run them with your rights", account)
+		return fmt.Errorf("service account %q may not run these pods: check which permissions they request, and add --with-my-rights to run them with your rights", account)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 
 The copy has no labels and no probes, so that no controller or service uses it. It is removed when the shell or command ends. You can set
 variables of its environment, or remove them with a minus sign after their names. The copy runs with your rights:
---as-root fails if none of your security context constraints allows it. If the pod asks for more than its own service account may use, no copy
+--as-root fails if none of your security context constraints allows it. If the pod requests more than its own service account may use, no copy
 starts unless you add --with-my-rights: the author of the pod could otherwise use your rights.
 
 A tag of an image stream is debugged in a pod with its image. A node is debugged in a privileged pod of --image, with the node's files in /host.`,
@@ -145,7 +145,7 @@ func (d *debugging) read(command *cobra.Command, args []string) (names []string,
 	case command.Flags().Changed("as-user") && d.user < 0:
 		return nil, errors.New("--as-user must be a UID, 0 or above")
 	case len(names) != 1 && util.IsFilenameSliceEmpty(d.files.Filenames, d.files.Kustomize):
-		return nil, errors.New("name one thing to debug as TYPE/NAME, or a file by -f")
+		return nil, errors.New("name one object to debug as TYPE/NAME, or a file with -f")
 	}
 	d.input = d.forceTerminal || len(d.command) == 0 && !d.noInput
 	d.terminal = d.forceTerminal || d.input && !d.noTerminal && term.TTY{In: d.In}.IsTerminalIn()

@@ -141,12 +141,12 @@ func TestDebugPodIsRemovedWhenCommandEnds(t *testing.T) {
 		problem  string
 		exitCode int
 	}{
-		"succeeds":     {state: finished(0), says: "fake logs"},
-		"fails":        {state: finished(3), says: "fake logs", problem: "exit code 3", exitCode: 3},
-		"has no image": {state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"}}, problem: "no such image"},
-		"is a shell":   {state: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, input: true, says: "attached"},
-		"is removed":   {state: finished(0), input: true, problem: "it was removed"},
-		"ends at once": {state: finished(0), input: true, says: "fake logs"},
+		"succeeds":         {state: finished(0), says: "fake logs"},
+		"fails":            {state: finished(3), says: "fake logs", problem: "exit code 3", exitCode: 3},
+		"has no image":     {state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"}}, problem: "no such image"},
+		"is a shell":       {state: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, input: true, says: "attached"},
+		"is removed":       {state: finished(0), input: true, problem: "it was removed"},
+		"ends immediately": {state: finished(0), input: true, says: "fake logs"},
 	} {
 		clients := fake.NewClientset()
 		clients.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -187,24 +187,24 @@ func TestDebugOfImageStreamTagUsesItsImage(t *testing.T) {
 		t.Errorf("created %+v instead of %q", pod, original)
 	}
 	if _, _, err := w.of(&imagev1.ImageStreamTag{}, "imagestreamtags"); err == nil || !strings.Contains(err.Error(), "no image yet") {
-		t.Errorf("a tag without image: %v", err)
+		t.Errorf("a tag without an image: %v", err)
 	}
 }
 
-// TestDebugDoesNotLendRightsToAuthorOfPod debugs pods that other users created.
-func TestDebugDoesNotLendRightsToAuthorOfPod(t *testing.T) {
+// TestDebugGivesNoRightsToAuthorOfPod debugs pods that other users created.
+func TestDebugGivesNoRightsToAuthorOfPod(t *testing.T) {
 	for name, c := range map[string]struct {
 		allowedBy    *corev1.ObjectReference
 		err          error
 		withMyRights bool
 		refused      bool
 	}{
-		"the account may run them":     {allowedBy: &corev1.ObjectReference{Name: "restricted"}},
-		"the account may not run them": {refused: true},
-		"the user insists":             {withMyRights: true},
-		"the user may not ask":         {err: apierrors.NewForbidden(securityv1.Resource("podsecuritypolicysubjectreviews"), "", nil)},
-		"no such review":               {err: apierrors.NewNotFound(securityv1.Resource("podsecuritypolicysubjectreviews"), "")},
-		"the review fails":             {err: errors.New("connection refused"), refused: true},
+		"the account may run the pods":     {allowedBy: &corev1.ObjectReference{Name: "restricted"}},
+		"the account may not run the pods": {refused: true},
+		"--with-my-rights":                 {withMyRights: true},
+		"the user may not create reviews":  {err: apierrors.NewForbidden(securityv1.Resource("podsecuritypolicysubjectreviews"), "", nil)},
+		"the server has no such reviews":   {err: apierrors.NewNotFound(securityv1.Resource("podsecuritypolicysubjectreviews"), "")},
+		"the review fails":                 {err: errors.New("connection refused"), refused: true},
 	} {
 		d := &debugging{withMyRights: c.withMyRights, options: options{user: -1, command: []string{"sh"}}}
 		d.review = func(_ context.Context, namespace string, review *securityv1.PodSecurityPolicySubjectReview) (*securityv1.PodSecurityPolicySubjectReview, error) {

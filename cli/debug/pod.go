@@ -86,8 +86,8 @@ func name(of string) string {
 	return strings.Trim(strings.NewReplacer(".", "-", ":", "-", "@", "-", "_", "-").Replace(of), "-") + "-debug-" + rand.String(5)
 }
 
-// copyOf sets pod to a copy of the pod that object is, or whose template it contains. The copy has
-// no labels, so that no controller adopts it.
+// copyOf sets pod to a copy of object, if it is a pod, or else to a pod of its template. The copy
+// has no labels, so that no controller adopts it.
 func (w *options) copyOf(pod *corev1.Pod, object runtime.Object, source *unstructured.Unstructured) error {
 	has, err := polymorphichelpers.UpdatePodSpecForObjectFn(object, func(spec *corev1.PodSpec) error {
 		pod.Spec, w.source = *spec.DeepCopy(), spec.DeepCopy()

@@ -122,7 +122,7 @@ func (c *Client) Deploy(ctx context.Context, namespace, name string, retry bool)
 	return dc, "rolled out", err
 }
 
-// tryDeploy returns the same result as Deploy, except for images, and changes nothing.
+// tryDeploy returns the result that Deploy would have, except for images. It changes nothing.
 func (c *Client) tryDeploy(ctx context.Context, namespace, name string, retry bool) (*appsv1.DeploymentConfig, string, error) {
 	dc, err := c.deployable(ctx, namespace, name, retry)
 	if err != nil {

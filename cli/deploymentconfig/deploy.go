@@ -18,8 +18,7 @@ type deploy struct {
 	latest, retry, cancel, enable, follow bool
 }
 
-// NewDeploy returns `oc deploy`, which OpenShift 3 had before `oc rollout` supported deployment
-// configs.
+// NewDeploy returns `oc deploy`, a command from before `oc rollout` supported deployment configs.
 func NewDeploy(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	d := &deploy{}
 	command := &cobra.Command{

@@ -16,7 +16,7 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-func TestStatusReportsWhatRolloutWaitsFor(t *testing.T) {
+func TestStatusReportsProgressOfRollout(t *testing.T) {
 	image := appsv1.DeploymentTriggerPolicy{Type: appsv1.DeploymentTriggerOnImageChange}
 	progressing := func(reason, message string) []appsv1.DeploymentCondition {
 		return []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable}, {Type: appsv1.DeploymentProgressing, Reason: reason, Message: message}}
@@ -32,15 +32,15 @@ func TestStatusReportsWhatRolloutWaitsFor(t *testing.T) {
 		"no image yet":     {spec: appsv1.DeploymentConfigSpec{Triggers: []appsv1.DeploymentTriggerPolicy{image}}, want: "waiting on image update"},
 		"no trigger":       {want: "use 'oc rollout latest web'", done: true},
 		"another revision": {status: appsv1.DeploymentConfigStatus{LatestVersion: 2}, revision: 1, problem: "desired revision (1) is different from the running revision (2)"},
-		"unseen":           {status: appsv1.DeploymentConfigStatus{LatestVersion: 1}, want: "to be observed"},
-		"complete":         {status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, Conditions: progressing("NewReplicationControllerAvailable", `replication controller "web-1" is there`)}, want: "\"web-1\" is there\n", done: true},
-		"not started":      {status: appsv1.DeploymentConfigStatus{LatestVersion: 2, ObservedGeneration: 3, Conditions: progressing("NewReplicationControllerAvailable", `"web-1" is there`)}, want: "to be completed"},
+		"not observed":     {status: appsv1.DeploymentConfigStatus{LatestVersion: 1}, want: "to be observed"},
+		"complete":         {status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, Conditions: progressing("NewReplicationControllerAvailable", `replication controller "web-1" is available`)}, want: "\"web-1\" is available\n", done: true},
+		"not started":      {status: appsv1.DeploymentConfigStatus{LatestVersion: 2, ObservedGeneration: 3, Conditions: progressing("NewReplicationControllerAvailable", `"web-1" is available`)}, want: "to be completed"},
 		"failed":           {status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, Conditions: progressing("ProgressDeadlineExceeded", `"web-1" is slow`)}, done: true, problem: `"web-1" is slow`},
-		"cancelled":        {status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, Conditions: progressing("RolloutCancelled", `"web-1" is not wanted`)}, done: true, problem: `"web-1" is not wanted`},
-		"new pods to come": {spec: appsv1.DeploymentConfigSpec{Replicas: 3}, status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, UpdatedReplicas: 1}, want: "1 out of 3 new replicas"},
+		"cancelled":        {status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, Conditions: progressing("RolloutCancelled", `"web-1" was cancelled`)}, done: true, problem: `"web-1" was cancelled`},
+		"new pods missing": {spec: appsv1.DeploymentConfigSpec{Replicas: 3}, status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, UpdatedReplicas: 1}, want: "1 out of 3 new replicas"},
 		"pods over a quota": {spec: appsv1.DeploymentConfigSpec{Replicas: 3}, status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3,
 			Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "exceeded quota: small"}}}, want: "exceeded quota: small"},
-		"old pods to go":     {spec: appsv1.DeploymentConfigSpec{Replicas: 1}, status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, UpdatedReplicas: 1, Replicas: 3}, want: "2 old replicas"},
+		"old pods remaining": {spec: appsv1.DeploymentConfigSpec{Replicas: 1}, status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, UpdatedReplicas: 1, Replicas: 3}, want: "2 old replicas"},
 		"pods not available": {spec: appsv1.DeploymentConfigSpec{Replicas: 1}, status: appsv1.DeploymentConfigStatus{LatestVersion: 1, ObservedGeneration: 3, UpdatedReplicas: 1, Replicas: 1}, want: "0 of 1 updated replicas"},
 	} {
 		dc := &appsv1.DeploymentConfig{ObjectMeta: metav1.ObjectMeta{Name: "web", Generation: 3}, Spec: c.spec, Status: c.status}
@@ -66,7 +66,7 @@ func TestPauseAndResumeRejectRepeats(t *testing.T) {
 	dc := &appsv1.DeploymentConfig{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	pause, resume := pausing(nil, true), pausing(nil, false)
 	if _, err := resume(dc); err == nil {
-		t.Error("resumed what is not paused")
+		t.Error("resumed a deployment config that is not paused")
 	}
 	if text, err := pause(dc); err != nil || !strings.Contains(string(text), `"paused":true`) {
 		t.Errorf("paused: %s, %v", text, err)
@@ -94,11 +94,11 @@ func TestRestartAnnotatesPodTemplate(t *testing.T) {
 	}
 	dc.Spec.Paused = true
 	if _, err := restart(dc); err == nil {
-		t.Error("restarted what is paused")
+		t.Error("restarted a paused deployment config")
 	}
 }
 
-func TestRolloutWaitsForTheEndOfEarlierOnes(t *testing.T) {
+func TestRolloutWaitsForEarlierRollouts(t *testing.T) {
 	deployment := func(version, phase string) *corev1.ReplicationController {
 		return &corev1.ReplicationController{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: "web-" + version, Labels: map[string]string{appsv1.DeploymentConfigAnnotation: "web"},

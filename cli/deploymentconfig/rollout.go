@@ -83,7 +83,7 @@ func deployments(factory util.Factory) (*Client, string, error) {
 }
 
 // configName returns the name of a DeploymentConfig, written as NAME or with a resource as dc/NAME.
-// The error about another resource has the server's name of that resource, if the server is
+// The error about another resource contains the server's name for that resource, if the server is
 // reachable.
 func configName(factory util.Factory, arg string) (string, error) {
 	resource, name, ok := strings.Cut(arg, "/")

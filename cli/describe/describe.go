@@ -84,7 +84,7 @@ type describer struct {
 
 // Describe reads an object and returns its description.
 func (d describer) Describe(namespace, name string, settings kubectldescribe.DescriberSettings) (string, error) {
-	ctx := context.Background() // kubectl passes none
+	ctx := context.Background() // kubectl passes no context
 	object, err := d.client.Resource(d.resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return "", err

@@ -26,7 +26,7 @@ func (n node) Describe(namespace, name string, settings kubectldescribe.Describe
 	if err != nil {
 		return "", err
 	}
-	ctx := context.Background() // kubectl passes none
+	ctx := context.Background() // kubectl passes no context
 	object, err := n.client.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return "", err
@@ -35,8 +35,8 @@ func (n node) Describe(namespace, name string, settings kubectldescribe.Describe
 }
 
 // withFormerFields adds the version of the service proxy after the kubelet's version, and the
-// external ID before the pods. The service proxy is in the program of the kubelet, so it has the
-// kubelet's version unless the node names another one. The external ID is the node's name by
+// external ID before the pods. The service proxy runs in the same program as the kubelet, so it has
+// the kubelet's version unless the node names another one. The external ID is the node's name by
 // default.
 func withFormerFields(text string, object map[string]any) string {
 	value := func(fields ...string) string {

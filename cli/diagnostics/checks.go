@@ -185,7 +185,7 @@ func externalIPs(ctx context.Context, env *environment) (problems []string, err 
 	networks := config.NetworkConfig.ExternalIPNetworkCIDRs
 	for _, service := range services.Items {
 		if service.Spec.Type == corev1.ServiceTypeLoadBalancer {
-			continue // Slipway assigned its addresses
+			continue // Slipway assigned the addresses of the service
 		}
 		for _, address := range service.Spec.ExternalIPs {
 			if !allowed(address, networks) {

@@ -26,12 +26,12 @@ import (
 
 // remedies are the remedies of findings, by their IDs.
 var remedies = map[string]string{
-	"pod-start":      "`oc describe node` and `slipway status` on the node say what it lacks",
+	"pod-start":      "`oc describe node` and `slipway status` on the node show the problem",
 	"pod-to-pod":     "allow the packets of pods in the firewalls of the hosts (UDP port 4789 between network segments), and look for them with `slipway network capture`",
-	"pod-to-service": "`slipway status` and `slipway logs node --grep proxy` on the node say whether the service proxy works",
-	"dns":            "`slipway status` and `slipway logs node --grep dns` on the node say whether the DNS server of pods works",
+	"pod-to-service": "`slipway status` and `slipway logs node --grep proxy` on the node show whether the service proxy works",
+	"dns":            "`slipway status` and `slipway logs node --grep dns` on the node show whether the DNS server of pods works",
 	"pod-to-node":    "allow the port of the kubelet in the firewall of the node",
-	"isolation":      "`slipway status` on the node says whether the component network-policy works, and `oc get clusternetwork default` which network plugin applies",
+	"isolation":      "`slipway status` on the node shows whether the component network-policy works, and `oc get clusternetwork default` shows which network plugin applies",
 	"external":       "check the routes and the firewall of the node, and its chain OPENSHIFT-ADMIN-OUTPUT-RULES",
 }
 
@@ -43,7 +43,7 @@ func (f finding) String() string { return f.id + ": " + f.reason + "; " + remedi
 
 // probe is a connection that a pod tries to open.
 type probe struct {
-	id      string // of the finding, if the result is wrong
+	id      string // ID of the finding if the result is wrong
 	from    *testPod
 	to      string // description of the server
 	address string // host:port
@@ -168,7 +168,7 @@ func (n *testNetwork) outside() (probes []probe) {
 	return probes
 }
 
-// across returns the connections from the pods of the first project to those of the second one.
+// across returns the connections from the pods of the first project to the pods of the second one.
 func (n *testNetwork) across(refused bool) (probes []probe) {
 	for _, from := range n.pods {
 		for _, to := range n.pods {
@@ -187,7 +187,7 @@ func (n *testNetwork) across(refused bool) (probes []probe) {
 
 func at(address string, port int) string { return net.JoinHostPort(address, strconv.Itoa(port)) }
 
-// policyTimeout limits the time until a network policy is in force.
+// policyTimeout limits the time until a network policy takes effect.
 const policyTimeout = 15 * time.Second
 
 // tryPolicy isolates the pods of the second project by a network policy. It returns the connections
@@ -211,7 +211,7 @@ type result struct {
 }
 
 // script opens a connection to each argument HOST:PORT, 20 at a time, and prints a line for each:
-// its number, and the error if there was one.
+// its number, and the error if it failed.
 const script = `number=0
 for address in "$@"; do
 	(if error=$(nc -w 3 "${address%:*}" "${address##*:}" -e true 2>&1); then echo $number; else echo "$number ${error:-failed}"; fi) &
@@ -220,7 +220,8 @@ for address in "$@"; do
 done
 wait`
 
-// try opens the connections, those of each pod in one command. It returns the wrong results.
+// try opens the connections of all pods, with one command for each pod. It returns the wrong
+// results.
 func (n *testNetwork) try(ctx context.Context, probes []probe) (wrong []result, err error) {
 	byPod := map[*testPod][]probe{}
 	for _, p := range probes {

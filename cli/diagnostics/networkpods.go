@@ -35,7 +35,7 @@ type testPod struct {
 // testNetwork contains the projects and pods of one run of the check.
 type testNetwork struct {
 	*environment
-	nodes    []corev1.Node // that are ready and schedulable
+	nodes    []corev1.Node // nodes that are ready and schedulable
 	projects []string
 	pods     []*testPod
 }
@@ -101,9 +101,9 @@ func (n *testNetwork) createPod(ctx context.Context, p *testPod) error {
 }
 
 // awaitPods waits until the pods are ready, and keeps the ready ones. It returns a finding for each
-// of the others.
+// pod that is not ready.
 func (n *testNetwork) awaitPods(ctx context.Context) (findings []string, err error) {
-	var missing map[*testPod]string // what they are instead
+	var missing map[*testPod]string // the state of each pod that is not ready
 	err = wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, podsTimeout, true, func(context.Context) (bool, error) {
 		missing = map[*testPod]string{}
 		for _, project := range n.projects {

@@ -152,8 +152,8 @@ func (o *export) together(all []runtime.Object) (runtime.Object, error) {
 // object.
 var serverFields = []string{"uid", "resourceVersion", "creationTimestamp", "selfLink", "generation", "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences"}
 
-// kindFields are other fields that depend on the cluster, by kind: always are removed from every
-// object, unlessExact are kept if exact is set.
+// kindFields are other fields that depend on the cluster, by kind. The fields in always are removed
+// from every object. The fields in unlessExact are kept if exact is set.
 var kindFields = map[string]struct{ always, unlessExact [][]string }{
 	"Service":               {nil, [][]string{{"spec", "clusterIP"}, {"spec", "clusterIPs"}, {"spec", "healthCheckNodePort"}}},
 	"Pod":                   {[][]string{{"spec", "nodeName"}}, [][]string{{"spec", "serviceAccount"}}},

@@ -70,7 +70,8 @@ func removeUsers(users, names []string) []string {
 	return slices.DeleteFunc(users, func(user string) bool { return slices.Contains(names, user) })
 }
 
-// newGroupsChange returns a command that adds or removes users of a group. change does this.
+// newGroupsChange returns a command that adds users to a group or removes them, with the function
+// change.
 func newGroupsChange(factory util.Factory, streams genericiooptions.IOStreams, verb, short, done string, change func(users, names []string) []string) *cobra.Command {
 	print := genericclioptions.NewPrintFlags(done).WithTypeSetter(scheme.Scheme)
 	command := &cobra.Command{

@@ -302,7 +302,7 @@ func (o *ldapGroups) prune(ctx context.Context, arguments []string) error {
 	for _, uid := range uids {
 		_, err := o.directory.Group(uid)
 		if !errors.Is(err, groupsync.ErrNoGroup) {
-			continue // the group exists, or is temporarily unreadable
+			continue // the group exists, or cannot be read at the moment
 		}
 		name := before[uid].GetName()
 		if o.confirm {

@@ -80,7 +80,7 @@ func (o *command) run(ctx context.Context, namespace string, args []string) erro
 		}
 		all = append(all, pair{service, scalables})
 	}
-	// A fraction of a second distinguishes older connections from newer ones.
+	// The fraction of a second distinguishes connections before idling from later ones.
 	now := time.Now().UTC().Format(time.RFC3339Nano)
 	for _, pair := range all {
 		problems = append(problems, o.mark(ctx, pair, now))
@@ -184,9 +184,9 @@ func (o *command) mark(ctx context.Context, item pair, now string) error {
 			return fmt.Errorf("mark service %q: %w", item.service.name, err)
 		}
 	}
-	o.say("The service %q has been marked as idled", item.service.namespace+"/"+item.service.name)
+	o.printLine("The service %q has been marked as idled", item.service.namespace+"/"+item.service.name)
 	for _, target := range targets {
-		o.say("The service will unidle %s %q to %d replicas once it receives traffic", target.Kind, item.service.namespace+"/"+target.Name, target.Replicas)
+		o.printLine("The service will unidle %s %q to %d replicas once it receives traffic", target.Kind, item.service.namespace+"/"+target.Name, target.Replicas)
 	}
 	return nil
 }
@@ -203,13 +203,13 @@ func (o *command) scale(ctx context.Context, item pair, now string, done map[str
 		if err := o.patch(ctx, target, item.service.namespace, previous, map[string]any{"replicas": 0}); err != nil {
 			return fmt.Errorf("scale %s %q: %w", target.Kind, name, err)
 		}
-		o.say("%s %q has been idled", target.Kind, name)
+		o.printLine("%s %q has been idled", target.Kind, name)
 	}
 	return nil
 }
 
-// say prints a line, and marks it if nothing is changed (dry run).
-func (o *command) say(format string, values ...any) {
+// printLine prints a line, and marks it in a dry run.
+func (o *command) printLine(format string, values ...any) {
 	if o.dryRun {
 		format += " (dry run)"
 	}

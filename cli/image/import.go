@@ -72,7 +72,7 @@ With --confirm, the command creates the stream or its tag. Then the argument can
 	flags.BoolVar(&i.insecure, "insecure", false, "Accept any certificate of the registry, and plain HTTP")
 	flags.BoolVar(&i.scheduled, "scheduled", false, "Import periodically")
 	flags.StringVar(&i.mode, "import-mode", "Legacy", "How to import an index: Legacy imports one image of it, PreserveOriginal all")
-	flags.StringVar(&i.policy, "reference-policy", "source", "From where pods pull the images: source, or local (the cluster's registry)")
+	flags.StringVar(&i.policy, "reference-policy", "source", "Registry from which pods pull the images: source, or local (the cluster's)")
 	return command
 }
 
@@ -116,17 +116,17 @@ func (i *imageImport) run(ctx context.Context, text string) error {
 		return err
 	}
 	request.Spec.Import = !i.dryRun
-	answer, err := i.client.ImageStreamImports(i.namespace).Create(ctx, request, metav1.CreateOptions{})
+	response, err := i.client.ImageStreamImports(i.namespace).Create(ctx, request, metav1.CreateOptions{})
 	if err != nil {
 		return err
 	}
-	return i.report(ctx, name, answer)
+	return i.report(ctx, name, response)
 }
 
 // report prints the result for the image stream and each tag. It fails if a tag was not imported.
-func (i *imageImport) report(ctx context.Context, name string, answer *imagev1.ImageStreamImport) error {
-	statuses := answer.Status.Images
-	if repository := answer.Status.Repository; repository != nil {
+func (i *imageImport) report(ctx context.Context, name string, response *imagev1.ImageStreamImport) error {
+	statuses := response.Status.Images
+	if repository := response.Status.Repository; repository != nil {
 		if repository.Status.Status == metav1.StatusFailure {
 			return fmt.Errorf("import repository: %s", repository.Status.Message)
 		}
@@ -140,8 +140,8 @@ func (i *imageImport) report(ctx context.Context, name string, answer *imagev1.I
 	}
 	fmt.Fprintf(i.Out, "imagestream.image.openshift.io/%s imported%s%s\n\n", name,
 		map[bool]string{true: " with errors"}[len(failed) > 0], map[bool]string{true: " (dry run)"}[i.dryRun])
-	if answer.Status.Import != nil {
-		if err := i.describe(ctx, answer.Status.Import, "ImageStream"); err != nil {
+	if response.Status.Import != nil {
+		if err := i.describe(ctx, response.Status.Import, "ImageStream"); err != nil {
 			return err
 		}
 	}
@@ -154,7 +154,7 @@ func (i *imageImport) report(ctx context.Context, name string, answer *imagev1.I
 			return err
 		}
 	}
-	if repository := answer.Status.Repository; repository != nil && len(repository.AdditionalTags) > 0 {
+	if repository := response.Status.Repository; repository != nil && len(repository.AdditionalTags) > 0 {
 		fmt.Fprintf(i.Out, "info: the repository has %d more tags, which were not imported: %s\n", len(repository.AdditionalTags), strings.Join(repository.AdditionalTags, ", "))
 	}
 	if len(failed) == 0 {

@@ -42,7 +42,7 @@ func NewPrune(factory util.Factory, streams genericiooptions.IOStreams) *cobra.C
 An image stays while it is one of the last revisions of a tag, and while a pod, a controller of pods, a build or a build configuration
 refers to it. Without --confirm, the command lists the images and removes nothing. It must reach the cluster's registry: set --registry-url if
 the registry's own name cannot be resolved.`,
-		Example: `  # List what the command would remove, retention three revisions of each tag and images that are younger than an hour
+		Example: `  # List what the command would remove if it keeps three revisions of each tag, and images that are younger than an hour
   oc adm prune images --keep-tag-revisions=3 --keep-younger-than=60m
 
   # Remove it
@@ -173,7 +173,7 @@ func (p *pruning) removeImages(ctx context.Context, images []imagev1.Image) (rem
 		conditions.ResourceVersion = &image.ResourceVersion
 		err := p.images.Images().Delete(ctx, image.Name, metav1.DeleteOptions{Preconditions: conditions})
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			continue // the image has changed, so an object might be about to refer to it
+			continue // the image has changed, so a new object might refer to it
 		}
 		if err != nil {
 			return removed, fmt.Errorf("remove image %q: %w", image.Name, err)

@@ -166,9 +166,9 @@ func TestPruneKeepsImagesWithinLimits(t *testing.T) {
 	}
 }
 
-// TestReferencedImagesStay prunes once for each object in testdata/users.yaml. Nothing else refers
-// to image 1.
-func TestReferencedImagesStay(t *testing.T) {
+// TestReferencedImagesAreKept prunes once for each object in testdata/users.yaml. Nothing else
+// refers to image 1.
+func TestReferencedImagesAreKept(t *testing.T) {
 	objects := objectstest.Load(t, "testdata/users.yaml")
 	if len(objects) < 15 {
 		t.Fatalf("%d objects", len(objects))
@@ -181,7 +181,7 @@ func TestReferencedImagesStay(t *testing.T) {
 			want = nil
 		}
 		if remaining := c.prune(t); !slices.Equal(remaining, want) {
-			t.Errorf("beside %s %q: images %q remain, want %q", object.GetKind(), object.GetName(), remaining, want)
+			t.Errorf("with %s %q: images %q remain, want %q", object.GetKind(), object.GetName(), remaining, want)
 		}
 	}
 }
@@ -201,7 +201,7 @@ func TestInvalidReferencesStopPrune(t *testing.T) {
 	}
 }
 
-func TestImageThatGetsUsedDuringPruneStays(t *testing.T) {
+func TestImageReferencedDuringPruneIsKept(t *testing.T) {
 	using := objectstest.Client(nil, kinds()...)
 	c := newCluster(using, newImage(1), newImage(2), history("app", map[string][]int{"latest": {2, 1}}))
 	conflicts := 0
@@ -227,12 +227,12 @@ func TestImageThatGetsUsedDuringPruneStays(t *testing.T) {
 	}
 }
 
-func TestImageThatChangesDuringPruneStays(t *testing.T) {
+func TestImageChangedDuringPruneIsKept(t *testing.T) {
 	c := newCluster(objectstest.Client(nil, kinds()...), newImage(1), newImage(2))
 	c.images.PrependReactor("delete", "images", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		deletion := action.(clienttesting.DeleteAction)
 		if deletion.GetDeleteOptions().Preconditions == nil {
-			t.Error("an image is removed whatever it is")
+			t.Error("an image is removed without a precondition")
 		}
 		if deletion.GetName() == id(1) {
 			return true, nil, apierrors.NewConflict(imagev1.Resource("images"), id(1), nil)

@@ -26,7 +26,7 @@ type place struct {
 
 func (p *place) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&p.url, "registry-url", "", "Address of the cluster's registry, instead of the address in image streams.")
-	flags.StringVar(&p.authority, "certificate-authority", "", "File with the certificate authority of the registry. The default is that of the API server.")
+	flags.StringVar(&p.authority, "certificate-authority", "", "File with the certificate authority of the registry. The default is the authority of the API server.")
 	flags.BoolVar(&p.insecure, "force-insecure", false, "Accept any certificate of the registry, and plain HTTP in --registry-url.")
 }
 
@@ -105,17 +105,17 @@ func ask(ctx context.Context, client *http.Client, target string, desired record
 		return removed, err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	answer, err := client.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return removed, fmt.Errorf("connect to the registry (to use another address, set --registry-url): %w", err)
 	}
-	defer answer.Body.Close()
-	content, err := io.ReadAll(io.LimitReader(answer.Body, maxGarbage))
+	defer response.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(response.Body, maxGarbage))
 	if err != nil {
 		return removed, fmt.Errorf("read the registry's response: %w", err)
 	}
-	if answer.StatusCode != http.StatusOK {
-		return removed, fmt.Errorf("clean the registry: %s: %s", answer.Status, bytes.TrimSpace(content[:min(len(content), 1000)]))
+	if response.StatusCode != http.StatusOK {
+		return removed, fmt.Errorf("clean the registry: %s: %s", response.Status, bytes.TrimSpace(content[:min(len(content), 1000)]))
 	}
 	if err := json.Unmarshal(content, &removed); err != nil {
 		return removed, fmt.Errorf("read the registry's response: %w", err)

@@ -58,7 +58,7 @@ With --alias, it follows the source tag.`,
 	flags.BoolVar(&t.insecure, "insecure", false, "Accept any certificate of the source's registry, and plain HTTP")
 	flags.BoolVar(&t.reference, "reference", false, "Refer to the source without importing it")
 	flags.BoolVar(&t.scheduled, "scheduled", false, "Import the source periodically")
-	flags.StringVar(&t.policy, "reference-policy", "source", "From where pods pull the image: source, or local (the cluster's registry)")
+	flags.StringVar(&t.policy, "reference-policy", "source", "Registry from which pods pull the image: source, or local (the cluster's)")
 	return command
 }
 
@@ -129,7 +129,7 @@ func (t *tagger) tagAll(ctx context.Context, source string, destinations []strin
 }
 
 // within reports whether a source is in an image stream. As in OpenShift 3.11, an image in a
-// registry counts as such if its repository has the stream's name.
+// registry counts as such a source if its repository has the stream's name.
 func within(from *corev1.ObjectReference, namespace, stream string) bool {
 	end := strings.IndexAny(from.Name, ":@")
 	return end >= 0 && from.Name[:end] == stream && (from.Kind == "DockerImage" || from.Namespace == namespace)
@@ -160,7 +160,7 @@ func (t *tagger) find(ctx context.Context, source string) (*corev1.ObjectReferen
 	default:
 		return nil, fmt.Errorf("--source %q must be imagestreamtag, imagestreamimage or docker", t.source)
 	}
-	if t.source == "" && strings.Contains(name, "/") { // a registry with a path
+	if t.source == "" && strings.Contains(name, "/") { // the name of an image in a registry
 		return image, nil
 	}
 	if strings.Contains(name, "@") {

@@ -2,7 +2,7 @@ package language
 
 import "testing"
 
-func TestDictionaryIsReadOnlyForOtherLanguages(t *testing.T) {
+func TestDictionaryIsReadForOtherLanguagesOnly(t *testing.T) {
 	if Late != nil {
 		t.Error(Late)
 	}
@@ -15,7 +15,7 @@ func TestDictionaryIsReadOnlyForOtherLanguages(t *testing.T) {
 	} {
 		environment := map[string]string{"LC_ALL": tt.all, "LC_MESSAGES": tt.messages, "LANG": tt.lang}
 		if got := english(func(name string) string { return environment[name] }); got != tt.want {
-			t.Errorf("%v: English is enough: %t, want %t", environment, got, tt.want)
+			t.Errorf("%v: the locale is English: %t, want %t", environment, got, tt.want)
 		}
 	}
 }

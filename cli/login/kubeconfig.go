@@ -9,7 +9,7 @@ import (
 
 // HostKubeconfig returns the administrator's kubeconfig of this host's cluster if the user has no
 // kubeconfig: KUBECONFIG is unset, and homeFile (~/.kube/config) does not exist. It returns "" if
-// the user cannot read it. Normally, only root can.
+// the user cannot read it. Normally, only root can read it.
 func HostKubeconfig(env func(string) string, homeFile string) string {
 	if env(clientcmd.RecommendedConfigPathEnvVar) != "" {
 		return ""

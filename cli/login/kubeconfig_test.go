@@ -25,7 +25,7 @@ func TestHostKubeconfig(t *testing.T) {
 	}{
 		{"a cluster on the host", map[string]string{"SLIPWAY_DATA_DIR": dataDir}, "/nonexistent", host},
 		{"KUBECONFIG is set", map[string]string{"SLIPWAY_DATA_DIR": dataDir, "KUBECONFIG": "/some"}, "/nonexistent", ""},
-		{"there is ~/.kube/config", map[string]string{"SLIPWAY_DATA_DIR": dataDir}, home, ""},
+		{"~/.kube/config exists", map[string]string{"SLIPWAY_DATA_DIR": dataDir}, home, ""},
 		{"no cluster on the host", map[string]string{"SLIPWAY_DATA_DIR": t.TempDir()}, "/nonexistent", ""},
 	}
 	for _, tt := range tests {

@@ -73,7 +73,7 @@ func (o *loginOptions) connect(ctx context.Context) (*api.Cluster, error) {
 }
 
 // isKnownInsecure reports whether the current context is for this server and skips verification, as
-// all other commands then do.
+// all other commands do in this case.
 func (o *loginOptions) isKnownInsecure() bool {
 	current := o.config.Contexts[o.config.CurrentContext]
 	if o.authority != "" || current == nil || o.config.Clusters[current.Cluster] == nil {
@@ -144,12 +144,12 @@ func (o *loginOptions) askInsecure(cluster *api.Cluster, rejection error) error 
 		fmt.Fprintln(o.ErrOut, "The server uses a certificate signed by an unknown authority.")
 	}
 	fmt.Fprintln(o.ErrOut, "You can bypass the certificate check, but any data you send to the server could be intercepted by others.")
-	answer, err := ask(o.IOStreams, o.input, "Use insecure connections? (y/n): ", "n")
+	response, err := ask(o.IOStreams, o.input, "Use insecure connections? (y/n): ", "n")
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(o.ErrOut)
-	if !strings.HasPrefix(strings.ToLower(answer), "y") {
+	if !strings.HasPrefix(strings.ToLower(response), "y") {
 		return errors.New("The server uses a certificate signed by unknown authority. You may need to use the --certificate-authority flag " +
 			"to provide the path to a certificate file for the certificate authority, or --insecure-skip-tls-verify to bypass the certificate check " +
 			"and use insecure connections.")

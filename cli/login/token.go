@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// challengingClient is the OAuth client for programs that answer WWW-Authenticate challenges.
+// challengingClient is the OAuth client for programs that respond to WWW-Authenticate challenges.
 const challengingClient = "openshift-challenging-client"
 
 // metadataPath is the path of a server's OAuth metadata.
@@ -32,7 +32,7 @@ type tokenRequest struct {
 	credentials              func(realm string) (user, password string, err error)
 }
 
-// requestToken requests an access token. It answers a challenge with credentials.
+// requestToken requests an access token. It responds to a challenge with credentials.
 func requestToken(ctx context.Context, cluster *api.Cluster, credentials func(string) (string, string, error)) (string, error) {
 	config, err := connection(cluster, &api.AuthInfo{})
 	if err != nil {
@@ -62,13 +62,13 @@ const maxBody = 1 << 20
 
 // do sends a request and returns the response and its body.
 func (r *tokenRequest) do(request *http.Request) (*http.Response, []byte, error) {
-	answer, err := r.client.Do(request)
+	response, err := r.client.Do(request)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(answer.Body, maxBody))
-	return answer, body, err
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
+	return response, body, err
 }
 
 // discover sets the endpoints from the server's OAuth metadata.
@@ -77,12 +77,12 @@ func (r *tokenRequest) discover(ctx context.Context, server string) error {
 	if err != nil {
 		return err
 	}
-	answer, body, err := r.do(request)
+	response, body, err := r.do(request)
 	if err != nil {
 		return err
 	}
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("the server %s has no OAuth server (%s); log in with a token or a client certificate", server, answer.Status)
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("the server %s has no OAuth server (%s); log in with a token or a client certificate", server, response.Status)
 	}
 	var metadata struct {
 		Issuer    string `json:"issuer"`
@@ -100,8 +100,8 @@ func (r *tokenRequest) discover(ctx context.Context, server string) error {
 const maxSteps = 10
 
 // requestCode requests an authorization code, as OpenShift 3.9's architecture guide describes
-// (4.1.4.6). It answers one challenge, and follows redirects until a redirect to the client's own
-// address contains the code or an error.
+// (4.1.4.6). It responds to one challenge, and follows redirects until a redirect to the client's
+// own address contains the code or an error.
 func (r *tokenRequest) requestCode(ctx context.Context) (string, error) {
 	hash := sha256.Sum256([]byte(r.verifier))
 	redirect := r.issuer + "/oauth/token/implicit"
@@ -119,13 +119,13 @@ func (r *tokenRequest) requestCode(ctx context.Context) (string, error) {
 		if answered != "" && sameHost(address, answered) {
 			request.SetBasicAuth(user, password)
 		}
-		answer, body, err := r.do(request)
+		response, body, err := r.do(request)
 		if err != nil {
 			return "", err
 		}
-		switch realm, challenged := basicRealm(answer); {
-		case answer.StatusCode == http.StatusFound:
-			next, err := answer.Location()
+		switch realm, challenged := basicRealm(response); {
+		case response.StatusCode == http.StatusFound:
+			next, err := response.Location()
 			if err != nil {
 				return "", errors.New("the server redirects without an address")
 			}
@@ -133,17 +133,17 @@ func (r *tokenRequest) requestCode(ctx context.Context) (string, error) {
 				return codeOf(next.Query())
 			}
 			address = next.String()
-		case answer.StatusCode == http.StatusUnauthorized && challenged && answered == "":
+		case response.StatusCode == http.StatusUnauthorized && challenged && answered == "":
 			if user, password, err = r.credentials(realm); err != nil {
 				return "", err
 			}
 			answered = address
-		case answer.StatusCode == http.StatusUnauthorized && challenged:
+		case response.StatusCode == http.StatusUnauthorized && challenged:
 			return "", errors.New("Login failed (401 Unauthorized)\nVerify you have provided correct credentials.")
-		case answer.StatusCode == http.StatusUnauthorized:
+		case response.StatusCode == http.StatusUnauthorized:
 			return "", fmt.Errorf("Login failed (401 Unauthorized)\n%s", strings.TrimSpace(string(body)))
 		default:
-			return "", fmt.Errorf("the OAuth server responds with %s: %s", answer.Status, strings.TrimSpace(string(body)))
+			return "", fmt.Errorf("the OAuth server responds with %s: %s", response.Status, strings.TrimSpace(string(body)))
 		}
 	}
 	return "", fmt.Errorf("the OAuth server redirects more than %d times", maxSteps)
@@ -163,8 +163,8 @@ func sameHost(a, b string) bool {
 // realmText matches a Basic challenge. Its group is the realm.
 var realmText = regexp.MustCompile(`(?i)^Basic\s+realm="([^"]*)"`)
 
-func basicRealm(answer *http.Response) (realm string, challenged bool) {
-	for _, challenge := range answer.Header.Values("WWW-Authenticate") {
+func basicRealm(response *http.Response) (realm string, challenged bool) {
+	for _, challenge := range response.Header.Values("WWW-Authenticate") {
 		if matches := realmText.FindStringSubmatch(challenge); matches != nil {
 			return matches[1], true
 		}
@@ -194,7 +194,7 @@ func (r *tokenRequest) exchange(ctx context.Context, code string) (string, error
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.SetBasicAuth(challengingClient, "")
-	answer, body, err := r.do(request)
+	response, body, err := r.do(request)
 	if err != nil {
 		return "", err
 	}
@@ -204,7 +204,7 @@ func (r *tokenRequest) exchange(ctx context.Context, code string) (string, error
 		Description string `json:"error_description"`
 	}
 	if err := json.Unmarshal(body, &resp); err != nil || resp.AccessToken == "" {
-		return "", fmt.Errorf("the OAuth server returns no token (%s): %s %s", answer.Status, resp.Error, resp.Description)
+		return "", fmt.Errorf("the OAuth server returns no token (%s): %s %s", response.Status, resp.Error, resp.Description)
 	}
 	return resp.AccessToken, nil
 }

@@ -18,7 +18,7 @@ import (
 
 // Change describes how an object was converted.
 type Change struct {
-	// Kind and Name are those of the object. Name can be empty.
+	// Kind and Name identify the object. Name can be empty.
 	Kind, Name string
 	// From and To are API versions, such as "extensions/v1beta1". From is empty if there was none.
 	From, To string

@@ -18,7 +18,7 @@ func TestObjectsOfOldVersionsAreConverted(t *testing.T) {
 			"{apiVersion: v1, kind: ImageStreamList, items: [{metadata: {name: a, generation: 9007199254740993}}]}",
 			"{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: a, generation: 9007199254740993}}",
 		},
-		"template, whose objects are left for processing": {
+		"template, whose objects are converted when it is processed": {
 			"{apiVersion: v1, kind: Template, objects: [{apiVersion: v1, kind: Route}]}",
 			"{apiVersion: template.openshift.io/v1, kind: Template, objects: [{apiVersion: v1, kind: Route}]}",
 		},
@@ -68,11 +68,11 @@ func TestObjectsOfOldVersionsAreConverted(t *testing.T) {
 				"schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}, subresources: {status: {}}, " +
 				"additionalPrinterColumns: [{name: A, type: string, jsonPath: .spec.a}]}]}}",
 		},
-		"what an autoscaler scales": {
+		"target of an autoscaler": {
 			"{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, spec: {scaleTargetRef: {apiVersion: v1, kind: DeploymentConfig, name: a}}}",
 			"{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, spec: {scaleTargetRef: {apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, name: a}}}",
 		},
-		"what an autoscaler scales, without a version": {
+		"target of an autoscaler, without a version": {
 			"{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, spec: {scaleTargetRef: {kind: DeploymentConfig, name: a}}}",
 			"{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, spec: {scaleTargetRef: {apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, name: a}}}",
 		},

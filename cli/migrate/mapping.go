@@ -8,7 +8,7 @@ import (
 	registryname "github.com/google/go-containerregistry/pkg/name"
 )
 
-// docker returns the registry of image names without one, according to Docker clients.
+// docker returns the registry that Docker clients use for image names without one.
 func docker() string {
 	ref, _ := reference.ParseNormalizedNamed("any") // a name without a registry
 	return reference.Domain(ref)
@@ -99,7 +99,7 @@ func (all mappings) account(place string) string {
 		}
 		name = strings.TrimPrefix(name, version+"/")
 	}
-	if registry == registryname.DefaultRegistry { // the form in which accounts are stored
+	if registry == registryname.DefaultRegistry { // the form in which Docker clients store accounts
 		registry = docker()
 	}
 	for _, m := range all {

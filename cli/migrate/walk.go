@@ -203,7 +203,7 @@ func (w *walk) migrate(ctx context.Context, client dynamic.Interface, info *reso
 		return false, fmt.Errorf("read object: it is a %T", info.Object)
 	}
 	backoff := wait.Backoff{Steps: 10, Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.1, Cap: time.Second}
-	err = retry.OnError(backoff, passing, func() error {
+	err = retry.OnError(backoff, isTemporary, func() error {
 		if object == nil {
 			if object, err = objects.Get(ctx, info.Name, metav1.GetOptions{}); err != nil {
 				return err
@@ -227,8 +227,8 @@ func (w *walk) migrate(ctx context.Context, client dynamic.Interface, info *reso
 	return changed, err
 }
 
-// passing reports whether an error is temporary: a conflict, or an overloaded server.
-func passing(err error) bool {
+// isTemporary reports whether an error is temporary: a conflict, or an overloaded server.
+func isTemporary(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err)
 }
 

@@ -168,7 +168,7 @@ func (o *observation) connect(factory util.Factory, name string) error {
 	return nil
 }
 
-// noValue is what a Go template prints for a missing field.
+// noValue is the text that a Go template prints for a missing field.
 const noValue = "<no value>"
 
 // values returns the arguments that the templates produce for an object. An argument that consists

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// listener is an output. The first time that the output contains a key of actions, it calls the
+// listener is an output. When the output first contains a key of actions, it calls the key's
 // function.
 type listener struct {
 	mutex   sync.Mutex
@@ -105,13 +105,13 @@ func TestChangesAreObservedAndCounted(t *testing.T) {
 		"Updated shop a": func() { problem = objects.Delete(ctx, "b", metav1.DeleteOptions{}) },
 		"Deleted shop b": func() {
 			for _, path := range []string{"/metrics", "/healthz"} {
-				answer, err := http.Get("http://" + address + path)
+				response, err := http.Get("http://" + address + path)
 				if err != nil {
 					problem = err
 					break
 				}
-				text, err := io.ReadAll(answer.Body)
-				answer.Body.Close()
+				text, err := io.ReadAll(response.Body)
+				response.Body.Close()
 				metrics, problem = metrics+string(text), err
 			}
 			cancel()

@@ -145,10 +145,10 @@ func (o *observation) loop(ctx context.Context, changes <-chan change, problems 
 // all handles all existing objects, and the deletion of objects that --names prints but no longer
 // exist.
 func (o *observation) all(ctx context.Context) error {
-	o.say("Sync started")
+	o.printComment("Sync started")
 	store := o.informer.GetStore()
 	if o.once && len(o.names) == 0 && len(store.ListKeys()) == 0 {
-		o.say("Nothing to sync, exiting immediately")
+		o.printComment("Nothing to sync, exiting immediately")
 	}
 	for _, key := range slices.Sorted(slices.Values(store.ListKeys())) {
 		object, exists, err := store.GetByKey(key)
@@ -181,7 +181,7 @@ func (o *observation) all(ctx context.Context) error {
 			}
 		}
 	}
-	o.say("Sync ended")
+	o.printComment("Sync ended")
 	return nil
 }
 
@@ -214,11 +214,11 @@ func (o *observation) handle(ctx context.Context, item change) error {
 	if item.kind != deleted {
 		values, err := o.values(item.object)
 		if err != nil {
-			return err // the template fails for the next object, too
+			return err // the template would also fail for the next object
 		}
 		words = append(words, values...)
 	}
-	o.say(item.kind + " " + item.object.GetResourceVersion() + "\t" + line(words))
+	o.printComment(item.kind + " " + item.object.GetResourceVersion() + "\t" + line(words))
 	if silent {
 		return nil
 	}
@@ -270,8 +270,8 @@ func (o *observation) count(err error) error {
 	return nil
 }
 
-// say prints a comment line with the time, unless --no-headers is set.
-func (o *observation) say(text string) {
+// printComment prints a comment line with the time, unless --no-headers is set.
+func (o *observation) printComment(text string) {
 	if !o.quiet {
 		fmt.Fprintf(o.Out, "# %s %s\n", time.Now().Format(time.RFC3339), text)
 	}

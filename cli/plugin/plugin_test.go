@@ -25,7 +25,7 @@ func TestPluginsAreReadFromDescriptors(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/tree/plugin.yaml", "name: tree\nshortDesc: A tree\ntree:\n- {name: child, shortDesc: A child, command: echo one}\n")
 	write(t, dir+"/incomplete/plugin.yaml", "name: incomplete\nshortDesc: No command\n")
-	write(t, dir+"/bad/plugin.yaml", "name: ../bad\nshortDesc: A name that is no word\ncommand: echo\n")
+	write(t, dir+"/bad/plugin.yaml", "name: ../bad\nshortDesc: An invalid name\ncommand: echo\n")
 	streams, _, _, warnings := genericiooptions.NewTestIOStreams()
 	all := load([]string{dir, "/nonexistent"}, streams)
 	if len(all) != 1 || all[0].Name != "tree" || all[0].dir != dir+"/tree" {

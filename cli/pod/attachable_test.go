@@ -29,6 +29,6 @@ func TestRoutesAndBuildsHavePods(t *testing.T) {
 		}
 	}
 	if _, err := podOwner(t.Context(), client, &buildv1.Build{ObjectMeta: meta("new")}); err == nil {
-		t.Error("a build without a pod has one")
+		t.Error("a pod is found for a build without one")
 	}
 }

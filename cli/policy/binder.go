@@ -148,7 +148,7 @@ func (b *binder) add(ctx context.Context) ([]change, error) {
 		}
 	}
 	created := change{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.namespace}, ref: b.ref(), subjects: missing, additions: missing}
-	if len(missing) == 0 { // several bindings have the subjects together
+	if len(missing) == 0 { // several bindings together contain the subjects
 		return []change{{ObjectMeta: created.ObjectMeta, ref: created.ref, subjects: b.subjects(), exists: true}}, nil
 	}
 	return []change{created}, nil

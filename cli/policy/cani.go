@@ -144,29 +144,29 @@ func actionOf(factory util.Factory, args []string) (action authorizationv1.Actio
 }
 
 // check reviews an action in the project, or with --all-namespaces in all projects.
-func (c *canI) check(ctx context.Context, action authorizationv1.Action) (answer authorizationv1.SubjectAccessReviewResponse, err error) {
+func (c *canI) check(ctx context.Context, action authorizationv1.Action) (resp authorizationv1.SubjectAccessReviewResponse, err error) {
 	if c.anyPart {
 		err = sendReview(ctx, c.client, authorizationv1.GroupVersion.WithResource("subjectaccessreviews"), "", &authorizationv1.SubjectAccessReview{
 			TypeMeta: authorizationType("SubjectAccessReview"), Action: action, User: c.user, GroupsSlice: c.groups, Scopes: c.scopes,
-		}, &answer)
-		return answer, err
+		}, &resp)
+		return resp, err
 	}
 	err = sendReview(ctx, c.client, authorizationv1.GroupVersion.WithResource("localsubjectaccessreviews"), c.namespace, &authorizationv1.LocalSubjectAccessReview{
 		TypeMeta: authorizationType("LocalSubjectAccessReview"), Action: action, User: c.user, GroupsSlice: c.groups, Scopes: c.scopes,
-	}, &answer)
-	return answer, err
+	}, &resp)
+	return resp, err
 }
 
 func authorizationType(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: authorizationv1.GroupVersion.String(), Kind: kind}
 }
 
-func yesOrNo(answer authorizationv1.SubjectAccessReviewResponse) string {
+func yesOrNo(resp authorizationv1.SubjectAccessReviewResponse) string {
 	switch {
-	case answer.Allowed:
+	case resp.Allowed:
 		return "yes"
-	case answer.EvaluationError != "":
-		return "no - " + answer.EvaluationError
+	case resp.EvaluationError != "":
+		return "no - " + resp.EvaluationError
 	}
 	return "no"
 }
@@ -174,18 +174,18 @@ func yesOrNo(answer authorizationv1.SubjectAccessReviewResponse) string {
 // rules returns the rules that apply to the user in the project.
 func (c *canI) rules(ctx context.Context) (authorizationv1.SubjectRulesReviewStatus, error) {
 	if c.user == "" && len(c.groups) == 0 {
-		var answer authorizationv1.SelfSubjectRulesReview
+		var resp authorizationv1.SelfSubjectRulesReview
 		err := sendReview(ctx, c.client, authorizationv1.GroupVersion.WithResource("selfsubjectrulesreviews"), c.namespace, &authorizationv1.SelfSubjectRulesReview{
 			TypeMeta: authorizationType("SelfSubjectRulesReview"), Spec: authorizationv1.SelfSubjectRulesReviewSpec{Scopes: c.scopes},
-		}, &answer)
-		return answer.Status, err
+		}, &resp)
+		return resp.Status, err
 	}
-	var answer authorizationv1.SubjectRulesReview
+	var resp authorizationv1.SubjectRulesReview
 	err := sendReview(ctx, c.client, authorizationv1.GroupVersion.WithResource("subjectrulesreviews"), c.namespace, &authorizationv1.SubjectRulesReview{
 		TypeMeta: authorizationType("SubjectRulesReview"),
 		Spec:     authorizationv1.SubjectRulesReviewSpec{User: c.user, Groups: c.groups, Scopes: c.scopes},
-	}, &answer)
-	return answer.Status, err
+	}, &resp)
+	return resp.Status, err
 }
 
 func (c *canI) printRules(ctx context.Context, streams genericiooptions.IOStreams) error {
@@ -197,12 +197,12 @@ func (c *canI) printRules(ctx context.Context, streams genericiooptions.IOStream
 	case "", "wide":
 		writePolicyRules(streams.Out, status.Rules)
 	default:
-		answer := &authorizationv1.SelfSubjectRulesReview{TypeMeta: authorizationType("SelfSubjectRulesReview"), Status: status}
+		resp := &authorizationv1.SelfSubjectRulesReview{TypeMeta: authorizationType("SelfSubjectRulesReview"), Status: status}
 		printer, err := genericclioptions.NewJSONYamlPrintFlags().ToPrinter(c.output)
 		if err != nil {
 			return err
 		}
-		if err := printer.PrintObj(answer, streams.Out); err != nil {
+		if err := printer.PrintObj(resp, streams.Out); err != nil {
 			return err
 		}
 	}

@@ -244,7 +244,7 @@ func (r *reconcile) keepAdditions(binding, current *rbacv1.ClusterRoleBinding) {
 	}
 }
 
-// merged returns the entries of both maps. Those of over take precedence.
+// merged returns the entries of both maps. Entries of over take precedence.
 func merged(base, over map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, base)

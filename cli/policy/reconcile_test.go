@@ -103,7 +103,7 @@ func checkRoles(t *testing.T, client *fake.Clientset) {
 			t.Errorf("cluster role %s lacks %v", role.Name, missing)
 		}
 		if covered, extra := validation.Covers(role.Rules, existing.Rules); !covered {
-			t.Errorf("cluster role %s has in addition %v", role.Name, extra)
+			t.Errorf("cluster role %s has the additional rules %v", role.Name, extra)
 		}
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// sendReview creates a review, which question contains with its API version and kind. It decodes
-// the response into answer, a pointer. namespace is empty for a cluster-scoped review.
-func sendReview(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace string, question, answer any) error {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(question)
+// sendReview creates a review from request, which includes the API version and kind. It decodes the
+// result into response, a pointer. namespace is empty for a cluster-scoped review.
+func sendReview(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace string, request, response any) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(request)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", resource.Resource, err)
 	}
@@ -23,7 +23,7 @@ func sendReview(ctx context.Context, client dynamic.Interface, resource schema.G
 	if err != nil {
 		return err
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(created.Object, answer); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(created.Object, response); err != nil {
 		return fmt.Errorf("read %s: %w", resource.Resource, err)
 	}
 	return nil

@@ -70,7 +70,7 @@ Without --user, --groups and --serviceaccount, the command checks your own permi
 		return o.subject(ctx, template, account != "")
 	})
 	command.Flags().StringVarP(&o.user, "user", "u", "", "User to check.")
-	command.Flags().StringSliceVarP(&o.groups, "groups", "g", nil, "Groups to check, or those of the user.")
+	command.Flags().StringSliceVarP(&o.groups, "groups", "g", nil, "Groups to check, or groups of the user.")
 	command.Flags().StringVarP(&account, "serviceaccount", "z", "", "Service account of the project to check.")
 	return command
 }
@@ -91,11 +91,10 @@ Without -z, the command checks the service account of the pod, or "default".`,
 	return command
 }
 
-// command adds flags and a run function, which calls question for each object in the files.
-// question returns the review to print with -o, and rows whose cells, separated by tabs, follow the
-// name.
+// command adds flags and a run function, which calls send for each object in the files. send
+// returns the review to print with -o, and rows whose cells, separated by tabs, follow the name.
 func (o *sccReview) command(factory util.Factory, command *cobra.Command, headings string,
-	question func(context.Context, corev1.PodTemplateSpec) (runtime.Object, []string, error)) *cobra.Command {
+	send func(context.Context, corev1.PodTemplateSpec) (runtime.Object, []string, error)) *cobra.Command {
 	o.print = genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)
 	command.Args = cobra.NoArgs
 	command.Run = func(command *cobra.Command, _ []string) {
@@ -103,7 +102,7 @@ func (o *sccReview) command(factory util.Factory, command *cobra.Command, headin
 			util.CheckErr(util.UsageErrorf(command, "name the file of the objects with -f"))
 		}
 		util.CheckErr(o.check(command))
-		util.CheckErr(o.run(command.Context(), factory, headings, question))
+		util.CheckErr(o.run(command.Context(), factory, headings, send))
 	}
 	o.print.AddFlags(command)
 	util.AddFilenameOptionFlags(command, &o.FilenameOptions, "of the pods to check.")
@@ -116,7 +115,7 @@ func (o *sccReview) command(factory util.Factory, command *cobra.Command, headin
 func (o *sccReview) check(command *cobra.Command) error {
 	account, err := command.Flags().GetString("serviceaccount")
 	switch {
-	case err != nil: // scc-review accepts several accounts and has no --user
+	case err != nil: // scc-review accepts several accounts and does not have --user
 		return nil
 	case account != "" && o.user != "":
 		return util.UsageErrorf(command, "--user and --serviceaccount are mutually exclusive")
@@ -127,7 +126,7 @@ func (o *sccReview) check(command *cobra.Command) error {
 }
 
 func (o *sccReview) run(ctx context.Context, factory util.Factory, headings string,
-	question func(context.Context, corev1.PodTemplateSpec) (runtime.Object, []string, error)) (err error) {
+	send func(context.Context, corev1.PodTemplateSpec) (runtime.Object, []string, error)) (err error) {
 	if o.client, err = factory.DynamicClient(); err != nil {
 		return err
 	}
@@ -150,12 +149,12 @@ func (o *sccReview) run(ctx context.Context, factory util.Factory, headings stri
 			if claims, _, _ := unstructured.NestedSlice(info.Object.(*unstructured.Unstructured).Object, "spec", "volumeClaimTemplates"); len(claims) > 0 {
 				return fmt.Errorf("StatefulSet %q with spec.volumeClaimTemplates currently not supported.", info.Name)
 			}
-			answer, rows, err := question(ctx, template)
+			response, rows, err := send(ctx, template)
 			if err != nil {
 				return fmt.Errorf("unable to compute Pod Security Policy %s for %q: %s", o.title, info.Name, err.Error())
 			}
 			if format := *o.print.OutputFormat; format != "" && format != "wide" {
-				return o.printObject(answer)
+				return o.printObject(response)
 			}
 			if !headed {
 				fmt.Fprintln(table, headings)
@@ -191,40 +190,40 @@ func (o *sccReview) printObject(object runtime.Object) error {
 // current user.
 func (o *sccReview) subject(ctx context.Context, template corev1.PodTemplateSpec, account bool) (runtime.Object, []string, error) {
 	if o.user == "" && len(o.groups) == 0 && !account {
-		answer := &securityv1.PodSecurityPolicySelfSubjectReview{
+		response := &securityv1.PodSecurityPolicySelfSubjectReview{
 			TypeMeta: securityType("PodSecurityPolicySelfSubjectReview"),
 			Spec:     securityv1.PodSecurityPolicySelfSubjectReviewSpec{Template: template},
 		}
-		err := sendReview(ctx, o.client, securityv1.GroupVersion.WithResource("podsecuritypolicyselfsubjectreviews"), o.namespace, answer, answer)
-		return answer, []string{allowedBy(answer.Status)}, err
+		err := sendReview(ctx, o.client, securityv1.GroupVersion.WithResource("podsecuritypolicyselfsubjectreviews"), o.namespace, response, response)
+		return response, []string{allowedBy(response.Status)}, err
 	}
 	return o.subjectAs(ctx, template, o.user)
 }
 
 // subjectAs reviews a pod template for a user and the groups.
 func (o *sccReview) subjectAs(ctx context.Context, template corev1.PodTemplateSpec, user string) (runtime.Object, []string, error) {
-	answer := &securityv1.PodSecurityPolicySubjectReview{
+	response := &securityv1.PodSecurityPolicySubjectReview{
 		TypeMeta: securityType("PodSecurityPolicySubjectReview"),
 		Spec:     securityv1.PodSecurityPolicySubjectReviewSpec{Template: template, User: user, Groups: o.groups},
 	}
-	err := sendReview(ctx, o.client, securityv1.GroupVersion.WithResource("podsecuritypolicysubjectreviews"), o.namespace, answer, answer)
-	return answer, []string{allowedBy(answer.Status)}, err
+	err := sendReview(ctx, o.client, securityv1.GroupVersion.WithResource("podsecuritypolicysubjectreviews"), o.namespace, response, response)
+	return response, []string{allowedBy(response.Status)}, err
 }
 
 // review reviews a pod template for service accounts.
 func (o *sccReview) review(ctx context.Context, template corev1.PodTemplateSpec) (runtime.Object, []string, error) {
-	answer := &securityv1.PodSecurityPolicyReview{
+	response := &securityv1.PodSecurityPolicyReview{
 		TypeMeta: securityType("PodSecurityPolicyReview"),
 		Spec:     securityv1.PodSecurityPolicyReviewSpec{Template: template, ServiceAccountNames: accountsOf(o.accounts)},
 	}
-	if err := sendReview(ctx, o.client, securityv1.GroupVersion.WithResource("podsecuritypolicyreviews"), o.namespace, answer, answer); err != nil {
+	if err := sendReview(ctx, o.client, securityv1.GroupVersion.WithResource("podsecuritypolicyreviews"), o.namespace, response, response); err != nil {
 		return nil, nil, err
 	}
 	var rows []string
-	for _, account := range answer.Status.AllowedServiceAccounts {
+	for _, account := range response.Status.AllowedServiceAccounts {
 		rows = append(rows, account.Name+"\t"+allowedBy(account.PodSecurityPolicySubjectReviewStatus))
 	}
-	return answer, rows, nil
+	return response, rows, nil
 }
 
 func securityType(kind string) metav1.TypeMeta {

@@ -78,7 +78,7 @@ func TestReconciledConstraintsKeepAdditions(t *testing.T) {
 		t.Errorf("reset: users %v, priority %v, labels %v", reset.Users, reset.Priority, reset.Labels)
 	}
 	if got := merge(constraints, nil, true); got != constraints {
-		t.Errorf("what is missing becomes %+v", got)
+		t.Errorf("missing constraints become %+v", got)
 	}
 }
 

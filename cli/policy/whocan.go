@@ -120,13 +120,13 @@ func resourceOf(mapper meta.RESTMapper, text string) schema.GroupResource {
 	return resource
 }
 
-func printWhoCan(streams genericiooptions.IOStreams, answer map[string]any, namespace, verb string, resource schema.GroupResource) {
+func printWhoCan(streams genericiooptions.IOStreams, resp map[string]any, namespace, verb string, resource schema.GroupResource) {
 	if namespace == "" {
 		namespace = "<all>"
 	}
 	fmt.Fprintf(streams.Out, "Namespace: %s\nVerb:      %s\nResource:  %s\n", namespace, verb, resource)
 	for _, list := range []struct{ title, key string }{{"Users", "users"}, {"Groups", "groups"}} {
-		names, _, _ := unstructured.NestedStringSlice(answer, list.key)
+		names, _, _ := unstructured.NestedStringSlice(resp, list.key)
 		if len(names) == 0 {
 			names = []string{"none"}
 		}
@@ -138,7 +138,7 @@ func printWhoCan(streams genericiooptions.IOStreams, answer map[string]any, name
 			fmt.Fprintf(streams.Out, "        %s\n", name)
 		}
 	}
-	if text, _, _ := unstructured.NestedString(answer, "evalutionError"); text != "" {
+	if text, _, _ := unstructured.NestedString(resp, "evalutionError"); text != "" {
 		fmt.Fprintf(streams.Out, "\nError during evaluation, results may not be complete: %s\n", text)
 	}
 }

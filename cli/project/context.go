@@ -10,8 +10,8 @@ import (
 // contextInUse is the namespace and the server of the context that was selected.
 type contextInUse struct{ namespace, server string }
 
-// useContext makes a context of the kubeconfig the current one. It returns nil and no error if
-// there is no context of this name.
+// useContext makes a context of the kubeconfig the current one. It returns nil if the context does
+// not exist.
 func useContext(factory util.Factory, name string) (*contextInUse, error) {
 	loader := factory.ToRawKubeConfigLoader()
 	config, err := loader.RawConfig()

@@ -44,7 +44,7 @@ func NewRequest(factory util.Factory, streams genericiooptions.IOStreams) *cobra
 }
 
 // firstApplication is the message that OpenShift 3's client prints after it created a project.
-// Every cluster has the template in it.
+// Every cluster has the template that it names.
 const firstApplication = `
 You can add applications to this project with the 'new-app' command. For example, try:
 

@@ -18,8 +18,8 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// registrySettings maps flags of OpenShift 3's `oc adm registry` to what to do instead, or to the
-// reason why there is no setting. It is empty for flags that select no setting.
+// registrySettings maps flags of OpenShift 3's `oc adm registry` to the corresponding settings, or
+// to the reason why there is no setting. The text is empty for flags that select no setting.
 var registrySettings = map[string]string{
 	"mount-host":               "set slipway.registry.directory of the MasterConfig",
 	"volume":                   "set slipway.registry.directory of the MasterConfig, with the volume mounted there",
@@ -34,7 +34,7 @@ var registrySettings = map[string]string{
 	"images":                   "the registry is in the program, not in an image",
 	"latest-images":            "the registry is in the program, not in an image",
 	"enforce-quota":            "quotas are always enforced",
-	"cluster-ip":               "the service has its own address",
+	"cluster-ip":               "the address of the service is assigned automatically",
 	"labels":                   "the service has the label docker-registry=default",
 	"fs-group":                 "set the owner of slipway.registry.directory of the MasterConfig",
 	"dry-run":                  "",
@@ -42,7 +42,7 @@ var registrySettings = map[string]string{
 	"credentials":              "the registry has its own credentials",
 	"type":                     "there is one kind of registry",
 	"local":                    "",
-	"expose-metrics":           "the registry has no metrics of its own",
+	"expose-metrics":           "the registry has no separate metrics",
 	"disable-service-creation": "the service always exists",
 }
 
@@ -54,7 +54,7 @@ func NewAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 	command := &cobra.Command{
 		Use: "registry", Short: "Show the cluster's image registry, which always exists",
 		Long: `Show the cluster's image registry. It is part of the control plane from the first start, so the command deploys nothing. The MasterConfig contains the settings
-for which OpenShift 3's command has flags. For each flag, the command prints the name of the setting, or why there is none.
+for which OpenShift 3's command has flags. For each flag, the command prints the name of the setting, or the reason why there is none.
 
 With -o, the command prints the only object of the registry, its service.`,
 		Args: cobra.NoArgs,

@@ -48,8 +48,8 @@ type registryNames struct{ internal, public, direct string }
 // lookupTimeout limits the time to resolve a host name.
 const lookupTimeout = 2 * time.Second
 
-// preferred returns the public or the internal address, whichever this machine can resolve first,
-// and otherwise the direct address.
+// preferred returns the public address if this machine can resolve it, or else the internal address
+// if this machine can resolve it, or else the direct address.
 func (n registryNames) preferred(ctx context.Context) string {
 	for _, address := range []string{n.public, n.internal} {
 		if address != "" && resolves(ctx, address) {
@@ -92,8 +92,8 @@ func newRegistryInfo(factory util.Factory, streams genericiooptions.IOStreams) *
 	command := &cobra.Command{
 		Use:   "info",
 		Short: "Print the address of the cluster's image registry",
-		Long: "Print an address of the cluster's image registry that this machine can resolve: the public one, else the one for\n" +
-			"pods and nodes, else that on the host of the API server.",
+		Long: "Print an address of the cluster's image registry that this machine can resolve: the public address, or else the address for\n" +
+			"pods and nodes, or else the address on the host of the API server.",
 		Args: cobra.NoArgs,
 		Run: func(command *cobra.Command, _ []string) {
 			config, namespace := connect(factory)
@@ -149,13 +149,13 @@ func checkRegistry(ctx context.Context, config *rest.Config, host string) error 
 	if err != nil {
 		return fmt.Errorf("check registry %q: %w", host, err)
 	}
-	answer, err := client.Do(request)
+	resp, err := client.Do(request)
 	if err != nil {
 		return fmt.Errorf("check registry %q: %w", host, err)
 	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("check registry %q: it responds with %s", host, answer.Status)
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("check registry %q: it responds with %s", host, resp.Status)
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func TestInfoPrintsOneAddress(t *testing.T) {
 	}
 }
 
-func TestAddressIsOneThatResolves(t *testing.T) {
+func TestPreferredAddressResolves(t *testing.T) {
 	const unknown = "docker-registry.nowhere.invalid:5000"
 	for name, tt := range map[string]struct {
 		names registryNames

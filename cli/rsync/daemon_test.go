@@ -49,7 +49,7 @@ func TestDaemonNeedsPasswordAndEnds(t *testing.T) {
 	err := s.withDaemon(t.Context(), func(d daemon) error {
 		address = net.JoinHostPort("127.0.0.1", strconv.Itoa(d.port))
 		if err := s.rsync(t.Context(), []string{"RSYNC_PASSWORD=guessed"}, []string{d.address(place{"web", "/"}, d.port)}); err == nil {
-			t.Error("another password serves")
+			t.Error("the daemon accepts another password")
 		}
 		return errUsed
 	})

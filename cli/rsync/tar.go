@@ -83,7 +83,7 @@ func (s *sync) pack(out io.Writer, names map[string]bool) error {
 			return nil
 		}
 		names[name] = true
-		s.say(name)
+		s.printFile(name)
 		return s.packFile(archive, file, name, entry)
 	})
 	return errors.Join(err, archive.Close())
@@ -169,21 +169,21 @@ func (s *sync) removeThere(ctx context.Context, names map[string]bool) error {
 func (s *sync) surplus(files []string, names map[string]bool) (stale []string) {
 	remaining := map[string]bool{}
 	for _, name := range files {
-		for above := name; s.leftOut(name) && above != "."; above = path.Dir(above) {
+		for above := name; s.isExcluded(name) && above != "."; above = path.Dir(above) {
 			remaining[above] = true
 		}
 	}
 	for _, name := range files {
 		if !names[name] && !remaining[name] {
-			s.say("deleting " + name)
+			s.printFile("deleting " + name)
 			stale = append(stale, name)
 		}
 	}
 	return stale
 }
 
-// leftOut reports whether the filter excludes a name, as a file or as a directory.
-func (s *sync) leftOut(name string) bool {
+// isExcluded reports whether the filter excludes a name, as a file or as a directory.
+func (s *sync) isExcluded(name string) bool {
 	return !s.filter.keeps(name, true) || !s.filter.keeps(name, false)
 }
 
@@ -247,8 +247,8 @@ func (u *unpacker) removeHere() error {
 	return nil
 }
 
-// say prints a file with --progress. It quotes the name, because a container can choose it.
-func (s *sync) say(text string) {
+// printFile prints a file with --progress. It quotes the name, because a container can choose it.
+func (s *sync) printFile(text string) {
 	if s.progress {
 		fmt.Fprintf(s.Out, "%q\n", text)
 	}

@@ -44,7 +44,7 @@ func (u *unpacker) selects(name string, header *tar.Header) (bool, error) {
 	}
 	u.names[name] = true
 	if !isDir {
-		u.sync.say(name)
+		u.sync.printFile(name)
 		return true, nil
 	}
 	info, err := u.root.Lstat(name)

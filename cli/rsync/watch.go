@@ -16,8 +16,8 @@ import (
 const quietPeriod = 500 * time.Millisecond
 
 // watch copies immediately, and again after every change below a directory, until ctx ends. It
-// returns an error of the first copy and reports later ones, because a file can vanish while it is
-// copied.
+// returns an error of the first copy, but only reports errors of later copies, because a file can
+// vanish while it is copied.
 func watch(ctx context.Context, directory string, copy func() error, report func(error)) error {
 	for first := true; ; first = false {
 		changes, err := watchTree(directory) // before the copy, so that no change is missed

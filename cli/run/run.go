@@ -1,5 +1,5 @@
-// Package run contains `oc run`. kubectl's command creates a pod. As in OpenShift 3.11, this one
-// can also create a deployment config, which is the default, a job or a cron job.
+// Package run contains `oc run`. kubectl's command only creates pods. As in OpenShift 3.11, this
+// command can also create a deployment config, which is the default, a job or a cron job.
 //
 // Source: OpenShift 3.11's client for flags and generators.
 package run
@@ -77,7 +77,7 @@ func generators() []string {
 // choose determines the generator, and checks that it supports the flags.
 func (w *request) choose() (err error) {
 	flags := w.command.Flags()
-	restart, _ := flags.GetString("restart") // kubectl's
+	restart, _ := flags.GetString("restart") // this is kubectl's generator
 	if w.session, err = readSession(w.command); err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (w *request) make(factory util.Factory, streams genericiooptions.IOStreams)
 			}
 			result = append(result, object)
 		}
-		if w.session.attach { // the container's message
+		if w.session.attach { // the container's output contains the message
 			continue
 		}
 		if err := printer.PrintObj(object, streams.Out); err != nil {

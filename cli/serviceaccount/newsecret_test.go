@@ -137,7 +137,7 @@ func TestSecretsAreLinkedToAccounts(t *testing.T) {
 		{"unknown use", "builder key --for=build", `read --for "build": must be mount or pull`, link, nil, nil},
 		{"missing secret", "builder none", "not find", link, nil, nil},
 		{"unlink", "builder old", "", newSecretsUnlink, nil, nil},
-		{"unlink what is not linked", "builder key", "secrets not linked to service account", newSecretsUnlink, []string{"old"}, []string{"old"}},
+		{"unlink a secret that is not linked", "builder key", "secrets not linked to service account", newSecretsUnlink, []string{"old"}, []string{"old"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := objectstest.NewServer(t, responses)

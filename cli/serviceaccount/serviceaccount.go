@@ -98,11 +98,11 @@ func (a account) token(ctx context.Context) (token string, lasting bool, err err
 			return string(secret.Data[corev1.ServiceAccountTokenKey]), true, nil
 		}
 	}
-	answer, err := a.client.CoreV1().ServiceAccounts(a.namespace).CreateToken(ctx, a.name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	response, err := a.client.CoreV1().ServiceAccounts(a.namespace).CreateToken(ctx, a.name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		return "", false, fmt.Errorf("get token of service account %q: %w", a.name, err)
 	}
-	return answer.Status.Token, false, nil
+	return response.Status.Token, false, nil
 }
 
 // newNewToken returns `oc serviceaccounts new-token`.
@@ -223,7 +223,7 @@ func (a account) kubeconfig(present api.Config, token, namespace string) ([]byte
 	}
 	context := present.Contexts[present.CurrentContext]
 	if context == nil || present.Clusters[context.Cluster] == nil {
-		return nil, errors.New("create kubeconfig: the current one has no cluster; log in first")
+		return nil, errors.New("create kubeconfig: the current kubeconfig has no cluster; log in first")
 	}
 	return clientcmd.Write(api.Config{
 		Clusters:       map[string]*api.Cluster{context.Cluster: present.Clusters[context.Cluster]},

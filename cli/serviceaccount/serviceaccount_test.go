@@ -53,7 +53,7 @@ func TestServiceAccountKubeconfigContainsOnlyToken(t *testing.T) {
 		t.Errorf("made\n%s", content)
 	}
 	if len(config.AuthInfos) != 1 || len(config.Clusters) != 1 {
-		t.Errorf("it has more than it needs:\n%s", content)
+		t.Errorf("the kubeconfig contains more than the token's context:\n%s", content)
 	}
 	if _, err := (account{}).kubeconfig(api.Config{}, "", ""); err == nil {
 		t.Error("a kubeconfig without a cluster is accepted")

@@ -45,7 +45,7 @@ func annotationTriggers(object runtime.Object) (*definition, error) {
 	if head == nil {
 		return nil, errors.New("only deployment configs, build configs, deployments, stateful sets, daemon sets and cron jobs have triggers")
 	}
-	d := &definition{name: resource + "/" + head.GetName(), namespace: head.GetNamespace(), alwaysConfig: true, holds: hasContainers(object)}
+	d := &definition{name: resource + "/" + head.GetName(), namespace: head.GetNamespace(), alwaysConfig: true, checkContainers: hasContainers(object)}
 	deployment, _ := object.(*kubeappsv1.Deployment)
 	if deployment != nil {
 		d.alwaysConfig, d.config = false, !deployment.Spec.Paused

@@ -26,9 +26,9 @@ type definition struct {
 	hooks                []hookTrigger
 	takesHooks           bool
 	refusal              string // of webhooks; by default the one of a single object
-	// holds returns an error if the image cannot be set in containers, a list of names separated by
-	// commas.
-	holds func(containers string) error
+	// checkContainers returns an error if the image cannot be set in containers, a list of names
+	// separated by commas.
+	checkContainers func(containers string) error
 	// store writes the triggers into the object.
 	store func(*definition) error
 }
@@ -122,7 +122,7 @@ func containerField(spec *corev1.PodSpec, name string) (field string, exists boo
 
 func deploymentTriggers(dc *appsv1.DeploymentConfig) *definition {
 	d := &definition{
-		name: "deploymentconfigs/" + dc.Name, namespace: dc.Namespace, holds: hasContainers(dc), refusal: "deployment configs do not support",
+		name: "deploymentconfigs/" + dc.Name, namespace: dc.Namespace, checkContainers: hasContainers(dc), refusal: "deployment configs do not support",
 	}
 	for _, trigger := range dc.Spec.Triggers {
 		d.config = d.config || trigger.Type == appsv1.DeploymentTriggerOnConfigChange
@@ -153,7 +153,7 @@ func deploymentTriggers(dc *appsv1.DeploymentConfig) *definition {
 
 func buildTriggers(bc *buildv1.BuildConfig) *definition {
 	d := &definition{name: "buildconfigs/" + bc.Name, namespace: bc.Namespace, takesHooks: true}
-	d.holds = func(containers string) error {
+	d.checkContainers = func(containers string) error {
 		if containers != "" {
 			return errors.New("a build config has no containers: remove --containers")
 		}

@@ -43,7 +43,7 @@ func newEnv(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 		files, err := command.Flags().GetStringSlice("filename")
 		util.CheckErr(err)
 		if resources, _, _ := kubectlenv.SplitEnvironmentFromResources(args); len(files) > 0 && len(resources) == 0 && prints(command.Flags()) {
-			util.CheckErr(command.Flags().Set("local", "true")) // the server need not have the objects
+			util.CheckErr(command.Flags().Set("local", "true")) // the objects need not exist on the server
 		}
 		changed, skipped := 0, 0
 		// Only during this command, because a BuildConfig has no container that `oc set image` could
@@ -85,7 +85,7 @@ func newEnv(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 	return command
 }
 
-// used is the value of expectVersion's version after its first call.
+// used is the value that expectVersion stores in version at its first call.
 const used = "used"
 
 // expectVersion gives an object the resource version of the flag, unless the flag is empty. The

@@ -188,7 +188,7 @@ func (t *targets) store(infos []*resource.Info, change func(runtime.Object) erro
 	})
 	var problems []error
 	for _, patch := range patches {
-		name := strings.TrimSpace(patch.Info.ObjectName()) // it can end a line
+		name := strings.TrimSpace(patch.Info.ObjectName()) // kubectl's messages can end with a line break
 		var same *unchanged
 		if errors.As(patch.Err, &same) {
 			fmt.Fprintf(t.streams.ErrOut, "warning: %s %s\n", name, same.reason)

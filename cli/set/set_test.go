@@ -117,7 +117,7 @@ func TestRouteBackends(t *testing.T) {
 		{name: "no name", args: []string{"route-backends", "=1"}, file: "route", failure: "expected NAME=WEIGHT"},
 		{name: "zero and equal", args: []string{"route-backends", "--zero", "--equal"}, file: "route", failure: "may not be specified together"},
 		{name: "no route", args: []string{"route-backends", "--zero"}, file: "service", failure: "only routes have backends"},
-		{name: "list of no route", args: []string{"route-backends"}, file: "service", failure: "is not a route"},
+		{name: "list of an object that is not a route", args: []string{"route-backends"}, file: "service", failure: "is not a route"},
 	})
 }
 
@@ -131,7 +131,7 @@ func TestVolume(t *testing.T) {
 			name: "list", args: []string{"volume"}, file: "deploymentconfig",
 			want: "deploymentconfig.apps.openshift.io/web\n  empty directory as data\n    mounted at /data\n    mounted at /log\n  secret/keys as unused\n",
 		},
-		{name: "list of one", args: []string{"volume", "--name=unused"}, file: "deploymentconfig", want: "deploymentconfig.apps.openshift.io/web\n  secret/keys as unused\n"},
+		{name: "list of one volume", args: []string{"volume", "--name=unused"}, file: "deploymentconfig", want: "deploymentconfig.apps.openshift.io/web\n  secret/keys as unused\n"},
 		{
 			name: "add a secret, whose name implies the type", args: []string{"volume", "--add", "--name=k", "--secret-name=s", "--default-mode=0400", "-m", "/k/", "-c", "log"},
 			file: "deploymentconfig", print: "{.spec.template.spec.volumes[2].secret}" + mounts, want: `{"defaultMode":256,"secretName":"s"}web:data@/data log:data@/log k@/k `,
@@ -251,7 +251,7 @@ func TestDeploymentHook(t *testing.T) {
 		{name: "remove with command", args: []string{"deployment-hook", "--pre", "--remove", "--", "true"}, file: "deploymentconfig", failure: "--remove may not be used"},
 		{name: "policy", args: []string{"deployment-hook", "--pre", "--failure-policy=hope", "--", "true"}, file: "deploymentconfig", failure: "must be abort, retry or ignore"},
 		{name: "variable", args: []string{"deployment-hook", "--pre", "-e", "=x", "--", "true"}, file: "deploymentconfig", failure: "must be NAME=VALUE"},
-		{name: "no deployment config", args: []string{"deployment-hook", "--pre", "--", "true"}, file: "deployment", failure: "only deployment configs"},
+		{name: "object that is not a deployment config", args: []string{"deployment-hook", "--pre", "--", "true"}, file: "deployment", failure: "only deployment configs"},
 		{name: "no object", args: []string{"deployment-hook", "--pre", "--", "true"}, failure: "one or more deployment configs"},
 	})
 }
@@ -267,7 +267,7 @@ func TestBuildHook(t *testing.T) {
 		{name: "nothing", args: []string{"build-hook", "--post-commit"}, file: "build", failure: "either a script or command"},
 		{name: "script and command", args: []string{"build-hook", "--post-commit", "--script=x", "--command"}, file: "build", failure: "only one of"},
 		{name: "remove with script", args: []string{"build-hook", "--post-commit", "--script=x", "--remove"}, file: "build", failure: "without other flags"},
-		{name: "no build config", args: []string{"build-hook", "--post-commit", "--script=x"}, file: "service", failure: "only build configs"},
+		{name: "object that is not a build config", args: []string{"build-hook", "--post-commit", "--script=x"}, file: "service", failure: "only build configs"},
 	})
 }
 

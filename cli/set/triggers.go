@@ -158,7 +158,7 @@ func (s *triggers) change(object runtime.Object) error {
 // add adds the selected triggers. Each replaces existing triggers of the same webhook type or tag.
 func (s *triggers) add(d *definition) error {
 	if s.image != "" {
-		if err := d.holds(s.containers); err != nil {
+		if err := d.checkContainers(s.containers); err != nil {
 			return err
 		}
 		added := imageTrigger{from: s.reference(d), containers: s.containers, auto: !s.manual}

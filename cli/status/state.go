@@ -64,7 +64,7 @@ func Load(ctx context.Context, client dynamic.Interface, namespace string) (*Sta
 	work.Go(func() (err error) {
 		s.Secrets, err = objects.List[metav1.PartialObjectMetadata](ctx, client, corev1.SchemeGroupVersion.WithResource("secrets"), namespace, metav1.ListOptions{})
 		s.secretsKnown = err == nil
-		return unseen(err)
+		return ignoreUnlistable(err)
 	})
 	if err := work.Wait(); err != nil {
 		return nil, err
@@ -76,12 +76,13 @@ func Load(ctx context.Context, client dynamic.Interface, namespace string) (*Sta
 func load[T any](work *errgroup.Group, ctx context.Context, client dynamic.Interface, namespace string, resource schema.GroupVersionResource, into *[]T) {
 	work.Go(func() (err error) {
 		*into, err = objects.List[T](ctx, client, resource, namespace, metav1.ListOptions{})
-		return unseen(err)
+		return ignoreUnlistable(err)
 	})
 }
 
-// unseen returns nil for the error of a list that is forbidden or that the server does not have.
-func unseen(err error) error {
+// ignoreUnlistable returns nil if err means that a list is forbidden or not supported by the
+// server.
+func ignoreUnlistable(err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -47,7 +47,7 @@ func NewProcess(factory util.Factory, streams genericiooptions.IOStreams) *cobra
 		Short: "Process a template into list of resources",
 		Long: `Set the parameters of a template and print the objects, as a list that can be created or applied.
 
-The template is in the project, in another one as PROJECT//NAME, or in a file. Values of parameters come from -p and --param-file,
+The template is in the project, in another project as PROJECT//NAME, or in a file. Values of parameters come from -p and --param-file,
 from the template, or are generated.`,
 		Example: `  # Create the objects of a template in a file
   oc process -f template.json | oc create -f -

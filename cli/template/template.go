@@ -62,12 +62,12 @@ func Process(ctx context.Context, client templateclient.TemplateV1Interface, nam
 	}
 	request := template.DeepCopy()
 	request.ObjectMeta = metav1.ObjectMeta{Name: template.Name, Namespace: namespace, Labels: template.Labels, Annotations: template.Annotations}
-	answer := &templatev1.Template{}
-	err := client.RESTClient().Post().Namespace(namespace).Resource("processedtemplates").Body(request).Do(ctx).Into(answer)
+	response := &templatev1.Template{}
+	err := client.RESTClient().Post().Namespace(namespace).Resource("processedtemplates").Body(request).Do(ctx).Into(response)
 	if err != nil {
 		return nil, fmt.Errorf("process template %q: %w", template.Name, err)
 	}
-	return answer, nil
+	return response, nil
 }
 
 // Objects returns the objects of a processed template.

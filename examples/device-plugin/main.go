@@ -1,9 +1,9 @@
-// Command device-plugin gives pods files of the machine's /dev, as a resource that they request
-// like CPU. It is a device plugin of the kubelet (API v1beta1).
+// Command device-plugin gives pods access to files in the machine's /dev, as a resource that they
+// request like CPU. It is a device plugin of the kubelet (API v1beta1).
 //
 //	device-plugin --resource example.com/card --devices '/dev/card*'
 //
-// Each file that matches the pattern is one device, which only one container at a time has, as
+// Each file that matches the pattern is one device. Only one container at a time gets it, as
 // /dev/<name>. The file's name is the device's ID. A device whose file disappears is unhealthy
 // until the file is back.
 package main
@@ -56,7 +56,7 @@ func (p *plugin) run(ctx context.Context) {
 // serve registers the plugin and serves it until its socket is gone or ctx ends.
 func (p *plugin) serve(ctx context.Context) error {
 	socket := filepath.Join(p.directory, filepath.Base(p.resource)+".sock")
-	if err := os.RemoveAll(socket); err != nil { // of an earlier run
+	if err := os.RemoveAll(socket); err != nil { // remove the socket of an earlier run
 		return err
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", socket)
@@ -96,7 +96,7 @@ func (p *plugin) register(ctx context.Context, endpoint string) error {
 	defer connection.Close()
 	request := &pluginapi.RegisterRequest{Version: pluginapi.Version, Endpoint: endpoint, ResourceName: p.resource}
 	if _, err := pluginapi.NewRegistrationClient(connection).Register(ctx, request); err != nil {
-		return fmt.Errorf("register at the kubelet: %w", err)
+		return fmt.Errorf("register with the kubelet: %w", err)
 	}
 	return nil
 }

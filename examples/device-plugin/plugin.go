@@ -26,7 +26,7 @@ type plugin struct {
 	directory string
 
 	mu sync.Mutex
-	// files has the paths of all devices that existed at some time, by their IDs.
+	// files contains the paths of all devices that have ever existed, by ID.
 	files map[string]string
 }
 
@@ -34,7 +34,7 @@ func (p *plugin) GetDevicePluginOptions(context.Context, *pluginapi.Empty) (*plu
 	return &pluginapi.DevicePluginOptions{}, nil
 }
 
-// ListAndWatch sends the devices at first, and after each change.
+// ListAndWatch sends the devices initially, and after each change.
 func (p *plugin) ListAndWatch(_ *pluginapi.Empty, stream grpc.ServerStreamingServer[pluginapi.ListAndWatchResponse]) error {
 	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()

@@ -36,9 +36,9 @@ func deploy(t *testing.T, image, host, vendor string) {
 			t.Error(err)
 		}
 		if err := script.Wait(); err != nil {
-			t.Errorf("the script did not end well: %v", err)
+			t.Errorf("the script failed: %v", err)
 		}
-		_ = syscall.Kill(-script.Process.Pid, syscall.SIGKILL) // its last sleep
+		_ = syscall.Kill(-script.Process.Pid, syscall.SIGKILL) // the script's last sleep
 	})
 }
 

@@ -26,7 +26,7 @@ import (
 
 // Request describes the shared addresses. AddFlags sets the unexported fields.
 type Request struct {
-	// Name and Namespace are those of the deployment config.
+	// Name and Namespace identify the deployment config.
 	Name, Namespace string
 
 	kind, images, account, selector, device, addresses, chain, check, notify, preemption string
@@ -66,7 +66,7 @@ func (r *Request) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVarP(&r.port, "watch-port", "w", 80, "Port that must accept connections on a host that has addresses. 0 for none.")
 	flags.Int32VarP(&r.replicas, "replicas", "r", 1, "Number of hosts that share the addresses.")
 	flags.StringVar(&r.ignoredSecrets, "credentials", "", "Accepted for OpenShift 3.")
-	// The flag exists.
+	// It cannot fail: the flag exists.
 	_ = flags.MarkDeprecated("credentials", "it has no effect: the pods need none")
 }
 

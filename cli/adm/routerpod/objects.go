@@ -51,7 +51,7 @@ func (r *Request) Objects() (objects []runtime.Object, notes []string, err error
 	return objects, notes, nil
 }
 
-// collisions returns a note if the pods use host ports that the router of every node already uses.
+// collisions returns a note if the pods use host ports that the router on every node already uses.
 func (p *plan) collisions() (notes []string) {
 	var shared []string
 	for _, port := range p.ports {

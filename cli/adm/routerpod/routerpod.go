@@ -21,7 +21,7 @@ import (
 
 // Request describes a router. AddFlags sets the unexported fields.
 type Request struct {
-	// Name and Namespace are those of the router.
+	// Name and Namespace identify the router.
 	Name, Namespace string
 	// OwnProject restricts the router to the routes of its project, so that it needs no permissions in
 	// other projects.
@@ -183,7 +183,7 @@ func (r *Request) read() (*plan, error) {
 	if r.statsPassword == "" {
 		r.statsPassword = rand.Text()
 	}
-	if r.kind == f5Router { // it only sends requests
+	if r.kind == f5Router { // an f5-router only sends requests
 		p.ports, r.hostNetwork, r.hostPorts = nil, false, false
 	}
 	return p, errors.Join(problems...)

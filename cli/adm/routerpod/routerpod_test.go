@@ -41,8 +41,8 @@ func create(t *testing.T, args ...string) (map[string]runtime.Object, []string) 
 	return objects, notes
 }
 
-// podOf returns the pod template, and the environment variables of the router. The value of a
-// variable is its value or its key in the secret.
+// podOf returns the pod template, and the environment variables of the router: their values, or
+// their keys in the secret.
 func podOf(t *testing.T, objects map[string]runtime.Object) (corev1.PodSpec, map[string]string) {
 	t.Helper()
 	pod := objects["DeploymentConfig/edge"].(*appsv1.DeploymentConfig).Spec.Template.Spec
@@ -188,13 +188,13 @@ func TestCertificates(t *testing.T) {
 	objects, _ := create(t, "--default-cert="+both, "--mutual-tls-auth=required", "--mutual-tls-auth-ca="+authority.File, "--mutual-tls-auth-crl="+authority.File)
 	secret := objects["Secret/edge-certs"].(*corev1.Secret)
 	if text := string(secret.Data[corev1.TLSCertKey]); strings.Contains(text, "PRIVATE KEY") || !strings.Contains(text, "CERTIFICATE") {
-		t.Error("the certificate in the secret is not only a certificate")
+		t.Error("the certificate in the secret contains more than a certificate")
 	}
 	if !strings.Contains(string(secret.Data[corev1.TLSPrivateKeyKey]), "PRIVATE KEY") {
 		t.Error("the secret has no key")
 	}
 	if _, requested := objects["Service/edge"].(*corev1.Service).Annotations[servingCertificate]; requested {
-		t.Error("the service requests a certificate in addition")
+		t.Error("the service also requests a certificate")
 	}
 	_, variables := podOf(t, objects)
 	if variables["ROUTER_MUTUAL_TLS_AUTH"] != "required" || variables["ROUTER_MUTUAL_TLS_AUTH_CRL"] != clientDir+"/crl.pem" || objects["ConfigMap/edge-client-ca"] == nil {

@@ -20,8 +20,8 @@ type Dockerfile struct {
 	Ports []string
 }
 
-// ReadDockerfile parses the file Dockerfile in a directory. It returns nil and no error if there is
-// none.
+// ReadDockerfile parses the file Dockerfile in a directory. It returns nil if the file does not
+// exist.
 func ReadDockerfile(dir string) (*Dockerfile, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "Dockerfile"))
 	if os.IsNotExist(err) {

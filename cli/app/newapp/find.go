@@ -37,7 +37,7 @@ type Finder struct {
 // NotFound is the error for a name that is neither an image nor a template.
 type NotFound struct {
 	Name string
-	// Available are the image streams and templates that the user can choose from.
+	// Available contains the image streams and templates that the user can choose from.
 	Available []Match
 }
 
@@ -149,8 +149,8 @@ func (f *Finder) projects(name string) (projects []string, bare string) {
 	}
 }
 
-// stream finds an image by the tag of an image stream. It returns nil if there is no such tag or
-// the tag has no image.
+// stream finds an image by the tag of an image stream. It returns nil if the tag does not exist or
+// has no image.
 func (f *Finder) stream(ctx context.Context, name string) (*Image, error) {
 	reference, tag := tagged(name)
 	projects, bare := f.projects(reference)

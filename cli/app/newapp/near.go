@@ -83,8 +83,8 @@ func (f *Finder) missed(ctx context.Context, component Component) error {
 	return &PartialMatch{Name: component.From, Matches: near[:min(len(near), maxMatches)]}
 }
 
-// similar reports whether name starts with desired or could be desired without a typing error. It
-// is false for equal names and for a desired name of one or two bytes.
+// similar reports whether name starts with desired, or differs from it by one typing error. It is
+// false for equal names and for a desired name of one or two bytes.
 func similar(desired, name string) bool {
 	const shortest, long = 3, 5
 	switch distance := levenshtein.Distance(desired, name, nil); {
@@ -132,7 +132,7 @@ func listed(all []Match) string {
 // defaultTag resolves the tag latest: it follows references to other tags of the stream.
 func defaultTag(stream *imagev1.ImageStream) string {
 	tag := latest
-	for range stream.Spec.Tags { // no chain of references is longer
+	for range stream.Spec.Tags { // chains of references cannot be longer
 		at := slices.IndexFunc(stream.Spec.Tags, func(t imagev1.TagReference) bool { return t.Name == tag })
 		if at < 0 || stream.Spec.Tags[at].From == nil || stream.Spec.Tags[at].From.Kind != "ImageStreamTag" || strings.Contains(stream.Spec.Tags[at].From.Name, ":") {
 			break

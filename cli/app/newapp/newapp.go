@@ -180,7 +180,7 @@ func (p *Plan) add(ctx context.Context, finder *Finder, component Component) (er
 		}
 	}
 	if component.Source == "" && p.BuildOnly {
-		if part.Build, err = p.alone(ctx, finder, &part); err != nil {
+		if part.Build, err = p.standalone(ctx, finder, &part); err != nil {
 			return err
 		}
 	}
@@ -188,7 +188,7 @@ func (p *Plan) add(ctx context.Context, finder *Finder, component Component) (er
 		part.Name = p.Name
 	}
 	if part.Name == "" {
-		return fmt.Errorf("name the application with --name: %q gives none", cmp.Or(component.Source, component.From))
+		return fmt.Errorf("name the application with --name: no name can be derived from %q", cmp.Or(component.Source, component.From))
 	}
 	p.Parts = append(p.Parts, part)
 	return nil

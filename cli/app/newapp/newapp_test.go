@@ -28,7 +28,7 @@ import (
 // builder for Python that has no image. The project shop has a database.
 func cluster(t *testing.T) *Finder {
 	t.Helper()
-	if err := imagev1.Install(scheme.Scheme); err != nil { // names of lists on the server
+	if err := imagev1.Install(scheme.Scheme); err != nil { // names of lists that the server has
 		t.Fatal(err)
 	}
 	config := apitest.Start(t).Config()

@@ -97,7 +97,7 @@ func follow(image *Image) imagev1.TagReference {
 }
 
 // track returns a tag that refers to the image of another image stream. As in OpenShift 3.11, an
-// application that has a name of its own has an image stream of that name.
+// application with its own name has an image stream of that name.
 func track(image *Image) imagev1.TagReference {
 	return imagev1.TagReference{Name: image.Tag, From: image.tag(""), Annotations: map[string]string{importedFrom: image.Reference}}
 }
@@ -120,8 +120,7 @@ func (p *Plan) stream(name string) *imagev1.ImageStream {
 	return &imagev1.ImageStream{TypeMeta: typed(imagev1.GroupVersion, "ImageStream"), ObjectMeta: p.head(name)}
 }
 
-// Tags returns the tags of an image stream that follow an image in a registry, as objects of their
-// own.
+// Tags returns the tags of an image stream that follow an image in a registry, as separate objects.
 func Tags(stream *imagev1.ImageStream) (tags []*imagev1.ImageStreamTag) {
 	for _, tag := range stream.Spec.Tags {
 		if tag.Annotations[importedFrom] == "" {

@@ -54,9 +54,9 @@ func (o *BuildOptions) findSource(ctx context.Context, finder *Finder) error {
 	return nil
 }
 
-// alone returns a build without a repository or directory: its source is Inline, or the client
+// standalone returns a build without a repository or directory: its source is Inline, or the client
 // uploads it.
-func (p *Plan) alone(ctx context.Context, finder *Finder, part *Part) (*Build, error) {
+func (p *Plan) standalone(ctx context.Context, finder *Finder, part *Part) (*Build, error) {
 	build := &Build{Source: &Source{}, Strategy: p.Strategy, Binary: p.Options.Binary, Inline: p.Options.Inline}
 	switch {
 	case build.Inline != "":

@@ -38,7 +38,7 @@ func (f *Finder) CheckImages(ctx context.Context, objects []*unstructured.Unstru
 	if len(missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("images are not built yet; an administrator builds them on a master, or you add --allow-missing-imagestream-tags to wait for them:\n  %s",
+	return fmt.Errorf("images are not built yet; ask an administrator to build them on a master, or add --allow-missing-imagestream-tags to wait for them:\n  %s",
 		strings.Join(slices.Compact(missing), "\n  "))
 }
 
@@ -87,7 +87,7 @@ func buildCommand(stream *imagev1.ImageStream, name string) string {
 	return stream.Spec.Tags[i].Annotations[commandAnnotation]
 }
 
-// hasImage reports whether a tag has had an image.
+// hasImage reports whether a tag has, or had, an image.
 func hasImage(stream *imagev1.ImageStream, name string) bool {
 	return slices.ContainsFunc(stream.Status.Tags, func(t imagev1.NamedTagEventList) bool { return t.Tag == name && len(t.Items) > 0 })
 }

@@ -75,9 +75,9 @@ func connect(host, region string, client registryclient.Client) (*minio.Client, 
 	}
 	carrier, secure := client.Carrier(), true
 	if client.Insecure { // use HTTP if HTTPS fails
-		answer, err := (&http.Client{Transport: carrier}).Head("https://" + host + "/")
+		response, err := (&http.Client{Transport: carrier}).Head("https://" + host + "/")
 		if secure = err == nil; secure {
-			answer.Body.Close()
+			response.Body.Close()
 		}
 	}
 	return minio.New(host, &minio.Options{Creds: existing, Secure: secure, Region: region, Transport: carrier})
@@ -209,7 +209,7 @@ func (b *bucket) pushBlob(ctx context.Context, repository string, blob v1.Layer)
 	key := path.Join("v2", repository, "blobs", digest.String())
 	_, err, _ = b.sending.Do(key, func() (any, error) {
 		return nil, b.use(func(client *minio.Client) error {
-			if b.has(ctx, client, key) || b.take(ctx, client, digest, key) {
+			if b.has(ctx, client, key) || b.copyWithinS3(ctx, client, digest, key) {
 				return nil
 			}
 			if err := b.send(ctx, client, blob, key); err != nil {
@@ -231,8 +231,9 @@ func (b *bucket) has(ctx context.Context, client *minio.Client, key string) bool
 	return err == nil
 }
 
-// take makes S3 copy a blob from another repository or a source bucket, and reports whether it did.
-func (b *bucket) take(ctx context.Context, client *minio.Client, digest v1.Hash, key string) bool {
+// copyWithinS3 makes S3 copy a blob from another repository or a source bucket, and reports whether
+// this was possible.
+func (b *bucket) copyWithinS3(ctx context.Context, client *minio.Client, digest v1.Hash, key string) bool {
 	var places []string
 	if entry, ok := b.blobs.Load(digest); ok && !b.alone && !b.force {
 		places = append(places, b.name+"/"+entry.(string))

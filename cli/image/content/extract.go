@@ -35,7 +35,7 @@ func newExtract(streams genericiooptions.IOStreams) *cobra.Command {
 
 --path takes a directory of the image (with a trailing /), a file or a pattern, and an existing directory. The directory must be empty, unless --confirm is set.
 --file extracts single files into the current directory. LAYERS in brackets selects layers: [0] the first, [-1] the last, [2:4], [:-1], or a digest.
-The command writes nothing outside the directories, whatever the image contains. It omits devices.`,
+The command never writes outside the directories. It omits devices.`,
 		Example: `  # Extract everything into the current directory
   oc image extract registry.example.com/app:v1
 

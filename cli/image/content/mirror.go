@@ -113,7 +113,7 @@ func (m *mirror) mappings(args []string) ([]mapping, error) {
 		all, err = append(all, more...), errors.Join(err, problem)
 	}
 	if err == nil && len(all) == 0 {
-		err = errors.New("name images to copy as SOURCE DESTINATION or SOURCE=DESTINATION, or a file of them by -f")
+		err = errors.New("name images to copy as SOURCE DESTINATION or SOURCE=DESTINATION, or set a file of them with -f")
 	}
 	return all, err
 }

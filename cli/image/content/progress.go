@@ -45,11 +45,11 @@ func (w progressTransport) RoundTrip(request *http.Request) (*http.Response, err
 		request = request.Clone(request.Context())
 		request.Body = &countedBody{request.Body, w.progress}
 	}
-	answer, err := w.RoundTripper.RoundTrip(request)
-	if digest := request.URL.Query().Get("digest"); err == nil && upload && digest != "" && answer.StatusCode == http.StatusCreated {
+	response, err := w.RoundTripper.RoundTrip(request)
+	if digest := request.URL.Query().Get("digest"); err == nil && upload && digest != "" && response.StatusCode == http.StatusCreated {
 		w.progress.arrived(repository, digest)
 	}
-	return answer, err
+	return response, err
 }
 
 type countedBody struct {
@@ -80,7 +80,7 @@ func (p *progress) arrived(repository, digest string) {
 	}
 }
 
-// line erases the progress line and prints text as a line that stays.
+// line erases the progress line and prints text as a permanent line.
 func (p *progress) line(out io.Writer, text string) {
 	p.lock.Lock()
 	defer p.lock.Unlock()

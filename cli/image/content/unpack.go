@@ -47,7 +47,7 @@ type directoryMode struct {
 	mode fs.FileMode
 }
 
-// unpack writes the entries that wants select. Later layers have precedence.
+// unpack writes the entries that wants selects. Later layers have precedence.
 func (e *extract) unpack(layers []v1.Layer, wants []*want) (err error) {
 	u := &unpacker{extract: e, wants: wants, roots: map[string]*os.Root{}, paths: map[string]bool{}, hidden: map[string]bool{}}
 	defer func() {

@@ -157,7 +157,7 @@ func (v *verifying) run(ctx context.Context, name string, now time.Time) error {
 		if err == nil {
 			err = check(claims, name, v.identity)
 		}
-		v.judge(&signature, claims, err, now)
+		v.setResult(&signature, claims, err, now)
 		results[signature.Name] = signature
 		if err != nil {
 			fmt.Fprintf(v.ErrOut, "error verifying signature %s for image %s: %v\n", signature.Name, name, err)
@@ -185,14 +185,14 @@ func check(c *imagesignature.Claims, image, identity string) error {
 		return fmt.Errorf("the signature is for the image %q", c.Digest)
 	}
 	if c.Identity != identity {
-		return fmt.Errorf("the signature is for the identity %q, expected is %q", c.Identity, identity)
+		return fmt.Errorf("the signature is for the identity %q, not for the expected identity %q", c.Identity, identity)
 	}
 	return nil
 }
 
-// judge records the result of the verification in the signature. problem is nil if the signature is
-// valid.
-func (v *verifying) judge(signature *imagev1.ImageSignature, existing *imagesignature.Claims, problem error, now time.Time) {
+// setResult records the result of the verification in the signature. problem is nil if the
+// signature is valid.
+func (v *verifying) setResult(signature *imagev1.ImageSignature, existing *imagesignature.Claims, problem error, now time.Time) {
 	clearResult(signature)
 	condition := imagev1.SignatureCondition{
 		Type: trustedCondition, Status: corev1.ConditionTrue, LastProbeTime: metav1.NewTime(now), LastTransitionTime: metav1.NewTime(now),

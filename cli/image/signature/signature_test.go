@@ -121,7 +121,7 @@ func TestGnuPGSignaturesAreVerifiedAndSaved(t *testing.T) {
 			t.Errorf("%v, %s", err, out)
 		}
 		if !strings.Contains(problems, "unknown key") || !strings.Contains(problems, `expected is "`+identity) {
-			t.Errorf("for the other signatures it prints %s", problems)
+			t.Errorf("for the other signatures, the command prints %s", problems)
 		}
 	}
 	if got := strings.Join(trusted(), " "); got != "Unknown Unknown Unknown" {
@@ -138,7 +138,7 @@ func TestGnuPGSignaturesAreVerifiedAndSaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := existing.Signatures[0]; s.ImageIdentity != identity || s.IssuedBy == nil || len(s.IssuedBy.CommonName) != 16 || s.Created.Unix() != 1539129600 || s.SignedClaims["creator"] != "test" {
-		t.Errorf("the signature says %+v", s)
+		t.Errorf("the signature has the result %+v", s)
 	}
 	if out, _, err := verify(t, &verifying{removeAll: true}, client); err != nil || !strings.Contains(out, "removed from image") {
 		t.Errorf("%v, %s", err, out)
