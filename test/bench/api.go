@@ -14,15 +14,15 @@ import (
 const (
 	// apiCount is the number of objects of each resource that are created, read and watched.
 	apiCount = 500
-	// mostAPI is the maximum ratio between a request for an OpenShift resource and one for a
-	// ConfigMap.
-	mostAPI = 1.1
+	// maxAPIRatio is the maximum ratio between the times of a request for an OpenShift resource and
+	// for a ConfigMap.
+	maxAPIRatio = 1.1
 )
 
 // apiResource is a resource whose requests are measured.
 type apiResource struct {
-	path string // of the collection
-	body string // of an object, with a placeholder for its name
+	path string // path of the collection
+	body string // path of an object, with a placeholder for its name
 }
 
 // apiResources are a Kubernetes resource and an OpenShift resource. Their requests alternate.
@@ -115,11 +115,11 @@ func (r *report) api() stats.Table {
 		}{{"p50", stats.Median}, {"p99", func(v []float64) float64 { return stats.Percentile(v, 99) }}} {
 			kubernetes, slipway := of.value(stats.Seconds(result.times[0])), of.value(stats.Seconds(result.times[1]))
 			outcome := "met"
-			if slipway/kubernetes > mostAPI {
+			if slipway/kubernetes > maxAPIRatio {
 				outcome = "missed"
 			}
 			t.Rows = append(t.Rows, []string{result.verb + ", " + of.name, fmt.Sprintf("%.2f ms", 1000*kubernetes), fmt.Sprintf("%.2f ms", 1000*slipway),
-				fmt.Sprintf("%.2f", slipway/kubernetes), fmt.Sprintf("<= %.2f", mostAPI), outcome})
+				fmt.Sprintf("%.2f", slipway/kubernetes), fmt.Sprintf("<= %.2f", maxAPIRatio), outcome})
 		}
 	}
 	return t

@@ -23,7 +23,7 @@ import (
 const (
 	// rollouts is the number of rollouts of each kind in each round.
 	rollouts = 10
-	// settleTime is the pause between them, in which the previous pods end.
+	// settleTime is the pause between rollouts, in which the previous pods end.
 	settleTime = 3 * time.Second
 	appName    = "bench"
 )
@@ -73,7 +73,7 @@ func measureApps(ctx context.Context, dir, program, oc string, rounds int) (resu
 type appFixture struct {
 	*cluster
 	host   *host.Host
-	oc     string // the program
+	oc     string // the program slipway
 	admin  string // the administrator's kubeconfig
 	apps   appsclient.AppsV1Interface
 	images imageclient.ImageV1Interface
@@ -124,7 +124,8 @@ func (w *appFixture) measure(ctx context.Context, times int) error {
 	return nil
 }
 
-// podTemplate returns the template of both kinds. A variable makes it differ from the previous one.
+// podTemplate returns the pod template for both kinds. A variable distinguishes it from the
+// previous template.
 func podTemplate(name string, version int) corev1.PodTemplateSpec {
 	pod := pausePod(name)
 	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
@@ -134,7 +135,7 @@ func podTemplate(name string, version int) corev1.PodTemplateSpec {
 
 const configName, deploymentName = appName + "-dc", appName + "-deployment"
 
-// begin creates both kinds of application and waits until they serve.
+// begin creates both kinds of applications and waits until they serve requests.
 func (w *appFixture) begin(ctx context.Context) error {
 	template := podTemplate(configName, 0)
 	dc := &appsv1.DeploymentConfig{

@@ -46,7 +46,7 @@ func (w *appFixture) measureImages(ctx context.Context) error {
 			return err
 		}
 		w.result.image = append(w.result.image, took)
-		// The next one would cancel it first.
+		// Otherwise, the next deployment would cancel it first.
 		if err := poll(ctx, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
 			rc, err := w.client.CoreV1().ReplicationControllers("default").Get(ctx, fmt.Sprintf("%s-%d", name, version+1), metav1.GetOptions{})
 			return err == nil && rc.Annotations[appsv1.DeploymentStatusAnnotation] == string(appsv1.DeploymentStatusComplete), err
@@ -102,7 +102,7 @@ func (w *appFixture) measureTemplate(ctx context.Context) error {
 		}
 		w.result.template = append(w.result.template, time.Since(start))
 		if count := strings.Count(string(answer), `"shop-`); count != templateObjects {
-			return fmt.Errorf("%d objects came back, not %d", count, templateObjects)
+			return fmt.Errorf("%d objects were returned, not %d", count, templateObjects)
 		}
 	}
 	return nil

@@ -89,7 +89,7 @@ func (w *appFixture) makeIdle(ctx context.Context) error {
 	if err := pods(0); err != nil {
 		return err
 	}
-	return host.Pause(ctx, time.Second) // The service proxy receives the change.
+	return host.Pause(ctx, time.Second) // Wait until the service proxy has received the change.
 }
 
 // fetch requests a page from within the host's network.

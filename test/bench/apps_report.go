@@ -43,7 +43,7 @@ func runApps(ctx context.Context, o options) error {
 }
 
 // table returns the measurements with their targets. Rollouts are compared in pairs, because the
-// two of a pair follow each other.
+// rollouts of a pair run one after the other.
 func (a *apps) table() stats.Table {
 	t := stats.Table{Heading: []string{"applications", "p50", "p90", "aim", ""}}
 	add := func(name string, took []time.Duration, aim string, met bool) {
@@ -55,7 +55,7 @@ func (a *apps) table() stats.Table {
 		t.Rows = append(t.Rows, row)
 	}
 	add("rollout of a Deployment, one pod", a.deployment, "", false)
-	add("rollout of a DeploymentConfig, the same pod", a.config, "", false)
+	add("rollout of a DeploymentConfig, same pod", a.config, "", false)
 	var ratios []float64
 	for i := range a.config {
 		ratios = append(ratios, a.config[i].Seconds()/a.deployment[i].Seconds())
@@ -64,6 +64,6 @@ func (a *apps) table() stats.Table {
 	t.Rows = append(t.Rows, []string{"ratio, pair by pair", fmt.Sprintf("%.2f", ratio), fmt.Sprintf("%.2f", stats.Percentile(ratios, 90)), fmt.Sprintf("p50 <= %.1f", mostRollout), stats.Outcome(ratio <= mostRollout)})
 	add("image change to ReplicationController", a.image, fmt.Sprintf("p90 < %d s", mostImageChange), stats.Percentile(stats.Seconds(a.image), 90) < mostImageChange)
 	add(fmt.Sprintf("template of %d objects processed", templateObjects), a.template, fmt.Sprintf("p50 < %.0f ms", 1000*mostTemplate), stats.Median(stats.Seconds(a.template)) < mostTemplate)
-	add("first answer of an idle service", a.wake, "", false)
+	add("first response of an idle service", a.wake, "", false)
 	return t
 }

@@ -21,7 +21,7 @@ var stockPrograms = []struct{ name, pkg string }{
 	{"kubelet", "k8s.io/kubernetes/cmd/kubelet"},
 	{"kube-proxy", "k8s.io/kubernetes/cmd/kube-proxy"},
 	{"containerd", "github.com/containerd/containerd/v2/cmd/containerd"},
-	// With its default configuration, containerd executes it for each pod.
+	// With its default configuration, containerd executes this program for each pod.
 	{"loopback", "github.com/containernetworking/plugins/plugins/main/loopback"},
 }
 
@@ -59,7 +59,7 @@ func linkerFlags(ctx context.Context) (string, error) {
 	version := strings.TrimSpace(string(output))
 	numbers := strings.Split(strings.TrimPrefix(version, "v"), ".")
 	if len(numbers) < 2 {
-		return "", fmt.Errorf("find version of Kubernetes: %q is none", version)
+		return "", fmt.Errorf("find version of Kubernetes: %q is not a version", version)
 	}
 	const variable = " -X k8s.io/component-base/version."
 	return "-s -w" + variable + "gitVersion=" + version + variable + "gitMajor=" + numbers[0] + variable + "gitMinor=" + numbers[1] +

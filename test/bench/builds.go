@@ -25,11 +25,11 @@ const (
 	// bytes.
 	buildFiles, buildFileSize, layerSize = 200, 16 << 10, 24 << 20
 	startedBuilds, triggeredBuilds       = 5, 5
-	// mostCold and mostCached are the maximum ratios between a build and buildah; mostStart and
-	// mostTrigger are seconds.
-	mostCold, mostCached   = 1.2, 0.5
-	mostStart, mostTrigger = 3.0, 1.0
-	// The prefixes of images, as pods and as this machine address the registry.
+	// maxCold and maxCached are the maximum ratios between a build and buildah; maxStart and
+	// maxTrigger are seconds.
+	maxCold, maxCached   = 1.2, 0.5
+	maxStart, maxTrigger = 3.0, 1.0
+	// The prefixes of images: the addresses of the registry for pods and for this machine.
 	inPods, beside = "docker-registry.default.svc:5000/" + buildProject, host.Address + ":5000/" + buildProject
 )
 
@@ -45,8 +45,8 @@ RUN dd if=/dev/zero of=/zeros bs=1M count=64
 
 // buildTimes contains the times of one kind of build.
 type buildTimes struct {
-	// slipway is the whole of `oc start-build --wait`. inside is the sum of the stages that the build
-	// reports: from the source to the pushed image.
+	// slipway is the duration of `oc start-build --wait`. inside is the sum of the stages that the
+	// build reports, from the source to the pushed image.
 	slipway, inside, buildah []time.Duration
 }
 
@@ -61,12 +61,12 @@ type builds struct {
 type buildFixture struct {
 	*cluster
 	host       *host.Host
-	kubeconfig string // the administrator's
-	work       string // the source
+	kubeconfig string // the administrator's kubeconfig
+	work       string // the directory of the source
 	oc         string
 	runc       string
 	builds     *buildclient.BuildV1Client
-	token      string // of the account that builds
+	token      string // token of the account that builds
 	base       string // the base image in the registry
 	result     *builds
 }

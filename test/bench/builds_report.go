@@ -18,7 +18,7 @@ func runBuilds(ctx context.Context, o options) error {
 		return fmt.Errorf("make working directory: %w", err)
 	}
 	defer os.RemoveAll(work)
-	// The pods of builds run as other users, which need access to their files.
+	// Build pods run as other users, who need access to these files.
 	if err := os.Chmod(work, 0o755); err != nil {
 		return fmt.Errorf("open working directory: %w", err)
 	}
@@ -42,7 +42,7 @@ func (r *builds) table() stats.Table {
 		name  string
 		times buildTimes
 		most  float64
-	}{{"cold", r.cold, mostCold}, {"cached", r.warm, mostCached}} {
+	}{{"cold", r.cold, maxCold}, {"cached", r.warm, maxCached}} {
 		buildah := stats.Median(stats.Seconds(kind.times.buildah))
 		row := func(name string, slipway float64, aim, result string) {
 			t.Rows = append(t.Rows, []string{name, fmt.Sprintf("%.2f s", slipway), fmt.Sprintf("%.2f s", buildah), fmt.Sprintf("%.2f", slipway/buildah), aim, result})
@@ -56,12 +56,12 @@ func (r *builds) table() stats.Table {
 
 // delays returns the delays until a build starts.
 func (r *builds) delays() stats.Table {
-	t := stats.Table{Heading: []string{"until a build begins", "p50", "longest", "aim", ""}}
+	t := stats.Table{Heading: []string{"time until a build starts", "p50", "longest", "aim", ""}}
 	for _, row := range []struct {
 		name string
 		took []time.Duration
 		most float64
-	}{{"request for a build to running pod", r.started, mostStart}, {"push of a base image to build", r.triggered, mostTrigger}} {
+	}{{"request for a build to running pod", r.started, maxStart}, {"push of a base image to build", r.triggered, maxTrigger}} {
 		p50 := stats.Median(stats.Seconds(row.took))
 		t.Rows = append(t.Rows, []string{row.name, fmt.Sprintf("%.2f s", p50), fmt.Sprintf("%.2f s", stats.Percentile(stats.Seconds(row.took), 100)),
 			fmt.Sprintf("p50 < %.0f s", row.most), stats.Outcome(p50 < row.most)})

@@ -36,7 +36,7 @@ func (y *buildFixture) pushBase(ctx context.Context, noise io.Reader) error {
 	}
 	y.token, y.base = strings.TrimSpace(token), beside+"/base:latest"
 	login := base64.StdEncoding.EncodeToString([]byte("any:" + y.token))
-	// For buildah, because every user can read arguments.
+	// Use a file for buildah, because every user can read arguments.
 	file := fmt.Appendf(nil, `{"auths": {"%s:5000": {"auth": %q}}}`, host.Address, login)
 	if err := os.WriteFile(y.host.Path("auth.json"), file, 0o600); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (y *buildFixture) await(ctx context.Context, do func() error, isWanted func
 			if ok && !seen && isWanted(build) {
 				seen, took = true, time.Since(start)
 			}
-			// So that it does not disturb the next one.
+			// Wait, so that the build does not disturb the next one.
 			if ok && seen && build.Status.CompletionTimestamp != nil {
 				return took, nil
 			}
@@ -184,7 +184,7 @@ func (y *buildFixture) measureTriggers(ctx context.Context) error {
 	}
 	always := func(*buildv1.Build) bool { return true }
 	trigger := buildv1.BuildTriggerPolicy{Type: buildv1.ImageChangeBuildTriggerType, ImageChange: &buildv1.ImageChangeTrigger{}}
-	// For the existing image.
+	// The source is the existing image.
 	if _, err := y.await(ctx, func() error { return y.configure(ctx, "triggered", trigger) }, always); err != nil {
 		return err
 	}

@@ -19,8 +19,8 @@ const callsPerOperation = 100
 // callCost contains the median durations of one operation.
 type callCost struct {
 	operation flexvolume.Operation
-	// bare is a fork and exec of the driver with the operation's arguments, engine a call through the
-	// engine.
+	// bare is a fork and exec of the driver with the operation's arguments. engine is a call through
+	// the engine.
 	bare, engine time.Duration
 }
 

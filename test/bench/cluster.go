@@ -59,14 +59,14 @@ func (c *cluster) waitAPI(ctx context.Context) error {
 }
 
 // waitNode waits until the only node is ready and its kubelet has renewed its lease after begin,
-// the start of the processes. Without the lease, a node that was ready when the cluster stopped
-// would count. The condition's time does not help, because a kubelet that finds the status
-// unchanged does not write it.
+// the start of the processes. Without the check of the lease, a node that was ready when the
+// cluster stopped would count. The time of the condition is no substitute, because the kubelet does
+// not write an unchanged status.
 func (c *cluster) waitNode(ctx context.Context, begin time.Time) error {
 	err := poll(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {
 		nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil || len(nodes.Items) == 0 || !isReady(nodes.Items[0]) {
-			return false, nil // The node registers when it can.
+			return false, nil // The node might not be registered yet.
 		}
 		lease, err := c.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, nodes.Items[0].Name, metav1.GetOptions{})
 		return err == nil && lease.Spec.RenewTime != nil && lease.Spec.RenewTime.After(begin), nil

@@ -32,13 +32,13 @@ const (
 	// changesInterval is the time between two changes of pods.
 	changesInterval = 50 * time.Millisecond
 	// visiblePods is the number of pods that the first screen of a list shows. Every second change
-	// is one of theirs.
+	// affects one of these pods.
 	visiblePods   = 15
 	nobody        = "nobody"
 	consoleRounds = 5
 )
 
-// traffic contains the bytes that a page received, with headers and as they were compressed.
+// traffic contains the compressed bytes that a page received, including headers.
 type traffic struct{ Files, API float64 }
 
 // consoleLoad contains sizes of pages, and times from the login to the overview, in ms.
@@ -173,7 +173,7 @@ func (f *consoleFixture) watch(ctx context.Context, into *consoleWatch, project 
 	return nil
 }
 
-// change gives one pod after the other the time of the request as its reason, until ctx is done.
+// change sets the reason of one pod after the other to the time of the request, until ctx is done.
 func (f *consoleFixture) change(ctx context.Context, project string, pods int) error {
 	ticker := time.NewTicker(changesInterval)
 	defer ticker.Stop()

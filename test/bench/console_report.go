@@ -64,17 +64,17 @@ func (w *webConsole) table() stats.Table {
 		t.Rows = append(t.Rows, row)
 	}
 	size("files of the first page, the catalog, compressed, with fonts", w.load.Catalog.Files, mostPageSize)
-	size("responses of the API for it", w.load.Catalog.API, 0)
+	size("responses of the API for the catalog", w.load.Catalog.API, 0)
 	size("files of the overview", w.load.OverviewBytes.Files, mostPageSize)
 	times("login to overview, empty cache", w.load.Overview, fmt.Sprintf("p50 <= %d ms", mostLogin), stats.Median(w.load.Overview) <= mostLogin)
 	for _, watch := range []struct {
 		name string
 		consoleWatch
 	}{{fmt.Sprintf("%d pods", fewPods), w.few}, {fmt.Sprintf("%d pods", manyPods), w.many}} {
-		times(watch.name+": request of a change to its picture", watch.Pictures, fmt.Sprintf("p99 <= %d ms", mostPicture), stats.Percentile(watch.Pictures, 99) <= mostPicture)
+		times(watch.name+": request of a change until it is drawn", watch.Pictures, fmt.Sprintf("p99 <= %d ms", mostPicture), stats.Percentile(watch.Pictures, 99) <= mostPicture)
 		longest := slices.Max(watch.Frames)
 		times(watch.name+": time between two frames", watch.Frames, "", false)
-		t.Rows = append(t.Rows, []string{watch.name + ": longest of these", fmt.Sprintf("%.0f ms", longest), "", fmt.Sprintf("<= %d ms", mostFrame), stats.Outcome(longest <= mostFrame)})
+		t.Rows = append(t.Rows, []string{watch.name + ": longest time between two frames", fmt.Sprintf("%.0f ms", longest), "", fmt.Sprintf("<= %d ms", mostFrame), stats.Outcome(longest <= mostFrame)})
 		size(watch.name+": heap of the page's scripts", watch.Heap, 0)
 		size(watch.name+": memory of the page's process", watch.Memory, mostPageMemory)
 	}

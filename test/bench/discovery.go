@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// manyDrivers are watched without a change for idleDiscovery.
+	// manyDrivers is the number of drivers that are watched without a change for idleDiscovery.
 	manyDrivers   = 500
 	idleDiscovery = 10 * time.Second
 	// singleChanges is the number of consecutive changes, each after the previous one took effect.
-	// burstChanges follow each other as fast as possible.
+	// burstChanges is the number of changes that follow each other as fast as possible.
 	singleChanges = 10
 	burstChanges  = 10_000
 )
@@ -111,7 +111,7 @@ func processorTime(ctx context.Context, long time.Duration) (float64, error) {
 		}
 		return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds(), nil
 	}
-	if err := host.Pause(ctx, long/5); err != nil { // the end of the last init
+	if err := host.Pause(ctx, long/5); err != nil { // wait for the end of the last init
 		return 0, err
 	}
 	before, err := usage()
@@ -125,7 +125,7 @@ func processorTime(ctx context.Context, long time.Duration) (float64, error) {
 	return (after - before) / long.Seconds(), err
 }
 
-// changed is the driver that changes.
+// changed is the driver that is changed.
 const changed = "example.com/driver0"
 
 // change writes another version of the driver and waits until it is usable.

@@ -28,7 +28,7 @@ func (r *report) measureEngine(ctx context.Context, work string) (err error) {
 	if r.discovery, err = measureDiscovery(ctx, filepath.Join(work, "discovery")); err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, " a change in force in %.2fs", slices.Max(r.discovery.changes).Seconds())
+	fmt.Fprintf(os.Stderr, " a change takes effect in %.2fs", slices.Max(r.discovery.changes).Seconds())
 	return nil
 }
 
@@ -54,7 +54,7 @@ func (r *report) engine() stats.Table {
 	if len(d.changes) > 0 {
 		longest = slices.Max(d.changes)
 	}
-	add(fmt.Sprintf("changes of a driver, longest of %d until in force", len(d.changes)), stats.InSeconds(longest.Seconds()),
+	add(fmt.Sprintf("changes of a driver, longest of %d until effective", len(d.changes)), stats.InSeconds(longest.Seconds()),
 		"<= "+stats.InSeconds(mostChange.Seconds()), longest <= mostChange)
 	add(fmt.Sprintf("%d changes in %s: shortest time between scans", burstChanges, stats.InSeconds(d.burst.Seconds())),
 		stats.InSeconds(d.apart.Seconds()), ">= "+stats.InSeconds(leastApart.Seconds()), d.apart >= leastApart)

@@ -31,7 +31,7 @@ slipway: {outbound: {allowedNetworks: [198.18.0.1/32]}}
 type importRow struct {
 	name     string
 	took     time.Duration
-	requests int64   // requests to the registry
+	requests int64   // number of requests to the registry
 	most     float64 // anonymous memory of the control plane, in bytes
 }
 
@@ -55,11 +55,11 @@ func runImports(ctx context.Context, o options) error {
 	if err != nil {
 		return fmt.Errorf("measure imports: %w", err)
 	}
-	t := stats.Table{Heading: []string{fmt.Sprintf("import of %d tags", importTags), "time", "requests", "control plane at most"}}
+	t := stats.Table{Heading: []string{fmt.Sprintf("import of %d tags", importTags), "time", "requests", "maximum memory of the control plane"}}
 	for _, row := range rows {
 		t.Rows = append(t.Rows, []string{row.name, fmt.Sprintf("%.1f s", row.took.Seconds()), fmt.Sprint(row.requests), stats.Mebibytes(row.most)})
 	}
-	conditions := fmt.Sprintf("%s.\n%s; each answer of the other registry takes %d ms.\n", machine, started.UTC().Format("2006-01-02 15:04 MST"), answerDelay.Milliseconds())
+	conditions := fmt.Sprintf("%s.\n%s; each response of the other registry takes %d ms.\n", machine, started.UTC().Format("2006-01-02 15:04 MST"), responseDelay.Milliseconds())
 	fmt.Print("\n" + conditions + "\n" + t.Text())
 	if o.markdown == "" {
 		return nil

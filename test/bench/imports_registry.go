@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// answerDelay is the delay of each response, typical of a registry in the same country.
-const answerDelay = 10 * time.Millisecond
+// responseDelay is the delay of each response, typical of a registry in the same country.
+const responseDelay = 10 * time.Millisecond
 
 // farRegistry is a registry in a side's network with one repository. It counts requests.
 type farRegistry struct {
@@ -87,7 +87,7 @@ func (f *farRegistry) fill(tags int, word string) error {
 func (f *farRegistry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.requests.Add(1)
 	select {
-	case <-time.After(answerDelay):
+	case <-time.After(responseDelay):
 	case <-r.Context().Done():
 		return
 	}

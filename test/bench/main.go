@@ -30,7 +30,7 @@ import (
 )
 
 // Markers of the reports in a document: clusters, users and projects, applications, the registry,
-// builds, the web console, and imports. The packages csi and router have their own.
+// builds, the web console, and imports. The packages csi and router have separate markers.
 var (
 	section         = markdown.Section{Begin: "<!-- bench:begin -->", End: "<!-- bench:end -->"}
 	tenantsSection  = markdown.Section{Begin: "<!-- tenants:begin -->", End: "<!-- tenants:end -->"}
@@ -59,19 +59,19 @@ type options struct {
 func main() {
 	var o options
 	flag.StringVar(&o.slipway, "slipway", "bin/slipway", "the slipway `program` to measure")
-	flag.StringVar(&o.stock, "stock", "bin/stock", "`directory` that the stock programs are built into and kept in")
-	flag.IntVar(&o.rounds, "rounds", 3, "how often each side is measured")
-	flag.IntVar(&o.pods, "pods", 10, "pods started one after the other in each round")
-	flag.IntVar(&o.volumes, "volumes", 3, "pods with an attachable FlexVolume started one after the other in each round")
-	flag.IntVar(&o.together, "together", 100, "pods with an attachable FlexVolume started together in each round")
-	flag.DurationVar(&o.idle, "idle", 45*time.Second, "how long a cluster is left alone before its memory is read")
-	flag.StringVar(&o.markdown, "markdown", "", "write the tables into this `file` too, between its markers")
-	flag.StringVar(&o.only, "only", "", "measure one `part` and nothing else: csi, tenants, apps, router, builds, cluster, registry, imports or console")
+	flag.StringVar(&o.stock, "stock", "bin/stock", "`directory` for the stock programs that are built")
+	flag.IntVar(&o.rounds, "rounds", 3, "number of measurements of each side")
+	flag.IntVar(&o.pods, "pods", 10, "pods that are started one after the other in each round")
+	flag.IntVar(&o.volumes, "volumes", 3, "pods with an attachable FlexVolume that are started one after the other in each round")
+	flag.IntVar(&o.together, "together", 100, "pods with an attachable FlexVolume that are started together in each round")
+	flag.DurationVar(&o.idle, "idle", 45*time.Second, "how long a cluster is idle before its memory is read")
+	flag.StringVar(&o.markdown, "markdown", "", "also write the tables into this `file`, between its markers")
+	flag.StringVar(&o.only, "only", "", "measure only this `part`: csi, tenants, apps, router, builds, cluster, registry, imports or console")
 	flag.DurationVar(&o.load, "load", 3*time.Second, "how long each load of requests to the router lasts, in whole seconds")
-	flag.StringVar(&o.routes, "routes", "10,1000,10000", "`numbers` of routes that a router is measured with")
+	flag.StringVar(&o.routes, "routes", "10,1000,10000", "`numbers` of routes for the measurements of a router")
 	flag.Parse()
 
-	slog.SetLogLoggerLevel(slog.LevelWarn) // of the components that are used here
+	slog.SetLogLoggerLevel(slog.LevelWarn) // packages of the components that this program uses
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, o); err != nil {
@@ -102,7 +102,7 @@ func run(ctx context.Context, o options) error {
 		}
 	}
 	if !ran {
-		return fmt.Errorf("-only %q: it is csi, tenants, apps, router, builds, cluster, registry, imports or console", o.only)
+		return fmt.Errorf("-only %q: must be csi, tenants, apps, router, builds, cluster, registry, imports or console", o.only)
 	}
 	return nil
 }

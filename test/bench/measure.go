@@ -15,7 +15,7 @@ import (
 type side interface {
 	// start starts all processes and returns when the API server and the node are ready.
 	start(ctx context.Context) (*cluster, error)
-	// stop ends all processes and keeps the data.
+	// stop stops all processes and keeps the data.
 	stop(ctx context.Context) error
 	// prepare makes the started cluster ready for pods, if this is not part of its start.
 	prepare(ctx context.Context) error
@@ -47,7 +47,7 @@ type round struct {
 	Idle []host.Usage
 }
 
-// measure runs one round of one side on a fresh host, and removes the host in any case.
+// measure runs one round of one side on a new host. It always removes the host.
 func measure(ctx context.Context, h *host.Host, open func(*host.Host) (side, error), o options) (result round, err error) {
 	var s side
 	defer func() {
@@ -70,7 +70,7 @@ func measure(ctx context.Context, h *host.Host, open func(*host.Host) (side, err
 	if result.Warm, _, err = timedStart(ctx, s); err != nil {
 		return result, fmt.Errorf("second start: %w", err)
 	}
-	fmt.Fprintf(os.Stderr, ", again ready %.2fs", result.Warm.Seconds())
+	fmt.Fprintf(os.Stderr, ", ready again in %.2fs", result.Warm.Seconds())
 	return result, s.stop(ctx)
 }
 
@@ -113,7 +113,7 @@ func measureFirst(ctx context.Context, h *host.Host, s side, o options, result *
 	if err := measureVolumes(ctx, h, c, o, result); err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, ", with volume %.2fs, %d together %.1fs, beside a driver that hangs %.2fs",
+	fmt.Fprintf(os.Stderr, ", with volume %.2fs, %d together %.1fs, while another driver hangs %.2fs",
 		stats.Median(stats.Seconds(result.Volumes)), result.Count, result.Together.Seconds(), stats.Median(stats.Seconds(result.Hanging)))
 	if _, ok := s.(*slipway); ok {
 		if result.Requests, err = measureAPI(ctx, c.client.CoreV1().RESTClient()); err != nil {

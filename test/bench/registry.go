@@ -26,24 +26,24 @@ import (
 )
 
 const (
-	registryLayers = 4        // of the image, all pushed and pulled concurrently
-	registryLayer  = 32 << 20 // bytes of each
-	registryPulls  = 8        // of the image, consecutive
-	registryReads  = 1000     // of one manifest, all concurrent
-	leastRegistry  = 0.95     // of the throughput of the distribution's package
+	registryLayers = 4        // layers of the image, all pushed and pulled concurrently
+	registryLayer  = 32 << 20 // bytes of each layer
+	registryPulls  = 8        // consecutive pulls of the image
+	registryReads  = 1000     // concurrent readers of one manifest
+	leastRegistry  = 0.95     // share of the throughput of the distribution's package
 )
 
 // registryRound contains the measurements of one registry in one round.
 type registryRound struct {
 	push, pull float64 // MiB per second
 	reads      float64 // manifests per second
-	peak       float64 // the peak memory of the process, in bytes, including its program
-	anonymous  float64 // the anonymous memory afterwards, in bytes
+	peak       float64 // peak memory of the process in bytes, including its program
+	anonymous  float64 // anonymous memory in bytes at the end
 }
 
 // runRegistry compares Slipway's registry without a cluster with the distribution's package
-// docker-registry, and reports the result. In each round, both run next to each other, each with an
-// empty directory on the same disk and the same configuration, and the measurements alternate.
+// docker-registry, and reports the result. In each round, both run at the same time, with equal
+// configurations and an empty directory each on the same disk. The measurements alternate.
 func runRegistry(ctx context.Context, o options) error {
 	stock, err := exec.LookPath("docker-registry")
 	if err != nil {
@@ -74,7 +74,7 @@ func runRegistry(ctx context.Context, o options) error {
 	return registrySection.Write(o.markdown, conditions+"\n"+compared.Markdown())
 }
 
-// compareRegistries returns the table of both.
+// compareRegistries returns the table of both registries.
 func compareRegistries(own, stock []registryRound) stats.Table {
 	t := stats.Table{Heading: []string{"registry", "Slipway", "docker-registry", "ratio", "aim", ""}}
 	row := func(name string, of func(registryRound) float64, print func(float64) string, least float64) {
@@ -94,9 +94,9 @@ func compareRegistries(own, stock []registryRound) stats.Table {
 	throughput := func(v float64) string { return fmt.Sprintf("%.0f MiB/s", v) }
 	row("push", func(r registryRound) float64 { return r.push }, throughput, leastRegistry)
 	row("pull", func(r registryRound) float64 { return r.pull }, throughput, leastRegistry)
-	row(fmt.Sprintf("manifests, %d readers at once", registryReads), func(r registryRound) float64 { return r.reads }, stats.PerSecond, 0)
-	row("memory of its own afterwards", func(r registryRound) float64 { return r.anonymous }, stats.Mebibytes, 0)
-	row("most memory, with the program", func(r registryRound) float64 { return r.peak }, stats.Mebibytes, 0)
+	row(fmt.Sprintf("manifests, %d concurrent readers", registryReads), func(r registryRound) float64 { return r.reads }, stats.PerSecond, 0)
+	row("anonymous memory at the end", func(r registryRound) float64 { return r.anonymous }, stats.Mebibytes, 0)
+	row("peak memory, with the program", func(r registryRound) float64 { return r.peak }, stats.Mebibytes, 0)
 	return t
 }
 

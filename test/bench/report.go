@@ -18,7 +18,7 @@ type report struct {
 	Started time.Time
 	// Sides are the rounds of each side, in the order of sideNames.
 	Sides [2][]round
-	// calls and discovery are of the FlexVolume engine alone.
+	// calls and discovery are measurements of the FlexVolume engine alone.
 	calls     []callCost
 	discovery discovery
 }
@@ -34,9 +34,10 @@ type row struct {
 
 // aim is the target of a comparison. Fields that are zero or nil are not checked.
 type aim struct {
-	// most and least limit the ratio, and limit limits slipway's value.
+	// most and least are limits of the ratio. limit is the limit of slipway's value.
 	most, least, limit float64
-	// alone is slipway's value without a disturbance. In the ratio, it replaces stock's value.
+	// alone is slipway's value without the other driver. In the ratio, it replaces the value of the
+	// stock side.
 	alone func([]round) float64
 }
 
@@ -51,15 +52,15 @@ func rows() []row {
 	return []row{
 		{"ready, empty data directory", over(func(r round) float64 { return r.Cold.Seconds() }), stats.InSeconds, aim{most: 1.25, limit: 10}},
 		{"ready, second start", over(func(r round) float64 { return r.Warm.Seconds() }), stats.InSeconds, aim{}},
-		{"ready: processor time until then", over(func(r round) float64 { return r.ColdSeconds }), stats.InSeconds, aim{}},
+		{"ready: processor time of the start", over(func(r round) float64 { return r.ColdSeconds }), stats.InSeconds, aim{}},
 		{"idle: proportional set size", idle(func(u host.Usage) float64 { return float64(u.PSS) }), stats.Mebibytes, aim{most: 0.5}},
 		{"idle: anonymous memory", idle(func(u host.Usage) float64 { return float64(u.Anonymous) }), stats.Mebibytes, aim{most: 0.85}},
 		{"idle: processor time per second", idle(func(u host.Usage) float64 { return u.Seconds }), stats.Milliseconds, aim{}},
 		{"pod created to running, median", all(pods, stats.Median), stats.InSeconds, aim{most: 1}},
 		{"pod created to running, p90", all(pods, func(v []float64) float64 { return stats.Percentile(v, 90) }), stats.InSeconds, aim{}},
 		{"pod with attachable FlexVolume", all(volumes, stats.Median), stats.InSeconds, aim{most: 0.3}},
-		{"such a pod, another driver hangs", all(beside, stats.Median), upToLimit, aim{most: 1.1, alone: all(volumes, stats.Median)}},
-		{"many such pods together", over(func(r round) float64 { return float64(r.Count) / r.Together.Seconds() }), stats.PerSecond, aim{least: 1.5}},
+		{"same, while another driver hangs", all(beside, stats.Median), upToLimit, aim{most: 1.1, alone: all(volumes, stats.Median)}},
+		{"many of these pods together", over(func(r round) float64 { return float64(r.Count) / r.Together.Seconds() }), stats.PerSecond, aim{least: 1.5}},
 	}
 }
 
@@ -93,8 +94,8 @@ func upToLimit(v float64) string {
 	return stats.InSeconds(v)
 }
 
-// judge returns the target and whether it was met, with the number that missed it if not.
-func (r row) judge(value, ratio float64) (text, outcome string) {
+// evaluate returns the target and whether it was met, with the number that missed it if not.
+func (r row) evaluate(value, ratio float64) (text, outcome string) {
 	var aims, missed []string
 	add := func(aim string, met bool, number string) {
 		if aims = append(aims, aim); !met {
@@ -134,7 +135,7 @@ func (r *report) comparison() stats.Table {
 		if row.aim.alone != nil {
 			compared = row.aim.alone(r.Sides[0])
 		}
-		aim, outcome := row.judge(slipway, slipway/compared)
+		aim, outcome := row.evaluate(slipway, slipway/compared)
 		t.Rows = append(t.Rows, []string{row.name, row.print(slipway), row.print(stock), fmt.Sprintf("%.2f", slipway/stock), aim, outcome})
 	}
 	return t
@@ -176,7 +177,7 @@ func (r *report) conditions() string {
 }
 
 // sumNote explains the sums of memory and processor time.
-const sumNote = "Sums leave out containerd-shim-runc-v2 and pause, which are the same programs on both sides.\n"
+const sumNote = "Sums exclude containerd-shim-runc-v2 and pause, which are the same programs on both sides.\n"
 
 // text returns the report for a terminal of 100 columns.
 func (r *report) text() string {

@@ -39,7 +39,7 @@ func TestEngineIsComparedWithAims(t *testing.T) {
 		{"waitforattach: added to fork and exec, 1.00 ms", "2.00 ms", "<= 1.50 ms", "missed"},
 		{"init: added to fork and exec, 1.00 ms", "0.50 ms", "<= 1.50 ms", "met"},
 		{"500 drivers, no change: processor time per second", "0.2 ms", "0.0 ms", "missed"},
-		{"changes of a driver, longest of 2 until in force", "1.10 s", "<= 1.30 s", "met"},
+		{"changes of a driver, longest of 2 until effective", "1.10 s", "<= 1.30 s", "met"},
 		{"10000 changes in 5.00 s: shortest time between scans", "1.00 s", ">= 1.00 s", "met"},
 	}
 	if diff := cmp.Diff(want, sampleReport().engine().Rows); diff != "" {
@@ -60,15 +60,15 @@ func TestComparisonShowsMediansAndAims(t *testing.T) {
 	want := [][]string{
 		{"ready, empty data directory", "11.00 s", "4.00 s", "2.75", "<= 1.25, < 10 s", "missed: 2.75, 11.00 s"},
 		{"ready, second start", "5.50 s", "2.00 s", "2.75", "", ""},
-		{"ready: processor time until then", "3.00 s", "3.00 s", "1.00", "", ""},
+		{"ready: processor time of the start", "3.00 s", "3.00 s", "1.00", "", ""},
 		{"idle: proportional set size", "600 MiB", "300 MiB", "2.00", "<= 0.50", "missed: 2.00"},
 		{"idle: anonymous memory", "300 MiB", "150 MiB", "2.00", "<= 0.85", "missed: 2.00"},
 		{"idle: processor time per second", "20 ms", "15 ms", "1.33", "", ""},
 		{"pod created to running, median", "0.60 s", "0.60 s", "1.00", "<= 1.00", "met"},
 		{"pod created to running, p90", "0.70 s", "0.70 s", "1.00", "", ""},
 		{"pod with attachable FlexVolume", "1.00 s", "1.00 s", "1.00", "<= 0.30", "missed: 1.00"},
-		{"such a pod, another driver hangs", "> 60.00 s", "24.00 s", "2.75", "<= 1.10 of alone", "missed: 66.00"},
-		{"many such pods together", "0.91/s", "2.50/s", "0.36", ">= 1.50", "missed: 0.36"},
+		{"same, while another driver hangs", "> 60.00 s", "24.00 s", "2.75", "<= 1.10 of alone", "missed: 66.00"},
+		{"many of these pods together", "0.91/s", "2.50/s", "0.36", ">= 1.50", "missed: 0.36"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -94,17 +94,17 @@ func TestAim(t *testing.T) {
 		value, ratio float64
 		outcome      string
 	}{
-		{"a ratio that is printed as the aim meets it", row{aim: aim{most: 1.25}}, 1, 1.254, "met"},
-		{"a ratio above misses it", row{aim: aim{most: 1.25}}, 1, 1.256, "missed: 1.26"},
-		{"the own limit counts too", row{aim: aim{most: 1.25, limit: 10}, print: stats.InSeconds}, 10, 1, "missed: 10.00 s"},
-		{"below the limit is met", row{aim: aim{most: 1.25, limit: 10}, print: stats.InSeconds}, 9.99, 1, "met"},
-		{"a rate below misses it", row{aim: aim{least: 1.5}}, 1, 1.49, "missed: 1.49"},
-		{"a rate above meets it", row{aim: aim{least: 1.5}}, 1, 1.6, "met"},
-		{"no aim has no outcome", row{}, 1, 99, ""},
+		{"a ratio that is printed as the aim is met", row{aim: aim{most: 1.25}}, 1, 1.254, "met"},
+		{"a ratio above the aim is missed", row{aim: aim{most: 1.25}}, 1, 1.256, "missed: 1.26"},
+		{"slipway's own limit also counts", row{aim: aim{most: 1.25, limit: 10}, print: stats.InSeconds}, 10, 1, "missed: 10.00 s"},
+		{"a value below the limit is met", row{aim: aim{most: 1.25, limit: 10}, print: stats.InSeconds}, 9.99, 1, "met"},
+		{"a rate below the aim is missed", row{aim: aim{least: 1.5}}, 1, 1.49, "missed: 1.49"},
+		{"a rate above the aim is met", row{aim: aim{least: 1.5}}, 1, 1.6, "met"},
+		{"without an aim, there is no outcome", row{}, 1, 99, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if _, got := test.row.judge(test.value, test.ratio); got != test.outcome {
+			if _, got := test.row.evaluate(test.value, test.ratio); got != test.outcome {
 				t.Errorf("got %q, want %q", got, test.outcome)
 			}
 		})

@@ -65,19 +65,19 @@ func (s *slipway) start(ctx context.Context) (*cluster, error) {
 	return c, c.waitNode(ctx, begin)
 }
 
-// prepare has nothing to do: slipway contains its images.
+// prepare does nothing, because slipway contains its images.
 func (s *slipway) prepare(context.Context) error { return nil }
 
 func (s *slipway) stop(ctx context.Context) error { return s.run(ctx, "down") }
 
 func (s *slipway) discard(ctx context.Context) error { return s.run(ctx, "down", "--purge") }
 
-// run runs a command of slipway to its end. The error contains the output.
+// run runs a command of slipway and waits for its end. The error contains the output.
 func (s *slipway) run(ctx context.Context, args ...string) error {
 	command := exec.CommandContext(ctx, s.program, append(args, "--data-dir", s.data())...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 10 * time.Second
-	// A file and not a pipe, because background processes would keep a pipe open.
+	// The output goes to a file, because background processes would keep a pipe open.
 	output, err := os.CreateTemp(s.host.Dir, "output-")
 	if err != nil {
 		return fmt.Errorf("record output: %w", err)

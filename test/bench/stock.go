@@ -75,10 +75,10 @@ func newStock(h *host.Host, programs string) (side, error) {
 	return s, makeCgroups(h.CgroupRoot)
 }
 
-// start starts the programs in the order in which the cluster is ready soonest: etcd, the API
+// start starts the programs in the order with which the cluster is ready soonest: etcd, the API
 // server and containerd immediately, and the kubelet as soon as containerd accepts connections,
-// without which the kubelet exits. The others start when the API server is ready; earlier, they
-// would only compete with it for CPU time.
+// without which the kubelet exits. The other programs start when the API server is ready. Earlier,
+// they would only compete with it for CPU time.
 func (s *stock) start(ctx context.Context) (*cluster, error) {
 	begin := time.Now()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -127,7 +127,7 @@ func (s *stock) launch(cancel context.CancelCauseFunc, names ...string) error {
 		p := &program{name: name, done: make(chan struct{})}
 		p.command = exec.Command(filepath.Join(s.programs, name), arguments[name]...)
 		p.command.Stdout, p.command.Stderr = log, log
-		// containerd looks for its shim there.
+		// containerd searches this directory for its shim.
 		p.command.Env = append(os.Environ(), "PATH="+s.payload.Dir+":"+os.Getenv("PATH"))
 		err = s.host.Start(p.command)
 		log.Close()
@@ -170,7 +170,7 @@ func (s *stock) waitProxy(ctx context.Context) error {
 		}
 		response, err := client.Do(request)
 		if err != nil {
-			return false, nil // The proxy does not listen yet.
+			return false, nil // The proxy might not listen yet.
 		}
 		return response.StatusCode == http.StatusOK, response.Body.Close()
 	})
@@ -189,7 +189,7 @@ func (s *stock) prepare(ctx context.Context) error {
 	defer cancel()
 	loader := image.Loader{Store: image.Store{Socket: s.containerdSocket(), Snapshotter: "overlayfs"}, Pause: s.payload.Pause, Busybox: busybox}
 	loaded := false
-	// Slipway also loads its own image after pods can start. It is not needed here.
+	// Slipway also loads its own image when pods can already start. The stock side does not need it.
 	err := loader.Run(ctx, func() { loaded = true; cancel() })
 	if loaded {
 		return nil
@@ -209,8 +209,8 @@ func (s *stock) stop(ctx context.Context) error {
 	return errors.Join(append(problems, err)...)
 }
 
-// end stops a program, and kills it after a timeout. If the program has already ended, this is an
-// error.
+// end stops a program, and kills it after a timeout. It returns an error if the program has already
+// ended.
 func (s *stock) end(name string) error {
 	for _, p := range s.running {
 		if p.name != name {
@@ -218,7 +218,7 @@ func (s *stock) end(name string) error {
 		}
 		select {
 		case <-p.done:
-			return fmt.Errorf("stock %s ended by itself: %v", name, p.err)
+			return fmt.Errorf("stock %s ended unexpectedly: %v", name, p.err)
 		default:
 		}
 		_ = p.command.Process.Signal(syscall.SIGTERM)

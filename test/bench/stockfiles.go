@@ -48,7 +48,7 @@ evictionHard: {nodefs.available: 1%, imagefs.available: 1%, memory.available: 10
 `
 
 // proxyFile is kubeadm's file, except: nftables, and no write of the sysctl nf_conntrack_max, which
-// the kernel refuses in a network namespace.
+// the kernel rejects in a network namespace.
 const proxyFile = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 mode: nftables
@@ -126,7 +126,7 @@ func (s *stock) writeFiles() error {
 func (s *stock) containerdSocket() string { return s.host.Path("run", "containerd.sock") }
 
 // lowersOOMScore reports whether this process, and therefore its children, can lower an
-// oom_score_adj. It tries to.
+// oom_score_adj. It does so by trying.
 func lowersOOMScore() bool {
 	const file = "/proc/self/oom_score_adj"
 	before, err := os.ReadFile(file)

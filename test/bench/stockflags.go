@@ -48,7 +48,7 @@ func (s *stock) arguments() map[string][]string {
 			"--cluster-signing-cert-file=" + f.CA.Cert, "--cluster-signing-key-file=" + f.CA.Key,
 			"--service-account-private-key-file=" + f.ServiceAccountKey, "--use-service-account-credentials=true",
 			"--controllers=*,bootstrapsigner,tokencleaner", "--leader-elect=false",
-			// kubeadm leaves it at the directory of the machine.
+			// kubeadm uses the default, which is a directory of the machine.
 			"--flex-volume-plugin-dir=" + s.host.Path("drivers"),
 		},
 		"kube-scheduler": {

@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	ownProjects = 10    // of the user
-	allProjects = 10000 // of the cluster
+	ownProjects = 10    // projects of the user
+	allProjects = 10000 // projects of the cluster
 	logins      = 60
 	tokenReads  = 300 // requests with each kind of credentials
 	sccPods     = 200
-	// mostProjects and mostSCC are the targets, in seconds.
-	mostProjects = 0.050
-	mostSCC      = 0.005
-	tenant       = "developer"
+	// maxProjects and maxSCC are the targets, in seconds.
+	maxProjects = 0.050
+	maxSCC      = 0.005
+	tenant      = "developer"
 	// The objects that Slipway's controllers create in a project, in order.
 	uidRange  = "openshift.io/sa.scc.uid-range"
 	ownsRoles = "slipway.openshift.io/default-roles"
@@ -49,8 +49,8 @@ kubernetesMasterConfig:
 type tenants struct {
 	loginRate              float64 // logins per second
 	certificate, hit, miss []time.Duration
-	pods                   []time.Duration // requests to create a pod
-	scc                    float64         // seconds of each in SCC admission
+	pods                   []time.Duration // durations of requests to create a pod
+	scc                    float64         // seconds of each request in SCC admission
 	// The request for the projects; `oc get projects`; `oc version --client`.
 	projects, command, empty []time.Duration
 }
@@ -75,7 +75,7 @@ func measureTenants(ctx context.Context, dir, program, oc string) (*tenants, err
 type tenantFixture struct {
 	*cluster
 	host   *host.Host
-	config *rest.Config // the administrator's
+	config *rest.Config // the administrator's client
 	oc     string
 	result *tenants
 }
@@ -135,20 +135,20 @@ func (t *tenantFixture) makeProject(ctx context.Context, i int) error {
 	return err
 }
 
-// waitKept waits until a project has the objects of Slipway's controllers.
-func (t *tenantFixture) waitKept(ctx context.Context, i int) error {
+// waitObjects waits until a project has the objects of Slipway's controllers.
+func (t *tenantFixture) waitObjects(ctx context.Context, i int) error {
 	return poll(ctx, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
 		namespace, err := t.client.CoreV1().Namespaces().Get(ctx, projectName(i), metav1.GetOptions{})
 		return err == nil && namespace.Annotations[uidRange] != "" && namespace.Annotations[ownsRoles] != "", err
 	})
 }
 
-// measureProjects creates the other projects and reads the tenant's.
+// measureProjects creates the other projects and reads the tenant's projects.
 func (t *tenantFixture) measureProjects(ctx context.Context, user *rest.Config) error {
 	if err := host.Each(ctx, allProjects-ownProjects, func(i int) error { return t.makeProject(ctx, ownProjects+i) }); err != nil {
 		return err
 	}
-	if err := t.waitKept(ctx, allProjects-1); err != nil {
+	if err := t.waitObjects(ctx, allProjects-1); err != nil {
 		return err
 	}
 	client, err := kubernetes.NewForConfig(user)
@@ -178,7 +178,7 @@ func (t *tenantFixture) measureProjects(ctx context.Context, user *rest.Config) 
 	return err
 }
 
-// commands runs oc several times, after a first run that does not count.
+// commands runs oc several times, after a first run that is not measured.
 func (t *tenantFixture) commands(ctx context.Context, args ...string) (took []time.Duration, err error) {
 	const times = 20
 	for i := range times + 1 {

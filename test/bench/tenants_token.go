@@ -58,7 +58,7 @@ func login(ctx context.Context, client *http.Client, server, password string) (t
 		return "", err
 	}
 	defer answer.Body.Close()
-	_, _ = io.Copy(io.Discard, answer.Body) // so that the connection is reused
+	_, _ = io.Copy(io.Discard, answer.Body) // read the body, so that the connection is reused
 	location, err := answer.Location()
 	if err != nil {
 		return "", fmt.Errorf("log in: %s: %w", answer.Status, err)
@@ -115,7 +115,7 @@ func (t *tenantFixture) measureTokens(ctx context.Context, tokens []string) erro
 // the server.
 func (t *tenantFixture) measureSCC(ctx context.Context, user *rest.Config) error {
 	project := projectName(0)
-	if err := t.waitKept(ctx, 0); err != nil {
+	if err := t.waitObjects(ctx, 0); err != nil {
 		return err
 	}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}

@@ -52,7 +52,7 @@ func measureVolumes(ctx context.Context, h *host.Host, c *cluster, o options, re
 	if _, err := installDriver(h.Path("drivers"), attachable, "attachable"); err != nil {
 		return err
 	}
-	// The first one also waits for the discovery of the driver.
+	// The first pod also waits for the discovery of the driver.
 	if _, err := c.cycleVolume(ctx, "volume-first"); err != nil {
 		return err
 	}
@@ -143,8 +143,8 @@ func (c *cluster) waitDetached(ctx context.Context) error {
 	return nil
 }
 
-// startTogether creates a number of pods with a volume each, concurrently, and returns the time
-// until all of them run. It deletes them before it returns.
+// startTogether concurrently creates a number of pods with a volume each, and returns the time
+// until all pods run. It deletes them before it returns.
 func (c *cluster) startTogether(ctx context.Context, count int) (time.Duration, error) {
 	pods := c.client.CoreV1().Pods("default")
 	const group = "bench=together"

@@ -1,9 +1,9 @@
-// Package faults proves that a cluster with three masters loses nothing while its hosts fail in
+// Package faults checks that a cluster with three masters loses nothing while its hosts fail in
 // random ways. `make soak` runs it; a seed repeats a schedule:
 //
 //	go test ./test/faults -args -seed 7 -for 10m
 //
-// The clock of a single host cannot differ, because all hosts share the kernel's clock.
+// The clocks of the hosts cannot differ, because all hosts share the kernel's clock.
 package faults
 
 import (
@@ -27,7 +27,7 @@ import (
 
 var (
 	seed = flag.Uint64("seed", 1, "seed of the schedule")
-	last = flag.Duration("for", time.Minute, "time in which faults begin")
+	last = flag.Duration("for", time.Minute, "period in which faults start")
 )
 
 func TestMain(m *testing.M) { kit.Main(m) }
@@ -66,7 +66,7 @@ func apply(t *testing.T, f fault, hosts map[string]*kit.Cluster) {
 	<-ended
 	end()
 	for _, host := range hosts {
-		host.WaitFor("ready host after "+f.String(), func(context.Context) error {
+		host.WaitFor("ready hosts after "+f.String(), func(context.Context) error {
 			if status := host.Status(); !status.Ready {
 				return fmt.Errorf("the status is %+v", status.Processes)
 			}
@@ -90,7 +90,7 @@ type services struct {
 	running sync.WaitGroup
 
 	mu           sync.Mutex
-	acknowledged map[string]string // addresses by name
+	acknowledged map[string]string // addresses by service name
 }
 
 func startServices(hosts map[string]*kit.Cluster) *services {
@@ -116,7 +116,7 @@ func (s *services) create(ctx context.Context, master string, c *kit.Cluster) {
 			s.acknowledged[created.Name] = created.Spec.ClusterIP
 			s.mu.Unlock()
 		}
-		select { // each service costs rules of the proxies of all nodes
+		select { // each service adds rules to the proxies of all nodes
 		case <-ctx.Done():
 		case <-time.After(500 * time.Millisecond):
 		}

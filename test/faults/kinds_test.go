@@ -20,7 +20,7 @@ import (
 // fullDisk is the kind of fault that only the host with its own disk can have.
 const fullDisk = "full disk"
 
-// begin starts a fault on a host and returns the function that ends it.
+// begin starts a fault on a host and returns a function that ends it.
 type begin func(t *testing.T, host *kit.Cluster) (end func())
 
 // effects are the faults by kind.
@@ -64,7 +64,7 @@ func kill(process string) begin {
 	}
 }
 
-// loss kills all processes of a host, as if it lost power.
+// loss kills all processes of a host, like a loss of power.
 func loss(_ *testing.T, host *kit.Cluster) func() {
 	host.KillEverything()
 	return func() { host.Up() }
@@ -75,7 +75,7 @@ func signalAll(t *testing.T, host *kit.Cluster, signal syscall.Signal) {
 	processes, err := host.Processes()
 	must(t, err)
 	for _, process := range processes {
-		_ = syscall.Kill(process.PID, signal) // it might have ended
+		_ = syscall.Kill(process.PID, signal) // the process might have ended
 	}
 }
 

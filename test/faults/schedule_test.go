@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// fault is one step of a schedule: something happens to a host, and ends after a time.
+// fault is one step of a schedule: a failure of a host, which ends after a time.
 type fault struct {
 	host, kind string
 	lasts      time.Duration
@@ -25,19 +25,19 @@ func (f fault) String() string {
 }
 
 const (
-	// shortest and longest limit the time that a fault lasts: below and above the time after which
-	// leases of leaders expire.
+	// shortest and longest limit the duration of a fault. The duration of leaders' leases is between
+	// them.
 	shortest, longest = 2 * time.Second, 20 * time.Second
-	// One in secondShare faults coincides with another fault.
+	// One of secondShare faults coincides with another fault.
 	secondShare = 3
 )
 
-// schedule chooses faults. A seed gives the same ones each time.
+// schedule chooses faults. The same seed results in the same faults.
 type schedule struct {
 	random *rand.Rand
 	hosts  []string
 	kinds  []string
-	// disk is the host whose disk can be full.
+	// disk is the host whose disk can become full.
 	disk string
 }
 
@@ -64,7 +64,7 @@ func (s *schedule) next() fault {
 	return f
 }
 
-func TestScheduleIsThatOfItsSeed(t *testing.T) {
+func TestSeedDeterminesSchedule(t *testing.T) {
 	list := func(seed uint64) (faults []fault) {
 		s := newSchedule(seed, []string{"a", "b", "c"}, kinds(), "c")
 		for range 100 {
@@ -74,7 +74,7 @@ func TestScheduleIsThatOfItsSeed(t *testing.T) {
 	}
 	first := list(7)
 	if !slices.Equal(first, list(7)) || slices.Equal(first, list(8)) {
-		t.Error("a seed does not decide the faults")
+		t.Error("the seed does not determine the faults")
 	}
 	for _, f := range first {
 		if f.second == f.host || f.kind == fullDisk && f.host != "c" || f.lasts < shortest || f.lasts > longest {
@@ -83,7 +83,7 @@ func TestScheduleIsThatOfItsSeed(t *testing.T) {
 	}
 	for _, kind := range kinds() {
 		if !slices.ContainsFunc(first, func(f fault) bool { return f.kind == kind }) {
-			t.Errorf("there is no %s", kind)
+			t.Errorf("the schedule contains no %s", kind)
 		}
 	}
 }

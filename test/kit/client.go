@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// OC runs `bin/oc` as the administrator in the test's namespace and returns standard output; an
+// OC runs `bin/oc` as the administrator in the test's namespace and returns standard output. An
 // exit code other than 0 fails the test.
 func (c *Cluster) OC(args ...string) string {
 	c.t.Helper()
@@ -123,7 +123,7 @@ func (c *Cluster) WaitFetch(pod, url, want string) {
 	})
 }
 
-// waitLimit is the timeout of WaitFor. Most conditions hold within seconds.
+// waitLimit is the timeout of WaitFor. Most conditions are met within seconds.
 const waitLimit = 2 * time.Minute
 
 // WaitFor waits until condition returns nil. After a timeout, it fails the test with the last error

@@ -28,7 +28,7 @@ func (c *Cluster) diagnose(t testing.TB) {
 			output, err := c.oc("", append(args, "--request-timeout", "10s")...)
 			if err != nil {
 				t.Log(err)
-				break // the others would fail too
+				break // further commands would also fail
 			}
 			t.Logf("oc %s\n%s", strings.Join(args, " "), output)
 		}

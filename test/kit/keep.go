@@ -13,7 +13,7 @@ import (
 // keepVariable is the variable that keeps the clusters of a test; `make scenario KEEP=1` sets it.
 const keepVariable = "SLIPWAY_TEST_KEEP"
 
-// namespaceDir is where `ip netns` looks up network namespaces.
+// namespaceDir is the directory of `ip netns` for network namespaces.
 const namespaceDir = "/run/netns"
 
 func keepsClusters() bool { return os.Getenv(keepVariable) != "" }
@@ -64,7 +64,7 @@ func (c *Cluster) nameNamespace() error {
 	return unix.Mount(fmt.Sprintf("/proc/self/fd/%d", c.FD()), path, "", unix.MS_BIND, "")
 }
 
-// end takes the cluster down, or keeps it if the user wants to inspect it.
+// end takes the cluster down, or keeps it if the user set KEEP.
 func (c *Cluster) end() []error {
 	if !keepsClusters() || !c.runs {
 		return c.dispose()

@@ -35,9 +35,10 @@ type Options struct {
 	// Segment connects the machine to a network segment that further hosts can share. A further host
 	// has its own segment, and this machine is the router between them.
 	Segment bool
-	// IPv6 gives the machines of segments an IPv6 address too.
+	// IPv6 gives the machines of segments an additional IPv6 address.
 	IPv6 bool
-	// OtherNetwork means that a CNI plugin of the test connects the pods. It can leave tables.
+	// OtherNetwork means that a CNI plugin of the test connects the pods. The plugin may leave
+	// nftables tables.
 	OtherNetwork bool
 }
 
@@ -59,8 +60,8 @@ type Cluster struct {
 	t          testing.TB
 	repository string
 	home       string   // home directory of the client
-	runs       bool     // a program of the cluster was started
-	master     *Cluster // of a further host
+	runs       bool     // whether a program of the cluster was started
+	master     *Cluster // set for a further host
 	// otherNetwork is Options.OtherNetwork.
 	otherNetwork bool
 }
@@ -146,7 +147,7 @@ const (
 	storageReserve  = "slipway: {localStorage: {reserve: 1%}}"
 )
 
-// firstMaster has the ports of etcd as in the file that the first start of a cluster writes.
+// firstMaster contains the ports of etcd, as in the file that the first start of a cluster writes.
 const firstMaster = "{apiVersion: v1, kind: MasterConfig, etcdConfig: {address: '127.0.0.1:2379', peerAddress: '127.0.0.1:2380'}}"
 
 // configure writes the configuration files with the settings that separate clusters and the

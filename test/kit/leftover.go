@@ -24,7 +24,7 @@ func (c *Cluster) dispose() []error {
 		}
 		problems = append(problems, c.leftovers()...)
 		if files := files(c.DataDir); len(files) > 0 {
-			problems = append(problems, fmt.Errorf("left behind by down --purge: files %q", files))
+			problems = append(problems, fmt.Errorf("files remain after down --purge: %q", files))
 		}
 	}
 	problems = append(problems, os.RemoveAll(c.DataDir), os.RemoveAll(c.home), c.remove())
@@ -50,7 +50,7 @@ func (c *Cluster) leftovers() []error {
 		case err != nil:
 			problems = append(problems, fmt.Errorf("find %s: %w", kind.name, err))
 		case len(orphans) > 0:
-			problems = append(problems, fmt.Errorf("left behind by down: %s %q", kind.name, orphans))
+			problems = append(problems, fmt.Errorf("%s remain after down: %q", kind.name, orphans))
 		}
 	}
 	return problems

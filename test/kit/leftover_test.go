@@ -14,12 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestOrphansAreFound leaves one orphan of each kind behind, as a broken `slipway down` would.
+// TestOrphansAreFound creates one orphan of each kind, as a broken `slipway down` would leave.
 func TestOrphansAreFound(t *testing.T) {
 	c := &Cluster{Machine: testMachine(t), DataDir: t.TempDir(), home: t.TempDir(), t: t}
 	c.CgroupRoot = "/slipway-" + c.name
 	if problems := c.leftovers(); len(problems) > 0 {
-		t.Fatalf("a cluster that never ran left behind: %v", problems)
+		t.Fatalf("remains of a cluster that never ran: %v", problems)
 	}
 	tests := []struct {
 		name  string
@@ -57,7 +57,7 @@ func TestOrphansAreFound(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.leave(t)
 			problems := c.leftovers()
-			if len(problems) != 1 || !strings.Contains(problems[0].Error(), "left behind by down: "+tt.name) {
+			if len(problems) != 1 || !strings.Contains(problems[0].Error(), tt.name+" remain after down: ") {
 				t.Errorf("found %v", problems)
 			}
 		})
@@ -72,13 +72,13 @@ func (c *Cluster) leaveProcess(t *testing.T) {
 	must(t, waitFor(func(context.Context) error { // until the kernel has set its arguments
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", command.Process.Pid))
 		if err == nil && len(line) == 0 {
-			err = errors.New("it has no command line")
+			err = errors.New("the process has no command line")
 		}
 		return err
 	}))
 	t.Cleanup(func() {
 		input.Close()
-		_ = command.Wait() // the shell's read ends with 1
+		_ = command.Wait() // the exit code is 1, because the shell's read fails
 	})
 }
 

@@ -36,17 +36,17 @@ type Machine struct {
 
 	name    string   // of the devices and tables of this machine
 	devices []string // before the cluster starts
-	// segment is the network segment of a machine that shares one, and ownsSegment the first
-	// machine's right to remove it.
+	// segment is the network segment of a machine that shares one. The first machine of a segment has
+	// ownsSegment set, and removes the segment.
 	segment     *segment
 	ownsSegment bool
 }
 
-// newMachine creates the namespace, connects it, and adds the rules that let it out.
-// The machine shares a network segment: the given one, or a new one with Options.Segment.
+// newMachine creates the namespace, connects it, and adds the rules for its outgoing packets. The
+// machine shares a network segment: the given one, or a new one with Options.Segment.
 func newMachine(options Options, shared *segment) (*Machine, error) {
 	random := make([]byte, 3)
-	_, _ = rand.Read(random) // never fails
+	_, _ = rand.Read(random) // this call never fails
 	namespace, err := netnamespace.New()
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (m *Machine) connect() error {
 	return letOut(m.name, "ip saddr "+m.Address.String(), m.name)
 }
 
-// connectIPv6 gives the machine an IPv6 address that ends with the last octet of the other one.
+// connectIPv6 gives the machine an IPv6 address that ends with the last octet of its IPv4 address.
 func (m *Machine) connectIPv6() error {
 	if m.segment == nil {
 		return errors.New("the machine shares no network segment")
@@ -148,8 +148,8 @@ func skipAddressDetection(device string) error {
 	return err
 }
 
-// letOut makes this machine the router of packets that match, such as `ip saddr 198.18.0.2`, and do
-// not leave through a device.
+// letOut makes this machine the router of packets that match, such as `ip saddr 198.18.0.2`, unless
+// they leave through a device.
 func letOut(table, match, device string) error {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
 		return fmt.Errorf("enable forwarding: %w", err)

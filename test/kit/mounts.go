@@ -18,8 +18,8 @@ const separateVariable = "SLIPWAY_TEST_SEPARATE"
 
 // MainWithDevicePlugins is MainWith for a package whose cluster has device plugins. Kubelets use
 // one directory for them, whatever their data directories, and remove each other's sockets.
-// Therefore, the program executes itself in a mount namespace with another directory there. A
-// cluster that is kept stays visible, and uses the machine's directory.
+// Therefore, the program executes itself in a mount namespace with another directory there. A kept
+// cluster stays visible, and uses the machine's directory.
 func MainWithDevicePlugins(m *testing.M, options Options) {
 	if !keepsClusters() {
 		if os.Getenv(separateVariable) == "" {
@@ -48,8 +48,8 @@ func runSeparately() int {
 	return command.ProcessState.ExitCode()
 }
 
-// separateMounts mounts a directory for device plugins. The copies of the mounts of other clusters
-// end, because they would keep the devices of their volumes.
+// separateMounts mounts a directory for device plugins. It unmounts the copies of other clusters'
+// mounts, because they would keep the devices of their volumes in use.
 func separateMounts() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
@@ -60,7 +60,7 @@ func separateMounts() error {
 	}
 	for _, other := range others {
 		if other.Mountpoint != os.TempDir() {
-			_ = unix.Unmount(other.Mountpoint, unix.MNT_DETACH) // the mount below it has ended with it
+			_ = unix.Unmount(other.Mountpoint, unix.MNT_DETACH) // the mount below it was unmounted with it
 		}
 	}
 	if err := os.MkdirAll(pluginapi.DevicePluginPath, 0o750); err != nil {

@@ -55,7 +55,7 @@ func (c *Cluster) Processes() ([]Process, error) {
 }
 
 // commandLine reads the arguments of a process. A process whose main thread has ended may have
-// other threads, which keep its files and ports until they end too.
+// other threads, which keep its files and ports until they end.
 func commandLine(entry string) []byte {
 	threads, _ := filepath.Glob(filepath.Join(entry, "task", "*", "cmdline"))
 	for _, file := range append([]string{filepath.Join(entry, "cmdline")}, threads...) {
@@ -82,10 +82,11 @@ func (c *Cluster) Signal(name string, signal syscall.Signal) {
 	}
 }
 
-// KillEverything sends SIGKILL to all processes, containers included, as if the machine lost power.
+// KillEverything sends SIGKILL to all processes, including containers, as if the machine lost
+// power.
 func (c *Cluster) KillEverything() {
 	c.t.Helper()
-	// The supervisor goes first, so that it restarts no process.
+	// It kills the supervisor first, so that the supervisor restarts no process.
 	c.Kill("slipway")
 	c.WaitFor("end of all processes", func(context.Context) error {
 		processes, err := c.Processes()
@@ -93,7 +94,7 @@ func (c *Cluster) KillEverything() {
 			return err
 		}
 		for _, process := range processes {
-			_ = syscall.Kill(process.PID, syscall.SIGKILL) // it might have ended
+			_ = syscall.Kill(process.PID, syscall.SIGKILL) // the process might have ended
 		}
 		return fmt.Errorf("processes remain: %v", processes)
 	})
@@ -135,6 +136,6 @@ func (c *Cluster) kill(process Process) {
 		if _, after, ok := strings.Cut(string(state), ") "); ok && strings.HasPrefix(after, "Z") {
 			return nil // a zombie
 		}
-		return fmt.Errorf("it is running")
+		return fmt.Errorf("the process is running")
 	})
 }

@@ -23,7 +23,7 @@ const commandTimeout = 5 * time.Minute
 // Result is the output and the exit code of a program.
 type Result struct {
 	Stdout, Stderr string
-	// Code is the exit code, -1 if a signal ended the program.
+	// Code is the exit code, or -1 if a signal ended the program.
 	Code int
 }
 
@@ -106,7 +106,7 @@ func (c *Cluster) StartSlipwayAs(name string, environment []string, args ...stri
 	command := c.command(ctx, c.program("slipway"), args...)
 	command.Args[0] = name
 	command.Env = append(command.Env, environment...)
-	// A file, because a child process could keep a pipe open.
+	// The output goes to a file, because a child process could keep a pipe open.
 	log, err := os.Create(filepath.Join(c.t.TempDir(), "log"))
 	if err != nil {
 		c.t.Fatal(err)

@@ -27,14 +27,14 @@ func (c *Cluster) BuildSample(name, base string) {
 	})
 }
 
-// downloadSample downloads the packages of an image, unless they are there. The download needs the
-// network of this machine, and no cluster.
+// downloadSample downloads the packages of an image, unless they already exist. The download needs
+// the network of this machine, but no cluster.
 func (c *Cluster) downloadSample(name, archives string) error {
 	if _, err := os.Stat(filepath.Join(archives, name+".tar")); err == nil {
 		return nil
 	}
 	var err error
-	for range 3 { // A mirror can fail.
+	for range 3 { // A mirror of packages can fail.
 		var output []byte
 		output, err = exec.CommandContext(c.t.Context(), c.program("slipway"), "samples", "download", name, "--to", archives).CombinedOutput()
 		if err == nil {

@@ -20,7 +20,7 @@ type segment struct {
 	bridge  string
 	prefix  netip.Prefix
 	gateway netip.Addr
-	last    netip.Addr // of the machines
+	last    netip.Addr // addresses of the machines
 	second  bool       // this machine has an IPv6 address there
 }
 
@@ -37,7 +37,7 @@ func newSegment(name string) (*segment, error) {
 	if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attributes}); err != nil {
 		return nil, fmt.Errorf("add bridge %q: %w", s.bridge, err)
 	}
-	// Machines of segments see each other's addresses.
+	// Packets between segments keep their source addresses.
 	match := "ip saddr " + s.prefix.String() + " ip daddr != 198.18.0.0/15"
 	err = errors.Join(netnamespace.SetUp(s.bridge, netip.PrefixFrom(s.gateway, 24)), letOut(s.bridge, match, s.bridge))
 	if err != nil {

@@ -44,10 +44,10 @@ func (c *Cluster) Shell(t testing.TB, dir string) *Shell {
 		t.Fatalf("start shell: %v", err)
 	}
 	t.Cleanup(func() {
-		_ = input.Close() // ends bash
+		_ = input.Close() // the end of the input ends bash
 		timer := time.AfterFunc(commandTimeout, cancel)
 		_, _ = io.Copy(io.Discard, output)
-		_ = command.Wait() // its exit code is the last command's
+		_ = command.Wait() // its exit code is the exit code of the last command
 		timer.Stop()
 		cancel()
 	})

@@ -60,8 +60,7 @@ func (c *Cluster) Impersonate(identity rest.ImpersonationConfig) *User {
 	return NewUser(c.t, c.Config, identity)
 }
 
-// NewUser returns a user with the given client configuration and, optionally, an impersonated
-// identity.
+// NewUser returns a user with the given client configuration and, optionally, an impersonated user.
 func NewUser(t testing.TB, connection *rest.Config, identity rest.ImpersonationConfig) *User {
 	t.Helper()
 	config := rest.CopyConfig(connection)
@@ -114,7 +113,7 @@ func (u *User) Refused(verb, path, body, reason string, kind func(error) bool) {
 	response, err := u.Try(verb, path, body)
 	var status metav1.Status
 	if !kind(err) || json.Unmarshal([]byte(response), &status) != nil || !strings.Contains(status.Message, reason) {
-		u.t.Errorf("%s: %s %s: %v, want a refusal because %q\n%s", u.Name, verb, path, err, reason, response)
+		u.t.Errorf("%s: %s %s: %v, want an error with %q\n%s", u.Name, verb, path, err, reason, response)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// value has about the size of a small object in etcd.
+// value has approximately the size of a small object in etcd.
 var value = strings.Repeat("x", 800)
 
 // measureEtcd writes keys one after the other to a bare etcd with a number of members. Like the

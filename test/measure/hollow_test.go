@@ -19,11 +19,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// leaseInterval is kubelet's.
+// leaseInterval is the same as the kubelet's.
 const leaseInterval = 10 * time.Second
 
-// hollow is a node without a machine. Like a kubelet, it renews its lease, has a watch of its pods,
-// and reports that they run; it starts nothing.
+// hollow is a node without a machine. Like a kubelet, it renews its lease, watches its pods, and
+// reports that they run. It starts no containers.
 type hollow struct {
 	client kubernetes.Interface
 	name   string
@@ -90,7 +90,7 @@ func (h hollow) renew(ctx context.Context) {
 		case <-ticker.C:
 		}
 		patch := fmt.Appendf(nil, `{"spec":{"renewTime":%q}}`, metav1.NowMicro().UTC().Format(metav1.RFC3339Micro))
-		// After a failure, the next renewal counts.
+		// If a renewal fails, the next one must succeed in time.
 		_, _ = h.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Patch(ctx, h.name, types.MergePatchType, patch, metav1.PatchOptions{})
 	}
 }

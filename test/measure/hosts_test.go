@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// joins is the number of measured joins, writes the number of measured writes.
+	// joins is the number of measured joins. writes is the number of measured writes.
 	joins, writes = 3, 300
-	// joinAim is the aim of issue 16 for a join, and leaderAim that for a fail-over.
+	// joinAim is the aim for a join. leaderAim is the aim for a failover.
 	joinAim, leaderAim = 4 * time.Second, 10 * time.Second
 	// nodeMemory is the limit in bytes of a host that is only a node.
 	nodeMemory = 220 << 20
@@ -55,7 +55,7 @@ func TestHosts(t *testing.T) {
 		}
 		return nil
 	})
-	leaveAlone(*idle) // the start's memory is released
+	leaveAlone(*idle) // wait until the memory of the start is released
 	r.most("idle memory of a node (PSS)", float64(memory(t, nodes[0]))/(1<<20), nodeMemory>>20, "%.0f MiB")
 	for _, name := range []string{"first", "second", "third"} {
 		r.add("idle memory of the "+name+" of three masters (PSS)", "%s", mebibytes(memory(t, masters[name])))
@@ -68,7 +68,7 @@ func TestHosts(t *testing.T) {
 	r.add("write through the API, three members", "%s", seconds(median(three)))
 	r.add("write to a bare etcd, three members", "%s", seconds(median(bareThree)))
 	difference := float64(median(three)-median(bareThree)) / float64(median(alone)-median(bareAlone))
-	r.most("difference with three members to that with one", difference, 1.15, "%.2f")
+	r.most("difference of three members to one member", difference, 1.15, "%.2f")
 
 	for _, lease := range []string{"slipway-controllers", "kube-controller-manager", "kube-scheduler"} {
 		r.aim("fail-over of "+lease+" after kill -9", failOver(t, masters, lease), leaderAim)
@@ -85,7 +85,7 @@ func waitReady(c *kit.Cluster, name string) {
 		if !slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 		}) {
-			return fmt.Errorf("it is not ready")
+			return fmt.Errorf("the node is not ready")
 		}
 		return nil
 	})
@@ -123,7 +123,8 @@ func memory(t *testing.T, host *kit.Cluster) (bytes int64) {
 	return bytes
 }
 
-// proportional returns the proportional set size in bytes of a process, 0 if it has ended.
+// proportional returns the proportional set size of a process in bytes, or 0 if the process has
+// ended.
 func proportional(pid int) int64 {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {

@@ -14,8 +14,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// newKernelPair connects two network namespaces on two machines by the kernel alone: with routes,
-// or with routes through a VXLAN device as flannel has it. No program runs, and no rule filters.
+// newKernelPair connects two network namespaces on two machines using only the kernel: with routes,
+// or with routes through a VXLAN device like flannel's. No program is involved, and no rule filters
+// packets.
 func newKernelPair(t *testing.T, transport transport) pair {
 	t.Helper()
 	first := kit.New(t, kit.Options{Segment: true})

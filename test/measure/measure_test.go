@@ -1,5 +1,6 @@
-// Package measure measures clusters of several hosts, and one with simulated nodes. `make bench`
-// runs it. It fails only if a measurement is not possible: a missed aim is printed as missed.
+// Package measure measures clusters of several hosts, and a cluster with simulated nodes. `make
+// bench` runs it. It fails only if a measurement is not possible: a missed aim is printed as
+// missed.
 package measure
 
 import (
@@ -20,7 +21,7 @@ var (
 	markdownFile = flag.String("markdown", "", "write the tables into this `file`, between their markers")
 	hollowNodes  = flag.Int("nodes", 1000, "simulated nodes")
 	podsPerNode  = flag.Int("pods", 10, "pods of each simulated node")
-	idle         = flag.Duration("idle", 45*time.Second, "how long a cluster is left alone before its memory is read")
+	idle         = flag.Duration("idle", 45*time.Second, "how long a cluster is idle before its memory is read")
 )
 
 func TestMain(m *testing.M) { kit.Main(m) }
@@ -28,8 +29,8 @@ func TestMain(m *testing.M) { kit.Main(m) }
 // table is a table of measurements with their aims.
 type table struct {
 	section markdown.Section
-	rows    [][4]string // what, value, aim, outcome
-	load    string      // of the machine in the minute before
+	rows    [][4]string // name, value, aim, outcome
+	load    string      // load of the machine in the previous minute
 }
 
 func newTable(name string) *table {

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// metricsPods is the number of pods of the node that is read.
+	// metricsPods is the number of pods on the measured node.
 	metricsPods = 250
-	// metricsTime is how long the component runs. It reads every 15 s.
+	// metricsTime is how long the component runs. It reads the usage every 15 s.
 	metricsTime = 2 * time.Minute
-	// metricsMemory is the aim in bytes, and metricsShare the aim of processor time.
+	// metricsMemory is the aim for memory in bytes. metricsShare is the aim for processor time.
 	metricsMemory, metricsShare = 10e6, 0.01
 )
 
@@ -40,8 +40,8 @@ spec:
       containers: [{name: main, image: %s, command: [sleep, infinity]}]
 `
 
-// TestMetrics runs the component that reads the usage of nodes and pods in this process, against a
-// node with real pods. Therefore, the measurement excludes the rest of the control plane.
+// TestMetrics runs the component that reads the usage of nodes and pods in this process, so that
+// the measurement excludes the rest of the control plane. The node has real pods.
 func TestMetrics(t *testing.T) {
 	r := newTable("metrics")
 	c := kit.Start(t, kit.Options{Node: `kubeletArguments: {max-pods: ["300"]}`})
@@ -61,21 +61,21 @@ func TestMetrics(t *testing.T) {
 	usage := metrics.NewUsage()
 	collector := metrics.Collector{Deps: &controller.Deps{Kube: client}, Usage: usage}
 	componenttest.Run(t, collector.Run)
-	leaveAlone(20 * time.Second) // the connection, and the first readings
+	leaveAlone(20 * time.Second) // wait for the connection and the first readings
 	start, used := time.Now(), processTime(t)
 	leaveAlone(metricsTime)
 	share := (processTime(t) - used).Seconds() / time.Since(start).Seconds()
 	bytes := liveHeap() - before
-	r.most(fmt.Sprintf("memory of the usage of %d pods", metricsPods), float64(bytes)/1e6, metricsMemory/1e6, "%.1f MB")
+	r.most(fmt.Sprintf("memory for the usage of %d pods", metricsPods), float64(bytes)/1e6, metricsMemory/1e6, "%.1f MB")
 	r.most("processor time to read it every 15 s", 100*share, 100*metricsShare, "%.2f %% of a core")
 	runtime.KeepAlive(usage)
 	r.write(t)
 }
 
-// liveHeap returns the bytes that this process needs.
+// liveHeap returns the bytes of live objects on the heap.
 func liveHeap() int64 {
 	runtime.GC()
-	runtime.GC() // empties pools
+	runtime.GC() // the second collection empties pools
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return int64(stats.HeapAlloc)

@@ -28,21 +28,21 @@ const (
 	connectionPort = throughput.Port + 1
 )
 
-// The aims of issue 17.
+// The aims for networks.
 const (
-	latencyAim      = 0.85 // of flannel's
-	routesAim       = 1.15 // of plain routes
+	latencyAim      = 0.85 // share of flannel's latency
+	routesAim       = 1.15 // share of the latency with plain routes
 	throughputAim   = 1.0  // of flannel's
 	connectionsAim  = 1.0  // of flannel's
-	bigClusterAim   = 1.05 // of the same cluster without load
+	bigClusterAim   = 1.05 // share of the same cluster without load
 	agentMemoryAim  = 20   // MiB
 	policyChangeAim = 250 * time.Millisecond
 )
 
-// transport is how packets get to another host.
+// transport determines how packets get to another host.
 type transport struct {
 	name string
-	// own is the value of slipway.podTransport, and flannel the value of flannel's backend.
+	// own is the value of slipway.podTransport. flannel is the value of flannel's backend.
 	own, flannel string
 }
 
@@ -82,20 +82,20 @@ func addComparison(r *table, name string, own, flannel, kernel, plain figures) {
 	}
 	median := values(func(f figures) string { return microseconds(f.median) })
 	p99 := values(func(f figures) string { return microseconds(f.p99) })
-	r.most(name+": latency p50 beside flannel ("+median+")", ratio(own.median, flannel.median), latencyAim, "%.2f")
-	r.most(name+": latency p50 beside plain routes ("+microseconds(plain.median)+")", ratio(own.median, plain.median), routesAim, "%.2f")
-	r.add(name+": latency p99 beside flannel ("+p99+")", "%.2f", ratio(own.p99, flannel.p99))
+	r.most(name+": latency p50, compared with flannel ("+median+")", ratio(own.median, flannel.median), latencyAim, "%.2f")
+	r.most(name+": latency p50, compared with plain routes ("+microseconds(plain.median)+")", ratio(own.median, plain.median), routesAim, "%.2f")
+	r.add(name+": latency p99, compared with flannel ("+p99+")", "%.2f", ratio(own.p99, flannel.p99))
 	gigabits := values(func(f figures) string { return fmt.Sprintf("%.1f Gbit/s", f.rate/1e9) })
-	r.least(name+": throughput beside flannel ("+gigabits+")", own.rate/flannel.rate, throughputAim)
+	r.least(name+": throughput, compared with flannel ("+gigabits+")", own.rate/flannel.rate, throughputAim)
 	connections := values(func(f figures) string { return fmt.Sprintf("%.0f/s", f.connections) })
-	r.least(name+": connections beside flannel ("+connections+")", own.connections/flannel.connections, connectionsAim)
+	r.least(name+": connections, compared with flannel ("+connections+")", own.connections/flannel.connections, connectionsAim)
 }
 
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
 
 func microseconds(d time.Duration) string { return fmt.Sprintf("%d µs", d.Microseconds()) }
 
-// pair is two network namespaces on two hosts, in the network that is measured.
+// pair consists of two network namespaces on two hosts, in the measured network.
 type pair struct {
 	client, server *netnamespace.Namespace
 	// address is the address of the server.
@@ -104,7 +104,7 @@ type pair struct {
 
 // figures are the medians of the rounds.
 type figures struct {
-	// median and p99 are the times of one byte there and back.
+	// median and p99 are the round-trip times of one byte.
 	median, p99 time.Duration
 	// rate is the throughput in bits per second.
 	rate float64
@@ -169,7 +169,7 @@ func (p pair) measure(ctx context.Context) (f figures, err error) {
 	return f, err
 }
 
-// countConnections opens connections one after the other, with a byte there and back, and returns
+// countConnections opens connections one after the other, exchanges a byte over each, and returns
 // their number per second.
 func (p pair) countConnections(address string) (perSecond float64, err error) {
 	listener, err := p.server.Listen("tcp", address)
@@ -183,7 +183,7 @@ func (p pair) countConnections(address string) (perSecond float64, err error) {
 			if err != nil {
 				return
 			}
-			_, _ = io.CopyN(conn, conn, 1) // the client notices an error
+			_, _ = io.CopyN(conn, conn, 1) // the client detects an error
 			_ = conn.Close()
 		}
 	}()
@@ -212,7 +212,7 @@ func exchange(address string) error {
 	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
 		return err
 	}
-	// Without this, the client would use up its ports.
+	// Otherwise, the client would use up its ports.
 	return conn.(*net.TCPConn).SetLinger(0)
 }
 

@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// bigProjects have a network policy and bigPods pods each. The pods are on bigNodes simulated
-	// nodes.
+	// bigProjects is the number of projects, each with a network policy and bigPods pods. The pods are
+	// on bigNodes simulated nodes.
 	bigProjects, bigPods, bigNodes = 1000, 10, 40
-	// policyChanges is the number of changes whose time until they are in force is measured.
+	// policyChanges is the number of measured changes of a policy.
 	policyChanges = 20
-	// datagramInterval is the interval of the datagrams that detect whether a change is in force.
+	// datagramInterval is the interval of the datagrams that detect whether a change has taken effect.
 	datagramInterval = time.Millisecond
 	// datagramPort is the port of the datagrams.
 	datagramPort = 9000
 )
 
-// measureBigCluster adds projects, policies and pods to a cluster, and measures the pair again, the
-// memory of the node's process, and the time until a changed policy is in force.
+// measureBigCluster adds projects, policies and pods to a cluster. It measures the pair again, the
+// memory of the node process, and the time until a changed policy takes effect.
 func measureBigCluster(t *testing.T, r *table, c *kit.Cluster, own pair) {
 	t.Helper()
 	leaveAlone(*idle)
@@ -41,13 +41,13 @@ func measureBigCluster(t *testing.T, r *table, c *kit.Cluster, own pair) {
 	after := proportional(processID(t, c, "node"))
 	big := measurePairs(t, own)[0]
 	size := fmt.Sprintf("%d projects, policies, and %d pods", bigProjects, bigProjects*bigPods)
-	r.most(fmt.Sprintf("%s: latency p50 beside none (%s, %s)", size, microseconds(big.median), microseconds(small.median)), ratio(big.median, small.median), bigClusterAim, "%.2f")
-	r.most(fmt.Sprintf("%s: throughput of none beside it (%.1f, %.1f Gbit/s)", size, small.rate/1e9, big.rate/1e9), small.rate/big.rate, bigClusterAim, "%.2f")
-	r.most(fmt.Sprintf("%s: connections of none beside it (%.0f/s, %.0f/s)", size, small.connections, big.connections), small.connections/big.connections, bigClusterAim, "%.2f")
-	r.most(size+": memory that the node's process adds (PSS)", float64(after-before)/(1<<20), agentMemoryAim, "%.0f MiB")
+	r.most(fmt.Sprintf("%s: latency p50, compared with none (%s, %s)", size, microseconds(big.median), microseconds(small.median)), ratio(big.median, small.median), bigClusterAim, "%.2f")
+	r.most(fmt.Sprintf("%s: throughput of none, compared with it (%.1f, %.1f Gbit/s)", size, small.rate/1e9, big.rate/1e9), small.rate/big.rate, bigClusterAim, "%.2f")
+	r.most(fmt.Sprintf("%s: connections of none, compared with it (%.0f/s, %.0f/s)", size, small.connections, big.connections), small.connections/big.connections, bigClusterAim, "%.2f")
+	r.most(size+": additional memory of the node process (PSS)", float64(after-before)/(1<<20), agentMemoryAim, "%.0f MiB")
 	durations := measurePolicyChanges(t, c, own)
-	r.add(size+": change of a policy until in force, median", "%s", seconds(median(durations)))
-	r.aim(fmt.Sprintf("%s: change of a policy until in force, longest of %d", size, len(durations)), percentile(durations, 100), policyChangeAim)
+	r.add(size+": change of a policy until effective, median", "%s", seconds(median(durations)))
+	r.aim(fmt.Sprintf("%s: change of a policy until effective, longest of %d", size, len(durations)), percentile(durations, 100), policyChangeAim)
 }
 
 // createBigCluster creates the projects with their policies and running pods.
@@ -85,7 +85,7 @@ func createBigCluster(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// createProject creates a project with a policy that lets only its own pods in.
+// createProject creates a project with a policy that accepts connections only from its own pods.
 func createProject(ctx context.Context, client kubernetes.Interface, number int, subnets []netip.Prefix) error {
 	name := fmt.Sprintf("project-%d", number)
 	if _, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
@@ -164,15 +164,15 @@ func measurePolicyChanges(t *testing.T, c *kit.Cluster, own pair) (durations []t
 	return durations
 }
 
-// untilDatagrams sends datagrams until they pass, or until a hundred in a row do not. It returns
-// the time until the first one of these.
+// untilDatagrams sends datagrams until they pass, or until a hundred in a row do not pass. It
+// returns the time until the first of these datagrams.
 func untilDatagrams(ctx context.Context, sender net.Conn, listener net.PacketConn, passes bool) (time.Duration, error) {
 	start := time.Now()
 	change := start
 	buffer := make([]byte, 1)
 	for lost := 0; ctx.Err() == nil; {
 		sent := time.Now()
-		_, _ = sender.Write([]byte{0}) // fails while a policy rejects the datagrams
+		_, _ = sender.Write([]byte{0}) // this fails while a policy rejects the datagrams
 		_ = listener.SetReadDeadline(sent.Add(datagramInterval))
 		_, _, err := listener.ReadFrom(buffer)
 		switch arrived := err == nil; {

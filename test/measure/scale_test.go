@@ -28,7 +28,7 @@ const (
 	sampleInterval = 200 * time.Millisecond
 )
 
-// network has a subnet for each of 2,048 nodes. The default one has 512.
+// network has a subnet for each of 2,048 nodes. The default network has 512 subnets.
 const network = "networkConfig: {clusterNetworks: [{cidr: 10.128.0.0/14, hostSubnetLength: 7}]}"
 
 func TestHollowNodes(t *testing.T) {
@@ -46,8 +46,8 @@ func TestHollowNodes(t *testing.T) {
 	starts := startPods(t, client, *hollowNodes**podsPerNode)
 	calls, lists := s.stop()
 	r.aim(fmt.Sprintf("start of a pod, p99 of %d", len(starts)), percentile(starts, 99), podLimit)
-	r.aim("request for one object during it, p99", percentile(calls, 99), callLimit)
-	r.aim("list of all pods of a project during it, p99", percentile(lists, 99), listLimit)
+	r.aim("request for one object during the start, p99", percentile(calls, 99), callLimit)
+	r.aim("list of all pods of a project during the start, p99", percentile(lists, 99), listLimit)
 	leaveAlone(*idle)
 	withPods := controlPlane(t, c)
 	r.add("control plane without further nodes", "%s", empty)
@@ -58,7 +58,7 @@ func TestHollowNodes(t *testing.T) {
 	r.write(t)
 }
 
-// unlimited returns a client of the API without a limit of requests.
+// unlimited returns a client of the API without a rate limit.
 func unlimited(t *testing.T, c *kit.Cluster) kubernetes.Interface {
 	t.Helper()
 	config := rest.CopyConfig(c.Config)
@@ -82,7 +82,7 @@ func (u usage) String() string {
 	return fmt.Sprintf("%s, %.0f ms of processor time a second", mebibytes(u.bytes), 1000*u.share)
 }
 
-// controlPlane measures the process of the control plane for the time of -idle.
+// controlPlane measures the control plane process for the duration of -idle.
 func controlPlane(t *testing.T, c *kit.Cluster) (u usage) {
 	t.Helper()
 	pid := processID(t, c, "control-plane")
@@ -101,7 +101,7 @@ func processID(t *testing.T, c *kit.Cluster, name string) int {
 			return process.PID
 		}
 	}
-	t.Fatalf("the host has no process %s", name)
+	t.Fatalf("process %s is missing on the host", name)
 	return 0
 }
 
@@ -124,7 +124,7 @@ func processorTime(t *testing.T, pid int) time.Duration {
 // loadNamespace is the namespace of simulated pods.
 const loadNamespace = "load"
 
-// startPods creates pods, and returns how long each took until the API reported that it runs.
+// startPods creates pods, and returns the time until the API reported each one as running.
 func startPods(t *testing.T, client kubernetes.Interface, count int) (durations []time.Duration) {
 	t.Helper()
 	const namespace = loadNamespace

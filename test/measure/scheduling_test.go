@@ -23,14 +23,14 @@ const (
 	schedulingNodes, schedulingPods = 100, 1000
 	// schedulingRounds is the number of measurements of each scheduler, without the first one.
 	schedulingRounds = 3
-	// schedulingAim is the minimum ratio of pods per second to upstream.
+	// schedulingAim is the minimum ratio of the pods per second to upstream's.
 	schedulingAim = 0.95
 	// schedulingCreators is the number of concurrent requests that create pods.
 	schedulingCreators = 16
 )
 
-// fastScheduler follows a policy in a ConfigMap. Its requests have no limit that matters: the
-// default of 50 a second would hide a difference.
+// fastScheduler is configured by a policy in a ConfigMap. Its limit of requests is high, because
+// the default of 50 a second would hide a difference.
 const fastScheduler = `kubernetesMasterConfig: {schedulerArguments: {policy-configmap: [scheduler-policy], kube-api-qps: ["5000"], kube-api-burst: ["5000"]}}`
 
 // documentPolicy is the default scheduler.json (Cluster Administration 3.11, section 16.2.4).
@@ -49,7 +49,7 @@ const documentPolicy = `{
 ]}`
 
 // TestScheduling compares the scheduler of the control plane with upstream's program, which serves
-// pods with its own scheduler name in the same cluster. They take turns.
+// pods with its own scheduler name in the same cluster. The measurements alternate.
 func TestScheduling(t *testing.T) {
 	r := newTable("scheduling")
 	c := kit.Start(t, kit.Options{Master: fastScheduler})
@@ -63,7 +63,7 @@ func TestScheduling(t *testing.T) {
 		var own, upstream []time.Duration
 		for round := range schedulingRounds + 1 {
 			a, b := schedule(t, client, corev1.DefaultSchedulerName), schedule(t, client, upstreamScheduler)
-			if round > 0 { // the first one loads programs into memory
+			if round > 0 { // the first measurement loads programs into memory
 				own, upstream = append(own, a), append(upstream, b)
 			}
 		}
@@ -74,7 +74,7 @@ func TestScheduling(t *testing.T) {
 	}
 	compare("default rules")
 	c.OC("create", "configmap", "scheduler-policy", "-n", "kube-system", "--from-literal=policy.cfg="+documentPolicy)
-	c.WaitFor("policy in force", func(context.Context) error {
+	c.WaitFor("effective policy", func(context.Context) error {
 		rules, err := os.ReadFile(c.Path("run", "scheduler.yaml"))
 		if err == nil && !strings.Contains(string(rules), "Region") {
 			err = fmt.Errorf("the rules are the default ones")
@@ -146,7 +146,7 @@ func schedule(t *testing.T, client kubernetes.Interface, scheduler string) time.
 	})
 	placed := map[string]bool{}
 	for len(placed) < schedulingPods && !t.Failed() {
-		follow(t, client, placed) // the API server ends the watch of a busy client
+		follow(t, client, placed) // the API server can end the watch of a busy client
 	}
 	duration := time.Since(start)
 	creating.Wait()

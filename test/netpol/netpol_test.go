@@ -26,7 +26,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/kubernetes/test/e2e/framework"
-	_ "k8s.io/kubernetes/test/e2e/network/netpol" // declares the tests
+	_ "k8s.io/kubernetes/test/e2e/network/netpol" // this package declares the tests
 	"k8s.io/kubernetes/test/utils/image"
 
 	"github.com/slipway-platform/slipway/test/kit"
@@ -77,7 +77,7 @@ func TestKubernetesSuiteOfNetworkPolicies(t *testing.T) {
 	}
 }
 
-// dockerfile makes the image of the suite's pods. They use its program only.
+// dockerfile builds the image of the suite's pods, which use only its program.
 const dockerfile = "FROM scratch\nCOPY agnhost /agnhost\nENTRYPOINT [\"/agnhost\"]\n"
 
 // buildAgnhost builds the image of the suite's pods, which the cluster cannot pull.
@@ -117,7 +117,7 @@ func forward(t *testing.T, c *kit.Cluster) string {
 	return listener.Addr().String()
 }
 
-// join copies between a connection and one to the API until either ends.
+// join copies data between a connection and a connection to the API until either ends.
 func join(ctx context.Context, client net.Conn, c *kit.Cluster) {
 	defer client.Close()
 	server, err := c.Dial(ctx, "tcp", net.JoinHostPort(c.Address.String(), "8443"))

@@ -66,11 +66,11 @@ func TestDriverPassesSuiteOfDistribution(t *testing.T) {
 	limit(t)
 	for name, more := range map[string]map[string]any{
 		"defaults": {},
-		// Small enough that distribution's tests copy in parts, and in a directory.
+		// The size is small enough that distribution's tests copy in parts.
 		"small parts": {"chunksize": 5 << 20, "multipartcopychunksize": 5 << 20, "multipartcopythresholdsize": 16, "rootdirectory": "/registry", "bucket": "others"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // One of its tests waits 15 seconds.
+			t.Parallel() // One of the suite's tests waits 15 seconds.
 			testsuites.Driver(t, func() (driver.StorageDriver, error) { return create(more) }, false)
 		})
 	}

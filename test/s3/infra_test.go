@@ -87,13 +87,13 @@ func visitors(hosts map[string]*kit.Cluster) (stop func() (count int64, failures
 		visitors.Go(func() {
 			for ctx.Err() == nil {
 				visits.Add(1)
-				// A visit that has begun ends, so that the end of the test does not cause a failure.
+				// A started visit is completed, so that the end of the test does not cause a failure.
 				if err := visit(context.Background(), host); err != nil {
 					mu.Lock()
 					failures = append(failures, name+": "+err.Error())
 					mu.Unlock()
 				}
-				select { // fifty a second leave most of the processor time to the hosts
+				select { // fifty visits a second leave most of the processor time to the hosts
 				case <-ctx.Done():
 				case <-time.After(20 * time.Millisecond):
 				}
@@ -127,8 +127,8 @@ func (r *registry) pushTools(to string) {
 }
 
 // checkRollingReboot reboots three infrastructure nodes one after the other, as administrators do
-// (3.11 Cluster Administration, 2.D). The routers of the others serve the route without a failed
-// request, and the registry on one of them receives an image and sends it to a node.
+// (3.11 Cluster Administration, 2.D). The routers of the other nodes serve the route without a
+// failed request, and the registry on one of them receives an image and sends it to a node.
 func (r *registry) checkRollingReboot(t *testing.T, masters map[string]*kit.Cluster) {
 	names := []string{"first", "second", "third"}
 	r.OC("label", "nodes", "first", "second", "third", "node-role.kubernetes.io/infra=true")
@@ -178,8 +178,8 @@ func (r *registry) checkRollingReboot(t *testing.T, masters map[string]*kit.Clus
 	}
 }
 
-// rotateKey adds a key that encrypts secrets, as soon as all masters serve, and waits until all use
-// it.
+// rotateKey adds a key for the encryption of secrets when all masters serve requests, and waits
+// until all masters use it.
 func (r *registry) rotateKey(masters map[string]*kit.Cluster) {
 	r.t.Helper()
 	file := func(host *kit.Cluster) string {
@@ -199,7 +199,7 @@ func (r *registry) rotateKey(masters map[string]*kit.Cluster) {
 	for name, host := range masters {
 		host.For(r.t).WaitFor("new key on master "+name, func(context.Context) error {
 			if content := file(host); content != file(r.Cluster) || strings.Index(content, "name: key2") > strings.Index(content, "name: key1") || content == before {
-				return errors.New("it has another file")
+				return errors.New("the master has another file")
 			}
 			return nil
 		})

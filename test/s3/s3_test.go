@@ -1,6 +1,6 @@
-// Package s3 proves on a real cluster that the registry stores its images on a real S3 server
-// (versitygw), and that `oc image mirror` creates a bucket from which clients pull. The tests first
-// build that server. They are separate from the scenarios, so that only they need it.
+// Package s3 checks on a real cluster that the registry stores its images on a real S3 server
+// (versitygw), and that `oc image mirror` creates a bucket from which clients can pull. The tests
+// first build that server. They are separate from the scenarios, because only they need it.
 package s3
 
 import (
@@ -114,7 +114,7 @@ func TestRegistryStoresImagesInS3(t *testing.T) {
 	r := start(t)
 	old, current := r.push("app:v1"), r.push("app:v1")
 	if err := r.checkContent(r.tag("app:v1")); err != nil {
-		t.Errorf("the image that was pushed last: %v", err)
+		t.Errorf("the last pushed image: %v", err)
 	}
 
 	// A layer is mounted from another repository.
@@ -146,7 +146,7 @@ func TestRegistryStoresImagesInS3(t *testing.T) {
 		t.Error("the manifest of a removed image is still in S3")
 	}
 	if err := r.checkContent(r.tag("app:v1")); err != nil {
-		t.Errorf("the image that stays: %v", err)
+		t.Errorf("the remaining image: %v", err)
 	}
 
 	// A push that fails because the registry is killed is repeated.
@@ -179,7 +179,7 @@ func (r *registry) post(path string) int {
 	return answer.StatusCode
 }
 
-// ask returns the response to a request, or nil if there is none.
+// ask returns the response to a request, or nil if there is no response.
 func (r *registry) ask(method, address string, body io.Reader) *http.Response {
 	request, err := http.NewRequestWithContext(r.t.Context(), method, address, body)
 	if err != nil {
@@ -200,7 +200,7 @@ func (r *registry) interrupt(stream string) {
 	r.t.Helper()
 	started := r.ask(http.MethodPost, fmt.Sprintf("https://%s/v2/default/%s/blobs/uploads/", r.host(), stream), nil)
 	if started == nil || started.StatusCode != http.StatusAccepted {
-		r.t.Fatal("no upload can be started")
+		r.t.Fatal("an upload cannot be started")
 	}
 	reader, writer := io.Pipe()
 	responses := make(chan *http.Response, 1)
@@ -218,7 +218,7 @@ func (r *registry) interrupt(stream string) {
 	}()
 	r.WaitFor("parts of the upload in S3", func(context.Context) error {
 		if len(r.objects(r.t, ".sgwtmp/multipart/*/*/[1-9]*")) == 0 {
-			return fmt.Errorf("there are none")
+			return fmt.Errorf("the bucket contains no parts")
 		}
 		return nil
 	})
@@ -249,7 +249,7 @@ func (r *registry) mirror(image v1.Image) {
 	}
 	for _, object := range []string{"manifests/v1", "manifests/" + digest.String(), "blobs/sha256:*"} {
 		if len(r.objects(r.t, "v2/mirrored/app", object)) == 0 {
-			r.t.Errorf("there is no object %s", object)
+			r.t.Errorf("object %s is missing", object)
 		}
 	}
 }

@@ -18,8 +18,8 @@ const (
 	bucket    = "images"
 )
 
-// server is an S3 server on this machine's side of a cluster's network. Its objects are files below
-// dir.
+// server is an S3 server on this machine, which the cluster's network can reach. Its objects are
+// files below dir.
 type server struct {
 	address string
 	dir     string

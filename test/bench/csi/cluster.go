@@ -76,7 +76,7 @@ func (p program) start(ctx context.Context, drivers, volumes int) (c *cluster, e
 	return c, nil
 }
 
-// stop ends everything in reverse order.
+// stop stops everything in reverse order.
 func (c *cluster) stop() {
 	if c.process != nil && c.process.Process != nil {
 		_ = c.process.Process.Signal(syscall.SIGTERM)

@@ -15,26 +15,28 @@ import (
 )
 
 const (
-	volumeCount = 500                   // volumes that are created, attached and detached
-	warmUpCount = 50                    // volumes of the warm-up
-	callLatency = 10 * time.Millisecond // of each call of the driver
-	// of each write of the API server, about the time of a write with etcd
+	volumeCount = 500                   // number of volumes that are created, attached and detached
+	warmUpCount = 50                    // number of volumes of the warm-up
+	callLatency = 10 * time.Millisecond // duration of each call of the driver
+	// duration of each write of the API server, similar to a write to etcd
 	writeLatency = 4 * time.Millisecond
 	// Concurrent calls of the driver: few enough that two cores do not limit the comparison.
-	maxCalls     = 5
-	driverCount  = 10               // volumes of one process in the larger memory measurement
-	manyVolumes  = 5000             // volumes of these drivers
-	idleTime     = 20 * time.Second // until memory is read
+	maxCalls = 5
+	// manyVolumes is the number of volumes of one process in the larger memory measurement. They
+	// belong to driverCount drivers.
+	driverCount  = 10
+	manyVolumes  = 5000
+	idleTime     = 20 * time.Second // delay until memory is read
 	attacherFrom = "test/bench/attacher"
 	attacherMain = "github.com/kubernetes-csi/external-attacher/v4/cmd/csi-attacher"
 )
 
 // Options are settings of the measurement.
 type Options struct {
-	Slipway  string // program
+	Slipway  string // path of the program slipway
 	Stock    string // directory of the stock programs
 	Rounds   int    // how often each side is measured
-	Markdown string // file that gets the tables, or ""
+	Markdown string // file that the tables are written into, or ""
 }
 
 // section is the place of the report in a document.
@@ -54,8 +56,8 @@ type throughput struct {
 type results struct {
 	machine           string
 	started           time.Time
-	slipway, attacher []throughput // of each round
-	byHand            throughput   // slipway with manually created volumes
+	slipway, attacher []throughput // one for each round
+	byHand            throughput   // slipway, with manually created volumes
 	// slipway and the attacher with one driver, after all volumes are detached.
 	idle      [2]host.Usage
 	many      host.Usage // slipway with driverCount drivers and manyVolumes volumes

@@ -41,7 +41,7 @@ func (p program) rates(ctx context.Context, provisions bool, idle time.Duration)
 	return r, usage, err
 }
 
-// lives takes volumes through everything that the program does for them.
+// lives runs the whole lifecycle of volumes.
 func (c *cluster) lives(ctx context.Context, prefix string, count int, provisions bool) (r throughput, err error) {
 	born := c.requests()
 	var volumes []string
@@ -117,10 +117,10 @@ func (c *cluster) newVolume(ctx context.Context, name string, driver int) (handl
 	return handle, c.makeVolume(ctx, name, driverName(driver), handle)
 }
 
-// firstVolume is attached to detect when the program serves.
+// firstVolume is attached to detect when the program serves requests.
 const firstVolume = "first"
 
-// warmUp waits until the program serves.
+// warmUp waits until the program serves requests.
 func (c *cluster) warmUp(ctx context.Context) error {
 	before := c.drivers[0].Attachments()
 	if _, err := c.newVolume(ctx, firstVolume, 0); err != nil {
@@ -202,11 +202,11 @@ func (c *cluster) provision(ctx context.Context, prefix string, count int) (volu
 		return err
 	})
 	if err == nil {
-		err = c.until(ctx, "all volumes are made", func() bool { return c.api.Count("persistentvolumes", nil) == there+count })
+		err = c.until(ctx, "all volumes are created", func() bool { return c.api.Count("persistentvolumes", nil) == there+count })
 	}
 	rate = float64(count) / time.Since(start).Seconds()
 	if err == nil {
-		err = c.until(ctx, "all claims have heard of it", func() bool {
+		err = c.until(ctx, "all claims have lost their finalizer", func() bool {
 			return c.api.Count("persistentvolumeclaims", func(claim *unstructured.Unstructured) bool { return len(claim.GetFinalizers()) > 0 }) == 0
 		})
 	}

@@ -34,11 +34,11 @@ func (r results) table() stats.Table {
 	add("detached", stats.PerSecond(rates.detach), stats.PerSecond(attacher.detach), detach, "", true)
 	possible := maxCalls / callLatency.Seconds()
 	provision := rates.provision / possible
-	add("provisioned; beside it what the driver allows", stats.PerSecond(rates.provision), stats.PerSecond(possible), provision, fmt.Sprintf(">= %.2f", leastProvision), provision >= leastProvision)
+	add("provisioned; in the next column, the limit of the driver", stats.PerSecond(rates.provision), stats.PerSecond(possible), provision, fmt.Sprintf(">= %.2f", leastProvision), provision >= leastProvision)
 	requests := rates.requests / attacher.requests
 	add("API requests to attach and detach a volume", number(rates.requests), number(attacher.requests), requests, fmt.Sprintf("<= %.2f", mostRequests), stats.Percent(requests) <= stats.Percent(mostRequests))
 	byHand := r.byHand.requests / attacher.requests
-	add("the same, of a volume that was made by hand", number(r.byHand.requests), number(attacher.requests), byHand, "", true)
+	add("the same, for a manually created volume", number(r.byHand.requests), number(attacher.requests), byHand, "", true)
 	processor := rates.processor / attacher.processor
 	add("processor time to attach and detach a volume", fmt.Sprintf("%.2f ms", 1000*rates.processor), fmt.Sprintf("%.2f ms", 1000*attacher.processor), processor, "", true)
 	idle, attacherIdle := float64(r.idle[0].PSS), float64(r.idle[1].PSS)
@@ -70,7 +70,7 @@ func medians(rounds []throughput) throughput {
 func number(v float64) string { return fmt.Sprintf("%.2f", v) }
 
 func (r results) conditions() string {
-	return fmt.Sprintf("%s.\n%s; medians of %d rounds; %d volumes, %d calls of the driver at once on both sides.\nA call takes %s, a write of the API server %s. A volume's whole life, "+
+	return fmt.Sprintf("%s.\n%s; medians of %d rounds; %d volumes, %d concurrent calls of the driver on both sides.\nA call takes %s, a write of the API server %s. A volume's whole life, "+
 		"from the claim to the deletion, costs %.1f API requests.\n",
 		r.machine, r.started.UTC().Format("2006-01-02 15:04 MST"), len(r.slipway), volumeCount, maxCalls, callLatency, writeLatency, medians(r.slipway).life)
 }

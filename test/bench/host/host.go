@@ -108,8 +108,8 @@ func (h *Host) Path(names ...string) string {
 	return filepath.Join(append([]string{h.Dir}, names...)...)
 }
 
-// Remove ends and removes all remains of the side. The error names the remains of the side's stop
-// function.
+// Remove removes all remains of the side, and kills its processes. The error names the objects that
+// the side's stop function did not remove.
 func (h *Host) Remove(ctx context.Context) error {
 	var remaining []string
 	processes, err := h.Processes()
@@ -132,17 +132,17 @@ func (h *Host) Remove(ctx context.Context) error {
 	}
 	problems = append(problems, teardown.Cgroups(h.CgroupRoot), h.network.Close(), os.RemoveAll(h.Dir))
 	if len(remaining) > 0 {
-		problems = append(problems, fmt.Errorf("its stop left behind, and the benchmark removed: %s", strings.Join(remaining, ", ")))
+		problems = append(problems, fmt.Errorf("the side did not remove at its stop: %s; the benchmark removed it", strings.Join(remaining, ", ")))
 	}
 	return errors.Join(problems...)
 }
 
-// kill ends every process of the side.
+// kill kills every process of the side.
 func (h *Host) kill(ctx context.Context) error {
 	return wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, func(context.Context) (bool, error) {
 		processes, err := h.Processes()
 		for _, p := range processes {
-			_ = syscall.Kill(p.PID, syscall.SIGKILL) // A process that has just ended needs none.
+			_ = syscall.Kill(p.PID, syscall.SIGKILL) // A process that has just ended cannot be killed.
 		}
 		return len(processes) == 0, err
 	})

@@ -19,11 +19,11 @@ type Process struct {
 
 // Usage contains the resources that a process uses. Memory is in bytes.
 type Usage struct {
-	// Name is that of the Process.
+	// Name is the name of the Process.
 	Name string
 	// PSS is the proportional set size: the memory of the process, with equal shares of shared memory.
 	PSS int64
-	// Anonymous is the memory without a file.
+	// Anonymous is the memory that no file backs.
 	Anonymous int64
 	// Seconds is the processor time of the process and its ended children.
 	Seconds float64
@@ -49,7 +49,7 @@ func (h *Host) Processes() ([]Process, error) {
 	for _, dir := range dirs {
 		p, err := ReadProcess(dir)
 		if err != nil {
-			continue // It has ended, or belongs to the kernel.
+			continue // The process has ended, or belongs to the kernel.
 		}
 		if self, err := os.Readlink(filepath.Join(dir, "ns/net")); err != nil || self != namespace {
 			processes = append(processes, p)
@@ -91,8 +91,8 @@ func ReadProcess(dir string) (Process, error) {
 	return Process{PID: pid, Parent: stat.parent, Name: programName(line)}, nil
 }
 
-// programName returns the report's name for a process with this command line, in the format of
-// /proc.
+// programName returns the name in the report for a process with this command line, which is in the
+// format of /proc.
 func programName(line []byte) string {
 	var args []string
 	for arg := range bytes.SplitSeq(bytes.TrimSuffix(line, []byte{0}), []byte{0}) {
@@ -153,7 +153,7 @@ func (h *Host) Usage() ([]Usage, error) {
 	for _, p := range processes {
 		u, err := p.Usage()
 		if os.IsNotExist(err) {
-			continue // It has ended.
+			continue // The process has ended.
 		}
 		if err != nil {
 			return nil, err
@@ -195,5 +195,5 @@ func rollupField(rollup, name string) (int64, error) {
 		}
 		return kilobytes * 1024, nil
 	}
-	return 0, fmt.Errorf("read memory field %q: there is none", name)
+	return 0, fmt.Errorf("read memory field %q: the file does not contain it", name)
 }

@@ -37,7 +37,7 @@ func TestStatOfProcessWithSpacesInName(t *testing.T) {
 		t.Errorf("got parent %d and %v s, want 7 and 2.5 s", got.parent, got.seconds)
 	}
 	if _, err := parseStat("42 (short) S 7"); err == nil {
-		t.Error("a line that is cut off is no error")
+		t.Error("a truncated line causes no error")
 	}
 }
 
@@ -50,7 +50,7 @@ func TestRollupFieldMatchesName(t *testing.T) {
 		}
 	}
 	if _, err := rollupField(rollup, "Swap"); err == nil {
-		t.Error("a field that is missing is no error")
+		t.Error("a missing field causes no error")
 	}
 }
 
@@ -69,7 +69,7 @@ func TestHostListsAndRemovesItsProcesses(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- command.Wait() }()
 	err = wait.PollUntilContextCancel(t.Context(), time.Millisecond, true, func(context.Context) (bool, error) {
-		// A child is a second sh until it has become sleep.
+		// A child is a second sh until it executes sleep.
 		processes, err := h.Processes()
 		sleeping := 0
 		for _, p := range processes {
@@ -99,11 +99,11 @@ func TestHostListsAndRemovesItsProcesses(t *testing.T) {
 
 	err = h.Remove(t.Context())
 	if err == nil || strings.Count(err.Error(), "(sleep)") != 2 {
-		t.Errorf("got error %v, want one that names what was left behind", err)
+		t.Errorf("got error %v, want an error that names the remains", err)
 	}
-	<-done // It was killed.
+	<-done // The process was killed.
 	if _, err := os.Stat(h.Dir); !os.IsNotExist(err) {
-		t.Errorf("directory: got %v, want that it does not exist", err)
+		t.Errorf("directory: got %v, want a missing directory", err)
 	}
 }
 
@@ -128,7 +128,7 @@ func TestWorkOnOtherThreadsKeepsNamespaceOfProcess(t *testing.T) {
 		}
 	}
 	if processes, err := h.Processes(); err != nil || len(processes) > 0 {
-		t.Errorf("got processes %v, %v; want none: ours is elsewhere", processes, err)
+		t.Errorf("got processes %v, %v; want none: this process is in another namespace", processes, err)
 	}
 	if after, err := os.Readlink("/proc/self/ns/net"); err != nil || after != before {
 		t.Errorf("the process is in namespace %s, %v; want %s", after, err, before)

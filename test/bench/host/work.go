@@ -24,7 +24,7 @@ func Pause(ctx context.Context, duration time.Duration) error {
 	}
 }
 
-// Each calls do for the numbers below count, several at the same time. It joins the errors.
+// Each calls do for the numbers below count, with several concurrent calls. It joins the errors.
 func Each(ctx context.Context, count int, do func(i int) error) error {
 	errs := make([]error, count)
 	workqueue.ParallelizeUntil(ctx, 16, count, func(i int) { errs[i] = do(i) })

@@ -24,8 +24,8 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// cluster is an API server in memory with a router, and pods. A HAProxy represents the pods:
-// on every loopback address, it responds with the address.
+// cluster is an API server in memory with a router, and pods. A HAProxy process represents the
+// pods: on every loopback address, it responds with that address.
 type cluster struct {
 	dir    string
 	client kubernetes.Interface
@@ -58,7 +58,7 @@ func newCluster() (c *cluster, err error) {
 			c.stop()
 		}
 	}()
-	if c.dir, err = os.MkdirTemp("", "rt"); err != nil { // The path of a socket is limited.
+	if c.dir, err = os.MkdirTemp("", "rt"); err != nil { // The length of a socket's path is limited.
 		return c, err
 	}
 	c.end = append(c.end, func() { _ = os.RemoveAll(c.dir) })
@@ -77,13 +77,13 @@ func newCluster() (c *cluster, err error) {
 		if err != nil {
 			return c, err
 		}
-		defer listener.Close() // Not before all ports are selected.
+		defer listener.Close() // Close the listeners only when all ports are selected.
 		_, c.ports[name], _ = net.SplitHostPort(listener.Addr().String())
 	}
 	return c, host.WriteKubeconfig(filepath.Join(c.dir, "kubeconfig"), api.Config())
 }
 
-// stop ends everything in reverse order.
+// stop stops everything in reverse order.
 func (c *cluster) stop() {
 	for i := len(c.end) - 1; i >= 0; i-- {
 		c.end[i]()
@@ -127,7 +127,7 @@ func (c *cluster) startRouter(ctx context.Context, program string) (time.Duratio
 			return 0, err
 		}
 		if time.Since(start) > host.ReadyTimeout {
-			return 0, fmt.Errorf("the router does not serve; it says: %s", text.String())
+			return 0, fmt.Errorf("the router does not serve; its output is: %s", text.String())
 		}
 	}
 }
@@ -146,7 +146,7 @@ func (c *cluster) certificate() string {
 	return filepath.Join(c.dir, "router", "conf", "default.pem")
 }
 
-// haproxy runs a HAProxy on a hand-written configuration.
+// haproxy runs HAProxy with a handwritten configuration.
 func (c *cluster) haproxy(name, text string) error {
 	path := filepath.Join(c.dir, name+".cfg")
 	const head = `
@@ -186,7 +186,7 @@ func (c *cluster) makeService(ctx context.Context, name, port string, addresses 
 
 func (c *cluster) slice(service, port string, addresses ...string) *discoveryv1.EndpointSlice {
 	var number int32
-	_, _ = fmt.Sscan(c.ports[port], &number) // it is an IP address
+	_, _ = fmt.Sscan(c.ports[port], &number) // the host is an IP address
 	web, ready := "web", true
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Namespace: namespace, Name: service, Labels: map[string]string{discoveryv1.LabelServiceName: service}},

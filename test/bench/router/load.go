@@ -14,8 +14,8 @@ import (
 
 // requestLoad is the result of a load generator.
 type requestLoad struct {
-	rate   float64       // requests per second
-	p99    time.Duration // of a request
+	rate   float64       // number of requests per second
+	p99    time.Duration // duration of a request
 	failed int
 }
 
@@ -26,8 +26,8 @@ type loadResult struct {
 	slipway, static []requestLoad
 }
 
-// kinds are the terminations of routes, with the hosts of their routes. These are addresses, which
-// are also valid host names: wrk finds them, and sends them in the TLS handshake.
+// kinds are the terminations of routes, with the hosts of their routes. The hosts are addresses,
+// which are also valid host names: wrk can resolve them, and sends them in the TLS handshake.
 var kinds = []struct{ name, termination, host, port string }{
 	{"plain", "", "127.0.7.1", "podHTTP"}, {"edge", "edge", "127.0.7.2", "podHTTP"}, {"re-encrypt", "reencrypt", "127.0.7.3", "podHTTPS"},
 	{"passthrough", "passthrough", "127.0.7.4", "podHTTPS"},
@@ -60,7 +60,7 @@ func measureLoads(ctx context.Context, program string, o Options) (all []loadRes
 	if err := c.haproxy("static", c.static()); err != nil {
 		return nil, err
 	}
-	if err := host.Pause(ctx, 2*time.Second); err != nil { // for the first health checks
+	if err := host.Pause(ctx, 2*time.Second); err != nil { // wait for the first health checks
 		return nil, err
 	}
 	for _, keep := range []bool{true, false} {
@@ -120,7 +120,7 @@ func readWrk(text string) (load requestLoad, err error) {
 			return load, fmt.Errorf("requests fail: %s", strings.TrimSpace(line))
 		}
 		if err != nil {
-			return load, fmt.Errorf("read what wrk says, %q: %w", line, err)
+			return load, fmt.Errorf("read output of wrk, %q: %w", line, err)
 		}
 	}
 	if load.rate == 0 || load.failed > 0 {
@@ -129,7 +129,7 @@ func readWrk(text string) (load requestLoad, err error) {
 	return load, nil
 }
 
-// static returns a hand-written configuration for these hosts and pods: cookies keep sessions on a
+// static returns a handwritten configuration for these hosts and pods: cookies keep sessions on a
 // pod, health checks test the pods, headers name the client, and the host name of the TLS handshake
 // selects whether a connection is terminated or passed through.
 func (c *cluster) static() string {

@@ -24,7 +24,7 @@ Transfer/sec:      2.95MB
 	}
 	for _, failure := range []string{"  Non-2xx or 3xx responses: 7\n", "  Socket errors: connect 0, read 3, write 0, timeout 0\n"} {
 		if _, err := readWrk(output + failure); err == nil {
-			t.Errorf("%q is no failure", failure)
+			t.Errorf("%q is not a failure", failure)
 		}
 	}
 }

@@ -12,7 +12,7 @@ const (
 	leastRequests = 0.97
 	mostCreated   = time.Second
 	mostChanged   = 100 * time.Millisecond
-	aimedRoutes   = 10_000 // the times that have targets
+	aimedRoutes   = 10_000 // times with targets
 )
 
 // requests compares the router with HAProxy alone.
@@ -28,7 +28,8 @@ func (r results) requests() stats.Table {
 	rate := func(l requestLoad) float64 { return l.rate }
 	p99 := func(l requestLoad) float64 { return 1000 * l.p99.Seconds() }
 	for _, load := range r.loads {
-		var ratios []float64 // of each round: other load on the machine then affected both
+		// One ratio for each round, because other load on the machine affects both values of a round.
+		var ratios []float64
 		for i := range load.slipway {
 			ratios = append(ratios, load.slipway[i].rate/load.static[i].rate)
 		}
@@ -42,7 +43,7 @@ func (r results) requests() stats.Table {
 	return t
 }
 
-// many returns the measurements with many routes.
+// many returns the table of the measurements with many routes.
 func (r results) many() stats.Table {
 	t := stats.Table{Heading: []string{"routes"}}
 	for _, scale := range r.scales {
@@ -68,12 +69,12 @@ func (r results) many() stats.Table {
 	}
 	created := func(s scaleResult) []time.Duration { return s.created }
 	changed := func(s scaleResult) []time.Duration { return s.changed }
-	add("route created to first answer, p50", times(created, 50), "", nil)
-	add("route created to first answer, p99", times(created, 99), "< 1000 ms", within(created, mostCreated))
-	add("endpoints changed to first answer, p50", times(changed, 50), "", nil)
-	add("endpoints changed to first answer, p99", times(changed, 99), "< 100 ms", within(changed, mostChanged))
+	add("route created to first response, p50", times(created, 50), "", nil)
+	add("route created to first response, p99", times(created, 99), "< 1000 ms", within(created, mostCreated))
+	add("endpoints changed to first response, p50", times(changed, 50), "", nil)
+	add("endpoints changed to first response, p99", times(changed, 99), "< 100 ms", within(changed, mostChanged))
 	add("requests meanwhile", func(s scaleResult) string { return fmt.Sprint(s.requests) }, "", nil)
-	add("of which failed", func(s scaleResult) string { return fmt.Sprint(s.failed) }, "0", func(s scaleResult) bool { return s.failed == 0 })
+	add("failed requests", func(s scaleResult) string { return fmt.Sprint(s.failed) }, "0", func(s scaleResult) bool { return s.failed == 0 })
 	add("router: processor time per second", func(s scaleResult) string { return stats.Milliseconds(s.seconds) }, "", nil)
 	add("reloads", func(s scaleResult) string { return fmt.Sprint(s.reloads) }, "", nil)
 	add("reload, mean", func(s scaleResult) string { return stats.Milliseconds(s.reload) }, "", nil)

@@ -16,11 +16,11 @@ import (
 
 // Options are settings of the measurement.
 type Options struct {
-	Slipway  string        // program
-	Rounds   int           // how often each side is measured
-	Load     time.Duration // of each load of requests, in whole seconds
+	Slipway  string        // path of the program slipway
+	Rounds   int           // number of measurements of each side
+	Load     time.Duration // duration of each load of requests, in whole seconds
 	Routes   string        // numbers of routes, separated by commas
-	Markdown string        // file that gets the tables, or ""
+	Markdown string        // file that the tables are written into, or ""
 }
 
 // section is the place of the report in a document.
@@ -43,7 +43,7 @@ func Run(ctx context.Context, o Options) error {
 	for word := range strings.SplitSeq(o.Routes, ",") {
 		size, err := strconv.Atoi(word)
 		if err != nil || size < 1 {
-			return fmt.Errorf("-routes %q: it is numbers of routes, such as 10,1000", o.Routes)
+			return fmt.Errorf("-routes %q: must be numbers of routes, such as 10,1000", o.Routes)
 		}
 		sizes = append(sizes, size)
 	}

@@ -21,7 +21,7 @@ import (
 const (
 	churnTime   = 20 * time.Second
 	churnRate   = 50 // changes per second
-	churnRoutes = 20 // of them, changes that add or remove a route; the others replace a pod
+	churnRoutes = 20 // number of these changes that add or remove a route; the others replace a pod
 	askAgain    = 2 * time.Millisecond
 	giveUp      = 30 * time.Second
 )
@@ -31,14 +31,14 @@ type scaleResult struct {
 	routes int
 	// ready is the time from the start of the router's process until it serves all routes.
 	ready time.Duration
-	// created are the times from the request that creates a route to its first response. changed are
-	// the times from a change of endpoints to the first response of a new one.
+	// created are the times from the request that creates a route to the route's first response.
+	// changed are the times from a change of endpoints to the first response of a new endpoint.
 	created, changed []time.Duration
-	// requests to unchanged routes, and the number of failures
+	// number of requests to unchanged routes, and number of failures
 	requests, failed int64
 	reload           float64 // seconds, mean
 	reloads          float64
-	seconds          float64 // of processor time per second, of the router's process
+	seconds          float64 // seconds of processor time per second of the router's process
 	router, haproxy  host.Usage
 }
 
@@ -67,13 +67,13 @@ func measureScale(ctx context.Context, program string, size int) (scale scaleRes
 	if _, err := c.until(ctx, "r0.example.com", func(answer string) bool { return answer == podAddress(0, 0) }, nil); err != nil {
 		return scale, err
 	}
-	if err := host.Pause(ctx, 10*time.Second); err != nil { // while statuses are written
+	if err := host.Pause(ctx, 10*time.Second); err != nil { // wait while statuses are written
 		return scale, err
 	}
 	if err := c.churn(ctx, &scale); err != nil {
 		return scale, err
 	}
-	if err := host.Pause(ctx, 7*time.Second); err != nil { // for the last reload
+	if err := host.Pause(ctx, 7*time.Second); err != nil { // wait for the last reload
 		return scale, err
 	}
 	return scale, c.observe(&scale)
@@ -264,7 +264,7 @@ func (c *cluster) observe(scale *scaleResult) (err error) {
 		return err
 	}
 	below := map[int]bool{c.router.Process.Pid: true}
-	for range 2 { // HAProxy's master, and its worker
+	for range 2 { // HAProxy's master process and its worker
 		for _, dir := range dirs {
 			p, err := host.ReadProcess(dir)
 			if err != nil || !below[p.Parent] || below[p.PID] {

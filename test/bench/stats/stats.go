@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Median returns the middle value, or the mean of the two middle ones; NaN without values.
+// Median returns the middle value, or the mean of the two middle values. It returns NaN if there
+// are no values.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()

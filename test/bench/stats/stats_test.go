@@ -14,9 +14,9 @@ func TestMedianAndPercentile(t *testing.T) {
 		values         []float64
 		median, ninety float64
 	}{
-		{"one value is both", []float64{4}, 4, 4},
-		{"an even number has the mean of the middle two", []float64{8, 2, 4, 6}, 5, 8},
-		{"one outlier moves neither of ten", []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 1000}, 5.5, 9},
+		{"one value is the median and the percentile", []float64{4}, 4, 4},
+		{"for an even number, the median is the mean of the two middle values", []float64{8, 2, 4, 6}, 5, 8},
+		{"one outlier among ten values changes neither", []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 1000}, 5.5, 9},
 		{"the order does not matter", []float64{3, 1, 2}, 2, 3},
 	}
 	for _, test := range tests {

@@ -78,7 +78,7 @@ type Daemon struct {
 func build(host *kit.Cluster) (string, error) {
 	const module = "github.com/flannel-io/flannel"
 	result := host.RepositoryFile("bin", "flanneld")
-	// Its backend UDP, which is not in use, needs cgo.
+	// Only the unused backend UDP needs cgo.
 	build := exec.Command("go", "build", "-tags", "netgo,osusergo", "-ldflags", "-s -w", "-o", result, module)
 	build.Dir, build.Env = host.RepositoryFile("test", "kit", "flannel", "flanneld"), append(os.Environ(), "CGO_ENABLED=1")
 	if output, err := build.CombinedOutput(); err != nil {
@@ -176,6 +176,6 @@ func (d *Daemon) Log() string {
 func (d *Daemon) Stop() {
 	if d.command.ProcessState == nil {
 		_ = d.command.Process.Kill()
-		_ = d.command.Wait() // killed
+		_ = d.command.Wait() // the daemon is killed
 	}
 }

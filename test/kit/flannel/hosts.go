@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// master makes etcd listen on all addresses, because flanneld of each host can use it.
+// master makes etcd listen on all addresses, because flanneld on each host can use it.
 const master = `{networkConfig: {networkPluginName: cni}, etcdConfig: {address: "0.0.0.0:2379"}}`
 
 // Host is a host of a cluster whose pods flannel connects.
@@ -52,7 +52,7 @@ func (h Hosts) Start(t testing.TB, settings ...string) {
 		h[0].WaitFor("ready node "+host.Node, func(ctx context.Context) error {
 			condition, err := h.Ready(ctx, host.Node)
 			if err == nil && condition.Status != corev1.ConditionTrue {
-				err = fmt.Errorf("it is not ready: %s", condition.Message)
+				err = fmt.Errorf("the node is not ready: %s", condition.Message)
 			}
 			return err
 		})

@@ -6,11 +6,11 @@ import "github.com/anishathalye/porcupine"
 type action int
 
 const (
-	// read returns the value, "" if the register does not exist.
+	// read returns the value, or "" if the register does not exist.
 	read action = iota
 	// write sets the value.
 	write
-	// swap sets the value if it is the expected one, and is refused otherwise.
+	// swap sets the value if the current value is the expected one. Otherwise, it is refused.
 	swap
 )
 
@@ -27,7 +27,7 @@ type output struct {
 	refused, unknown bool
 }
 
-// model returns the model of the registers, whose state is the value of one.
+// model returns the model of the registers. Its state is the value of one register.
 func model() porcupine.Model {
 	m := porcupine.NondeterministicModel{
 		Partition: partition,
@@ -53,7 +53,8 @@ func partition(history []porcupine.Operation) [][]porcupine.Operation {
 	return parts
 }
 
-// step returns the possible values after an operation with a result; none if it contradicts state.
+// step returns the possible values after an operation with a result. It returns none if the result
+// contradicts state.
 func step(state string, in input, out output) []any {
 	switch {
 	case in.action == read && state == out.value:

@@ -1,9 +1,10 @@
-// Package register proves that the API of a cluster is linearizable while hosts fail. Clients read
+// Package register checks that the API of a cluster is linearizable while hosts fail. Clients read
 // and write registers through several API servers at the same time and record their results. Check
-// looks for an order of all operations that explains the results.
+// searches for an order of all operations that explains the results.
 //
-// A register is the value in a ConfigMap of the namespace default. The model is that of etcd's
-// robustness tests: an operation without a response might have happened, at any later time.
+// A register is the value in a ConfigMap of the namespace default. The model is the same as in
+// etcd's robustness tests: an operation without a response can take effect at any later time, or
+// never.
 package register
 
 import (
@@ -32,8 +33,8 @@ import (
 const (
 	// count is the number of registers that are in use at the same time.
 	count = 3
-	// period is the time after which other registers are in use, so that each has few operations
-	// without a response: they make the search for an order expensive.
+	// period is the time after which the clients use other registers, so that each register has few
+	// operations without a response. Such operations make the search for an order expensive.
 	period = 5 * time.Second
 	// pause is the time between two operations of a client, so that the hosts get most of the
 	// processor time.
@@ -44,7 +45,7 @@ const (
 	checkTimeout = 2 * time.Minute
 )
 
-// label has the period of a register.
+// label is the label with the period of a register.
 const label = "register"
 
 // Clients are the clients of the registers.
@@ -121,7 +122,7 @@ type client struct {
 	id, writes int
 	registers  coreclient.ConfigMapInterface
 	random     *rand.Rand
-	seen       *corev1.ConfigMap // the register that it read last
+	seen       *corev1.ConfigMap // the register that the client read last
 }
 
 func (c *client) run(ctx context.Context) {
@@ -155,11 +156,11 @@ func (c *client) value() string {
 	return fmt.Sprintf("%d-%d", c.id, c.writes)
 }
 
-// since returns the time of the history.
+// since returns the time since the start of the history.
 func (c *Clients) since() int64 { return int64(time.Since(c.start)) }
 
-// record adds an operation that began at a time to the history, unless it certainly had no effect
-// and no result.
+// record adds an operation and its start time to the history, unless it certainly had no effect and
+// no result.
 func (c *client) record(in input, begin int64, value string, err error) {
 	operation := porcupine.Operation{ClientId: c.id, Input: in, Call: begin, Return: c.since()}
 	switch {
@@ -177,7 +178,7 @@ func (c *client) record(in input, begin int64, value string, err error) {
 	c.history = append(c.history, operation)
 }
 
-// neverSent reports whether there was no connection for a request.
+// neverSent reports whether a request was not sent because there was no connection.
 func neverSent(err error) bool {
 	failed, ok := errors.AsType[*net.OpError](err)
 	return ok && failed.Op == "dial"

@@ -1,5 +1,5 @@
-// Command agnhost is the part of Kubernetes' program agnhost that its tests of network policies
-// use: servers on the ports of a pod, and a client of them.
+// Command agnhost implements the part of Kubernetes' program agnhost that its tests of network
+// policies use: servers on the ports of a pod, and a client for them.
 package main
 
 import (
