@@ -45,9 +45,9 @@ func TestPlaybooksDeployAndAddHosts(t *testing.T) {
 	f.variables["master.example.com"] += " openshift_node_group_name=node-config-master-infra openshift_schedulable=true"
 	r = f.run(t, "deploy_cluster.yml")
 	if want := "variable without effect: openshift_use_crio ("; !strings.Contains(r.output, want) {
-		t.Errorf("there is no warning %q:\n%s", want, r.output)
+		t.Errorf("the output does not contain the warning %q:\n%s", want, r.output)
 	}
-	master.Up() // connects
+	master.Up() // also connects to the API
 	checkMaster(t, master, balancer)
 	f.runUnchanged(t, "deploy_cluster.yml")
 
@@ -84,7 +84,7 @@ func waitHealthy(c *kit.Cluster) {
 	})
 }
 
-// checkMaster tests the settings of the inventory at the master, through the load balancer.
+// checkMaster checks the settings of the inventory at the master, through the load balancer.
 func checkMaster(t *testing.T, c *kit.Cluster, balancer *kit.Machine) {
 	t.Helper()
 	server := "https://" + balancer.Address.String() + ":8443"
@@ -96,11 +96,11 @@ func checkMaster(t *testing.T, c *kit.Cluster, balancer *kit.Machine) {
 		return err
 	})
 	if view := c.MustSlipway("config", "view"); !strings.Contains(view, "subdomain: apps.example.com") || !strings.Contains(view, server) {
-		t.Errorf("the settings of the inventory are not there:\n%s", view)
+		t.Errorf("the configuration lacks settings of the inventory:\n%s", view)
 	}
 }
 
-// checkNode tests the variables of the new node. The node reports the capacity of its group when
+// checkNode checks the variables of the new node. The node reports the capacity of its group when
 // the configuration of the group is in effect.
 func checkNode(t *testing.T, c *kit.Cluster) {
 	t.Helper()
@@ -111,7 +111,7 @@ func checkNode(t *testing.T, c *kit.Cluster) {
 		}
 		pods := node.Status.Capacity.Pods().String()
 		if role := node.Labels["node-role.kubernetes.io/gpu"]; role != "true" || pods != "40" || !node.Spec.Unschedulable {
-			return fmt.Errorf("the label is %q, the capacity %s pods, unschedulable %t", role, pods, node.Spec.Unschedulable)
+			return fmt.Errorf("the node has the label %q, a capacity of %s pods, and unschedulable %t", role, pods, node.Spec.Unschedulable)
 		}
 		return nil
 	})

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// checkCockpit tests that Cockpit responds at the address that the node has for the web console.
+// checkCockpit checks that Cockpit responds at the address that the web console uses for the node.
 func checkCockpit(t *testing.T, c *kit.Cluster, host *kit.Machine) {
 	t.Helper()
 	authority := certtest.New(t)
@@ -76,7 +76,7 @@ func startCockpit(t *testing.T, host *kit.Machine, pair certtest.Pair) {
 		t.Fatalf("start Cockpit: %v", err)
 	}
 	t.Cleanup(func() {
-		_ = server.Wait() // It ends with the context of the test.
+		_ = server.Wait() // The server ends with the context of the test.
 		if t.Failed() {
 			t.Logf("Cockpit: %s", log.String())
 		}

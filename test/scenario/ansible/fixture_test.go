@@ -22,13 +22,13 @@ const playbookTimeout = 5 * time.Minute
 // fixture runs playbooks for hosts that are network namespaces of this machine.
 type fixture struct {
 	t *testing.T
-	// dir has the inventory, and the program that Ansible runs as ssh.
+	// dir contains the inventory, and the program that Ansible runs as ssh.
 	dir string
 	// hosts are the machines by address.
 	hosts map[string]*kit.Machine
-	// variables are further host variables by name.
+	// variables are additional variables of hosts, by name.
 	variables map[string]string
-	// groups are the names of hosts by group, and settings the lines of [OSEv3:vars].
+	// groups are the names of hosts by group. settings are the lines of [OSEv3:vars].
 	groups   map[string][]string
 	settings []string
 	program  string // bin/slipway
@@ -65,7 +65,7 @@ func (f *fixture) write() {
 	for address, machine := range f.hosts {
 		fmt.Fprintf(&shell, "%s) exec nsenter --net=/proc/%d/fd/%d sh -c \"$command\" ;;\n", address, os.Getpid(), machine.FD())
 	}
-	shell.WriteString("*) echo \"there is no host $host\" >&2; exit 255 ;;\nesac\n")
+	shell.WriteString("*) echo \"unknown host $host\" >&2; exit 255 ;;\nesac\n")
 	inventory.WriteString("[OSEv3:children]\n")
 	for group := range f.groups {
 		fmt.Fprintln(&inventory, group)
@@ -123,10 +123,10 @@ func (f *fixture) try(t *testing.T, playbook string) result {
 	}
 	r.output = string(text)
 	for _, match := range changedPattern.FindAllStringSubmatch(r.output, -1) {
-		number, _ := strconv.Atoi(match[1]) // the pattern has digits
+		number, _ := strconv.Atoi(match[1]) // the pattern matches only digits
 		r.changes += number
 	}
-	t.Logf("%s took %s and changed %d things", playbook, time.Since(start).Round(time.Second/10), r.changes)
+	t.Logf("%s took %s and made %d changes", playbook, time.Since(start).Round(time.Second/10), r.changes)
 	return r
 }
 
@@ -144,20 +144,20 @@ func (f *fixture) run(t *testing.T, playbook string) result {
 func (f *fixture) runUnchanged(t *testing.T, playbook string) {
 	t.Helper()
 	if r := f.run(t, playbook); r.changes != 0 {
-		t.Errorf("%s changes a cluster that has its settings:\n%s", playbook, r.output)
+		t.Errorf("%s changes a cluster that already has these settings:\n%s", playbook, r.output)
 	}
 }
 
-// killHAProxy ends the HAProxy that a playbook started.
+// killHAProxy ends the HAProxy process that a playbook started.
 func killHAProxy(t *testing.T, file string) {
 	t.Helper()
 	content, err := os.ReadFile(file + ".pid")
 	if err != nil {
-		return // the playbook did not get so far
+		return // the playbook did not start HAProxy
 	}
 	for line := range strings.Lines(string(content)) {
 		if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
-			_ = syscall.Kill(pid, syscall.SIGTERM) // it might have ended
+			_ = syscall.Kill(pid, syscall.SIGTERM) // the process might have ended
 		}
 	}
 }

@@ -36,9 +36,9 @@ func newPlatform(t *testing.T, c *kit.Cluster) *platform {
 	return &platform{t, client, c.Config.Host + "/brokers/template.openshift.io/v2/", strings.TrimSpace(token)}
 }
 
-// ask sends a request, on behalf of a user if user is not empty, and decodes the response into into
-// unless it is nil.
-func (p *platform) ask(user, method, path, body string, into any) (code int, text string) {
+// send sends a request, on behalf of a user if user is not empty. It decodes the response into
+// result, unless that is nil.
+func (p *platform) send(user, method, path, body string, into any) (code int, text string) {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), method, p.root+path, strings.NewReader(body))
 	if err != nil {
@@ -81,7 +81,7 @@ func (p *platform) wait(c *kit.Cluster, user, instance, operation string) {
 	p.t.Helper()
 	c.WaitFor(operation, func(context.Context) error {
 		if _, text := p.ask(user, http.MethodGet, instance+"/last_operation?operation="+operation, "", nil); !strings.Contains(text, `"succeeded"`) {
-			return fmt.Errorf("its state is %s", text)
+			return fmt.Errorf("the state of the operation is %s", text)
 		}
 		return nil
 	})
@@ -117,27 +117,27 @@ func TestBrokerOffersTemplatesAsServices(t *testing.T) {
 
 	const id, bindingID = "a7d1bcf4-4ba2-4a2e-b4c6-0d9a3a0f4e11", "5c2a1f8e-95bd-4f0c-8a0f-3e0a9e0c7b55"
 	const instance, binding = "service_instances/" + id, "service_instances/" + id + "/service_bindings/" + bindingID
-	ask := func(parameters string) string {
+	send := func(parameters string) string {
 		return fmt.Sprintf(`{"service_id": %q, "plan_id": %[1]q, "context": {"platform": "kubernetes", "namespace": %q}, "parameters": {%s}}`,
 			catalog.Services[at].ID, c.Namespace, parameters)
 	}
 	const begin, remove = instance + "?accepts_incomplete=true", instance + "?accepts_incomplete=true&service_id=s&plan_id=p"
-	good := ask(`"NAME": "db", "customLabelParam": "team = red"`)
+	good := send(`"NAME": "db", "customLabelParam": "team = red"`)
 	p.expect("eve", http.MethodPut, begin, good, http.StatusForbidden, `user \"eve\" may not create templateinstances`)
 	p.expect("", http.MethodPut, begin, good, http.StatusForbidden, "templateservicebroker-client")
-	p.expect("alice", http.MethodPut, begin, ask(`"NAEM": "db"`), http.StatusBadRequest, "parameters.NAEM")
+	p.expect("alice", http.MethodPut, begin, send(`"NAEM": "db"`), http.StatusBadRequest, "parameters.NAEM")
 	if result := c.OC("get", "brokertemplateinstances", "-o", "name"); result != "" {
-		t.Errorf("what was refused created %s", result)
+		t.Errorf("a rejected request created %s", result)
 	}
 	p.expect("alice", http.MethodPut, begin, good, http.StatusAccepted, `"provisioning"`)
 	p.wait(c, "alice", instance, "provisioning")
 	p.expect("alice", http.MethodPut, begin, good, http.StatusOK, "")
-	p.expect("alice", http.MethodPut, begin, ask(`"NAME": "other"`), http.StatusConflict, "other parameters")
+	p.expect("alice", http.MethodPut, begin, send(`"NAME": "other"`), http.StatusConflict, "other parameters")
 	p.expect("mallory", http.MethodGet, instance+"/last_operation?operation=provisioning", "", http.StatusForbidden, "may not get")
 	waitOutput(c, "templateinstance/"+id, "{.spec.requester.username}", "alice")
 	waitOutput(c, "route/db", "{.metadata.labels.team}", "red")
 
-	bind := ask("")
+	bind := send("")
 	p.expect("eve", http.MethodPut, binding, bind, http.StatusForbidden, "may not update")
 	var resp struct{ Credentials map[string]string }
 	if code, text := p.ask("alice", http.MethodPut, binding, bind, &resp); code != http.StatusCreated {

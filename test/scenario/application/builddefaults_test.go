@@ -47,7 +47,7 @@ func setBuildDefaults(t *testing.T, c *kit.Cluster, variables map[string]string)
 		}
 		c.WaitFor("the changed configuration", func(context.Context) error {
 			if changes() == earlier {
-				return fmt.Errorf("it is not in effect")
+				return fmt.Errorf("the configuration has no effect yet")
 			}
 			return nil
 		})

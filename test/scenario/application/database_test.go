@@ -25,8 +25,8 @@ var databases = map[string]struct{ write, read string }{
 	"redis": {`REDISCLI_AUTH=$REDIS_PASSWORD redis-cli -h redis set v kept`, `REDISCLI_AUTH=$REDIS_PASSWORD redis-cli -h redis get v`},
 }
 
-// selected returns the samples that a test runs: the ones in SLIPWAY_TEST_SAMPLES, all samples if
-// it is "all", as in make samples, and otherwise the usual ones.
+// selected returns the samples that a test runs: the samples in SLIPWAY_TEST_SAMPLES, all samples
+// if it is "all", as in make samples, or by default the usual ones.
 func selected(all, usual []string) (samples []string) {
 	names := os.Getenv("SLIPWAY_TEST_SAMPLES")
 	switch names {
@@ -54,7 +54,7 @@ func checkDatabase(t *testing.T, c *kit.Cluster, name string) {
 	c.OC("policy", "add-role-to-user", "admin", "alice")
 	template := name + "-persistent"
 	if output, err := c.TryOC(append([]string{"new-app", template}, user...)...); err == nil || !strings.Contains(err.Error(), ": slipway samples build "+name) {
-		t.Errorf("without its image, the template prints %s, %v", output, err)
+		t.Errorf("without the image, new-app prints %s, %v", output, err)
 	}
 	c.BuildSample(name, "")
 	if output := c.OC(append([]string{"new-app", template}, user...)...); !strings.Contains(output, "Connection Password") {
@@ -64,7 +64,7 @@ func checkDatabase(t *testing.T, c *kit.Cluster, name string) {
 	pod := c.OnlyPod("name=" + name).Name
 	c.Exec(pod, "bash", "-c", databases[name].write)
 	if id := strings.TrimSpace(c.Exec(pod, "id", "-u")); len(id) < 5 {
-		t.Errorf("the database runs as user %s, not as one of the project's range", id)
+		t.Errorf("the database runs as user %s, which is not in the project's range", id)
 	}
 	c.OC("delete", "pod", pod, "--wait=false")
 	c.WaitFor("data in a new pod", func(context.Context) error {

@@ -21,7 +21,7 @@ func page(name string) string {
 		readinessProbe: {httpGet: {port: 8080}, periodSeconds: 1}}]}}`, name, kit.ToolsImage)
 }
 
-func TestFirstConnectionWakesIdleService(t *testing.T) {
+func TestFirstConnectionUnidlesService(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(`{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, metadata: {name: lazy}, spec: {replicas: 2, selector: {app: lazy}, ` + page("lazy") + `}}
 ---
@@ -70,7 +70,7 @@ func TestFirstConnectionWakesIdleService(t *testing.T) {
 	fetches.Wait()
 	awake()
 
-	// The same through the router, for which the service has an address and no pods.
+	// Test the same through the router, for which the service has an address and no pods.
 	idle()
 	dialer := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return c.Dial(ctx, "tcp4", "127.0.0.1:80")
@@ -90,7 +90,7 @@ func TestFirstConnectionWakesIdleService(t *testing.T) {
 	})
 	awake()
 
-	// Idling survives a kill of the node's process.
+	// Idling survives a kill of the node process.
 	idle()
 	c.Kill("node")
 	c.WaitFetch("client", "http://lazy/", "awake")

@@ -158,10 +158,10 @@ func zipped(t *testing.T, files map[string]string) []byte {
 
 // source is an application that needs the package of the mirror.
 type source struct {
-	// variable names the mirror, at a path, to builds.
+	// variable is the variable of builds with the mirror's address, at a path.
 	variable, path string
 	files          map[string]string
-	// check fails in the image of the application if the package is missing.
+	// check is a command that fails in the image of the application if the package is missing.
 	check string
 }
 

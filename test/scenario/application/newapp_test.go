@@ -51,7 +51,7 @@ func TestNewAppCreatesApplications(t *testing.T) {
 	}
 	list := c.OC("new-app", "web~"+dir, "--strategy=source", "--dry-run", "-o", "yaml")
 	if _, err := c.TryOCWithInput(list, "create", "-f", "-", "--dry-run=server"); err != nil || !strings.Contains(list, "uri: https://example.com/app.git") {
-		t.Errorf("%v: what would be created is\n%s", err, list)
+		t.Errorf("%v: the objects of the dry run are\n%s", err, list)
 	}
 	if result := c.OC("get", "bc", "-o", "name"); result != "" {
 		t.Errorf("a dry run created %s", result)
@@ -60,11 +60,11 @@ func TestNewAppCreatesApplications(t *testing.T) {
 	// A template with parameters.
 	c.Apply(shop)
 	if output := c.OC("new-app", "shop", "-p", "NAME=third"); !strings.Contains(output, "* KEY=") || !strings.Contains(output, "# generated") || !strings.Contains(output, "made third") {
-		t.Errorf("new-app printed for the template:\n%s", output)
+		t.Errorf("new-app prints for the template:\n%s", output)
 	}
 	waitOutput(c, "route/third", "{.metadata.labels.shop}", "third")
 	if match := c.OC("new-app", "-S", "we"); !strings.Contains(match, "web\n  Project: "+c.Namespace+"\n  Tags:    latest") {
-		t.Errorf("the search found\n%s", match)
+		t.Errorf("the search prints\n%s", match)
 	}
 	if _, err := c.TryOC("new-app", "nothing-like-it"); err == nil || !strings.Contains(err.Error(), "with name \"nothing-like-it\"") {
 		t.Errorf("an unknown name: %v", err)

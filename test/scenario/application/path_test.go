@@ -21,7 +21,7 @@ func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 	// Three languages in three ways: builder and source on the command line, a quickstart, and a
 	// quickstart that stores data. If the command line names no language, new-app detects it.
 	if plan := c.OC("new-app", source.url, "--context-dir=examples/nodejs", "--dry-run", "-o", "yaml"); !strings.Contains(plan, "name: nodejs:18\n") {
-		t.Errorf("the builder that is found for the source is in\n%s", plan)
+		t.Errorf("new-app did not select the builder of the language:\n%s", plan)
 	}
 	c.OC("new-app", "golang~"+source.url+"#main", "--context-dir=examples/golang", "--name=golang")
 	c.OC("patch", "bc/golang", "-p", `{"spec": {"strategy": {"sourceStrategy": {"incremental": true}}}}`)
@@ -57,14 +57,13 @@ func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 		t.Errorf("%d requests failed during the update, the first with: %v", len(failures), failures[0])
 	}
 	if log := c.OC("logs", "build/golang-2"); !strings.Contains(log, "Using what the last build compiled") {
-		t.Errorf("the second build starts from the beginning:\n%s", log)
+		t.Errorf("the second build did not use the result of the first:\n%s", log)
 	}
 	if got := c.OC("get", "build/nodejs-example-2", "-o", "jsonpath={.spec.triggeredBy[0].message} {.spec.revision.git.commit}"); got != "GitHub WebHook "+commit {
 		t.Errorf("the second build is of %s", got)
 	}
 
-	// A new builder image leads to a build, an image and a deployment, and the data on the volume
-	// remains.
+	// A new builder image causes a build, an image and a deployment. The data on the volume remains.
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "Dockerfile"), "FROM localhost/sample-python:3.11\nENV BUILDER=second\n")
 	c.MustSlipway("images", "build", "--tag=localhost/second", dir)
@@ -77,7 +76,7 @@ func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 	}
 	waitPage(c, "python.example.com", "<dt>Version<dd>2<")
 	if after := visits(t, c); after <= before {
-		t.Errorf("there were %d visits, and now %d", before, after)
+		t.Errorf("the page counted %d visits before, and %d now", before, after)
 	}
 }
 
@@ -87,14 +86,14 @@ const persistent = "python-persistent-example"
 // deploymentPhase is the annotation of a replication controller with the phase of its deployment.
 const deploymentPhase = `{.metadata.annotations.openshift\.io/deployment\.phase}`
 
-// visits is the number of visits of the page, of which this test makes several.
+// visits returns the number of visits that the page shows. The requests of this test also count.
 func visits(t *testing.T, c *kit.Cluster) (number int) {
 	t.Helper()
 	for range 5 {
 		page, err := get(visitor(c), "http://python.example.com/")
 		_, rest, ok := strings.Cut(page, "<dt>Visits<dd>")
 		if err == nil && !ok {
-			err = fmt.Errorf("there are none on %q", page)
+			err = fmt.Errorf("the page shows no number of visits: %q", page)
 		}
 		if err == nil {
 			_, err = fmt.Sscanf(rest, "%d", &number)

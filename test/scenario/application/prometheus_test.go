@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// measured is an application with metrics, whose service Prometheus finds by its annotations.
+// measured is an application with metrics. Prometheus finds its service by annotations.
 const measured = `
 apiVersion: v1
 kind: Service
@@ -29,8 +29,8 @@ spec:
     command: [sh, -c, "echo shop_orders_total 7 >/tmp/shop && exec httpd -f -p 8080 -h /tmp"]
 `
 
-// TestPrometheusCollectsMetricsOfCluster creates the template, and queries the metrics of each kind
-// of target and of all alert rules.
+// TestPrometheusCollectsMetricsOfCluster creates the objects of the template, and queries the
+// metrics of each kind of target and of all alert rules.
 func TestPrometheusCollectsMetricsOfCluster(t *testing.T) {
 	c := kit.Shared(t)
 	c.BuildSample("prometheus", "")
@@ -59,7 +59,7 @@ func TestPrometheusCollectsMetricsOfCluster(t *testing.T) {
 	for _, metric := range metricsOf(rules) {
 		c.WaitFor("metric "+metric, func(context.Context) error {
 			if len(query("count("+metric+")")) == 0 {
-				return fmt.Errorf("no target has it")
+				return fmt.Errorf("no target has the metric")
 			}
 			return nil
 		})

@@ -53,7 +53,7 @@ func TestQuickstartsWorkOnNewCluster(t *testing.T) {
 		"rails-pgsql-persistent", "rails-postgresql-example", "openjdk-web-basic-s2i", "openjdk18-web-basic-s2i", "java",
 		"nginx-example", "cakephp-mysql-persistent", "dancer-mysql-example", "django-psql-persistent"} {
 		if !strings.Contains(list, name+"\n  Project: openshift\n") {
-			t.Errorf("there is no %s in\n%s", name, list)
+			t.Errorf("%s is missing in\n%s", name, list)
 		}
 	}
 	c.OC("new-app", "static-page", "-p", "GREETING=Good morning", "-p", "APPLICATION_DOMAIN=first.example.com", "--as=alice", "--as-group=system:authenticated")

@@ -1,4 +1,4 @@
-// Package application proves how users create applications and work with them: templates and their
+// Package application tests how users create applications and work with them: templates and their
 // instances, new-app, idling, and the client's commands for running pods.
 package application
 
@@ -89,7 +89,7 @@ func TestTemplateInstanceCreatesAndRemovesObjects(t *testing.T) {
 	waitOutput(c, "templateinstance/first", readiness, "True Created")
 
 	if _, err := c.TryOC("patch", "templateinstance/first", "--type=merge", "-p", `{"spec": {"requester": {"username": "root"}}}`); err == nil || !strings.Contains(err.Error(), "immutable") {
-		t.Errorf("the specification was changed: %v", err)
+		t.Errorf("changing the specification: %v", err)
 	}
 	c.OC("delete", "templateinstance/first")
 	c.WaitFor("the objects to be removed", func(context.Context) error {

@@ -67,15 +67,15 @@ func actorsOf(project, foreign, node string) []actor {
 	return actors
 }
 
-// rightOf contains a permission of each service account whose role the platform binds only after it
-// has created a project.
+// rightOf contains a permission of each service account whose role the platform binds after it has
+// created a project.
 var rightOf = map[string]cell{
 	"builder":  {scope: "own", verb: "get", group: "build.openshift.io", resource: "builds"},
 	"deployer": {scope: "own", verb: "get", resource: "pods"},
 }
 
-// grant gives the actors their roles in their own project, and waits for the roles that the
-// platform gives.
+// grant grants the actors their roles in their own project, and waits for the roles that the
+// platform grants.
 func grant(t *testing.T, c *kit.Cluster, actors []actor) {
 	t.Helper()
 	for _, a := range actors {
@@ -100,7 +100,7 @@ func grant(t *testing.T, c *kit.Cluster, actors []actor) {
 	}
 }
 
-// review requests from the API server whether an actor has a permission.
+// review queries the API server whether an actor has a permission.
 func (a actor) review(ctx context.Context, c *kit.Cluster, right cell) (bool, error) {
 	review := &kubeauthorizationv1.SubjectAccessReview{Spec: kubeauthorizationv1.SubjectAccessReviewSpec{User: a.UserName, Groups: a.Groups}}
 	if right.scope == "path" {

@@ -1,4 +1,4 @@
-// Package attack attacks a real cluster as a tenant: mallory administers one project and tries to
+// Package attack attacks a real cluster as a tenant. Mallory administers one project and tries to
 // reach the project of alice, the host and the platform. Each file contains one kind of attack. A
 // test passes if the attack fails.
 package attack
@@ -26,8 +26,8 @@ type stage struct {
 	shop  string
 }
 
-// tenants returns the shared cluster with two users, each of whom administers a project that ends
-// with the test.
+// tenants returns the shared cluster with two users, each of whom administers a project. The
+// projects are deleted when the test ends.
 func tenants(t *testing.T) *stage {
 	t.Helper()
 	c := kit.Shared(t)

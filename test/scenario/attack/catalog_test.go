@@ -31,7 +31,8 @@ func TestTenantCannotTakeServiceOfAnother(t *testing.T) {
 	s.mallory.May("POST", catalogPath(s.evil, "serviceinstances"), fmt.Sprintf(order, "own-"+instance.Spec.ExternalID))
 }
 
-// An expression that multiplies the values of a broker's response needs all memory of the masters.
+// An expression that multiplies the values of a broker's response could use all memory of the
+// masters.
 func TestBindingCannotMultiplyCredentials(t *testing.T) {
 	s := tenants(t)
 	const binding = `{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceBinding, metadata: {name: db},

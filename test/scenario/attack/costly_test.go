@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestIndentedListsCannotExhaustMemory begins many lists and reads none. The server would need a
-// copy of each list until its request times out.
+// TestIndentedListsCannotExhaustMemory requests many lists and reads none of the responses. The
+// server would need a copy of each list until the request times out.
 func TestIndentedListsCannotExhaustMemory(t *testing.T) {
 	const objects, readers = 6, 20
 	s := tenants(t)
@@ -37,7 +37,7 @@ func TestIndentedListsCannotExhaustMemory(t *testing.T) {
 	})
 	for _, stream := range streams {
 		if stream != nil {
-			_ = stream.Close() // ends the request
+			_ = stream.Close() // this ends the request
 		}
 	}
 	t.Logf("the memory grows by %d MiB", growth)

@@ -33,7 +33,7 @@ func TestAttackerCannotGiveTokenToAnotherBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := web.get(victim, link); strings.Contains(got.body, "Display token") {
-		t.Errorf("the link of another user shows the victim %s", got.body)
+		t.Errorf("the victim opens the link of another user and sees %s", got.body)
 	}
 	form := url.Values{"code": {query.Get("code")}, "csrf": {web.csrf(victim, "/login")}}
 	if got := web.post(victim, "/oauth/token/display", form); got.StatusCode != http.StatusBadRequest || strings.Contains(got.body, "sha256~") {
@@ -126,7 +126,7 @@ grantMethod: auto
 	}
 }
 
-func TestLinkCannotLeadElsewhere(t *testing.T) {
+func TestLoginAndLogoutDoNotRedirectToOtherSites(t *testing.T) {
 	web := siteOf(t, kit.Shared(t))
 	for _, then := range []string{"https://evil.example.com/", "//evil.example.com", `/\evil.example.com`, "/\t/evil.example.com", "javascript:alert(1)"} {
 		browser := web.browser(nil)

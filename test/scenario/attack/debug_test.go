@@ -7,9 +7,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestDebugLendsNoRightsToAuthorOfPod lets the administrator debug an object of mallory whose other
-// container takes over the node.
-func TestDebugLendsNoRightsToAuthorOfPod(t *testing.T) {
+// TestDebugGivesAuthorOfPodNoRights lets the administrator debug an object of mallory. Its second
+// container would take over the node.
+func TestDebugGivesAuthorOfPodNoRights(t *testing.T) {
 	s := tenants(t)
 	const trap = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 0, selector: {matchLabels: {app: web}}, template: {
 		metadata: {labels: {app: web}}, spec: {volumes: [{name: host, hostPath: {path: /}}], containers: [{name: web, image: none},

@@ -23,8 +23,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// podMemory limits the memory of all pods of the small cluster together. The rest of the machine's
-// memory is reserved, so that a failing test does not use it.
+// podMemory limits the memory of all pods of the small cluster together. The other memory of the
+// machine is reserved, so that a failing test does not use it.
 const podMemory = 1 << 30
 
 // podPIDs limits the processes of a pod of the small cluster.
@@ -54,7 +54,8 @@ func smallDisk(t *testing.T) string {
 	return data
 }
 
-// smallCluster has the default protection of the node, on a machine that is small enough to fill.
+// smallCluster has the default protection of the node, on a machine whose resources a test can use
+// up.
 func smallCluster(t *testing.T) *kit.Cluster {
 	t.Helper()
 	var machine unix.Sysinfo_t
@@ -86,7 +87,7 @@ spec:
 }
 
 // TestTenantCannotExhaustNode runs all attacks at the same time, so that each pod also runs under
-// the load of the others.
+// the load of the other pods.
 func TestTenantCannotExhaustNode(t *testing.T) {
 	c := smallCluster(t)
 	mallory := c.User("mallory")
@@ -150,7 +151,7 @@ func limitReached(ctx context.Context, c *kit.Cluster, name string) error {
 			return nil
 		}
 	}
-	return errors.New("every process has been allowed")
+	return errors.New("no process was refused")
 }
 
 // outOfMemory matches the number of processes that the kernel has killed in a cgroup.
@@ -180,13 +181,13 @@ func killed(ctx context.Context, c *kit.Cluster, name string) error {
 			}
 		}
 	}
-	return fmt.Errorf("no process was killed; its containers are %+v", pod.Status.ContainerStatuses)
+	return fmt.Errorf("no process was killed; the pod's containers are %+v", pod.Status.ContainerStatuses)
 }
 
 func evicted(ctx context.Context, c *kit.Cluster, name string) error {
 	pod, err := c.Client.CoreV1().Pods(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err == nil && pod.Status.Reason != "Evicted" {
-		err = fmt.Errorf("its phase is %s", pod.Status.Phase)
+		err = fmt.Errorf("the phase of the pod is %s", pod.Status.Phase)
 	}
 	return err
 }
@@ -244,7 +245,7 @@ func probe(t *testing.T, c *kit.Cluster) *prober {
 	return p
 }
 
-// quits waits for the interval between probes. It reports whether the probes must end.
+// quits waits for the interval between probes. It reports whether to stop the probes.
 func (p *prober) quits() bool {
 	select {
 	case <-p.quit:
@@ -273,7 +274,7 @@ func (p *prober) stop(c *kit.Cluster, minimum int) string {
 }
 
 // evictsLowerPriority fills the disk with a pod of high priority, and returns when the kubelet has
-// evicted the pod of low priority in its place.
+// evicted the pod of low priority instead.
 func evictsLowerPriority(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	c.Apply("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: important}, value: 1000}")

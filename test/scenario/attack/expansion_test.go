@@ -24,13 +24,13 @@ func TestSmallRequestCannotExhaustMemory(t *testing.T) {
 		body string
 		kind func(error) bool
 	}{
-		"a million containers":              {head + strings.Repeat(",{}", 1_000_000) + "]}}", apierrors.IsRequestEntityTooLargeError},
-		"a million lines":                   {"apiVersion: v1\nkind: Pod\nspec:\n  containers:\n" + strings.Repeat("  -\n", 700_000), apierrors.IsRequestEntityTooLargeError},
-		"a million behind a quotation mark": {"# \"\napiVersion: v1\nkind: Pod\nspec: {containers: [{}" + strings.Repeat(",{}", 1_000_000) + "]}", apierrors.IsRequestEntityTooLargeError},
-		"a million behind returns":          {"apiVersion: v1\rkind: Pod\rspec:\r  containers:\r" + strings.Repeat("  -\r", 700_000), apierrors.IsRequestEntityTooLargeError},
+		"a million containers":                      {head + strings.Repeat(",{}", 1_000_000) + "]}}", apierrors.IsRequestEntityTooLargeError},
+		"a million lines":                           {"apiVersion: v1\nkind: Pod\nspec:\n  containers:\n" + strings.Repeat("  -\n", 700_000), apierrors.IsRequestEntityTooLargeError},
+		"a million elements after a quotation mark": {"# \"\napiVersion: v1\nkind: Pod\nspec: {containers: [{}" + strings.Repeat(",{}", 1_000_000) + "]}", apierrors.IsRequestEntityTooLargeError},
+		"a million elements after carriage returns": {"apiVersion: v1\rkind: Pod\rspec:\r  containers:\r" + strings.Repeat("  -\r", 700_000), apierrors.IsRequestEntityTooLargeError},
 		"a long text, aliased": {"apiVersion: v1\nkind: Pod\na: &a " + strings.Repeat("x", 200_000) + "\nb: [" + strings.Repeat("*a,", 5_000) + strings.Repeat("1,", 100) + "]",
 			apierrors.IsRequestEntityTooLargeError},
-		"as many as allowed": {head + strings.Repeat(",{}", 19_000) + "]}}", func(err error) bool { return err != nil }},
+		"the maximum that is allowed": {head + strings.Repeat(",{}", 19_000) + "]}}", func(err error) bool { return err != nil }},
 	} {
 		growth := peakDuring(t, pid, func() {
 			var requests sync.WaitGroup
@@ -50,7 +50,7 @@ func TestSmallRequestCannotExhaustMemory(t *testing.T) {
 	}
 }
 
-// Upstream's cost for these requests is the square, or the cube, of their size.
+// Upstream's cost for these requests grows with the square, or the cube, of their size.
 func TestSmallRequestCannotOccupyProcessor(t *testing.T) {
 	s := tenants(t)
 	const fields = 150_000

@@ -47,7 +47,7 @@ func TestServiceCannotUseForeignAddress(t *testing.T) {
 				return
 			}
 			s.mallory.Refused("POST", services+"?", service("thief", fmt.Sprintf("type: LoadBalancer, loadBalancerIP: %q", address)), "loadBalancerIP", denied)
-			// She cannot act as a controller of load balancers either.
+			// Mallory cannot act as a controller of load balancers either.
 			s.Administrator().Refused("PATCH", services+"/plain/status?", `{"spec":{"type":"LoadBalancer"},"status":{"loadBalancer":{"ingress":[{"ip":"`+address+`"}]}}}`, "", denied)
 		})
 	}

@@ -45,7 +45,8 @@ func toJSON(t *testing.T, object any) string {
 	return string(text)
 }
 
-// TestPortsTimesEndpointsAreLimited creates objects whose product every node would keep in memory.
+// TestPortsTimesEndpointsAreLimited creates objects with many combinations of port and endpoint,
+// which every node would keep in memory.
 func TestPortsTimesEndpointsAreLimited(t *testing.T) {
 	s := tenants(t)
 	const reason = "combinations of port and endpoint"
@@ -57,11 +58,11 @@ func TestPortsTimesEndpointsAreLimited(t *testing.T) {
 	s.WaitFor("slice of the service", func(ctx context.Context) error {
 		slices, err := s.Client.DiscoveryV1().EndpointSlices(s.evil).List(ctx, metav1.ListOptions{})
 		if err == nil && len(slices.Items) == 0 {
-			err = errors.New("there is none")
+			err = errors.New("the slice does not exist")
 		}
 		return err
 	})
-	// The control plane writes slices too, such as those of services with many pods.
+	// The control plane also writes slices, for example for services with many pods.
 	slice := discoveryv1.EndpointSlice{
 		TypeMeta: metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"}, ObjectMeta: metav1.ObjectMeta{Name: "further"}, AddressType: discoveryv1.AddressTypeIPv4,
 	}

@@ -31,7 +31,7 @@ var bomb = sync.OnceValue(func() []byte {
 	return compressed.Bytes()
 })
 
-// pour writes without end.
+// pour writes endlessly.
 func pour(w http.ResponseWriter, text string) {
 	for {
 		if _, err := w.Write([]byte(strings.Repeat(text, 1024))); err != nil {
@@ -46,7 +46,7 @@ func digestOf(text string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// hostile is a registry with one trick in each repository.
+// hostile is a registry with one attack in each repository.
 func hostile(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/v2/" {
 		return
@@ -96,7 +96,7 @@ func hostile(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		pour(w, "{")
-	case "recursion": // each index contains another one
+	case "recursion": // each index refers to another index
 		w.Header().Set("Content-Type", indexType)
 		_, _ = fmt.Fprintf(w, `{"schemaVersion": 2, "mediaType": %q, "manifests": [{"mediaType": %[1]q, "digest": %q, "size": 300, "platform": {"os": "linux", "architecture": "amd64"}}]}`,
 			indexType, digestOf(r.URL.Path))
@@ -120,8 +120,8 @@ func hostile(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestHostileRegistryCostsLittle imports from a registry that lies.
-func TestHostileRegistryCostsLittle(t *testing.T) {
+// TestHostileRegistryCannotExhaustControlPlane imports from a registry with false responses.
+func TestHostileRegistryCannotExhaustControlPlane(t *testing.T) {
 	s := tenants(t)
 	bomb()
 	registry := s.distant(t, hostile)

@@ -42,7 +42,7 @@ func TestImagesOfTenantDoNotDelayOtherTenants(t *testing.T) {
 				body := largeMapping(t, s.evil, writer*perWriter+i)
 				err := s.mallory.Rest.Post().AbsPath(kit.GroupPath(imageGroup, s.evil, "imagestreammappings")).
 					MaxRetries(0).SetHeader("Content-Type", "application/json").Body([]byte(body)).Do(ctx).Error()
-				// A busy server can reject a write before it counts it.
+				// A busy server can reject a write before it is counted.
 				if err != nil && !strings.Contains(err.Error(), "too many large requests at the same time") {
 					refusals <- err
 					return
@@ -61,9 +61,9 @@ func TestImagesOfTenantDoNotDelayOtherTenants(t *testing.T) {
 	}
 }
 
-// TestDeletionOfLargeRecordsDelaysNoOtherProject deletes a project that created more large
-// records of images than the platform may rewrite at a time. Another project uses all of them, so
-// each of them changes its owner. Meanwhile, that project writes large objects.
+// TestDeletionOfLargeRecordsDelaysNoOtherProject deletes a project that created more large records
+// of images than the platform may rewrite at a time. Another project uses all of these records, so
+// the owner of each record changes. Meanwhile, that project writes large objects.
 func TestDeletionOfLargeRecordsDelaysNoOtherProject(t *testing.T) {
 	s := tenants(t)
 	s.stream(s.alice, s.shop, "app")
@@ -95,9 +95,9 @@ func TestDeletionOfLargeRecordsDelaysNoOtherProject(t *testing.T) {
 		t.Fatalf("the project has %d records, want %d", got, records)
 	}
 	s.mallory.May("DELETE", "/apis/project.openshift.io/v1/projects/"+s.evil, "")
-	s.WaitFor("the first record to have another owner", func(context.Context) error {
+	s.WaitFor("a new owner of the first record", func(context.Context) error {
 		if owned(s.shop) == 0 {
-			return errors.New("all records have the former owner")
+			return errors.New("all records still have the former owner")
 		}
 		return nil
 	})

@@ -60,7 +60,8 @@ func (s *stage) stream(user *kit.User, project, name string) {
 	user.May("POST", kit.GroupPath(imageGroup, project, "imagestreams"), "{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: "+name+"}}")
 }
 
-// mapping returns an ImageStreamMapping for the tag latest of a stream. The change completes it.
+// mapping returns an ImageStreamMapping for the tag latest of a stream. change completes the
+// mapping.
 func mapping(t *testing.T, stream, digest, reference string, change func(*imagev1.Image)) string {
 	t.Helper()
 	m := imagev1.ImageStreamMapping{Tag: "latest"}
@@ -158,7 +159,7 @@ func TestMappingWithoutManifestShowsNoImageOfAnotherProject(t *testing.T) {
 			if !strings.Contains(record, password) || strings.Contains(record, "evil.example.com") {
 				t.Errorf("the record of alice's image is\n%s", record)
 			}
-			// The tag still returns what mallory sent.
+			// The tag still returns the content that mallory sent.
 			if got := s.mallory.May("GET", kit.GroupPath(imageGroup, s.evil, "imagestreamtags/copy:latest"), ""); !strings.Contains(got, "evil.example.com/copy@"+image.digest) {
 				t.Errorf("mallory's tag is\n%s", got)
 			}

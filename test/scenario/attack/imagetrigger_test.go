@@ -26,8 +26,8 @@ func (s *stage) privateImage(digit string) (digest string) {
 	return digest
 }
 
-// followers are objects of mallory whose triggers name the tag app:latest of a project, each with
-// its path.
+// followers are objects of mallory with triggers for the tag app:latest of a project, by their
+// paths.
 func (s *stage) followers(of string) map[string]string {
 	pod := "{metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: 'none.example.com/a:1'}]}}"
 	annotation := func(path string) string {
@@ -58,11 +58,11 @@ func TestTriggerCannotReadImageStreamOfAnotherProject(t *testing.T) {
 	for path, body := range followers {
 		s.mallory.May("POST", path, body)
 	}
-	s.WaitFor("an event that explains why the triggers do nothing", func(context.Context) error {
+	s.WaitFor("an event that explains why the triggers have no effect", func(context.Context) error {
 		events := s.mallory.May("GET", kit.CorePath(s.evil, "events"), "")
 		for _, kind := range []string{"DeploymentConfig", "Deployment", "StatefulSet", "DaemonSet", "CronJob", "BuildConfig"} {
 			if !strings.Contains(s.OC("get", "events", "-n", s.evil, "--field-selector=reason=ImageTriggerForbidden,involvedObject.kind="+kind, "-o", "name"), "/") {
-				return fmt.Errorf("there is none for the %s:\n%s", kind, events)
+				return fmt.Errorf("the %s has no event:\n%s", kind, events)
 			}
 		}
 		return nil
@@ -108,7 +108,7 @@ func TestTriggerWithRightReadsImageStreamOfOtherProject(t *testing.T) {
 	for path := range followers {
 		s.WaitFor("the image in "+path, func(context.Context) error {
 			if object := s.mallory.May("GET", path+"/thief", ""); !strings.Contains(object, digest) {
-				return fmt.Errorf("it is not there:\n%s", object)
+				return fmt.Errorf("the object does not have the image:\n%s", object)
 			}
 			return nil
 		})
@@ -129,6 +129,6 @@ func TestTriggerErrorDoesNotRevealImageStreams(t *testing.T) {
 		return strings.ReplaceAll(response, stream, "STREAM")
 	}
 	if existing, missing := refusal("app"), refusal("gone"); existing != missing {
-		t.Errorf("the refusals differ:\n%s\n%s", existing, missing)
+		t.Errorf("the errors differ:\n%s\n%s", existing, missing)
 	}
 }

@@ -110,8 +110,8 @@ func peakDuring(t *testing.T, pid int, work func()) (growth int) {
 	}
 }
 
-// maxGrowth limits, in MiB, how much requests of a tenant can increase the memory of the control
-// plane. Without the limits on imports, two imports add 530 MiB.
+// maxGrowth is the limit, in MiB, by which requests of a tenant may increase the memory of the
+// control plane. Without the limits on imports, two imports add 530 MiB.
 const maxGrowth = 150
 
 func TestHostileRegistryCannotExhaustMemory(t *testing.T) {

@@ -38,7 +38,7 @@ func TestDeploymentLogExcludesForeignPods(t *testing.T) {
 	s.WaitFor("the log of the deployment", func(context.Context) error {
 		content, err := s.mallory.Try("GET", log, "")
 		if strings.Contains(content, "classified") {
-			t.Fatalf("mallory reads the log of a pod that is not of the deployment:\n%s", content)
+			t.Fatalf("mallory reads the log of a pod that does not belong to the deployment:\n%s", content)
 		}
 		if err == nil && !strings.Contains(content, "public") {
 			err = fmt.Errorf("it is %q", content)

@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// site is a cluster as browsers and programs without an account reach it.
+// site provides access to a cluster for browsers and programs without an account.
 type site struct {
 	*kit.Cluster
 	t   *testing.T
@@ -65,7 +65,7 @@ type page struct {
 	body string
 }
 
-// send sends a request; a form makes it a POST.
+// send sends a GET request, or a POST request if there is a form.
 func (s *site) send(browser *http.Client, path string, form url.Values, change func(*http.Request)) (page, error) {
 	method, body := http.MethodGet, io.Reader(nil)
 	if form != nil {
@@ -139,7 +139,7 @@ func (s *site) csrf(browser *http.Client, path string) string {
 	return field[1]
 }
 
-// accounts are a service account of the victim that is a valid OAuth client, and one that is not.
+// accounts are two service accounts of the victim: a valid OAuth client, and an invalid one.
 const accounts = `
 apiVersion: v1
 kind: ServiceAccount
@@ -199,11 +199,11 @@ func TestStrangerCannotLearnWhichClientsAndProjectsExist(t *testing.T) {
 		return len(list.Items)
 	}
 	if n := events(); n != 0 {
-		t.Errorf("strangers have written %d events", n)
+		t.Errorf("requests of strangers caused %d events", n)
 	}
 	broken, page := web.get(browser, code+ids[3]), web.get(browser, code+ids[4])
 	if broken.StatusCode != http.StatusBadRequest || plain(broken) != plain(page) {
-		t.Errorf("a user sees of the broken account\n%s\nand of none\n%s", plain(broken), plain(page))
+		t.Errorf("for the broken account, a user sees\n%s\nand for a missing one\n%s", plain(broken), plain(page))
 	}
 	s.WaitFor("the event for the owner", func(context.Context) error {
 		if n := events(); n != 1 {
@@ -270,7 +270,7 @@ func publicPaths(project string) map[string]struct {
 	}
 }
 
-func TestStrangerCannotPassLimitsAndAudit(t *testing.T) {
+func TestPublicHandlersApplyLimitsAndAudit(t *testing.T) {
 	s := tenants(t)
 	web := siteOf(t, s.Cluster)
 	var schema string
@@ -288,7 +288,7 @@ func TestStrangerCannotPassLimitsAndAudit(t *testing.T) {
 				return err
 			}
 			if current := got.Header.Get("X-Kubernetes-Pf-Flowschema-Uid"); current != schema {
-				return fmt.Errorf("it is %q, want %q", current, schema)
+				return fmt.Errorf("the schema is %q, want %q", current, schema)
 			}
 			if got.Header.Get("Strict-Transport-Security") == "" || got.Header.Get("Audit-Id") == "" {
 				t.Errorf("%s: the response has the headers %v", path, got.Header)
@@ -343,7 +343,7 @@ func TestStrangerCannotBecomeAnotherUserInTheAuditLog(t *testing.T) {
 				return nil
 			}
 		}
-		return fmt.Errorf("there is none")
+		return fmt.Errorf("the line does not exist")
 	})
 }
 
@@ -384,7 +384,7 @@ func TestStrangersCannotDelayLogins(t *testing.T) {
 	}
 	s.WaitFor("the flood", func(context.Context) error {
 		if n := responses.Load(); n < attackers {
-			return fmt.Errorf("%d requests are answered", n)
+			return fmt.Errorf("%d requests have a response", n)
 		}
 		return nil
 	})
@@ -393,7 +393,7 @@ func TestStrangersCannotDelayLogins(t *testing.T) {
 		s.alice.May("GET", kit.CorePath(s.shop, "serviceaccounts/default"), "")
 	}
 	// A user at another address logs in.
-	s.WaitFor("a login from elsewhere", func(context.Context) error {
+	s.WaitFor("a login from another address", func(context.Context) error {
 		if got := web.logIn(web.browser(net.IPv4(127, 0, 0, 77))); got.Header.Get("Location") != "/oauth/token/request" {
 			return fmt.Errorf("%s, sent to %q", got.Status, got.Header.Get("Location"))
 		}

@@ -49,7 +49,7 @@ func TestMatrixOfActorsAndRights(t *testing.T) {
 			report(t, a, rightsOf[a.name], expected)
 		}
 	}
-	// of the other project, so that the reviews cover both tenants
+	// an admin of the other project, so that the reviews cover both tenants
 	for _, b := range actorsOf(m.foreign, m.project, m.node) {
 		if b.name == "admin" {
 			grant(t, m.Cluster, []actor{b})
@@ -69,7 +69,7 @@ type matrix struct {
 	*kit.Cluster
 	universe               universe
 	actors                 []actor
-	scopes                 map[string][]string // by actor, in addition to cluster
+	scopes                 map[string][]string // permissions by actor, in addition to cluster
 	project, foreign, node string
 }
 
@@ -195,12 +195,12 @@ func compareLines(t *testing.T, section string, want, got []string) {
 	}
 	for _, line := range got {
 		if !slices.Contains(want, line) {
-			t.Errorf("the server has what section %s of %s does not list: %s", section, matrixFile, line)
+			t.Errorf("the server has a line that section %s of %s does not contain: %s", section, matrixFile, line)
 		}
 	}
 	for _, line := range want {
 		if !slices.Contains(got, line) {
-			t.Errorf("section %s of %s lists what the server does not have: %s", section, matrixFile, line)
+			t.Errorf("section %s of %s contains a line that the server does not have: %s", section, matrixFile, line)
 		}
 	}
 }

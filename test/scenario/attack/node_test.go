@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// nodePart returns a user with the certificate of a kubeconfig that is stored on the node.
-func nodePart(t *testing.T, c *kit.Cluster, kubeconfig string) *kit.User {
+// nodeUser returns a user with the certificate of a kubeconfig that is stored on the node.
+func nodeUser(t *testing.T, c *kit.Cluster, kubeconfig string) *kit.User {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -52,7 +52,7 @@ func TestNodeCannotTakeOverCluster(t *testing.T) {
 	}
 	const pod = "{apiVersion: v1, kind: Pod, metadata: {name: pod}, spec: {containers: [{name: main, image: " + kit.ToolsImage + "}]}}"
 	for _, kubeconfig := range kubeconfigs {
-		part := nodePart(t, s.Cluster, kubeconfig)
+		part := nodeUser(t, s.Cluster, kubeconfig)
 		part.May("GET", may[part.Name], "")
 		part.MayNot("GET", "/api/v1/secrets", "", "secrets")
 		part.MayNot("GET", kit.CorePath(s.shop, "secrets/private"), "", "private")
@@ -67,7 +67,7 @@ func TestNodeCannotTakeOverCluster(t *testing.T) {
 // PersistentVolumes.
 func TestStorageClientCannotTakeOverNode(t *testing.T) {
 	c := kit.Shared(t)
-	storage := nodePart(t, c, c.Path("pki", "node", "slipway-storage.kubeconfig"))
+	storage := nodeUser(t, c, c.Path("pki", "node", "slipway-storage.kubeconfig"))
 	volume := func(source string) string {
 		return "{apiVersion: v1, kind: PersistentVolume, metadata: {name: forged}, spec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, " + source + "}}"
 	}
@@ -96,7 +96,7 @@ func TestStorageClientCannotTakeOverNode(t *testing.T) {
 // claims.
 func TestStorageClientCannotDeleteClaims(t *testing.T) {
 	s := tenants(t)
-	storage := nodePart(t, s.Cluster, s.Path("pki", "node", "slipway-storage.kubeconfig"))
+	storage := nodeUser(t, s.Cluster, s.Path("pki", "node", "slipway-storage.kubeconfig"))
 	claims := kit.CorePath(s.shop, "persistentvolumeclaims")
 	for name, class := range map[string]string{"claim-of-driver": "slipway-local", "claim-of-another": "another"} {
 		s.alice.May("POST", claims, fmt.Sprintf(`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: %s},
@@ -118,7 +118,7 @@ func TestStorageClientCannotDeleteClaims(t *testing.T) {
 func TestNodeCannotGiveItselfReservedLabel(t *testing.T) {
 	c := kit.Shared(t)
 	name := c.Status().Nodes[0].Name
-	kubelet := nodePart(t, c, c.Path("pki", "node", "node.kubeconfig"))
+	kubelet := nodeUser(t, c, c.Path("pki", "node", "node.kubeconfig"))
 	kubelet.MayNot("PATCH", "/api/v1/nodes/"+name, `{"metadata":{"labels":{"node-restriction.kubernetes.io/trusted":"true"}}}`, "is not allowed to modify labels")
 	kubelet.MayNot("PATCH", "/api/v1/nodes/"+name, `{"metadata":{"labels":{"node-role.kubernetes.io/infra":""}}}`, "is not allowed to modify labels")
 }
@@ -136,7 +136,7 @@ func TestKubeletClientHasNoOtherRights(t *testing.T) {
 	client.MayNot("GET", kit.CorePath(s.shop, "pods"), "", "system:openshift-node-admin")
 }
 
-func TestDriverThatTenantCouldReplaceDoesNotRun(t *testing.T) {
+func TestDriverReplaceableByTenantDoesNotRun(t *testing.T) {
 	c := kit.Shared(t)
 	path := filepath.Join(c.VolumePluginDir, "attack.example.com~open", "open")
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -39,7 +39,7 @@ func (s *stage) distant(t *testing.T, handle http.HandlerFunc) string {
 	return strings.TrimPrefix(serve(t, listener, err, handle), "http://")
 }
 
-// look requests an image import without saving it as mallory, and returns the message of the
+// look requests an image import as mallory, without saving it, and returns the message of the
 // response.
 func (s *stage) look(t *testing.T, from string) metav1.Status {
 	t.Helper()
@@ -51,13 +51,13 @@ func (s *stage) look(t *testing.T, from string) metav1.Status {
 		t.Fatalf("%v: %s", err, response)
 	}
 	if strings.Contains(response, insideSecret) {
-		t.Errorf("the response of a server inside is returned: %s", response)
+		t.Errorf("mallory gets the response of an internal server: %s", response)
 	}
 	return done.Status.Images[0].Status
 }
 
-// inside runs servers that only the cluster's machine can reach. It returns their addresses with
-// counters of their requests.
+// inside runs internal servers, which only the cluster's machine can reach. It returns their
+// addresses with counters of their requests.
 func (s *stage) inside(t *testing.T) (addresses []string, requests *atomic.Int32) {
 	t.Helper()
 	requests = &atomic.Int32{}
@@ -88,7 +88,7 @@ func TestImportCannotReachHostAndCluster(t *testing.T) {
 		}
 	}
 	if n := requests.Load(); n > 0 {
-		t.Errorf("servers inside had %d requests", n)
+		t.Errorf("internal servers received %d requests", n)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestImportIsNotRedirectedToHost(t *testing.T) {
 		}
 	}
 	if n := requests.Load(); n > 0 {
-		t.Errorf("servers inside had %d requests", n)
+		t.Errorf("internal servers received %d requests", n)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestErrorsContainNoTextOfRegistry(t *testing.T) {
 		_, _ = w.Write([]byte(insideSecret))
 	})
 	if status := s.look(t, registry+"/team/app:refused"); !strings.Contains(status.Message, "418") {
-		t.Errorf("%+v", status) // look checks for the text
+		t.Errorf("%+v", status) // look checks that the message does not contain the text
 	}
 	if status := s.look(t, registry+"/team/app:strange"); status.Status != metav1.StatusFailure {
 		t.Errorf("%+v", status)

@@ -78,7 +78,7 @@ func productPolicy(t *testing.T, count int) string {
 	return policyJSON(t, "product", rule)
 }
 
-// selectorPolicy returns a policy with count rules, each with another selector that selects all
+// selectorPolicy returns a policy with count rules, each with a different selector that selects all
 // pods of the cluster.
 func selectorPolicy(t *testing.T, number, count int) string {
 	t.Helper()

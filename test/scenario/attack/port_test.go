@@ -26,9 +26,9 @@ type port struct {
 	address string
 	number  int
 	use     string
-	// answers are the status and the beginning of the body by URL, such as "401 Unauthorized". A
-	// request that gets no HTTP response has "closed".
-	answers map[string]string
+	// responses are the statuses and the beginnings of the bodies by URL, such as "401 Unauthorized".
+	// "closed" means that there is no HTTP response.
+	responses map[string]string
 }
 
 // ports returns all ports on which a host listens with the default configuration, and the port of
@@ -43,19 +43,19 @@ func ports() []port {
 		{"*", 1936, "health of the router", map[string]string{
 			"http:///healthz": "200 ok", "http:///healthz/ready": "200 ok", "http:///metrics": "403", "http:///": "403", "http:///;csv": "403", "http:///debug/pprof/": "403",
 		}},
-		{"*", 8053, "DNS of the master, which speaks no HTTP", nil},
+		{"*", 8053, "DNS of the master, which does not support HTTP", nil},
 		{"127.0.0.1", 2379, "etcd", map[string]string{"https:///v2/keys": "closed", "http:///version": "closed"}},
 		{"127.0.0.1", 2380, "etcd's peers", map[string]string{"https:///members": "closed", "http:///version": "closed"}},
 		{"127.0.0.1", 10256, "health of the service proxy", map[string]string{"http:///healthz": "200", "http:///livez": "200", "http:///metrics": "404", "http:///configz": "404", "http:///debug/pprof/": "404"}},
-		{"169.254.20.10", 53, "DNS, which speaks no HTTP", nil},
+		{"169.254.20.10", 53, "DNS, which does not support HTTP", nil},
 	}
 }
 
-// anyPorts returns the ports whose numbers the kernel chooses: containerd's port for commands in
+// anyPorts returns the ports whose numbers the kernel selects: containerd's port for commands in
 // containers, whose URLs contain a secret, and the port for connections to idle services, which
 // closes all other connections.
 func anyPorts(number int) (port, bool) {
-	return port{"", number, "a port that the kernel chose", map[string]string{"http:///": "4 or closed", "http:///exec/guess": "4 or closed"}}, number >= 32768
+	return port{"", number, "a port that the kernel selected", map[string]string{"http:///": "4 or closed", "http:///exec/guess": "4 or closed"}}, number >= 32768
 }
 
 func TestPortsOfHostRequireLogin(t *testing.T) {
@@ -78,7 +78,7 @@ func TestPortsOfHostRequireLogin(t *testing.T) {
 		if address.IsUnspecified() {
 			address = s.Address
 		}
-		for url, want := range port.answers {
+		for url, want := range port.responses {
 			got := s.anonymous(strings.Replace(url, "://", "://"+net.JoinHostPort(address.String(), strconv.Itoa(number)), 1))
 			prefix, orClosed := strings.CutSuffix(want, " or closed")
 			if !strings.HasPrefix(got, prefix) && !(orClosed && got == "closed") {
@@ -152,7 +152,7 @@ func socketAddress(text string) (netip.AddrPort, error) {
 	address, ok := netip.AddrFromSlice(bytes)
 	port, err := strconv.ParseUint(number, 16, 16)
 	if err != nil || !ok {
-		return netip.AddrPort{}, fmt.Errorf("%q is no address", text)
+		return netip.AddrPort{}, fmt.Errorf("%q is not an address", text)
 	}
 	return netip.AddrPortFrom(address.Unmap(), uint16(port)), nil
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// A preset is content of a tenant in pods of other authors: builds, which have more privileges on
-// their node, and administrators, whose constraints accept every pod.
-func TestPresetTakesNoRightsOfAuthorOfPod(t *testing.T) {
+// A PodPreset adds content of a tenant to pods of other authors: to pods of builds, which have more
+// privileges on their node, and to pods of administrators, whose constraints accept every pod.
+func TestPresetCannotUseRightsOfPodAuthor(t *testing.T) {
 	s := tenants(t)
 	presets := "/apis/settings.k8s.io/v1alpha1/namespaces/" + s.evil + "/podpresets"
 	preset := func(name, fields string) string {

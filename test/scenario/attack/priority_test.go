@@ -28,7 +28,7 @@ func TestTenantCannotUseSystemPriority(t *testing.T) {
 	s.mallory.MayNot("POST", kit.CorePath(s.evil, "resourcequotas"), "{apiVersion: v1, kind: ResourceQuota, metadata: {name: mine}, spec: {scopes: [PriorityClass], hard: {pods: 1}}}", "cannot create resource")
 	s.mallory.MayNot("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", "{}", "cannot create resource")
 
-	// Controllers cannot create such pods for her either.
+	// Controllers cannot create such pods for mallory either.
 	deployments := kit.GroupPath("apps", s.evil, "deployments")
 	s.mallory.May("POST", deployments, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: greedy}, spec: {selector: {matchLabels: {app: greedy}}, template: {metadata: {labels: {app: greedy}}, "+
 		template("system-node-critical")+"}}}")
@@ -40,7 +40,7 @@ func (s *stage) waitReplicaFailure(user *kit.User, path, reason string) {
 	s.WaitFor("the refusal of the pods of "+path, func(context.Context) error {
 		response, err := user.Try("GET", path, "")
 		if err == nil && (!strings.Contains(response, "ReplicaFailure") || !strings.Contains(response, reason)) {
-			err = fmt.Errorf("its status is %s", response)
+			err = fmt.Errorf("the status of the deployment is %s", response)
 		}
 		return err
 	})

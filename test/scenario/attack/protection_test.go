@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestPlatformKeepsPartOfMachine checks the default protection of a node.
-func TestPlatformKeepsPartOfMachine(t *testing.T) {
+// TestPodsCannotUseReservedResources checks the default protection of a node.
+func TestPodsCannotUseReservedResources(t *testing.T) {
 	s := tenants(t)
 	s.mallory.May("POST", kit.CorePath(s.evil, "pods"), sleeper("sleeper", "{}", "{}"))
 	evil := s.In(s.evil)
@@ -112,7 +112,7 @@ func TestControlPlaneLacksCapabilities(t *testing.T) {
 		for _, thread := range threads {
 			status, err := os.ReadFile(thread)
 			if errors.Is(err, os.ErrNotExist) {
-				continue // it has ended
+				continue // the thread has ended
 			}
 			if err != nil {
 				t.Fatal(err)

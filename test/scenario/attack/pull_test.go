@@ -30,7 +30,7 @@ func (s *stage) pullFailure(t *testing.T, pod, image string) (message string) {
 				return nil
 			}
 		}
-		return errors.New("there is none")
+		return errors.New("the pod has no failure yet")
 	})
 	return message
 }
@@ -47,7 +47,7 @@ func TestImageOfPodCannotReachHostAndCluster(t *testing.T) {
 	for i, address := range addresses {
 		message := s.pullFailure(t, fmt.Sprintf("pull-%d", i), address+"/team/app:v1")
 		if strings.Contains(message, insideSecret) {
-			t.Errorf("%s: the response is returned: %s", address, message)
+			t.Errorf("%s: mallory gets the response: %s", address, message)
 		}
 		// The redirect target has no TLS, which registries outside the cluster must have.
 		if address != redirect && !strings.Contains(message, "slipway.outbound") {
@@ -55,7 +55,7 @@ func TestImageOfPodCannotReachHostAndCluster(t *testing.T) {
 		}
 	}
 	if n := requests.Load(); n > 0 {
-		t.Errorf("servers inside had %d requests", n)
+		t.Errorf("internal servers received %d requests", n)
 	}
 	if events := s.mallory.May("GET", kit.CorePath(s.evil, "events"), ""); strings.Contains(events, insideSecret) {
 		t.Errorf("an event shows the response: %s", events)

@@ -36,7 +36,7 @@ func (s *stage) registryEvents(project string) (events []string, err error) {
 	return events, nil
 }
 
-func TestTenantCannotUseRegistryUnseen(t *testing.T) {
+func TestRegistryRequestsAreAudited(t *testing.T) {
 	s := tenants(t)
 	s.waitBuilder(t, s.evil)
 	s.waitBuilder(t, s.shop)
@@ -71,9 +71,9 @@ func TestTenantCannotUseRegistryUnseen(t *testing.T) {
 	})
 }
 
-// TestInvalidTokensOfTenantDelayNoOther sends invalid pull secrets of one project from the
+// TestInvalidTokensOfTenantDelayNoOtherTenant sends invalid pull secrets of one project from the
 // address of a node, which pulls for all projects.
-func TestInvalidTokensOfTenantDelayNoOther(t *testing.T) {
+func TestInvalidTokensOfTenantDelayNoOtherTenant(t *testing.T) {
 	s := tenants(t)
 	s.waitBuilder(t, s.shop)
 	transport := s.transport().Clone()
@@ -105,7 +105,7 @@ func TestInvalidTokensOfTenantDelayNoOther(t *testing.T) {
 			t.Fatalf("invalid token %d: %d", i, got)
 		}
 	}
-	// The address has not sent a valid token yet.
+	// The address has not sent a valid token before.
 	if got := send(strings.TrimSpace(s.OC("create", "token", "builder", "-n", s.shop))); got != http.StatusNotFound {
 		t.Errorf("a valid token: %d", got)
 	}

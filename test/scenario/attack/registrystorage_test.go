@@ -42,7 +42,7 @@ func TestPushCannotExceedQuotaOfProject(t *testing.T) {
 	}
 }
 
-func TestDeletedProjectLeavesNothingInRegistry(t *testing.T) {
+func TestContentOfDeletedProjectIsRemovedFromRegistry(t *testing.T) {
 	s := tenants(t)
 	s.waitBuilder(t, s.shop)
 	image := build(t)
@@ -123,7 +123,7 @@ func disk(t *testing.T, size int64) string {
 	return data
 }
 
-// bulk returns an image with one large layer that is unique for the number.
+// bulk returns an image with one large layer. The layer is different for each number.
 func bulk(t *testing.T, number uint64, size int) v1.Image {
 	t.Helper()
 	content := make([]byte, size)
@@ -139,7 +139,7 @@ func bulk(t *testing.T, number uint64, size int) v1.Image {
 // registry share one small disk.
 func TestFullRegistryDoesNotStopTheAPI(t *testing.T) {
 	c := kit.Start(t, kit.Options{
-		// the default, as is the kubelet's below
+		// the default, like the kubelet's settings below
 		DataDir: disk(t, 3<<30), Master: "slipway: {registry: {reserve: 16%}}",
 		Node: `kubeletArguments: {eviction-hard: ["nodefs.available<10%,imagefs.available<15%,nodefs.inodesFree<5%,memory.available<100Mi"]}`,
 	})
@@ -165,7 +165,7 @@ func TestFullRegistryDoesNotStopTheAPI(t *testing.T) {
 	for number := range 50 {
 		s.mallory.May("POST", kit.CorePath(s.evil, "configmaps"), fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d}, data: {a: %q}}", number, strings.Repeat("a", 10<<10)))
 	}
-	// The rejected push has freed its space. Another user of the disk fills that space and a little
+	// The rejected push has freed its space. Another user of the disk fills this space and a little
 	// more.
 	if err := unix.Statfs(c.DataDir, &free); err != nil {
 		t.Fatal(err)
@@ -179,7 +179,7 @@ func TestFullRegistryDoesNotStopTheAPI(t *testing.T) {
 	if err := unix.Fallocate(int(filler.Fd()), 0, 0, more); err != nil {
 		t.Fatal(err)
 	}
-	c.WaitFor("the status to say so", func(context.Context) error {
+	c.WaitFor("the status to report the full disk", func(context.Context) error {
 		if out := c.Slipway("status").Stdout; !strings.Contains(out, "pushes are rejected: the disk of the registry is full") {
 			return fmt.Errorf("got\n%s", out)
 		}

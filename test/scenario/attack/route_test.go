@@ -15,7 +15,7 @@ import (
 // from before the API server rejected them.
 func TestRouteCannotReachHost(t *testing.T) {
 	s := tenants(t)
-	const port = "1936" // where the router serves its health, on each address of the host
+	const port = "1936" // the router serves its health there, on each address of the host
 	route := func(user *kit.User, namespace, name, service string) string {
 		host := name + "." + namespace + ".example.com"
 		user.May("POST", kit.GroupPath("route.openshift.io", namespace, "routes"),
@@ -36,7 +36,7 @@ func TestRouteCannotReachHost(t *testing.T) {
 	s.WaitFor("the route of the platform", func(context.Context) error {
 		status, body, err := s.visit(allowed, "/healthz")
 		if err == nil && status != http.StatusOK {
-			err = fmt.Errorf("it responds with %d: %s", status, body)
+			err = fmt.Errorf("the route responds with %d: %s", status, body)
 		}
 		return err
 	})
@@ -73,7 +73,7 @@ func TestRouteCannotTakeHostOfPlatform(t *testing.T) {
 	s.WaitFor("the route of the other rule of the Ingress", func(context.Context) error {
 		text, err := s.mallory.Try("GET", routes, "")
 		if err == nil && !strings.Contains(text, `"path":"/a"`) {
-			err = fmt.Errorf("there is none: %s", text)
+			err = fmt.Errorf("the route does not exist: %s", text)
 		}
 		return err
 	})

@@ -20,7 +20,7 @@ func TestOldRouteCannotTakeHostThroughIngress(t *testing.T) {
 	s := tenants(t)
 	host := s.shop + ".example.com"
 	sum := sha256.Sum256([]byte(host + "/"))
-	// the controller's name for the route of the Ingress
+	// the controller gives the route of the Ingress this name
 	name := "thief-" + hex.EncodeToString(sum[:])[:10]
 	path := func(namespace, name string) string {
 		return kit.GroupPath("route.openshift.io", namespace, "routes") + name
@@ -37,7 +37,7 @@ func TestOldRouteCannotTakeHostThroughIngress(t *testing.T) {
 			var dry corev1.ConfigMap
 			decode(t, s.alice.May("POST", kit.CorePath(s.shop, "configmaps?"), "{apiVersion: v1, kind: ConfigMap, metadata: {name: clock}}"), &dry)
 			if !route.CreationTimestamp.Before(&dry.CreationTimestamp) {
-				return fmt.Errorf("it is still %s", dry.CreationTimestamp)
+				return fmt.Errorf("the time is still %s", dry.CreationTimestamp)
 			}
 			return nil
 		})

@@ -18,8 +18,8 @@ func (s *stage) token(name string, scopes ...string) *kit.User {
 	})
 }
 
-// TestTokenGetsNoConstraintsBeyondItsScopes uses stolen tokens of alice, whom constraints list as a
-// user.
+// TestTokenGetsNoConstraintsBeyondItsScopes uses stolen tokens of alice, who is a user of
+// constraints.
 func TestTokenGetsNoConstraintsBeyondItsScopes(t *testing.T) {
 	s := tenants(t)
 	name := s.shop + "-privileged"
@@ -61,7 +61,7 @@ groups: []
 }
 
 // TestAdmissionAppliesScopes uses a stolen token of a cluster administrator. The token is limited
-// to editing one project. Admission plugins must apply this limit too.
+// to editing one project. Admission plugins must also apply this limit.
 func TestAdmissionAppliesScopes(t *testing.T) {
 	s := tenants(t)
 	s.OC("adm", "policy", "add-cluster-role-to-user", "cluster-admin", s.shop+"-root")

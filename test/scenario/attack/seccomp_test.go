@@ -73,7 +73,7 @@ func TestTenantCannotRemoveSystemCallFilter(t *testing.T) {
 	}
 }
 
-// TestAdministratorCanRemoveSystemCallFilter proves that the constraint privileged still allows the
+// TestAdministratorCanRemoveSystemCallFilter checks that the constraint privileged still allows the
 // system calls of the attacks.
 func TestAdministratorCanRemoveSystemCallFilter(t *testing.T) {
 	s := kit.Shared(t)

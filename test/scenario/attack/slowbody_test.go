@@ -15,11 +15,11 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// slowBodies is more than the seats of users in priority and fairness.
+// slowBodies exceeds the number of seats that priority and fairness has for users.
 const slowBodies = 400
 
-// TestSlowBodiesDelayNobody begins many requests and does not send their bodies.
-func TestSlowBodiesDelayNobody(t *testing.T) {
+// TestSlowBodiesDelayNoOtherRequests starts many requests and does not send their bodies.
+func TestSlowBodiesDelayNoOtherRequests(t *testing.T) {
 	s := tenants(t)
 	settings, err := rest.TLSConfigFor(s.Config)
 	if err != nil {
@@ -55,14 +55,14 @@ func TestSlowBodiesDelayNobody(t *testing.T) {
 		})
 	}
 	group.Wait()
-	// A request that waits for a seat takes as long as the slow ones, or is rejected.
+	// A request that waits for a seat takes as long as the slow requests, or is rejected.
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	for n := range 20 {
 		body := fmt.Sprintf(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "own-%d"}}`, n)
 		for user, project := range map[*kit.User]string{s.alice: s.shop, s.mallory: s.evil} {
 			if err := user.Rest.Post().AbsPath(kit.CorePath(project, "configmaps")).Body([]byte(body)).MaxRetries(0).Do(ctx).Error(); err != nil {
-				t.Errorf("a request of %s beside the slow ones: %v", user.Name, err)
+				t.Errorf("a request of %s during the slow requests: %v", user.Name, err)
 			}
 		}
 	}

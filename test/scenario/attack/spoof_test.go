@@ -116,6 +116,6 @@ func TestTenantGetsNoRawSockets(t *testing.T) {
 	if output, err := evil.TryOC("exec", "pod", "--", "frame", "send"); err == nil || !strings.Contains(err.Error(), "operation not permitted") {
 		t.Errorf("the pod opens a raw socket: %v\n%s", err, output)
 	}
-	evil.Exec("pod", "frame", "ping", s.Address.String()) // needs no capability
+	evil.Exec("pod", "frame", "ping", s.Address.String()) // ping needs no capability
 	s.mallory.MayNot("POST", kit.CorePath(s.evil, "pods"), strings.Replace(sleeper("raw", "{}", "{}"), "command:", "securityContext: {capabilities: {add: [NET_RAW]}}, command:", 1), "NET_RAW")
 }

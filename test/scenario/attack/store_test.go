@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// secretive are objects with secrets, each marked by the word "treasure".
+// secretive are objects with secrets, which are marked by the word "treasure".
 const secretive = `
 apiVersion: v1
 kind: Secret
@@ -59,11 +59,11 @@ func TestThiefOfDiskCannotReadSecrets(t *testing.T) {
 		return exists
 	}
 	if !onDisk("plainly-on-the-disk") {
-		t.Error("the config map is not in the files of the store: this test looks in the wrong place")
+		t.Error("the config map is not in the files of the store: the test reads the wrong files")
 	}
 	for _, secret := range []string{"treasure-in-a-secret", "treasure-of-a-client", "treasure-in-a-code"} {
 		if onDisk(secret) {
-			t.Errorf("the files of the store hold %s", secret)
+			t.Errorf("the files of the store contain %s", secret)
 		}
 	}
 }
@@ -78,7 +78,7 @@ type line struct {
 	RequestObject, ResponseObject json.RawMessage
 }
 
-func TestTenantCannotChangeRightsUnseen(t *testing.T) {
+func TestChangesOfRightsAreAudited(t *testing.T) {
 	s := tenants(t)
 	binding := `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"accomplice"},
 		"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"view"},"subjects":[{"kind":"User","name":"eve","apiGroup":"rbac.authorization.k8s.io"}]}`
@@ -92,14 +92,14 @@ func TestTenantCannotChangeRightsUnseen(t *testing.T) {
 		}
 		for text := range strings.Lines(string(content)) {
 			if err := json.Unmarshal([]byte(text), &l); err != nil {
-				return l, fmt.Errorf("read line: %w", err) // The entry is being written.
+				return l, fmt.Errorf("read line: %w", err) // The entry is still being written.
 			}
 			if l.Verb == "create" && strings.TrimSuffix(l.ObjectRef.Resource+"/"+l.ObjectRef.Subresource, "/") == resource && l.ObjectRef.Name == name && strings.Contains(text, s.evil) {
 				return l, nil
 			}
 			l = line{}
 		}
-		return l, fmt.Errorf("no line of %s %s", resource, name)
+		return l, fmt.Errorf("the audit log has no line of %s %s", resource, name)
 	}
 	for _, want := range []struct {
 		resource, name, level string
@@ -125,7 +125,7 @@ func TestTenantCannotChangeRightsUnseen(t *testing.T) {
 	}
 	for _, secret := range []string{"treasure-of-mallory", "dHJlYXN1cmUtb2YtbWFsbG9yeQ"} {
 		if bytes.Contains(content, []byte(secret)) {
-			t.Errorf("the audit log holds %s", secret)
+			t.Errorf("the audit log contains %s", secret)
 		}
 	}
 	if info, err := os.Stat(s.Path("log", "audit.log")); err != nil || info.Mode().Perm()&0o077 != 0 {

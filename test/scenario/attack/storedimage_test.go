@@ -28,7 +28,7 @@ func (s *stage) imageDecision(project, pod string) (reason string, status corev1
 	cluster.WaitFor("the image of "+pod, func(context.Context) error {
 		statuses := cluster.Pod(pod).Status.ContainerStatuses
 		if len(statuses) == 0 {
-			return errors.New("there is no status")
+			return errors.New("the container has no status")
 		}
 		status = statuses[0]
 		switch state := status.State; {
@@ -67,7 +67,7 @@ func TestImageOfOtherProjectOnNodeCannotRun(t *testing.T) {
 	s.WaitFor("the pull secret of the owner's pod", func(ctx context.Context) error {
 		account, err := s.Client.CoreV1().ServiceAccounts(s.shop).Get(ctx, "default", metav1.GetOptions{})
 		if err == nil && len(account.ImagePullSecrets) == 0 {
-			err = errors.New("the account has none")
+			err = errors.New("the account has no pull secret")
 		}
 		return err
 	})

@@ -46,14 +46,14 @@ func (s *stage) flood(t *testing.T) {
 		s.configMap(name, size)
 		running.Go(func() {
 			for ctx.Err() == nil {
-				_ = s.change(ctx, name, retries) // the API server refuses most changes
+				_ = s.change(ctx, name, retries) // the API server rejects most changes
 			}
 		})
 	}
 }
 
-// TestTenantCannotFloodStore writes objects repeatedly, large and small ones. Each write takes
-// memory of the control plane, and a part of the database until the next compaction.
+// TestTenantCannotFloodStore repeatedly writes large and small objects. Each write uses memory of
+// the control plane, and space in the database until the next compaction.
 func TestTenantCannotFloodStore(t *testing.T) {
 	s := tenants(t)
 	const large, small, clients = 1000 << 10, 15 << 10, 8
@@ -64,7 +64,7 @@ func TestTenantCannotFloodStore(t *testing.T) {
 	}
 	s.flood(t)
 	for _, size := range []int{large, small} {
-		s.WaitFor(fmt.Sprintf("a refused change of %d bytes", size), func(ctx context.Context) error {
+		s.WaitFor(fmt.Sprintf("a rejected change of %d bytes", size), func(ctx context.Context) error {
 			results := make(chan error, clients)
 			for client := range clients {
 				go func() { results <- s.change(ctx, fmt.Sprintf("probe-%d-%d", size, client), 0) }()
@@ -77,11 +77,11 @@ func TestTenantCannotFloodStore(t *testing.T) {
 				}
 				refused = true
 				if seconds, ok := apierrors.SuggestsClientDelay(err); !ok || seconds < 1 {
-					t.Errorf("the refusal does not say when to try again: %v", err)
+					t.Errorf("the rejection does not contain a delay for the retry: %v", err)
 				}
 			}
 			if !refused {
-				return errors.New("the changes have no limit")
+				return errors.New("no change was rejected")
 			}
 			return nil
 		})
@@ -105,14 +105,14 @@ func TestPlatformNeverWaitsForFloodOfTenant(t *testing.T) {
 			Groups: []string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:kube-system"}},
 	} {
 		component := s.Impersonate(identity)
-		s.WaitFor("a refusal of the "+name, func(ctx context.Context) error {
+		s.WaitFor("a rejection of the "+name, func(ctx context.Context) error {
 			err := component.Rest.Patch(types.MergePatchType).AbsPath(kit.CorePath(s.evil, "pods/stuck/status")).
 				Body([]byte(`{"status":{"message":"` + rand.Text() + `"}}`)).Do(ctx).Error()
 			if seconds, ok := apierrors.SuggestsClientDelay(err); ok && seconds > 0 {
 				t.Fatalf("the %s has to wait for %d seconds: %v", name, seconds, err)
 			}
 			if !apierrors.IsTooManyRequests(err) {
-				return fmt.Errorf("the write is not refused: %w", err)
+				return fmt.Errorf("the write was not rejected: %w", err)
 			}
 			return nil
 		})

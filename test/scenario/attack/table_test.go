@@ -77,13 +77,13 @@ func writeTable(file string, former table, sections []section) error {
 	return os.WriteFile(file, []byte(text.String()), 0o644)
 }
 
-// verbSet is a short name of verbs.
+// verbSet is a short name for a set of verbs.
 type verbSet struct {
 	name  string
 	verbs []string
 }
 
-// verbSets are those of bootstrap/policy/roles.txt.
+// verbSets are the sets in bootstrap/policy/roles.txt.
 var verbSets = []verbSet{
 	{"ALL", []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}},
 	{"RO", []string{"get", "list", "watch"}},

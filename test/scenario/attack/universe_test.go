@@ -163,7 +163,7 @@ func (u universe) cells(scopes []string) (all []cell) {
 // pathVerbs are the verbs of requests for paths that belong to no resource.
 var pathVerbs = []string{"get", "post"}
 
-// lines returns the universe as a section of the table. A new resource has no line there.
+// lines returns the universe as a section of the table. A new resource has no line in the table.
 func (u universe) lines() []string {
 	list := rights{}
 	for _, k := range u.kinds {

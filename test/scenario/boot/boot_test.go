@@ -1,4 +1,4 @@
-// Package boot proves that one command boots a whole cluster, and checks the commands that inspect
+// Package boot tests that one command boots a whole cluster, and tests the commands that inspect
 // it.
 package boot
 
@@ -82,7 +82,7 @@ func TestComponentsArePrintedWithTheirStates(t *testing.T) {
 		for _, component := range process.Components {
 			row := regexp.MustCompile(`(?m)^.*\b` + regexp.QuoteMeta(component.Name) + `\b.*\bready\b`)
 			if !row.MatchString(table) {
-				t.Errorf("no row says that %s is ready:\n%s", component.Name, table)
+				t.Errorf("no line reports %s as ready:\n%s", component.Name, table)
 			}
 		}
 	}
@@ -155,7 +155,7 @@ func TestConfigViewHasEveryDefault(t *testing.T) {
 		"kind: NodeConfig", "dnsDomain: cluster.local", c.VolumePluginDir, c.DataDir,
 	} {
 		if !strings.Contains(view, want) {
-			t.Errorf("config view has no %q:\n%s", want, view)
+			t.Errorf("config view does not contain %q:\n%s", want, view)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func TestLogsOfComponent(t *testing.T) {
 		}
 		return nil
 	})
-	// Other lines, such as pflag's warnings, belong to the line with a time before them.
+	// Other lines, such as pflag's warnings, belong to the previous line with a time.
 	withTime := regexp.MustCompile(`(?m)^[IWE][0-9]{4} .*$`)
 	own := withTime.FindAllString(c.MustSlipway("logs", "kubelet", "-n", "-1"), -1)
 	for _, line := range own {
@@ -177,18 +177,18 @@ func TestLogsOfComponent(t *testing.T) {
 		}
 	}
 	if all := withTime.FindAllString(c.MustSlipway("logs", "node", "-n", "-1"), -1); len(own) == 0 || len(own) >= len(all) {
-		t.Errorf("%d lines of the %d lines of the process are kubelet's", len(own), len(all))
+		t.Errorf("%d of the %d lines of the process belong to the kubelet", len(own), len(all))
 	}
 	unknown := c.Slipway("logs", "kubelett")
 	if unknown.Code != 1 || !strings.Contains(unknown.Stderr, `"kubelett"`) || !strings.Contains(unknown.Stderr, "kubelet,") {
-		t.Errorf("exit code %d, error does not name the component and those that exist: %s", unknown.Code, unknown.Stderr)
+		t.Errorf("exit code %d, the error does not name the component and the existing components: %s", unknown.Code, unknown.Stderr)
 	}
 }
 
 func TestVersions(t *testing.T) {
 	c := kit.Shared(t)
 	version := c.OC("version")
-	// The version of the client, then of the server.
+	// The version of the client precedes the version of the server.
 	number := regexp.MustCompile(`(?m)^kubernetes (v1\.\d+\.\d+)$`)
 	match := number.FindAllStringSubmatch(version, -1)
 	if len(match) != 2 || match[0][1] != match[1][1] {
@@ -257,14 +257,14 @@ func TestOpenShiftStartNotifiesSystemd(t *testing.T) {
 	view := c.MustSlipway("config", "view")
 	for _, want := range []string{"masterPublicURL: https://openshift.example.com:8443", `(?i)//console\.example\.com(:|\z)`} {
 		if !strings.Contains(view, want) {
-			t.Errorf("config view has no %q:\n%s", want, view)
+			t.Errorf("config view does not contain %q:\n%s", want, view)
 		}
 	}
 	if metadata := c.MustSlipway("oc", "get", "--raw", "/.well-known/oauth-authorization-server"); !strings.Contains(metadata, "https://openshift.example.com:8443/oauth/authorize") {
 		t.Errorf("the public address is not in %s", metadata)
 	}
 	if status := c.Status(); !status.Ready {
-		t.Errorf("systemd was told that it is ready while status says: %+v", status)
+		t.Errorf("systemd was notified, but the status is %+v", status)
 	}
 	if err := command.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

@@ -1,5 +1,5 @@
-// Package build proves on a real cluster that builds start, run in pods, can be followed and
-// cancelled, and that triggers start new ones. The pods run a custom builder, which these tests
+// Package build tests on a real cluster that builds start, run in pods, and can be followed and
+// cancelled, and that triggers start new builds. The pods run a custom builder, which these tests
 // create. Sources: OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds; OpenShift 3.11
 // Cluster Administration, chapter 14.
 package build
@@ -51,8 +51,8 @@ type project struct {
 func newProject(t *testing.T) *project {
 	t.Helper()
 	p := &project{kit.Shared(t), t}
-	// Until local storage is ready for the first time, builds get no volume for layers. A node that an
-	// earlier test killed keeps the label.
+	// Until local storage is ready for the first time, builds get no volume for layers. The label
+	// remains on a node that an earlier test killed.
 	p.waitOutput("node", `{.items[*].metadata.labels.slipway\.openshift\.io/local-storage}`, "true")
 	p.push("builder:latest", script)
 	p.OC("create", "imagestream", "app")
@@ -161,7 +161,7 @@ func TestBuildRunsInPodAndRecordsResult(t *testing.T) {
 		"arping: socket: Operation not permitted\n",
 	} {
 		if !strings.Contains(log, want) {
-			t.Errorf("start-build prints %q, without %q", log, want)
+			t.Errorf("start-build prints %q, which does not contain %q", log, want)
 		}
 	}
 	if got := p.OC("get", "build/app-1", "-o", `jsonpath={.status.phase} {.status.outputDockerImageReference} {.spec.serviceAccount} {.metadata.annotations.openshift\.io/build\.pod-name} {.spec.triggeredBy[*].message} {.status.config.name}`); got !=
@@ -182,8 +182,8 @@ func TestBuildRunsInPodAndRecordsResult(t *testing.T) {
 		return nil
 	})
 
-	// The second build is like the first. A failing build precedes the second one, which is therefore
-	// the third of its configuration.
+	// Start a failing build, and then a copy of the first build, which is the third build of its
+	// configuration.
 	if out, err := p.TryOC("start-build", "app", "--wait", "--env=MODE=fail"); err == nil {
 		t.Errorf("waiting for a build that fails returned no error: %s", out)
 	}
@@ -209,7 +209,7 @@ func TestBuildRunsInPodAndRecordsResult(t *testing.T) {
 	}
 }
 
-func TestSourceIsSentToTheBuild(t *testing.T) {
+func TestUploadedSourceReachesBuild(t *testing.T) {
 	p := newProject(t)
 	dir := t.TempDir()
 	for file, content := range map[string]string{"Dockerfile": "FROM scratch", "main.go": "package main"} {
@@ -239,17 +239,17 @@ func TestSourceIsSentToTheBuild(t *testing.T) {
 		t.Errorf("the build counted %s", log)
 	}
 	if got := p.OC("get", "build/counted-1", "-o", "jsonpath={.spec.source.binary.asFile}"); got != "large" {
-		t.Errorf("the file is called %q", got)
+		t.Errorf("the file has the name %q", got)
 	}
 	// An interrupted upload must differ from the end of the source.
 	reader, writer := io.Pipe()
 	go func() {
-		_, _ = writer.Write(make([]byte, 1<<20)) // The data is read, or the request fails.
+		_, _ = writer.Write(make([]byte, 1<<20)) // Wait until the data is read, or the request fails.
 		writer.CloseWithError(errors.New("the line is dead"))
 	}()
 	path := "/apis/build.openshift.io/v1/namespaces/" + p.Namespace + "/buildconfigs/counted/instantiatebinary"
 	if err := p.Client.CoreV1().RESTClient().Post().AbsPath(path).Param("asFile", "large").Body(reader).Do(t.Context()).Error(); err == nil {
-		t.Error("a part of a source is taken for the whole")
+		t.Error("the builder accepts a part of the source")
 	}
 	p.waitOutput("build/counted-2", "{.status.phase} {.status.reason}", "Failed FetchSourceFailed")
 }
@@ -311,17 +311,17 @@ func TestBuildPodsRequirePrivileges(t *testing.T) {
 	p.OC("start-build", "slow")
 	p.waitPhase("slow-1", "Running")
 	if out, err := p.TryOC("--as=developer", "exec", "slow-1-build", "--", "/bin/busybox", "id"); err == nil || !strings.Contains(err.Error(), "security context constraint") {
-		t.Errorf("a developer enters the pod of a build: %s, %v", out, err)
+		t.Errorf("a developer runs a command in the pod of a build: %s, %v", out, err)
 	}
 	if out := p.OC("exec", "slow-1-build", "--", "/bin/busybox", "id"); !strings.Contains(out, "uid=0") {
-		t.Errorf("the administrator enters as %s", out)
+		t.Errorf("the administrator's command runs as %s", out)
 	}
 	// Only the build's pod can update the build's details.
 	body := `{"kind":"Build","apiVersion":"build.openshift.io/v1","metadata":{"name":"slow-1"},"status":{"message":"forged"}}`
 	path := "/apis/build.openshift.io/v1/namespaces/" + p.Namespace + "/builds/slow-1/details"
 	err := p.Client.CoreV1().RESTClient().Put().AbsPath(path).SetHeader("Content-Type", "application/json").Body([]byte(body)).Do(t.Context()).Error()
 	if err == nil || !strings.Contains(err.Error(), "only the build's pod") {
-		t.Errorf("the administrator forges a report: %v", err)
+		t.Errorf("the administrator writes a forged report: %v", err)
 	}
 	// A build returns the log of its pod, and not of another pod with the pod's name.
 	p.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: notes-build}, spec: {containers: [{name: notes, image: localhost/none}]}}`)

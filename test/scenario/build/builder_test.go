@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// base puts an image with a shell into the project's registry and returns its reference.
+// base pushes an image with a shell to the project's repository and returns its reference.
 func (p *project) base() string {
 	p.t.Helper()
 	p.push("base:latest", "")
@@ -43,7 +43,8 @@ func files(t *testing.T, content map[string]string) string {
 	return dir
 }
 
-// shell makes the steps of a Dockerfile run the only program of the base image.
+// shell is an instruction after which the steps of a Dockerfile run the only program of the base
+// image.
 const shell = "SHELL [\"/bin/busybox\", \"sh\", \"-c\"]\n"
 
 func TestDockerfileIsBuiltWithoutPrivilegesOnNode(t *testing.T) {
@@ -73,9 +74,9 @@ ENV WORD=hello
 	}
 	p.dockerConfig("bad", fmt.Sprintf("dockerfile: %q", "FROM "+p.base()+"\nADD http://169.254.169.254/latest /latest\n"), "app:latest")
 	if log, err := p.TryOC("start-build", "bad", "--follow", "--wait"); err == nil || !strings.Contains(log, "no route to host") {
-		t.Errorf("a Dockerfile adds metadata of the node: %v\n%s", err, log)
+		t.Errorf("ADD can read metadata of the node: %v\n%s", err, log)
 	}
-	// The layers can then only come from the node's cache.
+	// In this case, the layers can only come from the node's cache.
 	p.OC("delete", "istag", "app:latest")
 	if log := p.OC("start-build", "app", "--follow", "--wait"); strings.Count(log, "Using cache") != 3 {
 		t.Errorf("the second build builds its layers again:\n%s", log)
@@ -84,7 +85,7 @@ ENV WORD=hello
 	p.waitOutput("pod/app-2-build", "{.status.phase}", "Succeeded")
 }
 
-func TestSourceBecomesAnImageThatRuns(t *testing.T) {
+func TestSourceBuildCreatesRunnableImage(t *testing.T) {
 	p := newProject(t)
 	// The builder image is also the result of a build.
 	p.OC("create", "imagestream", "maker")
@@ -98,11 +99,11 @@ func TestSourceBecomesAnImageThatRuns(t *testing.T) {
 	p.OC("start-build", "maker", "--from-dir="+maker, "--follow", "--wait")
 	p.Apply(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: app}, spec: {strategy: {sourceStrategy: {from: {kind: ImageStreamTag, name: "maker:latest"}}},
 		source: {binary: {}}, output: {to: {kind: ImageStreamTag, name: "app:latest"}}}}`)
-	p.OC("start-build", "app", "--from-dir="+files(t, map[string]string{"code": "what the source says\n"}), "--follow", "--wait")
+	p.OC("start-build", "app", "--from-dir="+files(t, map[string]string{"code": "output of the source\n"}), "--follow", "--wait")
 	p.Apply(fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: app}, spec: {restartPolicy: Never,
 		containers: [{name: app, image: "docker-registry.default.svc:5000/%s/app:latest"}]}}`, p.Namespace))
 	p.waitOutput("pod/app", "{.status.phase}", "Succeeded")
-	if got := p.OC("logs", "app"); got != "what the source says\n1001\n" {
+	if got := p.OC("logs", "app"); got != "output of the source\n1001\n" {
 		t.Errorf("the application returns %q", got)
 	}
 }
@@ -172,6 +173,6 @@ func TestBuildRecordsRevisionOfRepository(t *testing.T) {
 		t.Errorf("a repository that leads to the metadata address: %v\n%s", err, log)
 	}
 	if got := p.OC("get", "build/bad-1", "-o", "jsonpath={.status.phase} {.status.reason}"); got != "Failed FetchSourceFailed" {
-		t.Errorf("its build is %s", got)
+		t.Errorf("the build of this repository is %s", got)
 	}
 }

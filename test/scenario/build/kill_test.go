@@ -15,7 +15,7 @@ import (
 // waitLog waits until the log of a build contains a text.
 func (p *project) waitLog(build, want string) {
 	p.t.Helper()
-	p.WaitFor(fmt.Sprintf("build %s to say %q", build, want), func(context.Context) error {
+	p.WaitFor(fmt.Sprintf("the log of build %s to contain %q", build, want), func(context.Context) error {
 		log, err := p.TryOC("logs", "build/"+build)
 		if err == nil && !strings.Contains(log, want) {
 			err = fmt.Errorf("got %q", log)
@@ -49,7 +49,7 @@ func capable(t *testing.T, pid int, capability uint) (threads []string) {
 	}
 	for _, thread := range paths {
 		text, err := os.ReadFile(thread)
-		if err != nil { // It has ended.
+		if err != nil { // The thread has ended.
 			continue
 		}
 		for line := range strings.Lines(string(text)) {
@@ -84,7 +84,7 @@ func processesOf(t *testing.T, uid string) (processes []string) {
 	return processes
 }
 
-func TestKilledBuilderLeavesNothing(t *testing.T) {
+func TestRemainsOfKilledBuilderAreRemoved(t *testing.T) {
 	p := newProject(t)
 	const netAdmin = 12
 	p.dockerConfig("app", fmt.Sprintf("dockerfile: %q", "FROM "+p.base()+"\n"+shell+"RUN echo the step runs; exec /bin/busybox sleep 100000\n"), "app:latest")
@@ -106,7 +106,7 @@ func TestKilledBuilderLeavesNothing(t *testing.T) {
 		return nil
 	})
 
-	// The next build succeeds, even though the node's process is killed while it runs.
+	// The next build succeeds, although the node process is killed while it runs.
 	p.dockerConfig("app", fmt.Sprintf("dockerfile: %q", "FROM "+p.base()+"\n"+shell+"RUN echo the step runs; /bin/busybox sleep 4; echo the step goes on\n"), "app:latest")
 	p.OC("start-build", "app")
 	p.waitLog("app-2", "the step runs")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// agents is a pipeline with a pod of two containers, an agent by a label, and one that a
-// declarative pipeline describes. IMAGE replaces the image.
+// agents is a pipeline with a pod of two containers, and an agent that is selected by a label. The
+// second pipeline describes its agent declaratively. IMAGE replaces the image.
 const agents = `
 podTemplate(label: 'two', containers: [
   containerTemplate(name: 'tools', image: 'IMAGE', command: 'cat', ttyEnabled: true, envVars: [envVar(key: 'WHERE', value: 'tools')])
@@ -96,7 +96,7 @@ func TestPipelineRunsStepsInAgents(t *testing.T) {
 	if got := p.OC("get", "configmap/made", "-o", "jsonpath={.data.a}"); got != "d" {
 		t.Errorf("the object of the file has the value %q", got)
 	}
-	// Pods of builds remain, and those of agents end when their block ends.
+	// Pods of builds remain. Pods of agents are deleted when their block ends.
 	waitUntilAgentsEnd := func() {
 		p.WaitFor("the end of the agents", func(context.Context) error {
 			if got := p.OC("get", "pods", "-o", "name"); strings.Contains(got, "-agent-") {
@@ -106,7 +106,7 @@ func TestPipelineRunsStepsInAgents(t *testing.T) {
 		})
 	}
 	waitUntilAgentsEnd()
-	// The agent of a cancelled build ends with it.
+	// The agent of a cancelled build ends with the build.
 	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: long}, spec: {serviceAccount: pipeline, source: {git: {uri: %q, ref: main}},
 		strategy: {jenkinsPipelineStrategy: {}}}}`, url+"/.git"))
 	p.OC("start-build", "long")
@@ -116,7 +116,7 @@ func TestPipelineRunsStepsInAgents(t *testing.T) {
 	p.OC("cancel-build", "long-1")
 	p.waitOutput("build/long-1", "{.status.phase}", "Cancelled")
 	waitUntilAgentsEnd()
-	// The account of builds may not create pods, and a label has no agent by chance.
+	// The service account of builds may not create pods, and an unknown label selects no agent.
 	p.pipeline("refused", "node('tools') { }", "triggers: []")
 	p.pipeline("unknown", "node('none') { }", "serviceAccount: pipeline, triggers: []")
 	for name, want := range map[string]string{"refused": "forbidden", "unknown": `there is no agent with the label "none"`} {
@@ -126,7 +126,7 @@ func TestPipelineRunsStepsInAgents(t *testing.T) {
 	}
 }
 
-// forms are the forms of Jenkinsfiles that are used most, in one pipeline.
+// forms contains the most common forms of Jenkinsfiles in one pipeline.
 const forms = `
 def image
 def shout(text) { text.toUpperCase() }

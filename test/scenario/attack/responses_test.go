@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// methods are the HTTP methods by verb. The other verbs belong to long-running requests or to no
-// request.
+// methods are the HTTP methods by verb. The other verbs belong to long-running requests, or occur
+// only in rules.
 var methods = map[string]string{
 	"get": http.MethodGet, "list": http.MethodGet, "create": http.MethodPost, "update": http.MethodPut, "patch": http.MethodPatch, "delete": http.MethodDelete,
 }
@@ -33,10 +33,10 @@ var senders = []string{"anonymous", "user", "viewer", "admin", "deployer", "node
 // refusal matches the message of the API server's authorization.
 var refusal = regexp.MustCompile(`cannot [a-z]+ (resource|path)`)
 
-// TestAnswersFollowTheMatrix sends a real request for every verb of every resource. A resource that
+// TestResponsesFollowTheMatrix sends a real request for every verb of every resource. A resource that
 // filters or checks requests in its handler must reject the same actors as the matrix. The named
 // objects do not exist, and every request is a dry run.
-func TestAnswersFollowTheMatrix(t *testing.T) {
+func TestResponsesFollowTheMatrix(t *testing.T) {
 	m := newMatrix(t)
 	table, err := readTable(matrixFile)
 	if err != nil {
@@ -45,7 +45,7 @@ func TestAnswersFollowTheMatrix(t *testing.T) {
 	m.tokenOfAnother(t)
 	for _, a := range m.actors {
 		if slices.Contains(senders, a.name) {
-			m.answers(t, a, m.expected(t, table, a))
+			m.sendAll(t, a, m.expected(t, table, a))
 		}
 	}
 }
@@ -60,23 +60,23 @@ func (m *matrix) tokenOfAnother(t *testing.T) {
 	t.Cleanup(func() { m.Administrator().May("DELETE", path+"/"+name, "") })
 }
 
-// answers sends the requests of an actor.
-func (m *matrix) answers(t *testing.T, a actor, expected rights) {
+// sendAll sends the requests of an actor.
+func (m *matrix) sendAll(t *testing.T, a actor, expected rights) {
 	t.Helper()
 	user := m.connect(t, a)
-	questions := make(chan question)
+	attempts := make(chan attempt)
 	var workers sync.WaitGroup
 	for range 8 {
 		workers.Go(func() {
-			for q := range questions {
-				rejected, answer, err := q.send(user)
+			for q := range attempts {
+				rejected, body, err := q.send(user)
 				if rejected == expected[q.cell] {
 					t.Errorf("%s: %s %s: %v, where %s says that the right to %s is %v", a.name, methods[q.verb], q.path, err, matrixFile, q.cell, expected[q.cell])
 				}
 				reads := methods[q.verb] == http.MethodGet && q.scope != "foreign"
 				// A node reads namespaces and services.
-				if err == nil && reads && a.name != "node" && strings.Contains(answer, m.foreign) {
-					t.Errorf("%s: %s %s shows the project of another tenant: %s", a.name, methods[q.verb], q.path, answer)
+				if err == nil && reads && a.name != "node" && strings.Contains(body, m.foreign) {
+					t.Errorf("%s: %s %s shows the project of another tenant: %s", a.name, methods[q.verb], q.path, body)
 				}
 			}
 		})
@@ -85,15 +85,15 @@ func (m *matrix) answers(t *testing.T, a actor, expected rights) {
 		for _, verb := range k.verbs {
 			for _, scope := range []string{"own", "foreign", "cluster"} {
 				if q, ok := k.question(verb, scope, a); ok {
-					questions <- q
+					attempts <- q
 				}
 			}
 		}
 	}
 	for _, path := range m.universe.paths {
-		questions <- question{cell{"path", "get", "-", path}, path}
+		attempts <- attempt{cell{"path", "get", "-", path}, path}
 	}
-	close(questions)
+	close(attempts)
 	workers.Wait()
 }
 
@@ -162,14 +162,14 @@ func (m *matrix) connect(t *testing.T, a actor) *kit.User {
 	return m.Impersonate(a.ImpersonationConfig)
 }
 
-// question is a request with the right that it requires.
-type question struct {
+// attempt is a request with the right that it requires.
+type attempt struct {
 	cell
 	path string
 }
 
-// question returns the request for a verb. ok is false if no such request exists.
-func (k kind) question(verb, scope string, a actor) (q question, ok bool) {
+// attempt returns the request for a verb. ok is false if no such request exists.
+func (k kind) attempt(verb, scope string, a actor) (q attempt, ok bool) {
 	base, subresource, _ := strings.Cut(k.resource, "/")
 	collection := verb == "list" || verb == "create" && subresource == ""
 	inProject := scope != "cluster"
@@ -177,7 +177,7 @@ func (k kind) question(verb, scope string, a actor) (q question, ok bool) {
 	switch {
 	case k.path == "" || methods[verb] == "" || strings.Contains(k.resource, "["):
 		return q, false
-	case verb == "list" && subresource != "": // a verb of rules without a request
+	case verb == "list" && subresource != "": // a verb that occurs in rules but not in requests
 		return q, false
 	case isWhole && (collection == inProject): // The name of the request is the namespace itself.
 		return q, false
@@ -198,11 +198,11 @@ func (k kind) question(verb, scope string, a actor) (q question, ok bool) {
 	case !collection:
 		parts = append(parts, "matrix-none")
 	}
-	return question{cell{scope, verb, k.group, k.resource}, path.Join(append(parts, subresource)...)}, true
+	return attempt{cell{scope, verb, k.group, k.resource}, path.Join(append(parts, subresource)...)}, true
 }
 
 // send sends the request as a dry run and reports whether authorization rejects it.
-func (q question) send(user *kit.User) (rejected bool, answer string, err error) {
+func (q attempt) send(user *kit.User) (rejected bool, body string, err error) {
 	method := methods[q.verb]
 	request := user.Rest.Verb(method).AbsPath(q.path)
 	if method != http.MethodGet {
