@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-func TestTemplatesAreServices(t *testing.T) {
+func TestTemplatesAreOfferedAsServices(t *testing.T) {
 	template := &templatev1.Template{
 		ObjectMeta: metav1.ObjectMeta{Name: "db", UID: "1", Annotations: map[string]string{
 			"description": "A database", "tags": "sql, ,instant-app", "iconClass": "icon-db", "openshift.io/display-name": "Database",

@@ -112,7 +112,7 @@ func TestPipelinesOfDocumentsDeployApplications(t *testing.T) {
 		}
 	}
 	if got := p.OC("get", "istag/web-staging:latest", "secret/copy", "-o", "name"); strings.Count(got, "\n") != 2 {
-		t.Errorf("the pipeline has created %s", got)
+		t.Errorf("the pipeline created %s", got)
 	}
 	p.pipeline("older", older, "serviceAccount: pipeline, triggers: []")
 	p.OC("start-build", "older", "--follow", "--wait")
@@ -120,9 +120,9 @@ func TestPipelinesOfDocumentsDeployApplications(t *testing.T) {
 		t.Errorf("the stages are %s", got)
 	}
 	if got := p.OC("get", "istag/web-old:prod", "-o", "name") + p.OC("get", "dc/web", "-o", "jsonpath={.spec.replicas}"); got != "imagestreamtag.image.openshift.io/web-old:prod\n2" {
-		t.Errorf("the older steps have created %s", got)
+		t.Errorf("the older steps created %s", got)
 	}
-	// The account of builds may not deploy, and another cluster is never meant silently.
+	// The service account of builds may not deploy, and a pipeline cannot select another cluster.
 	p.pipeline("refused", "openshift.raw('get', 'dc')", "triggers: []")
 	p.pipeline("other", "openshift.withCluster('production') { }", "triggers: []")
 	for name, want := range map[string]string{"refused": "forbidden", "other": "pipelines use their own cluster only"} {

@@ -16,9 +16,9 @@ import (
 	"testing"
 )
 
-// publishRunner puts the image that runs Jenkinsfiles into the cluster, unless it is there. It
-// uses the program that administrators use. The packages are kept next to the programs under
-// test, because a download takes a long time.
+// publishRunner publishes the image that runs Jenkinsfiles in the cluster, unless it exists. It
+// uses the same program as administrators. The packages are kept next to the programs under test,
+// because a download takes a long time.
 func (p *project) publishRunner() {
 	p.t.Helper()
 	if p.OC("get", "imagestream", "pipeline-runner", "-n", "openshift", "--ignore-not-found", "-o", "name") != "" {
@@ -27,7 +27,7 @@ func (p *project) publishRunner() {
 	rootfs := p.RepositoryFile("bin", "rootfs-pipeline.tar")
 	if _, err := os.Stat(rootfs); err != nil {
 		var output []byte
-		for range 3 { // A mirror can fail.
+		for range 3 { // A mirror of packages can fail.
 			if output, err = exec.CommandContext(p.t.Context(), p.RepositoryFile("examples", "pipeline", "rootfs.sh"), rootfs).CombinedOutput(); err == nil {
 				break
 			}
@@ -52,7 +52,7 @@ func (p *project) publishRunner() {
 	})
 }
 
-// pipeline creates a pipeline. fields are the fields of its specification besides the strategy.
+// pipeline creates a pipeline. fields are the fields of its spec in addition to the strategy.
 func (p *project) pipeline(name, jenkinsfile, fields string) {
 	p.t.Helper()
 	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: %s}, spec: {strategy: {jenkinsPipelineStrategy: {
@@ -131,7 +131,7 @@ func TestPipelineRunsJenkinsfile(t *testing.T) {
 		}
 	}
 	if err == nil {
-		t.Error("a pipeline that fails is complete")
+		t.Error("a failed pipeline has the phase Complete")
 	}
 	p.waitOutput("build/app-1", "{.status.phase} {.status.reason}", "Failed GenericBuildFailed")
 	log = p.OC("start-build", "app", "--env=WHO=ann", "--follow", "--wait")
@@ -147,7 +147,7 @@ func TestPipelineRunsJenkinsfile(t *testing.T) {
 	}
 }
 
-func TestPipelineOfRepositoryChecksOutItsSource(t *testing.T) {
+func TestPipelineInRepositoryChecksOutSource(t *testing.T) {
 	p := newProject(t)
 	p.publishRunner()
 	url, commit := p.repository(map[string]string{"ci/Jenkinsfile": "node { stage('Build') { checkout scm; sh 'cat file; git rev-parse HEAD' } }", "file": "content of the file\n"})
@@ -325,7 +325,7 @@ func TestPipelineWaitsForInputAndCanBeCancelled(t *testing.T) {
 	if got := strings.Join(p.stages("app-1"), ", "); got != "Build SUCCESS, Approve PAUSED_PENDING_INPUT" {
 		t.Errorf("the stages are %s", got)
 	}
-	// The runner ends and starts again: it repeats nothing that has ended.
+	// The runner is killed and starts again. It does not repeat completed steps.
 	p.OC("exec", "app-1-build", "--", "sh", "-c", "kill 1")
 	p.waitOutput("pod/app-1-build", "{.status.containerStatuses[0].restartCount}", "1")
 	p.OC("annotate", "build/app-1", "pipeline.slipway.io/input-deploy=proceed")

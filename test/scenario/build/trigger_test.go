@@ -28,7 +28,7 @@ func TestNewImageStartsBuildAndOldBuildsArePruned(t *testing.T) {
 		t.Errorf("the second build prints %q", got)
 	}
 	if got := p.OC("get", "build/app-2", "-o", "jsonpath={.spec.triggeredBy[0].message}/{.spec.triggeredBy[0].imageChangeBuild.fromRef.name}"); got != "Image change/builder:latest" {
-		t.Errorf("the second build was triggered by %s", got)
+		t.Errorf("the cause of the second build is %s", got)
 	}
 	p.WaitFor("the first build to be removed with its pod", func(context.Context) error {
 		if got := p.OC("get", "builds,pods", "-o", "name"); strings.Contains(got, "app-1") {
@@ -39,7 +39,7 @@ func TestNewImageStartsBuildAndOldBuildsArePruned(t *testing.T) {
 
 	p.OC("annotate", "bc/app", "openshift.io/build-config.paused=true")
 	if _, err := p.TryOC("start-build", "app"); err == nil || !strings.Contains(err.Error(), "paused") {
-		t.Errorf("a paused configuration builds: %v", err)
+		t.Errorf("a paused configuration starts a build: %v", err)
 	}
 }
 
@@ -56,7 +56,7 @@ func TestHostsOfRepositoriesCallWebHooks(t *testing.T) {
 	}
 	p.OC("secrets", "unlink", "builder", "hook")
 	if got := p.OC("get", "sa/builder", "-o", "jsonpath={.secrets[*].name} {.imagePullSecrets[*].name}"); strings.Contains(got+" ", "hook ") || got == " " {
-		t.Errorf("without the secret the account uses %s", got)
+		t.Errorf("without the secret, the account uses %s", got)
 	}
 	p.configure("app", "", git+`, runPolicy: Parallel, triggers: [{type: Generic, generic: {secretReference: {name: hook}, allowEnv: true}},
 		{type: GitHub, github: {secret: plain}}, {type: GitLab, gitlab: {secretReference: {name: hook}}}, {type: Bitbucket, bitbucket: {secret: plain}}]`)
@@ -121,7 +121,7 @@ func TestHostsOfRepositoriesCallWebHooks(t *testing.T) {
 	}
 	if got := p.OC("get", "build/app-2", "-o", "jsonpath={.spec.revision.git.commit} {.spec.triggeredBy[0].message} {.spec.triggeredBy[0].githubWebHook.secret}"); got !=
 		"0123456789abcdef GitHub WebHook ***" {
-		t.Errorf("the build was started by %s", got)
+		t.Errorf("the cause of the build is %s", got)
 	}
 	if got := p.OC("get", "build/app-1", "-o", "jsonpath={.spec.strategy.customStrategy.env[?(@.name=='WORD')].value}"); got != "sent" {
 		t.Errorf("the build got %q", got)

@@ -38,7 +38,7 @@ func relist(c *kit.Cluster, class string) {
 	})
 	c.WaitFor("class "+class, func(context.Context) error {
 		if out := c.OC("get", "clusterserviceclasses", "--field-selector=spec.externalName="+class, "-o", "name"); out == "" {
-			return fmt.Errorf("there is none")
+			return fmt.Errorf("the class does not exist")
 		}
 		return nil
 	})
@@ -68,7 +68,7 @@ func explain(t *testing.T, c *kit.Cluster) {
 }
 
 // The bundle is one of the samples: an image with Ansible, and playbooks that create a web server.
-func TestPlaybookBundleIsOrderedBoundAndReturned(t *testing.T) {
+func TestPlaybookBundleIsProvisionedBoundAndDeprovisioned(t *testing.T) {
 	c := kit.Shared(t)
 	explain(t, c)
 	c.BuildSample("hello-world-apb", "apb-base")
@@ -86,7 +86,7 @@ func TestPlaybookBundleIsOrderedBoundAndReturned(t *testing.T) {
 			clusterServiceClassExternalName: hello-world-apb, parameters: %s}}`, name, parameters))
 	}
 	order("wrong", "{replicas: many}")
-	c.WaitFor("the refusal of a parameter", func(context.Context) error {
+	c.WaitFor("the rejection of a parameter", func(context.Context) error {
 		if got := c.OC("get", "serviceinstance/wrong", "-o", "jsonpath={.status.conditions[*].message}"); !strings.Contains(got, "parameters.replicas: the value must be of type integer") {
 			return fmt.Errorf("the conditions are %s", got)
 		}
@@ -118,12 +118,12 @@ func TestPlaybookBundleIsOrderedBoundAndReturned(t *testing.T) {
 		}
 	}
 	if out, err := c.TryOC("get", "bundleinstances.automationbroker.io", "-n", broker, "--as=alice", "--as-group=system:authenticated"); err == nil {
-		t.Errorf("a user of a project reads the instances of all: %s", out)
+		t.Errorf("a user of a project can read the instances of all projects: %s", out)
 	}
 	c.OC("delete", "servicebinding/hello-binding")
 	c.OC("delete", "serviceinstance/hello")
 	if out := c.OC("get", "deployments,services,routes,configmaps", "-o", "name"); strings.Contains(out, "/hello-") {
-		t.Errorf("the bundle leaves %s", out)
+		t.Errorf("objects of the bundle remain: %s", out)
 	}
 	c.WaitFor("the sandboxes to be deleted", func(context.Context) error {
 		if out := c.OC("get", "namespaces", "-o", "name"); strings.Contains(out, "namespace/bundle-") {
@@ -132,7 +132,7 @@ func TestPlaybookBundleIsOrderedBoundAndReturned(t *testing.T) {
 		return nil
 	})
 	if out := c.OC("get", "rolebindings", "-o", "name"); strings.Contains(out, "/bundle-") {
-		t.Errorf("a bundle keeps its rights: %s", out)
+		t.Errorf("the bundle's service account keeps its rights: %s", out)
 	}
 }
 
@@ -160,7 +160,7 @@ func page(c *kit.Cluster, address, want string) {
 	})
 }
 
-func TestPlaybookBundleNeedsTheRightsOfTheUser(t *testing.T) {
+func TestPlaybookBundleRequiresRightsOfUser(t *testing.T) {
 	c := kit.Shared(t)
 	pushBundle(t, c, "rights-apb", refusedSpec)
 	relist(c, "rights-apb")

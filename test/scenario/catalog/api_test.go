@@ -1,5 +1,5 @@
-// Package catalog proves the service catalog on a real cluster, with a broker that was written from
-// the Open Service Broker API's specification.
+// Package catalog tests the service catalog on a real cluster, with a broker that was written
+// according to the Open Service Broker API's specification.
 package catalog
 
 import (
@@ -11,11 +11,11 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// manualBroker is a broker whose address nothing listens on.
+// manualBroker is a broker with an address at which no process listens.
 const manualBroker = `{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ClusterServiceBroker, metadata: {name: api-test},
 	spec: {url: "http://192.0.2.1:1", relistBehavior: Manual}}`
 
-func TestKindsAreServedWithTheirRules(t *testing.T) {
+func TestKindsAreServedAndValidated(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(manualBroker)
 	t.Cleanup(func() { c.OC("delete", "clusterservicebroker/api-test") })
@@ -43,9 +43,9 @@ func TestKindsAreServedWithTheirRules(t *testing.T) {
 	})
 	expect("small system:admin", "get", "serviceinstance/mine", "-o", "jsonpath={.spec.clusterServicePlanExternalName} {.spec.userInfo.username}")
 	for name, tt := range map[string]struct{ args, want string }{
-		"class of an instance":     {`{"spec": {"clusterServiceClassExternalName": "other"}}`, "field is immutable"},
-		"plan, if the class fixes": {`{"spec": {"clusterServicePlanExternalName": "large"}}`, "does not allow plan changes"},
-		"two classes":              {`{"spec": {"serviceClassName": "other", "servicePlanName": "other"}}`, "already named"},
+		"class of an instance":                      {`{"spec": {"clusterServiceClassExternalName": "other"}}`, "field is immutable"},
+		"plan, if the class does not allow changes": {`{"spec": {"clusterServicePlanExternalName": "large"}}`, "does not allow plan changes"},
+		"two classes":                               {`{"spec": {"serviceClassName": "other", "servicePlanName": "other"}}`, "already named"},
 	} {
 		if out, err := c.TryOC("patch", "serviceinstance/mine", "--type=merge", "-p", tt.args); err == nil || !strings.Contains(out+err.Error(), tt.want) {
 			t.Errorf("%s: %s %v, want %q", name, out, err, tt.want)
@@ -53,7 +53,7 @@ func TestKindsAreServedWithTheirRules(t *testing.T) {
 	}
 	c.OC("policy", "add-role-to-user", "edit", "eve")
 	if out, err := c.TryOC("--as=eve", "create", "clusterservicebroker"); err == nil {
-		t.Errorf("an editor creates a cluster service broker: %s", out)
+		t.Errorf("an editor can create a cluster service broker: %s", out)
 	}
 	expect("yes", "--as=eve", "auth", "can-i", "create", "serviceinstances")
 	expect("api-class", "--as=eve", "get", "clusterserviceclasses", "-o", "name")

@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// pushBundle puts a bundle without a program into the project openshift. text is its apb.yml.
+// pushBundle pushes a bundle without a program to the project openshift. text is its apb.yml.
 func pushBundle(t *testing.T, c *kit.Cluster, stream, text string) {
 	t.Helper()
 	must := func(err error) {
@@ -45,7 +45,7 @@ func pushBundle(t *testing.T, c *kit.Cluster, stream, text string) {
 	must(err)
 	roots.AppendCertsFromPEM(authority)
 	c.WaitFor("the push of "+stream, func(ctx context.Context) error {
-		// A new cluster gets the service accounts of the project a moment later.
+		// In a new cluster, the service accounts of the project are created a moment later.
 		token, err := c.In("openshift").TryOC("create", "token", "builder")
 		if err != nil {
 			return err

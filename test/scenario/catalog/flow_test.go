@@ -13,7 +13,7 @@ import (
 )
 
 // register registers a broker and waits until its catalog is fetched. The brokers of all tests
-// offer the same IDs, so that only one of them can be registered at a time.
+// offer the same IDs, so only one of them can be registered at a time.
 func register(t *testing.T, c *kit.Cluster, url, name string) {
 	t.Helper()
 	c.Apply(fmt.Sprintf(`{apiVersion: v1, kind: Secret, metadata: {name: broker-%s}, stringData: {username: catalog, password: %q}}`, name, osbtest.Password))
@@ -37,8 +37,8 @@ func wait(c *kit.Cluster, object, path, want string) {
 	})
 }
 
-// gone waits until an object does not exist.
-func gone(c *kit.Cluster, object string) {
+// waitDeleted waits until an object does not exist.
+func waitDeleted(c *kit.Cluster, object string) {
 	c.WaitFor(object+" to be deleted", func(context.Context) error {
 		if out, err := c.TryOC("get", object, "-o", "name", "--ignore-not-found"); err != nil || out != "" {
 			return fmt.Errorf("%s %w", out, err)
@@ -51,7 +51,7 @@ const application = `{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, 
 	template: {metadata: {labels: {app: shop}}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: shop, image: "` + kit.ToolsImage + `",
 		command: [sh, -c, "echo $URI; sleep 1000000"], env: [{name: URI, valueFrom: {secretKeyRef: {name: db-credentials, key: url}}}]}]}}}}`
 
-func TestServiceIsOrderedBoundAndReturned(t *testing.T) {
+func TestServiceIsProvisionedBoundAndDeprovisioned(t *testing.T) {
 	c := kit.Shared(t)
 	b, url := startBroker(t, c)
 	register(t, c, url, "flow")
@@ -110,14 +110,14 @@ func TestServiceIsOrderedBoundAndReturned(t *testing.T) {
 	c.OC("delete", "serviceinstance/db", "--wait=false")
 	wait(c, "serviceinstance/db", "{.status.lastConditionState}", "DeprovisionBlockedByExistingCredentials")
 	c.OC("delete", "servicebinding/db")
-	gone(c, "secret/db-credentials")
-	gone(c, "serviceinstance/db")
+	waitDeleted(c, "secret/db-credentials")
+	waitDeleted(c, "serviceinstance/db")
 	if orders, deletions := b.Count(id); orders != 1 || deletions != 1 {
 		t.Errorf("the broker created %d instances and deleted %d", orders, deletions)
 	}
 }
 
-func TestOperationsSurviveTheControlPlane(t *testing.T) {
+func TestOperationsContinueAfterRestartOfControlPlane(t *testing.T) {
 	c := kit.Shared(t)
 	b, url := startBroker(t, c)
 	register(t, c, url, "kill")
@@ -147,7 +147,7 @@ func TestOperationsSurviveTheControlPlane(t *testing.T) {
 	case <-killed:
 		c.Kill("control-plane")
 	case <-t.Context().Done():
-		t.Fatal("the broker gets no request for the binding")
+		t.Fatal("the broker has received no request for the binding")
 	}
 	wait(c, "servicebinding/cloud", "{.status.lastConditionState}", "Ready")
 	if got := c.OC("extract", "secret/cloud", "--to=-", "--keys=username"); !strings.Contains(got, "admin") {
@@ -160,7 +160,7 @@ func TestOperationsSurviveTheControlPlane(t *testing.T) {
 	}
 }
 
-func TestInstanceOfLostBrokerCanBeAbandoned(t *testing.T) {
+func TestInstanceOfUnreachableBrokerCanBeDeleted(t *testing.T) {
 	c := kit.Shared(t)
 	b, url := startBroker(t, c)
 	register(t, c, url, "lost")
@@ -177,7 +177,7 @@ func TestInstanceOfLostBrokerCanBeAbandoned(t *testing.T) {
 	if out := c.OC("annotate", "serviceinstance/lost", "servicecatalog.k8s.io/abandon=true"); !strings.Contains(out, "annotated") {
 		t.Errorf("annotate: %s", out)
 	}
-	gone(c, "serviceinstance/lost")
+	waitDeleted(c, "serviceinstance/lost")
 	c.WaitFor("event", func(context.Context) error {
 		if out := c.OC("get", "events"); !strings.Contains(out, "Abandoned") {
 			return fmt.Errorf("the events are %s", out)
@@ -186,7 +186,7 @@ func TestInstanceOfLostBrokerCanBeAbandoned(t *testing.T) {
 	})
 }
 
-func TestTemplatesAreServices(t *testing.T) {
+func TestTemplatesAreOfferedAsServices(t *testing.T) {
 	c := kit.Shared(t)
 	c.In("openshift").Apply(`{apiVersion: template.openshift.io/v1, kind: Template, metadata: {name: catalog-template}, parameters: [{name: NAME, required: true}],
 		objects: [{apiVersion: v1, kind: Secret, metadata: {name: "${NAME}", annotations: {template.openshift.io/expose-password: "{.data.password}"}}, stringData: {password: from-template}}]}`)
@@ -194,7 +194,7 @@ func TestTemplatesAreServices(t *testing.T) {
 	c.OC("patch", "clusterservicebroker/template-service-broker", "--type=merge", "-p", `{"spec": {"relistRequests": 1}}`)
 	c.WaitFor("class of the template", func(context.Context) error {
 		if out := c.OC("get", "clusterserviceclasses", "--field-selector=spec.externalName=catalog-template", "-o", "name"); out == "" {
-			return fmt.Errorf("there is none")
+			return fmt.Errorf("the class does not exist")
 		}
 		return nil
 	})
@@ -207,7 +207,7 @@ func TestTemplatesAreServices(t *testing.T) {
 	}
 	c.OC("delete", "servicebinding/made-binding")
 	c.OC("delete", "serviceinstance/made")
-	gone(c, "secret/made")
+	waitDeleted(c, "secret/made")
 }
 
 func TestProjectIsDeletedWithItsInstances(t *testing.T) {
@@ -221,7 +221,7 @@ func TestProjectIsDeletedWithItsInstances(t *testing.T) {
 	wait(in, "servicebinding/db", "{.status.lastConditionState}", "Ready")
 	id := in.OC("get", "serviceinstance/db", "-o", "jsonpath={.spec.externalID}")
 	c.OC("delete", "project/catalog-deleted", "--wait=false")
-	gone(c, "namespace/catalog-deleted")
+	waitDeleted(c, "namespace/catalog-deleted")
 	if orders, deletions := b.Count(id); orders != 1 || deletions != 1 {
 		t.Errorf("the broker created %d instances and deleted %d", orders, deletions)
 	}

@@ -9,12 +9,12 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// preset gives the credentials of a binding, a file and a variable to the pods of the application.
+// preset adds the credentials of a binding, a file and a variable to the pods of the application.
 const preset = `{apiVersion: settings.k8s.io/v1alpha1, kind: PodPreset, metadata: {name: db}, spec: {selector: {matchLabels: {app: shop}},
 	env: [{name: MODE, value: preset}], envFrom: [{prefix: DB_, secretRef: {name: preset-credentials}}],
 	volumes: [{name: settings, configMap: {name: settings}}], volumeMounts: [{name: settings, mountPath: /settings}]}}`
 
-func TestPodPresetGivesCredentialsOfBindingToPods(t *testing.T) {
+func TestPodPresetAddsCredentialsOfBindingToPods(t *testing.T) {
 	c := kit.Shared(t)
 	_, url := startBroker(t, c)
 	register(t, c, url, "preset")
@@ -38,7 +38,7 @@ func TestPodPresetGivesCredentialsOfBindingToPods(t *testing.T) {
 	wait(c, "servicebinding/db", "{.status.lastConditionState}", "Ready")
 	apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue}}`)
 	if out, err := as("victor", preset); err == nil || !strings.Contains(out+err.Error(), "forbidden") {
-		t.Errorf("a viewer creates a preset: %s %v", out, err)
+		t.Errorf("a viewer can create a preset: %s %v", out, err)
 	}
 	if out, err := as("alice", strings.Replace(preset, "{name: MODE,", "{name: '',", 1)); err == nil || !strings.Contains(out+err.Error(), "spec.env[0].name") {
 		t.Errorf("a preset with an invalid variable: %s %v", out, err)

@@ -16,7 +16,7 @@ type step struct {
 	fails   bool
 }
 
-// run runs the steps in their order. NS in a command or text stands for the test's namespace.
+// run runs the steps in order. NS in a command or text stands for the test's namespace.
 func run(t *testing.T, c *kit.Cluster, steps []step) {
 	t.Helper()
 	for _, step := range steps {

@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// schema1 is a mapping of an image that a registry before 2017 stored: its manifest is of Docker's
-// schema 1. The name is the digest of the text that Docker signed.
+// schema1 is a mapping of an image whose manifest has Docker's schema 1, which registries stored
+// before 2017. The name is the digest of the text that Docker signed.
 const schema1 = `apiVersion: image.openshift.io/v1
 kind: ImageStreamMapping
 metadata: {name: old}
@@ -20,9 +20,9 @@ image:
   dockerImageMetadata: {kind: DockerImage, apiVersion: "1.0", Id: "", Config: {Entrypoint: [enter]}}
 `
 
-// TestCommandsOf311PrintWhatTheyPrinted runs commands with the forms of OpenShift 3.11's client, in
-// their order. NS in a command or text stands for the test's namespace.
-func TestCommandsOf311PrintWhatTheyPrinted(t *testing.T) {
+// TestCommandsPrintOutputOf311 runs commands in the forms of OpenShift 3.11's client, in
+// order. NS in a command or text stands for the test's namespace.
+func TestCommandsPrintOutputOf311(t *testing.T) {
 	c := kit.Shared(t)
 	mapping := filepath.Join(t.TempDir(), "mapping.yaml")
 	if err := os.WriteFile(mapping, []byte(schema1), 0o600); err != nil {
@@ -68,7 +68,7 @@ func TestCommandsOf311PrintWhatTheyPrinted(t *testing.T) {
 	})
 }
 
-func TestEditorIsThatOfOpenShift(t *testing.T) {
+func TestOpenShiftEditorVariableIsUsed(t *testing.T) {
 	c := kit.Shared(t)
 	editor := filepath.Join(t.TempDir(), "editor")
 	if err := os.WriteFile(editor, []byte("#!/bin/sh\nexec sed -i s/before/after/ \"$1\"\n"), 0o700); err != nil {

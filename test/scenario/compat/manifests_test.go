@@ -87,7 +87,7 @@ func TestStockClientsCreateKindsWithoutGroup(t *testing.T) {
 			c.WaitFor("deletion of "+object.GetKind(), func(ctx context.Context) error {
 				_, err := resource.Get(ctx, object.GetName(), metav1.GetOptions{})
 				if !apierrors.IsNotFound(err) {
-					return fmt.Errorf("it exists, error %v", err)
+					return fmt.Errorf("the object exists, error %v", err)
 				}
 				return nil
 			})
@@ -120,7 +120,7 @@ func TestShortNamesPreferKubernetesGroups(t *testing.T) {
 	}
 }
 
-// TestOpenAPIOfEveryGroupIsServed proves that OpenAPI version 2, which clients before Kubernetes
+// TestOpenAPIOfEveryGroupIsServed checks that OpenAPI version 2, which clients before Kubernetes
 // 1.27 read, contains OpenShift's groups.
 func TestOpenAPIOfEveryGroupIsServed(t *testing.T) {
 	c := kit.Shared(t)

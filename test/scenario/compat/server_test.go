@@ -69,7 +69,7 @@ func TestReviewsOfAccountsShowGrantedConstraints(t *testing.T) {
 	})
 }
 
-func TestTokensPrecedeCertificates(t *testing.T) {
+func TestTokenTakesPrecedenceOverCertificate(t *testing.T) {
 	c := kit.Shared(t)
 	token := strings.TrimSpace(c.OC("create", "token", "default"))
 	whoami := func(token string) (string, int) {
@@ -157,14 +157,14 @@ func TestStoredTokensCanBeUpdatedUnchanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// oc adm migrate storage sends each object back.
+	// oc adm migrate storage sends each object back unchanged.
 	raw, err := c.Client.CoreV1().RESTClient().Put().AbsPath(path+"/"+name).SetHeader("Content-Type", "application/json").Body(data).DoRaw(t.Context())
 	if err != nil {
 		t.Errorf("update without a change: %v: %s", err, raw)
 	}
 }
 
-func TestReviewsAnswerForMissingProjects(t *testing.T) {
+func TestReviewsWorkForMissingProjects(t *testing.T) {
 	c := kit.Shared(t)
 	c.OC("create", "clusterquota", "missing-projects", "--project-label-selector=owner=nobody", "--hard=secrets=10")
 	t.Cleanup(func() { c.OC("delete", "clusterquota", "missing-projects") })
@@ -191,8 +191,9 @@ func TestTagWithoutTargetKeepsAnnotations(t *testing.T) {
 	c.OC("delete", "istag", "annotated:v1")
 }
 
-// TestSecretsOfNewProject proves the number that docs/compat.md implies: each of three accounts has
-// a token and the registry credentials of that token. OpenShift 3.11 had a second token for each.
+// TestSecretsOfNewProject checks the number of secrets that docs/compat.md implies: each of three
+// accounts has a token and the registry credentials of that token. In OpenShift 3.11, each account
+// had a second token.
 func TestSecretsOfNewProject(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply("{apiVersion: v1, kind: ResourceQuota, metadata: {name: count}, spec: {hard: {secrets: 20}}}")
@@ -229,7 +230,7 @@ func TestProfilesRequireRight(t *testing.T) {
 	token := "--token=" + strings.TrimSpace(c.OC("create", "token", "default"))
 	for _, path := range []string{"/debug/pprof/", "/metrics"} {
 		if out, err := c.TryOC("get", "--raw", path, token); err == nil || !strings.Contains(err.Error(), "orbidden") {
-			t.Errorf("an account gets %d bytes of %s, %v", len(out), path, err)
+			t.Errorf("a service account gets %d bytes of %s, %v", len(out), path, err)
 		}
 	}
 	c.OC("adm", "policy", "add-cluster-role-to-user", "cluster-debugger", "-z", "default")

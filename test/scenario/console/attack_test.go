@@ -35,14 +35,14 @@ func (s *site) browser(certificates ...tls.Certificate) *browser {
 	return &browser{s, &http.Client{Transport: transport, Jar: jar}}
 }
 
-// answer is a response with its body.
-type answer struct {
+// response is a response with its body.
+type response struct {
 	*http.Response
 	body string
 }
 
 // send sends a request. pairs are names and values of headers.
-func (b *browser) send(method, path string, form url.Values, pairs ...string) answer {
+func (b *browser) send(method, path string, form url.Values, pairs ...string) response {
 	b.s.t.Helper()
 	var body io.Reader
 	if form != nil {
@@ -67,7 +67,7 @@ func (b *browser) send(method, path string, form url.Values, pairs ...string) an
 	if err != nil {
 		b.s.t.Fatal(err)
 	}
-	return answer{resp, string(content)}
+	return response{resp, string(content)}
 }
 
 var hidden = regexp.MustCompile(`name="(csrf|then)" value="([^"]*)"`)
@@ -108,7 +108,7 @@ func (b *browser) cookies() []*http.Cookie {
 
 const whoami = "/console/proxy/apis/user.openshift.io/v1/users/~"
 
-// upgrade contains the headers that a browser sends with a WebSocket.
+// upgrade contains the headers that a browser sends to open a WebSocket.
 func upgrade(origin string) []string {
 	return []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "c2xpcHdheSBjb25zb2xlIQ==", "Origin", origin}
 }
@@ -118,13 +118,13 @@ func TestOtherSitesCannotUseSession(t *testing.T) {
 	victim := s.browser()
 	csrf := victim.logIn()
 	if got := victim.send(http.MethodGet, whoami, nil, "X-CSRF-Token", csrf); got.StatusCode != http.StatusOK || !strings.Contains(got.body, `"developer"`) {
-		t.Fatalf("the console itself: %s %s", got.Status, got.body)
+		t.Fatalf("a request of the console itself: %s %s", got.Status, got.body)
 	}
 	other := s.browser()
 	otherCSRF := other.logIn()
 	const evil = "https://evil.example.com"
 	const pods = "/console/proxy/api/v1/namespaces/default/pods?watch=1"
-	for name, got := range map[string]answer{
+	for name, got := range map[string]response{
 		"a link":                        victim.send(http.MethodGet, whoami, nil),
 		"a form":                        victim.send(http.MethodPost, "/console/proxy/api/v1/namespaces", url.Values{"a": {"b"}}, "Origin", evil),
 		"the value of another session":  victim.send(http.MethodGet, whoami, nil, "X-CSRF-Token", otherCSRF),
@@ -165,20 +165,20 @@ func TestStolenCookieHasNoTokenAndEndsWithLogout(t *testing.T) {
 		}
 	}
 	if got := thief.send(http.MethodGet, whoami, nil, "X-CSRF-Token", csrf); got.StatusCode != http.StatusOK {
-		t.Fatalf("the copy of the session does not work, so that its end proves nothing: %s", got.Status)
+		t.Fatalf("the copy of the session does not work before the logout: %s", got.Status)
 	}
 	if got := victim.send(http.MethodPost, "/console/logout", url.Values{}, "X-CSRF-Token", csrf); got.StatusCode != http.StatusNoContent {
 		t.Fatalf("logout: %s %s", got.Status, got.body)
 	}
 	if got := thief.send(http.MethodGet, whoami, nil, "X-CSRF-Token", csrf); got.StatusCode != http.StatusUnauthorized {
-		t.Errorf("the copy works after the logout: %s", got.Status)
+		t.Errorf("the copy still works after the logout: %s", got.Status)
 	}
 	if got := victim.send(http.MethodGet, "/console/login?then=/console/", nil); got.Request.URL.Path != "/login" {
-		t.Errorf("after the logout the next login needs no password: it ends at %s", got.Request.URL)
+		t.Errorf("after the logout, the next login requires no password: it ends at %s", got.Request.URL)
 	}
 }
 
-func TestTokenPrecedesCertificateOfBrowser(t *testing.T) {
+func TestTokenTakesPrecedenceOverCertificateOfBrowser(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	certificate, err := tls.X509KeyPair(s.Config.CertData, s.Config.KeyData)
 	if err != nil {
@@ -210,7 +210,7 @@ func TestTokenPrecedesCertificateOfBrowser(t *testing.T) {
 		b.client.Jar.SetCookies(address, []*http.Cookie{cookie})
 	}
 	if got := b.send(http.MethodGet, "/console/proxy/api/v1/nodes", nil, "X-CSRF-Token", secondCSRF); got.StatusCode != http.StatusUnauthorized {
-		t.Errorf("a deleted token leaves the rights of the certificate: %s", got.Status)
+		t.Errorf("with a deleted token, the request has the rights of the certificate: %s", got.Status)
 	}
 }
 
@@ -235,11 +235,11 @@ func TestPagesAllowNoForeignCode(t *testing.T) {
 		t.Errorf("%s, policy %q", got.Status, policy)
 	}
 	if strings.Contains(got.body, "<style") || regexp.MustCompile(`<script(?:>| [^>]*>)[^<]`).MatchString(got.body) {
-		t.Errorf("the page has its own code:\n%s", got.body)
+		t.Errorf("the page contains inline code:\n%s", got.body)
 	}
 }
 
-// trap has a template, pods and a build that other users open with their rights.
+// trap contains a template, pods and a build, which other users open with their own rights.
 const trap = `
 apiVersion: template.openshift.io/v1
 kind: Template
@@ -276,7 +276,7 @@ spec: {strategy: {type: JenkinsPipeline, jenkinsPipelineStrategy: {jenkinsfile: 
 status: {phase: Cancelled}
 `
 
-func TestPagesLendNoRightsToOtherUsers(t *testing.T) {
+func TestPagesDoNotGiveRightsToOtherUsers(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.MustSlipway("oc", "adm", "policy", "add-cluster-role-to-user", "cluster-admin", "developer")
 	t.Cleanup(func() {

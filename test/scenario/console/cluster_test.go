@@ -36,7 +36,7 @@ func TestAdministratorManagesCluster(t *testing.T) {
 	s.play("cluster.mjs", s.Namespace, node)
 }
 
-func TestUserSeesAndSteersApplication(t *testing.T) {
+func TestUserObservesAndControlsApplication(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
 	s.OC("create", "imagestream", "app")
@@ -45,7 +45,7 @@ func TestUserSeesAndSteersApplication(t *testing.T) {
 	}
 	s.Apply(drawn)
 	s.OC("start-build", "deliver")
-	// As the plugin of a Jenkins reports it.
+	// These annotations are the same as from Jenkins' plugin.
 	s.OC("annotate", "build/deliver-1",
 		`openshift.io/jenkins-status-json={"stages": [{"name": "Compile", "status": "SUCCESS", "durationMillis": 72000},
 			{"name": "Release", "status": "PAUSED_PENDING_INPUT", "durationMillis": 900, "pauseDurationMillis": 800}]}`,
@@ -56,11 +56,11 @@ func TestUserSeesAndSteersApplication(t *testing.T) {
 		t.Errorf("the pipeline gets the response %q", got)
 	}
 	if got := s.OC("get", "route/shop", "-o", "jsonpath={.spec.to.weight} {.spec.alternateBackends[*].name} {.spec.alternateBackends[*].weight}"); got != "100 other 100" {
-		t.Errorf("the route divides its requests as %q", got)
+		t.Errorf("the route has the weights %q", got)
 	}
 }
 
-// drained has pods that a drain treats differently, and an egress firewall.
+// drained contains pods that a drain treats differently, and an egress firewall.
 const drained = `
 apiVersion: policy/v1
 kind: PodDisruptionBudget
@@ -95,8 +95,8 @@ spec:
   - {type: Deny, to: {cidrSelector: 0.0.0.0/0}}
 `
 
-// drawn has an object of each kind that is drawn. The service jenkins stands for a Jenkins, to
-// which the builds of pipelines belong.
+// drawn contains an object of each kind that is drawn. The service jenkins represents a Jenkins
+// server, to which the builds of pipelines belong.
 const drawn = `
 apiVersion: route.openshift.io/v1
 kind: Route

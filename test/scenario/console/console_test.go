@@ -1,7 +1,7 @@
-// Package console proves on a real cluster that users can work with the web console, and that
-// attackers cannot use it. Users have a browser on a separate machine (kit.Play). Each of their
-// flows is a script in this folder: of Playwright in Chromium, or of Puppeteer in Firefox, which
-// Playwright cannot drive. Attackers send requests without a browser.
+// Package console tests on a real cluster that users can work with the web console, and that
+// attackers cannot misuse it. Users have a browser on a separate machine (kit.Play). Each of their
+// flows is a script in this folder: a script of Playwright in Chromium, or of Puppeteer in Firefox,
+// which Playwright cannot drive. Attackers send requests without a browser.
 package console
 
 import (
@@ -26,7 +26,7 @@ func siteOf(t *testing.T, c *kit.Cluster) *site {
 	return &site{c, t, "https://" + c.Address.String() + ":8443"}
 }
 
-// password is the developer's password of the first start.
+// password is the developer's password from the first start.
 func (s *site) password() string {
 	s.t.Helper()
 	content, err := os.ReadFile(s.Path("developer.password"))
@@ -72,7 +72,8 @@ func (s *site) start(script string, args ...string) (wait func()) {
 	}
 }
 
-// application gives the developer the test's project with a running application.
+// application gives the developer access to the test's project, which contains a running
+// application.
 func (s *site) application() {
 	s.t.Helper()
 	s.MustSlipway("oc", "adm", "policy", "add-role-to-user", "admin", "developer", "-n", s.Namespace)

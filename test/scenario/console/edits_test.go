@@ -12,7 +12,7 @@ func TestUserEditsWorkloadsAndTakesSnapshotInForms(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
 	s.Apply(strings.ReplaceAll(edited, "IMAGE", kit.ToolsImage))
-	// It is created a moment after the cluster is ready.
+	// The class is created a moment after the cluster is ready.
 	s.WaitFor("class of snapshots", func(context.Context) error {
 		_, err := s.TryOC("get", "volumesnapshotclass", "slipway-local")
 		return err
@@ -39,21 +39,21 @@ func TestUserEditsWorkloadsAndTakesSnapshotInForms(t *testing.T) {
 	log := s.OC("logs", "shop-2-deploy")
 	for _, want := range []string{"the hook ran", "pre: Success", "post: Success"} {
 		if !strings.Contains(log, want) {
-			t.Errorf("the log of the deployment has no %q:\n%s", want, log)
+			t.Errorf("the log of the deployment does not contain %q:\n%s", want, log)
 		}
 	}
 	if got := s.OC("get", "is/released", "-o", "jsonpath={.spec.tags[*].name}"); got != "now" {
 		t.Errorf("the image stream has the tags %q", got)
 	}
 	if got := s.OC("get", "pvc/restored", "-o", "jsonpath={.spec.dataSource.kind} {.spec.dataSource.name}"); got != "VolumeSnapshot kept" {
-		t.Errorf("the claim restores %q", got)
+		t.Errorf("the data source of the claim is %q", got)
 	}
 	// The snapshot remains until the claim, which no pod uses, is filled from it.
 	s.OC("delete", "pvc/restored", "--timeout=1m")
 	s.OC("delete", "volumesnapshot/kept", "--timeout=1m")
 }
 
-// edited has a deployment configuration, a claim whose volume exists, and the right to create
+// edited contains a deployment configuration, a claim whose volume exists, and the right to create
 // snapshots, which the roles of projects do not include.
 const edited = `
 apiVersion: rbac.authorization.k8s.io/v1

@@ -33,7 +33,7 @@ func TestUserManagesObjectsOfProject(t *testing.T) {
 	s.play("resources.mjs", s.Namespace)
 }
 
-func TestUserFollowsEverythingInProject(t *testing.T) {
+func TestUserFollowsLogsAndEventsOfProject(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
 	s.OC("label", "service/front", "flavour=vanilla")
@@ -50,7 +50,7 @@ func TestExpiredSessionKeepsFormInput(t *testing.T) {
 	s.play("session.mjs", s.Namespace)
 }
 
-func TestPagesOutlastRestartOfMaster(t *testing.T) {
+func TestPagesContinueAfterRestartOfMaster(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
 	s.OC("create", "service", "clusterip", "removed", "--tcp=80")
@@ -158,7 +158,7 @@ metadata: {name: sizes}
 spec: {limits: [{type: Container, max: {memory: 1Gi}, defaultRequest: {memory: 64Mi}}]}
 `
 
-// greedy has containers that exceed the limit range of quota.
+// greedy is a deployment whose containers exceed the limit range in quota.
 const greedy = `
 apiVersion: apps/v1
 kind: Deployment
@@ -171,7 +171,7 @@ spec:
       containers: [{name: greedy, image: IMAGE, resources: {limits: {memory: 2Gi}}}]
 `
 
-// followed has an object of each kind with a log, and a pod that finds no node.
+// followed contains an object of each kind that has a log, and a pod that cannot be scheduled.
 const followed = `
 apiVersion: v1
 kind: Service
@@ -217,7 +217,7 @@ spec:
   containers: [{name: stuck, image: ` + kit.ToolsImage + `}]
 `
 
-// image has two layers, of 1 and 2 MiB.
+// image is an image with two layers of 1 and 2 MiB.
 const image = `
 apiVersion: image.openshift.io/v1
 kind: ImageStreamMapping

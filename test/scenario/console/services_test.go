@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestUserOrdersServiceAndEditsBuild(t *testing.T) {
+func TestUserProvisionsServiceAndEditsBuild(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
 	broker := s.broker()

@@ -26,12 +26,13 @@ func TestAdministratorConfiguresConsole(t *testing.T) {
 		s.OC("patch", configMap, "-n", "openshift-web-console", "--type=merge", "-p", fmt.Sprintf(`{"data": {"webconsole-config.yaml": %q}}`, text))
 		s.WaitFor("settings of the console", func(context.Context) error {
 			if got := visitor.send(http.MethodGet, "/console/config.json", nil).body; strings.Contains(got, "teal") != color {
-				return fmt.Errorf("the console has %s", got)
+				return fmt.Errorf("the configuration of the console is %s", got)
 			}
 			return nil
 		})
 	}
-	// The other tests of the package need the original settings, so the test waits for them.
+	// The other tests of the package need the original settings, so the test waits until they are
+	// restored.
 	defer configure(original, false)
 	configure(customized, true)
 	s.play("settings.mjs", s.Namespace)

@@ -2,7 +2,7 @@
 import { logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
-const failure = /the file server does not answer/;
+const failure = /the file server does not respond/;
 
 await open(async (page) => {
   // The developer may see the project's objects. The pod's page shows the reason why it waits.

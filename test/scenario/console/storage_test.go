@@ -38,7 +38,7 @@ func TestAdministratorFindsReasonOfFailedMount(t *testing.T) {
 const brokenDriver = `#!/bin/sh
 case $1 in
 init) echo '{"status": "Success", "capabilities": {"attach": false}}' ;;
-mount) echo '{"status": "Failure", "message": "the file server does not answer"}'; exit 1 ;;
+mount) echo '{"status": "Failure", "message": "the file server does not respond"}'; exit 1 ;;
 unmount) echo '{"status": "Success"}' ;;
 *) echo '{"status": "Not supported"}' ;;
 esac

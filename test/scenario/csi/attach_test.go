@@ -60,17 +60,17 @@ func TestPodWaitsForAttachment(t *testing.T) {
 	i.OC("delete", "pod", "data")
 	i.waitText("the disk is busy", i.attachment(".status.detachError.message")...)
 	i.Apply(pod("data"))
-	// The VolumeAttachment's state "attached" is no longer trusted.
+	// The state "attached" of the VolumeAttachment is no longer reliable.
 	i.waitEvent("data", "being deleted")
 	i.storage.SetPlan(nil)
 	i.WaitPodRunning("data")
 	i.OC("delete", "pod/data", "pvc/data")
-	i.wait("no attachment is left", func(got string) bool { return got == "" }, i.attachment(".metadata.name")...)
-	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 && i.storage.Attachments() == 0 })
+	i.wait("no attachment remains", func(got string) bool { return got == "" }, i.attachment(".metadata.name")...)
+	i.waitStorage("no volume remains", func() bool { return len(i.storage.Volumes()) == 0 && i.storage.Attachments() == 0 })
 }
 
-// TestVolumesAreDetachedFromOutOfServiceNode: a failed node keeps its pods and volumes until an
-// administrator marks it out of service.
+// TestVolumesAreDetachedFromOutOfServiceNode marks a failed node as out of service. Until then, the
+// node keeps its pods and volumes.
 func TestVolumesAreDetachedFromOutOfServiceNode(t *testing.T) {
 	i := install(t, fake.Options{Nodes: []string{"machine-9"}})
 	const lostNode = "lost.example.com"
@@ -89,9 +89,9 @@ func TestVolumesAreDetachedFromOutOfServiceNode(t *testing.T) {
 	i.waitStorage("detached", func() bool { return i.storage.Attachments() == 0 })
 	i.OC("wait", "pod", "data", "--for", "delete", "--timeout", "1m")
 	i.Apply(pod("data"))
-	i.WaitPodRunning("data") // on another node
+	i.WaitPodRunning("data") // the volume is attached on another node
 	i.OC("delete", "pod/data", "pvc/data")
-	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 })
+	i.waitStorage("no volume remains", func() bool { return len(i.storage.Volumes()) == 0 })
 }
 
 // TestUpgradeAndLossOfLeader stops the controller, upgrades the nodes, and starts several instances
@@ -118,8 +118,8 @@ func TestUpgradeAndLossOfLeader(t *testing.T) {
 	if err := leader.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = leader.Wait() // It was killed.
+	_ = leader.Wait() // The process was killed.
 	i.OC("delete", "pod/first", "pvc/first")
-	i.waitStorage("the other one continues", func() bool { return len(i.storage.Volumes()) == 0 && i.storage.Attachments() == 0 })
+	i.waitStorage("the other instance continues", func() bool { return len(i.storage.Volumes()) == 0 && i.storage.Attachments() == 0 })
 	i.waitText("b", "lease", "slipway-csi", "-o", "jsonpath={.spec.holderIdentity}")
 }

@@ -64,7 +64,7 @@ func TestDriverNeedsOnlySocket(t *testing.T) {
 		t.Errorf("the second pod reads %q", got)
 	}
 	i.OC("delete", "pod/data", "pvc/data")
-	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 })
+	i.waitStorage("no volume remains", func() bool { return len(i.storage.Volumes()) == 0 })
 }
 
 func TestSnapshotsAreCreatedRestoredAndAdopted(t *testing.T) {
@@ -102,10 +102,10 @@ spec: {driver: %[1]s, deletionPolicy: Delete, source: {snapshotHandle: %[2]s}, v
 `, i.name, handle, i.Namespace))
 	i.waitText("true", "volumesnapshot", "adopted", "-o", "jsonpath={.status.readyToUse}")
 	i.OC("delete", "volumesnapshot", "adopted")
-	i.waitStorage("no snapshot is left", func() bool { return len(i.storage.Snapshots()) == 0 })
+	i.waitStorage("no snapshot remains", func() bool { return len(i.storage.Snapshots()) == 0 })
 	i.OC("delete", "pod", "--all")
 	i.OC("delete", "pvc", "--all")
-	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 })
+	i.waitStorage("no volume remains", func() bool { return len(i.storage.Volumes()) == 0 })
 }
 
 func TestClaimInUseIsExpanded(t *testing.T) {
@@ -121,5 +121,5 @@ func TestClaimInUseIsExpanded(t *testing.T) {
 		t.Error("the node was not expanded")
 	}
 	i.OC("delete", "pod/data", "pvc/data")
-	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 })
+	i.waitStorage("no volume remains", func() bool { return len(i.storage.Volumes()) == 0 })
 }

@@ -1,5 +1,5 @@
-// Package csi proves that a third-party CSI driver works in a cluster through its socket alone. The
-// driver has no access to Kubernetes; Slipway does everything that the driver requires there.
+// Package csi tests that a third-party CSI driver works in a cluster through its socket alone. The
+// driver has no access to Kubernetes. Slipway does everything for it in the cluster.
 package csi
 
 import (
@@ -75,7 +75,7 @@ func (i *installation) startNode() {
 	i.node = i.StartSlipway(nil, "csi", "node", "--csi-address", "unix://"+i.socket())
 }
 
-// startController starts the controller, instead of an earlier process that has ended.
+// startController starts the controller. It replaces an earlier process that has ended.
 func (i *installation) startController(flags ...string) {
 	common := []string{"csi", "controller", "--kubeconfig", i.Path("admin.kubeconfig"), "--csi-address", "unix://" + i.socket(), "--retry-interval-max", "5s"}
 	i.controller = i.StartSlipway(nil, append(common, flags...)...)

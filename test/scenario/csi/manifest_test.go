@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// buildDriver builds the image of a driver in pods, which the guide calls example.org/disk:1.
+// buildDriver builds the image of a driver that runs in pods. Its name in the guide is
+// example.org/disk:1.
 func buildDriver(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	dir := t.TempDir()
@@ -28,7 +29,7 @@ func buildDriver(t *testing.T, c *kit.Cluster) {
 	c.MustSlipway("images", "build", "--tag=example.org/disk:1", dir)
 }
 
-// TestGuideDeploysDriverInPods runs the commands of docs/admin/csi.md as they are printed.
+// TestGuideDeploysDriverInPods runs the commands of docs/admin/csi.md verbatim.
 func TestGuideDeploysDriverInPods(t *testing.T) {
 	c := kit.Shared(t)
 	buildDriver(t, c)
@@ -46,7 +47,7 @@ func TestGuideDeploysDriverInPods(t *testing.T) {
 	run("export KUBECONFIG=" + c.Path("admin.kubeconfig"))
 	commands := regexp.MustCompile(`(?m)^ +(slipway csi manifest .*\| oc apply -f -)$`).FindAllStringSubmatch(string(guide), -1)
 	if len(commands) != 2 {
-		t.Fatalf("the guide has the commands %q, want the example and that with inline volumes", commands)
+		t.Fatalf("the guide has the commands %q, want the example with and without inline volumes", commands)
 	}
 	t.Cleanup(func() { run(strings.Replace(commands[1][1], "oc apply", "oc delete --ignore-not-found", 1)) })
 
@@ -63,7 +64,7 @@ func TestGuideDeploysDriverInPods(t *testing.T) {
 	volume := c.OC("get", "pvc", "data", "-o", "jsonpath={.spec.volumeName}")
 	c.OC("delete", "pod/data", "pvc/data")
 
-	c.OC("delete", "csidriver", i.name) // its lifecycle modes are immutable
+	c.OC("delete", "csidriver", i.name) // the lifecycle modes of the CSIDriver are immutable
 	run(commands[1][1])
 	c.Apply(fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: inline}, spec: {terminationGracePeriodSeconds: 1,
 		containers: [{name: main, image: %s, command: [sleep, infinity], volumeMounts: [{name: data, mountPath: /data}]}],

@@ -18,8 +18,9 @@ const (
 	annotation  = `jsonpath={.items[0].metadata.annotations.csi\.volume\.kubernetes\.io/nodeid}`
 )
 
-// waitKnown waits until CSINode and annotation contain the driver, or no longer do.
-func (i *installation) waitKnown(registered bool) {
+// waitRegistered waits until the CSINode and the annotation contain the driver, or no longer
+// contain it.
+func (i *installation) waitRegistered(registered bool) {
 	says := func(got string) bool { return strings.Contains(got, i.name) == registered }
 	i.wait(fmt.Sprintf("the CSINode has the driver: %t", registered), says, "csinode", "-o", driverNames)
 	i.wait(fmt.Sprintf("the annotation has the driver: %t", registered), says, "node", "-o", annotation)
@@ -27,10 +28,10 @@ func (i *installation) waitKnown(registered bool) {
 
 func TestRegistrationFollowsDriverAndKubelet(t *testing.T) {
 	i := install(t, fake.Options{})
-	i.waitKnown(true)
-	i.storage.SetPlan(fake.Always("NodeGetInfo", fake.Fault{Before: status.Error(codes.Internal, "the driver does not know where it is")}))
+	i.waitRegistered(true)
+	i.storage.SetPlan(fake.Always("NodeGetInfo", fake.Fault{Before: status.Error(codes.Internal, "the location of the driver is unknown")}))
 	i.Kill("node")
-	i.waitKnown(false) // Records of an earlier kubelet are deleted.
+	i.waitRegistered(false) // Records of an earlier kubelet are deleted.
 	i.storage.SetPlan(nil)
 	i.Apply(i.claim("data", "1Gi") + pod("data"))
 	i.WaitPodRunning("data") // The kubelet found the driver again.
@@ -40,9 +41,9 @@ func TestRegistrationFollowsDriverAndKubelet(t *testing.T) {
 	i.OC("delete", "pod", "data")
 	i.waitStorage("detached", func() bool { return i.storage.Attachments() == 0 })
 	i.OC("delete", "pvc", "data")
-	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 })
+	i.waitStorage("no volume remains", func() bool { return len(i.storage.Volumes()) == 0 })
 	stop(t, i.node)
-	i.waitKnown(false)
+	i.waitRegistered(false)
 }
 
 // restart serves the socket with another version of the driver.
@@ -79,11 +80,11 @@ func TestTopologyOfNodeFollowsDriver(t *testing.T) {
 	i.waitText(`"topologyKeys":["scenario.example.com/zone"]`, "csinode", node, "-o", driver)
 	i.waitText(`"nodeID":"machine-8"`, "csinode", node, "-o", driver)
 	i.waitText("z1", label("zone")...)
-	i.waitText("r1", label("rack")...) // a harmless record of the earlier version
+	i.waitText("r1", label("rack")...) // this record of the earlier version is harmless
 	i.waitText("local.csi.slipway.io/node", "csinode", node, "-o", local)
 
 	i.restart(fake.Options{NodeID: "machine-8", Topology: map[string]string{"node-restriction.kubernetes.io/rack": "r9"}})
-	i.waitKnown(false) // A node cannot set such labels, so the kubelet rejects the driver.
+	i.waitRegistered(false) // A node cannot set such labels, so the kubelet rejects the driver.
 	if got := i.OC("get", "node", node, "-o", "jsonpath={.metadata.labels}"); strings.Contains(got, "r9") {
 		t.Errorf("the driver has set a label that only an administrator can set: %s", got)
 	}
@@ -117,5 +118,5 @@ func TestPodsAreScheduledByTopology(t *testing.T) {
 	i.OC("delete", "pod", "--all")
 	i.OC("delete", "pvc", "--all")
 	i.OC("delete", "storageclass", i.name+"-here", i.name+"-elsewhere")
-	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 })
+	i.waitStorage("no volume remains", func() bool { return len(i.storage.Volumes()) == 0 })
 }

@@ -55,7 +55,7 @@ func TestStaticVolumesAreMountedWithoutStaging(t *testing.T) {
 	}
 	i.storage.SetPlan(fake.Times(100, "NodeUnpublishVolume", fake.Fault{Before: status.Error(codes.Internal, "still in use")}))
 	i.OC("delete", "pod", "first", "second", "--wait=false")
-	i.waitStorage("unmounting is tried again", func() bool { return len(i.storage.Calls("NodeUnpublishVolume")) > 3 })
+	i.waitStorage("unmounting is retried", func() bool { return len(i.storage.Calls("NodeUnpublishVolume")) > 3 })
 	i.storage.SetPlan(nil)
 	i.OC("wait", "pod", "first", "second", "--for", "delete", "--timeout", "1m")
 	i.waitStorage("detached", func() bool { return i.storage.Attachments() == 0 })
@@ -108,7 +108,7 @@ parameters:
 		t.Error(err)
 	}
 	if err := kubelet("other"); err == nil || !strings.Contains(err.Error(), "no relationship found") {
-		t.Errorf("kubelet reads a secret of no volume of its pods: %v", err)
+		t.Errorf("the kubelet can read a secret that no volume of its pods uses: %v", err)
 	}
 	for _, resource := range []string{"storageclasses", "persistentvolumes"} {
 		if got, _ := i.TryOC("auth", "can-i", "create", resource, "--as", "alice"); strings.TrimSpace(got) != "no" {
@@ -117,7 +117,7 @@ parameters:
 	}
 	i.OC("delete", "pod/data", "pvc/data")
 	i.OC("delete", "storageclass", i.name+"-secret")
-	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 })
+	i.waitStorage("no volume remains", func() bool { return len(i.storage.Volumes()) == 0 })
 }
 
 func TestVolumeIsModifiedAndItsHealthReported(t *testing.T) {
@@ -144,7 +144,7 @@ func TestVolumeIsModifiedAndItsHealthReported(t *testing.T) {
 	choose("gold")
 	i.waitText("gold", "pvc", "data", "-o", "jsonpath={.status.currentVolumeAttributesClassName}")
 	if got := tier(); got != "gold" {
-		t.Errorf("the volume that is used has the tier %q", got)
+		t.Errorf("the volume in use has the tier %q", got)
 	}
 
 	for _, volume := range i.storage.Volumes() {
@@ -154,6 +154,6 @@ func TestVolumeIsModifiedAndItsHealthReported(t *testing.T) {
 		i.waitEvent("data", "healthy again")
 	}
 	i.OC("delete", "pod/data", "pvc/data")
-	i.waitStorage("no volume is left", func() bool { return len(i.storage.Volumes()) == 0 })
+	i.waitStorage("no volume remains", func() bool { return len(i.storage.Volumes()) == 0 })
 	i.OC("delete", "volumeattributesclass", i.name+"-silver", i.name+"-gold", i.name+"-wrong")
 }

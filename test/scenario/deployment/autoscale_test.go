@@ -9,7 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestAutoscalerFollowsLoad uses CPU in a pod until the autoscaler adds a second one, and stops.
+// TestAutoscalerFollowsLoad uses CPU in a pod until the autoscaler has added a second pod, and then
+// stops.
 func TestAutoscalerFollowsLoad(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(`{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, metadata: {name: busy}, spec: {replicas: 1, selector: {app: busy}, template: {
@@ -29,7 +30,7 @@ func TestAutoscalerFollowsLoad(t *testing.T) {
 		t.Errorf("top of nodes prints %q", header)
 	}
 	if got, err := c.TryOC("adm", "top", "node", "--selector=no-such-label"); err == nil {
-		t.Errorf("top of nodes with a label that none has prints %q", got)
+		t.Errorf("top of nodes with an unused label prints %q", got)
 	}
 	viewer := c.User("viewer-of-usage")
 	c.OC("policy", "add-role-to-user", "view", "viewer-of-usage")

@@ -39,7 +39,7 @@ func TestCommandsReachPodsOfDeployment(t *testing.T) {
 	node := c.OC("get", "nodes", "-o", "jsonpath={.items[0].metadata.name}")
 	file := filepath.Join(directory, "a")
 	if got := c.OC("debug", "node/"+node, "--image="+kit.ToolsImage, "--", "chroot", "/host", "cat", file); got != "there and back" {
-		t.Errorf("on the node is %q", got)
+		t.Errorf("the file on the node contains %q", got)
 	}
 	if got := c.OC("observe", "--listen-addr=", "--once", "--no-headers", "pods", "-l", "app=web", "--", "echo"); got != c.Namespace+" "+pod+"\n" {
 		t.Errorf("observe prints %q", got)
@@ -57,7 +57,7 @@ func TestCommandsReachPodsOfDeployment(t *testing.T) {
 	c.OC("set", "volume", "dc/ran", "--add", "--name=data", "--claim-size=1Mi", "--claim-name=data", "--claim-class=none", "--mount-path=/data")
 	waitOutput(c, "pvc/data", "{.spec.resources.requests.storage} {.spec.accessModes[0]} {.spec.storageClassName}", "1Mi ReadWriteOnce none")
 	if _, err := c.TryOC("set", "volume", "dc/ran", "--add", "--claim-size=1Mi", "--claim-name=none", "--name=No", "--mount-path=/no"); err == nil || !strings.Contains(err.Error(), "lowercase") {
-		t.Errorf("a name that cannot be: %v", err)
+		t.Errorf("an invalid name: %v", err)
 	}
 	if claims := c.OC("get", "pvc", "-o", "name"); claims != "persistentvolumeclaim/data\n" {
 		t.Errorf("claims: %q", claims)

@@ -1,4 +1,4 @@
-// Package deployment proves that DeploymentConfigs are deployed as OpenShift 3 deploys them.
+// Package deployment tests that DeploymentConfigs are deployed as in OpenShift 3.
 package deployment
 
 import (
@@ -23,7 +23,7 @@ func configuration(name, spec, container string) string {
 		name, spec, container, kit.ToolsImage)
 }
 
-// version makes a container differ from the previous one.
+// version returns a variable that distinguishes a container from the previous version.
 func version(v string) string { return "env: [{name: VERSION, value: " + v + "}]" }
 
 // deployment returns a ReplicationController.
@@ -53,7 +53,7 @@ func waitReplicas(c *kit.Cluster, name string, want int32) {
 	c.WaitFor(fmt.Sprintf("deployment %s to have %d pods", name, want), func(ctx context.Context) error {
 		rc, err := deployment(ctx, c, name)
 		if err == nil && (*rc.Spec.Replicas != want || rc.Status.AvailableReplicas != want) {
-			err = fmt.Errorf("it wants %d and has %d", *rc.Spec.Replicas, rc.Status.AvailableReplicas)
+			err = fmt.Errorf("the deployment requests %d pods and has %d", *rc.Spec.Replicas, rc.Status.AvailableReplicas)
 		}
 		return err
 	})
@@ -94,7 +94,7 @@ func TestTemplateChangeIsDeployed(t *testing.T) {
 	waitOutput(c, "dc/web", `{.status.latestVersion} {.status.availableReplicas} {.status.details.causes[*].type} {.status.conditions[?(@.type=="Progressing")].reason}`,
 		"1 2 ConfigChange NewReplicationControllerAvailable")
 
-	// The number of pods follows the configuration, and the next deployment keeps it.
+	// The number of pods follows the configuration. The next deployment keeps this number.
 	c.OC("scale", "dc/web", "--replicas=3")
 	waitReplicas(c, "web-1", 3)
 	c.Apply(configuration("web", "replicas: 3, revisionHistoryLimit: 1", version("two")))
@@ -157,7 +157,7 @@ func TestKilledDeployerContinues(t *testing.T) {
 		}
 		return fmt.Errorf("it is %+v", deployer.Status)
 	})
-	c.Kill("control-plane") // The deployer waits for the next one.
+	c.Kill("control-plane") // The deployer waits for the next pod.
 	c.WaitFor("the pod to become ready", func(context.Context) error {
 		_, err := c.TryOC("exec", pod, "--", "touch", "/tmp/ready")
 		return err
@@ -181,7 +181,7 @@ func TestFailedHookKeepsPreviousPods(t *testing.T) {
 	log := c.OC("logs", "hooked-1-deploy")
 	for _, want := range []string{"pre: Running hook pod", "hook of one for hooked-1", "pre: Success", "mid: Failed, which is ignored", "post: Success"} {
 		if !strings.Contains(log, want) {
-			t.Errorf("the log has no %q:\n%s", want, log)
+			t.Errorf("the log does not contain %q:\n%s", want, log)
 		}
 	}
 	waitOutput(c, "is/released", "{.spec.tags[*].name} {.spec.tags[*].from.name}", "now "+kit.ToolsImage)

@@ -51,7 +51,7 @@ func write(t *testing.T, file, content string) {
 	}
 }
 
-// onClaim returns a claim, and a DeploymentConfig whose pods have rsync and mount the claim's
+// onClaim returns a claim, and a DeploymentConfig whose pods contain rsync and mount the claim's
 // volume at /data.
 func onClaim(claim string) string {
 	return volumeClaim(claim) + "---\n" + strings.Replace(configuration("kept", `replicas: 1, triggers: [{type: ConfigChange}]`, `volumeMounts: [{name: data, mountPath: /data}]`),
@@ -91,8 +91,8 @@ func TestProjectIsRestoredFromFiles(t *testing.T) {
 	waitReplicas(c, "kept-1", 1)
 	waitOutput(c, "secret/key", "{.data.key}", "dmFsdWU=")
 
-	// rsync copies files to the claim and back; excluded files are not copied, and deleted ones are
-	// deleted.
+	// rsync copies files to the claim and back. It does not copy excluded files, and deletes files
+	// that were deleted in the source.
 	data := t.TempDir()
 	for _, name := range []string{"a", "b", "c.log"} {
 		write(t, filepath.Join(data, name), "content of "+name)
@@ -135,7 +135,7 @@ func TestProjectIsRestoredFromFiles(t *testing.T) {
 	description := strings.Join(strings.Fields(c.OC("describe", "dc/kept")), " ")
 	for _, want := range []string{"Latest Version: 2", "Selector: app=kept", "Replicas: 1", "Triggers: Config", "ClaimName: fresh"} {
 		if !strings.Contains(description, want) {
-			t.Errorf("the description has no %q: %s", want, description)
+			t.Errorf("the description does not contain %q: %s", want, description)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func killDeployer(deployment, namespace string) error {
 	}
 	for _, path := range environments {
 		environment, err := os.ReadFile(path)
-		if err != nil { // It has ended.
+		if err != nil { // The process has ended.
 			continue
 		}
 		of := func(variable string) bool {

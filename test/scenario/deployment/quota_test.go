@@ -20,7 +20,7 @@ func TestQuotaThatRejectsPodsIsReported(t *testing.T) {
 	}
 	quota(0)
 	c.Apply(configuration("over", "replicas: 2", version("one")))
-	waitNamed(c, "the deployer pod", `"over-1-deploy"`)
+	waitReported(c, "the deployer pod", `"over-1-deploy"`)
 	if log, err := c.TryOC("logs", "dc/over"); err == nil || !strings.Contains(err.Error(), "exceeded quota: small") {
 		t.Errorf("the log is %q, %v", log, err)
 	}
@@ -32,7 +32,7 @@ func TestQuotaThatRejectsPodsIsReported(t *testing.T) {
 	// The quota allows only one of two pods in addition to the deployer.
 	quota(2)
 	waitPhase(c, "over-1", running)
-	waitNamed(c, "a pod", `"over-1-[a-z0-9]{5}"`)
+	waitReported(c, "a pod", `"over-1-[a-z0-9]{5}"`)
 	c.WaitFor("the log of the deployer to name the quota", func(context.Context) error {
 		log, err := c.TryOC("logs", "dc/over")
 		if err == nil && !strings.Contains(log, "FailedCreate") {
@@ -45,9 +45,9 @@ func TestQuotaThatRejectsPodsIsReported(t *testing.T) {
 	waitOutput(c, "dc/over", `{.status.conditions[?(@.type=="ReplicaFailure")].status}`, "")
 }
 
-// waitNamed waits until the condition, the events, the description and the overview of the project
-// contain the quota and the pod that it rejects.
-func waitNamed(c *kit.Cluster, subject, pattern string) {
+// waitReported waits until the condition, the events, the description and the overview of the
+// project contain the quota and the rejected pod.
+func waitReported(c *kit.Cluster, subject, pattern string) {
 	pod := regexp.MustCompile(pattern)
 	for place, command := range map[string][]string{
 		"condition":   {"get", "dc/over", "-o", `jsonpath={.status.conditions[?(@.reason=="FailedCreate")].message}`},

@@ -24,24 +24,24 @@ func TestRolloutCommandsFollowShowAndUndo(t *testing.T) {
 	waitPhase(c, "web-1", "Complete")
 	rolledOut(c, t, "web", 1)
 	if got := c.OC("exec", "dc/web", "--", "sh", "-c", "echo $VERSION"); got != "one\n" {
-		t.Errorf("its pod has version %q", got)
+		t.Errorf("the pod has version %q", got)
 	}
 	c.OC("set", "env", "dc/web", "VERSION=two")
 	waitPhase(c, "web-2", "Complete")
 	rolledOut(c, t, "web", 2)
-	c.OC("rollback", "web-1") // a deployment by its name
+	c.OC("rollback", "web-1") // the argument is the name of a deployment
 	waitPhase(c, "web-3", "Complete")
 	waitOutput(c, "dc/web", "{.spec.template.spec.containers[0].env[0].value}", "one")
 	c.OC("rollout", "undo", "dc/web", "--to-revision=2")
 	waitPhase(c, "web-4", "Complete")
 	waitOutput(c, "dc/web", "{.spec.template.spec.containers[0].env[0].value}", "two")
 	if got := c.OC("rollback", "dc/web", "--to-version=1", "--dry-run", "-o", "jsonpath={.spec.template.spec.containers[0].env[0].value}"); got != "one" {
-		t.Errorf("it would go back to version %q", got)
+		t.Errorf("the rollback would restore version %q", got)
 	}
 	older, err := c.TryOCWithInput(`{"apiVersion": "apps.openshift.io/v1", "kind": "DeploymentConfigRollback", "name": "web", "spec": {"revision": 1, "includeTemplate": true}}`,
 		"create", "-f", "-", "--raw", "/apis/apps.openshift.io/v1/namespaces/"+c.Namespace+"/deploymentconfigrollbacks")
 	if err != nil || !strings.Contains(older, `"value":"one"`) || !strings.Contains(older, `"kind":"DeploymentConfig"`) {
-		t.Errorf("the call of older clients responds with %q, %v", older, err)
+		t.Errorf("the response to the request of older clients is %q, %v", older, err)
 	}
 	history := strings.Fields(c.OC("rollout", "history", "dc/web"))
 	if got, want := strings.Join(history, " "), "deploymentconfig.apps.openshift.io/web REVISION STATUS CAUSE 1 Complete config change 2 Complete config change "+
@@ -92,7 +92,7 @@ func TestRolloutsArePausedCanceledAndRetried(t *testing.T) {
 	c.OC("rollout", "cancel", "dc/stop")
 	failed := waitPhase(c, "stop-2", "Failed")
 	if failed.Annotations[reason] != "cancelled by the user" {
-		t.Errorf("it failed because of %q", failed.Annotations[reason])
+		t.Errorf("the reason of the failure is %q", failed.Annotations[reason])
 	}
 	waitReplicas(c, "stop-1", 1)
 	waitReplicas(c, "stop-2", 0)
@@ -135,7 +135,7 @@ func TestCommandsOfKubernetesWorkOnDeploymentConfigs(t *testing.T) {
 		const able = `jsonpath={.status.conditions[?(@.type=="AbleToScale")].status}`
 		got, err := c.TryOC("get", "hpa/set", "-o", able)
 		if err == nil && got != "True" {
-			err = fmt.Errorf("it is able to scale: %q", got)
+			err = fmt.Errorf("the condition AbleToScale is %q", got)
 		}
 		return err
 	})

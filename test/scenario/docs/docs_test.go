@@ -1,12 +1,12 @@
-// Package docs proves that the tutorials are correct: it runs their commands in order on a machine
+// Package docs tests that the tutorials are correct: it runs their commands in order on a machine
 // without a cluster, and compares the output. Source: docs/tutorials.
 //
 // A block of the language `console` contains commands, each after `$ `, followed by their output.
 // In the output, `...` matches any text within a line; alone on a line, it matches any number of
 // lines. A command must succeed unless the page shows its whole output, such as an error. A command
-// that ends in a backslash continues on the next line. The prompt `node$ ` is that of a second
-// machine, and `master$ ` means the same as `$ `. The data directory, the address of the master and
-// the last token of `slipway token create` replace those of the page.
+// that ends in a backslash continues on the next line. The prompt `node$ ` belongs to a second
+// machine. `master$ ` means the same as `$ `. The data directory, the address of the master and the
+// last token of `slipway token create` replace those of the page.
 package docs
 
 import (
@@ -58,7 +58,7 @@ func TestTutorialsPrintDocumentedOutput(t *testing.T) {
 					token = strings.TrimSpace(output)
 				}
 				if !step.matches(output) || code != 0 && !step.isComplete() {
-					t.Fatalf("$ %s\nexit code %d\n--- printed:\n%s--- the page says:\n%s", step.command, code, output, strings.Join(step.output, "\n"))
+					t.Fatalf("$ %s\nexit code %d\n--- printed:\n%s--- the page contains:\n%s", step.command, code, output, strings.Join(step.output, "\n"))
 				}
 			}
 		})

@@ -20,18 +20,18 @@ func TestOutputIsCompared(t *testing.T) {
 		output string
 		match  bool
 	}{
-		"not shown":       {nil, "anything\n", true},
-		"same":            {[]string{"a b"}, "a b\n", true},
-		"columns":         {[]string{"NAME  AGE"}, "NAME      AGE\n", true},
-		"dots in a line":  {[]string{"up for ..."}, "up for 3s\n", true},
-		"dots for lines":  {[]string{"a", "...", "z"}, "a\nb\nc\nz\n", true},
-		"dots for none":   {[]string{"a", "...", "z"}, "a\nz\n", true},
-		"another line":    {[]string{"a"}, "b\n", false},
-		"line too many":   {[]string{"a"}, "a\nb\n", false},
-		"line missing":    {[]string{"a", "b"}, "a\n", false},
-		"part of a line":  {[]string{"a"}, "ab\n", false},
-		"dot is literal":  {[]string{"1.5"}, "125\n", false},
-		"words reordered": {[]string{"a b"}, "b a\n", false},
+		"not shown":        {nil, "anything\n", true},
+		"same":             {[]string{"a b"}, "a b\n", true},
+		"columns":          {[]string{"NAME  AGE"}, "NAME      AGE\n", true},
+		"dots in a line":   {[]string{"up for ..."}, "up for 3s\n", true},
+		"dots for lines":   {[]string{"a", "...", "z"}, "a\nb\nc\nz\n", true},
+		"dots for no line": {[]string{"a", "...", "z"}, "a\nz\n", true},
+		"another line":     {[]string{"a"}, "b\n", false},
+		"additional line":  {[]string{"a"}, "a\nb\n", false},
+		"line missing":     {[]string{"a", "b"}, "a\n", false},
+		"part of a line":   {[]string{"a"}, "ab\n", false},
+		"dot is literal":   {[]string{"1.5"}, "125\n", false},
+		"words reordered":  {[]string{"a b"}, "b a\n", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := (step{output: tt.page}).matches(tt.output); got != tt.match {

@@ -1,5 +1,5 @@
-// Package down proves that `slipway down` removes everything except the data, and that --purge
-// removes the data too. Every other scenario ends with `slipway down --purge` and also fails if
+// Package down tests that `slipway down` removes everything except the data, and that --purge also
+// removes the data. Every other scenario ends with `slipway down --purge` and also fails if
 // anything remains.
 package down
 
@@ -56,7 +56,7 @@ func TestDownKeepsObjectsForNextUp(t *testing.T) {
 	c.OC("rollout", "status", "deployment/web", "--timeout", "2m")
 	c.WaitPodRunning("on-host")
 
-	c.Down() // and checks the remains
+	c.Down() // Down also checks that nothing remains
 	if status := c.Slipway("status"); status.Code != 1 || !strings.Contains(status.Stderr, "slipway up") {
 		t.Errorf("slipway status of a stopped host: exit code %d, %q", status.Code, status.Stderr)
 	}
@@ -75,7 +75,7 @@ func checkApplication(t *testing.T, c *kit.Cluster) {
 	c.OC("rollout", "status", "deployment/web", "--timeout", "2m")
 	c.WaitPodRunning("on-host")
 	if note := c.Exec("on-host", "cat", "/data/note"); note != "kept\n" {
-		t.Errorf("the volume of the pod has %q", note)
+		t.Errorf("the volume of the pod contains %q", note)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestStorageResetKeepsObjectsAndVolumes(t *testing.T) {
 	}
 	c.MustSlipway("storage", "reset", "--yes")
 	if entries, err := os.ReadDir(c.Path("containerd")); err != nil || len(entries) > 0 {
-		t.Errorf("the storage has %v, %v", entries, err)
+		t.Errorf("the storage contains %v, %v", entries, err)
 	}
 	c.MustSlipway("storage", "reset", "--yes") // A second call succeeds.
 
@@ -126,9 +126,9 @@ func TestPurgeRemovesData(t *testing.T) {
 		}
 	}
 	if entries, err := os.ReadDir(c.DataDir); !os.IsNotExist(err) && len(entries) > 0 {
-		t.Errorf("the data directory has %v", entries)
+		t.Errorf("the data directory contains %v", entries)
 	}
-	c.MustSlipway("down", "--purge") // An absent cluster is not an error.
+	c.MustSlipway("down", "--purge") // A missing cluster is not an error.
 }
 
 // stuckDriver is a driver that stages a tmpfs and never unmounts it.

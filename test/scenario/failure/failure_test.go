@@ -1,4 +1,4 @@
-// Package failure proves that a start that cannot succeed reports the cause, its place and the
+// Package failure tests that a start that cannot succeed reports the cause, its location and the
 // remedy.
 package failure
 
@@ -67,7 +67,7 @@ nodeName: [not, a, name]
 func TestDamagedCertificateIsReported(t *testing.T) {
 	c := kit.Start(t, kit.Options{})
 	c.MustSlipway("down")
-	write(t, c.Path("pki", "ca.crt"), "this is no certificate\n")
+	write(t, c.Path("pki", "ca.crt"), "not a certificate\n")
 	expect(t, c.UpFails(), c.Path("pki", "ca.crt"))
 }
 
@@ -75,11 +75,11 @@ func TestDamagedDatabaseIsReported(t *testing.T) {
 	c := kit.Start(t, kit.Options{})
 	c.MustSlipway("down")
 	database := c.Path("etcd", "member", "snap", "db")
-	write(t, database, strings.Repeat("this is no database\n", 1000))
+	write(t, database, strings.Repeat("not a database\n", 1000))
 	expect(t, c.UpFails(), "etcd", c.Path("etcd"))
 }
 
-func TestDataOfAnotherVersionAreRefused(t *testing.T) {
+func TestDataOfAnotherVersionIsRejected(t *testing.T) {
 	c := kit.New(t, kit.Options{})
 	write(t, c.Path("master", "kubernetes-version"), "v1.99.0\n")
 	expect(t, c.UpFails(), "the data are those of Kubernetes 1.99.0", "restore a snapshot or a backup")
@@ -114,7 +114,7 @@ func smallDisk(t *testing.T, options string) string {
 		if err := unix.Unmount(dir, 0); err != nil {
 			t.Error(err)
 		}
-		_ = os.Remove(dir) // The kit might have removed it already.
+		_ = os.Remove(dir) // The kit might already have removed it.
 	})
 	data := filepath.Join(dir, "data")
 	if err := os.Mkdir(data, 0o700); err != nil {
@@ -134,13 +134,13 @@ func fill(t *testing.T, path string) {
 	block := make([]byte, 4096)
 	for {
 		if _, err := file.Write(block); err != nil {
-			return // The disk is full.
+			return // An error means that the disk is full.
 		}
 	}
 }
 
 func TestStartNamesFailedComponent(t *testing.T) {
-	// Preflight cannot detect that no interface has the address.
+	// The checks before the start cannot detect that no interface has the address.
 	c := kit.New(t, kit.Options{Node: "nodeIP: 203.0.113.9\n"})
 	expect(t, c.UpFails(), "203.0.113.9")
 }

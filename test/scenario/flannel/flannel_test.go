@@ -1,4 +1,4 @@
-// Package flannel proves clusters whose pods an administrator's CNI plugin connects
+// Package flannel tests clusters whose pods are connected by an administrator's CNI plugin
 // (networkConfig.networkPluginName: cni). The plugin is flannel, a real flanneld on each of two
 // hosts: with etcd and host-gw as OpenShift Container Platform 3.9 Architecture, 5.3.2.1 Flannel
 // SDN describes, and with the Kubernetes API and VXLAN.

@@ -52,7 +52,7 @@ func TestFlannelConnectsPods(t *testing.T) {
 				t.Errorf("routes of %s, want %s:\n%s", host.Node, want, list)
 			}
 			if cidr := c.OC("get", "node", host.Node, "-o", "jsonpath={.spec.podCIDR}"); cidr != subnetOf(host) {
-				t.Errorf("flannel's subnet of %s is %s, that of the node %s", host.Node, subnetOf(host), cidr)
+				t.Errorf("flannel's subnet of %s is %s, the subnet of the node is %s", host.Node, subnetOf(host), cidr)
 			}
 		}
 	})
@@ -76,7 +76,7 @@ func checkMissingPlugin(t *testing.T, h hosts) {
 	}
 }
 
-// subnetOf returns the subnet of a host as routes name it.
+// subnetOf returns the subnet of a host in the form that routes have.
 func subnetOf(host *flannel.Host) string {
 	return strings.Replace(host.Files.Subnet(), ".1/", ".0/", 1)
 }
@@ -121,7 +121,7 @@ func checkBuild(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// checkDiagnostic checks that NetworkCheck misses only network policies, which flannel does not
+// checkDiagnostic checks that NetworkCheck only reports network policies, which flannel does not
 // enforce.
 func checkDiagnostic(t *testing.T, c *kit.Cluster) {
 	if output, err := c.TryOC("adm", "diagnostics", "NetworkCheck"); err != nil {

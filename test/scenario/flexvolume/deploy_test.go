@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// author returns a directory like that of a driver's author: the example's recipe and script, with
-// another driver.
+// author returns a directory as the author of a driver has it: the example's Dockerfile and script,
+// with another driver.
 func author(t *testing.T, c *kit.Cluster, driver, page string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -82,8 +82,9 @@ spec:
 }
 
 // TestDriversAreDeployedFromImages is the user story of the discovery document: Alice builds images
-// of her drivers, Bob runs them with a DaemonSet, and Charlie uses their volumes. Then follow an
-// update, another driver, and a removal. No step needs a login to a machine or a restart.
+// of her drivers, Bob runs them with a DaemonSet, and Charlie uses their volumes. After that, the
+// test updates a driver, adds another one, and removes one. No step requires a login to a machine
+// or a restart.
 func TestDriversAreDeployedFromImages(t *testing.T) {
 	c := kit.Shared(t)
 	page := func(pod, want string) {

@@ -1,4 +1,4 @@
-// Package flexvolume proves Slipway's main purpose: an application with data on a volume of a
+// Package flexvolume tests Slipway's main purpose: an application with data on a volume of a
 // FlexVolume driver, installed from the examples, keeps the data when its pods are deleted and
 // rescheduled.
 package flexvolume
@@ -50,7 +50,7 @@ func example(t *testing.T, c *kit.Cluster, data string) string {
 		{"    options:\n", "    options:\n      directory: " + data + "\n"},
 	} {
 		if strings.Count(manifest, change.old) != 1 {
-			t.Fatalf("the example does not have %q once", change.old)
+			t.Fatalf("the example does not contain %q exactly once", change.old)
 		}
 		manifest = strings.Replace(manifest, change.old, change.new, 1)
 	}
@@ -81,7 +81,7 @@ func TestPageSurvivesDeletionAndReschedulingOfPod(t *testing.T) {
 
 	current := c.OC("get", "persistentvolume", volume, "-o", "jsonpath={.spec.flexVolume.driver}")
 	if current != "example.com/loop" {
-		t.Errorf("the stored volume's driver is %q: objects must stay what the user wrote", current)
+		t.Errorf("the stored volume's driver is %q: objects must keep the user's values", current)
 	}
 	c.OC("delete", "deployment", "page")
 	waitReleased(c, data)
@@ -97,7 +97,7 @@ func waitPage(c *kit.Cluster, pod string, texts ...string) {
 	}
 }
 
-// waitReleased waits until nothing on the machine uses the volume any more.
+// waitReleased waits until the machine no longer uses the volume.
 func waitReleased(c *kit.Cluster, data string) {
 	c.WaitFor("release of the volume", func(ctx context.Context) error {
 		devices, err := exec.Command("losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE").Output()
@@ -105,7 +105,7 @@ func waitReleased(c *kit.Cluster, data string) {
 			return err
 		}
 		if strings.Contains(string(devices), data) {
-			return fmt.Errorf("there is a loop device:\n%s", devices)
+			return fmt.Errorf("a loop device exists:\n%s", devices)
 		}
 		mounts, err := os.ReadFile("/proc/self/mountinfo")
 		if err != nil {
@@ -113,7 +113,7 @@ func waitReleased(c *kit.Cluster, data string) {
 		}
 		for line := range strings.Lines(string(mounts)) {
 			if strings.Contains(line, c.DataDir) && strings.Contains(line, "example.com~loop") {
-				return fmt.Errorf("there is a mount: %s", line)
+				return fmt.Errorf("a mount exists: %s", line)
 			}
 		}
 		return notAttached(ctx, c)
@@ -171,7 +171,7 @@ spec:
 				return nil
 			}
 		}
-		return fmt.Errorf("none of %d events", len(events.Items))
+		return fmt.Errorf("none of %d events matches", len(events.Items))
 	})
 	installDriver(t, c, "test.example.com~bind", `#!/bin/sh
 case $1 in

@@ -1,4 +1,4 @@
-// Package flexvolumecommand proves the commands of `slipway flexvolume` on a running cluster: a
+// Package flexvolumecommand tests the commands of `slipway flexvolume` on a running cluster: a
 // driver is installed, used, inspected, updated and removed without a restart of any process.
 package flexvolumecommand
 
@@ -99,7 +99,7 @@ func TestDriverLifecycleByCommand(t *testing.T) {
 	c.WaitPodRunning("user")
 	entry := list(t, c, driver)
 	if entry.Volumes.Pods != 1 || entry.Latency["mount"].Calls != 1 || entry.Latency["mount"].Errors != 0 || entry.Latency["mount"].MeanSeconds <= 0 {
-		t.Errorf("listed in use %+v", entry)
+		t.Errorf("the list while the driver is in use is %+v", entry)
 	}
 	if output := c.MustSlipway("flexvolume", "list"); !strings.Contains(output, driver) || !strings.Contains(output, "ms") {
 		t.Errorf("list said %s", output)
@@ -116,16 +116,16 @@ func TestDriverLifecycleByCommand(t *testing.T) {
 		return nil
 	})
 	if result := c.Slipway("flexvolume", "remove", driver); result.Code == 0 || !strings.Contains(result.Stderr, "1 volumes of pods") {
-		t.Errorf("removal in use: %+v", result)
+		t.Errorf("removal while the driver is in use: %+v", result)
 	}
 	write(script + "# second\n")
 	c.MustSlipway("flexvolume", "install", file, "--driver", driver)
 	if second := list(t, c, driver); second.Version == first.Version || second.State != "ready" {
-		t.Errorf("listed after the update %+v", second)
+		t.Errorf("the list after the update is %+v", second)
 	}
 	c.MustSlipway("flexvolume", "remove", driver, "--force")
 	if removed := list(t, c, driver); removed.State != "removed" || removed.Volumes.Pods != 1 {
-		t.Errorf("listed after the removal %+v", removed)
+		t.Errorf("the list after the removal is %+v", removed)
 	}
 	c.OC("delete", "pod", "user")
 	c.MustSlipway("flexvolume", "install", file, "--driver", driver)

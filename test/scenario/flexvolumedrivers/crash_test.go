@@ -35,7 +35,7 @@ func pidOf(c *kit.Cluster, name string) int {
 	return 0
 }
 
-// interrupted are operations of one driver that wait, before or after their work, until their
+// interrupted contains operations of one driver that wait, before or after their work, until their
 // caller is killed.
 type interrupted struct {
 	*driver
@@ -58,7 +58,7 @@ func (i interrupted) names(ops []string) (names []string) {
 
 func (i interrupted) all() []string { return slices.Concat(i.starting, i.stopping, i.growing) }
 
-// begin starts every operation and waits until it reaches its point.
+// begin starts every operation and waits until each one reaches its point.
 func (i interrupted) begin() {
 	i.use(i.names(i.stopping)...)
 	i.each(i.growing, func(_, _, name string) { i.claim(name, large); i.pod(name, nil) })
@@ -73,13 +73,13 @@ func (i interrupted) begin() {
 	i.each(i.all(), i.waitHeld)
 }
 
-// end checks that every volume reaches its final state. Calls from before the kill keep waiting
-// unless they are ended, which must happen.
+// end checks that every volume reaches its final state. Calls from before the kill would wait
+// forever. The restarted process must kill them.
 func (i interrupted) end() {
 	i.each(i.starting, func(_, _, name string) {
 		i.waitRunning(name)
 		if starts := i.c.Exec(name, "cat", "/data/starts"); strings.Count(starts, "\n") != 1 {
-			i.t.Errorf("volume of %s has the starts %q", name, starts)
+			i.t.Errorf("the volume of %s contains the starts %q", name, starts)
 		}
 	})
 	i.each(i.stopping, func(_, _, name string) {
@@ -135,8 +135,8 @@ func TestNodeKilledWhileVolumesAreInUse(t *testing.T) {
 		{name: "a daemon of a driver survives", prepare: fuseDaemon},
 		{name: "a removed driver releases its volumes", prepare: removedDriver},
 		{name: "volumes that an in-tree plugin served work after the import", prepare: inTree},
-		{name: "a volume grows afterwards", prepare: grownAfterwards},
-		{name: "an init that was interrupted is repeated", prepare: interruptedInit},
+		{name: "a volume grows after the restart", prepare: grownAfterwards},
+		{name: "an interrupted init is repeated", prepare: interruptedInit},
 	}
 	for i := range tests {
 		tests[i].driver, tests[i].check = tests[i].prepare(t, c)
@@ -151,8 +151,8 @@ func TestNodeKilledWhileVolumesAreInUse(t *testing.T) {
 	}
 }
 
-// fuseDaemon is a volume that a daemon of its driver serves. The daemon outlives the node's
-// process, and ends with the volume.
+// fuseDaemon is a volume that a daemon of its driver serves. The daemon outlives the node process,
+// and ends with the volume.
 func fuseDaemon(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	d, source := installMounts(t, c, "fuse.example.com/mounts")
 	d.pod("fuse", inline(d.name, map[string]string{"kind": "fuse", "source": source}))
@@ -163,7 +163,7 @@ func fuseDaemon(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 			d.t.Errorf("page %q", page)
 		}
 		if after := pidsOf(d.t, source); after != before {
-			d.t.Errorf("the daemon was %s and is %s", before, after)
+			d.t.Errorf("the daemon was %s before, and is %s now", before, after)
 		}
 		d.deletePods("fuse")
 		d.waitReleased()
@@ -211,8 +211,8 @@ func inTree(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"waitforattach", "", options}, {"mountdevice", device, "", options}, {"mount", pod, options}} {
-		// The kubelet, which still runs, removes directories of unknown pods as long as nothing is
-		// mounted there.
+		// The kubelet, which is still running, removes directories of unknown pods as long as nothing is
+		// mounted in them.
 		c.WaitFor(args[0], func(context.Context) error {
 			output, err := exec.Command(d.file(), args...).CombinedOutput()
 			if err != nil {
@@ -225,12 +225,12 @@ func inTree(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 		t.Fatal(err)
 	}
 	return d, func(d *driver) {
-		d.c.WaitFor("release of what the other cluster left", func(context.Context) error {
+		d.c.WaitFor("release of the remains of the other cluster", func(context.Context) error {
 			return errors.Join(d.leftMounts(d.name, d.escaped()), d.leftLoops())
 		})
 		d.run("old")
 		if starts := d.c.Exec("old", "cat", "/data/starts"); !strings.HasPrefix(starts, "in the other cluster\n") || strings.Count(starts, "\n") != 2 {
-			d.t.Errorf("the volume has %q", starts)
+			d.t.Errorf("the volume contains %q", starts)
 		}
 		d.remove("old")
 	}
@@ -252,7 +252,7 @@ func grownAfterwards(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	}
 }
 
-// interruptedInit is a driver whose init runs while the node's process is killed.
+// interruptedInit is a driver whose init runs while the node process is killed.
 func interruptedInit(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	const inNode = `*"slipway node"*) mkdir "$dir/held" 2>/dev/null && exec sleep 1000 ;;`
 	d := installScript(t, c, "init.example.com/disk", disk,

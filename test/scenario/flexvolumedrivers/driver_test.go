@@ -50,7 +50,8 @@ func installScript(t testing.TB, c *kit.Cluster, name, script string, replace ..
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("calls of %s:\n%s", name, d.calls())
-			_, _ = c.TryOC("delete", "pods", "--all", "--wait=false") // so that the cleanup can succeed
+			// Release the operations, so that the cleanup can succeed.
+			_, _ = c.TryOC("delete", "pods", "--all", "--wait=false")
 		}
 		d.clearFaults()
 		d.waitReleased()
@@ -96,7 +97,7 @@ func (d *driver) uninstall() {
 	}
 }
 
-// calls returns all calls of the driver until now, one a line.
+// calls returns all calls of the driver so far, one on each line.
 func (d *driver) calls() string {
 	d.t.Helper()
 	content, err := os.ReadFile(filepath.Join(d.dir, "calls"))
@@ -126,8 +127,8 @@ func (d *driver) wasCalled(op, name string, times int) {
 	}
 }
 
-// fault makes shell code run before ("begin") or after ("end") the work of an operation for a
-// volume, from now on. In the code, $fault is the fault's file.
+// fault adds shell code that runs before ("begin") or after ("end") the work of an operation for a
+// volume. In the code, $fault is the fault's file.
 func (d *driver) fault(op, point, name, code string) {
 	d.t.Helper()
 	path := d.faultFile(op, point, name)
@@ -186,7 +187,8 @@ func (d *driver) clearFaults() {
 }
 
 // waitReady waits until both processes that call drivers have called the driver's init and saved a
-// copy of the driver. A pod from before this waits for the kubelet's next check, ten seconds later.
+// copy of the driver. A pod that is created earlier waits for the kubelet's next check, ten seconds
+// later.
 func (d *driver) waitReady() {
 	d.t.Helper()
 	d.c.WaitFor("init of "+d.name, func(context.Context) error {
@@ -231,7 +233,7 @@ func (d *driver) leftLoops() error {
 	return err
 }
 
-// attached reports which volumes are attached, or whether the named one is.
+// attached returns the attached volumes, or only the named volume if it is attached.
 func (d *driver) attached(name string) error {
 	pattern := "attached.*"
 	if name != "" {
@@ -258,7 +260,7 @@ func (d *driver) processes() []string {
 	var paths []string
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // The pattern is valid.
 	for _, path := range lines {
-		content, _ := os.ReadFile(path) // It might have ended.
+		content, _ := os.ReadFile(path) // The process might have ended.
 		line := string(content)
 		isOwn := strings.Contains(line, d.c.DataDir+"/") || strings.Contains(line, d.c.VolumePluginDir+"/")
 		if strings.Contains(line, d.dir+"/") || isOwn && strings.Contains(line, d.escaped()+"/") {

@@ -108,8 +108,8 @@ func waitGrown(d *driver, claim string) {
 	}
 }
 
-// pokeUntil changes a pod until there is no error. The kubelet checks whether a volume has grown
-// when it syncs the pod; without a change, this happens once a minute.
+// pokeUntil repeatedly changes a pod until condition returns no error. The kubelet checks whether a
+// volume has grown when it syncs the pod; without a change, this happens once a minute.
 func pokeUntil(c *kit.Cluster, pod string, condition func() error) {
 	poke := 0
 	c.WaitFor("growth of the volume of pod "+pod, func(ctx context.Context) error {

@@ -16,8 +16,8 @@ var (
 	back  = []string{"unmount", "unmountdevice", "detach"}
 )
 
-// through runs a volume for each operation, with the operation's name, and injects the operation's
-// fault.
+// through runs a pod with a volume for each operation, with the operation's name, and injects the
+// operation's fault.
 func through(d *driver, code func(op string) string) {
 	d.t.Helper()
 	d.run(back...)
@@ -35,7 +35,7 @@ func TestHungDriverDelaysNoOtherDriver(t *testing.T) {
 	c.WaitFor("init in both processes", func(context.Context) error {
 		// The pattern is valid.
 		if holders, _ := filepath.Glob(filepath.Join(inInit.dir, "init.*")); len(holders) < 2 {
-			return fmt.Errorf("it runs in %q", holders)
+			return fmt.Errorf("init runs in %q", holders)
 		}
 		return nil
 	})

@@ -1,6 +1,6 @@
-// Package flexvolumedrivers proves on a real cluster that FlexVolume drivers work despite faults
-// around them: processes that are killed in the middle of each operation, and drivers that hang,
-// print garbage, change or disappear. Nothing may remain afterwards.
+// Package flexvolumedrivers tests on a real cluster that FlexVolume drivers work despite faults:
+// processes that are killed in the middle of each operation, and drivers that hang, print garbage,
+// change or disappear. Nothing may remain afterwards.
 //
 // Most tests share one cluster, each with separate drivers and a separate namespace. Tests that
 // kill the cluster's processes are not parallel, so that they run alone.
@@ -24,7 +24,7 @@ slipway:
         {getvolumename: 1s, attach: 1s, waitforattach: 1s, mountdevice: 1s, mount: 1s, unmount: 1s, unmountdevice: 1s, detach: 1s}
 `
 
-// together is the number of parallel tests. Most of them wait most of the time for the kubelet's
+// together is the number of parallel tests. Most of their time is spent waiting for the kubelet's
 // next retry.
 const together = "4"
 

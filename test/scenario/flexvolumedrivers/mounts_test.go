@@ -55,7 +55,7 @@ func TestDriversMountEachKindOfVolume(t *testing.T) {
 	python.waitRunning(kinds...)
 
 	if calls := shell.callsOf("waitforattach", "ext4"); len(calls) != 1 || !strings.HasPrefix(calls[0], "waitforattach  {") {
-		t.Errorf("attach returned no device, and then the calls were %q", calls)
+		t.Errorf("after attach returned no device, the calls were %q", calls)
 	}
 	for _, kind := range []string{"ext4", "xfs", "tmpfs", "overlay", "fuse"} {
 		if table := c.Exec(kind, "cat", "/proc/mounts"); !strings.Contains(table, " /data "+kind+" ") {

@@ -20,7 +20,7 @@ import (
 // callers makes a driver record which process called it, in caller.<operation>.
 const callers = "\ntr '\\0' ' ' <\"/proc/$PPID/cmdline\" >\"$dir/caller.$operation\"\n"
 
-// smallNode has a threshold of soft eviction that no volume reaches, but many files do.
+// smallNode has a threshold of soft eviction that volumes never reach, but many files do.
 const smallNode = `
 kubeletArguments:
   enable-controller-attach-detach: ['false']
@@ -39,7 +39,7 @@ func TestNodeAttachesVolumesOnSmallDisk(t *testing.T) {
 	dir := smallDisk(t)
 	c := withClass(kit.Start(t, kit.Options{Node: fmt.Sprintf(smallNode, dir)}))
 	t.Run("attaches and detaches", func(t *testing.T) { nodeAttaches(t, c.For(t)) })
-	t.Run("detaches what it attached before its restart", func(t *testing.T) { nodeDetachesAfterRestart(t, c.For(t)) })
+	t.Run("detaches volumes that it attached before its restart", func(t *testing.T) { nodeDetachesAfterRestart(t, c.For(t)) })
 	t.Run("continues when a driver fills its disk", func(t *testing.T) { driverFillsDisk(t, c.For(t), dir) })
 	t.Run("evicts pods after the grace period of a soft threshold", func(t *testing.T) { podIsEvictedSoftly(t, c.For(t)) })
 }
@@ -87,8 +87,8 @@ func nodeAttaches(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// nodeDetachesAfterRestart kills the node while a volume is used, and while another is being
-// attached for a pod that is deleted before the node is back.
+// nodeDetachesAfterRestart kills the node while a volume is in use, and while another volume is
+// being attached. The pod of that volume is deleted before the node runs again.
 func nodeDetachesAfterRestart(t *testing.T, c *kit.Cluster) {
 	d := install(t, c, "again.example.com/disk")
 	d.run("used")
@@ -107,9 +107,9 @@ func nodeDetachesAfterRestart(t *testing.T, c *kit.Cluster) {
 	d.wasCalled("detach", "used", 1)
 }
 
-// driverFillsDisk lets a driver fill the disk of the kubelet's directory on mount. The pod waits
-// with an event that names the cause, a volume in use can be released, and the pod starts when
-// there is space again.
+// driverFillsDisk lets a driver fill the disk of the kubelet's directory on mount. The pod waits,
+// and an event contains the cause. A volume in use can be released, and the pod starts when space
+// is available again.
 func driverFillsDisk(t *testing.T, c *kit.Cluster, dir string) {
 	d := install(t, c, "fills.example.com/disk")
 	d.run("before")
@@ -135,9 +135,9 @@ func driverFillsDisk(t *testing.T, c *kit.Cluster, dir string) {
 	d.remove("before", "filling")
 }
 
-// podIsEvictedSoftly lets a pod use most inodes of the kubelet's disk. No hard threshold is about
-// inodes, so only the soft one can evict the pod. The pod ignores signals, so the grace period of
-// evicted pods ends it.
+// podIsEvictedSoftly lets a pod use most inodes of the kubelet's disk. No hard threshold limits
+// inodes, so only the soft threshold can evict the pod. The pod ignores signals, so the grace
+// period of evicted pods ends it.
 func podIsEvictedSoftly(t *testing.T, c *kit.Cluster) {
 	c.Apply(fmt.Sprintf(`
 apiVersion: v1
@@ -183,8 +183,8 @@ func TestVolumesOfLostNodeAreDetached(t *testing.T) {
 	waitHolder(d, "moves", "ghost")
 
 	// The machine has mounted the volume, fails, and is marked out of service. Its pod is deleted
-	// without a confirmation.
-	c.WaitFor("status of the ghost", func(ctx context.Context) error {
+	// without confirmation by the kubelet.
+	c.WaitFor("status of the lost node", func(ctx context.Context) error {
 		node, err := c.Client.CoreV1().Nodes().Get(ctx, "ghost", metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -212,9 +212,10 @@ func TestVolumesOfLostNodeAreDetached(t *testing.T) {
 func waitHolder(d *driver, name, node string) {
 	d.t.Helper()
 	d.c.WaitFor(fmt.Sprintf("attachment of %s to %q", name, node), func(context.Context) error {
-		content, _ := os.ReadFile(filepath.Join(d.dir, "attached."+d.volume(name))) // none: not attached
+		// An empty name means that the volume is not attached.
+		content, _ := os.ReadFile(filepath.Join(d.dir, "attached."+d.volume(name)))
 		if holder := strings.TrimSpace(string(content)); holder != node {
-			return fmt.Errorf("it is attached to %q", holder)
+			return fmt.Errorf("the volume is attached to %q", holder)
 		}
 		return nil
 	})

@@ -25,7 +25,7 @@ func TestManyPodsStartDuringDriverUpdate(t *testing.T) {
 	d.use(names...)
 	version := 0
 	update := func() {
-		// Every version differs, and the engine's unit tests prove that none is missed.
+		// Every version is different. The engine's unit tests check that no version is missed.
 		version++
 		d.update("# A FlexVolume driver", fmt.Sprintf("# Version %d of a FlexVolume driver", version))
 	}
@@ -65,18 +65,18 @@ func TestDriverUpdateRemovesAndAddsAttach(t *testing.T) {
 	d := install(t, c, "loses.example.com/disk")
 	d.run("before")
 
-	d.takeOver(`"attach":false`)
+	d.updateByCommand(`"attach":false`)
 	d.fault("mount", "begin", "without", `[ -e "$image" ] || truncate -s 32M "$image"; make_device; blkid --probe "$device" >/dev/null || mkfs.ext4 -q "$device"`)
 	d.run("without")
 	d.deletePods("before")
 	c.WaitFor("detachment of the volume", func(context.Context) error { return d.attached("before") })
 	d.waitPodsGone("before")
 
-	d.takeOver(`"attach":true`)
+	d.updateByCommand(`"attach":true`)
 	d.run("after")
 	d.remove("before", "without", "after")
-	// A volume in use that becomes attachable is attached too, because upstream cannot distinguish it
-	// from a new one. It is detached like any other volume.
+	// A volume in use that becomes attachable is also attached, because upstream cannot distinguish it
+	// from a new volume. It is detached like any other volume.
 	for name, times := range map[string]int{"before": 1, "without": 0, "after": 1} {
 		d.wasCalled("mountdevice", name, times)
 		d.wasCalled("mount", name, 1)
@@ -84,9 +84,9 @@ func TestDriverUpdateRemovesAndAddsAttach(t *testing.T) {
 	}
 }
 
-// takeOver updates the driver by command, which waits until both processes that call drivers use
-// the new version.
-func (d *driver) takeOver(capabilities string) {
+// updateByCommand updates the driver with the command, which waits until both processes that call
+// drivers use the new version.
+func (d *driver) updateByCommand(capabilities string) {
 	d.t.Helper()
 	file := filepath.Join(d.t.TempDir(), "disk")
 	text := strings.NewReplacer("@DIR@", d.dir, "@CAPABILITIES@", capabilities).Replace(disk)
@@ -96,8 +96,8 @@ func (d *driver) takeOver(capabilities string) {
 	d.c.MustSlipway("flexvolume", "install", file, "--driver", d.name)
 }
 
-// TestDriverIsRemovedWhileVolumesAreInUse removes the driver while a pod runs. The pod keeps
-// its volume. Then the driver is installed again.
+// TestDriverIsRemovedWhileVolumesAreInUse removes the driver while a pod runs. The pod keeps its
+// volume. After that, the driver is installed again.
 func TestDriverIsRemovedWhileVolumesAreInUse(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
@@ -115,10 +115,10 @@ func TestDriverIsRemovedWhileVolumesAreInUse(t *testing.T) {
 				return nil
 			}
 		}
-		return fmt.Errorf("none of %d events", len(events.Items))
+		return fmt.Errorf("none of %d events matches", len(events.Items))
 	})
 	if starts := c.Exec("kept", "cat", "/data/starts"); strings.Count(starts, "\n") != 1 {
-		t.Errorf("the running pod has %q", starts)
+		t.Errorf("the volume of the running pod contains %q", starts)
 	}
 	d.deletePods("kept")
 	c.WaitFor("detachment by the removed driver", func(context.Context) error { return d.attached("kept") })

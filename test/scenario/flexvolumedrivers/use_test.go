@@ -89,7 +89,7 @@ func checkHidden(t *testing.T, c *kit.Cluster, secrets ...string) {
 	for name, text := range texts {
 		for _, secret := range secrets {
 			if strings.Contains(text, secret) {
-				t.Errorf("%s has the secret as %q", name, secret)
+				t.Errorf("%s contains the secret in the form %q", name, secret)
 			}
 		}
 	}

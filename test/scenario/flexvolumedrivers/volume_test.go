@@ -54,8 +54,8 @@ func (d *driver) claim(name string, change func(*corev1.PersistentVolume)) {
 	}
 }
 
-// large makes the volume's file system one that can grow while it is mounted, even if the machine
-// lacks CAP_SYS_RESOURCE, which ext4 requires.
+// large selects a file system that can grow while it is mounted, even if the machine lacks
+// CAP_SYS_RESOURCE, which ext4 requires.
 func large(pv *corev1.PersistentVolume) {
 	pv.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("320Mi")}
 	pv.Spec.FlexVolume.FSType = "xfs"
@@ -107,7 +107,7 @@ func (d *driver) use(names ...string) {
 	}
 }
 
-// run is use, and waits until the pods run.
+// run is like use, and waits until the pods run.
 func (d *driver) run(names ...string) {
 	d.t.Helper()
 	d.use(names...)
@@ -145,7 +145,7 @@ func (d *driver) waitPodsGone(names ...string) {
 	})
 }
 
-// remove deletes pods, waits until nothing of the driver is in use, and deletes the claims and
+// remove deletes pods, waits until no volume of the driver is in use, and deletes the claims and
 // volumes. The volumes' data remains.
 func (d *driver) remove(names ...string) {
 	d.t.Helper()

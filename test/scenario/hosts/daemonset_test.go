@@ -49,7 +49,7 @@ spec:
           exec sleep infinity
 `
 
-// agentDaemonSet runs on nodes with the label of the guide for hosts that a log collector reads.
+// agentDaemonSet runs on nodes with the guide's label for hosts whose logs are collected.
 const agentDaemonSet = `
 apiVersion: apps/v1
 kind: DaemonSet
@@ -79,8 +79,8 @@ spec:
 `, node, kit.ToolsImage)
 }
 
-// TestDriverOfDaemonSetReachesHostsThatJoinLater follows the discovery document: the DaemonSet that
-// installs a driver on each host installs it on hosts that join later, too.
+// TestDriverOfDaemonSetReachesHostsThatJoinLater follows the discovery document: a DaemonSet that
+// installs a driver on each host also installs it on hosts that join later.
 func TestDriverOfDaemonSetReachesHostsThatJoinLater(t *testing.T) {
 	c, host := kit.SharedHost(t)
 	late := c.NewHost("late", kit.Options{})

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// waitServes waits until the pod "far" responds to the second host itself.
+// waitServes waits until the pod "far" responds to requests from its own host.
 func waitServes(host *kit.Host, address string) {
 	host.WaitFor("response of pod far on its host", func(ctx context.Context) error {
 		return fetchFar(ctx, host, "http://"+address+":8080/")
@@ -44,7 +44,7 @@ func TestJoinedHostOutlivesFailures(t *testing.T) {
 
 	host.Kill("node")
 	waitServes(host, address)
-	host.WaitFor("restart of the node's process", func(context.Context) error {
+	host.WaitFor("restart of the node process", func(context.Context) error {
 		if status := host.Status(); !status.Ready {
 			return fmt.Errorf("the status is %+v", status.Processes)
 		}

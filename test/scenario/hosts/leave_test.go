@@ -81,7 +81,7 @@ func request(t *testing.T, c *kit.Cluster, file, path string) int {
 	return response.StatusCode
 }
 
-func TestHostLeavesAndNothingRemains(t *testing.T) {
+func TestLeavingHostIsRemovedCompletely(t *testing.T) {
 	c, _ := kit.SharedHost(t)
 	waitNodeReady(c, second)
 	const third = "third"
@@ -92,12 +92,12 @@ func TestHostLeavesAndNothingRemains(t *testing.T) {
 	c.WaitFor("a pod on the third host", func(ctx context.Context) error {
 		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=web", FieldSelector: "spec.nodeName=" + third})
 		if err == nil && len(pods.Items) == 0 {
-			err = fmt.Errorf("there is none")
+			err = fmt.Errorf("no pod runs on the third host")
 		}
 		return err
 	})
 
-	// Copies of its certificates, such as a thief would have.
+	// Copy the certificates of the host, as a thief would.
 	stolen := map[string]string{}
 	for path, probe := range map[string]string{
 		"pki/kubelet/kubelet-client-current.pem": "/api/v1/nodes/" + third,
@@ -148,7 +148,7 @@ func TestHostLeavesAndNothingRemains(t *testing.T) {
 	}
 }
 
-func TestDeletedNodeIsVoidAndJoinsAgain(t *testing.T) {
+func TestHostOfDeletedNodeIsRejectedAndCanJoinAgain(t *testing.T) {
 	c, _ := kit.SharedHost(t)
 	const third = "third"
 	host := c.Join(third, kit.Options{})
@@ -164,6 +164,6 @@ func TestDeletedNodeIsVoidAndJoinsAgain(t *testing.T) {
 	again := c.Join(third, kit.Options{})
 	waitNodeReady(c, third)
 	if again.Address == host.Address {
-		t.Error("the host has the same address")
+		t.Error("the new node has the former subnet")
 	}
 }

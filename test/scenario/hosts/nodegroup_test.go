@@ -38,7 +38,7 @@ func (g grouped) edit(arguments string) {
 	}
 }
 
-// waitState waits until the node reports the reason of its condition for the current ConfigMap.
+// waitState waits until the node's condition has a reason for the current ConfigMap.
 func (g grouped) waitState(reason string) *corev1.Node {
 	g.t.Helper()
 	configMap, err := g.Client.CoreV1().ConfigMaps("openshift-node").Get(g.t.Context(), "node-config-compute", metav1.GetOptions{})
@@ -75,7 +75,7 @@ func (g grouped) waitPods(count string) {
 	g.WaitFor("room for "+count+" pods", func(ctx context.Context) error {
 		node, err := g.Client.CoreV1().Nodes().Get(ctx, g.name, metav1.GetOptions{})
 		if err == nil && node.Status.Capacity.Pods().String() != count {
-			err = fmt.Errorf("it has room for %s", node.Status.Capacity.Pods())
+			err = fmt.Errorf("the node has a capacity of %s pods", node.Status.Capacity.Pods())
 		}
 		return err
 	})
@@ -90,15 +90,15 @@ func (g grouped) file() string {
 	return string(content)
 }
 
-// TestNodeFollowsItsGroup follows 3.11 Cluster Administration, 2.11. The changes of the group
-// restart the process of the node, but no pod.
+// TestNodeFollowsItsGroup follows 3.11 Cluster Administration, 2.11. Changes of the group restart
+// the node process, but no pod.
 func TestNodeFollowsItsGroup(t *testing.T) {
 	c, _ := kit.SharedHost(t)
 	g := grouped{c, t, c.NewHost("grouped", kit.Options{}), "grouped"}
 	original := c.OC("get", "cm", "node-config-compute", "-n", "openshift-node", "-o", `jsonpath={.data.node-config\.yaml}`)
 	for _, name := range []string{"all-in-one", "compute", "infra", "master", "master-infra"} {
 		if list := c.OC("get", "cm", "-n", "openshift-node"); !strings.Contains(list, "node-config-"+name+" ") {
-			t.Errorf("there is no group %s:\n%s", name, list)
+			t.Errorf("the group %s is missing:\n%s", name, list)
 		}
 	}
 	if result := c.Slipway("token", "create", "--group", "none"); result.Code == 0 || !strings.Contains(result.Stderr, "has no ConfigMap node-config-none; use one of node-config-all-in-one, node-config-compute") {
@@ -108,7 +108,7 @@ func TestNodeFollowsItsGroup(t *testing.T) {
 	waitNodeReady(c, g.name)
 	g.waitState("NodeConfigApplied")
 	if list := c.OC("get", "node", g.name); !strings.Contains(list, " compute ") {
-		t.Errorf("the node has no role of its group:\n%s", list)
+		t.Errorf("the node does not have the role of its group:\n%s", list)
 	}
 
 	c.Apply(server("lasting", g.name))
@@ -123,7 +123,7 @@ func TestNodeFollowsItsGroup(t *testing.T) {
 	g.edit(`{cert-dir: [/tmp/certificates]}`)
 	g.waitState("NodeConfigRefused")
 	written := g.file()
-	g.edit(`{system-reserved: ["memory=100Ti"]}`) // kubelet ends
+	g.edit(`{system-reserved: ["memory=100Ti"]}`) // this setting makes the kubelet exit
 	g.waitState("NodeConfigReverted")
 	if file := g.file(); file != written {
 		t.Errorf("node-config.yaml is\n%s\nwant\n%s", file, written)
@@ -132,7 +132,7 @@ func TestNodeFollowsItsGroup(t *testing.T) {
 	description := c.OC("describe", "node", g.name)
 	for _, text := range []string{"NodeConfigRefused ", "NodeConfigReverted", "kubeletArguments.cert-dir: can only be set in node-config.yaml on the host itself", "ended 3 times before it was ready"} {
 		if !strings.Contains(description, text) {
-			t.Errorf("the description of the node has no %q:\n%s", text, description)
+			t.Errorf("the description of the node does not contain %q:\n%s", text, description)
 		}
 	}
 

@@ -17,7 +17,7 @@ import (
 )
 
 // shortLifetime makes the control plane issue certificates that nodes renew at most 78 seconds
-// later: upstream begins their validity five minutes in the past, and renews a certificate when
+// later: with upstream, their validity begins five minutes in the past, and they are renewed when
 // 70 to 90 percent of it have passed.
 const shortLifetime = "kubernetesMasterConfig: {controllerArguments: {cluster-signing-duration: [2m]}}"
 
@@ -41,7 +41,7 @@ func servingCertificate(ctx context.Context, host *kit.Host) (*x509.Certificate,
 		return nil, err
 	}
 	defer conn.Close()
-	// The test compares the certificate.
+	// The test compares the certificate itself.
 	client := tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
 	if err := client.HandshakeContext(ctx); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func servingCertificate(ctx context.Context, host *kit.Host) (*x509.Certificate,
 }
 
 // TestNodeRenewsItsCertificates follows 3.11 Cluster Administration, 2.11: the kubelet rotates its
-// client and its serving certificate. Other components of the node renew theirs, too.
+// client and its serving certificate. Other components of the node also renew their certificates.
 func TestNodeRenewsItsCertificates(t *testing.T) {
 	c := kit.Start(t, kit.Options{Segment: true, Master: shortLifetime})
 	host := c.Join(second, kit.Options{})
@@ -73,7 +73,7 @@ func TestNodeRenewsItsCertificates(t *testing.T) {
 		c.WaitFor("renewal of "+filepath.Base(path), func(context.Context) error {
 			after, err := firstCertificate(path)
 			if err == nil && !after.NotAfter.After(before.NotAfter) {
-				err = fmt.Errorf("it ends at %s", after.NotAfter.Format(time.TimeOnly))
+				err = fmt.Errorf("the certificate is valid until %s", after.NotAfter.Format(time.TimeOnly))
 			}
 			return err
 		})
@@ -81,7 +81,7 @@ func TestNodeRenewsItsCertificates(t *testing.T) {
 	c.WaitFor("use of the renewed serving certificate", func(ctx context.Context) error {
 		certificate, err := servingCertificate(ctx, host)
 		if err == nil && certificate.Equal(served) {
-			err = errors.New("the kubelet serves with the former one")
+			err = errors.New("the kubelet serves with the former certificate")
 		}
 		return err
 	})

@@ -27,16 +27,16 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// rogue is a host whose administrator attacks the cluster that the host joined. It runs nothing:
-// the attacker has its keys.
+// rogue is a host whose administrator attacks the cluster that the host joined. The attacker only
+// uses its keys and runs no processes.
 type rogue struct {
 	*kit.Cluster
 	t       *testing.T
-	host    *kit.Host // the second host, a victim
+	host    *kit.Host // the victim: the second host
 	name    string
 	address string
 	token   string
-	// bootstrap has the rights of the token, and node the rights of the node.
+	// bootstrap has the rights of the token. node has the rights of the node.
 	bootstrap *kit.User
 	node      *kit.User
 }
@@ -50,8 +50,8 @@ type joinRequest struct {
 	DNSDomain string `json:"dnsDomain"`
 }
 
-// newRogue returns a host that has a token and did not use it. Its name is unique, because a
-// joining host keeps its name for a while.
+// newRogue returns a host with an unused token. Its name is unique, because the name of a joining
+// host is reserved for a while.
 func newRogue(t *testing.T) *rogue {
 	t.Helper()
 	c, host := kit.SharedHost(t)
@@ -186,7 +186,7 @@ func (r *rogue) register(spec string) (string, error) {
 	return r.node.Try("POST", "/api/v1/nodes", fmt.Sprintf("{apiVersion: v1, kind: Node, metadata: {name: %s}, spec: %s}", r.name, spec))
 }
 
-func TestTokenGivesOneNodeItsCertificate(t *testing.T) {
+func TestTokenIsValidForCertificateOfOneNode(t *testing.T) {
 	r := newRogue(t)
 	waitNodeReady(r.Cluster, second)
 	forged := r.token[:len(r.token)-4] + "0000"
@@ -198,7 +198,7 @@ func TestTokenGivesOneNodeItsCertificate(t *testing.T) {
 		"no name":                       {NodeName: "../secrets"},
 		"address of another node":       {Address: r.host.Address.String()},
 		"address of the master":         {Address: r.Address.String()},
-		"its other spelling":            {Address: "::ffff:" + r.Address.String()},
+		"other spelling of the address": {Address: "::ffff:" + r.Address.String()},
 		"address of loopback":           {Address: "127.0.0.2"},
 		"address of a metadata service": {Address: "169.254.169.254"},
 		"address of a pod":              {Address: "10.128.0.9"},
@@ -216,7 +216,7 @@ func TestTokenGivesOneNodeItsCertificate(t *testing.T) {
 	}
 	r.join()
 	var pending []string
-	// The token is used up.
+	// The token was already used.
 	for _, node := range []string{r.name, second, firstNode(r.Cluster)} {
 		name, _ := r.request(r.bootstrap, certificatesv1.KubeAPIServerClientKubeletSignerName, nodeSubject(node), nil)
 		pending = append(pending, name)
@@ -232,7 +232,7 @@ func TestTokenGivesOneNodeItsCertificate(t *testing.T) {
 		name, _ := r.request(r.node, certificatesv1.KubeletServingSignerName, nodeSubject(r.name), []string{host})
 		pending = append(pending, name)
 	}
-	// The controllers handle requests in their order, with few workers.
+	// The controllers handle requests in order, with few workers.
 	own, _ := r.request(r.node, certificatesv1.KubeAPIServerClientSignerName, component("system:kube-proxy", "system:node:"+r.name), nil)
 	r.WaitFor("certificate of the node's own component", func(ctx context.Context) error {
 		request, err := r.Client.CertificatesV1().CertificateSigningRequests().Get(ctx, own, metav1.GetOptions{})
@@ -249,22 +249,22 @@ func TestTokenGivesOneNodeItsCertificate(t *testing.T) {
 	}
 }
 
-func TestNodeTakesNothingOfOthers(t *testing.T) {
+func TestNodeCannotTakeResourcesOfOtherNodes(t *testing.T) {
 	r := newRogue(t)
 	waitNodeReady(r.Cluster, second)
 	r.join()
 	subnet := netip.MustParsePrefix(strings.TrimSpace(r.OC("get", "node", second, "-o", "jsonpath={.spec.podCIDR}")))
 	part := netip.PrefixFrom(subnet.Addr(), subnet.Bits()+1).String()
 	if response, err := r.register(fmt.Sprintf("{podCIDR: %s, podCIDRs: [%s]}", part, part)); !apierrors.IsForbidden(err) {
-		t.Errorf("a node with a part of another's subnet: %v %s", err, response)
+		t.Errorf("a node with a part of another node's subnet: %v %s", err, response)
 	}
 	if response, err := r.register("{}"); err != nil {
 		t.Fatalf("%v %s", err, response)
 	}
-	// The error depends on whether the node has a subnet already.
+	// The error depends on whether the node already has a subnet.
 	response, err := r.node.Try("PATCH", r.path(), fmt.Sprintf(`{"spec":{"podCIDR":%q,"podCIDRs":[%q]}}`, part, part))
 	if !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
-		t.Errorf("a change to a part of another's subnet: %v %s", err, response)
+		t.Errorf("a change to a part of another node's subnet: %v %s", err, response)
 	}
 	for body, reason := range map[string]string{
 		`{"metadata":{"finalizers":["example.com/forever"]}}`:                                              "metadata.finalizers",
@@ -309,8 +309,8 @@ func TestNodeTakesNothingOfOthers(t *testing.T) {
 	r.node.MayNot("POST", kit.CorePath("kube-system", "serviceaccounts/default/token"), "{apiVersion: authentication.k8s.io/v1, kind: TokenRequest, spec: {}}", "no relationship")
 }
 
-// TestRemovedNodeGetsNoFurtherCertificate removes a node that requests certificates continuously.
-func TestRemovedNodeGetsNoFurtherCertificate(t *testing.T) {
+// TestRemovedNodeGetsNoNewCertificate removes a node that requests certificates continuously.
+func TestRemovedNodeGetsNoNewCertificate(t *testing.T) {
 	r := newRogue(t)
 	r.join()
 	if response, err := r.register("{}"); err != nil {
@@ -320,7 +320,7 @@ func TestRemovedNodeGetsNoFurtherCertificate(t *testing.T) {
 	r.WaitFor("finalizer of the node", func(ctx context.Context) error {
 		node, err := r.Client.CoreV1().Nodes().Get(ctx, r.name, metav1.GetOptions{})
 		if err == nil && len(node.Finalizers) == 0 {
-			err = fmt.Errorf("it has none")
+			err = fmt.Errorf("the node has no finalizer")
 		}
 		return err
 	})
@@ -332,8 +332,8 @@ func TestRemovedNodeGetsNoFurtherCertificate(t *testing.T) {
 			return nil
 		}
 		keys[name] = key
-		_, _ = r.register("{}") // the Node must not stay
-		return fmt.Errorf("it got request %q, %w", name, err)
+		_, _ = r.register("{}") // the Node must be deleted
+		return fmt.Errorf("the host got request %q, %w", name, err)
 	})
 	issued := 0
 	r.WaitFor("the end of the node and its requests", func(ctx context.Context) error {

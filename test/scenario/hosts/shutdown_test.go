@@ -38,8 +38,8 @@ const (
 	manager    = login1 + ".Manager"
 )
 
-// logind is the part of systemd-logind that announces the shutdown of a machine. The test machine
-// has none, and no user can shut it down.
+// logind implements the part of systemd-logind that announces the shutdown of a machine. The test
+// machine does not run systemd-logind, and must not shut down.
 type logind struct {
 	bus *dbus.Conn
 	// released is closed when the kubelet no longer delays the shutdown. It is nil until the kubelet
@@ -56,7 +56,7 @@ func (l *logind) Inhibit(_, _, _, _ string) (dbus.UnixFD, *dbus.Error) {
 	released := make(chan struct{})
 	l.released.Store(&released)
 	go func() {
-		_, _ = reader.Read(make([]byte, 1)) // ends when the last process closes the other end
+		_, _ = reader.Read(make([]byte, 1)) // the read returns when the last process closes the other end
 		reader.Close()
 		close(released)
 	}()
@@ -109,7 +109,7 @@ func TestPodsEndBeforeTheMachineShutsDown(t *testing.T) {
 		containers: [{name: orderly, image: ` + kit.ToolsImage + `, securityContext: {privileged: true}, volumeMounts: [{name: out, mountPath: /out}],
 			command: [sh, -c, "trap 'echo orderly >/out/ended; exit' TERM; while :; do sleep 0.1; done"]}]}}`)
 	c.WaitPodRunning("orderly")
-	eventually.True(t, "kubelet delays a shutdown", func() bool { return l.released.Load() != nil })
+	eventually.True(t, "the kubelet to delay a shutdown", func() bool { return l.released.Load() != nil })
 
 	released := *l.released.Load()
 	if err := l.bus.Emit(login1Path, manager+".PrepareForShutdown", true); err != nil {
@@ -120,7 +120,7 @@ func TestPodsEndBeforeTheMachineShutsDown(t *testing.T) {
 		case <-released:
 			return nil
 		default:
-			return errors.New("kubelet delays the shutdown")
+			return errors.New("the kubelet to delay the shutdown")
 		}
 	})
 	if text, err := os.ReadFile(host.Path("ended")); err != nil || string(text) != "orderly\n" {
@@ -133,9 +133,9 @@ func TestPodsEndBeforeTheMachineShutsDown(t *testing.T) {
 		return nil
 	})
 	if nodes := c.OC("get", "node", "rebooting"); !strings.Contains(nodes, " NotReady") {
-		t.Errorf("the node takes new pods:\n%s", nodes)
+		t.Errorf("the node still accepts new pods:\n%s", nodes)
 	}
-	// The machine does not shut down after all.
+	// The shutdown is cancelled.
 	if err := l.bus.Emit(login1Path, manager+".PrepareForShutdown", false); err != nil {
 		t.Fatal(err)
 	}

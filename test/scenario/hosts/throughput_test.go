@@ -86,7 +86,7 @@ func TestPacketsOfPodsAndDevicesAreCaptured(t *testing.T) {
 			c.WaitFetch("near", "http://"+far+":8080/", "I am far")
 			pairs, err := packets(dump)
 			if err == nil && len(pairs) != 8 {
-				err = fmt.Errorf("it has %d packets", len(pairs))
+				err = fmt.Errorf("the capture has %d packets", len(pairs))
 			}
 			for _, pair := range pairs {
 				if pair != near+"->"+far && pair != far+"->"+near {

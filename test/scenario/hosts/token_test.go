@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestHostsThatCannotJoinGetTheReason(t *testing.T) {
+func TestHostThatCannotJoinReportsReason(t *testing.T) {
 	c, _ := kit.SharedHost(t)
 	host := c.NewHost("third", kit.Options{})
 	revoked := c.Token()

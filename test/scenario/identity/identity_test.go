@@ -1,6 +1,6 @@
-// Package identity proves that a running cluster follows changes of its credentials and address:
-// Slipway reissues certificates, and the address of the machine can change, without an action of an
-// administrator.
+// Package identity tests that a running cluster follows changes of its credentials and address:
+// Slipway reissues certificates, and the address of the machine can change, without any action by
+// an administrator.
 package identity
 
 import (
@@ -29,7 +29,7 @@ func TestCertificatesAreReissuedInRunningCluster(t *testing.T) {
 	// Certificates with a lifetime of an hour are checked every ten seconds.
 	c := kit.Start(t, kit.Options{Master: "slipway: {certificateLifetime: 1h}"})
 	// Both servers retry a missing file within a minute.
-	serials := map[string]string{} // by address
+	serials := map[string]string{} // process names by address
 	for server, address := range map[string]string{
 		"master.server": "127.0.0.1:8443",
 		"node/server":   net.JoinHostPort(c.Address.String(), "10250"),
@@ -47,7 +47,7 @@ func TestCertificatesAreReissuedInRunningCluster(t *testing.T) {
 		c.WaitFor("a new certificate at "+address, func(context.Context) error {
 			current, err := serial(c, address)
 			if err == nil && current == former {
-				err = errors.New("still the old one")
+				err = errors.New("the server still has the old certificate")
 			}
 			return err
 		})
@@ -61,8 +61,8 @@ func TestCertificatesAreReissuedInRunningCluster(t *testing.T) {
 	c.OC("get", "nodes")
 }
 
-// rotateKeysUnderLoad replaces the key of every certificate twice, as happens in more than two
-// lifetimes, while clients open a connection for each request. No request may fail.
+// rotateKeysUnderLoad replaces the key of every certificate twice, which normally takes more than
+// two lifetimes, while clients open a connection for each request. No request may fail.
 func rotateKeysUnderLoad(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	c.Apply(fmt.Sprintf(`
@@ -150,7 +150,7 @@ func rotateKeys(t *testing.T, c *kit.Cluster) {
 	c.MustSlipway("certificates", "rotate")
 	for path, former := range leafKeys(t, c) {
 		if former == keys[path] {
-			t.Errorf("%s has the former key", path)
+			t.Errorf("%s contains the former key", path)
 		}
 		if _, err := tls.LoadX509KeyPair(strings.TrimSuffix(path, ".key")+".crt", path); err != nil {
 			t.Error(err)
@@ -237,7 +237,7 @@ spec:
 				return nil
 			}
 		}
-		return fmt.Errorf("its addresses are %v", node.Status.Addresses)
+		return fmt.Errorf("the addresses of the node are %v", node.Status.Addresses)
 	})
 	// The API server reaches the kubelet at the new address, and both certificates name it.
 	c.WaitFor("a command in the pod", func(context.Context) error {
@@ -249,7 +249,7 @@ spec:
 	}
 }
 
-// move replaces the addresses of eth0 with another one.
+// move replaces the addresses of eth0 with a new address.
 func move(address string) error {
 	link, err := netlink.LinkByName("eth0")
 	if err != nil {

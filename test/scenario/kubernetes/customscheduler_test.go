@@ -27,7 +27,7 @@ profiles: [{schedulerName: custom-scheduler}]
 `,
 }
 
-// customScheduler is the manifest of the guide, 16.4.2, with a built image.
+// customScheduler is the manifest of the guide, 16.4.2, with an image that the test builds.
 const customScheduler = `
 apiVersion: v1
 kind: ServiceAccount
@@ -71,8 +71,8 @@ spec:
           image: ` + customSchedulerImage + `
 `
 
-// TestCustomSchedulerPlacesItsPods runs upstream's scheduler as a second one, as in the Cluster
-// Administration guide, 16.4.
+// TestCustomSchedulerPlacesItsPods runs upstream's scheduler as a second scheduler, as in the
+// Cluster Administration guide, 16.4.
 func TestCustomSchedulerPlacesItsPods(t *testing.T) {
 	c := kit.Shared(t)
 	dir := t.TempDir()

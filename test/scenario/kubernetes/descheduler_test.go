@@ -99,7 +99,7 @@ spec:
 `
 
 // controlled returns a ReplicationController with a number of pods. fields are fields of their
-// spec, one line each.
+// spec, one on each line.
 func controlled(name string, count int, annotation string, fields ...string) string {
 	return fmt.Sprintf(`
 ---
@@ -131,7 +131,7 @@ func addSpareNode(t *testing.T, c *kit.Cluster, labels map[string]string) {
 			case <-time.After(5 * time.Second):
 			}
 			patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":"True","lastHeartbeatTime":%q}]}}`, time.Now().UTC().Format(time.RFC3339))
-			// A failed heartbeat is followed by others.
+			// After a failed heartbeat, the next ones follow.
 			_, _ = c.Client.CoreV1().Nodes().Patch(ctx, "spare", "application/strategic-merge-patch+json", []byte(patch), metav1.PatchOptions{}, "status")
 		}
 	})
@@ -180,7 +180,7 @@ spec: {minAvailable: 2, selector: {matchLabels: {set: guarded}}}
 		c.OC("delete", "clusterrole/descheduler-cluster-role", "clusterrolebinding/descheduler-cluster-role-binding")
 		c.OC("delete", "-n", "kube-system", "--ignore-not-found", "job/descheduler-job", "sa/descheduler-sa", "configmap/descheduler-policy-configmap")
 	})
-	// The other node runs nothing.
+	// The node without a machine runs no pods.
 	job := strings.Replace(deschedulerJob, "serviceAccountName:", fmt.Sprintf("nodeSelector: {kubernetes.io/hostname: %s}\n        serviceAccountName:", name), 1)
 	if err := create(t, c.In("kube-system"), job); err != nil {
 		t.Fatal(err)
@@ -216,7 +216,7 @@ func TestDeschedulerRunsInIntervals(t *testing.T) {
 			return nil
 		})
 	}
-	statusHas("read descheduler policy", true) // there is no file
+	statusHas("read descheduler policy", true) // the file does not exist
 	c.Apply(controlled("web", 2, "", sleeper()))
 	c.OC("wait", "pod", "--all", "--for", "condition=Ready", "--timeout", "3m")
 	addSpareNode(t, c, nil)
@@ -248,6 +248,6 @@ func TestDeschedulerRunsInIntervals(t *testing.T) {
 				return nil
 			}
 		}
-		return fmt.Errorf("there are %d events", len(events.Items))
+		return fmt.Errorf("%d events exist", len(events.Items))
 	})
 }

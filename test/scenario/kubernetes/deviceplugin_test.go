@@ -95,7 +95,7 @@ func TestDevicePluginGivesDevicesToPods(t *testing.T) {
 		t.Errorf("the pods have the devices %q and %q", first, second)
 	}
 	if output, err := c.TryOC("exec", "without", "--", "sh", "-c", "ls /dev/card*"); err == nil {
-		t.Errorf("a pod without a card has %s", output)
+		t.Errorf("a pod without a card can access %s", output)
 	}
 	makePod(t, c, user("third"))
 	wantPlace(t, c, "third", "")
@@ -104,7 +104,7 @@ func TestDevicePluginGivesDevicesToPods(t *testing.T) {
 	deviceFails(t, c, name, filepath.Join(cards, strings.TrimPrefix(strings.Fields(second)[0], "/dev/")))
 	pluginAndNodeRestart(c, name)
 	if got := devices("first"); got != first {
-		t.Errorf("after the restarts, the pod has %q, had %q", got, first)
+		t.Errorf("after the restarts, the pod has %q, and had %q before", got, first)
 	}
 	if starts := c.Pod("first").Status.ContainerStatuses[0].RestartCount; starts != 0 {
 		t.Errorf("the pod restarted %d times", starts)
@@ -112,7 +112,7 @@ func TestDevicePluginGivesDevicesToPods(t *testing.T) {
 	c.OC("delete", "pod", "second")
 	c.WaitPodRunning("third")
 	if got := devices("third"); got != second {
-		t.Errorf("the third pod has %q, want the second one's %q", got, second)
+		t.Errorf("the third pod has %q, want the device of the second pod, %q", got, second)
 	}
 }
 
@@ -139,7 +139,7 @@ func deviceFails(t *testing.T, c *kit.Cluster, node, path string) {
 	waitHealth(corev1.ResourceHealthStatusHealthy)
 }
 
-// pluginAndNodeRestart ends the plugin, and then the node's process.
+// pluginAndNodeRestart stops the plugin, and then the node process.
 func pluginAndNodeRestart(c *kit.Cluster, node string) {
 	plugin := c.In("device-plugin-example")
 	plugin.OC("patch", "daemonset", "device-plugin", "-p", `{"spec":{"template":{"spec":{"nodeSelector":{"has":"no-node"}}}}}`)
@@ -153,16 +153,16 @@ func pluginAndNodeRestart(c *kit.Cluster, node string) {
 		status := c.Status()
 		for i, process := range status.Processes {
 			if process.Name == "node" && (process.PID == old[i].PID || !status.Ready) {
-				return fmt.Errorf("it is %s with PID %d", process.State, process.PID)
+				return fmt.Errorf("the node is %s with PID %d", process.State, process.PID)
 			}
 		}
 		return nil
 	})
-	// The Node's status can be that of the ended process.
+	// The Node's status might still be from the previous process.
 	c.WaitFor("second registration of the plugin", func(context.Context) error {
 		log, err := plugin.TryOC("logs", "daemonset/device-plugin")
 		if err == nil && strings.Count(log, "plugin is registered") != 2 {
-			err = fmt.Errorf("its log is %s", log)
+			err = fmt.Errorf("the log of the plugin is %s", log)
 		}
 		return err
 	})

@@ -36,7 +36,7 @@ func hash(address string) string {
 }
 
 // TestDigPrintsAddressesOfServices runs the guide's `dig SERVICE.PROJECT A +search +short`, against
-// the master. The search domain and ndots stand for the resolv.conf of a pod.
+// the master. The search domain and ndots replace the resolv.conf of a pod.
 func TestDigPrintsAddressesOfServices(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(`
@@ -66,7 +66,7 @@ subsets: [{addresses: [{ip: 198.18.255.8}, {ip: 198.18.255.9}], ports: [{port: 8
 				return fmt.Errorf("%w: %s", err, output)
 			}
 			addresses := strings.Fields(string(output))
-			slices.Sort(addresses) // their order changes from query to query
+			slices.Sort(addresses) // the order of the records changes from query to query
 			if got := strings.Join(addresses, " "); got != want {
 				return fmt.Errorf("%q, want %q", got, want)
 			}
@@ -75,7 +75,7 @@ subsets: [{addresses: [{ip: 198.18.255.8}, {ip: 198.18.255.9}], ports: [{port: 8
 	}
 }
 
-func TestMasterAnswersDNSQueriesAsIn311(t *testing.T) {
+func TestMasterRespondsToDNSQueriesAsIn311(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(`
 apiVersion: v1

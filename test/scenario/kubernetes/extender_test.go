@@ -31,7 +31,7 @@ const extenderPolicy = `{
 	}]
 }`
 
-// extender rejects nodes whose label damaged is true, and prefers those whose label quiet is true.
+// extender rejects nodes whose label damaged is true, and prefers nodes whose label quiet is true.
 // While it is broken, it responds to each request with an error.
 type extender struct {
 	broken atomic.Bool

@@ -1,5 +1,5 @@
-// Package kubernetes proves that Slipway keeps the promises of Kubernetes on which administrators
-// of OpenShift 3 rely: placement, priority, quota, roles, workloads, services and volumes.
+// Package kubernetes tests the features of Kubernetes on which administrators of OpenShift 3 rely:
+// placement, priority, quota, roles, workloads, services and volumes.
 //
 // A cluster here has one machine. Tests that need several nodes add Node objects without a machine.
 // The scheduler and the controllers treat them like other nodes: pods are placed on them, but never
@@ -63,7 +63,7 @@ func container(command string, fields ...string) string {
 }
 
 // pod returns the manifest of a pod whose label app is its name. fields are fields of its spec, one
-// line each.
+// on each line.
 func pod(name string, fields ...string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -94,7 +94,7 @@ func expectRejected(t *testing.T, c *kit.Cluster, manifest string, texts ...stri
 	err := create(t, c, manifest)
 	for _, text := range texts {
 		if err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("error %v, want one that has %q, for:\n%s", err, text, manifest)
+			t.Errorf("error %v, want an error with %q, for:\n%s", err, text, manifest)
 		}
 	}
 }
@@ -121,8 +121,8 @@ func machine(c *kit.Cluster) string {
 	return ""
 }
 
-// addNode adds a node without a machine, which has four CPUs and 8 GiB for pods and is ready, and
-// removes it when the test ends. After about 40 seconds without a heartbeat, the node controller
+// addNode adds a node without a machine and removes it when the test ends. The node is ready, and
+// has four CPUs and 8 GiB for pods. After about 40 seconds without a heartbeat, the node controller
 // marks it as not ready.
 func addNode(t *testing.T, c *kit.Cluster, name string, labels map[string]string) {
 	t.Helper()
@@ -175,8 +175,8 @@ func waitTaints(c *kit.Cluster, name string, want ...string) {
 	})
 }
 
-// placement waits until the scheduler has decided about a pod, and returns the node's name or ""
-// for none.
+// placement waits until the scheduler has decided about a pod, and returns the node's name, or ""
+// if no node is suitable.
 func placement(c *kit.Cluster, name string) (node string) {
 	c.WaitFor("decision on pod "+name, func(context.Context) error {
 		pod := c.Pod(name)
@@ -188,12 +188,12 @@ func placement(c *kit.Cluster, name string) (node string) {
 				return nil
 			}
 		}
-		return fmt.Errorf("none so far")
+		return fmt.Errorf("the scheduler has not decided")
 	})
 	return node
 }
 
-// wantPlace fails the test unless a pod is placed on a node; "" is none.
+// wantPlace fails the test unless a pod is placed on a node. "" means that no node is suitable.
 func wantPlace(t *testing.T, c *kit.Cluster, name, node string) {
 	t.Helper()
 	if got := placement(c, name); got != node {
@@ -205,13 +205,13 @@ func wantPlace(t *testing.T, c *kit.Cluster, name, node string) {
 func waitPlace(c *kit.Cluster, name, node string) {
 	c.WaitFor(fmt.Sprintf("pod %s on node %s", name, node), func(context.Context) error {
 		if got := c.Pod(name).Spec.NodeName; got != node {
-			return fmt.Errorf("it is on %q", got)
+			return fmt.Errorf("the pod is on %q", got)
 		}
 		return nil
 	})
 }
 
-// waitLeaving waits until a pod is being deleted or is gone.
+// waitLeaving waits until a pod is being deleted or no longer exists.
 func waitLeaving(c *kit.Cluster, name string) {
 	c.WaitFor("end of pod "+name, func(ctx context.Context) error {
 		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
@@ -234,7 +234,7 @@ func waitPhase(c *kit.Cluster, name string, phase corev1.PodPhase) *corev1.Pod {
 	return pod
 }
 
-// expect fails the test for each text that an output lacks.
+// expect fails the test for each text that an output does not contain.
 func expect(t *testing.T, output string, texts ...string) {
 	t.Helper()
 	for _, text := range texts {

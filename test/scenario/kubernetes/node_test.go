@@ -54,7 +54,7 @@ func TestNodesAreListedAndDescribed(t *testing.T) {
 		t.Errorf("after the deletion: %v", err)
 	}
 	if _, err := c.Client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err) // for the cleanup
+		t.Fatal(err) // the cleanup deletes the node
 	}
 }
 
@@ -114,11 +114,11 @@ func TestNodeReportsItsProperties(t *testing.T) {
 			}
 		}
 	}
-	// The platform's reservation, and the threshold of eviction.
+	// The reserved memory consists of the platform's reservation and the eviction threshold.
 	capacity := node.Status.Capacity.Memory().Value()
 	remaining := capacity - node.Status.Allocatable.Memory().Value()
 	if want := min(capacity/4, 1<<30) + 100<<20; remaining != want {
-		t.Errorf("%d bytes of memory are kept from pods, want %d", remaining, want)
+		t.Errorf("%d bytes of memory are reserved, want %d", remaining, want)
 	}
 	if pods := node.Status.Capacity.Pods().Value(); pods != 250 {
 		t.Errorf("%d pods, want 250", pods)
@@ -160,7 +160,7 @@ func TestPodHasPauseContainer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	programs := map[string]string{} // by cgroup, of which each container has one
+	programs := map[string]string{} // processes by cgroup; each container has its own cgroup
 	for _, process := range processes {
 		groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", process.PID))
 		if err == nil && strings.Contains(string(groups), uid) {
@@ -172,7 +172,7 @@ func TestPodHasPauseContainer(t *testing.T) {
 	}
 }
 
-func TestCordonAndDrainEmptyANode(t *testing.T) {
+func TestCordonAndDrainRemovePodsFromNode(t *testing.T) {
 	c := kit.Shared(t)
 	name := machine(c)
 	t.Cleanup(func() { c.OC("uncordon", name) })
@@ -195,7 +195,7 @@ spec:
 		if !slices.ContainsFunc(agent.Spec.Tolerations, func(t corev1.Toleration) bool {
 			return t.Key == taint && t.Effect == corev1.TaintEffectNoExecute && t.TolerationSeconds == nil
 		}) {
-			t.Errorf("the pod of the DaemonSet does not tolerate %s without an end: %v", taint, agent.Spec.Tolerations)
+			t.Errorf("the pod of the DaemonSet does not tolerate %s indefinitely: %v", taint, agent.Spec.Tolerations)
 		}
 	}
 
@@ -225,7 +225,7 @@ spec:
 	}
 	output, err := drain("--pod-selector=set=managed", "--dry-run=true")
 	if err != nil || !strings.Contains(output, managed) || c.Pod(managed).DeletionTimestamp != nil {
-		t.Errorf("dry run: %v, deleted at %v, it prints:\n%s", err, c.Pod(managed).DeletionTimestamp, output)
+		t.Errorf("dry run: %v, deleted at %v, output:\n%s", err, c.Pod(managed).DeletionTimestamp, output)
 	}
 
 	c.OC("adm", "drain", "--selector=kubernetes.io/hostname="+name, "--pod-selector=set=managed", "--grace-period=-1", "--timeout=1m")
@@ -281,11 +281,11 @@ spec:
 		}
 		return err
 	})
-	// The pod ignores SIGTERM, and gets the grace period of the command.
+	// The pod ignores SIGTERM, and its grace period is set by the command.
 	c.StartOC("adm", "drain", name, "--pod-selector=set=guarded", "--grace-period=600")
 	waitLeaving(c, guarded)
 	if period := c.Pod(guarded).DeletionGracePeriodSeconds; period == nil || *period != 600 {
-		t.Errorf("the pod can take %v seconds to end, want 600", period)
+		t.Errorf("the grace period of the pod is %v seconds, want 600", period)
 	}
 	c.OC("delete", "pod", guarded, "--force", "--grace-period=0")
 }

@@ -81,13 +81,14 @@ func TestFeatureGatesAreSetByArguments(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	if resp.Uncompressed || resp.StatusCode != http.StatusOK {
-		t.Errorf("%s, compressed %t, want a response that is not compressed", resp.Status, resp.Uncompressed)
+		t.Errorf("%s, compressed %t, want an uncompressed response", resp.Status, resp.Uncompressed)
 	}
 }
 
 // TestNodeRunsManifestsOfURL changes and removes a manifest. The web server expects a header.
 func TestNodeRunsManifestsOfURL(t *testing.T) {
-	// Other tests cannot share the cluster: the kubelet deletes no pods while the web server is away.
+	// Other tests cannot share the cluster: the kubelet deletes no pods while the web server is
+	// unavailable.
 	c := kit.New(t, kit.Options{Node: `
 kubeletArguments:
   manifest-url: ["http://127.0.0.1:18017/pods.yaml"]

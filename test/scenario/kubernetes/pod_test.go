@@ -67,14 +67,14 @@ func TestRestartPolicyControlsRestarts(t *testing.T) {
 	}
 }
 
-// backedOff reports whether a container waits with a delay, or was started after this delay for its
-// nth restart. The kubelet does not always report that a container waits.
+// backedOff reports whether a container waits for its delay, or was started after this delay for
+// its nth restart. The kubelet does not always report that a container waits.
 func backedOff(status corev1.ContainerStatus, restart int32, delay time.Duration) bool {
 	if waiting := status.State.Waiting; waiting != nil {
 		return waiting.Reason == "CrashLoopBackOff" && strings.HasPrefix(waiting.Message, "back-off "+delay.String())
 	}
 	last, current := status.LastTerminationState.Terminated, status.State.Terminated
-	const precision = time.Second // of the times
+	const precision = time.Second // resolution of the times
 	return last != nil && current != nil && status.RestartCount == restart && current.StartedAt.Sub(last.FinishedAt.Time) >= delay-precision
 }
 
@@ -96,7 +96,7 @@ func TestContainersOfPodShareNetworkAndVolumes(t *testing.T) {
 	}
 	c.OC("exec", "pair", "-c", "writer", "--", "touch", "/own")
 	if _, err := c.TryOC("exec", "pair", "-c", "server", "--", "ls", "/own"); err == nil {
-		t.Error("the other container's file is seen")
+		t.Error("the other container's file is visible")
 	}
 }
 
@@ -111,7 +111,7 @@ func TestFailedInitContainers(t *testing.T) {
 	alive := strings.Replace(init("trap exit TERM; while :; do sleep 1; done"), "name: init", "name: init, livenessProbe: {exec: {command: ['false']}, periodSeconds: 1, failureThreshold: 1}", 1)
 	makePod(t, c, pod("beside", sleeper(), strings.Replace(alive, "name: init", "name: init, restartPolicy: Always", 1)))
 	if pod := waitPhase(c, "once", corev1.PodFailed); pod.Status.ContainerStatuses[0].Started != nil && *pod.Status.ContainerStatuses[0].Started {
-		t.Error("the container ran though its init container had failed")
+		t.Error("the container ran although its init container had failed")
 	}
 	c.WaitFor("another try", func(context.Context) error {
 		pod := c.Pod("again")
@@ -128,7 +128,7 @@ func TestFailedInitContainers(t *testing.T) {
 	if endless := waitPhase(c, "endless", corev1.PodFailed); endless.Status.Reason != "DeadlineExceeded" {
 		t.Errorf("reason %q", endless.Status.Reason)
 	}
-	c.WaitFor("an init container that still runs to be restarted by its probe", func(context.Context) error {
+	c.WaitFor("a running init container to be restarted by its probe", func(context.Context) error {
 		status := c.Pod("beside").Status.InitContainerStatuses
 		if len(status) == 0 || status[0].RestartCount == 0 {
 			return fmt.Errorf("status %+v", status)
@@ -164,7 +164,7 @@ func TestPodDefaultsAreSet(t *testing.T) {
 	plain := c.WaitPodRunning("plain").Spec
 	got := fmt.Sprint(plain.DNSPolicy, " ", plain.RestartPolicy, " ", plain.ServiceAccountName, " ", plain.SchedulerName, " ", plain.Containers[0].ImagePullPolicy)
 	if want := "ClusterFirst Always default default-scheduler IfNotPresent"; got != want {
-		t.Errorf("completed with %s, want %s", got, want)
+		t.Errorf("the defaults are %s, want %s", got, want)
 	}
 	for _, patch := range []string{`{"spec":{"nodeName":"other"}}`, `{"spec":{"containers":[{"name":"main","env":[{"name":"A","value":"b"}]}]}}`} {
 		if _, err := c.TryOC("patch", "pod", "plain", "-p", patch); err == nil || !strings.Contains(err.Error(), "pod updates may not change fields other than") {

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// classes has the API version of the guide in its first manifest.
+// classes contains priority classes. The first manifest has the API version of the guide.
 const classes = `
 apiVersion: scheduling.k8s.io/v1beta1
 kind: PriorityClass
@@ -67,8 +67,8 @@ func TestCriticalPodAnnotationBecomesPriorityClass(t *testing.T) {
 	}
 }
 
-// TestPreemptionPrefersVictimsWithoutBudget also shows that a pod does not preempt the pods that it
-// must be near to.
+// TestPreemptionPrefersVictimsWithoutBudget also checks that a pod does not preempt the pods that
+// its affinity requires.
 func TestPreemptionPrefersVictimsWithoutBudget(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(classes)
@@ -88,13 +88,13 @@ func TestPreemptionPrefersVictimsWithoutBudget(t *testing.T) {
 	wantPlace(t, c, "near", "")
 	for _, name := range []string{"guarded", "cache"} {
 		if c.Pod(name).DeletionTimestamp != nil {
-			t.Errorf("pod %s was evicted for a pod that must be near to it", name)
+			t.Errorf("pod %s was evicted for a pod whose affinity requires it", name)
 		}
 	}
 	makePod(t, c, pod("urgent", half, nodeSelector, high))
 	waitLeaving(c, "cache")
 	if c.Pod("guarded").DeletionTimestamp != nil {
-		t.Error("a pod with a disruption budget was evicted, though there is another victim")
+		t.Error("a pod with a disruption budget was evicted, although another victim exists")
 	}
 }
 
@@ -117,24 +117,25 @@ func TestPodsOfHigherPriorityPreemptOthers(t *testing.T) {
 	wantPlace(t, c, "impossible", "")
 	for _, name := range []string{"small", "large"} {
 		if c.Pod(name).DeletionTimestamp != nil {
-			t.Fatalf("pod %s was evicted for one of no greater priority, or for one that does not fit either way", name)
+			t.Fatalf("pod %s was evicted for a pod whose priority is not higher, or that does not fit anyway", name)
 		}
 	}
 
 	makePod(t, c, pod("urgent", cpu("2"), nodeSelector, "priorityClassName: scenario-high"))
-	waitLeaving(c, "large") // Despite its disruption budget, because no other pod can be evicted.
+	// The victim is evicted despite its disruption budget, because no other pod can be evicted.
+	waitLeaving(c, "large")
 	c.WaitFor("nomination", func(context.Context) error {
 		if got := c.Pod("urgent").Status.NominatedNodeName; got != "crowded" {
 			return fmt.Errorf("node %q", got)
 		}
 		return nil
 	})
-	// No machine ends the victim, so the pod waits until the grace period is over.
+	// No machine stops the victim, so the pod waits until the end of the grace period.
 	if urgent := c.Pod("urgent"); urgent.Spec.NodeName != "" || c.Pod("large").DeletionGracePeriodSeconds == nil {
 		t.Errorf("urgent is on node %q before the victim has ended", urgent.Spec.NodeName)
 	}
 	if c.Pod("small").DeletionTimestamp != nil {
-		t.Error("a pod was evicted that was not in the way")
+		t.Error("a pod was evicted that did not need to be evicted")
 	}
 	now := int64(0)
 	if err := c.Client.CoreV1().Pods(c.Namespace).Delete(t.Context(), "large", metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {

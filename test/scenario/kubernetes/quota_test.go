@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// unscheduled keeps a pod pending. It counts like a running pod.
+// unscheduled keeps a pod pending. A pending pod counts like a running pod.
 const unscheduled = "schedulerName: none"
 
 func resources(requests, limits string) string {
@@ -197,7 +197,7 @@ spec: {hard: {cpu: 1, memory: 1Gi, ephemeral-storage: 1Gi}}
 	if err := create(t, c, pod("plain", sleeper("resources: {requests: {ephemeral-storage: 1Mi}}"), unscheduled, "initContainers: [{name: init, image: none}]")); err != nil {
 		t.Fatal(err)
 	}
-	// These are names of requests.
+	// These keys mean requests.
 	waitUsed(c, "requests", "cpu=20m", "memory=8Mi", "ephemeral-storage=1Mi")
 	plain := c.Pod("plain").Spec
 	for _, container := range append(plain.InitContainers, plain.Containers...) {

@@ -74,7 +74,7 @@ func TestRolesGrantTheirRules(t *testing.T) {
 		t.Errorf("a user without the right: %v", err)
 	}
 	if _, err := c.TryOC("get", "nodes", "--as", "eve"); err == nil {
-		t.Error("a role that is bound in a project gave a right in the cluster")
+		t.Error("a role that is bound in a project grants a right in the cluster")
 	}
 	c.OC("get", "pods", "--as", "stranger", "--as-group", "readers", "--as-group", "others")
 	if output := c.OC("auth", "can-i", "--list", "--as", "anna"); !strings.Contains(output, "pods") {
@@ -117,7 +117,7 @@ rules: [{apiGroups: [scenario.example.com], resources: [boats], verbs: [get, lis
 	c.OC("create", "rolebinding", "view", "--clusterrole=view", "--user=anna")
 	boat := "{apiVersion: scenario.example.com/v1, kind: Boat, metadata: {name: one}, spec: {sails: %s}}"
 	c.WaitFor("the new kind", func(context.Context) error { return create(t, c, fmt.Sprintf(boat, "2")) })
-	c.WaitFor("the right to see it", func(context.Context) error {
+	c.WaitFor("the right to read the new kind", func(context.Context) error {
 		sails, err := c.TryOC("get", "boat", "one", "-o", "jsonpath={.spec.sails}", "--as", "anna")
 		if err == nil && sails != "2" {
 			err = fmt.Errorf("%s sails", sails)
@@ -186,7 +186,7 @@ func TestEveryRequestHasAUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.WaitFor("right of everybody", func(ctx context.Context) error {
+	c.WaitFor("right of unauthenticated users", func(ctx context.Context) error {
 		_, err := client.CoreV1().ConfigMaps(c.Namespace).List(ctx, metav1.ListOptions{})
 		return err
 	})
@@ -203,11 +203,11 @@ func TestEveryRequestHasAUser(t *testing.T) {
 	c.OC("create", "rolebinding", "edit", "--clusterrole=edit", "--serviceaccount="+c.Namespace+":robot", "--serviceaccount="+c.Namespace+":other")
 	c.WaitFor("right to act as a service account", func(context.Context) error { return asRobot(other) })
 	if err := asRobot("system:serviceaccount:default:default"); err == nil {
-		t.Error("an editor acts as a service account of another project")
+		t.Error("an editor can act as a service account of another project")
 	}
 	c.OC("create", "rolebinding", "all-robots", "--clusterrole=view", "--group=system:serviceaccounts:"+c.Namespace)
 	if !can(c, "system:serviceaccount:"+c.Namespace+":third", "get", "pods", "--as-group=system:serviceaccounts:"+c.Namespace) {
-		t.Error("the group of all service accounts of the project got no right")
+		t.Error("the group of all service accounts of the project has no right")
 	}
 	expect(t, c.OC("get", "sa"), "NAME", "robot", "default")
 	expect(t, c.OC("describe", "sa", "robot"), "Image pull secrets:")

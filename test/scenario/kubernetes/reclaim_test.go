@@ -57,7 +57,7 @@ func TestVolumeFailsIfReclaimFails(t *testing.T) {
 	c := kit.Shared(t)
 	class := "storageClassName: scenario-failed"
 	removeVolumes(t, c, "failed")
-	// Upstream deletes directories below /tmp only.
+	// Upstream only deletes directories below /tmp.
 	c.Apply(volume("failed", "1Gi", accessModes, class, "hostPath: {path: /nowhere}", "persistentVolumeReclaimPolicy: Delete") + claim("failed", "1Gi", accessModes, class))
 	waitVolume(c, "failed", "failed")
 	c.OC("delete", "pvc", "failed")
@@ -89,7 +89,7 @@ spec:
 	c.OC("delete", "pvc", "first")
 	waitVolumePhase(c, "recycled", "Available")
 	if content, err := os.ReadFile(filepath.Join(dir, "by-the-administrator")); err != nil || string(content) != "emptied\n" {
-		t.Errorf("the template's command has left %q, %v", content, err)
+		t.Errorf("after the template's command, the volume contains %q, %v", content, err)
 	}
 }
 
@@ -125,8 +125,8 @@ func TestClaimPrefersVolumeWithExactAccessModes(t *testing.T) {
 	removeVolumes(t, c, "late")
 	c.Apply(volume("late", "5Gi", accessModes, class, hostPath))
 	waitVolume(c, "waits", "late")
-	// The volume with additional modes matches too and is smaller. The volume with exactly the
-	// requested modes is preferred.
+	// The volume with additional modes also matches, and is smaller. The claim must be bound to the
+	// volume with exactly the requested modes.
 	removeVolumes(t, c, "smaller", "larger")
 	c.Apply(volume("smaller", "3Gi", "accessModes: [ReadWriteOnce, ReadOnlyMany]", class, hostPath) + volume("larger", "5Gi", accessModes, class, hostPath))
 	waitVolumePhase(c, "smaller", "Available")

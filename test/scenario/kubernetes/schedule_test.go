@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// needs is a required node affinity, with all expressions in one term. wants is a preferred one.
+// needs returns a required node affinity, with all expressions in one term. wants returns a
+// preferred one.
 func needs(expressions string) string { return terms("{matchExpressions: [" + expressions + "]}") }
 
 func terms(terms string) string {
@@ -30,7 +31,7 @@ func TestNodeSelectorsAndAffinitySelectNode(t *testing.T) {
 	tests := []struct{ name, field, want string }{
 		{"selector", "nodeSelector: {zone: us-west}", "west"},
 		{"selector of two pairs", "nodeSelector: {zone: us-east, disk: ssd}", "east"},
-		{"selector of which one pair is wrong", "nodeSelector: {zone: us-west, disk: ssd}", ""},
+		{"selector with one wrong pair", "nodeSelector: {zone: us-west, disk: ssd}", ""},
 		{"In", needs("{key: zone, operator: In, values: [us-west, eu]}"), "west"},
 		{"NotIn", needs(anyZone + ", {key: zone, operator: NotIn, values: [us-west]}"), "east"},
 		{"Exists", needs("{key: disk, operator: Exists}"), "east"},
@@ -39,7 +40,7 @@ func TestNodeSelectorsAndAffinitySelectNode(t *testing.T) {
 		{"Lt", needs("{key: size, operator: Lt, values: ['15']}"), "east"},
 		{"expressions are all required", needs("{key: zone, operator: In, values: [us-west]}, {key: disk, operator: Exists}"), ""},
 		{
-			"one of the terms is enough",
+			"one matching term is sufficient",
 			terms("{matchExpressions: [{key: zone, operator: In, values: [eu]}]}, {matchExpressions: [{key: disk, operator: Exists}]}"), "east",
 		},
 		{"selector and affinity are both required", "nodeSelector: {zone: us-west}\n  " + needs("{key: disk, operator: Exists}"), ""},
@@ -62,7 +63,7 @@ func TestNodeSelectorsAndAffinitySelectNode(t *testing.T) {
 	if wide := c.OC("get", "pod", "pod-0", "-o", "wide"); !strings.Contains(wide, "NODE") || !strings.Contains(wide, "west") {
 		t.Errorf("oc get pod -o wide does not show the node:\n%s", wide)
 	}
-	// Placed pods stay when the labels change.
+	// Scheduled pods remain when the labels change.
 	c.OC("label", "node", "west", "zone-", "disk=hdd")
 	if got := c.Pod("pod-0"); got.Spec.NodeName != "west" || got.DeletionTimestamp != nil {
 		t.Errorf("pod-0 is on %q, deleted at %v", got.Spec.NodeName, got.DeletionTimestamp)
@@ -80,7 +81,7 @@ func by(expression, topology string) string {
 	return fmt.Sprintf("{topologyKey: %s, labelSelector: {matchExpressions: [%s]}}", topology, expression)
 }
 
-func TestPodsAttractAndRepelEachOther(t *testing.T) {
+func TestPodAffinityAndAntiAffinitySelectNode(t *testing.T) {
 	c := kit.Shared(t)
 	const host, zone = corev1.LabelHostname, "zone"
 	for name, labels := range map[string]string{"one": "a", "two": "a", "three": "b"} {
@@ -96,14 +97,14 @@ func TestPodsAttractAndRepelEachOther(t *testing.T) {
 		{"Exists", "exists", rule("podAffinity", required, by("{key: app, operator: Exists}", host)), "rack: 'yes'", "one"},
 		{"NotIn", "not-in", rule("podAffinity", required, by("{key: app, operator: NotIn, values: [nobody]}", host)), "rack: 'yes'", "one"},
 		{"DoesNotExist", "lacks", rule("podAffinity", required, by("{key: other, operator: DoesNotExist}", host)), "rack: 'yes'", "one"},
-		{"with it on the node", "near", rule("podAffinity", required, near("cache", host)), "rack: 'yes'", "one"},
-		{"in its zone, on another node", "zonal", rule("podAffinity", required, near("cache", zone)), host + ": two", "two"},
+		{"on the node of the pod", "near", rule("podAffinity", required, near("cache", host)), "rack: 'yes'", "one"},
+		{"in the zone of the pod, on another node", "zonal", rule("podAffinity", required, near("cache", zone)), host + ": two", "two"},
 		{"in a different zone", "far", rule("podAntiAffinity", required, near("cache", zone)), "rack: 'yes'", "three"},
-		{"no pod to be near to", "alone", rule("podAffinity", required, near("nobody", host)), "rack: 'yes'", ""},
-		{"not where it is", "repelled", rule("podAntiAffinity", required, near("cache", host)), host + ": one", ""},
-		{"rather with it", "fond", rule("podAffinity", preferred, "{weight: 100, podAffinityTerm: "+near("cache", host)+"}"), zone + ": a", "one"},
-		{"rather not with it", "shy", rule("podAntiAffinity", preferred, "{weight: 100, podAffinityTerm: "+near("cache", host)+"}"), zone + ": a", "two"},
-		{"where it must, though rather not", "brave", rule("podAntiAffinity", preferred, "{weight: 100, podAffinityTerm: "+near("cache", host)+"}"), host + ": one", "one"},
+		{"no pod matches the affinity", "alone", rule("podAffinity", required, near("nobody", host)), "rack: 'yes'", ""},
+		{"not on the node of the pod", "repelled", rule("podAntiAffinity", required, near("cache", host)), host + ": one", ""},
+		{"preferably on the node of the pod", "fond", rule("podAffinity", preferred, "{weight: 100, podAffinityTerm: "+near("cache", host)+"}"), zone + ": a", "one"},
+		{"preferably not on the node of the pod", "shy", rule("podAntiAffinity", preferred, "{weight: 100, podAffinityTerm: "+near("cache", host)+"}"), zone + ": a", "two"},
+		{"required node, although another one is preferred", "brave", rule("podAntiAffinity", preferred, "{weight: 100, podAffinityTerm: "+near("cache", host)+"}"), host + ": one", "one"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -112,8 +113,8 @@ func TestPodsAttractAndRepelEachOther(t *testing.T) {
 			wantPlace(t, c, tt.app, tt.want)
 		})
 	}
-	// Two pods that repel each other, such as two registries on infrastructure nodes, wait rather than
-	// share the last node.
+	// Two pods with anti-affinity, such as two registries on infrastructure nodes, never share a node:
+	// the second pod waits.
 	registry := rule("podAntiAffinity", required, near("registry-1, registry-2", host))
 	for i, want := range []string{"three", ""} {
 		name := fmt.Sprintf("registry-%d", i+1)
@@ -138,9 +139,9 @@ func TestPodsAreScheduledByResourceRequests(t *testing.T) {
 	}{
 		{"half of the node", "half", "full", []string{requests("2", "4Gi"), full}},
 		{"the emptier node", "next", "free", []string{requests("100m", "200Mi"), racks}},
-		{"more CPU than is left", "cpu", "", []string{requests("2100m", "1Gi"), full}},
-		{"more memory than is left", "memory", "", []string{requests("1", "5Gi"), full}},
-		{"as much as is left, whatever is used", "rest", "full", []string{requests("2", "4Gi"), full}},
+		{"more CPU than remains", "cpu", "", []string{requests("2100m", "1Gi"), full}},
+		{"more memory than remains", "memory", "", []string{requests("1", "5Gi"), full}},
+		{"as much as remains, regardless of the usage", "rest", "full", []string{requests("2", "4Gi"), full}},
 		{"more than any node has", "huge", "", []string{requests("100000", "1Gi")}},
 		{"a device that no node has", "device", "", []string{sleeper("resources: {limits: {nvidia.com/gpu: 1}}")}},
 		{"a port of the host", "router", "full", []string{port, full}},
@@ -229,7 +230,7 @@ func TestOtherSchedulerBindsItsPods(t *testing.T) {
 		t.Errorf("event of %q, %q, want the default scheduler", event.Source.Component, event.ReportingController)
 	}
 	if pod := c.Pod("mine"); pod.Spec.NodeName != "" || len(pod.Status.Conditions) > 0 {
-		t.Errorf("a scheduler that the pod does not name took it: node %q, conditions %v", pod.Spec.NodeName, pod.Status.Conditions)
+		t.Errorf("another scheduler handled the pod: node %q, conditions %v", pod.Spec.NodeName, pod.Status.Conditions)
 	}
 	bind := func() error {
 		binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, Target: corev1.ObjectReference{Kind: "Node", Name: machine(c)}}
@@ -247,7 +248,7 @@ func TestOtherSchedulerBindsItsPods(t *testing.T) {
 	c.WaitPodRunning("named")
 }
 
-// TestLabelsOfGuideSelectNodes uses the labels of the administration guide as it does.
+// TestLabelsOfGuideSelectNodes uses the labels of the administration guide in the same way.
 func TestLabelsOfGuideSelectNodes(t *testing.T) {
 	c := kit.Shared(t)
 	addNode(t, c, "gpu", map[string]string{"openshift.com/gpu-accelerator": "true", "failure-domain.beta.kubernetes.io/zone": "z1"})

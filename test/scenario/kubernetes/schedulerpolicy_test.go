@@ -19,7 +19,7 @@ func setPolicy(t *testing.T, c *kit.Cluster, content, effect string) {
 	c.WaitFor("effect of scheduler.json", func(context.Context) error {
 		text, err := os.ReadFile(c.Path("run", "scheduler.yaml"))
 		if err == nil && !strings.Contains(string(text), effect) {
-			err = fmt.Errorf("no %q in %d bytes", effect, len(text))
+			err = fmt.Errorf("%q is missing in %d bytes", effect, len(text))
 		}
 		return err
 	})
@@ -33,7 +33,8 @@ func writePolicy(t *testing.T, c *kit.Cluster, content string) {
 	}
 }
 
-// standardScheduler has Kubernetes' rules, and a setting that shows that it is in effect.
+// standardScheduler is a configuration with Kubernetes' rules, and a setting that shows whether it
+// is in effect.
 const standardScheduler = "kind: KubeSchedulerConfiguration\napiVersion: kubescheduler.config.k8s.io/v1\npodMaxBackoffSeconds: 11\n"
 
 // TestSchedulerFollowsPolicyFile uses the rules of the guide's last sample, and replaces them while
@@ -69,17 +70,17 @@ func TestSchedulerFollowsPolicyFile(t *testing.T) {
 		wantPlace(t, c, name, want)
 	}
 	place("first", "nodeSelector: {zone: z1}", "a1")
-	place("second", "", "a2") // in the region of the first one, in another zone, outside of buildings
+	place("second", "", "a2") // in the region of the first pod, in another zone, outside of buildings
 	place("building", "nodeSelector: {building: b1}", "")
 	waitEvent(c, c.Namespace, "building", "FailedScheduling", "node(s) have the label building")
 
 	writePolicy(t, c, "kind: Policy\napiVersion: v1\npredicates:\n- name: PodFitsResource\n")
 	c.WaitFor("note about the invalid policy", func(context.Context) error {
 		if text := c.MustSlipway("status"); !strings.Contains(text, "scheduler.json:4: predicates[0].name: is \"PodFitsResource\"") {
-			return fmt.Errorf("status has none")
+			return fmt.Errorf("the status has no note")
 		}
 		return nil
 	})
-	place("east", "nodeSelector: {zone: z1}", "a1") // by the previous policy
+	place("east", "nodeSelector: {zone: z1}", "a1") // the previous policy remains in effect
 	place("west", "nodeSelector: {region: r2}", "b1")
 }

@@ -58,7 +58,7 @@ func TestServiceBalancesOverItsPods(t *testing.T) {
 	if endpoints := c.OC("get", "endpoints", "web", "-o", "jsonpath={.subsets[*].addresses[*].targetRef.name}"); len(strings.Fields(endpoints)) != 2 {
 		t.Errorf("endpoints of pods %q, want two", endpoints)
 	}
-	// The service changes to other pods and keeps its address.
+	// The service selects other pods and keeps its address.
 	c.OC("delete", "pods", "-l", "app=web", "--wait=false")
 	for _, name := range waitPods(c, "app=web", 2) {
 		c.WaitFetch("client", "http://"+address+"/", name)
@@ -89,14 +89,15 @@ func TestExternalAddressReachesService(t *testing.T) {
 	c.WaitPodRunning("web")
 	c.WaitPodRunning("client")
 	c.WaitFetch("client", "http://198.18.255.7/", "web")
-	c.WaitFetch("client", "http://web."+c.Namespace+"/", "web") // in addition to its cluster IP
+	// The service has the address in addition to its cluster IP.
+	c.WaitFetch("client", "http://web."+c.Namespace+"/", "web")
 
 	c.Apply(service("balanced", "type: LoadBalancer", "selector: {app: web}"))
 	var address string
 	c.WaitFor("address of the service of type LoadBalancer", func(context.Context) (err error) {
 		address, err = c.TryOC("get", "service", "balanced", "-o", "jsonpath={.spec.externalIPs[0]}")
 		if value, _ := c.TryOC("get", "service", "balanced", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}"); err == nil && (address == "" || value != address) {
-			err = fmt.Errorf("it has %q and %q", address, value)
+			err = fmt.Errorf("the service has the addresses %q and %q", address, value)
 		}
 		return err
 	})
@@ -107,13 +108,13 @@ func TestExternalAddressReachesService(t *testing.T) {
 	expectRejected(t, c, service("thief", "externalIPs: ["+address+"]"), "is in networkConfig.ingressIPNetworkCIDR")
 }
 
-// lookup waits until a pod's DNS response for a name contains all of the strings and none of the
-// others.
+// lookup waits until a pod's DNS response for a name contains all strings of want and none of
+// absent.
 func lookup(c *kit.Cluster, name string, texts []string, peers ...string) {
 	c.WaitFor("response to "+name, func(context.Context) error {
 		answer, err := c.TryOC("exec", "client", "--", "nslookup", name)
 		if len(texts) == 0 {
-			err = nil // There might be no such name.
+			err = nil // The name might not exist.
 		}
 		for _, text := range texts {
 			if err == nil && !strings.Contains(answer, text) {
@@ -154,7 +155,7 @@ func TestDNSNamesOfHeadlessServices(t *testing.T) {
 		t.Errorf("publishNotReadyAddresses is %q by default", got)
 	}
 	if _, err := c.TryOC("get", "endpoints", "outside"); err == nil {
-		t.Error("a service without a selector has endpoints automatically")
+		t.Error("a service without a selector has endpoints")
 	}
 	resolver := c.Exec("client", "cat", "/etc/resolv.conf")
 	expect(t, resolver, "nameserver 169.254.20.10\n", "search "+c.Namespace+".svc.cluster.local svc.cluster.local cluster.local")
@@ -211,17 +212,17 @@ subsets:
 	asleep := c.OC("get", "service", "asleep", "-o", "jsonpath={.spec.clusterIP}")
 	response := make(chan error, 1)
 	go func() { response <- ask(c, asleep) }()
-	c.WaitFor("the service to wake", func(context.Context) error {
+	c.WaitFor("the service to be unidled", func(context.Context) error {
 		since, err := c.TryOC("get", "service", "asleep", "-o", `jsonpath={.metadata.annotations.idling\.alpha\.openshift\.io/idled-at}`)
 		if err == nil && since != "" {
-			err = fmt.Errorf("it has been idle since %s", since)
+			err = fmt.Errorf("the service has been idle since %s", since)
 		}
 		return err
 	})
 	c.Apply(fmt.Sprintf("{apiVersion: v1, kind: Endpoints, metadata: {name: asleep}, subsets: [{addresses: [{ip: %s}], ports: [{name: dns, port: %d, protocol: UDP}]}]}",
 		c.Gateway, packets.LocalAddr().(*net.UDPAddr).Port))
 	if err := <-response; err != nil { // The first response after unidling is sufficient.
-		c.WaitFor("response of the service that woke", func(context.Context) error { return ask(c, asleep) })
+		c.WaitFor("response of the unidled service", func(context.Context) error { return ask(c, asleep) })
 	}
 }
 

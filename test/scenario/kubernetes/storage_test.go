@@ -73,7 +73,7 @@ func TestClaimsAreBoundToSmallestMatchingVolume(t *testing.T) {
 	list := c.OC("get", "pv", "medium", "--no-headers")
 	expect(t, list, "RWO", "Retain", "Bound", c.Namespace+"/three", "scenario")
 	if got := c.OC("get", "pv", "medium", "-o", "jsonpath={.spec.claimRef.namespace}/{.spec.claimRef.name}"); got != c.Namespace+"/three" {
-		t.Errorf("medium is of %q", got)
+		t.Errorf("the class of medium is %q", got)
 	}
 	c.Apply(volume("annotated", "1Gi", accessModes, "storageClassName: scenario-annotated", hostPath) + `---
 apiVersion: v1
@@ -113,7 +113,7 @@ func TestModesOfVolumeAndClaimMustAgree(t *testing.T) {
 	}
 	c.Apply(manifest.String())
 	removeVolumes(t, c, slices.Collect(maps.Keys(want))...)
-	for range 2 { // and again, after the controller has synced all of them
+	for range 2 { // check again after the controller has synced all claims
 		for name, volume := range want {
 			waitVolume(c, name, volume)
 		}
@@ -175,7 +175,7 @@ func TestPodGetsRawDevice(t *testing.T) {
 	c.OC("delete", "pod", "writer")
 	content, err := os.ReadFile(image)
 	if err != nil || !strings.HasPrefix(string(content), "written") {
-		t.Errorf("the device has %q, %v", content[:min(len(content), 16)], err)
+		t.Errorf("the device contains %q, %v", content[:min(len(content), 16)], err)
 	}
 	expectRejected(t, c, pod("direct", sleeper("volumeDevices: [{name: disk, devicePath: /dev/disk}]"), "volumes: [{name: disk, emptyDir: {}}]"),
 		"can only use volume source type of PersistentVolumeClaim")

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// readArchive returns the files of an archive by name, without the directory that contains all.
+// readArchive returns the files of an archive by name, relative to its only top-level directory.
 func readArchive(t *testing.T, path string) map[string]string {
 	t.Helper()
 	file, err := os.Open(path)
@@ -43,8 +43,8 @@ func readArchive(t *testing.T, path string) map[string]string {
 	}
 }
 
-// TestSupportArchiveHasEvidenceWithoutSecrets saves an archive of a cluster with a secret.
-func TestSupportArchiveHasEvidenceWithoutSecrets(t *testing.T) {
+// TestSupportArchiveContainsStateWithoutSecrets saves an archive of a cluster with a secret.
+func TestSupportArchiveContainsStateWithoutSecrets(t *testing.T) {
 	c := kit.Shared(t)
 	const confidential = "a-confidential-value"
 	c.OC("create", "secret", "generic", "archive", "--from-literal=password="+confidential)

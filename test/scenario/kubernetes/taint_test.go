@@ -28,8 +28,8 @@ func TestTaintsKeepPodsAway(t *testing.T) {
 	const team, disk = "{key: dedicated, value: team, effect: NoSchedule}", "{key: disk, operator: Exists}"
 	for i, tt := range []struct{ name, tolerations, want string }{
 		{"no toleration", "tolerations: []", ""},
-		{"one of two taints is tolerated", tolerates(team), ""},
-		{"both are, one as Equal by default, one as Exists", tolerates(team, disk), "tainted"},
+		{"only one of two taints is tolerated", tolerates(team), ""},
+		{"both taints are tolerated, one with the default Equal, one with Exists", tolerates(team, disk), "tainted"},
 		{"another value", tolerates("{key: dedicated, value: other}", disk), ""},
 		{"another effect", tolerates("{key: dedicated, value: team, effect: NoExecute}", disk), ""},
 		{"everything", tolerates("{operator: Exists}"), "tainted"},
@@ -83,14 +83,14 @@ func TestNoExecuteEvictsIntolerantPods(t *testing.T) {
 	makePod(t, c, pod("bare", sleeper(), nodeSelector))
 	makePod(t, c, pod("tolerant", sleeper(), nodeSelector, tolerates(taint+"}")))
 	makePod(t, c, pod("patient", sleeper(), nodeSelector, tolerates(taint+", tolerationSeconds: 2}")))
-	// The node is not ready when it has no heartbeat for some time.
+	// The node becomes unready when it has had no heartbeat for some time.
 	const unready = "{key: node.kubernetes.io/not-ready, operator: Exists}, {key: node.kubernetes.io/unreachable, operator: Exists}"
 	makePod(t, c, pod("lucky", sleeper(), nodeSelector, tolerates(taint+", tolerationSeconds: 3600}", unready)))
 	c.Apply(replicas("managed", sleeper(), nodeSelector))
 	for _, name := range []string{"bare", "tolerant", "patient", "lucky"} {
 		wantPlace(t, c, name, "leaving")
 	}
-	// A failed pod is also replaced by a new one.
+	// A failed pod is also replaced.
 	failed := onlyPending(c, "set=managed")
 	c.OC("patch", "pod", failed, "--subresource", "status", "-p", `{"status":{"phase":"Failed"}}`)
 	onlyPending(c, "set=managed")
@@ -107,7 +107,7 @@ func TestNoExecuteEvictsIntolerantPods(t *testing.T) {
 	}
 	makePod(t, c, pod("new", sleeper(), nodeSelector))
 	wantPlace(t, c, "new", "")
-	// The controller's pod is replaced, and the new pod is placed as soon as there is another node.
+	// The controller's pod is replaced. The new pod is scheduled as soon as another node exists.
 	addNode(t, c, "staying", map[string]string{"rack": "yes"})
 	c.WaitFor("replacement on the other node", func(ctx context.Context) error {
 		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "set=managed"})
@@ -153,7 +153,7 @@ func TestProjectAddsTolerationsToPods(t *testing.T) {
 	expectRejected(t, c, pod("other", sleeper(), tolerates("{key: disk, operator: Exists, effect: PreferNoSchedule}")), "pod tolerations", "whitelist")
 }
 
-func TestNoPodIsScheduledToUnhealthyNode(t *testing.T) {
+func TestPodsAreNotScheduledToUnhealthyNode(t *testing.T) {
 	c := kit.Shared(t)
 	name := "unhealthy"
 	if _, err := c.Client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{
@@ -250,7 +250,7 @@ func TestNodesGetDistinctSubnets(t *testing.T) {
 				return err
 			}
 			if other := owner[subnet]; other != "" || !network.Contains(subnet.Addr()) || subnet.Bits() != 23 {
-				t.Errorf("node %s has %s, want a /23 of %s that is not that of %q", name, subnet, network, other)
+				t.Errorf("node %s has %s, want a /23 of %s that differs from the subnet of %q", name, subnet, network, other)
 			}
 			owner[subnet] = name
 			return nil

@@ -51,7 +51,8 @@ const reservations = "/apis/admission.online.openshift.io/v1beta1/namespacereser
 
 // review responds to an admission review. At /label, an object gets the label checked. At /sidecar,
 // a pod gets another container. At /labelled, an object without the label is rejected. At
-// reservations, a namespace with a reserved name is rejected. /first and /second reject everything.
+// reservations, a namespace with a reserved name is rejected. /first and /second reject all
+// requests.
 func review(path string, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	var object metav1.PartialObjectMetadata
 	if err := json.Unmarshal(request.Object.Raw, &object); err != nil {
@@ -75,7 +76,8 @@ func review(path string, request *admissionv1.AdmissionRequest) *admissionv1.Adm
 	return answer
 }
 
-// meet waits until both /first and /second have received a request, and reports whether they did.
+// meet waits until both /first and /second have received a request, and reports whether this
+// happened.
 func meet(r *http.Request, meeting chan struct{}) bool {
 	arrive, wait := meeting, meeting
 	switch r.URL.Path {
@@ -119,7 +121,7 @@ func serveWebhooks(t *testing.T, c *kit.Cluster) (ca string) {
 				return
 			}
 			if !meet(r, meeting) {
-				http.Error(w, "the other webhook was not asked", http.StatusGatewayTimeout)
+				http.Error(w, "the other webhook was not called", http.StatusGatewayTimeout)
 				return
 			}
 			question.Response = review(r.URL.Path, question.Request)
@@ -207,10 +209,10 @@ func TestWebhooksMutateAndRejectObjects(t *testing.T) {
 	expectRejected(t, c, unchecked, `admission webhook "labelled.scenario.example.com" denied the request: the label checked is required`)
 	expectRejected(t, c, "{apiVersion: v1, kind: Namespace, metadata: {name: reserved-scenario}}", "the name is reserved")
 	if _, err := c.Client.CoreV1().Pods(c.Namespace).Get(t.Context(), "unchecked", metav1.GetOptions{}); err == nil {
-		t.Error("what was refused is stored")
+		t.Error("a rejected object is stored")
 	}
 	// Webhooks are called concurrently. The message names one of the webhooks that reject the request.
-	c.WaitFor("two webhooks that meet", func(ctx context.Context) error {
+	c.WaitFor("two webhooks that are called concurrently", func(ctx context.Context) error {
 		object := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{GenerateName: "l-"}}
 		_, err := c.Client.CoreV1().LimitRanges(c.Namespace).Create(ctx, object, metav1.CreateOptions{})
 		if err == nil || strings.Count(err.Error(), "denied the request") != 1 || strings.Count(err.Error(), "refuses everything") != 1 {

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// waitPods waits until a number of pods with a label is ready and none of them is being deleted,
-// and returns their names.
+// waitPods waits until a number of pods with a label are ready and none is being deleted, and
+// returns their names.
 func waitPods(c *kit.Cluster, selector string, count int) (names []string) {
 	c.WaitFor(fmt.Sprintf("%d ready pods %s", count, selector), func(ctx context.Context) error {
 		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
@@ -47,7 +47,7 @@ func TestReplicationControllerKeepsReplicas(t *testing.T) {
 	c.Apply(replicaController("web", 2))
 	first := waitPods(c, "app=web", 2)
 	if !slices.Contains(first, "other") {
-		t.Errorf("pods %q, want the one that existed before among them", first)
+		t.Errorf("pods %q, want the adopted pod among them", first)
 	}
 	c.OC("delete", "pod", "other", "--wait=false")
 	if second := waitPods(c, "app=web", 2); slices.Contains(second, "other") {
@@ -145,7 +145,7 @@ spec:
 	c.OC("scale", "statefulset", "db", "--replicas", "1")
 	waitLeaving(c, "db-1")
 	if c.Pod("db-0").DeletionTimestamp != nil {
-		t.Error("the first pod left before the last")
+		t.Error("the first pod was deleted before the last")
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package localstorage proves the default storage class: volumes on the node's disk that enforce
-// their size, with every capability of the driver local.csi.slipway.io.
+// Package localstorage tests the default storage class: volumes with an enforced size on the node's
+// disk, with every capability of the driver local.csi.slipway.io.
 package localstorage
 
 import (
@@ -22,7 +22,7 @@ func claim(name, size string, fields ...string) string {
 }
 
 // pod returns the manifest of a pod that runs until it is stopped, with volumes at /<name>. Each
-// volume is `name: source`, with a claim's name or the fields of another source.
+// volume is `name: source`, where source is the name of a claim or the fields of another source.
 func pod(name string, volumes ...string) string {
 	var mounts, sources []string
 	for _, volume := range volumes {
@@ -36,7 +36,7 @@ func pod(name string, volumes ...string) string {
 	return podWith(name, "volumeMounts: ["+strings.Join(mounts, ", ")+"]", "volumes: ["+strings.Join(sources, ", ")+"]")
 }
 
-// podWith is pod with fields of the container and of the spec instead of volumes.
+// podWith is like pod, with fields of the container and of the spec instead of volumes.
 func podWith(name, container, spec string) string {
 	return fmt.Sprintf(`---
 apiVersion: v1
@@ -104,7 +104,7 @@ func TestClaimGetsVolumeOfItsSize(t *testing.T) {
 	c.Apply(pod("reader", "full: full"))
 	c.WaitPodRunning("reader")
 	if got := sh(c, "reader", "stat -c %s /full/a"); len(got) < 8 {
-		t.Errorf("the next pod finds %s bytes", got)
+		t.Errorf("the next pod reads %s bytes", got)
 	}
 	c.OC("delete", "pod", "reader")
 	c.OC("delete", "pvc", "full", "neighbour")
@@ -127,7 +127,7 @@ func TestClaimForRawDevice(t *testing.T) {
 	c.Apply(device("reader"))
 	c.WaitPodRunning("reader")
 	if got := sh(c, "reader", "dd if=/dev/disk bs=7 count=1 2>/dev/null"); got != "written" {
-		t.Errorf("it begins with %q", got)
+		t.Errorf("the device begins with %q", got)
 	}
 	c.OC("delete", "pod", "reader")
 	volume := volumeOf(c, "raw")
@@ -156,7 +156,7 @@ func TestSnapshotIsRestored(t *testing.T) {
 	c.Apply(claim("source", "64Mi") + pod("source", "data: source"))
 	c.WaitPodRunning("source")
 	sh(c, "source", "echo first >/data/a && sync")
-	// It is created a moment after the cluster is ready.
+	// The class is created a moment after the cluster is ready.
 	c.WaitFor("class of snapshots", func(context.Context) error {
 		_, err := c.TryOC("get", "volumesnapshotclass", "slipway-local")
 		return err
@@ -214,7 +214,7 @@ func TestInlineVolumeIsDeletedWithPod(t *testing.T) {
 		return paths
 	}
 	if len(images()) == 0 {
-		t.Error("there is no image")
+		t.Error("the image does not exist")
 	}
 	c.OC("delete", "pod", "inline")
 	c.WaitFor("end of the volume", func(context.Context) error {
@@ -246,7 +246,7 @@ func TestSchedulerUsesFreeCapacityOfNode(t *testing.T) {
 	c := kit.Shared(t)
 	waitText(c, "slipway-local", "csistoragecapacities", "--all-namespaces", "-o", "jsonpath={.items[*].storageClassName}")
 	if got := c.OC("get", "csistoragecapacities", "--all-namespaces", "-o", "jsonpath={.items[0].nodeTopology.matchLabels}"); !strings.Contains(got, "local.csi.slipway.io/node") {
-		t.Errorf("its topology is %s", got)
+		t.Errorf("the topology of the capacity is %s", got)
 	}
 	c.Apply(claim("huge", "1000Ti") + pod("waits", "data: huge"))
 	waitText(c, "did not have enough free storage", "pod", "waits", "-o", `jsonpath={.status.conditions[?(@.type=="PodScheduled")].message}`)
@@ -291,7 +291,7 @@ func TestVolumesOutliveNodeProcess(t *testing.T) {
 	before := c.WaitPodRunning("writer").Status.ContainerStatuses[0].ContainerID
 	sh(c, "writer", "echo before >/data/a && sync")
 	c.Kill("node")
-	c.WaitFor("the node's process", func(context.Context) error {
+	c.WaitFor("the node process", func(context.Context) error {
 		if _, err := c.TryOC("exec", "writer", "--", "sh", "-c", "echo after >>/data/a && sync"); err != nil {
 			return err
 		}
@@ -309,6 +309,6 @@ func TestVolumesOutliveNodeProcess(t *testing.T) {
 	c.Apply(pod("reader", "data: kept"))
 	c.WaitPodRunning("reader")
 	if got := sh(c, "reader", "cat /data/a"); !strings.HasPrefix(got, "before\nafter") {
-		t.Errorf("the next pod finds %q", got)
+		t.Errorf("the next pod reads %q", got)
 	}
 }

@@ -31,14 +31,14 @@ type balancer struct {
 	stop    func()
 }
 
-// newBalancer creates the machine, and makes its address one of the masters' public address. The
+// newBalancer creates the machine, and sets its address as the public address of the masters. The
 // cluster must not have started.
 func newBalancer(t *testing.T, c *kit.Cluster) *balancer {
 	t.Helper()
 	b := &balancer{t: t, file: filepath.Join(t.TempDir(), "haproxy.cfg"), stop: func() {}}
 	var addresses []string
 	network := c.Address.As4()
-	for i := range byte(100) { // so many that each master gets some of them
+	for i := range byte(100) { // enough addresses for each master to get some of them
 		network[3] = 100 + i
 		b.sources = append(b.sources, netip.AddrFrom4(network))
 		addresses = append(addresses, netip.AddrFrom4(network).String()+"/24")
@@ -82,7 +82,8 @@ func (b *balancer) start() {
 	if err != nil {
 		program = "/usr/sbin/haproxy"
 	}
-	command := exec.CommandContext(ctx, program, "-db", "-f", b.file) // a single process, without -W
+	// Without -W, HAProxy is a single process.
+	command := exec.CommandContext(ctx, program, "-db", "-f", b.file)
 	log, err := os.Create(filepath.Join(b.t.TempDir(), "log"))
 	if err != nil {
 		b.t.Fatal(err)
@@ -98,7 +99,7 @@ func (b *balancer) start() {
 		}
 		stopped = true
 		cancel()
-		_ = command.Wait() // killed by cancel
+		_ = command.Wait() // cancel kills the process
 		log.Close()
 		if text, err := os.ReadFile(log.Name()); err == nil && b.t.Failed() {
 			b.t.Logf("HAProxy:\n%s", text)
@@ -139,11 +140,10 @@ func (b *balancer) master(ctx context.Context, c *kit.Cluster, source netip.Addr
 			return name, nil
 		}
 	}
-	return "", errors.New("the certificate names no master")
+	return "", errors.New("the certificate does not contain a master")
 }
 
-// waitMaster waits until a client with an address reaches a master that is, or is not, the named
-// one.
+// waitMaster waits until a client with an address reaches, or does not reach, the named master.
 func (b *balancer) waitMaster(c *kit.Cluster, source netip.Addr, name string, is bool) {
 	c.WaitFor(fmt.Sprintf("load balancer uses master %s: %t", name, is), func(ctx context.Context) error {
 		got, err := b.master(ctx, c, source)
@@ -154,7 +154,7 @@ func (b *balancer) waitMaster(c *kit.Cluster, source netip.Addr, name string, is
 	})
 }
 
-// source returns an address whose clients get a master, which must serve.
+// source returns an address whose clients reach the named master, which must serve requests.
 func (b *balancer) source(c *kit.Cluster, master string) (source netip.Addr) {
 	c.WaitFor("client of master "+master, func(ctx context.Context) error {
 		var errs []error
@@ -165,7 +165,7 @@ func (b *balancer) source(c *kit.Cluster, master string) (source netip.Addr) {
 			}
 			errs = append(errs, err)
 		}
-		return fmt.Errorf("no address gets it: %w", errors.Join(errs...))
+		return fmt.Errorf("no address reaches the master: %w", errors.Join(errs...))
 	})
 	return source
 }
@@ -185,13 +185,13 @@ func (b *balancer) client(t *testing.T, c *kit.Cluster, source netip.Addr) *kit.
 	return clone
 }
 
-// checkWithoutBalancer tests that hosts do not need the load balancer: while it is away, they renew
-// their leases, and services keep their pods.
+// checkWithoutBalancer checks that hosts do not need the load balancer: while it is stopped, they
+// renew their leases, and services keep their pods.
 func checkWithoutBalancer(t *testing.T, b *balancer, c, node *kit.Cluster) {
 	t.Helper()
 	b.stop()
 	if name, err := b.master(t.Context(), c, b.sources[0]); err == nil {
-		t.Errorf("the load balancer of master %s responds after its end", name)
+		t.Errorf("the load balancer of master %s responds after it was stopped", name)
 	}
 	start := time.Now()
 	c.WaitFor("renewal of each node's lease", func(ctx context.Context) error {
@@ -200,7 +200,7 @@ func checkWithoutBalancer(t *testing.T, b *balancer, c, node *kit.Cluster) {
 			return err
 		}
 		if len(leases.Items) != 4 {
-			return fmt.Errorf("there are %d leases, want 4", len(leases.Items))
+			return fmt.Errorf("%d leases exist, want 4", len(leases.Items))
 		}
 		for _, lease := range leases.Items {
 			if renewed := lease.Spec.RenewTime; renewed == nil || renewed.Before(&metav1.MicroTime{Time: start}) {

@@ -9,7 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit/flannel"
 )
 
-// flannelPrefix is the key of flannel in etcd. The pods of this cluster have Slipway's network.
+// flannelPrefix is the prefix of flannel's keys in etcd. The pods of this cluster use Slipway's
+// network.
 const flannelPrefix = "/coreos.com/network"
 
 // agent is flannel on a host, which keeps its subnet in the etcd of the masters.

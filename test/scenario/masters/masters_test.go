@@ -1,4 +1,4 @@
-// Package masters proves clusters with several masters: they lose no data and continue when a
+// Package masters tests clusters with several masters: they lose no data, and continue when a
 // master is lost.
 package masters
 
@@ -44,7 +44,7 @@ func waitReady(c *kit.Cluster) {
 	})
 }
 
-// waitLeader waits until a master other than the previous one has the lease of Slipway's
+// waitLeader waits until a master other than the previous one holds the lease of Slipway's
 // controllers, and returns its name.
 func waitLeader(c *kit.Cluster, former string) (name string) {
 	c.WaitFor("a leader other than "+former, func(ctx context.Context) error {
@@ -63,7 +63,7 @@ func waitLeader(c *kit.Cluster, former string) (name string) {
 	return name
 }
 
-// waitControllers waits until controllers act: a namespace gets its service accounts.
+// waitControllers waits until controllers work: a new namespace gets its service accounts.
 func waitControllers(c *kit.Cluster, name string) {
 	c.WaitFor("namespace "+name, func(ctx context.Context) error {
 		_, err := c.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
@@ -78,14 +78,14 @@ func waitControllers(c *kit.Cluster, name string) {
 	})
 }
 
-// refuseMaster tests that a host with different settings does not join.
+// refuseMaster checks that a host with different settings cannot join as a master.
 func refuseMaster(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	host := c.NewHost("refused", kit.Options{Master: "networkConfig: {serviceNetworkCIDR: 10.99.0.0/16}"})
 	token := strings.TrimSpace(c.MustSlipway("token", "create", "--role", "master"))
 	result := host.Slipway("up", "--join", c.APIURL(), "--token", token)
 	if result.Code == 0 || !strings.Contains(result.Stderr, "differs from the cluster's: networkConfig.serviceNetworkCIDR;") {
-		t.Errorf("a master with other settings joins: %+v", result)
+		t.Errorf("a master with other settings joined: %+v", result)
 	}
 	if _, err := os.Stat(host.Path("pki", "ca.key")); err == nil {
 		t.Error("the host has a private key of the cluster")
@@ -99,7 +99,7 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 	first := kit.New(t, kit.Options{Segment: true, Node: "nodeName: first"})
 	lb := newBalancer(t, first)
 	first.Up()
-	refuseMaster(t, first) // it remains a dead learner for a minute
+	refuseMaster(t, first) // the host remains a dead learner for a minute
 	second := first.JoinMaster("second", kit.Options{})
 	waitMembers(first, 1, "voter")
 	waitControllers(second, "on-standby") // the API server of a learner serves reads and writes
@@ -229,7 +229,7 @@ func waitLogin(t *testing.T, c *kit.Cluster, user, password string) {
 	})
 }
 
-// checkStatus tests the commands that show the state of all masters.
+// checkStatus checks the commands that show the state of all masters.
 func checkStatus(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	var result kit.Result
@@ -265,6 +265,6 @@ func checkStatus(t *testing.T, c *kit.Cluster) {
 		t.Fatal(err)
 	}
 	if result := c.Slipway("etcd", "snapshot", "status", path); result.Code == 0 {
-		t.Error("a part of a snapshot is complete")
+		t.Error("a truncated snapshot is accepted as complete")
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// late is a route that is created while the API server of a master is away.
+// late is a route that is created while the API server of a master is unavailable.
 const late = `{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: late}, spec: {host: late.example.com, to: {kind: Service, name: app}}}`
 
 // checkNodeWithoutAPI stops etcd, and thus the API server, of a master. Its kubelet renews its
@@ -27,7 +27,7 @@ func checkNodeWithoutAPI(t *testing.T, master, other *kit.Cluster, w *writers) {
 	other.WaitFor("renewal of the lease of node second", func(ctx context.Context) error {
 		lease, err := other.Client.CoordinationV1().Leases("kube-node-lease").Get(ctx, "second", metav1.GetOptions{})
 		if err == nil && lease.Spec.RenewTime.Before(&metav1.MicroTime{Time: start}) {
-			err = fmt.Errorf("it was renewed at %v", lease.Spec.RenewTime)
+			err = fmt.Errorf("the lease was renewed at %v", lease.Spec.RenewTime)
 		}
 		return err
 	})

@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// replaceMasters loses two of three masters permanently. The first one continues alone with all
-// data, a lost master can't come back, and a new master joins.
+// replaceMasters loses two of three masters permanently. The first master continues alone with all
+// data, a lost master cannot return, and a new master joins.
 func replaceMasters(t *testing.T, w *writers, first, second, fourth, node *kit.Cluster) {
 	t.Helper()
 	fourth.KillEverything()
@@ -25,7 +25,7 @@ func replaceMasters(t *testing.T, w *writers, first, second, fourth, node *kit.C
 
 	result := second.Slipway("up")
 	if result.Code == 0 || !strings.Contains(result.Stderr, "run `slipway down --purge` and let it join again") {
-		t.Errorf("a lost master returns with its former data: %+v", result)
+		t.Errorf("a lost master returned with its former data: %+v", result)
 	}
 	first.OC("delete", "node", "second", "fourth")
 	fifth := first.JoinMaster("fifth", kit.Options{})

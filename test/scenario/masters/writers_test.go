@@ -77,7 +77,7 @@ type writers struct {
 	running sync.WaitGroup
 
 	mu           sync.Mutex
-	acknowledged map[string]string // names of ConfigMaps, with the master
+	acknowledged map[string]string // names of ConfigMaps, with the name of the master
 	counts       map[string]int    // acknowledged writes by master
 }
 
@@ -112,7 +112,8 @@ func (w *writers) write(ctx context.Context, master string, c *kit.Cluster) {
 	}
 }
 
-// waitWrites waits until further writes through any master, or through one, are acknowledged.
+// waitWrites waits until further writes through any master, or through the named one, are
+// acknowledged.
 func (w *writers) waitWrites(c *kit.Cluster, master string) {
 	before := w.count(master)
 	c.WaitFor("acknowledged writes through "+master, func(context.Context) error {

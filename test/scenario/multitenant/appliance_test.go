@@ -56,7 +56,7 @@ func (s tenants) install(t *testing.T, a appliance, args ...string) {
 }
 
 // get requests a page from the appliance, and returns the body or the target of a redirect. With
-// https, the certificate must be one of an authority for the host.
+// https, the certificate must be valid for the host, and signed by an authority.
 func (a appliance) get(url string, authority *certtest.Authority) (string, error) {
 	address := a.HTTP
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -90,8 +90,8 @@ func (s tenants) waitPage(a appliance, url string, authority *certtest.Authority
 	})
 }
 
-// connectVXLAN makes a machine's VXLAN device match the network that the appliance's configuration
-// describes: its own address, and ARP requests to all endpoints.
+// connectVXLAN configures a machine's VXLAN device as the appliance's configuration describes: with
+// its own address, and ARP requests to all endpoints.
 func connectVXLAN(machine *kit.Machine, n bigiptest.Network) error {
 	if !n.Gateway.IsValid() {
 		return nil
@@ -148,8 +148,8 @@ func (s tenants) createGhost(t *testing.T, a appliance) netip.Prefix {
 	return netip.PrefixFrom(subnet.Addr().Next(), 14)
 }
 
-// stealHost creates a route of the red tenant for a host of the blue one. The route is at least a
-// second younger, because the routes of a second have no order of age.
+// stealHost creates a route of the red tenant for a host of the blue tenant. The route is at least
+// a second younger, because routes of the same second have no order.
 func (s tenants) stealHost() {
 	age := func(t tenant, route string) string {
 		return t.OC("get", "route", route, "-o", "jsonpath={.metadata.creationTimestamp}")
@@ -187,7 +187,7 @@ func TestApplianceReachesPodsNatively(t *testing.T) {
 	s.install(t, a, "--external-host-partition-path=/Common/openshift", "--external-host-http-vserver="+bigiptest.HTTPServer,
 		"--external-host-https-vserver="+bigiptest.HTTPSServer, "--external-host-internal-ip="+a.machine.Address.String(), "--external-host-vxlan-gw="+gateway.String())
 
-	// Isolated projects on all hosts: the network ID 0 reaches them.
+	// The network ID 0 reaches isolated projects on all hosts.
 	for _, tenant := range []tenant{s.blue, s.red} {
 		for _, pod := range pods() {
 			s.waitPage(a, "http://"+pod+"."+tenant.Namespace+".example.com/index.html", nil, "I am "+tenant.marker(pod))
@@ -205,7 +205,7 @@ func TestApplianceReachesPodsNatively(t *testing.T) {
 	s.OC("rollout", "status", "dc/f5", "--timeout=180s")
 	s.waitRouterReady()
 	for _, change := range a.Changes() {
-		// The router's own service has a pool too, whose member is a new pod.
+		// The router's own service also has a pool, whose member is a new pod.
 		if !strings.Contains(change, " ltm/pool") && !strings.Contains(change, " ltm/node") {
 			t.Errorf("after a restart, the router sent %q", change)
 		}
@@ -234,7 +234,7 @@ func TestApplianceReachesPodsNatively(t *testing.T) {
 func (s tenants) waitRouterReady() {
 	s.WaitFor("ready router", func(context.Context) error {
 		if ready := s.OC("get", "pods", "-l", "deploymentconfig=f5", "-o", `jsonpath={range .items[*]}{.status.conditions[?(@.type=="Ready")].status}{end}`); ready != "True" {
-			return fmt.Errorf("its pods are ready: %q", ready)
+			return fmt.Errorf("the readiness of the pods is %q", ready)
 		}
 		return nil
 	})

@@ -31,20 +31,20 @@ func TestEgressAddressesAreAssignedAndMove(t *testing.T) {
 	})
 	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", one)
 	s.setEgress("netnamespace", s.red.Namespace, "egressIPs", two)
-	s.leaves(s.blue, server, "", "near") // no host has it
+	s.waitForSource(s.blue, server, "", "near") // no host has the address
 	for _, host := range []string{first, second} {
 		s.setEgress("hostsubnet", host, "egressCIDRs", s.inSegment(204)+"/30")
 	}
 	leave := func() {
 		t.Helper()
-		s.leaves(s.blue, server, one, "near", "distant")
-		s.leaves(s.red, server, two, "near", "distant")
+		s.waitForSource(s.blue, server, one, "near", "distant")
+		s.waitForSource(s.red, server, two, "near", "distant")
 	}
 	s.automatic(1, 1)
 	leave()
-	s.leaves(s.red, server, two, "far")
+	s.waitForSource(s.red, server, two, "far")
 
-	// All addresses move to the host that remains, and one returns.
+	// All addresses move to the remaining host, and one of them returns.
 	if err := s.second.SetConnected(false); err != nil {
 		t.Fatal(err)
 	}
@@ -57,9 +57,9 @@ func TestEgressAddressesAreAssignedAndMove(t *testing.T) {
 	leave()
 	s.waitReady(second)
 
-	// A project has one automatic address. Two are none.
+	// A project can only have one automatic address. With two, it has none.
 	s.setEgress("netnamespace", s.red.Namespace, "egressIPs", two, other)
-	s.leaves(s.red, server, "", "near")
+	s.waitForSource(s.red, server, "", "near")
 	s.WaitFor("event", func(context.Context) error {
 		events, err := s.TryOC("get", "events", "-n", "default")
 		if err == nil && !strings.Contains(events, "only to a project with a single egress IP") {
@@ -68,18 +68,18 @@ func TestEgressAddressesAreAssignedAndMove(t *testing.T) {
 		return err
 	})
 
-	// A project releases its address, and so does a host without a range.
+	// A project without egressIPs releases its address, and a host without a range does too.
 	for _, project := range []tenant{s.blue, s.red} {
 		s.setEgress("netnamespace", project.Namespace, "egressIPs")
 	}
 	s.automatic(0, 0)
-	s.leaves(s.blue, server, s.Address.String(), "near")
+	s.waitForSource(s.blue, server, s.Address.String(), "near")
 	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", one)
-	s.leaves(s.blue, server, one, "near")
+	s.waitForSource(s.blue, server, one, "near")
 	for _, host := range []string{first, second} {
 		s.setEgress("hostsubnet", host, "egressCIDRs")
 	}
 	s.automatic(0, 0)
-	s.leaves(s.blue, server, "", "near")
+	s.waitForSource(s.blue, server, "", "near")
 	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs")
 }

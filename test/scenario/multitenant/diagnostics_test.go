@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// networkCheck runs the diagnostic, and fails the test unless it finds nothing.
+// networkCheck runs the diagnostic, and fails the test if it reports a problem.
 func networkCheck(t *testing.T, c *kit.Cluster, flags ...string) {
 	t.Helper()
 	output, err := c.TryOC(append([]string{"adm", "diagnostics", "NetworkCheck"}, flags...)...)
@@ -18,7 +18,7 @@ func networkCheck(t *testing.T, c *kit.Cluster, flags ...string) {
 	}
 }
 
-func TestNetworkCheckNamesWhatIsBroken(t *testing.T) {
+func TestNetworkCheckReportsBrokenConnections(t *testing.T) {
 	s := newTenants(t)
 	outside, err := net.Listen("tcp4", net.JoinHostPort(s.Distant.String(), "0"))
 	if err != nil {
@@ -27,7 +27,7 @@ func TestNetworkCheckNamesWhatIsBroken(t *testing.T) {
 	defer outside.Close()
 	networkCheck(t, s.Cluster, "--external-address="+outside.Addr().String())
 
-	// The distant host loses its VXLAN, and the server outside ends.
+	// The distant host loses VXLAN packets, and the outside server stops.
 	const rules = `table ip fault { chain vxlan { type filter hook prerouting priority -400; udp dport 4789 drop; }; }`
 	nft := func(arguments ...string) {
 		err := s.distant.Do(func() error { return exec.Command("nft", arguments...).Run() })
@@ -42,7 +42,7 @@ func TestNetworkCheckNamesWhatIsBroken(t *testing.T) {
 	}
 	output, err := s.TryOC("adm", "diagnostics", "NetworkCheck", "--external-address="+outside.Addr().String())
 	if err == nil {
-		t.Fatalf("no problem is found:\n%s", output)
+		t.Fatalf("the diagnostic reports no problem:\n%s", output)
 	}
 	for _, want := range []string{
 		"pod-to-pod: pods on node " + distant + " do not reach a pod on node " + second + " (nc: timed out); allow the packets of pods",

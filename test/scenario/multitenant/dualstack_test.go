@@ -74,7 +74,7 @@ func (s tenants) expect(r request, want bool) {
 	})
 }
 
-// TestPodsAndServicesHaveIPv6Addresses checks the addresses. The other tests use them too.
+// TestPodsAndServicesHaveIPv6Addresses checks the addresses. Other tests also use them.
 func TestPodsAndServicesHaveIPv6Addresses(t *testing.T) {
 	s := newTenants(t)
 	s.reach(s.blue, s.blue, true)
@@ -83,7 +83,7 @@ func TestPodsAndServicesHaveIPv6Addresses(t *testing.T) {
 			t.Errorf("pod %s and its service have the addresses %q", pod, addresses)
 		}
 	}
-	// The subnets of a node have the same number, and so do the pods in them.
+	// The subnets of a node have the same number. A pod has the same number in both subnets.
 	if list := s.OC("get", "hostsubnets"); !strings.Contains(list, "10.129.0.0/23, fd01:0:0:80::/64") {
 		t.Errorf("oc get hostsubnets:\n%s", list)
 	}
@@ -151,7 +151,7 @@ func (t tenant) listen6(test *testing.T, pod string) net.PacketConn {
 	return conn
 }
 
-// claim gives the device of a pod an address that the platform did not assign.
+// claim adds an address that the platform did not assign to the device of a pod.
 func (t tenant) claim(pod string, address netip.Addr) error {
 	return t.inPod(pod, func() error {
 		link, err := netlink.LinkByName("eth0")
@@ -163,9 +163,9 @@ func (t tenant) claim(pod string, address netip.Addr) error {
 	})
 }
 
-// TestIPv6AddressesAreNoWayAround sends datagrams from a pod of another project with addresses that
-// are not its own: link-local addresses, and addresses of other pods.
-func TestIPv6AddressesAreNoWayAround(t *testing.T) {
+// TestForeignIPv6AddressesCannotBypassIsolation sends datagrams from a pod of another project with
+// addresses that are not its own: link-local addresses, and addresses of other pods.
+func TestForeignIPv6AddressesCannotBypassIsolation(t *testing.T) {
 	s := newTenants(t)
 	receiver := s.blue.listen6(t, "near")
 	link, mine := netip.MustParseAddr("fe80::b"), netip.MustParseAddr("fe80::a")
@@ -223,7 +223,7 @@ func TestIPv6AddressesAreNoWayAround(t *testing.T) {
 			t.Errorf("a datagram arrives: %s", buffer[:size])
 		}
 	})
-	// Pods announce no routers to the host, which accepts none at its bridge.
+	// The host accepts no router announcements from pods at its bridge.
 	err := s.Do(func() error {
 		value, err := os.ReadFile("/proc/sys/net/ipv6/conf/slipway0/accept_ra")
 		if err == nil && strings.TrimSpace(string(value)) != "0" {
@@ -288,7 +288,7 @@ func TestPoliciesApplyToIPv6(t *testing.T) {
 	for _, rule := range [][2]string{{"Deny", s.SecondGateway.String() + "/128"}, {"Deny", "0.0.0.0/0"}, {"Deny", "::/0"}} {
 		s.blue.Apply(fmt.Sprintf(firewall, rule[0], rule[1]))
 		s.expect(leave, false)
-		s.expect(far("near"), true) // pods are not external
+		s.expect(far("near"), true) // pods do not count as external
 		s.blue.Apply(fmt.Sprintf(firewall, "Allow", rule[1]))
 		s.expect(leave, true)
 	}
@@ -300,7 +300,7 @@ func TestPoliciesApplyToIPv6(t *testing.T) {
 	}
 	s.OC("delete", "egressnetworkpolicy", "default")
 
-	// A project with an egress address has none of IPv6.
+	// A project with an egress address sends no IPv6 packets to the outside.
 	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", s.inSegment(209))
 	s.expect(leave, false)
 	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs")

@@ -30,9 +30,9 @@ func outside(t *testing.T, c *kit.Cluster) string {
 	return listener.Addr().String()
 }
 
-// leaves waits until all given pods of a tenant have a source address outside of the cluster, or
-// are not connected.
-func (s tenants) leaves(from tenant, server, want string, pods ...string) {
+// waitForSource waits until all given pods of a tenant have a source address outside of the
+// cluster. If the address is empty, it waits until they are not connected.
+func (s tenants) waitForSource(from tenant, server, want string, pods ...string) {
 	for _, pod := range pods {
 		s.WaitFor(fmt.Sprintf("pod %s of %s with the address %q", pod, from.Namespace, want), func(context.Context) error {
 			err := request{from, pod, server, "caller " + want + ":"}.send()
@@ -74,21 +74,21 @@ func TestProjectLeavesTheClusterWithItsAddress(t *testing.T) {
 	})
 	others := func() {
 		t.Helper()
-		s.leaves(s.red, server, s.Address.String(), "near")
-		s.leaves(s.red, server, s.second.Address.String(), "far")
+		s.waitForSource(s.red, server, s.Address.String(), "near")
+		s.waitForSource(s.red, server, s.second.Address.String(), "far")
 	}
 	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", one)
-	s.leaves(s.blue, server, "", pods()...) // no host has it
+	s.waitForSource(s.blue, server, "", pods()...) // no host has the address
 	s.setEgress("hostsubnet", second, "egressIPs", one)
-	s.leaves(s.blue, server, one, pods()...)
+	s.waitForSource(s.blue, server, one, pods()...)
 	others()
 	s.reach(s.blue, s.blue, true)
 	s.WaitFetch("near", "http://far/", s.blue.marker("far"))
 
-	// Two projects cannot have one address, and joined projects none.
+	// Two projects cannot have the same address, and joined projects cannot have an address.
 	s.setEgress("netnamespace", s.red.Namespace, "egressIPs", one)
-	s.leaves(s.blue, server, "", "near")
-	s.leaves(s.red, server, "", "near")
+	s.waitForSource(s.blue, server, "", "near")
+	s.waitForSource(s.red, server, "", "near")
 	s.WaitFor("event", func(context.Context) error {
 		events, err := s.TryOC("get", "events", "-n", "default")
 		if err == nil && !strings.Contains(events, "egress IP "+one+" belongs to several projects") {
@@ -97,27 +97,27 @@ func TestProjectLeavesTheClusterWithItsAddress(t *testing.T) {
 		return err
 	})
 	s.setEgress("netnamespace", s.red.Namespace, "egressIPs")
-	s.leaves(s.blue, server, one, "near")
+	s.waitForSource(s.blue, server, one, "near")
 	s.podNetwork("join-projects", "--to="+s.blue.Namespace, s.red.Namespace)
-	s.leaves(s.blue, server, "", "near")
+	s.waitForSource(s.blue, server, "", "near")
 	s.podNetwork("isolate-projects", s.red.Namespace)
-	s.leaves(s.blue, server, one, "near")
+	s.waitForSource(s.blue, server, one, "near")
 
 	// If the host of the first address is down, the next address is in use.
 	s.setEgress("hostsubnet", first, "egressIPs", two)
 	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", one, two)
-	s.leaves(s.blue, server, one, "near", "distant")
+	s.waitForSource(s.blue, server, one, "near", "distant")
 	if err := s.second.SetConnected(false); err != nil {
 		t.Fatal(err)
 	}
-	s.leaves(s.blue, server, two, "near", "distant")
+	s.waitForSource(s.blue, server, two, "near", "distant")
 	if err := s.second.SetConnected(true); err != nil {
 		t.Fatal(err)
 	}
-	s.leaves(s.blue, server, one, pods()...)
+	s.waitForSource(s.blue, server, one, pods()...)
 	s.waitReady(second)
 
 	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs")
-	s.leaves(s.blue, server, s.Address.String(), "near")
+	s.waitForSource(s.blue, server, s.Address.String(), "near")
 	others()
 }

@@ -23,7 +23,7 @@ type member struct {
 	listener *net.UDPConn
 }
 
-// join makes all pods of a tenant join the group.
+// join lets all pods of a tenant join the group.
 func (t tenant) join(test *testing.T) (members []member) {
 	test.Helper()
 	for _, pod := range pods() {
@@ -114,19 +114,19 @@ func TestMulticastStaysInTheNetwork(t *testing.T) {
 	s := newTenants(t)
 	members := append(s.blue.join(t), s.red.join(t)...)
 	blue, red := s.blue.Namespace, s.red.Namespace
-	s.exchange(members, nil) // off by default
+	s.exchange(members, nil) // multicast is disabled by default
 	s.blue.multicast(true)
 	s.exchange(members, map[string]int{blue: 1})
 	s.red.multicast(true)
 	s.exchange(members, map[string]int{blue: 1, red: 2})
 
-	// Joined projects are one group if it is enabled in all of them.
+	// Joined projects are one group if multicast is enabled in all of them.
 	s.podNetwork("join-projects", "--to="+blue, red)
 	s.exchange(members, map[string]int{blue: 1, red: 1})
 	s.red.multicast(false)
 	s.exchange(members, nil)
 
-	// A global project is in a group with all other global ones only, such as default.
+	// A global project only shares a group with other global projects, such as default.
 	s.podNetwork("make-projects-global", red)
 	s.red.multicast(true)
 	s.exchange(members, map[string]int{blue: 1})

@@ -1,7 +1,7 @@
-// Package multitenant proves the isolation of projects by network IDs (the network plugin
+// Package multitenant tests the isolation of projects by network IDs (the network plugin
 // redhat/openshift-ovs-multitenant) in a cluster of three hosts whose pods have IPv4 and IPv6
-// addresses, and how the cluster changes its mode. Two hosts share a network segment. The third one
-// is behind a router, so its packets are in VXLAN.
+// addresses, and changes of the cluster's mode. Two hosts share a network segment. The third one is
+// behind a router, so its packets are in VXLAN.
 package multitenant
 
 import (
@@ -44,7 +44,7 @@ const (
 func pods() []string { return []string{"near", "far", "distant"} }
 
 // tenant is a project with the pod "near" on the master, the pod "far" on the second host and the
-// pod "distant" on the third one. Each has a service of its name with a node port.
+// pod "distant" on the third host. Each has a service of its name with a node port.
 type tenant struct {
 	*kit.Cluster
 	networks map[string]string // paths of the network namespaces of the pods
@@ -181,9 +181,9 @@ func (t tenant) netID() string {
 	return strings.TrimSpace(t.OC("get", "netnamespace", t.Namespace, "-o", "jsonpath={.netid}"))
 }
 
-// addresses are the addresses at which pods of the cluster reach a pod: its own of both IP
-// families, its service's, and the node port on the client's node. The first one is the pod's IPv4
-// address.
+// addresses are the addresses at which pods of the cluster reach a pod: the pod's addresses in both
+// IP families, the addresses of its service, and the node port on the client's node. The first
+// address is the pod's IPv4 address.
 func (t tenant) addresses(pod, node string) []string {
 	service, err := t.Client.CoreV1().Services(t.Namespace).Get(context.Background(), pod, metav1.GetOptions{})
 	if err != nil {
@@ -234,7 +234,8 @@ func (r request) send() error {
 	})
 }
 
-// requests returns the requests from all pods of a project to all pods of another at all addresses.
+// requests returns the requests from all pods of a project to all pods of another project at all
+// addresses.
 func requests(from, to tenant) (all []request) {
 	for _, client := range pods() {
 		node := from.Pod(client).Status.HostIP
@@ -247,7 +248,7 @@ func requests(from, to tenant) (all []request) {
 	return all
 }
 
-// reach waits until all pods of two projects reach each other, or none do.
+// reach waits until all pods of two projects reach each other, or until no pod reaches another.
 func (s tenants) reach(a, b tenant, want bool) {
 	for _, pair := range [][2]tenant{{a, b}, {b, a}} {
 		all := requests(pair[0], pair[1])
@@ -257,7 +258,7 @@ func (s tenants) reach(a, b tenant, want bool) {
 			for i, r := range all {
 				group.Go(func() error { errs[i] = r.send(); return nil })
 			}
-			_ = group.Wait() // always nil
+			_ = group.Wait() // the error is always nil
 			for i, err := range errs {
 				if err != nil == want {
 					return fmt.Errorf("%s: %v", all[i], err)
@@ -271,7 +272,7 @@ func (s tenants) reach(a, b tenant, want bool) {
 // podNetwork runs a command of `oc adm pod-network`.
 func (s tenants) podNetwork(args ...string) { s.OC(append([]string{"adm", "pod-network"}, args...)...) }
 
-func TestObjectsOfTheNetworkAreLive(t *testing.T) {
+func TestNetworkObjectsShowAssignedSubnetsAndIDs(t *testing.T) {
 	s := newTenants(t)
 	network := s.OC("get", "clusternetwork", "default")
 	if !strings.Contains(network, "10.128.0.0/14:9") || !strings.Contains(network, "172.30.0.0/16") || !strings.Contains(network, networkplugin.Multitenant) {
@@ -285,7 +286,7 @@ func TestObjectsOfTheNetworkAreLive(t *testing.T) {
 	for _, node := range nodes.Items {
 		want = append(want, node.Name+" "+node.Spec.PodCIDR)
 	}
-	// In the documented order: the part in the lower octet is zero first.
+	// Subnets are assigned in the documented order: the part in the lower octet is zero first.
 	var subnets []string
 	for _, node := range nodes.Items {
 		subnets = append(subnets, node.Spec.PodCIDR)

@@ -18,12 +18,12 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// tunnel is an end of an IP-in-IP tunnel (RFC 2003). This process serves it, because a kernel can
-// lack the driver.
+// tunnel is an end of an IP-in-IP tunnel (RFC 2003). This process implements it, because the kernel
+// might lack the driver.
 type tunnel struct {
 	machine       *kit.Machine
 	local, remote netip.Addr
-	address       netip.Prefix // of the device
+	address       netip.Prefix // file of the device
 }
 
 // tunnelDevice is the name of the device of both ends.
@@ -59,7 +59,7 @@ func (e tunnel) start(t *testing.T) {
 			}
 			// Until both ends exist, a machine responds that the protocol is unknown.
 			if err == nil {
-				_, _ = write(buffer[:size]) // lost packets are sent again
+				_, _ = write(buffer[:size]) // lost packets are retransmitted
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func TestApplianceReachesPodsThroughRampNode(t *testing.T) {
 		}
 	}
 	s.install(t, a, "--external-host-http-vserver="+bigiptest.HTTPServer, "--external-host-https-vserver="+bigiptest.HTTPSServer)
-	// On the ramp node itself, on a host of its segment, and behind VXLAN.
+	// The pods are on the ramp node itself, on a host of its segment, and behind VXLAN.
 	for _, tenant := range []tenant{s.blue, s.red} {
 		for _, pod := range pods() {
 			s.waitPage(a, "http://"+pod+"."+tenant.Namespace+".example.com/", nil, "I am "+tenant.marker(pod))

@@ -45,7 +45,7 @@ func newStream(t *testing.T, from tenant, sender string, to tenant, receiver str
 		ticker := time.NewTicker(time.Millisecond)
 		defer ticker.Stop()
 		for ctx.Err() == nil {
-			_, _ = conn.Write([]byte("x")) // fails while no process listens
+			_, _ = conn.Write([]byte("x")) // this fails while no process listens
 			s.sent.Add(1)
 			<-ticker.C
 		}
@@ -80,7 +80,7 @@ func (s *stream) more(c tenant, count int64) int64 {
 	return s.received.Load() - received
 }
 
-// passes waits until datagrams arrive, or until none of many in a row does.
+// passes waits until datagrams arrive, or until many in a row do not arrive.
 func (s *stream) passes(c tenant, want bool) {
 	c.WaitFor(fmt.Sprintf("arrival of datagrams: %t", want), func(context.Context) error {
 		if arrived := s.more(c, 100); arrived > 0 != want {
@@ -90,8 +90,8 @@ func (s *stream) passes(c tenant, want bool) {
 	})
 }
 
-// TestNoPacketPassesBeforeAndAfter sends datagrams without a pause while networks change.
-func TestNoPacketPassesBeforeAndAfter(t *testing.T) {
+// TestPacketsPassOnlyWhileProjectsAreJoined sends datagrams without a pause while networks change.
+func TestPacketsPassOnlyWhileProjectsAreJoined(t *testing.T) {
 	s := newTenants(t)
 	same := newStream(t, s.red, "near", s.red, "far")
 	streams := map[string]*stream{

@@ -75,7 +75,7 @@ func (s tenants) waitInVXLAN(t *testing.T) {
 	}
 }
 
-// TestTransportsCarryBothFamilies changes how packets reach other hosts while pods run.
+// TestTransportsCarryBothFamilies changes the transport of packets to other hosts while pods run.
 func TestTransportsCarryBothFamilies(t *testing.T) {
 	s := newTenants(t)
 	foreign := request{s.red, "near", join(s.blue.second6("far"), 8080), ""}

@@ -21,7 +21,7 @@ import (
 
 func main() {
 	socket := strings.TrimPrefix(os.Getenv("CSI_ENDPOINT"), "unix://")
-	_ = os.Remove(socket) // of an earlier process
+	_ = os.Remove(socket) // remove the socket of an earlier process
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		log.Fatal(err)
@@ -98,7 +98,7 @@ func (*driver) NodePublishVolume(_ context.Context, r *csi.NodePublishVolumeRequ
 }
 
 func (*driver) NodeUnpublishVolume(_ context.Context, r *csi.NodeUnpublishVolumeRequest) (*csi.NodeUnpublishVolumeResponse, error) {
-	_ = unix.Unmount(r.GetTargetPath(), 0) // an earlier call may have done it
+	_ = unix.Unmount(r.GetTargetPath(), 0) // an earlier call can have created it
 	_ = os.Remove(r.GetTargetPath())
 	return &csi.NodeUnpublishVolumeResponse{}, nil
 }
