@@ -25,8 +25,8 @@ func (t tenant) address(pod string) netip.Addr {
 	return address
 }
 
-// wireID returns the network ID that packets between two pods of other hosts have, in the direction
-// to the distant host and in the other one.
+// wireID returns the network IDs of packets between pods of two hosts: those to the distant host,
+// and those from it.
 func (s tenants) wireID(t *testing.T, from tenant, client string, to tenant) (there, back string) {
 	t.Helper()
 	capture, err := s.distant.Capture()
@@ -52,14 +52,15 @@ func TestPacketsToAnotherSegmentHaveTheNetworkID(t *testing.T) {
 	blue := s.blue.netID()
 	for _, client := range []string{"near", "far"} {
 		if there, back := s.wireID(t, s.blue, client, s.blue); there != blue || back != blue {
-			t.Errorf("network ID %s on the way from %s, %s on the way back, want %s", there, client, back, blue)
+			t.Errorf("network ID %s from %s, %s in the other direction, want %s", there, client, back, blue)
 		}
 	}
 	s.podNetwork("make-projects-global", s.red.Namespace)
 	if there, back := s.wireID(t, s.red, "near", s.blue); there != "0" || back != blue {
-		t.Errorf("network ID %s on the way from a global project, %s on the way back, want 0 and %s", there, back, blue)
+		t.Errorf("network ID %s from a global project, %s in the other direction, want 0 and %s", there, back, blue)
 	}
-	// The device of a node has the name of OpenShift 3, and its MTU leaves room for the VXLAN header.
+	// The device of a node has the name that OpenShift 3 uses, and an MTU that allows for the VXLAN
+	// header.
 	for _, host := range []*kit.Cluster{s.Cluster, s.distant} {
 		err := host.Do(func() error {
 			link, err := net.InterfaceByName("vxlan_sys_4789")
@@ -158,7 +159,7 @@ func TestForgedVXLANIsDropped(t *testing.T) {
 		}
 	}
 	// The host itself can send for its pods: this packet follows the others and arrives.
-	s.WaitFor("arrival of a packet of the host", func(ctx context.Context) error {
+	s.WaitFor("packet from the host", func(ctx context.Context) error {
 		if err := write(s.Do, node, 0, "host"); err != nil {
 			return err
 		}
@@ -172,13 +173,13 @@ func TestForgedVXLANIsDropped(t *testing.T) {
 				}
 				t.Errorf("a forged packet arrived: %s", text)
 			case <-timeout.C:
-				return errors.New("it does not arrive")
+				return errors.New("it was dropped")
 			}
 		}
 	})
 }
 
-// nodeProcess returns the ID of the node's process.
+// nodeProcess returns the ID of the node process.
 func nodeProcess(host *kit.Cluster) int {
 	for _, process := range host.Status().Processes {
 		if process.Name == "node" {
@@ -197,7 +198,7 @@ func TestDistantHostOutlivesFailures(t *testing.T) {
 		before := nodeProcess(host)
 		host.Kill("node")
 		same.passes(s.red, true)
-		host.WaitFor("restart of the node's process", func(context.Context) error {
+		host.WaitFor("restart of the node process", func(context.Context) error {
 			if status := host.Status(); !status.Ready || nodeProcess(host) == before {
 				return fmt.Errorf("the status is %+v", status.Processes)
 			}

@@ -72,7 +72,7 @@ func serviceAccounts(t *testing.T, _ *fixture, s *server) {
 	target := s.do(browser, http.MethodPost, "/oauth/approve", form, nil).location(t)
 	back := s.do(browser, http.MethodGet, target.String(), nil, nil).location(t)
 	if !strings.HasPrefix(back.String(), callback+"?") || back.Query().Get("state") != "a state" {
-		t.Fatalf("the user is sent to %s", back)
+		t.Fatalf("the user is redirected to %s", back)
 	}
 	exchange := url.Values{
 		"grant_type": {"authorization_code"}, "code": {back.Query().Get("code")}, "redirect_uri": {callback},
@@ -86,18 +86,18 @@ func serviceAccounts(t *testing.T, _ *fixture, s *server) {
 		t.Fatalf("%s: %s", got.Status, got.body)
 	}
 	if user := s.self(token.AccessToken); user.Metadata.Name != "developer" {
-		t.Errorf("the client sees %+v", user)
+		t.Errorf("the user of the client's token is %+v", user)
 	}
 	if got := s.do(s.browser(), http.MethodGet, ask("proxy", url.Values{"redirect_uri": {"https://elsewhere.example.com/callback"}, "scope": {"user:info"}}), nil, basic("developer", "wrong")); got.StatusCode != http.StatusUnauthorized {
-		t.Errorf("an account that requests challenges: %s, %s", got.Status, got.body)
+		t.Errorf("wrong password for an account with challenges: %s, %s", got.Status, got.body)
 	}
 	// The service account that accepts challenges has ended the session.
 	s.form(browser, "file", "developer", s.developer())
 	for name, reason := range map[string]string{
-		"another address":      ask("proxy", url.Values{"redirect_uri": {"https://jenkins.example.com.evil.com/"}}),
-		"another's project":    ask("proxy", url.Values{"redirect_uri": {callback}, "scope": {"role:admin:default"}}),
-		"no address":           ask("without", url.Values{}),
-		"a route that is gone": ask("lost", url.Values{}),
+		"another address":   ask("proxy", url.Values{"redirect_uri": {"https://jenkins.example.com.evil.com/"}}),
+		"another's project": ask("proxy", url.Values{"redirect_uri": {callback}, "scope": {"role:admin:default"}}),
+		"no address":        ask("without", url.Values{}),
+		"a missing route":   ask("lost", url.Values{}),
 	} {
 		got := s.do(browser, http.MethodGet, reason, nil, nil)
 		if address, err := got.Location(); got.StatusCode == http.StatusOK || err == nil && address.Query().Get("error") == "" {
@@ -114,8 +114,8 @@ func serviceAccounts(t *testing.T, _ *fixture, s *server) {
 	}
 }
 
-// ages checks that tokens expire at their maximum age and after inactivity.
-func ages(t *testing.T, _ *fixture, s *server) {
+// checkExpiry checks that tokens expire at their maximum age and after inactivity.
+func checkExpiry(t *testing.T, _ *fixture, s *server) {
 	s.Apply(`
 apiVersion: oauth.openshift.io/v1
 kind: OAuthClient
@@ -130,7 +130,7 @@ accessTokenInactivityTimeoutSeconds: 300
 	back := s.do(browser, http.MethodGet, "/oauth/authorize?client_id=hasty&response_type=token", nil, nil).location(t)
 	fragment, _ := url.ParseQuery(back.Fragment)
 	if fragment.Get("expires_in") != "1" || fragment.Get("access_token") == "" {
-		t.Errorf("the client of short tokens gets %s", back)
+		t.Errorf("response to the client with a maximum age of one second: %s", back)
 	}
 	status := func(token string) int {
 		return s.do(s.browser(), http.MethodGet, "/apis/user.openshift.io/v1/users/~", nil, bearer(token)).StatusCode
@@ -144,11 +144,11 @@ accessTokenInactivityTimeoutSeconds: 300
 	uid := s.OC("get", "user", "developer", "-o", "jsonpath={.metadata.uid}")
 	idle, current := s.makeToken("idle", uid, 1), s.makeToken("used", uid, 100)
 	if got := status(current); got != http.StatusOK {
-		t.Errorf("a token that is used: %d", got)
+		t.Errorf("status with a token in use: %d", got)
 	}
-	s.WaitFor("a token that is used to be extended", func(context.Context) error {
+	s.WaitFor("extension of a token in use", func(context.Context) error {
 		if end, err := strconv.Atoi(s.OC("get", "oauthaccesstoken", hashed("used"), "-o", "jsonpath={.inactivityTimeoutSeconds}")); err != nil || end < 300 {
-			return fmt.Errorf("it ends after %d seconds, %v", end, err)
+			return fmt.Errorf("its inactivity timeout is %d seconds, %v", end, err)
 		}
 		return nil
 	})
@@ -163,7 +163,7 @@ accessTokenInactivityTimeoutSeconds: 300
 		return nil
 	})
 	if got := status(idle); got != http.StatusUnauthorized {
-		t.Errorf("an unused token: %d", got)
+		t.Errorf("status with an unused token: %d", got)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// step is a command with strings of its output. A command that must fail has them in its error
-// output. lacks lists strings that the output must not contain.
+// step is a command and strings that its output, or its error output if it must fail, contains.
+// lacks lists strings that the output must not contain.
 type step struct {
 	command string
 	want    []string
@@ -115,7 +115,7 @@ func TestUserWorksInProject(t *testing.T) {
 	application(t, s, oc)
 }
 
-// accounts proves the commands for service accounts, by logging in with their output.
+// accounts tests the commands for service accounts by logging in with their output.
 func accounts(t *testing.T, s *server, oc *client) {
 	t.Helper()
 	oc.oc("create", "sa", "robot")
@@ -125,7 +125,7 @@ func accounts(t *testing.T, s *server, oc *client) {
 		robot := s.client()
 		robot.oc("login", s.url, "--token="+token)
 		if got := robot.oc("whoami"); got != "system:serviceaccount:walk:robot\n" {
-			t.Errorf("with the token of oc %s the server sees %s", command, got)
+			t.Errorf("the user of the token from oc %s is %s", command, got)
 		}
 	}
 	if got := oc.oc("get", "secrets", "-l", "made=here", "-o", "name"); !strings.HasPrefix(got, "secret/robot-token-") {
@@ -136,7 +136,7 @@ func accounts(t *testing.T, s *server, oc *client) {
 		t.Fatal(err)
 	}
 	if got := robot.oc("get", "pods", "-o", "name"); got != "" {
-		t.Errorf("the kubeconfig leads to %q", got)
+		t.Errorf("the user of the kubeconfig is %q", got)
 	}
 	s.OC("adm", "policy", "add-cluster-role-to-user", "self-provisioner", "system:serviceaccount:walk:robot")
 	walker := s.client()
@@ -157,7 +157,7 @@ func accounts(t *testing.T, s *server, oc *client) {
 	})
 }
 
-// application proves the commands that create, show and export the objects of an application.
+// application tests the commands that create, show and export the objects of an application.
 func application(t *testing.T, s *server, oc *client) {
 	t.Helper()
 	const old = "{apiVersion: v1, kind: Route, metadata: {name: old}, spec: {host: old.example.com, to: {kind: Service, name: front}}}"

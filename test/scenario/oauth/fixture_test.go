@@ -31,10 +31,10 @@ type fixture struct {
 	remote, keystone, github, gitlab, openid *httptest.Server
 	// proxy is HAProxy in front of the master. It checks a password and presents a client certificate.
 	proxy string
-	// audit is a line of the configuration that audits everything.
+	// audit is the line of the configuration that logs all requests.
 	audit string
-	// strangers is the CA of the proxy's certificate. The configuration of the master names its file.
-	strangers *certtest.Authority
+	// proxyCA is the CA of the proxy's certificate. The configuration of the master names its file.
+	proxyCA *certtest.Authority
 }
 
 const persons = `dn: ou=people,dc=example,dc=com
@@ -53,7 +53,7 @@ userPassword: secret
 // build starts the servers.
 func build(t *testing.T, c *kit.Cluster) *fixture {
 	t.Helper()
-	b := &fixture{Cluster: c, t: t, ldap: ldaptest.StartOn(t, c, persons), strangers: certtest.New(t)}
+	b := &fixture{Cluster: c, t: t, ldap: ldaptest.StartOn(t, c, persons), proxyCA: certtest.New(t)}
 	alice := map[string]any{"sub": "4711", "id": 12, "login": "alice", "nickname": "alice", "preferred_username": "alice", "name": "Alice A."}
 	b.remote = b.serve(http.HandlerFunc(checkBasic))
 	b.keystone = b.serve(http.HandlerFunc(checkKeystone))
@@ -82,7 +82,7 @@ func (b *fixture) serve(handler http.Handler) *httptest.Server {
 	return server
 }
 
-// checkBasic responds as OpenShift 3's document defines it.
+// checkBasic responds as the documentation of OpenShift 3 defines.
 func checkBasic(w http.ResponseWriter, r *http.Request) {
 	if user, password, ok := r.BasicAuth(); !ok || user != "carol" || password != "secret" {
 		w.WriteHeader(http.StatusUnauthorized)
@@ -91,7 +91,7 @@ func checkBasic(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, `{"sub":"4712","name":"Carol C.","preferred_username":"carol"}`)
 }
 
-// checkKeystone responds as version 3 of Keystone's API.
+// checkKeystone responds like version 3 of Keystone's API.
 func checkKeystone(w http.ResponseWriter, r *http.Request) {
 	var body struct {
 		Auth struct {
@@ -165,14 +165,14 @@ func (b *fixture) providers() []string {
 		provider("openid", "add", false, "OpenID", fmt.Sprintf(oidc+", ca: %s, %s", b.openid.URL, b.authorityOf(b.openid), registration)),
 		provider("proxy", "claim", true, "RequestHeader", fmt.Sprintf(
 			`challengeURL: "%[1]s/challenging-proxy/oauth/authorize?${query}", loginURL: "%[1]s/login-proxy/oauth/authorize?${query}", clientCA: %[2]s, clientCommonNames: [proxy], headers: [X-Remote-User]`,
-			b.proxy, b.strangers.File)),
+			b.proxy, b.proxyCA.File)),
 	}
 }
 
 // startProxy runs HAProxy in front of the master.
 func (b *fixture) startProxy(address string) {
 	b.t.Helper()
-	front, back := b.strangers.Issue(b.t, "front"), b.strangers.Issue(b.t, "proxy")
+	front, back := b.proxyCA.Issue(b.t, "front"), b.proxyCA.Issue(b.t, "proxy")
 	config := fmt.Sprintf(`defaults
 	mode http
 	timeout connect 10s

@@ -44,7 +44,7 @@ func TestOCLogsInAndOut(t *testing.T) {
 	oc := s.client()
 	stranger := []string{"SLIPWAY_DATA_DIR=/nonexistent"}
 	if got := oc.try(stranger, "login", s.url, "-u", "developer", "-p", s.developer()); got.Code == 0 || !strings.Contains(got.Stderr, "signed by unknown authority") {
-		t.Errorf("without the authority: %d, %s", got.Code, got.Stderr)
+		t.Errorf("without the CA certificate: %d, %s", got.Code, got.Stderr)
 	}
 	if got := oc.try(nil, "login", s.url, "-u", "developer", "-p", "wrong"); got.Code == 0 || !strings.Contains(got.Stderr, "Login failed (401 Unauthorized)") {
 		t.Errorf("with a wrong password: %d, %s", got.Code, got.Stderr)
@@ -76,7 +76,7 @@ func TestOCLogsInAndOut(t *testing.T) {
 	}
 	s.WaitFor("the token to be revoked", func(context.Context) error {
 		if got := other.try(nil, "whoami"); got.Code == 0 {
-			return errors.New("it is still valid")
+			return errors.New("the token is still valid")
 		}
 		return nil
 	})
@@ -93,27 +93,27 @@ func TestUsersIdentitiesAndGroupsAreManaged(t *testing.T) {
 	s.MustSlipway("oc", "create", "user", "ajones", "--full-name=Adam Jones")
 	s.OC("create", "identity", "htpasswd_auth:adam")
 	s.OC("create", "useridentitymapping", "htpasswd_auth:adam", "ajones")
-	s.shows("get user ajones", "NAME", "UID", "FULL NAME", "IDENTITIES", "Adam Jones", "htpasswd_auth:adam")
-	s.shows("get identity htpasswd_auth:adam", "IDP NAME", "IDP USER NAME", "USER NAME", "USER UID", "ajones")
-	s.shows("get useridentitymapping htpasswd_auth:adam -o jsonpath={.user.name}", "ajones")
-	s.shows("label user/ajones level=gold", "user.user.openshift.io/ajones labeled")
-	s.shows("describe user/ajones", "level=gold")
-	s.shows("adm groups new west john betty", "group.user.openshift.io/west created")
-	s.shows("get groups west", "NAME", "USERS", "john, betty")
+	s.outputContains("get user ajones", "NAME", "UID", "FULL NAME", "IDENTITIES", "Adam Jones", "htpasswd_auth:adam")
+	s.outputContains("get identity htpasswd_auth:adam", "IDP NAME", "IDP USER NAME", "USER NAME", "USER UID", "ajones")
+	s.outputContains("get useridentitymapping htpasswd_auth:adam -o jsonpath={.user.name}", "ajones")
+	s.outputContains("label user/ajones level=gold", "user.user.openshift.io/ajones labeled")
+	s.outputContains("describe user/ajones", "level=gold")
+	s.outputContains("adm groups new west john betty", "group.user.openshift.io/west created")
+	s.outputContains("get groups west", "NAME", "USERS", "john, betty")
 	s.OC("adm", "groups", "add-users", "west", "ajones")
 	s.OC("adm", "groups", "remove-users", "west", "john")
-	s.shows("get groups west", "betty, ajones")
+	s.outputContains("get groups west", "betty, ajones")
 	for name, args := range map[string]string{
-		"a path":              "create user a/b",
-		"a colon":             "create user system:admin",
-		"the asking user":     "create user ~",
-		"a percent sign":      "create user a%b",
-		"a long name":         "create user " + strings.Repeat("a", 300),
-		"an invisible letter": "create user adm\u200bin",
-		"another form":        "create user e\u0301va",
-		"a mapped identity":   "create useridentitymapping htpasswd_auth:adam developer",
-		"an unknown identity": "create useridentitymapping htpasswd_auth:eve ajones",
-		"a virtual group":     "adm groups new system:masters developer",
+		"a path":                 "create user a/b",
+		"a colon":                "create user system:admin",
+		"the requesting user":    "create user ~",
+		"a percent sign":         "create user a%b",
+		"a long name":            "create user " + strings.Repeat("a", 300),
+		"an invisible character": "create user adm\u200bin",
+		"another form":           "create user e\u0301va",
+		"a mapped identity":      "create useridentitymapping htpasswd_auth:adam developer",
+		"an unknown identity":    "create useridentitymapping htpasswd_auth:eve ajones",
+		"a virtual group":        "adm groups new system:masters developer",
 	} {
 		if got, err := s.TryOC(strings.Fields(args)...); err == nil {
 			t.Errorf("%s: %s", name, got)
@@ -121,12 +121,12 @@ func TestUsersIdentitiesAndGroupsAreManaged(t *testing.T) {
 	}
 	s.OC("delete", "useridentitymapping", "htpasswd_auth:adam")
 	if got := s.OC("get", "user", "ajones", "-o", "jsonpath={.identities}"); strings.Contains(got, "adam") {
-		t.Errorf("the user keeps the identity: %s", got)
+		t.Errorf("the user still has the identity: %s", got)
 	}
 }
 
-// shows runs oc and checks that the output contains all strings of a list.
-func (s *server) shows(args string, want ...string) {
+// outputContains runs oc and checks that the output contains all strings of a list.
+func (s *server) outputContains(args string, want ...string) {
 	s.t.Helper()
 	got := s.OC(strings.Fields(args)...)
 	for _, text := range want {
@@ -147,15 +147,15 @@ func TestGroupsGrantRights(t *testing.T) {
 		return nil
 	}
 	if allowed() == nil {
-		t.Fatal("the developer can do it without the group")
+		t.Fatal("the developer has the rights without the group")
 	}
 	s.OC("create", "rolebinding", "viewers", "--clusterrole=view", "--group=viewers")
 	s.OC("adm", "groups", "new", "viewers", "developer")
-	s.WaitFor("the group's rights", func(context.Context) error { return allowed() })
+	s.WaitFor("rights of the group", func(context.Context) error { return allowed() })
 	s.OC("adm", "groups", "remove-users", "viewers", "developer")
-	s.WaitFor("the rights to end", func(context.Context) error {
+	s.WaitFor("end of the rights", func(context.Context) error {
 		if allowed() == nil {
-			return errors.New("the developer still has them")
+			return errors.New("the developer still has the rights")
 		}
 		return nil
 	})
@@ -211,9 +211,9 @@ func TestUserGetsTokenOnPages(t *testing.T) {
 	_, rest, ok := strings.Cut(page.body, "<pre>sha256~")
 	token, _, _ := strings.Cut("sha256~"+rest, "<")
 	if got := s.do(s.browser(), http.MethodGet, "/apis/user.openshift.io/v1/users/~", nil, bearer(token)); !ok || got.StatusCode != http.StatusOK {
-		t.Errorf("%s with the token of the page: %s", got.Status, page.body)
+		t.Errorf("%s with the token from the page: %s", got.Status, page.body)
 	}
-	if answer := s.do(browser, http.MethodPost, "/oauth/token/display", button.fields(), nil); answer.StatusCode != http.StatusBadRequest {
-		t.Errorf("the code again: %s", answer.Status)
+	if got := s.do(browser, http.MethodPost, "/oauth/token/display", button.fields(), nil); got.StatusCode != http.StatusBadRequest {
+		t.Errorf("second use of the code: %s", got.Status)
 	}
 }

@@ -1,5 +1,5 @@
-// Package oauth proves on a real cluster that users and programs get tokens from the OAuth server,
-// which have the user's permissions, as OpenShift 3.9's architecture guide describes it (4.1.4),
+// Package oauth tests on a real cluster that users and programs get tokens with the user's
+// permissions from the OAuth server, as the architecture guide of OpenShift 3.9 describes (4.1.4),
 // and that attackers get none.
 package oauth
 
@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// server is the OAuth server of a cluster as clients see it.
+// server is the OAuth server of a cluster.
 type server struct {
 	*kit.Cluster
 	t   *testing.T
@@ -55,14 +55,14 @@ func (s *server) browser() *http.Client {
 	return &http.Client{Transport: transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// answer is a response of the server.
-type answer struct {
+// reply is a response of the server with its body.
+type reply struct {
 	*http.Response
 	body string
 }
 
-// do sends a request; path can be an address of the server.
-func (s *server) do(client *http.Client, method, path string, form url.Values, change func(*http.Request)) answer {
+// do sends a request. The path can also be a complete URL.
+func (s *server) do(client *http.Client, method, path string, form url.Values, change func(*http.Request)) reply {
 	s.t.Helper()
 	if strings.HasPrefix(path, "/") {
 		path = s.url + path
@@ -90,11 +90,11 @@ func (s *server) do(client *http.Client, method, path string, form url.Values, c
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return answer{response, string(content)}
+	return reply{response, string(content)}
 }
 
 // location returns the redirect target of a response.
-func (a answer) location(t *testing.T) *url.URL {
+func (a reply) location(t *testing.T) *url.URL {
 	t.Helper()
 	address, err := a.Location()
 	if err != nil {
@@ -103,7 +103,7 @@ func (a answer) location(t *testing.T) *url.URL {
 	return address
 }
 
-// basic sends user name and password as `curl -u` does.
+// basic adds a user name and a password as `curl -u` does.
 func basic(user, password string) func(*http.Request) {
 	return func(r *http.Request) {
 		r.SetBasicAuth(user, password)
@@ -131,7 +131,7 @@ func (s *server) token(user, password string) string {
 var hidden = regexp.MustCompile(`name="(csrf|then|code)" value="([^"]*)"`)
 
 // fields returns the hidden fields of the form on a page.
-func (a answer) fields() url.Values {
+func (a reply) fields() url.Values {
 	form := url.Values{}
 	for _, field := range hidden.FindAllStringSubmatch(a.body, -1) {
 		form.Set(field[1], strings.ReplaceAll(strings.ReplaceAll(field[2], "&amp;", "&"), "&#43;", "+"))

@@ -34,9 +34,9 @@ func TestUsersOfEveryProviderLogIn(t *testing.T) {
 		{"pages of other sites", otherPages},
 		{"passwords", passwords},
 		{"other servers", otherServers},
-		{"proxy", behindAProxy},
+		{"proxy", throughProxy},
 		{"service accounts", serviceAccounts},
-		{"ages", ages},
+		{"expiry", checkExpiry},
 		{"reloads", reloads},
 		{"restarts", restarts},
 	} {
@@ -78,24 +78,24 @@ func passwords(t *testing.T, _ *fixture, s *server) {
 		{"remote", "carol", "secret", "remote:4712"},
 	} {
 		if user := s.self(s.token(c.user, c.password)); user.Metadata.Name != c.user || !slices.Equal(user.Identities, []string{c.identity}) {
-			t.Errorf("provider %s: challenged, the user is %+v", c.provider, user)
+			t.Errorf("provider %s: the user of oc login is %+v", c.provider, user)
 		}
 		browser := s.browser()
 		if back := s.form(browser, c.provider, c.user, c.password).location(t); back.Path != "/oauth/authorize" {
-			t.Errorf("provider %s: the page sends to %s", c.provider, back)
+			t.Errorf("provider %s: the page redirects to %s", c.provider, back)
 		}
 		if user := s.self(s.tokenOf(browser)); user.Metadata.Name != c.user {
-			t.Errorf("provider %s: on its page, the user is %+v", c.provider, user)
+			t.Errorf("provider %s: the user of the page is %+v", c.provider, user)
 		}
 		if back := s.form(s.browser(), c.provider, c.user, c.password+"x").location(t); back.Query().Get("reason") != "access_denied" {
-			t.Errorf("provider %s: a wrong password is sent to %s", c.provider, back)
+			t.Errorf("provider %s: a wrong password leads to %s", c.provider, back)
 		}
 	}
 	if got := s.do(s.browser(), http.MethodGet, implicit, nil, basic("alice", "wrong")); got.StatusCode != http.StatusUnauthorized {
-		t.Errorf("no provider knows the password: %s", got.Status)
+		t.Errorf("a password that no provider accepts: %s", got.Status)
 	}
 	if back := s.form(s.browser(), "nobody", "alice", "secret").location(t); back.Query().Get("reason") != "access_denied" {
-		t.Errorf("DenyAll sends to %s", back)
+		t.Errorf("the provider DenyAll redirects to %s", back)
 	}
 	metrics := s.OC("get", "--raw", "/metrics")
 	for _, metric := range []string{
@@ -108,13 +108,13 @@ func passwords(t *testing.T, _ *fixture, s *server) {
 	}
 	// With the mapping method lookup, an administrator creates the user, the identity and the mapping.
 	if back := s.form(s.browser(), "keystone", "erin", "secret").location(t); back.Query().Get("reason") != "mapping_lookup_error" {
-		t.Errorf("a user who is not mapped is sent to %s", back)
+		t.Errorf("a user without a mapping is redirected to %s", back)
 	}
 	s.OC("create", "user", "erika")
 	s.OC("create", "identity", "keystone:erin")
 	s.OC("create", "useridentitymapping", "keystone:erin", "erika")
 	if user := s.self(s.token("erin", "secret")); user.Metadata.Name != "erika" {
-		t.Errorf("a user who is mapped is %+v", user)
+		t.Errorf("the user of the mapping is %+v", user)
 	}
 }
 
@@ -133,7 +133,7 @@ func otherServers(t *testing.T, b *fixture, s *server) {
 	}
 	client := s.browser()
 	if got := s.do(client, http.MethodGet, s.visit(client, b.github, "github"), nil, nil); got.StatusCode != http.StatusForbidden || !strings.Contains(got.body, "belongs to another identity") {
-		t.Errorf("claim of a name that another identity has: %s, %s", got.Status, got.body)
+		t.Errorf("claim of a name that is taken: %s, %s", got.Status, got.body)
 	}
 	for _, c := range []struct {
 		provider string
@@ -158,16 +158,16 @@ func otherServers(t *testing.T, b *fixture, s *server) {
 	}
 }
 
-// behindAProxy logs in through a proxy that passes the authenticated user in a header.
-func behindAProxy(t *testing.T, b *fixture, s *server) {
+// throughProxy logs in through a proxy that passes the authenticated user in a header.
+func throughProxy(t *testing.T, b *fixture, s *server) {
 	challenge := s.do(s.browser(), http.MethodGet, implicit, nil, nil).location(t)
 	if !strings.HasPrefix(challenge.String(), b.proxy+"/challenging-proxy/oauth/authorize?") {
-		t.Fatalf("a program is sent to %s", challenge)
+		t.Fatalf("a program is redirected to %s", challenge)
 	}
 	outside := s.browser()
-	trust(outside, b.strangers.Certificate)
+	trust(outside, b.proxyCA.Certificate)
 	if got := s.do(outside, http.MethodGet, challenge.String(), nil, nil); got.StatusCode != http.StatusUnauthorized || got.Header.Get("WWW-Authenticate") != `Basic realm="proxy"` {
-		t.Errorf("the proxy asks: %s, %q", got.Status, got.Header.Get("WWW-Authenticate"))
+		t.Errorf("challenge of the proxy: %s, %q", got.Status, got.Header.Get("WWW-Authenticate"))
 	}
 	dave := func(r *http.Request) {
 		r.SetBasicAuth("dave", "secret")
@@ -176,17 +176,17 @@ func behindAProxy(t *testing.T, b *fixture, s *server) {
 	got := s.do(outside, http.MethodGet, challenge.String(), nil, dave)
 	fragment, _ := url.ParseQuery(got.location(t).Fragment)
 	if user := s.self(fragment.Get("access_token")); user.Metadata.Name != "dave" || !slices.Equal(user.Identities, []string{"proxy:dave"}) {
-		t.Errorf("behind the proxy: %+v", user)
+		t.Errorf("user of the proxy: %+v", user)
 	}
 	// The guide gets a code with curl: the proxy vouches for the user, and the exchange of the code
 	// does not use it.
 	page := s.do(outside, http.MethodGet, b.proxy+"/login-proxy/oauth/authorize?client_id=openshift-browser-client&response_type=code", nil, dave).location(t)
 	if page.Path != "/oauth/token/display" || page.Query().Get("code") == "" {
-		t.Errorf("the code goes to %s", page)
+		t.Errorf("the code is sent to %s", page)
 	}
 	// Headers from a client that is not the proxy are ignored, with any certificate.
 	for name, pair := range map[string]*certtest.Pair{
-		"no certificate": nil, "another client of the authority": new(b.strangers.Issue(t, "bob")), "another authority": new(certtest.New(t).Issue(t, "proxy")),
+		"no certificate": nil, "another client certificate of the CA": new(b.proxyCA.Issue(t, "bob")), "certificate of another CA": new(certtest.New(t).Issue(t, "proxy")),
 	} {
 		client := s.browser()
 		if pair != nil {
@@ -200,7 +200,7 @@ func behindAProxy(t *testing.T, b *fixture, s *server) {
 }
 
 // form logs in on the page of a provider.
-func (s *server) form(browser *http.Client, provider, user, password string) answer {
+func (s *server) form(browser *http.Client, provider, user, password string) reply {
 	s.t.Helper()
 	form := s.do(browser, http.MethodGet, "/login/"+provider+"?"+url.Values{"then": {implicit}}.Encode(), nil, nil).fields()
 	form.Set("username", user)

@@ -44,9 +44,9 @@ func reloads(t *testing.T, b *fixture, s *server) {
 		t.Errorf("the template of projects has no effect: %s, %v", result, err)
 	}
 	s.OC("adm", "policy", "remove-cluster-role-from-group", "self-provisioner", "system:authenticated:oauth")
-	answer := s.do(s.browser(), http.MethodGet, "/apis/project.openshift.io/v1/projectrequests", nil, bearer(token))
-	if s.OC("adm", "policy", "add-cluster-role-to-group", "self-provisioner", "system:authenticated:oauth"); !strings.Contains(answer.body, "ask the operator") {
-		t.Errorf("the message about projects has no effect: %s", answer.body)
+	reply := s.do(s.browser(), http.MethodGet, "/apis/project.openshift.io/v1/projectrequests", nil, bearer(token))
+	if s.OC("adm", "policy", "add-cluster-role-to-group", "self-provisioner", "system:authenticated:oauth"); !strings.Contains(reply.body, "ask the operator") {
+		t.Errorf("the message about projects has no effect: %s", reply.body)
 	}
 	const pod = `{apiVersion: v1, kind: Pod, metadata: {name: once}, spec: {restartPolicy: Never, containers: [{name: a, image: localhost/a}]}}`
 	if _, err := s.TryOCWithInput(pod, "create", "-f", "-"); err != nil || s.OC("get", "pod", "once", "-o", "jsonpath={.spec.activeDeadlineSeconds}") != "1234" {
@@ -58,14 +58,14 @@ func reloads(t *testing.T, b *fixture, s *server) {
 	values.Set("username", "developer")
 	values.Set("password", s.developer())
 	if back := s.do(browser, http.MethodPost, "/login/file", values, nil).location(t); back.Path != "/oauth/authorize" {
-		t.Errorf("a login that had begun is sent to %s", back)
+		t.Errorf("a login from before the change is redirected to %s", back)
 	}
 	if user := s.self(token); user.Metadata.Name != "developer" {
-		t.Errorf("an older token is of %+v", user)
+		t.Errorf("the user of an older token is %+v", user)
 	}
 	damaged(t, b, s)
 	if after := s.pid(); after != before {
-		t.Errorf("the control plane was started again: process %d, then %d", before, after)
+		t.Errorf("the control plane was restarted: process %d, then %d", before, after)
 	}
 }
 
@@ -74,12 +74,12 @@ func damaged(t *testing.T, b *fixture, s *server) {
 	b.write([]string{"identityProviders: [{name: file, provider: {kind: Nonsense}}]"}, b.audit, "projectConfig: {projectRequestMessage: lost}")
 	s.waitStatus("the changed configuration is rejected, and the previous one stays in effect")
 	if user := s.self(s.token("developer", s.developer())); user.Metadata.Name != "developer" {
-		t.Errorf("with a damaged file: %+v", user)
+		t.Errorf("the user with a damaged file is %+v", user)
 	}
 	b.write(b.providers(), b.audit)
 	s.WaitFor("the first configuration to take effect again", func(context.Context) error {
 		if got := s.do(s.browser(), http.MethodGet, "/login/anyone", nil, nil); got.StatusCode != http.StatusNotFound {
-			return fmt.Errorf("the page of a provider that is gone: %s", got.Status)
+			return fmt.Errorf("the page of a removed provider: %s", got.Status)
 		}
 		if got := s.MustSlipway("status"); strings.Contains(got, "configuration:") {
 			return errors.New(got)
@@ -106,7 +106,7 @@ objects:
 // waitStatus waits until the output of `slipway status` contains a text.
 func (s *server) waitStatus(text string) {
 	s.t.Helper()
-	s.WaitFor("a status that says so", func(context.Context) error {
+	s.WaitFor("status of the configuration", func(context.Context) error {
 		if got := s.MustSlipway("status"); !strings.Contains(got, text) {
 			return fmt.Errorf("it lacks %q:\n%s", text, got)
 		}

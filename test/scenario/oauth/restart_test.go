@@ -31,7 +31,7 @@ func restarts(t *testing.T, _ *fixture, s *server) {
 	if got := s.do(s.browser(), http.MethodGet, "/apis/user.openshift.io/v1/users/~", nil, bearer("sha256~"+secret)); got.StatusCode != http.StatusOK {
 		t.Errorf("the token: %s", got.Status)
 	}
-	s.noLogHolds(map[string]string{
+	s.checkLogs(map[string]string{
 		"password": s.developer(), "token": secret, "code": strings.TrimPrefix(display.Query().Get("code"), "sha256~"), "value of the form": form.Get("csrf"),
 	})
 }
@@ -46,8 +46,8 @@ func (s *server) restart() {
 	})
 }
 
-// noLogHolds checks that no log contains a secret, including the audit log.
-func (s *server) noLogHolds(secrets map[string]string) {
+// checkLogs checks that no log contains a secret, including the audit log.
+func (s *server) checkLogs(secrets map[string]string) {
 	s.t.Helper()
 	files, err := os.ReadDir(s.Path("log"))
 	if err != nil {
@@ -67,6 +67,6 @@ func (s *server) noLogHolds(secrets map[string]string) {
 		}
 	}
 	if !audited {
-		s.t.Error("there is no audit log to look at")
+		s.t.Error("the audit log is missing")
 	}
 }

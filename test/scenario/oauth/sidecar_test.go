@@ -109,7 +109,7 @@ func TestSidecarLetsOnlyUsersReachApplication(t *testing.T) {
 
 // logIn requests a page as a user does: it follows redirects, logs in, and grants the requested
 // scopes.
-func (s *server) logIn(browser *http.Client, page, user, password string) (got answer) {
+func (s *server) logIn(browser *http.Client, page, user, password string) (got reply) {
 	s.t.Helper()
 	form := url.Values(nil)
 	for range 20 {

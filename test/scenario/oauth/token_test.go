@@ -29,7 +29,7 @@ func TestCurlGetsTokenByImplicitGrant(t *testing.T) {
 		t.Errorf("%s, fragment (-want +got):\n%s", got.Status, diff)
 	}
 	if location.Fragment = ""; !strings.HasPrefix(location.String(), s.url+"/oauth/token/implicit") {
-		t.Errorf("the browser is sent to %s", location)
+		t.Errorf("the browser is redirected to %s", location)
 	}
 	for name, want := range map[string]string{
 		"Cache-Control": "no-cache, no-store, max-age=0, must-revalidate",
@@ -47,11 +47,11 @@ func TestCurlGetsTokenByImplicitGrant(t *testing.T) {
 	self := s.do(s.browser(), http.MethodGet, "/apis/user.openshift.io/v1/users/~", nil, bearer(token))
 	var user struct{ Metadata struct{ Name, UID string } }
 	if err := json.Unmarshal([]byte(self.body), &user); err != nil || user.Metadata.Name != "developer" || user.Metadata.UID == "" {
-		t.Errorf("the token is of %+v, %v, %s", user, err, self.body)
+		t.Errorf("the user of the token is %+v, %v, %s", user, err, self.body)
 	}
 }
 
-func TestMetadataDescribesTheServer(t *testing.T) {
+func TestMetadataDescribesServer(t *testing.T) {
 	s := at(t, kit.Shared(t))
 	got := s.do(s.browser(), http.MethodGet, "/.well-known/oauth-authorization-server", nil, nil)
 	want := map[string]any{
@@ -70,7 +70,7 @@ func TestMetadataDescribesTheServer(t *testing.T) {
 	}
 }
 
-func TestChallengesFollowTheRules(t *testing.T) {
+func TestChallengesRequireCSRFHeader(t *testing.T) {
 	s := at(t, kit.Shared(t))
 	withMark := func(r *http.Request) { r.Header.Set("X-CSRF-Token", "1") }
 	tests := []struct {
@@ -93,7 +93,7 @@ func TestChallengesFollowTheRules(t *testing.T) {
 	browser := s.do(s.browser(), http.MethodGet, "/oauth/token/request", nil, nil)
 	login := s.do(s.browser(), http.MethodGet, browser.location(t).String(), nil, nil)
 	if address := login.location(t); address.Path != "/login" || !strings.HasPrefix(address.Query().Get("then"), "/oauth/authorize?") {
-		t.Errorf("a browser is sent to %s", address)
+		t.Errorf("a browser is redirected to %s", address)
 	}
 }
 

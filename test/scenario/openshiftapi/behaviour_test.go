@@ -70,7 +70,7 @@ func TestClientsFindAndExplainEveryResource(t *testing.T) {
 		"egressnetworkpolicy.spec.egress.to": "EgressNetworkPolicyPeer",
 	} {
 		if got := c.OC("explain", field); !strings.Contains(got, want) {
-			t.Errorf("explanation of %s has no %q:\n%s", field, want, got)
+			t.Errorf("oc explain %s does not print %q:\n%s", field, want, got)
 		}
 	}
 	c.Apply("{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: front}, spec: {host: www.example.com, to: {name: web}}}")
@@ -100,7 +100,7 @@ func TestDeploymentConfigsScaleAndKeepTheirStatus(t *testing.T) {
 		t.Errorf("scaled to %q", got)
 	}
 	if _, err := c.TryOC("scale", "dc/web", "--replicas=1", "--current-replicas=7"); err == nil {
-		t.Error("scaled although there are not 7")
+		t.Error("scaled with the wrong number of current replicas")
 	}
 	status := `{"metadata": {"labels": {"ignored": "yes"}}, "spec": {"replicas": 9}, "status": {"latestVersion": 1, "replicas": 2}}`
 	c.OC("patch", "dc/web", "--subresource=status", "--type=merge", "-p", status)
@@ -145,7 +145,7 @@ func TestTagsOfImageStreams(t *testing.T) {
 	}
 	const references = "jsonpath={.status.tags[0].items[*].dockerImageReference}"
 	if got := c.OC("get", "is/ruby", "-o", references); got != "registry.example.com/ruby@"+newer+" registry.example.com/ruby@"+older {
-		t.Errorf("where the images of the history are: %s", got)
+		t.Errorf("locations of the images in the history: %s", got)
 	}
 	c.OC("create", "secret", "docker-registry", "pull", "--docker-server=registry.example.com", "--docker-username=a", "--docker-password=b")
 	c.OC("create", "secret", "generic", "other", "--from-literal=a=b")
@@ -191,16 +191,16 @@ func TestTemplatesAreProcessed(t *testing.T) {
 		path := "/apis/template.openshift.io/v1/namespaces/" + c.Namespace + "/processedtemplates"
 		return c.Client.CoreV1().RESTClient().Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body([]byte(text)).DoRaw(t.Context())
 	}
-	answer, err := process(template)
+	response, err := process(template)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, answer)
+		t.Fatalf("%v\n%s", err, response)
 	}
 	var result struct {
 		Parameters []struct{ Value string }
 		Objects    []any
 	}
-	if err := json.Unmarshal(answer, &result); err != nil || len(result.Parameters[2].Value) != 8 {
-		t.Errorf("processed %s, %v", answer, err)
+	if err := json.Unmarshal(response, &result); err != nil || len(result.Parameters[2].Value) != 8 {
+		t.Errorf("processed %s, %v", response, err)
 	}
 	object, _ := json.Marshal(result.Objects[0])
 	if want := `{"apiVersion":"v1","kind":"Service","metadata":{"labels":{"app":"shop"},"name":"shop"},"spec":{"ports":[{"port":8080}]}}`; string(object) != want {
@@ -211,7 +211,7 @@ func TestTemplatesAreProcessed(t *testing.T) {
 	}
 }
 
-func TestQuotaCountsOurResources(t *testing.T) {
+func TestQuotaCountsOpenShiftResources(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply("{apiVersion: v1, kind: ResourceQuota, metadata: {name: few}, spec: {hard: {count/routes.route.openshift.io: '1'}}}")
 	c.WaitFor("the quota", func(context.Context) error {
@@ -230,7 +230,7 @@ func TestQuotaCountsOurResources(t *testing.T) {
 	}
 }
 
-func TestPoliciesSeeOurResources(t *testing.T) {
+func TestAdmissionPoliciesApplyToOpenShiftResources(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(fmt.Sprintf(`
 apiVersion: admissionregistration.k8s.io/v1
@@ -286,7 +286,7 @@ spec:
 	}
 }
 
-func TestProjectsSeeTheQuotasThatApply(t *testing.T) {
+func TestProjectShowsQuotasThatApply(t *testing.T) {
 	c := kit.Shared(t)
 	c.OC("label", "namespace", c.Namespace, "team="+c.Namespace)
 	c.Apply(fmt.Sprintf("{apiVersion: quota.openshift.io/v1, kind: ClusterResourceQuota, metadata: {name: %[1]s}, spec: {selector: {labels: {matchLabels: {team: %[1]s}}}, quota: {hard: {pods: '10'}}}}", c.Namespace))
@@ -302,7 +302,7 @@ func TestProjectsSeeTheQuotasThatApply(t *testing.T) {
 	}
 }
 
-func TestObjectsOutliveRestartAndEndWithNamespace(t *testing.T) {
+func TestObjectsOutliveRestartAndAreDeletedWithNamespace(t *testing.T) {
 	// The encoding of an encrypted object is not visible.
 	c := kit.Start(t, kit.Options{Master: "slipway: {encryptSecrets: false}"})
 	c.OC("create", "namespace", "shop")
@@ -376,9 +376,9 @@ func TestManyObjectsAreMigratedInParallel(t *testing.T) {
 	}
 	c.OC("adm", "migrate", "legacy-hpa", "--confirm", "--namespace="+c.Namespace)
 	if got := c.OC("get", "hpa/app", "-o", "jsonpath={.spec.scaleTargetRef.apiVersion}"); got != "apps.openshift.io/v1" {
-		t.Errorf("what is scaled is of %q", got)
+		t.Errorf("the API version of the scale target is %q", got)
 	}
 	if out := c.OC("adm", "migrate", "storage", "--bandwidth=0"); !strings.Contains(out, "errors=0") {
-		t.Errorf("everything is stored again: %s", out)
+		t.Errorf("migration of all objects: %s", out)
 	}
 }

@@ -26,8 +26,8 @@ type identity struct {
 	Versions         []string
 }
 
-// answer decodes a response.
-func answer(t *testing.T, result rest.Result) (seen identity) {
+// decode decodes a response.
+func decode(t *testing.T, result rest.Result) (seen identity) {
 	t.Helper()
 	raw, err := result.Raw()
 	if err != nil {
@@ -47,10 +47,10 @@ func TestKindsWithoutGroup(t *testing.T) {
 	base := "/oapi/v1/namespaces/" + c.Namespace + "/routes"
 	group := "/apis/route.openshift.io/v1/namespaces/" + c.Namespace + "/routes"
 
-	if root := answer(t, client.Get().AbsPath("/oapi").Do(t.Context())); !slices.Equal(root.Versions, []string{"v1"}) {
+	if root := decode(t, client.Get().AbsPath("/oapi").Do(t.Context())); !slices.Equal(root.Versions, []string{"v1"}) {
 		t.Errorf("/oapi has %+v", root)
 	}
-	identity := answer(t, client.Post().AbsPath(base).SetHeader("Content-Type", "application/json").Body([]byte(oldRoute)).Do(t.Context()))
+	identity := decode(t, client.Post().AbsPath(base).SetHeader("Content-Type", "application/json").Body([]byte(oldRoute)).Do(t.Context()))
 	if identity.APIVersion != "v1" || identity.Kind != "Route" {
 		t.Errorf("created %+v", identity)
 	}
@@ -59,28 +59,28 @@ func TestKindsWithoutGroup(t *testing.T) {
 		group + "/front": "route.openshift.io/v1",
 		strings.Replace(base, "/oapi/", "/api/", 1) + "/front": "v1",
 	} {
-		if got := answer(t, client.Get().AbsPath(path).Do(t.Context())); got.APIVersion != version || got.Metadata.UID != identity.Metadata.UID {
+		if got := decode(t, client.Get().AbsPath(path).Do(t.Context())); got.APIVersion != version || got.Metadata.UID != identity.Metadata.UID {
 			t.Errorf("%s is %+v", path, got)
 		}
 	}
 	for _, selector := range []string{"labelSelector=old%3Dyes", "fieldSelector=spec.host%3Dold.example.com", "limit=1"} {
 		name, value, _ := strings.Cut(strings.ReplaceAll(selector, "%3D", "="), "=")
-		if got := answer(t, client.Get().AbsPath(base).Param(name, value).Do(t.Context())); got.APIVersion != "v1" || got.Kind != "RouteList" || len(got.Items) != 1 {
+		if got := decode(t, client.Get().AbsPath(base).Param(name, value).Do(t.Context())); got.APIVersion != "v1" || got.Kind != "RouteList" || len(got.Items) != 1 {
 			t.Errorf("%s: %+v", selector, got)
 		}
 	}
-	merged := answer(t, client.Patch(types.MergePatchType).AbsPath(base+"/front").Body([]byte(`{"metadata": {"labels": {"merged": "yes"}}}`)).Do(t.Context()))
+	merged := decode(t, client.Patch(types.MergePatchType).AbsPath(base+"/front").Body([]byte(`{"metadata": {"labels": {"merged": "yes"}}}`)).Do(t.Context()))
 	if merged.Metadata.Labels["merged"] != "yes" {
 		t.Errorf("patched %+v", merged)
 	}
-	patched := answer(t, client.Patch(types.ApplyPatchType).AbsPath(base+"/front").Param("fieldManager", "old").
+	patched := decode(t, client.Patch(types.ApplyPatchType).AbsPath(base+"/front").Param("fieldManager", "old").
 		Body([]byte(`{"apiVersion": "v1", "kind": "Route", "metadata": {"name": "front", "labels": {"applied": "yes"}}}`)).Do(t.Context()))
 	if patched.APIVersion != "v1" || patched.Metadata.Labels["applied"] != "yes" || patched.Metadata.Labels["merged"] != "yes" {
 		t.Errorf("applied %+v", patched)
 	}
 	// The group also accepts a body with the old name.
 	other := strings.Replace(oldRoute, `"front"`, `"side"`, 1)
-	if got := answer(t, client.Post().AbsPath(group).SetHeader("Content-Type", "application/json").Body([]byte(other)).Do(t.Context())); got.APIVersion != "route.openshift.io/v1" {
+	if got := decode(t, client.Post().AbsPath(group).SetHeader("Content-Type", "application/json").Body([]byte(other)).Do(t.Context())); got.APIVersion != "route.openshift.io/v1" {
 		t.Errorf("created %+v", got)
 	}
 	if err := client.Delete().AbsPath(base + "/front").Do(t.Context()).Error(); err != nil {
@@ -156,7 +156,7 @@ items:
 {apiVersion: batch/v2alpha1, kind: CronJob, metadata: {name: night}, spec: {schedule: '0 3 * * *', jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: localhost/a}]}}}}}}
 `
 	c.Apply(manifest)
-	c.Apply(manifest) // nothing to do
+	c.Apply(manifest) // applying it again changes nothing
 	for _, object := range []string{"route/front", "is/ruby", "deployment.apps/web", "ingress.networking.k8s.io/web", "cronjob.batch/night"} {
 		c.OC("get", object)
 	}

@@ -1,5 +1,5 @@
-// Package openshiftapi proves that OpenShift's API groups are served like Kubernetes' groups: with
-// every verb, patch, selector, policy and quota, by their current and their old names.
+// Package openshiftapi tests that OpenShift's API groups are served like those of Kubernetes: with
+// every verb, patch type, selector, policy and quota, by their current and old names.
 package openshiftapi
 
 import (
@@ -28,7 +28,7 @@ func TestEveryResourceHasEveryVerb(t *testing.T) {
 			client := r.client(t, c)
 			a, b := r.object(t, c, "a-"+strings.ToLower(c.Namespace)), r.object(t, c, "b-"+strings.ToLower(c.Namespace))
 			t.Cleanup(func() { _ = client.Delete(context.Background(), a.GetName(), metav1.DeleteOptions{}) })
-			checkRefusals(t, client, a)
+			checkInvalid(t, client, a)
 			a = checkWatch(t, client, a)
 			checkPatches(t, client, a.GetName())
 			checkApply(t, client, a)
@@ -49,7 +49,7 @@ func TestEveryResourceHasEveryVerb(t *testing.T) {
 				t.Fatal(err)
 			}
 			// Objects are deleted only after their finalizers are removed.
-			c.WaitFor("the end of "+b.GetName()+" with its collection", func(ctx context.Context) error {
+			c.WaitFor("deletion of "+b.GetName()+" with its collection", func(ctx context.Context) error {
 				_, err := client.Get(ctx, b.GetName(), metav1.GetOptions{})
 				if apierrors.IsNotFound(err) {
 					return nil
@@ -60,8 +60,8 @@ func TestEveryResourceHasEveryVerb(t *testing.T) {
 	}
 }
 
-// checkRefusals sends invalid objects.
-func checkRefusals(t *testing.T, client dynamic.ResourceInterface, object *unstructured.Unstructured) {
+// checkInvalid checks that invalid objects are rejected.
+func checkInvalid(t *testing.T, client dynamic.ResourceInterface, object *unstructured.Unstructured) {
 	t.Helper()
 	if _, err := client.Create(t.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 		t.Fatalf("dry run: %v", err)
@@ -161,13 +161,13 @@ func checkLists(t *testing.T, client dynamic.ResourceInterface, labelled, other 
 		t.Fatalf("by field: %v, %v", list, err)
 	}
 	if _, err := client.List(t.Context(), metav1.ListOptions{FieldSelector: "spec.unheardOf=x"}); !apierrors.IsBadRequest(err) {
-		t.Fatalf("by a field that is no selector: %v", err)
+		t.Fatalf("by an unsupported field: %v", err)
 	}
 	seen := map[string]bool{}
 	for options := (metav1.ListOptions{Limit: 1}); ; {
 		page, err := client.List(t.Context(), options)
 		if err != nil || len(page.Items) != 1 {
-			t.Fatalf("page of one: %v, %v", page, err)
+			t.Fatalf("page with one object: %v, %v", page, err)
 		}
 		seen[page.Items[0].GetName()] = true
 		if options.Continue = page.GetContinue(); options.Continue == "" {
@@ -186,12 +186,12 @@ func checkTable(t *testing.T, c *kit.Cluster, r resource, name string) {
 	if !r.clusterwide {
 		path = fmt.Sprintf("/apis/%s/namespaces/%s/%s/%s", r.version(), c.Namespace, r.plural, name)
 	}
-	answer, err := c.Client.CoreV1().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").DoRaw(t.Context())
+	response, err := c.Client.CoreV1().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").DoRaw(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var table metav1.Table
-	if err := json.Unmarshal(answer, &table); err != nil {
+	if err := json.Unmarshal(response, &table); err != nil {
 		t.Fatal(err)
 	}
 	var columns []string

@@ -58,6 +58,6 @@ func TestFirstPipelineOfProjectInstantiatesJenkins(t *testing.T) {
 		t.Errorf("after the second pipeline, the project has %s", got)
 	}
 	if got := ci.OC("get", "build", "second-1", "-o", "jsonpath={.status.phase}"); got != "New" {
-		t.Errorf("the build that waits for Jenkins is %s", got)
+		t.Errorf("the status of the build without Jenkins is %s", got)
 	}
 }

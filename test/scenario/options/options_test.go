@@ -49,7 +49,7 @@ servingInfo:
 auditConfig: {enabled: true, auditFilePath: %s, policyFile: %s}
 slipway: {encryptSecrets: false}
 `, public.CertFile, public.KeyFile, log, policyFile)})
-	speaksTLS(t, c, public)
+	checkTLS(t, c, public)
 	kubeletAcceptsClients(t, c, operators)
 	c.OC("create", "secret", "generic", "treasure", "--from-literal=where=under-the-palm")
 	c.OC("create", "configmap", "map", "--from-literal=where=over-the-hill")
@@ -57,7 +57,7 @@ slipway: {encryptSecrets: false}
 	c.WaitFor("the request in the audit log", func(context.Context) error {
 		content, err := os.ReadFile(log)
 		if err == nil && !bytes.Contains(content, []byte(`"name":"treasure"`)) {
-			err = fmt.Errorf("%d bytes do not name it", len(content))
+			err = fmt.Errorf("the secret is not in the %d bytes of the log", len(content))
 		}
 		return err
 	})
@@ -68,7 +68,7 @@ slipway: {encryptSecrets: false}
 	rotatesKeys(t, c)
 }
 
-// encryptsExisting turns encryption on, and ends the control plane while it encrypts existing
+// encryptsExisting turns encryption on, and kills the control plane while it encrypts existing
 // objects.
 func encryptsExisting(t *testing.T, c *kit.Cluster) {
 	t.Helper()
@@ -123,10 +123,10 @@ func waitEncrypted(t *testing.T, c *kit.Cluster) {
 		t.Fatal(err)
 	}
 	version := fmt.Sprintf("%x", sha256.Sum256(content))
-	c.WaitFor("the current encryption", func(context.Context) error {
+	c.WaitFor("encryption of all objects", func(context.Context) error {
 		got, err := c.TryOC("get", "configmap", "-n", "kube-system", "slipway-encryption", "-o", "jsonpath={.data.version}")
 		if err == nil && got != version {
-			err = fmt.Errorf("it is %q, want %q", got, version)
+			err = fmt.Errorf("the version is %q, want %q", got, version)
 		}
 		return err
 	})
@@ -182,7 +182,7 @@ func TestImagesAreLoadedFromArchives(t *testing.T) {
 	}
 	broken := c.Slipway("images", "load", c.RepositoryFile("README.md"))
 	if broken.Code != 1 || !strings.Contains(broken.Stderr, "README.md") {
-		t.Errorf("loading a text ended with %d: %s", broken.Code, broken.Stderr)
+		t.Errorf("images load of a text file exited with %d: %s", broken.Code, broken.Stderr)
 	}
 }
 
@@ -193,8 +193,8 @@ func TestMain(m *testing.M) {
 	kit.MainWith(m, kit.Options{Master: schedulerArguments + jenkinsSettings})
 }
 
-// speaksTLS connects to the API with old and new TLS versions and with different server names.
-func speaksTLS(t *testing.T, c *kit.Cluster, public certtest.Pair) {
+// checkTLS connects to the API with old and new TLS versions and with different server names.
+func checkTLS(t *testing.T, c *kit.Cluster, public certtest.Pair) {
 	t.Helper()
 	connect := func(config *tls.Config) (tls.ConnectionState, error) {
 		conn, err := c.Dial(t.Context(), "tcp", c.Address.String()+":8443")
@@ -209,18 +209,18 @@ func speaksTLS(t *testing.T, c *kit.Cluster, public certtest.Pair) {
 	}
 	state, err := connect(&tls.Config{ServerName: "api.example.com"})
 	if err != nil || !state.PeerCertificates[0].Equal(public.Certificate) {
-		t.Errorf("by the public name: %v, another certificate", err)
+		t.Errorf("certificate for the public name: %v, or another certificate", err)
 	}
 	apiState, err := connect(&tls.Config{ServerName: "kubernetes"})
 	if err != nil || apiState.PeerCertificates[0].Equal(public.Certificate) {
-		t.Errorf("by the host's own name: %v, the public certificate", err)
+		t.Errorf("certificate for the host's name: %v, or the public certificate", err)
 	}
 	old, err := connect(&tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10, CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA}})
 	if err != nil || old.Version != tls.VersionTLS10 {
-		t.Errorf("an old client, which the configuration allows: %v", err)
+		t.Errorf("connection with TLS 1.0, which the configuration allows: %v", err)
 	}
 	if _, err := connect(&tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256}}); err == nil {
-		t.Error("a suite that the configuration leaves out is spoken")
+		t.Error("the server accepts a cipher suite that is not configured")
 	}
 }
 
@@ -233,9 +233,9 @@ func kubeletAcceptsClients(t *testing.T, c *kit.Cluster, operators *certtest.Aut
 		pair certtest.Pair
 		want int
 	}{
-		"with rights":        {operators.Issue(t, "operator"), http.StatusOK},
-		"without rights":     {operators.Issue(t, "visitor"), http.StatusForbidden},
-		"of other authority": {certtest.New(t).Issue(t, "operator"), http.StatusUnauthorized},
+		"with rights":    {operators.Issue(t, "operator"), http.StatusOK},
+		"without rights": {operators.Issue(t, "visitor"), http.StatusForbidden},
+		"of another CA":  {certtest.New(t).Issue(t, "operator"), http.StatusUnauthorized},
 	} {
 		certificate, err := tls.LoadX509KeyPair(tt.pair.CertFile, tt.pair.KeyFile)
 		if err != nil {
@@ -256,7 +256,7 @@ func kubeletAcceptsClients(t *testing.T, c *kit.Cluster, operators *certtest.Aut
 			}
 			defer response.Body.Close()
 			if response.StatusCode != tt.want {
-				return fmt.Errorf("it is %s, want %d", response.Status, tt.want)
+				return fmt.Errorf("the status is %s, want %d", response.Status, tt.want)
 			}
 			return nil
 		})

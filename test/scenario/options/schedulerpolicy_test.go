@@ -9,9 +9,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// waitRemark waits until the status of the host contains a text, or no longer contains it.
-func waitRemark(c *kit.Cluster, text string, present bool) {
-	c.WaitFor(fmt.Sprintf("remark %q in the status: %t", text, present), func(context.Context) error {
+// waitStatus waits until the status of the host contains a text, or no longer contains it.
+func waitStatus(c *kit.Cluster, text string, present bool) {
+	c.WaitFor(fmt.Sprintf("text %q in the status: %t", text, present), func(context.Context) error {
 		if status := c.MustSlipway("status"); strings.Contains(status, text) != present {
 			return fmt.Errorf("the status is\n%s", status)
 		}
@@ -32,7 +32,7 @@ spec:
 	c.WaitFor("scheduling of "+name, func(context.Context) error {
 		got, err := c.TryOC("get", "pod", name, "-o", `jsonpath={.status.conditions[?(@.type=="PodScheduled")].status} {.status.conditions[?(@.type=="PodScheduled")].message}`)
 		if err == nil && !strings.Contains(got, want) {
-			err = fmt.Errorf("it is %q, want %q", got, want)
+			err = fmt.Errorf("the condition is %q, want %q", got, want)
 		}
 		return err
 	})
@@ -43,22 +43,22 @@ spec:
 func TestSchedulerFollowsPolicyOfConfigMap(t *testing.T) {
 	c := kit.Shared(t)
 	const missing = "there is no ConfigMap kube-system/scheduler-policy"
-	waitRemark(c, missing, true)
+	waitStatus(c, missing, true)
 	placed(c, "without-policy", "True")
 
 	const policy = "kind: Policy\napiVersion: v1\npredicates:\n- {name: RequireRack, argument: {labelsPresence: {labels: [rack], presence: true}}}\npriorities: []\n"
 	c.OC("create", "configmap", "scheduler-policy", "-n", "kube-system", "--from-literal=policy.cfg="+policy)
-	waitRemark(c, missing, false)
+	waitStatus(c, missing, false)
 	placed(c, "with-policy", "False 0/1 nodes are available: 1 node(s) lack")
 
 	c.OC("patch", "configmap", "scheduler-policy", "-n", "kube-system", "-p", `{"data":{"policy.cfg":"kind: Policy\npredicates:\n- name: PodFitsResource\n"}}`)
 	const broken = "ConfigMap kube-system/scheduler-policy is rejected, and the previous rules stay in force"
-	waitRemark(c, broken, true)
-	waitRemark(c, "ConfigMap kube-system/scheduler-policy:3: predicates[0].name", true)
+	waitStatus(c, broken, true)
+	waitStatus(c, "ConfigMap kube-system/scheduler-policy:3: predicates[0].name", true)
 	placed(c, "after-mistake", "False 0/1 nodes are available: 1 node(s) lack")
 
 	c.OC("delete", "configmap", "scheduler-policy", "-n", "kube-system")
-	waitRemark(c, missing, true)
+	waitStatus(c, missing, true)
 	placed(c, "after-mistake", "True")
 	c.OC("delete", "pods", "--all", "--wait=false")
 }

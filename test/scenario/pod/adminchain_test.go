@@ -66,9 +66,9 @@ func TestRulesOfTheAdministratorApplyToOutgoingTraffic(t *testing.T) {
 	blocked := func() {
 		t.Helper()
 		waitNoExternal(p.Cluster, "203.0.113.1")
-		waitNoExternal(p.other, "203.0.113.1") // of all projects
+		waitNoExternal(p.other, "203.0.113.1") // other projects too
 		waitExternal(p.Cluster, "203.0.113.2", "203.0.113.2")
-		p.WaitFetch("client", p.url(8080), "I am web") // a pod
+		p.WaitFetch("client", p.url(8080), "I am web") // pods are reachable
 	}
 	blocked()
 
@@ -96,7 +96,7 @@ func TestRulesOfTheAdministratorApplyToOutgoingTraffic(t *testing.T) {
 	p.Kill("node")
 	waitJump(p.Cluster)
 	blocked()
-	// The node puts its rules back within iptablesSyncPeriod.
+	// The node restores its rules within iptablesSyncPeriod.
 	run("nft flush chain ip filter FORWARD")
 	run("nft delete table ip slipway")
 	waitJump(p.Cluster)

@@ -10,9 +10,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestFirewallRestrictsEveryWayOut tries every bypass of a firewall that is open to the project's
-// administrator. Each bypass works without the firewall, or never.
-func TestFirewallRestrictsEveryWayOut(t *testing.T) {
+// TestFirewallCannotBeBypassed tries every way around a firewall that is open to the project's
+// administrator. Each works without the firewall, or never.
+func TestFirewallCannotBeBypassed(t *testing.T) {
 	c := kit.Shared(t)
 	newOutside(t, c)
 	c.Apply(task("client"))
@@ -32,16 +32,16 @@ subsets: [{addresses: [{ip: 203.0.113.1}], ports: [{port: 8080}]}]
 	}
 	service("external", "{}")
 	waitExternal(c, "external", "203.0.113.1")
-	if output := c.Exec("client", "nslookup", "any.example.com", liar); !strings.Contains(output, "203.0.113.9") {
+	if output := c.Exec("client", "nslookup", "any.example.com", wrongDNS); !strings.Contains(output, "203.0.113.9") {
 		t.Errorf("the DNS server outside responds\n%s", output)
 	}
 	c.Apply(firewall("default", "Deny 0.0.0.0/0"))
 	waitNoExternal(c, "external", "203.0.113.1")
 	service("idle", fmt.Sprintf(`{idling.alpha.openshift.io/idled-at: %q, idling.alpha.openshift.io/unidle-targets: "[]"}`, time.Now().UTC().Format(time.RFC3339)))
 	for name, command := range map[string][]string{
-		"UDP":                        {"timeout", "5", "nslookup", "any.example.com", liar},
+		"UDP":                        {"timeout", "5", "nslookup", "any.example.com", wrongDNS},
 		"idle service":               {"timeout", "8", "wget", "-q", "-O", "-", "http://idle:8080/"},
-		"idle service again":         {"timeout", "8", "wget", "-q", "-O", "-", "http://idle:8080/"},
+		"idling of the service":      {"timeout", "8", "wget", "-q", "-O", "-", "http://idle:8080/"},
 		"the API server on the node": {"timeout", "5", "wget", "-q", "-O", "-", "http://" + c.Address.String() + ":8443/"},
 	} {
 		output, err := c.TryOC(append([]string{"exec", "client", "--"}, command...)...)

@@ -101,8 +101,8 @@ func TestFirewallOfTheGuideRestrictsExternalTraffic(t *testing.T) {
 	waitNoExternal(p.Cluster, "203.0.113.1")
 	waitExternal(p.Cluster, "1.2.3.4", "1.2.3.4")
 	waitExternal(p.Cluster, "www.foo.com", "10.11.12.13")
-	waitExternal(p.other, "203.0.113.1", "203.0.113.1") // of another project
-	p.WaitFetch("client", p.url(8080), "I am web")      // a pod
+	waitExternal(p.other, "203.0.113.1", "203.0.113.1") // the other project has no policy
+	p.WaitFetch("client", p.url(8080), "I am web")      // pods are reachable
 	if output := p.OC("describe", "egressnetworkpolicy", "default"); !strings.Contains(output, "Allow to 1.2.3.0/24") || !strings.Contains(output, "Deny to 0.0.0.0/0") {
 		t.Errorf("oc describe prints\n%s", output)
 	}
@@ -118,16 +118,17 @@ func TestFirewallOfTheGuideRestrictsExternalTraffic(t *testing.T) {
 	waitExternal(p.Cluster, "www.foo.com", "20.21.22.23")
 	// Open connections keep the previous address.
 	if page, err := request(p.Cluster, "10.11.12.13"); err != nil {
-		t.Errorf("the former address: %q, %v", page, err)
+		t.Errorf("the previous address: %q, %v", page, err)
 	}
 
-	p.Apply(firewall("default", "Deny 0.0.0.0/0", "Allow www.foo.com", "Allow 1.2.3.0/24")) // reversed
+	// The guide's rules in reverse order.
+	p.Apply(firewall("default", "Deny 0.0.0.0/0", "Allow www.foo.com", "Allow 1.2.3.0/24"))
 	waitNoExternal(p.Cluster, "1.2.3.4", "www.foo.com")
 	p.OC("delete", "egressnetworkpolicy", "default")
 	waitExternal(p.Cluster, "203.0.113.1", "203.0.113.1")
 }
 
-func TestRoutesBypassTheFirewall(t *testing.T) {
+func TestRoutesBypassFirewall(t *testing.T) {
 	c := kit.Shared(t)
 	newOutside(t, c)
 	c.Apply(task("client"))
@@ -152,7 +153,7 @@ spec: {host: %s, to: {kind: Service, name: external}}
 	waitExternal(c, "external", "203.0.113.1")
 	c.Apply(firewall("default", "Deny 0.0.0.0/0"))
 	waitNoExternal(c, "external") // a service is checked by the address of its endpoint
-	c.WaitFor("the page of the route", func(ctx context.Context) error {
+	c.WaitFor("page at the route", func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.Address.String()+"/", nil)
 		if err != nil {
 			return err
@@ -172,7 +173,7 @@ spec: {host: %s, to: {kind: Service, name: external}}
 	})
 }
 
-func TestAddressesOfANameAreReachableFromTheFirstPacket(t *testing.T) {
+func TestAllowedNameIsReachableFromFirstPacket(t *testing.T) {
 	c := kit.Shared(t)
 	o := newOutside(t, c)
 	c.Apply(task("client"))
@@ -196,7 +197,7 @@ func TestAddressesOfANameAreReachableFromTheFirstPacket(t *testing.T) {
 		}
 	}
 	// The response of another DNS server opens nothing.
-	if output := c.Exec("client", "nslookup", "new1.foo.com", liar); !strings.Contains(output, "203.0.113.9") {
+	if output := c.Exec("client", "nslookup", "new1.foo.com", wrongDNS); !strings.Contains(output, "203.0.113.9") {
 		t.Errorf("the other DNS server responds\n%s", output)
 	}
 	if page, err := request(c, "203.0.113.9"); err == nil {
@@ -246,7 +247,7 @@ func TestProjectWithTwoFirewallsHasNoExternalTraffic(t *testing.T) {
 	})
 }
 
-func TestChangeOfAFirewallEndsOpenConnections(t *testing.T) {
+func TestFirewallChangeEndsOpenConnections(t *testing.T) {
 	c := kit.Shared(t)
 	o := newOutside(t, c)
 	c.Apply(strings.Replace(task("client"), "[sleep, infinity]", `[sh, -c, "while :; do echo tick; sleep 0.1; done | nc 1.2.3.4 9000; sleep infinity"]`, 1))
@@ -264,7 +265,7 @@ func TestChangeOfAFirewallEndsOpenConnections(t *testing.T) {
 	waitNoExternal(c, "1.2.3.4")
 	const polls = 20 // 20 ticks of the client
 	unchanged := 0
-	c.WaitFor("the end of the connection's traffic", func(context.Context) error {
+	c.WaitFor("end of the connection's traffic", func(context.Context) error {
 		count := o.bytes.Load()
 		if unchanged++; count != previous {
 			previous, unchanged = count, 0
@@ -276,7 +277,7 @@ func TestChangeOfAFirewallEndsOpenConnections(t *testing.T) {
 	})
 }
 
-func TestFirewallsOutliveTheProcessOfTheNode(t *testing.T) {
+func TestFirewallsOutliveNodeProcess(t *testing.T) {
 	c := kit.Shared(t)
 	o := newOutside(t, c)
 	o.set("www.foo.com.", "A 10.11.12.13")
@@ -296,7 +297,7 @@ func TestFirewallsOutliveTheProcessOfTheNode(t *testing.T) {
 	c.WaitFor("the first request of a new pod", func(context.Context) error {
 		log := c.OC("logs", "late")
 		if log == "" {
-			return fmt.Errorf("it has no result")
+			return fmt.Errorf("its log is empty")
 		}
 		if log != "blocked\n" {
 			t.Errorf("a new pod had a connection before its firewall: %q", log)

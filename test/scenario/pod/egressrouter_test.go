@@ -14,8 +14,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// egressRouter is a cluster with a pod "client", and a server outside that only accepts the address
-// of egress routers. All routers of the guide have the same address, so there is one at a time.
+// egressRouter is a cluster with a pod "client", and an external server that only accepts the
+// address of egress routers. All routers in the guide have the same address, so only one runs at a
+// time.
 type egressRouter struct{ *kit.Cluster }
 
 func newEgressRouter(t *testing.T) *egressRouter {
@@ -124,7 +125,8 @@ func TestEgressRouterIsHTTPProxy(t *testing.T) {
 		"http://www.example.com/":   "403 Forbidden", // of a domain that is denied
 		"http://example.com/":       "403 Forbidden",
 		"http://192.168.1.7/":       "403 Forbidden", // of a network that is denied
-		"http://inside.foobar.com/": "403 Forbidden", // a name with an address of this network
+		// A name that resolves to an address in this network.
+		"http://inside.foobar.com/": "403 Forbidden",
 	} {
 		r.WaitFor(url+" through the proxy", func(context.Context) error {
 			page, err := r.fetch(proxy, url)
@@ -176,7 +178,7 @@ func TestEgressRouterFailsOver(t *testing.T) {
 	former := r.OnlyPod("name=egress-demo").Name
 	r.OC("delete", "pod", former)
 	r.connects("http://egress-1/", "203.0.113.25:80")
-	r.WaitFor("the next pod", func(context.Context) error {
+	r.WaitFor("replacement pod", func(context.Context) error {
 		output, err := r.TryOC("describe", "rc", "egress-demo-controller")
 		if err == nil && (!strings.Contains(output, "1 current / 1 desired") || strings.Count(output, "Created pod") < 2) {
 			err = fmt.Errorf("oc describe rc prints\n%s", output)
@@ -220,10 +222,10 @@ func TestMacvlanDeviceNeedsPrivilegedPod(t *testing.T) {
 		manifest, want string
 		as             []string
 	}{
-		"tenant, privileged pod":     {guideRouter, "unable to validate against any security context constraint", []string{"--as=tenant", "--as-group=system:authenticated"}},
-		"administrator, plain pod":   {plain, "requires a privileged container", nil},
-		"invalid name of a device":   {strings.Replace(guideRouter, `"true"`, `"a/b"`, 1), "must be \"true\", \"false\" or the name", nil},
-		"limit that is not a number": {strings.Replace(guideRouter, `pod.network.openshift.io/assign-macvlan: "true"`, `kubernetes.io/egress-bandwidth: fast`, 1), "such as \"10M\"", nil},
+		"tenant, privileged pod":          {guideRouter, "unable to validate against any security context constraint", []string{"--as=tenant", "--as-group=system:authenticated"}},
+		"administrator, unprivileged pod": {plain, "requires a privileged container", nil},
+		"invalid name of a device":        {strings.Replace(guideRouter, `"true"`, `"a/b"`, 1), "must be \"true\", \"false\" or the name", nil},
+		"limit that is not a number":      {strings.Replace(guideRouter, `pod.network.openshift.io/assign-macvlan: "true"`, `kubernetes.io/egress-bandwidth: fast`, 1), "such as \"10M\"", nil},
 	} {
 		_, err := c.TryOCWithInput(tt.manifest, append([]string{"create", "-f", "-"}, tt.as...)...)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -232,6 +234,6 @@ func TestMacvlanDeviceNeedsPrivilegedPod(t *testing.T) {
 	}
 	c.Apply(task("plain"))
 	if _, err := c.TryOC("annotate", "pod", "plain", "pod.network.openshift.io/assign-macvlan=true"); err == nil || !strings.Contains(err.Error(), "requires a privileged container") {
-		t.Errorf("annotation of a pod that exists: %v", err)
+		t.Errorf("annotation of an existing pod: %v", err)
 	}
 }

@@ -157,9 +157,9 @@ spec:
 	}
 	for i := range count {
 		name := fmt.Sprintf("hasty-%d", i)
-		p.WaitFor("the end of pod "+name, func(context.Context) error {
+		p.WaitFor("end of pod "+name, func(context.Context) error {
 			if phase := p.other.Pod(name).Status.Phase; phase != "Succeeded" {
-				return fmt.Errorf("its phase is %s", phase)
+				return fmt.Errorf("the phase of the pod is %s", phase)
 			}
 			return nil
 		})

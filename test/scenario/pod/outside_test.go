@@ -20,7 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// nameservers makes the cluster resolve external names with the DNS server of newOutside.
+// nameservers is the setting for external names: the cluster forwards them to the DNS server of
+// newOutside.
 const nameservers = "dnsNameservers: [198.51.100.2]"
 
 // outside is a machine outside of the cluster, which is connected to the cluster's machine. It has
@@ -35,10 +36,10 @@ type outside struct {
 	zone  map[string]string // records by name
 }
 
-// liar is the address of a DNS server that returns 203.0.113.9 for every name.
-const liar = "1.2.3.53"
+// wrongDNS is the address of a DNS server that returns 203.0.113.9 for every name.
+const wrongDNS = "1.2.3.53"
 
-var outsideAddresses = []string{liar, "1.2.3.4", "10.11.12.13", "20.21.22.23", "203.0.113.1", "203.0.113.2", "203.0.113.3", "203.0.113.4", "203.0.113.5", "203.0.113.9"}
+var outsideAddresses = []string{wrongDNS, "1.2.3.4", "10.11.12.13", "20.21.22.23", "203.0.113.1", "203.0.113.2", "203.0.113.3", "203.0.113.4", "203.0.113.5", "203.0.113.9"}
 
 func newOutside(t *testing.T, c *kit.Cluster) *outside {
 	t.Helper()
@@ -123,7 +124,7 @@ func (o *outside) serve(t *testing.T) {
 		tasks.Wait()
 	})
 	o.serveDNS(t, "198.51.100.2:53", o.lookUp)
-	o.serveDNS(t, liar+":53", func(string) []string { return []string{"A 203.0.113.9"} })
+	o.serveDNS(t, wrongDNS+":53", func(string) []string { return []string{"A 203.0.113.9"} })
 }
 
 // count counts the bytes of one connection after another. It closes a connection when ctx ends,
@@ -187,7 +188,7 @@ func (o *outside) serveDNS(t *testing.T, address string, lookUp func(name string
 				response.Answer = append(response.Answer, record)
 			}
 		}
-		_ = w.WriteMsg(response) // the client tries again
+		_ = w.WriteMsg(response) // the client repeats its query
 	})}
 	var tasks sync.WaitGroup
 	tasks.Go(func() { _ = server.ActivateAndServe() })

@@ -1,5 +1,5 @@
-// Package recovery proves that running pods outlive the end of every process of the host, and that
-// the host recovers automatically or after the next `slipway up`.
+// Package recovery tests that running pods outlive the failure of every process of the host, and
+// that the host recovers automatically or after the next `slipway up`.
 package recovery
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// witness is a pod that serves a page that it creates when it starts, so a restart shows in it.
+// witness is a pod with a page to which each start adds a line, so that restarts are visible.
 var witness = fmt.Sprintf(`
 apiVersion: v1
 kind: Pod
@@ -38,21 +38,21 @@ spec:
   ports: [{port: 80, targetPort: 8080}]
 `, kit.ToolsImage)
 
-// life contains the properties of a pod that a restart of its container would change.
-type life struct {
+// podIdentity contains the properties of a pod that change if its container restarts.
+type podIdentity struct {
 	container string
 	restarts  int32
 	address   string
 }
 
-func lifeOf(c *kit.Cluster) life {
+func podIdentityOf(c *kit.Cluster) podIdentity {
 	pod := c.WaitPodRunning("witness")
 	status := pod.Status.ContainerStatuses[0]
-	return life{status.ContainerID, status.RestartCount, pod.Status.PodIP}
+	return podIdentity{status.ContainerID, status.RestartCount, pod.Status.PodIP}
 }
 
-// works proves that the cluster does its work: it starts, serves, reaches and deletes a pod.
-func works(c *kit.Cluster) {
+// checkWorks checks that the cluster works: it starts, serves, reaches and deletes a pod.
+func checkWorks(c *kit.Cluster) {
 	c.Apply(fmt.Sprintf(`
 apiVersion: v1
 kind: Pod
@@ -69,7 +69,7 @@ spec:
 func TestProcessesRestartUnderRunningPods(t *testing.T) {
 	c := kit.Start(t, kit.Options{})
 	c.Apply(witness)
-	before := lifeOf(c)
+	before := podIdentityOf(c)
 	for _, process := range []string{"control-plane", "containerd", "node"} {
 		t.Run(process, func(t *testing.T) {
 			c := c.For(t)
@@ -78,15 +78,15 @@ func TestProcessesRestartUnderRunningPods(t *testing.T) {
 				reachesPod(t, c)
 			}
 			waitRestarted(c, process)
-			works(c)
-			if after := lifeOf(c); after != before {
-				t.Errorf("the pod was %+v and is %+v", before, after)
+			checkWorks(c)
+			if after := podIdentityOf(c); after != before {
+				t.Errorf("the pod changed from %+v to %+v", before, after)
 			}
 		})
 	}
 }
 
-// reachesPod proves that a request sent while the node process restarts waits instead of failing.
+// reachesPod checks that a request sent while the node process restarts waits instead of failing.
 // It sends each request once, without retries.
 func reachesPod(t *testing.T, c *kit.Cluster) {
 	var group sync.WaitGroup
@@ -127,18 +127,18 @@ func waitRestarted(c *kit.Cluster, name string) {
 func TestUpAdoptsPodsOfKilledSupervisor(t *testing.T) {
 	c := kit.Start(t, kit.Options{})
 	c.Apply(witness)
-	before := lifeOf(c)
+	before := podIdentityOf(c)
 	c.Kill("slipway")
-	waitAlone(c)
+	waitProcessesEnd(c)
 	c.Up()
-	works(c)
-	if after := lifeOf(c); after != before {
-		t.Errorf("the pod was %+v and is %+v", before, after)
+	checkWorks(c)
+	if after := podIdentityOf(c); after != before {
+		t.Errorf("the pod changed from %+v to %+v", before, after)
 	}
 }
 
-// waitAlone waits until only containers and their shims are left of the host.
-func waitAlone(c *kit.Cluster) {
+// waitProcessesEnd waits until only containers and their shims are still running on the host.
+func waitProcessesEnd(c *kit.Cluster) {
 	c.WaitFor("end of the supervisor's processes", func(context.Context) error {
 		processes, err := c.Processes()
 		if err != nil {
@@ -156,14 +156,14 @@ func waitAlone(c *kit.Cluster) {
 func TestUpRestartsEverythingAfterPowerLoss(t *testing.T) {
 	c := kit.Start(t, kit.Options{})
 	c.Apply(witness)
-	before := lifeOf(c)
+	before := podIdentityOf(c)
 	c.KillEverything()
 	c.Up()
 	c.WaitFor("new container", func(context.Context) error {
-		if after := lifeOf(c); after.container == before.container || after.restarts != before.restarts+1 {
-			return fmt.Errorf("the pod was %+v and is %+v", before, after)
+		if after := podIdentityOf(c); after.container == before.container || after.restarts != before.restarts+1 {
+			return fmt.Errorf("the pod changed from %+v to %+v", before, after)
 		}
 		return nil
 	})
-	works(c)
+	checkWorks(c)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// identity contains the properties that a restored host has in common with the lost one.
+// identity contains the properties that a restored host has in common with the lost host.
 type identity struct{ authority, signingKey, password string }
 
 func identityOf(t *testing.T, c *kit.Cluster) identity {
@@ -39,7 +39,7 @@ func checkRestored(t *testing.T, c *kit.Cluster, token string) {
 		t.Errorf("the restored secret contains %q", got)
 	}
 	if later := c.OC("get", "configmaps", "-o", "name"); strings.Contains(later, "later") {
-		t.Errorf("an object that is younger than the snapshot exists:\n%s", later)
+		t.Errorf("an object that is newer than the snapshot exists:\n%s", later)
 	}
 	var review *authenticationv1.TokenReview
 	c.WaitFor("review of a token", func(ctx context.Context) (err error) {
@@ -77,8 +77,8 @@ func checkMasterRestart(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// checkStop stops parts of the control plane, as an administrator of OpenShift moves manifests
-// away.
+// checkStop stops components of the control plane, which an administrator of OpenShift does by
+// moving manifests away.
 func checkStop(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	c.MustSlipway("master", "stop", "controllers")
@@ -89,7 +89,7 @@ func checkStop(t *testing.T, c *kit.Cluster) {
 		}
 	}
 	if status := c.MustSlipway("status"); !strings.Contains(status, "slipway master start controllers") {
-		t.Errorf("the status does not name the stopped part:\n%s", status)
+		t.Errorf("the status does not name the stopped component:\n%s", status)
 	}
 	c.OC("create", "namespace", "stopped")
 	c.MustSlipway("master", "stop", "etcd")
@@ -177,7 +177,7 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 	c.OC("create", "configmap", "later")
 
 	if result := c.Slipway("etcd", "snapshot", "restore", "--yes", snapshot); result.Code == 0 || !strings.Contains(result.Stderr, "slipway down") {
-		t.Errorf("the data of a running cluster are replaced: %+v", result)
+		t.Errorf("the data of a running cluster is replaced: %+v", result)
 	}
 	c.MustSlipway("down")
 	if output := c.MustSlipway("etcd", "snapshot", "restore", "--yes", snapshot); !strings.Contains(output, "The previous data is in") {
@@ -192,11 +192,11 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 	c.MustSlipway("down", "--purge")
 	commands := commandsOf(t, c, "docs/admin/backup.md", "## Restore a host")
 	if want := []string{"slipway restore " + documentArchive, "slipway up", "slipway status", "oc get nodes,projects"}; !slices.Equal(commands, want) {
-		t.Errorf("the guide restores a host with %q, want %q", commands, want)
+		t.Errorf("the guide's commands for restoring a host are %q, want %q", commands, want)
 	}
 	c.MustSlipway("restore", archive)
 	if after := identityOf(t, c); after != before {
-		t.Error("the restored host has other keys")
+		t.Error("the keys of the restored host differ")
 	}
 	for name, mode := range map[string]os.FileMode{"pki/ca.key": 0o600, "master/master-config.yaml": 0o600} {
 		if info, err := os.Stat(c.Path(name)); err != nil || info.Mode() != mode {

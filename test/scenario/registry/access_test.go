@@ -82,7 +82,7 @@ func TestExternalClientsUseRoute(t *testing.T) {
 		t.Errorf("referrers %+v, %v, want %s", manifest, err, id)
 	}
 	if status, body := p.request(http.MethodGet, "/v2/"+p.Namespace+"/app/referrers/"+of.DigestStr(), newProjectOf(t, p), ""); status != http.StatusForbidden {
-		t.Errorf("referrers for a stranger: %d %s", status, body)
+		t.Errorf("referrers for a user without rights: %d %s", status, body)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestPullSecretsGiveAccessToPrivateRegistry(t *testing.T) {
 		p.Apply(fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {%scontainers: [{name: app, image: %q, imagePullPolicy: Always}]}}`, name, secrets, reference))
 	}
 	p.WaitPodRunning("direct")
-	p.WaitFor("a pod without the secret is refused", func(context.Context) error {
+	p.WaitFor("rejection of a pod without the secret", func(context.Context) error {
 		got, err := p.TryOC("get", "pod", "refused", "-o", "jsonpath={.status.containerStatuses[0].state.waiting.reason}")
 		if err == nil && got != "ErrImagePull" && got != "ImagePullBackOff" {
 			err = fmt.Errorf("it is %q", got)
@@ -203,7 +203,7 @@ func TestPullSecretsGiveAccessToPrivateRegistry(t *testing.T) {
 func TestNodePullsThroughMirror(t *testing.T) {
 	p := newProject(t)
 	_, result := image(t, "mirrored")
-	reference, _ := elsewhere(p, result)
+	reference, _ := externalImage(p, result)
 	host, _, _ := strings.Cut(reference, "/")
 	hosts(p, "images.example.com", host) // a name that does not resolve
 	p.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: app}, spec: {containers: [{name: app, image: "images.example.com/team/app:v1", imagePullPolicy: Always}]}}`)

@@ -31,7 +31,7 @@ func file(t *testing.T, name string, content []byte) string {
 func TestImagesAreMirroredAppendedAndExtracted(t *testing.T) {
 	p := newProject(t)
 	_, result := image(t, "mirrored")
-	reference, _ := elsewhere(p, result)
+	reference, _ := externalImage(p, result)
 	digest, err := result.Digest()
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestImagesAreMirroredAppendedAndExtracted(t *testing.T) {
 		want, err := p.TryOC("get", "istag", "app:v2", "-o", "jsonpath={.image.dockerImageReference}")
 		got, problem := p.TryOC("get", "deploy", "app", "-o", "jsonpath={.spec.template.spec.containers[0].image}")
 		if err != nil || problem != nil || got != want {
-			return fmt.Errorf("it has %q, want %q; %v, %v", got, want, err, problem)
+			return fmt.Errorf("the image is %q, want %q; %v, %v", got, want, err, problem)
 		}
 		return nil
 	})
@@ -110,7 +110,7 @@ func TestSignaturesAreAddedAndVerified(t *testing.T) {
 	}
 	name := digest.String() + "@" + strings.Repeat("4d", 16)
 	if status := addSignature(name); status != http.StatusForbidden && status != http.StatusUnauthorized {
-		t.Errorf("a user without the right adds a signature: %d", status)
+		t.Errorf("a user without permission adds a signature: %d", status)
 	}
 	p.OC("adm", "policy", "add-cluster-role-to-user", "system:image-signer", "-z", "signer")
 	p.WaitFor("the signature is added", func(context.Context) error {
@@ -159,7 +159,7 @@ func TestSignaturesAreAddedAndVerified(t *testing.T) {
 func TestSignaturesOfStoreAreImported(t *testing.T) {
 	p := newProject(t)
 	_, result := image(t, "stored")
-	reference, _ := elsewhere(p, result)
+	reference, _ := externalImage(p, result)
 	digest, err := result.Digest()
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 func TestTagsAreSetAndRemovedByCommands(t *testing.T) {
 	p := newProject(t)
 	_, result := image(t, "one")
-	reference, _ := elsewhere(p, result)
+	reference, _ := externalImage(p, result)
 	digest, err := result.Digest()
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestTagsAreSetAndRemovedByCommands(t *testing.T) {
 		t.Error("the tag still exists")
 	}
 	if _, err := p.TryOC("import-image", "none", "--from="+reference); err == nil || !strings.Contains(err.Error(), "pass --confirm to create and import") {
-		t.Errorf("import into no stream: %v", err)
+		t.Errorf("import into a missing stream: %v", err)
 	}
 }
 

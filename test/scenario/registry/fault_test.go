@@ -85,7 +85,7 @@ func TestPushesContinueDuringPruning(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, images, _ := strings.Cut(removed, "Deleting images from server"); !strings.Contains(images, name.String()) {
-		t.Errorf("an image that nothing names was not removed:\n%s", removed)
+		t.Errorf("an unreferenced image was not removed:\n%s", removed)
 	}
 	for _, stream := range append(streams, "quiet") {
 		if err := checkContent(p.tag(p.direct(), stream), options...); err != nil {
@@ -101,7 +101,7 @@ func TestPushSurvivesRegistryRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	rest := p.interrupt("app")
-	p.WaitFor("a client's next try", func(context.Context) error { return p.push(dir, "app:v2", p.token) })
+	p.WaitFor("successful retry of a client", func(context.Context) error { return p.push(dir, "app:v2", p.token) })
 	for _, tag := range []string{"app:v1", "app:v2"} {
 		if _, err := p.pull(tag, p.token); err != nil {
 			t.Error(err)
@@ -122,10 +122,10 @@ func TestPushSurvivesRegistryRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out := prune("registry", "--confirm"); !strings.Contains(out, filepath.Base(rest)) {
-		t.Errorf("nothing that the push left is in\n%s", out)
+		t.Errorf("the remains of the push are not in\n%s", out)
 	}
 	if _, err := os.Stat(rest); err == nil {
-		t.Error("what an interrupted push left still exists")
+		t.Error("the remains of an interrupted push still exist")
 	}
 	if _, err := p.pull("app:v2", p.token); err != nil {
 		t.Error(err)
@@ -168,16 +168,16 @@ func (p *project) interrupt(stream string) (rest string) {
 			}
 		}
 	}()
-	p.WaitFor("a part of the upload is on the disk", func(context.Context) error {
+	p.WaitFor("part of the upload on the disk", func(context.Context) error {
 		file, err := os.Stat(filepath.Join(rest, "data"))
 		if err == nil && file.Size() == 0 {
-			err = fmt.Errorf("it is empty")
+			err = fmt.Errorf("the file is empty")
 		}
 		return err
 	})
 	p.Kill("control-plane")
 	if err := <-done; err == nil {
-		p.t.Error("the upload ended well")
+		p.t.Error("the interrupted upload succeeded")
 	}
 	return rest
 }
@@ -201,22 +201,22 @@ func TestFullDiskFailsPushOnly(t *testing.T) {
 	}
 	noRetry := append(options, remote.WithRetryPredicate(func(error) bool { return false }), remote.WithRetryStatusCodes())
 	if err := remote.Write(p.tag(p.direct(), "app:large"), large, noRetry...); err == nil || !strings.Contains(err.Error(), "the disk of the registry is full") {
-		t.Errorf("push of what does not fit: %v", err)
+		t.Errorf("push of an image that is too large: %v", err)
 	}
 	if _, err := p.try("copy", "--dest-cert-dir", "CERTIFICATES", "--dest-creds", "any:"+p.token, "docker-archive:"+archived(t, large), p.repository("app:larger")); err == nil ||
 		!strings.Contains(err.Error(), "507") && !strings.Contains(err.Error(), "full") {
-		t.Errorf("push of what does not fit by skopeo: %v", err)
+		t.Errorf("push of an image that is too large with skopeo: %v", err)
 	}
 	if err := checkContent(tag, options...); err != nil {
-		t.Errorf("an image of a registry whose disk is full: %v", err)
+		t.Errorf("pull from a registry whose disk is full: %v", err)
 	}
-	p.WaitFor("the space of the refused pushes", func(context.Context) error {
+	p.WaitFor("release of the space of rejected pushes", func(context.Context) error {
 		var disk unix.Statfs_t
 		if err := unix.Statfs(dir, &disk); err != nil {
 			return err
 		}
 		if free := disk.Bavail * uint64(disk.Bsize); free < 12<<20 {
-			return fmt.Errorf("%d bytes are free", free)
+			return fmt.Errorf("only %d bytes are free", free)
 		}
 		return nil
 	})
@@ -227,7 +227,7 @@ func TestFullDiskFailsPushOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := remote.Write(p.tag(p.direct(), "app:next"), p.noise(2<<20), noRetry...); err == nil {
-		t.Error("a push to a full disk works")
+		t.Error("a push to a full disk succeeds")
 	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
@@ -237,8 +237,8 @@ func TestFullDiskFailsPushOnly(t *testing.T) {
 	}
 }
 
-// reads is the number of clients that read a manifest at the same time. maxGrowth limits how much
-// this increases the memory of the control plane, in KiB: half a MiB for each client.
+// reads is the number of clients that read a manifest concurrently. maxGrowth limits how much this
+// increases the memory of the control plane, in KiB: half a MiB for each client.
 const reads, maxGrowth = 1000, 512 << 10
 
 func TestThousandReadersOfManifest(t *testing.T) {
@@ -277,7 +277,7 @@ func TestThousandReadersOfManifest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if growth := p.peak() - before; growth > maxGrowth {
-		t.Errorf("%d readers at the same time cost %d KiB", reads, growth)
+		t.Errorf("%d concurrent readers use %d KiB", reads, growth)
 	}
 }
 

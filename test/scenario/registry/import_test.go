@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// elsewhere creates an external registry with an image, and returns a function that removes it.
-func elsewhere(p *project, image v1.Image) (reference string, stop func()) {
+// externalImage creates an external registry with an image, and returns a function that removes it.
+func externalImage(p *project, image v1.Image) (reference string, stop func()) {
 	p.t.Helper()
 	listener, err := listen(p)
 	if err != nil {
@@ -44,7 +44,7 @@ func replace(t *testing.T, reference string, image v1.Image) {
 func TestImportedImageIsPulledThroughAndStored(t *testing.T) {
 	p := newProject(t)
 	_, result := image(t, "imported")
-	reference, stop := elsewhere(p, result)
+	reference, stop := externalImage(p, result)
 	p.Apply(fmt.Sprintf(`
 apiVersion: image.openshift.io/v1
 kind: ImageStream
@@ -114,7 +114,7 @@ spec:
 	deployed := func() {
 		t.Helper()
 		want := strings.TrimSpace(p.OC("get", "istag", "app:latest", "-o", "jsonpath={.image.dockerImageReference}"))
-		p.WaitFor("the deployment has the image "+want, func(context.Context) error {
+		p.WaitFor("update of the deployment to the image "+want, func(context.Context) error {
 			got, err := p.TryOC("get", "deployment", "app", "-o", "jsonpath={.spec.template.spec.containers[0].image}")
 			if err == nil && got != want {
 				err = fmt.Errorf("it has %s", got)
@@ -150,6 +150,6 @@ func TestPodsReferToLocalStreams(t *testing.T) {
 	}
 	p.OC("annotate", "image/"+digest.String(), "images.openshift.io/deny-execution=true")
 	if got, err := p.pod("three", "app:v1"); err == nil || !strings.Contains(err.Error(), "prohibited by policy") {
-		t.Errorf("an image that must not run: %s, %v", got, err)
+		t.Errorf("a prohibited image: %s, %v", got, err)
 	}
 }

@@ -20,7 +20,7 @@ spec:
 `)
 	const want = `maximum storage usage per openshift.io/Image is 100Ki by LimitRange`
 	dir, result := image(t, "large")
-	p.WaitFor("a push of a large image is refused", func(context.Context) error {
+	p.WaitFor("rejection of a large image", func(context.Context) error {
 		if err := p.push(dir, "pushed:v1", p.token); err == nil || !strings.Contains(err.Error(), "denied") || !strings.Contains(err.Error(), want) {
 			return fmt.Errorf("skopeo reads: %v", err)
 		}
@@ -33,7 +33,7 @@ spec:
 	if err := p.push(dir, "pushed@"+digest.String(), p.token); err == nil || !strings.Contains(err.Error(), "denied") || !strings.Contains(err.Error(), want) {
 		t.Errorf("a push by digest alone: %v", err)
 	}
-	reference, _ := elsewhere(p, result)
+	reference, _ := externalImage(p, result)
 	other := p.Namespace + "-other"
 	p.OC("new-project", other, "--skip-config-write")
 	p.OC("import-image", "large:v1", "--from="+reference, "--confirm", "--insecure", "--namespace="+other)
@@ -47,7 +47,7 @@ metadata: {name: imported}
 spec:
   tags: [{name: v1, from: {kind: DockerImage, name: %q}, importPolicy: {insecure: true}}]
 `, reference))
-	p.WaitFor("the import is refused", func(context.Context) error {
+	p.WaitFor("rejection of the import", func(context.Context) error {
 		got, err := p.TryOC("get", "is", "imported", "-o", "jsonpath={.status.tags[0].conditions[0].reason}: {.status.tags[0].conditions[0].message}")
 		if err == nil && (!strings.HasPrefix(got, "Forbidden: ") || !strings.Contains(got, want)) {
 			err = fmt.Errorf("the condition of its tag: %s", got)

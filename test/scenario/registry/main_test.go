@@ -1,4 +1,4 @@
-// Package registry proves on a real cluster that stock clients push images to the cluster's
+// Package registry tests on a real cluster that third-party clients push images to the cluster's
 // registry and pull them from it, that image streams are updated, and that pods run the images that
 // their project has pushed or imported. Sources: OpenShift Container Platform 3.9 Architecture, the
 // integrated registry and image streams; OpenShift 3.11 Cluster Administration, chapters 11, 12, 14

@@ -23,10 +23,10 @@ func TestClientDeletesTag(t *testing.T) {
 		what, token, tag string
 		want             int
 	}{
-		{"without the right", reader, "v1", http.StatusForbidden},
-		{"with the right", p.token, "v1", http.StatusAccepted},
+		{"without permission", reader, "v1", http.StatusForbidden},
+		{"with permission", p.token, "v1", http.StatusAccepted},
 		{"again", p.token, "v1", http.StatusNotFound},
-		{"of a name that is no tag", p.token, ".v1", http.StatusNotFound},
+		{"of a missing tag", p.token, ".v1", http.StatusNotFound},
 	} {
 		if status, body := p.request(http.MethodDelete, path+tt.tag, tt.token, ""); status != tt.want {
 			t.Errorf("%s: %d %s, want %d", tt.what, status, body, tt.want)

@@ -42,7 +42,7 @@ func TestUnreferencedImagesAreRemovedFromDisk(t *testing.T) {
 	}
 	p.OC("run", "user", "--restart=Never", "--image=docker-registry.default.svc:5000/"+p.Namespace+"/app@"+oldName.String())
 	if out := prune("--confirm"); strings.Contains(out, oldName.String()) {
-		t.Errorf("an image that a pod names is gone:\n%s", out)
+		t.Errorf("an image that a pod uses was removed:\n%s", out)
 	}
 	p.OC("delete", "pod", "user", "--force")
 	if out := prune(); !strings.Contains(out, oldName.String()) || strings.Contains(out, newName.String()) {
@@ -54,7 +54,7 @@ func TestUnreferencedImagesAreRemovedFromDisk(t *testing.T) {
 	out := prune("--confirm")
 	for _, want := range []string{p.Namespace + "/app", "Deleting registry layer blobs ...", "Deleting images from server ..."} {
 		if !strings.Contains(out, want) {
-			t.Errorf("there is no %q in\n%s", want, out)
+			t.Errorf("%q is missing in\n%s", want, out)
 		}
 	}
 	if remaining, _ := filepath.Glob(blob); len(remaining) > 0 {
@@ -64,12 +64,12 @@ func TestUnreferencedImagesAreRemovedFromDisk(t *testing.T) {
 		t.Error("a removed image can be pulled")
 	}
 	if _, err := p.pull("app:latest", p.token); err != nil {
-		t.Errorf("the image that stays: %v", err)
+		t.Errorf("pull of the remaining image: %v", err)
 	}
 	if err := p.push(oldDir, "app:again", p.token); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.pull("app:again", p.token); err != nil {
-		t.Errorf("an image that is pushed again: %v", err)
+		t.Errorf("pull of an image after another push: %v", err)
 	}
 }

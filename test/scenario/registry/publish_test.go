@@ -32,6 +32,6 @@ func TestImageOfHostIsPublishedForAllProjects(t *testing.T) {
 		}
 	}
 	if result := p.Slipway("images", "publish", "localhost/nothing:1", "openshift/published:1"); result.Code == 0 || !strings.Contains(result.Stderr, "not on this host") {
-		t.Errorf("publish of an image that does not exist: %+v", result)
+		t.Errorf("publish of a missing image: %+v", result)
 	}
 }

@@ -86,7 +86,7 @@ func TestOtherProjectsCannotPullOrPush(t *testing.T) {
 			t.Errorf("%s by a stranger: %v", name, err)
 		}
 		if err := try("made-up"); err == nil {
-			t.Errorf("%s with a token that is invalid works", name)
+			t.Errorf("%s with an invalid token succeeds", name)
 		}
 	}
 	reader := p.account("reader", "system:image-puller")
@@ -94,11 +94,11 @@ func TestOtherProjectsCannotPullOrPush(t *testing.T) {
 		t.Error(err)
 	}
 	if err := p.push(dir, "app:v3", reader); err == nil {
-		t.Error("a user who can only pull pushes")
+		t.Error("a user with pull permission only can push")
 	}
 }
 
-func TestBlobMountsRequirePullRight(t *testing.T) {
+func TestBlobMountsRequirePullPermission(t *testing.T) {
 	p := newProject(t)
 	dir, result := image(t, "secret")
 	if err := p.push(dir, "app:v1", p.token); err != nil {
@@ -121,7 +121,7 @@ func TestBlobMountsRequirePullRight(t *testing.T) {
 	}{
 		{"of its own project", p.token, p.Namespace, ask, nil, http.StatusCreated},
 		{"of another project", stranger, p.Namespace + "-other", ask, nil, http.StatusAccepted},
-		{"of another project, asked for in the body", stranger, p.Namespace + "-other", nil, ask, http.StatusAccepted},
+		{"of another project, requested in the body", stranger, p.Namespace + "-other", nil, ask, http.StatusAccepted},
 	} {
 		address := fmt.Sprintf("https://%s:5000/v2/%s/copy/blobs/uploads/?%s", p.Address, tt.namespace, tt.query.Encode())
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(tt.form.Encode()))

@@ -35,7 +35,7 @@ func TestRegistryWithoutCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	if result := p.Slipway("registry", config); result.Code == 0 || !strings.Contains(result.Stderr, "http.addr") || !strings.Contains(result.Stderr, "address already in use") {
-		t.Errorf("at a port that is taken: %+v", result)
+		t.Errorf("start with a port in use: %+v", result)
 	}
 	write(p.Address.String() + ":5001")
 	process := p.StartSlipway(nil, "registry", config)
@@ -55,6 +55,6 @@ func TestRegistryWithoutCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := process.Wait(); err != nil {
-		t.Errorf("told to end: %v", err)
+		t.Errorf("exit after the signal: %v", err)
 	}
 }

@@ -66,7 +66,7 @@ func TestConstraintsOfServiceAccountApply(t *testing.T) {
 	root := strings.Replace(sleeper("root", "serviceAccountName: strong"), "command:", "securityContext: {runAsUser: 0}, command:", 1)
 	oc(c, "dave", "create", "serviceaccount", "strong", "-n", "dave-app")
 	if _, err := create(c, "dave", "dave-app", root); err == nil {
-		t.Fatal("the account can use anyuid before it is granted")
+		t.Fatal("the account can use anyuid before the grant")
 	}
 	// The grant of OpenShift 3: a name in the constraint.
 	c.OC("patch", "scc", "anyuid", "--type=json", "-p", `[{"op":"add","path":"/users/-","value":"system:serviceaccount:dave-app:strong"}]`)
@@ -119,7 +119,7 @@ spec:
 }
 
 // Section 9 of the cluster administration guide lists the accounts and their rights.
-func TestAccountsOfControllersHaveTheirRights(t *testing.T) {
+func TestControllerAccountsHaveDocumentedRights(t *testing.T) {
 	c := kit.Shared(t)
 	privileged := strings.Replace(sleeper("builder"), "command:", "securityContext: {privileged: true}, command:", 1)
 	for account, constraint := range map[string]string{

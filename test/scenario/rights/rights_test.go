@@ -1,4 +1,4 @@
-// Package rights proves the permissions of users on a real cluster: visibility of projects, roles,
+// Package rights tests the permissions of users on a real cluster: visibility of projects, roles,
 // security context constraints and the admission of pods. The administrator impersonates the users.
 package rights
 

@@ -126,20 +126,20 @@ func TestRouterRecoversFromKillsUnderLoad(t *testing.T) {
 		}
 	}
 	if killed == 0 {
-		t.Fatalf("there is no HAProxy among %v", processes)
+		t.Fatalf("HAProxy is not among %v", processes)
 	}
 	serves(t, c, 80, "kills.example.com", "alive")
 
 	stop = load(c, "kills.example.com")
 	pods, err := c.Client.CoreV1().Pods(c.Namespace).List(context.Background(), metav1.ListOptions{LabelSelector: "app=kills"})
 	if err != nil || len(pods.Items) == 0 {
-		t.Fatalf("there are no pods (%v)", err)
+		t.Fatalf("the application has no pods (%v)", err)
 	}
 	c.OC("delete", "pod", pods.Items[0].Name, "--force", "--grace-period=0")
 	c.OC("rollout", "status", "deployment/kills", "--timeout=120s")
 	// Each client can lose one request that was in the pod, and one that is in flight when the pod
 	// ends.
 	if failures := stop(); len(failures) > 2*loaders {
-		t.Errorf("%d requests failed when a pod was killed, with %d at a time, the first with: %s", len(failures), loaders, failures[0])
+		t.Errorf("%d requests failed when a pod was killed, with %d concurrent requests, the first with: %s", len(failures), loaders, failures[0])
 	}
 }

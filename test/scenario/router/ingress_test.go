@@ -96,11 +96,11 @@ func TestIngressObjectsAreServed(t *testing.T) {
 	routes := func() string { return c.OC("get", "routes", "-o", "jsonpath={.items[*].spec.host}") }
 	c.Apply(fmt.Sprintf(ingress, "ingressClassName: openshift-default", "other.ingress.example.com"))
 	serves(t, c, 80, "other.ingress.example.com", "by ingress")
-	eventually.True(t, "that the former host is not served", func() bool { return !strings.Contains(routes(), "plain.ingress") })
-	c.Apply(fmt.Sprintf(ingress, "ingressClassName: somebody-elses", "other.ingress.example.com"))
-	eventually.Equal(t, "routes of an Ingress of another class", routes, "")
+	eventually.True(t, "removal of the previous host", func() bool { return !strings.Contains(routes(), "plain.ingress") })
+	c.Apply(fmt.Sprintf(ingress, "ingressClassName: third-party", "other.ingress.example.com"))
+	eventually.Equal(t, "removal of the routes of an Ingress of another class", routes, "")
 	c.Apply(fmt.Sprintf(ingress, "", "other.ingress.example.com"))
 	serves(t, c, 80, "other.ingress.example.com", "by ingress")
 	c.OC("delete", "ingress", "front")
-	eventually.Equal(t, "routes of an Ingress that is gone", routes, "")
+	eventually.Equal(t, "removal of the routes of a deleted Ingress", routes, "")
 }

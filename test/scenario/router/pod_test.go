@@ -39,8 +39,8 @@ func ask(c *kit.Cluster, address, path string, with func(*http.Request)) (status
 
 func toHost(host string) func(*http.Request) { return func(r *http.Request) { r.Host = host } }
 
-// whoScrapes is a service account that may read the metrics of the router gold.
-const whoScrapes = `
+// scraper is a service account that may read the metrics of the router gold.
+const scraper = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: %[1]s}
@@ -85,7 +85,7 @@ func TestShardedRouterRunsInPod(t *testing.T) {
 		return err == nil && strings.Contains(log, "be_http:"+c.Namespace+":mine")
 	})
 	if output := c.OC("adm", "router", "gold"); output != "Router \"gold\" service exists\n" {
-		t.Errorf("the second time: %q", output)
+		t.Errorf("output of the second command: %q", output)
 	}
 
 	c.OC("create", "serviceaccount", "prometheus")
@@ -95,11 +95,11 @@ func TestShardedRouterRunsInPod(t *testing.T) {
 		return status, body
 	}
 	if status, body := metrics(); status != http.StatusForbidden {
-		t.Errorf("without the right the metrics return %d: %s", status, body)
+		t.Errorf("without permission the metrics return %d: %s", status, body)
 	}
-	c.Apply(fmt.Sprintf(whoScrapes, c.Namespace))
+	c.Apply(fmt.Sprintf(scraper, c.Namespace))
 	t.Cleanup(func() { c.OC("delete", "clusterrole,clusterrolebinding", c.Namespace) })
-	eventually.True(t, "metrics for users with the right", func() bool {
+	eventually.True(t, "metrics for users with permission", func() bool {
 		status, body := metrics()
 		return status == http.StatusOK && strings.Contains(body, `route="mine"`)
 	})
@@ -110,8 +110,8 @@ func TestShardedRouterRunsInPod(t *testing.T) {
 	}
 }
 
-// ownTemplate is a template in OpenShift's format that adds a header with the router's peers.
-const ownTemplate = `
+// customTemplate is a template in OpenShift's format that adds a header with the router's peers.
+const customTemplate = `
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: own}
@@ -145,7 +145,7 @@ func TestProjectHasDedicatedRouter(t *testing.T) {
 	c.OC("policy", "add-role-to-user", "admin", "alice")
 	c.Apply(fmt.Sprintf(site, "inside", "own"))
 	c.Apply(fmt.Sprintf(route, "inside", "", "inside.example.com", "inside"))
-	c.Apply(ownTemplate)
+	c.Apply(customTemplate)
 	if out, err := c.TryOC("--as=alice", "adm", "router", "inner", "--host-network=false", "--host-ports=false"); err == nil || !strings.Contains(out+err.Error(), "--own-project") {
 		t.Errorf("a router of the whole cluster is created: %s %v", out, err)
 	}
@@ -157,12 +157,12 @@ func TestProjectHasDedicatedRouter(t *testing.T) {
 	address := c.OC("get", "service", "inner", "-o", "jsonpath={.spec.clusterIP}") + ":80"
 
 	var peers []string
-	eventually.True(t, "two routers that know each other", func() bool {
+	eventually.True(t, "peers of both routers", func() bool {
 		status, header, body := ask(c, address, "/", toHost("inside.example.com"))
 		peers = strings.Fields(header.Get("X-Peers"))
 		return status == http.StatusOK && body == "own" && len(peers) == 3
 	})
-	eventually.True(t, "status by it", func() bool { return strings.Contains(decision(c, "inside"), "inner:True") })
+	eventually.True(t, "status by the router", func() bool { return strings.Contains(decision(c, "inside"), "inner:True") })
 
 	stop := repeat(func() string {
 		if status, _, body := ask(c, address, "/", toHost("inside.example.com")); status != http.StatusOK {
@@ -188,10 +188,10 @@ func TestVirtualIPReachesRouter(t *testing.T) {
 		return body
 	}, "shared")
 	if output := c.OC("adm", "ipfailover", "ha", "--virtual-ips=198.51.100.77"); output != "Deployment configuration \"ha\" exists\n" {
-		t.Errorf("the second time: %q", output)
+		t.Errorf("output of the second command: %q", output)
 	}
 	c.OC("scale", "dc/ha", "--replicas=0")
-	eventually.True(t, "the address to be given up", func() bool {
+	eventually.True(t, "release of the address", func() bool {
 		_, _, body := ask(c, address, "/", toHost("vip.example.com"))
 		return body != "shared"
 	})

@@ -1,4 +1,4 @@
-// Package router proves that routes forward from the ports of a node to pods.
+// Package router tests that routes forward requests from the ports of a node to pods.
 package router
 
 import (
@@ -168,7 +168,7 @@ func TestOldestRouteKeepsHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Ages have a resolution of one second.
-	eventually.Equal(t, "that the next route has another age", func() bool { return time.Since(result) > time.Second }, true)
+	eventually.Equal(t, "difference of one second between the routes", func() bool { return time.Since(result) > time.Second }, true)
 	c.OC("create", "namespace", c.Namespace+"-other")
 	other := c.In(c.Namespace + "-other")
 	// Also delete its claim, which is older than the claims of the next run.

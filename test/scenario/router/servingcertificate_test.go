@@ -88,7 +88,7 @@ webhooks:
   failurePolicy: Fail
 `
 
-func TestServicesHaveCertificatesThatRouterPodsAndWebhooksTrust(t *testing.T) {
+func TestServiceCertificatesAreTrustedByRouterPodsAndWebhooks(t *testing.T) {
 	c := kit.Shared(t)
 	host, port := serveTLS(t, c, "safe-tls")
 	c.Apply(fmt.Sprintf(outside, "safe", host, port, "service.alpha.openshift.io/serving-cert-secret-name: safe-tls"))
@@ -102,14 +102,14 @@ func TestServicesHaveCertificatesThatRouterPodsAndWebhooksTrust(t *testing.T) {
 	}
 	eventually.Equal(t, "response of the service", func() string { return over("safe") }, "secure")
 	eventually.Equal(t, "status of the impostor's route", func() string { return decision(c, "impostor") }, "public:True")
-	eventually.Equal(t, "response of a service with another's certificate", func() string { return over("impostor") }, "503")
+	eventually.Equal(t, "response of a service with the certificate of another service", func() string { return over("impostor") }, "503")
 
 	authority, err := os.ReadFile(c.Path("pki", "service-ca.crt"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: trust, annotations: {service.alpha.openshift.io/inject-cabundle: "true"}}}`)
-	eventually.Equal(t, "authority in a ConfigMap that asks for it", func() string {
+	eventually.Equal(t, "CA certificates in an annotated ConfigMap", func() string {
 		configMap, err := c.Client.CoreV1().ConfigMaps(c.Namespace).Get(context.Background(), "trust", metav1.GetOptions{})
 		if err != nil {
 			return err.Error()
@@ -128,7 +128,7 @@ func TestServicesHaveCertificatesThatRouterPodsAndWebhooksTrust(t *testing.T) {
 		name := fmt.Sprintf("refused-%d", time.Now().UnixNano())
 		_, err := c.Client.CoreV1().ConfigMaps(c.Namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"refuse": "me"}}}, metav1.CreateOptions{})
 		if err == nil || !strings.Contains(err.Error(), "refused over TLS") {
-			return fmt.Errorf("it ends with %v", err)
+			return fmt.Errorf("the connection fails with %v", err)
 		}
 		return nil
 	})

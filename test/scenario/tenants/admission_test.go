@@ -39,7 +39,7 @@ func TestPodDefaultsFollowConfiguration(t *testing.T) {
 		t.Errorf("a pod that runs forever has a deadline: %d", *pod.Spec.ActiveDeadlineSeconds)
 	}
 	if len(pod.Spec.Tolerations) != 0 {
-		t.Errorf("DefaultTolerationSeconds is switched off, and adds %v", pod.Spec.Tolerations)
+		t.Errorf("DefaultTolerationSeconds is disabled, but adds %v", pod.Spec.Tolerations)
 	}
 	job := admitted(t, mia, "mia-shop", main+", restartPolicy: Never")
 	if got := job.Spec.ActiveDeadlineSeconds; got == nil || *got != 3600 {
@@ -189,10 +189,10 @@ groups: [hosts]
 		return err
 	})
 	if got := admitted(t, uma, "uma-shop", mounts).Annotations["openshift.io/scc"]; got != "hostpath" {
-		t.Errorf("a pod with a path of the host has the constraint %q", got)
+		t.Errorf("a pod with a hostPath volume has the constraint %q", got)
 	}
 	c.OC("adm", "policy", "add-scc-to-group", "anyuid", "hosts")
-	c.WaitFor("any user to be allowed", func(context.Context) error {
+	c.WaitFor("permission for any user ID", func(context.Context) error {
 		pod := admitted(t, uma, "uma-shop", main)
 		if got := pod.Annotations["openshift.io/scc"]; got != "anyuid" || pod.Spec.Containers[0].SecurityContext.RunAsUser != nil {
 			return fmt.Errorf("the constraint is %q, the user %v", got, pod.Spec.Containers[0].SecurityContext.RunAsUser)

@@ -11,9 +11,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestRequestsForOurTypesAreAudited configures no policy. The log contains the user and the
+// TestRequestsForOpenShiftTypesAreAudited configures no policy. The log contains the user and the
 // resource of each request, and no part of its body.
-func TestRequestsForOurTypesAreAudited(t *testing.T) {
+func TestRequestsForOpenShiftTypesAreAudited(t *testing.T) {
 	c := tenants(t)
 	olga := c.User("olga")
 	olga.RequestProject(c, "olga-shop")
@@ -32,7 +32,7 @@ func TestRequestsForOurTypesAreAudited(t *testing.T) {
 				RequestObject      json.RawMessage
 			}
 			if err := json.Unmarshal([]byte(line), &event); err != nil {
-				continue // The entry is being written.
+				continue // The last entry can be incomplete.
 			}
 			if event.ObjectRef.Resource == "routes" && event.ObjectRef.Namespace == "olga-shop" && event.Verb == "create" && event.Stage == "ResponseComplete" {
 				if event.Level != "Metadata" || event.ImpersonatedUser.Username != "olga" || event.ObjectRef.APIGroup != "route.openshift.io" || event.RequestObject != nil {
@@ -41,6 +41,6 @@ func TestRequestsForOurTypesAreAudited(t *testing.T) {
 				return nil
 			}
 		}
-		return errors.New("no entry names it")
+		return errors.New("no entry names the route")
 	})
 }

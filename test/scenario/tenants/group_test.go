@@ -106,7 +106,7 @@ rfc2307:
 	night := write("night.txt", "cn=night,dc=example,dc=com\n")
 	c.OC("adm", "groups", "sync", "--sync-config="+config, "--blacklist="+night, "--confirm")
 	if got := c.OC("get", "groups", "-o", "name"); strings.Contains(got, "night") || !strings.Contains(got, "shop") {
-		t.Errorf("beside the blacklist there are %s", got)
+		t.Errorf("with the blacklist, the groups are %s", got)
 	}
 	c.OC("adm", "groups", "sync", "--sync-config="+config, "--confirm")
 	has(t, c.OC("get", "group", "shop", "-o", "jsonpath={.users}"), `["pia","quin"]`)
@@ -126,9 +126,9 @@ rfc2307:
 	names := write("names.txt", "night\n")
 	c.OC("adm", "prune", "groups", "--sync-config="+config, "--blacklist="+names, "--confirm")
 	c.OC("adm", "prune", "groups", "--sync-config="+config, "--whitelist="+write("others.txt", "shop\n"), "--confirm")
-	c.OC("get", "group", "night") // One list excludes it, and the other does not include it.
+	c.OC("get", "group", "night") // One list excludes the group, and the other does not include it.
 	c.OC("adm", "prune", "groups", "--sync-config="+config, "--whitelist="+names, "--confirm")
 	if got := c.OC("get", "groups", "-o", "name"); strings.Contains(got, "night") || !strings.Contains(got, "shop") {
-		t.Errorf("after pruning there are %s", got)
+		t.Errorf("after pruning, the groups are %s", got)
 	}
 }

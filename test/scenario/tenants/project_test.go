@@ -44,7 +44,7 @@ func TestProjectsFollowConfiguredTemplate(t *testing.T) {
 	}
 	has(t, answer, "the template creates 0 projects, must create one")
 	if _, err := admin.Try("GET", "/api/v1/namespaces/cleo-shop", ""); !apierrors.IsNotFound(err) {
-		t.Errorf("the project that was refused: %v", err)
+		t.Errorf("the rejected project: %v", err)
 	}
 }
 
@@ -60,7 +60,7 @@ func TestForbiddenProjectRequestShowsMessage(t *testing.T) {
 	t.Cleanup(restore)
 	c.WaitFor("self-provisioning to end", func(context.Context) error {
 		if _, err := dan.Try("GET", requests, ""); !apierrors.IsForbidden(err) {
-			return fmt.Errorf("it is answered: %v", err)
+			return fmt.Errorf("the error is %v", err)
 		}
 		return nil
 	})
@@ -89,14 +89,14 @@ func TestProjectRequestsAreLimited(t *testing.T) {
 		}
 		user.MayNot("POST", requests, request(user.Name+"-more"), fmt.Sprintf("user %s cannot create more than %d project(s)", user.Name, maximum))
 	}
-	// A deleted project makes room for another.
+	// A deleted project no longer counts.
 	fay.May("DELETE", "/apis/project.openshift.io/v1/projects/fay-0", "")
-	c.WaitFor("room for a project", func(context.Context) error {
+	c.WaitFor("creation of another project", func(context.Context) error {
 		_, err := fay.Try("POST", requests+"?", request("fay-1"))
 		return err
 	})
 
-	// A service account cannot request projects until it gets the role. Then its own limit counts.
+	// A service account cannot request projects until it gets the role. Then its own limit applies.
 	robot := c.ServiceAccount(c.Namespace, "default")
 	robot.MayNot("POST", requests, request("robot-0"), "cannot create resource")
 	c.OC("adm", "policy", "add-cluster-role-to-user", "self-provisioner", robot.Name)

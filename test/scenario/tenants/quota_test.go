@@ -100,7 +100,7 @@ spec:
 	ann.May("POST", kit.GroupPath("route.openshift.io", "ann-two", "routes"), route)
 	ann.MayNot("POST", kit.GroupPath("route.openshift.io", "ann-one", "routes"), route, "count/routes.route.openshift.io=1")
 
-	// Deleted objects are available again in every project.
+	// Deleting an object allows a new one in any project.
 	ann.May("DELETE", kit.CorePath("ann-one", "configmaps/first"), "")
 	checkUsage(c, "for-ann", "configmaps=5", "ann-one:configmaps=2")
 	ann.May("POST", kit.CorePath("ann-two", "configmaps"), config("third"))

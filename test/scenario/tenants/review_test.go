@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// askReview returns the response to a review. The body is YAML without apiVersion and kind.
-func askReview(t *testing.T, user *kit.User, kind, path, body string) string {
+// reviewResponse returns the response to a review. The body is YAML without apiVersion and kind.
+func reviewResponse(t *testing.T, user *kit.User, kind, path, body string) string {
 	t.Helper()
 	return user.May("POST", path, fmt.Sprintf("{apiVersion: %s, kind: %s, %s}", version(path), kind, body))
 }
@@ -26,29 +26,29 @@ func TestReviewsListRights(t *testing.T) {
 	local := api + "namespaces/gus-shop/"
 
 	// May a user perform an action?
-	has(t, askReview(t, gus, "LocalSubjectAccessReview", local+"localsubjectaccessreviews", "verb: get, resource: pods"), `"allowed":true`, `"namespace":"gus-shop"`)
-	has(t, askReview(t, gus, "LocalSubjectAccessReview", local+"localsubjectaccessreviews", "verb: get, resource: pods, user: hal"), `"allowed":false`)
-	has(t, askReview(t, gus, "LocalSubjectAccessReview", local+"localsubjectaccessreviews", "verb: get, resource: pods, user: gus, groups: [], scopes: ['user:info']"), `"allowed":false`)
-	if answer, err := gus.Try("POST", local+"localsubjectaccessreviews",
+	has(t, reviewResponse(t, gus, "LocalSubjectAccessReview", local+"localsubjectaccessreviews", "verb: get, resource: pods"), `"allowed":true`, `"namespace":"gus-shop"`)
+	has(t, reviewResponse(t, gus, "LocalSubjectAccessReview", local+"localsubjectaccessreviews", "verb: get, resource: pods, user: hal"), `"allowed":false`)
+	has(t, reviewResponse(t, gus, "LocalSubjectAccessReview", local+"localsubjectaccessreviews", "verb: get, resource: pods, user: gus, groups: [], scopes: ['user:info']"), `"allowed":false`)
+	if response, err := gus.Try("POST", local+"localsubjectaccessreviews",
 		"{apiVersion: authorization.openshift.io/v1, kind: LocalSubjectAccessReview, verb: get, resource: pods, namespace: default}"); err == nil {
-		t.Errorf("a local review asks about another project: %s", answer)
+		t.Errorf("a local review of another project: %s", response)
 	}
 	admin := c.Administrator()
-	has(t, askReview(t, admin, "SubjectAccessReview", api+"subjectaccessreviews", "verb: list, resource: nodes, user: gus"), `"allowed":false`)
-	has(t, askReview(t, admin, "SubjectAccessReview", api+"subjectaccessreviews", "verb: list, resource: pods, user: gus, namespace: gus-shop"), `"allowed":true`)
+	has(t, reviewResponse(t, admin, "SubjectAccessReview", api+"subjectaccessreviews", "verb: list, resource: nodes, user: gus"), `"allowed":false`)
+	has(t, reviewResponse(t, admin, "SubjectAccessReview", api+"subjectaccessreviews", "verb: list, resource: pods, user: gus, namespace: gus-shop"), `"allowed":true`)
 	gus.MayNot("POST", api+"subjectaccessreviews", "{apiVersion: authorization.openshift.io/v1, kind: SubjectAccessReview, verb: list, resource: nodes, user: hal}", "may only review their own permissions")
 
 	// Which users may perform an action?
-	has(t, askReview(t, gus, "LocalResourceAccessReview", local+"localresourceaccessreviews", "verb: delete, resource: pods"), `"gus"`, `"system:masters"`)
-	has(t, askReview(t, admin, "ResourceAccessReview", api+"resourceaccessreviews", "verb: list, resource: nodes"), `"system:cluster-readers"`)
+	has(t, reviewResponse(t, gus, "LocalResourceAccessReview", local+"localresourceaccessreviews", "verb: delete, resource: pods"), `"gus"`, `"system:masters"`)
+	has(t, reviewResponse(t, admin, "ResourceAccessReview", api+"resourceaccessreviews", "verb: list, resource: nodes"), `"system:cluster-readers"`)
 	gus.MayNot("POST", api+"resourceaccessreviews", "{apiVersion: authorization.openshift.io/v1, kind: ResourceAccessReview, verb: list, resource: nodes}", "cannot create resource")
 
 	// Which actions may a user perform?
-	has(t, askReview(t, gus, "SelfSubjectRulesReview", local+"selfsubjectrulesreviews", "spec: {}"), `"imagestreams"`, `"rolebindings"`)
+	has(t, reviewResponse(t, gus, "SelfSubjectRulesReview", local+"selfsubjectrulesreviews", "spec: {}"), `"imagestreams"`, `"rolebindings"`)
 	c.WaitFor("the rules of the project's builder", func(context.Context) error {
-		answer := askReview(t, gus, "SubjectRulesReview", local+"subjectrulesreviews", "spec: {user: 'system:serviceaccount:gus-shop:builder'}")
-		if !strings.Contains(answer, `"imagestreams/layers"`) {
-			return fmt.Errorf("they are %s", answer)
+		response := reviewResponse(t, gus, "SubjectRulesReview", local+"subjectrulesreviews", "spec: {user: 'system:serviceaccount:gus-shop:builder'}")
+		if !strings.Contains(response, `"imagestreams/layers"`) {
+			return fmt.Errorf("they are %s", response)
 		}
 		return nil
 	})
@@ -60,10 +60,10 @@ func TestReviewsListRights(t *testing.T) {
 	pod := func(security string) string {
 		return "template: {spec: {containers: [{name: main, image: none, securityContext: {" + security + "}}]}}"
 	}
-	has(t, askReview(t, gus, "PodSecurityPolicySelfSubjectReview", psp+"podsecuritypolicyselfsubjectreviews", "spec: {"+pod("")+"}"), `"name":"restricted"`)
-	has(t, askReview(t, gus, "PodSecurityPolicySelfSubjectReview", psp+"podsecuritypolicyselfsubjectreviews", "spec: {"+pod("privileged: true")+"}"), `"reason":"`)
-	has(t, askReview(t, gus, "PodSecurityPolicySubjectReview", psp+"podsecuritypolicysubjectreviews", "spec: {user: root, groups: ['system:masters'], "+pod("privileged: true")+"}"), `"name":"privileged"`)
-	has(t, askReview(t, gus, "PodSecurityPolicyReview", psp+"podsecuritypolicyreviews", "spec: {serviceAccountNames: [builder], "+pod("")+"}"), `"allowedServiceAccounts":[]`)
+	has(t, reviewResponse(t, gus, "PodSecurityPolicySelfSubjectReview", psp+"podsecuritypolicyselfsubjectreviews", "spec: {"+pod("")+"}"), `"name":"restricted"`)
+	has(t, reviewResponse(t, gus, "PodSecurityPolicySelfSubjectReview", psp+"podsecuritypolicyselfsubjectreviews", "spec: {"+pod("privileged: true")+"}"), `"reason":"`)
+	has(t, reviewResponse(t, gus, "PodSecurityPolicySubjectReview", psp+"podsecuritypolicysubjectreviews", "spec: {user: root, groups: ['system:masters'], "+pod("privileged: true")+"}"), `"name":"privileged"`)
+	has(t, reviewResponse(t, gus, "PodSecurityPolicyReview", psp+"podsecuritypolicyreviews", "spec: {serviceAccountNames: [builder], "+pod("")+"}"), `"allowedServiceAccounts":[]`)
 }
 
 func TestRestrictionsLimitSubjectsOfBindings(t *testing.T) {

@@ -29,11 +29,11 @@ func secretsOf(c *kit.Cluster, name string, not ...string) (token, credentials *
 			return err
 		}
 		if len(account.Secrets) != 2 || len(account.ImagePullSecrets) != 1 {
-			return fmt.Errorf("it has %v and %v", account.Secrets, account.ImagePullSecrets)
+			return fmt.Errorf("the secrets are %v, the pull secrets are %v", account.Secrets, account.ImagePullSecrets)
 		}
 		for _, reference := range account.Secrets {
 			if slices.Contains(not, reference.Name) {
-				return fmt.Errorf("it still has %s", reference.Name)
+				return fmt.Errorf("the account still has %s", reference.Name)
 			}
 			secret, err := c.Client.CoreV1().Secrets(c.Namespace).Get(ctx, reference.Name, metav1.GetOptions{})
 			if err != nil {
@@ -47,7 +47,7 @@ func secretsOf(c *kit.Cluster, name string, not ...string) (token, credentials *
 			}
 		}
 		if token == nil || credentials == nil || account.ImagePullSecrets[0].Name != credentials.Name {
-			return fmt.Errorf("it has %v and %v", account.Secrets, account.ImagePullSecrets)
+			return fmt.Errorf("the secrets are %v, the pull secrets are %v", account.Secrets, account.ImagePullSecrets)
 		}
 		return nil
 	})
@@ -70,7 +70,7 @@ func TestServiceAccountsHaveTokenAndRegistryCredentials(t *testing.T) {
 		return entries
 	}
 	if entry := registry(credentials)["docker-registry.default.svc:5000"]; entry.Password != value || entry.Auth != base64.StdEncoding.EncodeToString([]byte("serviceaccount:"+value)) {
-		t.Error("the credentials do not open the registry")
+		t.Error("the registry rejects the credentials")
 	}
 	whoami := func(value string) (string, error) {
 		config := rest.AnonymousClientConfig(c.Config)
@@ -101,7 +101,7 @@ func TestServiceAccountsHaveTokenAndRegistryCredentials(t *testing.T) {
 		c.WaitFor("the address of the registry in the credentials", func(context.Context) error {
 			_, credentials := secretsOf(c, "robot")
 			if _, ok := registry(credentials)[result.Spec.ClusterIP+":5000"]; !ok {
-				return fmt.Errorf("they are for %d names", len(registry(credentials)))
+				return fmt.Errorf("the credentials have entries for %d names", len(registry(credentials)))
 			}
 			return nil
 		})
@@ -113,9 +113,9 @@ func TestServiceAccountsHaveTokenAndRegistryCredentials(t *testing.T) {
 	if string(other.Data["token"]) == value || renewed.Annotations["openshift.io/token-secret.name"] != other.Name {
 		t.Error("the token that was removed is still valid")
 	}
-	c.WaitFor("the removed token to end", func(context.Context) error {
+	c.WaitFor("expiry of the removed token", func(context.Context) error {
 		if _, err := whoami(value); !apierrors.IsUnauthorized(err) {
-			return fmt.Errorf("it is answered: %v", err)
+			return fmt.Errorf("the error is %v", err)
 		}
 		return nil
 	})
@@ -132,11 +132,11 @@ func TestServiceAccountsHaveTokenAndRegistryCredentials(t *testing.T) {
 		}
 		return nil
 	})
-	noLogHas(t, c, value, string(other.Data["token"]))
+	checkLogs(t, c, value, string(other.Data["token"]))
 }
 
-// noLogHas checks that the logs of the cluster contain no secrets.
-func noLogHas(t *testing.T, c *kit.Cluster, secrets ...string) {
+// checkLogs checks that the logs of the cluster contain no secrets.
+func checkLogs(t *testing.T, c *kit.Cluster, secrets ...string) {
 	t.Helper()
 	files, err := filepath.Glob(c.Path("log", "*"))
 	if err != nil || len(files) == 0 {

@@ -1,6 +1,6 @@
-// Package tenants proves on a real cluster, with a separate configuration, the permissions of users
-// of many projects: they request projects with the administrator's template and limits, see only
-// their own, share quotas, and cannot exceed their permissions.
+// Package tenants tests the permissions of users of many projects on a cluster with a separate
+// configuration: they request projects with the administrator's template and limits, see only their
+// own, share quotas, and cannot exceed their permissions.
 package tenants
 
 import (

@@ -35,7 +35,7 @@ func review(request *admissionv1.AdmissionRequest) *admissionv1.AdmissionRespons
 	return answer
 }
 
-func TestWebhooksSeeOurTypes(t *testing.T) {
+func TestWebhooksReviewOpenShiftTypes(t *testing.T) {
 	c := tenants(t)
 	authority := certtest.New(t)
 	pair := authority.Issue(t, "webhook")
