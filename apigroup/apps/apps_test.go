@@ -82,41 +82,41 @@ func TestValidation(t *testing.T) {
 		change func(*appsv1.DeploymentConfig)
 		want   []string
 	}{
-		"plain":              {func(*appsv1.DeploymentConfig) {}, nil},
-		"negative replicas":  {func(dc *appsv1.DeploymentConfig) { dc.Spec.Replicas = -1 }, []string{"spec.replicas"}},
-		"negative history":   {func(dc *appsv1.DeploymentConfig) { dc.Spec.RevisionHistoryLimit = ptr.To[int32](-1) }, []string{"spec.revisionHistoryLimit"}},
-		"never ready":        {func(dc *appsv1.DeploymentConfig) { dc.Spec.MinReadySeconds = 600 }, []string{"spec.minReadySeconds"}},
-		"no template":        {func(dc *appsv1.DeploymentConfig) { dc.Spec.Template = nil }, []string{"spec.template"}},
-		"no selector":        {func(dc *appsv1.DeploymentConfig) { dc.Spec.Selector = nil }, []string{"spec.selector"}},
-		"other selector":     {func(dc *appsv1.DeploymentConfig) { dc.Spec.Selector = map[string]string{"a": "b"} }, []string{"spec.template.metadata.labels"}},
-		"pods that end":      {func(dc *appsv1.DeploymentConfig) { dc.Spec.Template.Spec.RestartPolicy = "Never" }, []string{"spec.template.spec.restartPolicy"}},
-		"unknown trigger":    {trigger(appsv1.DeploymentTriggerPolicy{Type: "Timer"}), []string{"spec.triggers[0].type"}},
-		"no kind of trigger": {trigger(appsv1.DeploymentTriggerPolicy{}), []string{"spec.triggers[0].type"}},
-		"no image":           {trigger(appsv1.DeploymentTriggerPolicy{Type: "ImageChange"}), []string{"spec.triggers[0].imageChangeParams"}},
-		"image":              {image(appsv1.DeploymentTriggerImageChangeParams{From: tag, ContainerNames: []string{"a"}}), nil},
-		"no containers":      {image(appsv1.DeploymentTriggerImageChangeParams{From: tag}), []string{"spec.triggers[0].imageChangeParams.containerNames"}},
+		"plain":                {func(*appsv1.DeploymentConfig) {}, nil},
+		"negative replicas":    {func(dc *appsv1.DeploymentConfig) { dc.Spec.Replicas = -1 }, []string{"spec.replicas"}},
+		"negative history":     {func(dc *appsv1.DeploymentConfig) { dc.Spec.RevisionHistoryLimit = ptr.To[int32](-1) }, []string{"spec.revisionHistoryLimit"}},
+		"never ready":          {func(dc *appsv1.DeploymentConfig) { dc.Spec.MinReadySeconds = 600 }, []string{"spec.minReadySeconds"}},
+		"no template":          {func(dc *appsv1.DeploymentConfig) { dc.Spec.Template = nil }, []string{"spec.template"}},
+		"no selector":          {func(dc *appsv1.DeploymentConfig) { dc.Spec.Selector = nil }, []string{"spec.selector"}},
+		"other selector":       {func(dc *appsv1.DeploymentConfig) { dc.Spec.Selector = map[string]string{"a": "b"} }, []string{"spec.template.metadata.labels"}},
+		"restart policy Never": {func(dc *appsv1.DeploymentConfig) { dc.Spec.Template.Spec.RestartPolicy = "Never" }, []string{"spec.template.spec.restartPolicy"}},
+		"unknown trigger":      {trigger(appsv1.DeploymentTriggerPolicy{Type: "Timer"}), []string{"spec.triggers[0].type"}},
+		"trigger without type": {trigger(appsv1.DeploymentTriggerPolicy{}), []string{"spec.triggers[0].type"}},
+		"no image":             {trigger(appsv1.DeploymentTriggerPolicy{Type: "ImageChange"}), []string{"spec.triggers[0].imageChangeParams"}},
+		"image":                {image(appsv1.DeploymentTriggerImageChangeParams{From: tag, ContainerNames: []string{"a"}}), nil},
+		"no containers":        {image(appsv1.DeploymentTriggerImageChangeParams{From: tag}), []string{"spec.triggers[0].imageChangeParams.containerNames"}},
 		"no tag": {image(appsv1.DeploymentTriggerImageChangeParams{From: corev1.ObjectReference{Kind: "ImageStreamTag", Name: "ruby"}, ContainerNames: []string{"a"}}),
 			[]string{"spec.triggers[0].imageChangeParams.from.name"}},
-		"stuck": {func(dc *appsv1.DeploymentConfig) {
+		"no surge, none unavailable": {func(dc *appsv1.DeploymentConfig) {
 			zero := intstr.FromInt32(0)
 			dc.Spec.Strategy.RollingParams.MaxSurge, dc.Spec.Strategy.RollingParams.MaxUnavailable = &zero, &zero
 		}, []string{"spec.strategy.rollingParams.maxUnavailable"}},
-		"more than all": {func(dc *appsv1.DeploymentConfig) {
+		"more than 100%": {func(dc *appsv1.DeploymentConfig) {
 			dc.Spec.Strategy.RollingParams.MaxUnavailable = ptr.To(intstr.FromString("101%"))
 		}, []string{"spec.strategy.rollingParams.maxUnavailable"}},
-		"no share": {func(dc *appsv1.DeploymentConfig) {
+		"not a percentage": {func(dc *appsv1.DeploymentConfig) {
 			dc.Spec.Strategy.RollingParams.MaxSurge = ptr.To(intstr.FromString("many"))
 		}, []string{"spec.strategy.rollingParams.maxSurge"}},
-		"no time":             {func(dc *appsv1.DeploymentConfig) { dc.Spec.Strategy.ActiveDeadlineSeconds = ptr.To[int64](0) }, []string{"spec.strategy.activeDeadlineSeconds"}},
-		"custom":              {func(dc *appsv1.DeploymentConfig) { dc.Spec.Strategy.Type = "Custom" }, []string{"spec.strategy.customParams"}},
-		"unknown strategy":    {func(dc *appsv1.DeploymentConfig) { dc.Spec.Strategy.Type = "Blue" }, []string{"spec.strategy.type"}},
-		"hook":                {hook(appsv1.LifecycleHook{FailurePolicy: "Abort", ExecNewPod: &appsv1.ExecNewPodHook{Command: []string{"a"}, ContainerName: "a"}}), nil},
-		"hook without policy": {hook(appsv1.LifecycleHook{ExecNewPod: &appsv1.ExecNewPodHook{Command: []string{"a"}, ContainerName: "a"}}), []string{pre + ".failurePolicy"}},
-		"hook of nothing":     {hook(appsv1.LifecycleHook{FailurePolicy: "Abort"}), []string{pre}},
+		"deadline of zero":            {func(dc *appsv1.DeploymentConfig) { dc.Spec.Strategy.ActiveDeadlineSeconds = ptr.To[int64](0) }, []string{"spec.strategy.activeDeadlineSeconds"}},
+		"custom":                      {func(dc *appsv1.DeploymentConfig) { dc.Spec.Strategy.Type = "Custom" }, []string{"spec.strategy.customParams"}},
+		"unknown strategy":            {func(dc *appsv1.DeploymentConfig) { dc.Spec.Strategy.Type = "Blue" }, []string{"spec.strategy.type"}},
+		"hook":                        {hook(appsv1.LifecycleHook{FailurePolicy: "Abort", ExecNewPod: &appsv1.ExecNewPodHook{Command: []string{"a"}, ContainerName: "a"}}), nil},
+		"hook without failure policy": {hook(appsv1.LifecycleHook{ExecNewPod: &appsv1.ExecNewPodHook{Command: []string{"a"}, ContainerName: "a"}}), []string{pre + ".failurePolicy"}},
+		"hook without action":         {hook(appsv1.LifecycleHook{FailurePolicy: "Abort"}), []string{pre}},
 		"hook without command": {hook(appsv1.LifecycleHook{FailurePolicy: "Abort", ExecNewPod: &appsv1.ExecNewPodHook{}}),
 			[]string{pre + ".execNewPod.command", pre + ".execNewPod.containerName"}},
-		"hook that tags": {hook(appsv1.LifecycleHook{FailurePolicy: "Abort", TagImages: []appsv1.TagImageHook{{ContainerName: "a", To: tag}}}), nil},
-		"hook of both":   {hook(appsv1.LifecycleHook{FailurePolicy: "Abort", ExecNewPod: &appsv1.ExecNewPodHook{}, TagImages: []appsv1.TagImageHook{{}}}), []string{pre}},
+		"hook with tags":             {hook(appsv1.LifecycleHook{FailurePolicy: "Abort", TagImages: []appsv1.TagImageHook{{ContainerName: "a", To: tag}}}), nil},
+		"hook with command and tags": {hook(appsv1.LifecycleHook{FailurePolicy: "Abort", ExecNewPod: &appsv1.ExecNewPodHook{}, TagImages: []appsv1.TagImageHook{{}}}), []string{pre}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dc := valid()

@@ -28,7 +28,7 @@ func TestLogIgnoresPodsOfOtherOwners(t *testing.T) {
 		"pods with its labels":           {appsv1.DeploymentStatusComplete, []*corev1.Pod{pod("a", ""), pod("b", "2"), pod("web-1-deploy", "1")}, "web-1-deploy"},
 		"its deployer":                   {appsv1.DeploymentStatusRunning, []*corev1.Pod{pod("b", "1"), pod("web-1-deploy", "1")}, "web-1-deploy"},
 		"a pod with its deployer's name": {appsv1.DeploymentStatusRunning, []*corev1.Pod{pod("web-1-deploy", "2")}, ""},
-		"no pod of its own":              {appsv1.DeploymentStatusComplete, []*corev1.Pod{pod("a", ""), pod("web-1-deploy", "")}, ""},
+		"only pods of other owners":      {appsv1.DeploymentStatusComplete, []*corev1.Pod{pod("a", ""), pod("web-1-deploy", "")}, ""},
 	} {
 		client := fake.NewClientset()
 		for _, p := range c.pods {

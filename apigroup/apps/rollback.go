@@ -83,7 +83,7 @@ func (r *rollback) rolledBackConfig(ctx context.Context, rollback *appsv1.Deploy
 	core := r.deps.Kube.CoreV1()
 	rc, err := core.ReplicationControllers(request.NamespaceValue(ctx)).Get(ctx, deployment, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && rollout.ConfigOf(rc) != dc.Name {
-		return nil, r.invalid(rollback, field.Invalid(field.NewPath("spec", "from", "name"), deployment, "there is no such deployment of "+dc.Name))
+		return nil, r.invalid(rollback, field.Invalid(field.NewPath("spec", "from", "name"), deployment, "the deployment does not exist or does not belong to "+dc.Name))
 	}
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (r *rollback) target(dc *appsv1.DeploymentConfig, rollback *appsv1.Deployme
 		name = rollout.Name(dc.Name, revision)
 	}
 	if name == rollout.Name(dc.Name, latest) {
-		return "", r.invalid(rollback, field.Invalid(field.NewPath("spec", "revision"), latest, "this is the latest deployment already"))
+		return "", r.invalid(rollback, field.Invalid(field.NewPath("spec", "revision"), latest, "the deployment is already the latest one"))
 	}
 	return name, nil
 }

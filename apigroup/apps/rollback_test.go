@@ -42,14 +42,14 @@ func TestRollbackTarget(t *testing.T) {
 		spec   appsv1.DeploymentConfigRollbackSpec
 		want   string
 	}{
-		"the last but one":   {4, appsv1.DeploymentConfigRollbackSpec{}, "web-3"},
-		"a revision":         {4, appsv1.DeploymentConfigRollbackSpec{Revision: 2}, "web-2"},
-		"a name":             {4, from("web-1"), "web-1"},
-		"the latest":         {4, appsv1.DeploymentConfigRollbackSpec{Revision: 4}, ""},
-		"the latest by name": {4, from("web-4"), ""},
-		"none before":        {1, appsv1.DeploymentConfigRollbackSpec{}, ""},
-		"never deployed":     {0, appsv1.DeploymentConfigRollbackSpec{Revision: 1}, ""},
-		"negative":           {4, appsv1.DeploymentConfigRollbackSpec{Revision: -1}, ""},
+		"the previous deployment": {4, appsv1.DeploymentConfigRollbackSpec{}, "web-3"},
+		"a revision":              {4, appsv1.DeploymentConfigRollbackSpec{Revision: 2}, "web-2"},
+		"a name":                  {4, from("web-1"), "web-1"},
+		"the latest":              {4, appsv1.DeploymentConfigRollbackSpec{Revision: 4}, ""},
+		"the latest by name":      {4, from("web-4"), ""},
+		"none before":             {1, appsv1.DeploymentConfigRollbackSpec{}, ""},
+		"never deployed":          {0, appsv1.DeploymentConfigRollbackSpec{Revision: 1}, ""},
+		"negative":                {4, appsv1.DeploymentConfigRollbackSpec{Revision: -1}, ""},
 	} {
 		got, err := (&rollback{}).target(deployed("a", tt.latest), &appsv1.DeploymentConfigRollback{Name: "web", Spec: tt.spec})
 		if got != tt.want || (err == nil) != (tt.want != "") {
@@ -64,15 +64,15 @@ func TestVersionOfLog(t *testing.T) {
 		options appsv1.DeploymentLogOptions
 		want    int64
 	}{
-		"the latest":         {3, appsv1.DeploymentLogOptions{}, 3},
-		"a version":          {3, appsv1.DeploymentLogOptions{Version: ptr.To[int64](1)}, 1},
-		"the one before":     {3, appsv1.DeploymentLogOptions{Previous: true}, 2},
-		"none before":        {1, appsv1.DeploymentLogOptions{Previous: true}, 0},
-		"never deployed":     {0, appsv1.DeploymentLogOptions{}, 0},
-		"later than any":     {3, appsv1.DeploymentLogOptions{Version: ptr.To[int64](4)}, 0},
-		"two at once":        {3, appsv1.DeploymentLogOptions{Version: ptr.To[int64](1), Previous: true}, 0},
-		"no version at all":  {3, appsv1.DeploymentLogOptions{Version: ptr.To[int64](0)}, 0},
-		"a negative version": {3, appsv1.DeploymentLogOptions{Version: ptr.To[int64](-2)}, 0},
+		"the latest":               {3, appsv1.DeploymentLogOptions{}, 3},
+		"a version":                {3, appsv1.DeploymentLogOptions{Version: ptr.To[int64](1)}, 1},
+		"the previous version":     {3, appsv1.DeploymentLogOptions{Previous: true}, 2},
+		"none before":              {1, appsv1.DeploymentLogOptions{Previous: true}, 0},
+		"never deployed":           {0, appsv1.DeploymentLogOptions{}, 0},
+		"after the latest version": {3, appsv1.DeploymentLogOptions{Version: ptr.To[int64](4)}, 0},
+		"version and previous":     {3, appsv1.DeploymentLogOptions{Version: ptr.To[int64](1), Previous: true}, 0},
+		"version zero":             {3, appsv1.DeploymentLogOptions{Version: ptr.To[int64](0)}, 0},
+		"a negative version":       {3, appsv1.DeploymentLogOptions{Version: ptr.To[int64](-2)}, 0},
 	} {
 		got, err := versionOf(deployed("a", tt.latest), &tt.options)
 		if got != tt.want || (err == nil) != (tt.want != 0) {

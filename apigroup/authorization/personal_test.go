@@ -77,7 +77,7 @@ func TestUsersReviewTheirOwnRights(t *testing.T) {
 	}
 }
 
-func TestAnswersAboutReviewsConcernReviewsOfOthers(t *testing.T) {
+func TestReviewOfReviewPermissionConcernsReviewsOfOthers(t *testing.T) {
 	own := authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		if a.GetResource() == "selfsubjectaccessreviews" || a.GetResource() == "pods" {
 			return authorizer.DecisionAllow, "", nil

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-func TestRolesHaveAMaximumSize(t *testing.T) {
+func TestRolesHaveMaximumSize(t *testing.T) {
 	list := func(length int) (values []string) {
 		for i := range length {
 			values = append(values, strconv.Itoa(i))
@@ -25,14 +25,14 @@ func TestRolesHaveAMaximumSize(t *testing.T) {
 		group string
 		ok    bool
 	}{
-		"no rules":          {nil, "", true},
-		"as many as it can": {[]rbacv1.PolicyRule{rule(10, 1, 400, 0), rule(10, 10, 10, 0)}, "", true},
-		"one more":          {[]rbacv1.PolicyRule{rule(10, 1, 400, 0), rule(10, 10, 10, 0), rule(1, 1, 1, 0)}, "", false},
-		"names":             {[]rbacv1.PolicyRule{rule(10, 1, 10, 51)}, "", false},
-		"paths":             {[]rbacv1.PolicyRule{{Verbs: list(100), NonResourceURLs: list(51)}}, "", false},
-		"many rules":        {make([]rbacv1.PolicyRule, maxGrants+1), "", false},
-		"an overflow":       {[]rbacv1.PolicyRule{rule(5000, 5000, 5000, 5000)}, "", false},
-		"of the platform":   {[]rbacv1.PolicyRule{rule(5000, 5000, 5000, 5000)}, user.SystemPrivilegedGroup, true},
+		"no rules":       {nil, "", true},
+		"the maximum":    {[]rbacv1.PolicyRule{rule(10, 1, 400, 0), rule(10, 10, 10, 0)}, "", true},
+		"one more":       {[]rbacv1.PolicyRule{rule(10, 1, 400, 0), rule(10, 10, 10, 0), rule(1, 1, 1, 0)}, "", false},
+		"names":          {[]rbacv1.PolicyRule{rule(10, 1, 10, 51)}, "", false},
+		"paths":          {[]rbacv1.PolicyRule{{Verbs: list(100), NonResourceURLs: list(51)}}, "", false},
+		"many rules":     {make([]rbacv1.PolicyRule, maxGrants+1), "", false},
+		"an overflow":    {[]rbacv1.PolicyRule{rule(5000, 5000, 5000, 5000)}, "", false},
+		"system:masters": {[]rbacv1.PolicyRule{rule(5000, 5000, 5000, 5000)}, user.SystemPrivilegedGroup, true},
 	} {
 		for _, role := range []runtime.Object{&rbacv1.Role{Rules: tt.rules}, &rbacv1.ClusterRole{Rules: tt.rules}} {
 			attributes := admission.NewAttributesRecord(role, nil, rbacv1.SchemeGroupVersion.WithKind("Role"), "shop", "r", rbacv1.SchemeGroupVersion.WithResource("roles"), "",

@@ -56,38 +56,38 @@ func TestValidation(t *testing.T) {
 		change func(config)
 		want   []string
 	}{
-		"plain":            {func(config) {}, nil},
-		"run policy":       {func(c config) { c.Spec.RunPolicy = "Sometimes" }, []string{"spec.runPolicy"}},
-		"history":          {func(c config) { c.Spec.FailedBuildsHistoryLimit = ptr.To[int32](-1) }, []string{"spec.failedBuildsHistoryLimit"}},
-		"git over ssh":     {func(c config) { c.Spec.Source.Git.URI = "git@git.example.com:app.git" }, nil},
-		"no place":         {func(c config) { c.Spec.Source.Git.URI = "" }, []string{"spec.source.git.uri"}},
-		"place with space": {func(c config) { c.Spec.Source.Git.URI = "https://a b" }, []string{"spec.source.git.uri"}},
-		"proxy":            {func(c config) { c.Spec.Source.Git.HTTPProxy = ptr.To("proxy") }, []string{"spec.source.git.httpProxy"}},
-		"git and binary":   {func(c config) { c.Spec.Source.Binary = &buildv1.BinaryBuildSource{} }, []string{"spec.source"}},
-		"outside":          {func(c config) { c.Spec.Source.ContextDir = "a/../../b" }, []string{"spec.source.contextDir"}},
-		"absolute":         {func(c config) { c.Spec.Source.ContextDir = "/a" }, []string{"spec.source.contextDir"}},
-		"long Dockerfile":  {func(c config) { c.Spec.Source.Dockerfile = ptr.To(string(make([]byte, maxDockerfileBytes+1))) }, []string{"spec.source.dockerfile"}},
-		"unnamed secret":   {func(c config) { c.Spec.Source.SourceSecret = &corev1.LocalObjectReference{} }, []string{"spec.source.sourceSecret.name"}},
-		"image of nothing": {func(c config) {
+		"plain":           {func(config) {}, nil},
+		"run policy":      {func(c config) { c.Spec.RunPolicy = "Sometimes" }, []string{"spec.runPolicy"}},
+		"history":         {func(c config) { c.Spec.FailedBuildsHistoryLimit = ptr.To[int32](-1) }, []string{"spec.failedBuildsHistoryLimit"}},
+		"git over ssh":    {func(c config) { c.Spec.Source.Git.URI = "git@git.example.com:app.git" }, nil},
+		"no URL":          {func(c config) { c.Spec.Source.Git.URI = "" }, []string{"spec.source.git.uri"}},
+		"URL with space":  {func(c config) { c.Spec.Source.Git.URI = "https://a b" }, []string{"spec.source.git.uri"}},
+		"proxy":           {func(c config) { c.Spec.Source.Git.HTTPProxy = ptr.To("proxy") }, []string{"spec.source.git.httpProxy"}},
+		"git and binary":  {func(c config) { c.Spec.Source.Binary = &buildv1.BinaryBuildSource{} }, []string{"spec.source"}},
+		"outside":         {func(c config) { c.Spec.Source.ContextDir = "a/../../b" }, []string{"spec.source.contextDir"}},
+		"absolute":        {func(c config) { c.Spec.Source.ContextDir = "/a" }, []string{"spec.source.contextDir"}},
+		"long Dockerfile": {func(c config) { c.Spec.Source.Dockerfile = ptr.To(string(make([]byte, maxDockerfileBytes+1))) }, []string{"spec.source.dockerfile"}},
+		"unnamed secret":  {func(c config) { c.Spec.Source.SourceSecret = &corev1.LocalObjectReference{} }, []string{"spec.source.sourceSecret.name"}},
+		"image source without paths": {func(c config) {
 			c.Spec.Source.Images = []buildv1.ImageSource{{From: corev1.ObjectReference{Kind: "DockerImage", Name: "a"}}}
 		}, []string{"spec.source.images[0].paths"}},
 		"image paths": {func(c config) {
 			c.Spec.Source.Images = []buildv1.ImageSource{{From: corev1.ObjectReference{Kind: "DockerImage", Name: "a"}, Paths: []buildv1.ImageSourcePath{{SourcePath: "a", DestinationDir: "../b"}}}}
 		}, []string{"spec.source.images[0].paths[0].sourcePath", "spec.source.images[0].paths[0].destinationDir"}},
-		"no strategy":     {func(c config) { c.Spec.Strategy.SourceStrategy = nil }, []string{"spec.strategy"}},
-		"two strategies":  {func(c config) { c.Spec.Strategy.DockerStrategy = &buildv1.DockerBuildStrategy{} }, []string{"spec.strategy"}},
-		"untagged":        {func(c config) { c.Spec.Strategy.SourceStrategy.From.Name = "ruby" }, []string{"spec.strategy.sourceStrategy.from.name"}},
-		"unknown kind":    {func(c config) { c.Spec.Output.To.Kind = "Tarball" }, []string{"spec.output.to.kind"}},
-		"push nowhere":    {func(c config) { c.Spec.Output.To = nil }, nil},
-		"same labels":     {func(c config) { c.Spec.Output.ImageLabels = []buildv1.ImageLabel{{Name: "a"}, {Name: "a"}} }, []string{"spec.output.imageLabels[1].name"}},
-		"two hooks":       {func(c config) { c.Spec.PostCommit = buildv1.BuildPostCommitSpec{Script: "a", Command: []string{"b"}} }, []string{"spec.postCommit"}},
-		"no time":         {func(c config) { c.Spec.CompletionDeadlineSeconds = ptr.To[int64](0) }, []string{"spec.completionDeadlineSeconds"}},
-		"web hook":        {trigger(buildv1.BuildTriggerPolicy{Type: "GitHub", GitHubWebHook: secret}), nil},
-		"open web hook":   {trigger(buildv1.BuildTriggerPolicy{Type: "GitHub", GitHubWebHook: &buildv1.WebHookTrigger{}}), []string{"spec.triggers[0].github.secretReference"}},
-		"other web hook":  {trigger(buildv1.BuildTriggerPolicy{Type: "GitLab", GitHubWebHook: secret}), []string{"spec.triggers[0].gitlab"}},
-		"unknown trigger": {trigger(buildv1.BuildTriggerPolicy{Type: "Timer"}), []string{"spec.triggers[0].type"}},
-		"own image":       {trigger(image), nil},
-		"same image":      {trigger(image, image), []string{"spec.triggers[1].imageChange"}},
+		"no strategy":                       {func(c config) { c.Spec.Strategy.SourceStrategy = nil }, []string{"spec.strategy"}},
+		"two strategies":                    {func(c config) { c.Spec.Strategy.DockerStrategy = &buildv1.DockerBuildStrategy{} }, []string{"spec.strategy"}},
+		"untagged":                          {func(c config) { c.Spec.Strategy.SourceStrategy.From.Name = "ruby" }, []string{"spec.strategy.sourceStrategy.from.name"}},
+		"unknown kind":                      {func(c config) { c.Spec.Output.To.Kind = "Tarball" }, []string{"spec.output.to.kind"}},
+		"no output":                         {func(c config) { c.Spec.Output.To = nil }, nil},
+		"same labels":                       {func(c config) { c.Spec.Output.ImageLabels = []buildv1.ImageLabel{{Name: "a"}, {Name: "a"}} }, []string{"spec.output.imageLabels[1].name"}},
+		"two hooks":                         {func(c config) { c.Spec.PostCommit = buildv1.BuildPostCommitSpec{Script: "a", Command: []string{"b"}} }, []string{"spec.postCommit"}},
+		"deadline of zero":                  {func(c config) { c.Spec.CompletionDeadlineSeconds = ptr.To[int64](0) }, []string{"spec.completionDeadlineSeconds"}},
+		"webhook":                           {trigger(buildv1.BuildTriggerPolicy{Type: "GitHub", GitHubWebHook: secret}), nil},
+		"webhook without secret":            {trigger(buildv1.BuildTriggerPolicy{Type: "GitHub", GitHubWebHook: &buildv1.WebHookTrigger{}}), []string{"spec.triggers[0].github.secretReference"}},
+		"settings for another webhook type": {trigger(buildv1.BuildTriggerPolicy{Type: "GitLab", GitHubWebHook: secret}), []string{"spec.triggers[0].gitlab"}},
+		"unknown trigger":                   {trigger(buildv1.BuildTriggerPolicy{Type: "Timer"}), []string{"spec.triggers[0].type"}},
+		"own image":                         {trigger(image), nil},
+		"same image":                        {trigger(image, image), []string{"spec.triggers[1].imageChange"}},
 		"no image": {func(c config) {
 			c.Spec.Strategy.SourceStrategy.From = corev1.ObjectReference{Kind: "DockerImage", Name: "ruby"}
 			c.Spec.Triggers = []buildv1.BuildTriggerPolicy{image}
@@ -151,8 +151,8 @@ func TestNewBuildHasNoAnswers(t *testing.T) {
 	}
 }
 
-// Nobody can answer in the name of another user, also not with the answer of that user.
-func TestAnswerRecordsItsUser(t *testing.T) {
+// Users cannot answer in the name of another user, not even by repeating that user's answer.
+func TestInputAnswerRecordsUser(t *testing.T) {
 	const answer, by = "pipeline.slipway.io/input-deploy", "pipeline.slipway.io/user-deploy"
 	as := func(name string, groups ...string) context.Context {
 		return request.WithUser(t.Context(), &user.DefaultInfo{Name: name, Groups: groups})
@@ -164,22 +164,22 @@ func TestAnswerRecordsItsUser(t *testing.T) {
 	prepareBuild(as("bob", "dev", "system:authenticated"), build, annotated(nil))
 	want := map[string]string{answer: "proceed", by: `{"user":"bob","groups":["dev"]}`}
 	if diff := cmp.Diff(want, build.Annotations); diff != "" {
-		t.Errorf("bob answers: %s", diff)
+		t.Errorf("after bob's answer: %s", diff)
 	}
 	next := annotated(map[string]string{answer: "proceed", by: `{"user":"ann"}`, "note": "x"})
 	prepareBuild(as("ann"), next, build)
 	if got := next.Annotations[by]; got != want[by] {
-		t.Errorf("ann changes something else: %s", got)
+		t.Errorf("after an unrelated change by ann: %s", got)
 	}
 	changed := annotated(map[string]string{answer: "abort"})
 	prepareBuild(as("ann"), changed, build)
 	if got := changed.Annotations[by]; got != `{"user":"ann"}` {
-		t.Errorf("ann changes the answer: %s", got)
+		t.Errorf("after ann changed the answer: %s", got)
 	}
 	removed := annotated(map[string]string{by: want[by]})
 	prepareBuild(as("ann"), removed, build)
 	if len(removed.Annotations) > 0 {
-		t.Errorf("ann removes the answer: %v", removed.Annotations)
+		t.Errorf("after ann removed the answer: %v", removed.Annotations)
 	}
 }
 

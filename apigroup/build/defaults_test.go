@@ -53,13 +53,13 @@ func TestOptionsMustMatchStrategy(t *testing.T) {
 		request  buildv1.BuildRequest
 		wantErr  bool
 	}{
-		"none":             {source, buildv1.BuildRequest{}, false},
-		"none of Docker":   {docker, none, false},
-		"none of Source":   {source, none, false},
-		"Docker of Docker": {docker, buildv1.BuildRequest{DockerStrategyOptions: &buildv1.DockerStrategyOptions{NoCache: &enabled}}, false},
-		"Docker of Source": {source, buildv1.BuildRequest{DockerStrategyOptions: &buildv1.DockerStrategyOptions{NoCache: &enabled}}, true},
-		"Source of Source": {source, buildv1.BuildRequest{SourceStrategyOptions: &buildv1.SourceStrategyOptions{Incremental: &enabled}}, false},
-		"Source of Docker": {docker, buildv1.BuildRequest{SourceStrategyOptions: &buildv1.SourceStrategyOptions{Incremental: &enabled}}, true},
+		"none":                         {source, buildv1.BuildRequest{}, false},
+		"empty options, Docker build":  {docker, none, false},
+		"empty options, Source build":  {source, none, false},
+		"Docker options, Docker build": {docker, buildv1.BuildRequest{DockerStrategyOptions: &buildv1.DockerStrategyOptions{NoCache: &enabled}}, false},
+		"Docker options, Source build": {source, buildv1.BuildRequest{DockerStrategyOptions: &buildv1.DockerStrategyOptions{NoCache: &enabled}}, true},
+		"Source options, Source build": {source, buildv1.BuildRequest{SourceStrategyOptions: &buildv1.SourceStrategyOptions{Incremental: &enabled}}, false},
+		"Source options, Docker build": {docker, buildv1.BuildRequest{SourceStrategyOptions: &buildv1.SourceStrategyOptions{Incremental: &enabled}}, true},
 	} {
 		if err := checkOptions(&tt.strategy, &tt.request); (err != nil) != tt.wantErr {
 			t.Errorf("%s: %v", name, err)

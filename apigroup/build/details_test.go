@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-func TestOnlyPodOfBuildReports(t *testing.T) {
+func TestOnlyPodOfBuildCanReport(t *testing.T) {
 	build := &buildv1.Build{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app-1", UID: "build"}}
 	podOf := func(owner, uid types.UID) *corev1.Pod {
 		controller := true
@@ -34,10 +34,10 @@ func TestOnlyPodOfBuildReports(t *testing.T) {
 	}{
 		{"the pod of the build", token("builder", "pod"), podOf("build", "pod"), true},
 		{"an earlier pod of the same name", token("builder", "earlier"), podOf("build", "pod"), false},
-		{"a pod of the name that is not the build's", token("builder", "pod"), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "pod"}}, false},
+		{"a pod with the name and another owner", token("builder", "pod"), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "pod"}}, false},
 		{"the pod of an earlier build of the same name", token("builder", "pod"), podOf("earlier", "pod"), false},
 		{"another service account", token("default", "pod"), podOf("build", "pod"), false},
-		{"a pod that is gone", token("builder", "pod"), nil, false},
+		{"a deleted pod", token("builder", "pod"), nil, false},
 		{"a token without a pod", &user.DefaultInfo{Name: "system:serviceaccount:shop:builder"}, podOf("build", ""), false},
 	} {
 		if got := isPodOf(tt.user, build, tt.pod); got != tt.want {

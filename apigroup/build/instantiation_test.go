@@ -93,7 +93,7 @@ func TestKillNeitherLosesNorRepeatsBuild(t *testing.T) {
 			t.Errorf("%s: no error: %v, %v", name, build, err)
 		}
 		if store.builds["app-1"] == nil || store.current.Status.LastVersion != 0 {
-			t.Errorf("%s: builds after the kill are %v", name, store.builds)
+			t.Errorf("%s: builds after the failure are %v", name, store.builds)
 		}
 		// The trigger fires again, and finds the build.
 		if _, err := instantiation.start(t.Context(), "app", request); !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) {

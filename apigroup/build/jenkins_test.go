@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-func TestTemplateOfJenkinsIsChecked(t *testing.T) {
+func TestJenkinsTemplateIsChecked(t *testing.T) {
 	template := &templatev1.Template{
 		Parameters: []templatev1.Parameter{{Name: "NAME", Value: "other"}, {Name: "PASSWORD", Generate: "expression", From: "[a-z]{8}"}},
 		Objects: []runtime.RawExtension{

@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// FuzzReference proves that all parsers find the same registry in a reference that passes
+// FuzzReference checks that all parsers find the same registry in a reference that passes
 // validation.
 func FuzzReference(f *testing.F) {
 	for _, seed := range []string{
@@ -37,7 +37,7 @@ func FuzzReference(f *testing.F) {
 	})
 }
 
-// FuzzStreamPart proves that there is only one way to split a name such as ruby:latest.
+// FuzzStreamPart checks that there is only one way to split a name such as ruby:latest.
 func FuzzStreamPart(f *testing.F) {
 	for _, seed := range []string{"ruby:latest", "ruby@sha256:00", ":", "a:b:c", "@", "a@@b", ""} {
 		f.Add(seed)
@@ -51,7 +51,7 @@ func FuzzStreamPart(f *testing.F) {
 	})
 }
 
-// FuzzPolicyConfiguration proves that no configuration of the image policy causes a panic.
+// FuzzPolicyConfiguration checks that no configuration of the image policy causes a panic.
 func FuzzPolicyConfiguration(f *testing.F) {
 	f.Add("{apiVersion: v1, kind: ImagePolicyConfig, resolveImages: Attempt, executionRules: [{name: a, onResources: [{resource: pods}], matchImageLabels: [{matchLabels: {a: b}}]}]}")
 	f.Add("executionRules: [{}]")

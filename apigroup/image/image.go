@@ -170,7 +170,7 @@ func tagText(stream *imagev1.ImageStream) string {
 		names = append(names, tag.Tag)
 	}
 	for _, tag := range stream.Spec.Tags {
-		if !slices.Contains(names, tag.Name) { // no import has begun
+		if !slices.Contains(names, tag.Name) { // before the first import
 			names = append(names, tag.Name)
 		}
 	}

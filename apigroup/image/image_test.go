@@ -96,7 +96,7 @@ func TestTagsThatPointToTagGetItsImage(t *testing.T) {
 		t.Errorf("tags are in the order %+v", stream.Spec.Tags)
 	}
 	if generation := specTag(stream, "external").Generation; generation == nil || *generation != 5 {
-		t.Error("a changed tag has not got the stream's new generation")
+		t.Error("the changed tag does not have the stream's new generation")
 	}
 
 	second := stream.DeepCopy()

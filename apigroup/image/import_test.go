@@ -127,10 +127,10 @@ func TestImportRejectsIndexWithTooManyImages(t *testing.T) {
 	push(t, host+"/team/app:v1", mutate.AppendManifests(empty.Index, entries...))
 	_, _, err = reading(t).image(t.Context(), host+"/team/app:v1", imagev1.TagImportPolicy{ImportMode: imagev1.ImportModePreserveOriginal}, preferredPlatform(nil))
 	if err == nil || !strings.Contains(err.Error(), "has 101 images") {
-		t.Errorf("all of them: %v", err)
+		t.Errorf("import of all images: %v", err)
 	}
 	if _, _, err := reading(t).image(t.Context(), host+"/team/app:v1", imagev1.TagImportPolicy{}, preferredPlatform(nil)); err != nil {
-		t.Errorf("one of them: %v", err)
+		t.Errorf("import of one image: %v", err)
 	}
 }
 
@@ -151,8 +151,8 @@ func importOf(from ...string) *imagev1.ImageStreamImport {
 	return request
 }
 
-// answering starts a registry that responds with handle, and returns its host.
-func answering(t *testing.T, handle http.HandlerFunc) string {
+// registryWith starts a registry that responds with handle, and returns its host.
+func registryWith(t *testing.T, handle http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(handle)
 	t.Cleanup(server.Close)
@@ -160,7 +160,7 @@ func answering(t *testing.T, handle http.HandlerFunc) string {
 }
 
 func TestUnresponsiveRegistryTimesOut(t *testing.T) {
-	host := answering(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	host := registryWith(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	imports := &imports{fetchTimeout: 100 * time.Millisecond}
 	request := importOf(host + "/team/app:v1")
 	results := imports.fetch(t.Context(), reading(t), request)
@@ -175,14 +175,14 @@ func TestUnresponsiveRegistryTimesOut(t *testing.T) {
 func TestSlowRegistryDoesNotDelayOthers(t *testing.T) {
 	requested := make(chan struct{})
 	var once sync.Once
-	slow := answering(t, func(w http.ResponseWriter, r *http.Request) {
+	slow := registryWith(t, func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-requested:
 		case <-r.Context().Done():
 		}
 		http.NotFound(w, r)
 	})
-	other := answering(t, func(w http.ResponseWriter, r *http.Request) {
+	other := registryWith(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/v2/" {
 			once.Do(func() { close(requested) })
 		}
@@ -209,15 +209,15 @@ func TestImportAppliesOnlyToItsStream(t *testing.T) {
 		stream     *imagev1.ImageStream
 		isWantErr  func(error) bool
 	}{
-		"the same stream":            {"shop", "a", 2, stream("a", 2, "7"), nil},
-		"with a newer status":        {"shop", "a", 2, stream("a", 2, "8"), nil},
-		"with newer tags":            {"shop", "a", 2, stream("a", 3, "8"), apierrors.IsConflict},
-		"another of its name":        {"shop", "a", 2, stream("b", 2, "7"), apierrors.IsConflict},
-		"gone":                       {"shop", "a", 2, nil, apierrors.IsConflict},
-		"any stream":                 {"shop", "", 0, stream("b", 3, "7"), nil},
-		"a new stream":               {"shop", "", 0, nil, nil},
-		"a new one in no project":    {"none", "", 0, nil, apierrors.IsNotFound},
-		"a new one, project deleted": {"leaving", "", 0, nil, apierrors.IsForbidden},
+		"the same stream":              {"shop", "a", 2, stream("a", 2, "7"), nil},
+		"with a newer status":          {"shop", "a", 2, stream("a", 2, "8"), nil},
+		"with newer tags":              {"shop", "a", 2, stream("a", 3, "8"), apierrors.IsConflict},
+		"another stream with the name": {"shop", "a", 2, stream("b", 2, "7"), apierrors.IsConflict},
+		"gone":                         {"shop", "a", 2, nil, apierrors.IsConflict},
+		"any stream":                   {"shop", "", 0, stream("b", 3, "7"), nil},
+		"a new stream":                 {"shop", "", 0, nil, nil},
+		"new stream, missing project":  {"none", "", 0, nil, apierrors.IsNotFound},
+		"new stream, deleted project":  {"leaving", "", 0, nil, apierrors.IsForbidden},
 	} {
 		request := &imagev1.ImageStreamImport{ObjectMeta: metav1.ObjectMeta{Namespace: tt.namespace, Name: "app", UID: tt.uid, Generation: tt.generation}}
 		err := (&imports{core: core}).checkTarget(t.Context(), request, tt.stream)
@@ -235,7 +235,7 @@ func TestNewestTagsOfRepositoryAreImported(t *testing.T) {
 	}
 }
 
-func TestImportUpdatesTagAndItsFollowers(t *testing.T) {
+func TestImportUpdatesTagAndTagsThatTrackIt(t *testing.T) {
 	item := int64(1)
 	follower := imagev1.TagReference{Name: "stable", Generation: &item, From: &corev1.ObjectReference{Kind: tagKind, Name: "app:v1"}}
 	pinned := imagev1.TagReference{Name: "old", Generation: &item, From: &corev1.ObjectReference{Kind: imageKind, Name: "app@" + id}}
@@ -243,7 +243,7 @@ func TestImportUpdatesTagAndItsFollowers(t *testing.T) {
 	stream.Spec.Tags = []imagev1.TagReference{follower, pinned}
 	results := []result{
 		{tag: "v1", from: "registry.example.com/app:v1", image: &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: id}, DockerImageReference: "registry.example.com/app@" + id}},
-		{tag: "v2", from: "registry.example.com/app:v2", status: metav1.Status{Reason: metav1.StatusReasonNotFound, Message: "it is not there"}},
+		{tag: "v2", from: "registry.example.com/app:v2", status: metav1.Status{Reason: metav1.StatusReasonNotFound, Message: "not found"}},
 	}
 	point(stream, &imagev1.ImageStreamImport{}, results)
 	recordResults(stream, results)
@@ -253,11 +253,11 @@ func TestImportUpdatesTagAndItsFollowers(t *testing.T) {
 		}
 	}
 	if len(history(stream, "old")) != 0 {
-		t.Error("a tag that is pinned to an image follows")
+		t.Error("a tag that is pinned to an image is updated")
 	}
 	last := stream.Status.Tags[len(stream.Status.Tags)-1]
-	if last.Tag != "v2" || len(last.Conditions) != 1 || last.Conditions[0].Type != imagev1.ImportSuccess || last.Conditions[0].Message != "it is not there" {
-		t.Errorf("the tag that was not found: %+v", last)
+	if last.Tag != "v2" || len(last.Conditions) != 1 || last.Conditions[0].Type != imagev1.ImportSuccess || last.Conditions[0].Message != "not found" {
+		t.Errorf("tag of the missing image: %+v", last)
 	}
 	if stream.Annotations[CheckAnnotation] == "" {
 		t.Error("the annotation with the time of the import is missing")
@@ -315,7 +315,7 @@ func TestImportRejectsOtherRegistries(t *testing.T) {
 		now, before *imagev1.ImageStream
 		allowed     bool
 	}{
-		"a registry that is allowed with TLS": {secure, nil, true}, "the same with --insecure": {insecure, nil, false},
+		"a registry that is allowed with TLS": {secure, nil, true}, "the same registry with --insecure": {insecure, nil, false},
 		"an image that the stream has, now with --insecure": {insecure, secure, true},
 	} {
 		if problems := options.checkTags(tt.now, tt.before); (len(problems) == 0) != tt.allowed {

@@ -52,13 +52,13 @@ func TestImageSizeLimit(t *testing.T) {
 		images    []*imagev1.Image
 		want      string
 	}{
-		"as large as allowed": {"shop", []*imagev1.Image{sized(1 << 20)}, ""},
-		"larger":              {"shop", []*imagev1.Image{sized(2 << 20)}, `maximum storage usage per openshift.io/Image is 1Mi by LimitRange "strict", but it would be 2Mi`},
-		"one of several":      {"shop", []*imagev1.Image{sized(1), sized(2 << 20)}, "but it would be 2Mi"},
-		"of an unknown size":  {"shop", []*imagev1.Image{{}}, `its size is unknown, but LimitRange "strict" limits it`},
-		"in another project":  {"bank", []*imagev1.Image{sized(2 << 20)}, ""},
-		"unknown, in another": {"bank", []*imagev1.Image{{}}, ""},
-		"none":                {"shop", nil, ""},
+		"as large as allowed":                 {"shop", []*imagev1.Image{sized(1 << 20)}, ""},
+		"larger":                              {"shop", []*imagev1.Image{sized(2 << 20)}, `maximum storage usage per openshift.io/Image is 1Mi by LimitRange "strict", but it would be 2Mi`},
+		"one of several images":               {"shop", []*imagev1.Image{sized(1), sized(2 << 20)}, "but it would be 2Mi"},
+		"of an unknown size":                  {"shop", []*imagev1.Image{{}}, `its size is unknown, but LimitRange "strict" limits it`},
+		"in another project":                  {"bank", []*imagev1.Image{sized(2 << 20)}, ""},
+		"of unknown size, in another project": {"bank", []*imagev1.Image{{}}, ""},
+		"none":                                {"shop", nil, ""},
 	} {
 		err := limited.checkImage(tt.namespace, tt.images...)
 		if tt.want == "" && err != nil || tt.want != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), tt.want)) {
@@ -92,13 +92,13 @@ func TestStreamLimits(t *testing.T) {
 		stream, old *imagev1.ImageStream
 		want        string
 	}{
-		"two of each":                 {streamOf([]corev1.ObjectReference{external("a"), external("b")}, "1", "2"), nil, ""},
-		"three references":            {streamOf([]corev1.ObjectReference{external("a"), external("b"), external("c")}), nil, references},
-		"a reference several times":   {streamOf([]corev1.ObjectReference{external("a"), external("a"), tag("", "app:t0"), tag("shop", "t0")}), nil, ""},
-		"tags of other projects":      {streamOf([]corev1.ObjectReference{tag("", "app:v1"), tag("bank", "app:v1"), tag("corp", "app:v1")}), nil, references},
-		"three images":                {streamOf(nil, "1", "2", "3"), streamOf(nil, "1", "2"), images},
-		"an image again":              {streamOf(nil, "1", "2", "1"), streamOf(nil, "1", "2"), ""},
-		"more before, not more since": {three, three, ""},
+		"two of each":                       {streamOf([]corev1.ObjectReference{external("a"), external("b")}, "1", "2"), nil, ""},
+		"three references":                  {streamOf([]corev1.ObjectReference{external("a"), external("b"), external("c")}), nil, references},
+		"repeated reference":                {streamOf([]corev1.ObjectReference{external("a"), external("a"), tag("", "app:t0"), tag("shop", "t0")}), nil, ""},
+		"tags of other projects":            {streamOf([]corev1.ObjectReference{tag("", "app:v1"), tag("bank", "app:v1"), tag("corp", "app:v1")}), nil, references},
+		"three images":                      {streamOf(nil, "1", "2", "3"), streamOf(nil, "1", "2"), images},
+		"repeated image":                    {streamOf(nil, "1", "2", "1"), streamOf(nil, "1", "2"), ""},
+		"above the limit before, no growth": {three, three, ""},
 	} {
 		if got := limited.checkStream(tt.stream, tt.old); (len(got) == 0) != (tt.want == "") || len(got) > 0 && got.ToAggregate().Error() != tt.want {
 			t.Errorf("%s: %v, want %q", name, got, tt.want)
@@ -131,7 +131,7 @@ func TestPushOverLimitIsRejected(t *testing.T) {
 		t.Errorf("a large image: %v", err)
 	}
 	if err := many.checkLimits(stream, "latest", sized(1), imagev1.TagEvent{Image: "2"}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `by LimitRange "strict"`) {
-		t.Errorf("one image too many: %v", err)
+		t.Errorf("push above the limit: %v", err)
 	}
 	image := sized(1)
 	image.Name = "1"
@@ -196,14 +196,14 @@ func TestImagesOfOtherStreamsAreChecked(t *testing.T) {
 		old  *imagev1.ImageStream
 		want bool
 	}{
-		"a tag of another project":      {tag(tagKind, "bank", "app:v1"), nil, true},
-		"a tag of another stream":       {tag(tagKind, "", "other:v1"), streamOf(nil, "sha256:1"), true},
-		"an image of another stream":    {tag(imageKind, "", "other@"+large), nil, true},
-		"an image that it had before":   {tag(tagKind, "", "other:v1"), streamOf(nil, "sha256:1", large, "sha256:2"), false},
-		"a tag of the stream itself":    {tag(tagKind, "", "v1"), nil, false},
-		"the same with the whole name":  {tag(tagKind, "shop", "app:v1"), nil, false},
-		"an image of another registry":  {tag(dockerKind, "", "registry.example.com/app"), nil, false},
-		"a stream of another's project": {tag(tagKind, "bank", "app:v1"), streamOf(nil, large), false},
+		"a tag of another project":                  {tag(tagKind, "bank", "app:v1"), nil, true},
+		"a tag of another stream":                   {tag(tagKind, "", "other:v1"), streamOf(nil, "sha256:1"), true},
+		"an image of another stream":                {tag(imageKind, "", "other@"+large), nil, true},
+		"an image that the stream already had":      {tag(tagKind, "", "other:v1"), streamOf(nil, "sha256:1", large, "sha256:2"), false},
+		"a tag of the same stream":                  {tag(tagKind, "", "v1"), nil, false},
+		"a tag of the same stream by its full name": {tag(tagKind, "shop", "app:v1"), nil, false},
+		"an image of another registry":              {tag(dockerKind, "", "registry.example.com/app"), nil, false},
+		"a stream of a project of another user":     {tag(tagKind, "bank", "app:v1"), streamOf(nil, large), false},
 	} {
 		got := newTags(streamOf([]corev1.ObjectReference{tt.from}, "sha256:1", large), tt.old)
 		if len(got) > 1 || (got[0] == large) != tt.want {
@@ -212,7 +212,7 @@ func TestImagesOfOtherStreamsAreChecked(t *testing.T) {
 	}
 }
 
-func TestSizeOfIndexIsThatOfItsImages(t *testing.T) {
+func TestSizeOfIndexIsSumOfImages(t *testing.T) {
 	reads := 0
 	read := func(_ context.Context, id string) (*imagev1.Image, error) {
 		reads++
@@ -231,6 +231,6 @@ func TestSizeOfIndexIsThatOfItsImages(t *testing.T) {
 	}
 	reads = 0
 	if _, err := sizedRecords(t.Context(), strconv.Itoa(maxImages+1), read); err == nil || !strings.Contains(err.Error(), "the limit is 100") || reads != 1 {
-		t.Errorf("too many: %v after %d reads", err, reads)
+		t.Errorf("too many images: %v after %d reads", err, reads)
 	}
 }

@@ -91,7 +91,7 @@ func TestMappingRejectsForeignManifest(t *testing.T) {
 	}
 	mapping.Image.Name = id
 	if problems := validateMapping(mapping); len(problems) != 1 || !strings.Contains(problems[0].Error(), "image.metadata.name") {
-		t.Errorf("another image's manifest: %v", problems)
+		t.Errorf("manifest of another image: %v", problems)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestMappingOfImageWriterIsStoredUnchanged(t *testing.T) {
 			t.Errorf("%s is trusted: %v, want %v", name, got, want)
 		}
 		if metadata, err := record.Metadata(image); err != nil || metadata.Config == nil || metadata.Config.Labels["vendor"] != "Example" {
-			t.Errorf("the metadata from %s is not that of the manifest: %s", name, image.DockerImageMetadata.Raw)
+			t.Errorf("the metadata from %s does not match the manifest: %s", name, image.DockerImageMetadata.Raw)
 		}
 	}
 }

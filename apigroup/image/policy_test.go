@@ -69,11 +69,11 @@ executionRules:
 		"of another registry":               {candidate{registry: "other.example.com"}, "no rule accepts"},
 		"without a registry":                {candidate{}, "no rule accepts"},
 		"of the cluster's registry":         {candidate{registry: "r:5000", integrated: true}, ""},
-		"with a mark against it":            {candidate{integrated: true, image: image(denied, "")}, `rule "execution-denied" rejects`},
-		"without such a mark":               {candidate{integrated: true, image: image(map[string]string{denyExecution: "false"}, "")}, ""},
-		"marked, where that is ignored":     {candidate{integrated: true, image: image(denied, ""), ignored: []string{"execution-denied"}}, ""},
-		"where all that accept are ignored": {candidate{ignored: []string{"allow-integrated", "allow-example", "allow-labelled"}}, ""},
-		"where a rule is not ignorable":     {candidate{registry: "bad.example.com", ignored: []string{"always-denied"}}, `rule "always-denied" rejects`},
+		"with deny-execution":               {candidate{integrated: true, image: image(denied, "")}, `rule "execution-denied" rejects`},
+		"without deny-execution":            {candidate{integrated: true, image: image(map[string]string{denyExecution: "false"}, "")}, ""},
+		"with deny-execution, rule ignored": {candidate{integrated: true, image: image(denied, ""), ignored: []string{"execution-denied"}}, ""},
+		"all accepting rules ignored":       {candidate{ignored: []string{"allow-integrated", "allow-example", "allow-labelled"}}, ""},
+		"rule that cannot be ignored":       {candidate{registry: "bad.example.com", ignored: []string{"always-denied"}}, `rule "always-denied" rejects`},
 		"with a label":                      {candidate{image: image(nil, `{"Config":{"Labels":{"vendor":""}}}`)}, ""},
 		"without the label":                 {candidate{image: image(nil, `{"Config":{}}`)}, "no rule accepts"},
 	} {
@@ -114,14 +114,14 @@ executionRules: [{name: no-bad, onResources: [{resource: builds}], reject: true,
 		old, now *buildv1.Build
 		allowed  bool
 	}{
-		"a Dockerfile's":        {nil, build(docker), false},
-		"a Dockerfile's own":    {nil, build(buildv1.BuildStrategy{DockerStrategy: &buildv1.DockerBuildStrategy{}}), true},
-		"a Source-to-Image's":   {nil, build(buildv1.BuildStrategy{SourceStrategy: &buildv1.SourceBuildStrategy{From: bad}}), false},
-		"a custom builder":      {nil, build(buildv1.BuildStrategy{CustomStrategy: &buildv1.CustomBuildStrategy{From: bad}}), false},
-		"another":               {nil, build(buildv1.BuildStrategy{CustomStrategy: &buildv1.CustomBuildStrategy{From: from("good")}}), true},
-		"one of the source's":   {nil, build(buildv1.BuildStrategy{}, from("good"), bad), false},
-		"others of the sources": {nil, build(buildv1.BuildStrategy{}, from("good")), true},
-		"there before":          {build(docker), build(docker), true},
+		"a Dockerfile's":      {nil, build(docker), false},
+		"a Dockerfile's own":  {nil, build(buildv1.BuildStrategy{DockerStrategy: &buildv1.DockerBuildStrategy{}}), true},
+		"builder image":       {nil, build(buildv1.BuildStrategy{SourceStrategy: &buildv1.SourceBuildStrategy{From: bad}}), false},
+		"a custom builder":    {nil, build(buildv1.BuildStrategy{CustomStrategy: &buildv1.CustomBuildStrategy{From: bad}}), false},
+		"another":             {nil, build(buildv1.BuildStrategy{CustomStrategy: &buildv1.CustomBuildStrategy{From: from("good")}}), true},
+		"image source":        {nil, build(buildv1.BuildStrategy{}, from("good"), bad), false},
+		"second image source": {nil, build(buildv1.BuildStrategy{}, from("good")), true},
+		"there before":        {build(docker), build(docker), true},
 	} {
 		var old runtime.Object
 		operation := admission.Create
@@ -180,13 +180,13 @@ executionRules:
 		old, now *corev1.Pod
 		allowed  bool
 	}{
-		"of an allowed registry":    {"shop", pod(), pod("registry.example.com/tools"), true},
-		"of another registry":       {"shop", pod(), pod("other.example.com/tools"), false},
-		"where the rule is ignored": {"free", pod(), pod("other.example.com/tools"), true},
-		"rejected without a name":   {"free", pod(), pod("bad.example.com/tools"), false},
-		"in a project that is none": {"none", pod(), pod("other.example.com/tools"), false},
-		"there before":              {"shop", pod("other.example.com/tools"), pod("other.example.com/tools", "registry.example.com/tools"), true},
-		"there before, changed":     {"shop", pod("other.example.com/tools"), pod("other.example.com/more"), false},
+		"of an allowed registry":      {"shop", pod(), pod("registry.example.com/tools"), true},
+		"of another registry":         {"shop", pod(), pod("other.example.com/tools"), false},
+		"rule ignored":                {"free", pod(), pod("other.example.com/tools"), true},
+		"rejected without a name":     {"free", pod(), pod("bad.example.com/tools"), false},
+		"missing project":             {"none", pod(), pod("other.example.com/tools"), false},
+		"there before":                {"shop", pod("other.example.com/tools"), pod("other.example.com/tools", "registry.example.com/tools"), true},
+		"existing container, changed": {"shop", pod("other.example.com/tools"), pod("other.example.com/more"), false},
 	} {
 		attributes := admission.NewAttributesRecord(tt.now, tt.old, corev1.SchemeGroupVersion.WithKind("Pod"), tt.project, "web",
 			corev1.SchemeGroupVersion.WithResource("pods"), "ephemeralcontainers", admission.Update, &metav1.UpdateOptions{}, false, nil)

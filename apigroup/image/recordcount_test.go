@@ -45,7 +45,7 @@ func recordOfProject(image, project string) *imagev1.Image {
 	return created
 }
 
-func TestProjectCannotExceedItsRecords(t *testing.T) {
+func TestProjectCannotExceedRecordLimit(t *testing.T) {
 	c := counterOf(t, "2", map[string]string{"a": "shop", "b": "other", "old": ""})
 	if _, err := c.reserve(t.Context(), "shop", "c"); err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestProjectCannotExceedItsRecords(t *testing.T) {
 	}
 }
 
-func TestRecordThatIsNotCreatedDoesNotCount(t *testing.T) {
+func TestReleasedRecordDoesNotCount(t *testing.T) {
 	c := counterOf(t, "1", nil)
 	release, err := c.reserve(t.Context(), "shop", "a")
 	if err != nil {
@@ -90,7 +90,7 @@ func TestRecordThatIsNotCreatedDoesNotCount(t *testing.T) {
 	}
 }
 
-func TestLimitOfRecordsComesFromNamespace(t *testing.T) {
+func TestRecordLimitIsReadFromNamespace(t *testing.T) {
 	for _, tt := range []struct {
 		name, annotation, project string
 		want                      int

@@ -36,11 +36,11 @@ func TestClusterNetworks(t *testing.T) {
 		"tiny subnets":      {func(n network) { n.ClusterNetworks[0].HostSubnetLength = 1 }, []string{"clusterNetworks[0].hostSubnetLength"}},
 		"huge subnets":      {func(n network) { n.ClusterNetworks[0].HostSubnetLength = 19 }, []string{"clusterNetworks[0].hostSubnetLength"}},
 		"over services":     {func(n network) { n.ServiceNetwork = "10.128.0.0/16" }, []string{"clusterNetworks[0].CIDR"}},
-		"over one another":  {func(n network) { n.ClusterNetworks = append(n.ClusterNetworks, n.ClusterNetworks[0]) }, []string{"clusterNetworks[1].CIDR"}},
+		"overlapping":       {func(n network) { n.ClusterNetworks = append(n.ClusterNetworks, n.ClusterNetworks[0]) }, []string{"clusterNetworks[1].CIDR"}},
 		"port":              {func(n network) { n.VXLANPort = ptr.To[uint32](0) }, []string{"vxlanPort"}},
 		"MTU":               {func(n network) { n.MTU = ptr.To[uint32](100) }, []string{"mtu"}},
 		"old form":          {func(n network) { n.Network, n.HostSubnetLength, n.ClusterNetworks = "10.128.0.0/14", 9, nil }, nil},
-		"forms that differ": {func(n network) { n.Network, n.HostSubnetLength = "10.192.0.0/14", 9 }, []string{"clusterNetworks[0]"}},
+		"conflicting forms": {func(n network) { n.Network, n.HostSubnetLength = "10.192.0.0/14", 9 }, []string{"clusterNetworks[0]"}},
 	} {
 		n := &networkv1.ClusterNetwork{ServiceNetwork: "172.30.0.0/16", ClusterNetworks: []networkv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/14", HostSubnetLength: 9}}}
 		n.Name = "other"
@@ -49,7 +49,7 @@ func TestClusterNetworks(t *testing.T) {
 	}
 }
 
-func TestDefaultNetworkIsThatOfTheConfiguration(t *testing.T) {
+func TestDefaultNetworkMatchesConfiguration(t *testing.T) {
 	configured := &networkv1.ClusterNetwork{
 		ServiceNetwork: "172.30.0.0/16", PluginName: networkplugin.Subnet,
 		ClusterNetworks: []networkv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/14", HostSubnetLength: 9}},
@@ -76,7 +76,7 @@ func TestHostSubnets(t *testing.T) {
 		"plain":      {func(subnet) {}, nil},
 		"other name": {func(s subnet) { s.Host = "other" }, []string{"host"}},
 		"no subnet":  {func(s subnet) { s.Subnet = "" }, []string{"subnet"}},
-		"subnet to come": {func(s subnet) {
+		"subnet not assigned yet": {func(s subnet) {
 			s.Subnet, s.Annotations = "", map[string]string{networkv1.AssignHostSubnetAnnotation: "true"}
 		}, nil},
 		"no address": {func(s subnet) { s.HostIP = "node" }, []string{"hostIP"}},
@@ -103,7 +103,7 @@ func TestNetNamespaces(t *testing.T) {
 	check(t, "default", validateNetNamespace(namespace("default", 10, ""), nil, ""), "netid")
 }
 
-// namespace returns a NetNamespace that requests a change, unless that is empty.
+// namespace returns a NetNamespace that requests a change, or none if change is empty.
 func namespace(name string, id uint32, change string) *networkv1.NetNamespace {
 	n := &networkv1.NetNamespace{NetName: name, NetID: id}
 	n.Name = name

@@ -57,13 +57,13 @@ func TestValidateTokenRejectsInvalidAndChangedTokens(t *testing.T) {
 		t.Errorf("a token: %v", errs)
 	}
 	for name, change := range map[string]func(*oauthv1.OAuthAccessToken){
-		"no user":          func(o *oauthv1.OAuthAccessToken) { o.UserName = "" },
-		"no UID":           func(o *oauthv1.OAuthAccessToken) { o.UserUID = "" },
-		"no client":        func(o *oauthv1.OAuthAccessToken) { o.ClientName = "" },
-		"no scope of ours": func(o *oauthv1.OAuthAccessToken) { o.Scopes = []string{"root"} },
-		"a long address":   func(o *oauthv1.OAuthAccessToken) { o.RedirectURI = "https://a/?" + strings.Repeat("x", 4096) },
-		"long scopes":      func(o *oauthv1.OAuthAccessToken) { o.Scopes = slices.Repeat([]string{"role:view:shop"}, 300) },
-		"a negative age":   func(o *oauthv1.OAuthAccessToken) { o.ExpiresIn = -1 },
+		"no user":        func(o *oauthv1.OAuthAccessToken) { o.UserName = "" },
+		"no UID":         func(o *oauthv1.OAuthAccessToken) { o.UserUID = "" },
+		"no client":      func(o *oauthv1.OAuthAccessToken) { o.ClientName = "" },
+		"unknown scope":  func(o *oauthv1.OAuthAccessToken) { o.Scopes = []string{"root"} },
+		"a long address": func(o *oauthv1.OAuthAccessToken) { o.RedirectURI = "https://a/?" + strings.Repeat("x", 4096) },
+		"long scopes":    func(o *oauthv1.OAuthAccessToken) { o.Scopes = slices.Repeat([]string{"role:view:shop"}, 300) },
+		"a negative age": func(o *oauthv1.OAuthAccessToken) { o.ExpiresIn = -1 },
 	} {
 		token := token()
 		change(token)
@@ -103,7 +103,7 @@ func TestValidateTokenRejectsInvalidAndChangedTokens(t *testing.T) {
 	later := token()
 	later.InactivityTimeoutSeconds, later.Labels = 600, map[string]string{"a": "b"}
 	if errs := validateToken(t.Context(), later, token()); len(errs) > 0 {
-		t.Errorf("the end of an unused token: %v", errs)
+		t.Errorf("deletion of an unused token: %v", errs)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestMineSelectsOwnHashedTokens(t *testing.T) {
 	other, second, plain := token(), token(), token()
 	other.UserName, second.UserUID, plain.Name = "bob", "2", strings.Repeat("a", 40)
 	if !mine(token(), alice) || mine(other, alice) || mine(second, alice) || mine(plain, alice) {
-		t.Error("the wrong tokens are shown")
+		t.Error("the list contains the wrong tokens")
 	}
 }
 

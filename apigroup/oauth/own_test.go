@@ -33,7 +33,7 @@ func TestUsersGetOnlyOwnTokens(t *testing.T) {
 	}{
 		"own token":                                {alice, hashed("a"), true},
 		"token of another user":                    {alice, hashed("b"), false},
-		"token of an earlier user of the name":     {alice, hashed("c"), false},
+		"token of an earlier user with the name":   {alice, hashed("c"), false},
 		"token whose name is the token":            {alice, plain, false},
 		"missing token":                            {alice, hashed("d"), false},
 		"component without a UID, named like user": {&user.DefaultInfo{Name: "alice"}, hashed("a"), false},

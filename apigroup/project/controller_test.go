@@ -51,9 +51,9 @@ func TestControllerCreatesAccountsAndRolesOnce(t *testing.T) {
 		finalized = finalized || action.GetSubresource() == "finalize"
 	}
 	if !finalized {
-		t.Error("a project that is being deleted keeps its finalizer")
+		t.Error("a project that is being deleted still has its finalizer")
 	}
 	if list, _ := client.CoreV1().ServiceAccounts("going").List(t.Context(), metav1.ListOptions{}); len(list.Items) != 0 {
-		t.Errorf("a project that is being deleted gets %v", list.Items)
+		t.Errorf("in a project that is being deleted, the controller creates %v", list.Items)
 	}
 }

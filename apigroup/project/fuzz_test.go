@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// FuzzExpand proves that a value in a project request always stays within one string of the
+// FuzzExpand checks that a value in a project request always stays within one string of the
 // template's objects.
 func FuzzExpand(f *testing.F) {
 	f.Add("A shop", `{"apiVersion":"v1","kind":"Project","metadata":{"name":"${NAME}","annotations":{"a":"x${NAME}y"}}}`)

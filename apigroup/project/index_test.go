@@ -151,7 +151,7 @@ func TestSlowWatchIsClosed(t *testing.T) {
 		<-w.ResultChan()
 	}
 	if got := next(t, w); got != "closed" {
-		t.Errorf("event %q, want the end", got)
+		t.Errorf("event %q, want the end of the watch", got)
 	}
 }
 
@@ -172,7 +172,7 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-func TestWatchFromTheVersionOfAnotherMasterExpires(t *testing.T) {
+func TestWatchFromVersionOfAnotherMasterExpires(t *testing.T) {
 	i := newIndex()
 	i.clock = 5
 	if _, err := i.watch(alice(), 6, false, false); !apierrors.IsResourceExpired(err) {

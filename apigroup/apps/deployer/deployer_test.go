@@ -87,7 +87,7 @@ func newSite(t *testing.T, strategy appsv1.DeploymentStrategy) *site {
 // errKilled is the error of requests that a killed deployer sends.
 var errKilled = errors.New("killed")
 
-// dead counts a request, and reports whether the deployer is killed before it.
+// dead counts a request, and reports whether it kills the deployer instead.
 func (s *site) dead() bool {
 	if s.failures.Load() < 0 {
 		return false
@@ -142,7 +142,7 @@ func (s *site) hook(action clienttesting.Action) (bool, runtime.Object, error) {
 		pod.Status.Phase = phase
 	}
 	if _, err := s.client.Tracker().Get(corev1.SchemeGroupVersion.WithResource("pods"), "shop", pod.Name); err == nil {
-		return false, nil, nil // it is refused
+		return false, nil, nil // the tracker rejects it
 	}
 	s.note("%s hook", name)
 	s.onHook(name)

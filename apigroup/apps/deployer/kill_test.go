@@ -104,10 +104,10 @@ func TestDeployerDoesNotCompleteCanceledDeployment(t *testing.T) {
 			}
 		}
 		if err := s.deploy(t.Context()); (err == nil) != (end == corev1.PodSucceeded) {
-			t.Errorf("its last hook has %s: %v", end, err)
+			t.Errorf("the last hook in phase %s: %v", end, err)
 		}
 		if to := s.deployment(t, "web-2"); rollout.Phase(to) != appsv1.DeploymentStatusNew {
-			t.Errorf("its last hook has %s: it is %s", end, rollout.Phase(to))
+			t.Errorf("the last hook in phase %s: the deployment is %s", end, rollout.Phase(to))
 		}
 	}
 }
@@ -125,7 +125,7 @@ func TestDeployerDoesNotChangeEndedDeployment(t *testing.T) {
 			t.Errorf("%s: %v", end, err)
 		}
 		if to := s.deployment(t, "web-2"); rollout.Phase(to) != end {
-			t.Errorf("it was %s and is %s", end, rollout.Phase(to))
+			t.Errorf("the deployment changed from %s to %s", end, rollout.Phase(to))
 		}
 	}
 }

@@ -17,7 +17,7 @@ func TestDeployerUsesTokenInEnvironment(t *testing.T) {
 	}
 	config, err := connection(func(name string) string { return full[name] })
 	if err != nil || config.Host != "https://[fd00::1]:443" || config.BearerToken != "token" || string(config.CAData) != "certificates" {
-		t.Errorf("it connects with %v, %v", config, err)
+		t.Errorf("the client configuration is %v, %v", config, err)
 	}
 	for _, missing := range []string{rollout.TokenVariable, "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"} {
 		part := maps.Clone(full)

@@ -107,11 +107,11 @@ func TestHookWithPodIsNotRepeated(t *testing.T) {
 	}
 	pods, err := s.client.CoreV1().Pods("shop").List(t.Context(), metav1.ListOptions{LabelSelector: rollout.PodTypeLabel})
 	if err != nil || len(pods.Items) != 3 {
-		t.Errorf("there are %d pods of hooks, %v", len(pods.Items), err)
+		t.Errorf("%d hook pods exist, %v", len(pods.Items), err)
 	}
 }
 
-func TestCustomStrategyWithOurImageUsesParameters(t *testing.T) {
+func TestCustomStrategyWithDefaultImageUsesParameters(t *testing.T) {
 	t.Parallel()
 	custom := recreate(appsv1.LifecycleHookFailurePolicyAbort)
 	custom.Type, custom.CustomParams = appsv1.DeploymentStrategyTypeCustom, &appsv1.CustomDeploymentStrategyParams{}
@@ -131,9 +131,9 @@ func TestDeploymentWithoutProgressTimesOut(t *testing.T) {
 		stuck, broken bool
 		last          string
 	}{
-		"the old pods stay":                   {recreate, true, false, "web-1 0"},
-		"the new pods do not serve":           {recreate, false, true, "web-2 1"},
-		"the new pods do not serve (rolling)": {rolling, false, true, "web-2 1 with 2 old pods"},
+		"old pods do not end":              {recreate, true, false, "web-1 0"},
+		"new pods are not ready":           {recreate, false, true, "web-2 1"},
+		"new pods are not ready (rolling)": {rolling, false, true, "web-2 1 with 2 old pods"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

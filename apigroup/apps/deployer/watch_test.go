@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// TestStaleEventsAreSkipped proves that an event from before a step does not cause the step a
-// second time.
+// TestStaleEventsAreSkipped checks that an event from before a step does not repeat the step.
 func TestStaleEventsAreSkipped(t *testing.T) {
 	t.Parallel()
 	of := func(uid types.UID, generation int64) *corev1.ReplicationController {

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// TestDeployerPodHasTokenInEnvironment also proves that the pod gets the usual token volume if the
+// TestDeployerPodHasTokenInEnvironment also checks that the pod gets the usual token volume if the
 // account has no token secret, or if another account is used.
 func TestDeployerPodHasTokenInEnvironment(t *testing.T) {
 	token := func(name, of string, data map[string][]byte) *corev1.Secret {
@@ -29,13 +29,13 @@ func TestDeployerPodHasTokenInEnvironment(t *testing.T) {
 		secrets []*corev1.Secret
 		want    string
 	}{
-		"no account":                {nil, false, nil, ""},
-		"nothing":                   {nil, true, nil, ""},
-		"not filled in":             {nil, true, []*corev1.Secret{token("a", "us", nil)}, ""},
-		"that of an earlier one":    {nil, true, []*corev1.Secret{token("a", "before", full)}, ""},
-		"no token":                  {nil, true, []*corev1.Secret{login}, ""},
-		"a token":                   {nil, true, []*corev1.Secret{login, token("a", "us", full)}, "a"},
-		"a token, another deployer": {&appsv1.CustomDeploymentStrategyParams{Image: "mine:1"}, true, []*corev1.Secret{token("a", "us", full)}, ""},
+		"no account":                   {nil, false, nil, ""},
+		"nothing":                      {nil, true, nil, ""},
+		"token is missing":             {nil, true, []*corev1.Secret{token("a", "us", nil)}, ""},
+		"secret of a previous account": {nil, true, []*corev1.Secret{token("a", "before", full)}, ""},
+		"no token":                     {nil, true, []*corev1.Secret{login}, ""},
+		"a token":                      {nil, true, []*corev1.Secret{login, token("a", "us", full)}, "a"},
+		"a token, another deployer":    {&appsv1.CustomDeploymentStrategyParams{Image: "mine:1"}, true, []*corev1.Secret{token("a", "us", full)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dc := configuration(1)

@@ -35,7 +35,7 @@ func TestDeployerPodHasDeadlineForQuotas(t *testing.T) {
 		t.Errorf("%d containers; resources (-want +got):\n%s", len(pod.Spec.Containers), diff)
 	}
 	if ptr.Deref(pod.Spec.ActiveDeadlineSeconds, 0) != 600 {
-		t.Errorf("the deployer ends after %v", pod.Spec.ActiveDeadlineSeconds)
+		t.Errorf("the deadline of the deployer is %v", pod.Spec.ActiveDeadlineSeconds)
 	}
 }
 
@@ -48,10 +48,10 @@ func TestDeployerOfEarlierAttemptIsIgnored(t *testing.T) {
 	ending.DeletionTimestamp, ending.Finalizers = ptr.To(metav1.Now()), []string{"test"}
 	l := newLoops(t, dc, []*corev1.ReplicationController{rc}, ending)
 	if err := l.deployer.reconcile(t.Context(), key("web-1")); err == nil {
-		t.Error("it is not requeued")
+		t.Error("the deployment is not requeued")
 	}
 	if got := rollout.Phase(l.deployment(t, "web-1")); got != appsv1.DeploymentStatusNew {
-		t.Errorf("with a deployer that ends it is %s", got)
+		t.Errorf("with a terminating deployer, the deployment is %s", got)
 	}
 
 	// The cache can contain the deleted pod.
@@ -63,7 +63,7 @@ func TestDeployerOfEarlierAttemptIsIgnored(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := rollout.Phase(l.deployment(t, "web-1")); got != appsv1.DeploymentStatusRunning {
-		t.Errorf("with the failed deployer of an earlier attempt in the cache it is %s", got)
+		t.Errorf("with the failed deployer of an earlier attempt in the cache, the deployment is %s", got)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestRejectedDeployerPodIsReported(t *testing.T) {
 	creator, recorder := l.deployer.creator, record.NewFakeRecorder(10)
 	l.deployer.creator, l.deployer.events = full{}, recorder
 	if err := l.deployer.reconcile(t.Context(), key("web-1")); err == nil {
-		t.Fatal("it is not retried")
+		t.Fatal("the deployment is not retried")
 	}
 	if got := <-recorder.Events; !strings.HasPrefix(got, "Warning FailedCreate Error creating deployer pod: ") || !strings.Contains(got, "exceeded quota: small") {
 		t.Errorf("the event is %q", got)

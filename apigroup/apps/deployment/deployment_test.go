@@ -154,7 +154,7 @@ func TestCanceledDeploymentIsStopped(t *testing.T) {
 			pod, err := l.core.Pods("shop").Get(t.Context(), name, metav1.GetOptions{})
 			if phase == appsv1.DeploymentStatusNew {
 				if !apierrors.IsNotFound(err) {
-					t.Errorf("a deployment that never began has pod %+v, %v", pod, err)
+					t.Errorf("a deployment that never started has pod %+v, %v", pod, err)
 				}
 				continue
 			}
@@ -238,9 +238,9 @@ func TestFirstPodsStartWithDeployer(t *testing.T) {
 		strategy     appsv1.DeploymentStrategy
 		before, want int32
 	}{
-		"rolling":                           {rolling, 0, 1},
-		"rolling, its deployer was quicker": {rolling, 2, 2},
-		"another":                           {appsv1.DeploymentStrategy{Type: appsv1.DeploymentStrategyTypeRecreate}, 0, 0},
+		"rolling": {rolling, 0, 1},
+		"rolling, already scaled by its deployer": {rolling, 2, 2},
+		"another": {appsv1.DeploymentStrategy{Type: appsv1.DeploymentStrategyTypeRecreate}, 0, 0},
 	} {
 		dc := configuration(1)
 		dc.Spec.Strategy = tt.strategy
@@ -254,7 +254,7 @@ func TestFirstPodsStartWithDeployer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := l.deployment(t, "web-2"); *got.Spec.Replicas != tt.want || rollout.Phase(got) != appsv1.DeploymentStatusPending {
-			t.Errorf("%s: it is %s with %d pods, want %d", name, rollout.Phase(got), *got.Spec.Replicas, tt.want)
+			t.Errorf("%s: the deployment is %s with %d pods, want %d", name, rollout.Phase(got), *got.Spec.Replicas, tt.want)
 		}
 	}
 }
@@ -276,7 +276,7 @@ func TestCompletedDeploymentStaysComplete(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := l.deployment(t, "web-1"); rollout.Phase(got) != appsv1.DeploymentStatusComplete {
-			t.Errorf("it becomes %s, since it was seen as %s with a deployer that is %s", rollout.Phase(got), status, phase)
+			t.Errorf("the phase is %s after a reconcile with cached phase %s and deployer pod phase %s", rollout.Phase(got), status, phase)
 		}
 	}
 }

@@ -125,7 +125,7 @@ func TestFailureEndsWhenPodsCanBeCreated(t *testing.T) {
 	delete(rc.Annotations, rollout.CreateErrorAnnotation)
 	dc.Status = failing
 	if got := conditionOf(status(dc, []*corev1.ReplicationController{rc}, nil), appsv1.DeploymentReplicaFailure); got.Type != "" {
-		t.Errorf("the condition remains: %+v", got)
+		t.Errorf("the condition still exists: %+v", got)
 	}
 }
 

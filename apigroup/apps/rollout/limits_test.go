@@ -21,7 +21,7 @@ func TestRollingLimits(t *testing.T) {
 		{4, "25%", "25%", Limits{4, 1, 1}},
 		{1, "25%", "25%", Limits{1, 1, 0}},
 		{10, "3", "0", Limits{10, 3, 0}},
-		{3, "0", "10%", Limits{3, 0, 1}}, // it must be possible to advance
+		{3, "0", "10%", Limits{3, 0, 1}}, // the deployment must be able to progress
 		{2, "0", "5", Limits{2, 0, 2}},
 		{0, "25%", "25%", Limits{0, 0, 0}},
 	} {
@@ -44,14 +44,14 @@ func TestFirstStep(t *testing.T) {
 		desired, old int32
 		want         int32
 	}{
-		"the surge":                  {appsv1.DeploymentStrategyTypeRolling, params("25%", "25%"), 4, 4, 1},
-		"more where fewer serve":     {appsv1.DeploymentStrategyTypeRolling, params("25%", "25%"), 4, 2, 3},
-		"nothing without surge":      {appsv1.DeploymentStrategyTypeRolling, params("0", "1"), 4, 4, 0},
-		"one of a first deployment":  {appsv1.DeploymentStrategyTypeRolling, params("25%", "25%"), 4, 0, 1},
-		"none where none are wanted": {appsv1.DeploymentStrategyTypeRolling, params("25%", "25%"), 0, 0, 0},
-		"nothing before a hook":      {appsv1.DeploymentStrategyTypeRolling, hooked, 4, 0, 0},
-		"nothing of Recreate":        {appsv1.DeploymentStrategyTypeRecreate, nil, 4, 0, 0},
-		"nothing of Custom":          {appsv1.DeploymentStrategyTypeCustom, params("25%", "25%"), 4, 4, 0},
+		"the surge":                       {appsv1.DeploymentStrategyTypeRolling, params("25%", "25%"), 4, 4, 1},
+		"more if pods are missing":        {appsv1.DeploymentStrategyTypeRolling, params("25%", "25%"), 4, 2, 3},
+		"none without surge":              {appsv1.DeploymentStrategyTypeRolling, params("0", "1"), 4, 4, 0},
+		"one pod of the first deployment": {appsv1.DeploymentStrategyTypeRolling, params("25%", "25%"), 4, 0, 1},
+		"none with zero desired pods":     {appsv1.DeploymentStrategyTypeRolling, params("25%", "25%"), 0, 0, 0},
+		"none before a hook":              {appsv1.DeploymentStrategyTypeRolling, hooked, 4, 0, 0},
+		"none for Recreate":               {appsv1.DeploymentStrategyTypeRecreate, nil, 4, 0, 0},
+		"none for Custom":                 {appsv1.DeploymentStrategyTypeCustom, params("25%", "25%"), 4, 4, 0},
 	} {
 		dc := &appsv1.DeploymentConfig{}
 		dc.Spec.Strategy = appsv1.DeploymentStrategy{Type: tt.of, RollingParams: tt.params}

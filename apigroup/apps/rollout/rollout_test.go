@@ -33,8 +33,8 @@ func TestCauses(t *testing.T) {
 	}{
 		"first, no trigger":               {config("a"), nil, ""},
 		"first, by config":                {config("a", onConfig), nil, byConfig},
-		"first, image not there":          {config(" ", onConfig, image(true, "")), nil, ""},
-		"first, image there":              {config("a", image(true, "a")), nil, byImage},
+		"first, image missing":            {config(" ", onConfig, image(true, "")), nil, ""},
+		"first, image available":          {config("a", image(true, "a")), nil, byImage},
 		"first, image not automatic":      {config("a", image(false, "a")), nil, ""},
 		"first, not automatic, by config": {config("a", onConfig, image(false, "a")), nil, byConfig},
 		"nothing new":                     {config("a", onConfig, image(true, "a")), config("a", onConfig, image(true, "a")), ""},
@@ -82,14 +82,14 @@ func TestTriggersUpdateImages(t *testing.T) {
 		force  Forced
 		want   string
 	}{
-		"newest":               {config("a", image(true, "a")), stream("", "b", "a"), nil, "b"},
-		"from our registry":    {config("a", image(true, "a")), stream(imagev1.LocalTagReferencePolicy, "b"), nil, "registry:5000/shop/app@sha256:1"},
-		"no stream":            {config("a", image(true, "a")), nil, nil, "a"},
-		"no image":             {config("a", image(true, "a")), stream(""), nil, "a"},
-		"not automatic":        {deployed(config("a", image(false, "a"))), stream("", "b"), nil, "a"},
-		"not automatic, first": {config(" ", image(false, "")), stream("", "b"), nil, "b"},
-		"not automatic, later": {deployed(config("a", image(false, ""))), stream("", "b"), nil, "a"},
-		"not automatic, but asked": {deployed(config("a", image(false, "a"))), stream("", "b"),
+		"newest":                      {config("a", image(true, "a")), stream("", "b", "a"), nil, "b"},
+		"from the cluster's registry": {config("a", image(true, "a")), stream(imagev1.LocalTagReferencePolicy, "b"), nil, "registry:5000/shop/app@sha256:1"},
+		"no stream":                   {config("a", image(true, "a")), nil, nil, "a"},
+		"no image":                    {config("a", image(true, "a")), stream(""), nil, "a"},
+		"not automatic":               {deployed(config("a", image(false, "a"))), stream("", "b"), nil, "a"},
+		"not automatic, first":        {config(" ", image(false, "")), stream("", "b"), nil, "b"},
+		"not automatic, later":        {deployed(config("a", image(false, ""))), stream("", "b"), nil, "a"},
+		"not automatic, but forced": {deployed(config("a", image(false, "a"))), stream("", "b"),
 			func(*appsv1.DeploymentTriggerImageChangeParams) bool { return true }, "b"},
 	} {
 		before := tt.dc.Spec.Template.Spec.Containers[0].Image
@@ -99,7 +99,7 @@ func TestTriggersUpdateImages(t *testing.T) {
 			t.Errorf("%s: %q, changed %t", name, containers[0].Image, changed)
 		}
 		if last := tt.dc.Spec.Triggers[0].ImageChangeParams.LastTriggeredImage; changed && last != tt.want {
-			t.Errorf("%s: the trigger has %q", name, last)
+			t.Errorf("%s: the last triggered image is %q", name, last)
 		}
 	}
 }
@@ -123,7 +123,7 @@ func TestDeploymentContainsItsConfiguration(t *testing.T) {
 	}
 	last, err := Config(rc)
 	if err != nil || last.Kind != "DeploymentConfig" || len(Causes(dc, last)) > 0 {
-		t.Errorf("it was created from %+v, %v", last, err)
+		t.Errorf("the recorded configuration is %+v, %v", last, err)
 	}
 	rc.Annotations[DesiredAnnotation], rc.Annotations[appsv1.DeploymentEncodedConfigAnnotation] = "many", "{"
 	if _, err := Desired(rc); err == nil {

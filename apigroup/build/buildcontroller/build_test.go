@@ -72,7 +72,7 @@ func TestPodOfEndedBuildIsDeleted(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := loop.core.Pods("shop").Get(t.Context(), "app-1-build", metav1.GetOptions{}); apierrors.IsNotFound(err) == stays {
-			t.Errorf("pod in phase %s remains %v: %v", phase, !stays, err)
+			t.Errorf("pod in phase %s still exists: %v; %v", phase, !stays, err)
 		}
 	}
 }
@@ -84,11 +84,11 @@ func TestBuildIsCompleteWhenImageIsPushed(t *testing.T) {
 		change func(*buildv1.Build)
 		want   buildv1.BuildPhase
 	}{
-		"pushed":                           {func(*buildv1.Build) {}, buildv1.BuildPhaseComplete},
-		"pushed before it is known to run": {func(b *buildv1.Build) { b.Status.Phase = buildv1.BuildPhasePending }, buildv1.BuildPhaseComplete},
-		"not pushed":                       {func(b *buildv1.Build) { b.Status.Output.To = nil }, buildv1.BuildPhaseRunning},
-		"failed":                           {func(b *buildv1.Build) { b.Status.Reason = buildv1.StatusReasonPostCommitHookFailed }, buildv1.BuildPhaseRunning},
-		"cancelled meanwhile":              {func(b *buildv1.Build) { b.Status.Cancelled = true }, buildv1.BuildPhaseCancelled},
+		"pushed":               {func(*buildv1.Build) {}, buildv1.BuildPhaseComplete},
+		"pushed while pending": {func(b *buildv1.Build) { b.Status.Phase = buildv1.BuildPhasePending }, buildv1.BuildPhaseComplete},
+		"not pushed":           {func(b *buildv1.Build) { b.Status.Output.To = nil }, buildv1.BuildPhaseRunning},
+		"failed":               {func(b *buildv1.Build) { b.Status.Reason = buildv1.StatusReasonPostCommitHookFailed }, buildv1.BuildPhaseRunning},
+		"cancelled meanwhile":  {func(b *buildv1.Build) { b.Status.Cancelled = true }, buildv1.BuildPhaseCancelled},
 		"of a custom builder": {func(b *buildv1.Build) {
 			b.Spec.Strategy = buildv1.BuildStrategy{CustomStrategy: &buildv1.CustomBuildStrategy{}}
 		}, buildv1.BuildPhaseRunning},
@@ -133,7 +133,7 @@ func TestPodOfCompleteBuildIsDeletedAfterTimeout(t *testing.T) {
 			t.Errorf("%s after the end: %v", ago, err)
 		}
 		if _, err := loop.core.Pods("shop").Get(t.Context(), "app-1-build", metav1.GetOptions{}); apierrors.IsNotFound(err) == stays {
-			t.Errorf("%s after the end: pod remains %v: %v", ago, !stays, err)
+			t.Errorf("%s after the end: pod still exists: %v; %v", ago, !stays, err)
 		}
 	}
 }
@@ -185,7 +185,7 @@ func TestCanceledBuildEnds(t *testing.T) {
 			t.Errorf("with reason %q build status is %+v, %v; want %s", reason, got.Status, err, want)
 		}
 		if _, err := loop.core.Pods("shop").Get(t.Context(), "app-1-build", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			t.Errorf("reason %q: pod remains: %v", reason, err)
+			t.Errorf("reason %q: pod still exists: %v", reason, err)
 		}
 	}
 }

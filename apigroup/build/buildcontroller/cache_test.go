@@ -53,9 +53,9 @@ func TestBuildsOfOneConfigurationShareCacheVolume(t *testing.T) {
 		t.Errorf("volume is %+v", got)
 	}
 	for name, change := range map[string]func(*buildv1.Build){
-		"without a configuration":         func(b *buildv1.Build) { b.Annotations = nil },
-		"of a configuration that is gone": func(b *buildv1.Build) { b.Annotations[buildv1.BuildConfigAnnotation] = "other" },
-		"by a builder that is not the platform's": func(b *buildv1.Build) {
+		"without a configuration":    func(b *buildv1.Build) { b.Annotations = nil },
+		"of a deleted configuration": func(b *buildv1.Build) { b.Annotations[buildv1.BuildConfigAnnotation] = "other" },
+		"by a custom builder": func(b *buildv1.Build) {
 			b.Spec.Strategy = buildv1.BuildStrategy{CustomStrategy: &buildv1.CustomBuildStrategy{From: corev1.ObjectReference{Kind: "DockerImage", Name: "custom:1"}}}
 		},
 	} {

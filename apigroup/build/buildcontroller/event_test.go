@@ -60,17 +60,17 @@ func TestBuildEvents(t *testing.T) {
 		pod   *corev1.Pod
 		want  []string
 	}{
-		"its pod is made":        {in(buildv1.BuildPhaseNew, nil), nil, nil},
-		"its pod waits":          {in(buildv1.BuildPhasePending, nil), podOf(build(), corev1.PodPending), nil},
-		"its pod runs":           {in(buildv1.BuildPhasePending, nil), podOf(build(), corev1.PodRunning), []string{running}},
-		"its pod continues":      {in(buildv1.BuildPhaseRunning, nil), podOf(build(), corev1.PodRunning), nil},
-		"its pod ends well":      {in(buildv1.BuildPhaseRunning, nil), pod(corev1.PodSucceeded, 0), []string{done}},
-		"its pod fails":          {in(buildv1.BuildPhaseRunning, nil), pod(corev1.PodFailed, 1), []string{failed}},
-		"its pod is gone":        {in(buildv1.BuildPhaseRunning, nil), nil, []string{failed}},
-		"it is cancelled":        {in(buildv1.BuildPhaseRunning, func(b *buildv1.Build) { b.Status.Cancelled = true }), podOf(build(), corev1.PodRunning), []string{"Normal BuildCancelled Build shop/app-1 has been cancelled"}},
-		"it ended before":        {in(buildv1.BuildPhaseComplete, nil), pod(corev1.PodSucceeded, 0), nil},
-		"pod of another owner":   {in(buildv1.BuildPhaseNew, nil), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app-1-build"}}, []string{failed}},
-		"its image was reported": {in(buildv1.BuildPhaseRunning, func(b *buildv1.Build) { b.Status.Output.To = &buildv1.BuildStatusOutputTo{ImageDigest: "sha256:1"} }), podOf(build(), corev1.PodRunning), []string{done}},
+		"pod missing":          {in(buildv1.BuildPhaseNew, nil), nil, nil},
+		"pod pending":          {in(buildv1.BuildPhasePending, nil), podOf(build(), corev1.PodPending), nil},
+		"pod started":          {in(buildv1.BuildPhasePending, nil), podOf(build(), corev1.PodRunning), []string{running}},
+		"pod still running":    {in(buildv1.BuildPhaseRunning, nil), podOf(build(), corev1.PodRunning), nil},
+		"pod succeeded":        {in(buildv1.BuildPhaseRunning, nil), pod(corev1.PodSucceeded, 0), []string{done}},
+		"pod failed":           {in(buildv1.BuildPhaseRunning, nil), pod(corev1.PodFailed, 1), []string{failed}},
+		"pod deleted":          {in(buildv1.BuildPhaseRunning, nil), nil, []string{failed}},
+		"build cancelled":      {in(buildv1.BuildPhaseRunning, func(b *buildv1.Build) { b.Status.Cancelled = true }), podOf(build(), corev1.PodRunning), []string{"Normal BuildCancelled Build shop/app-1 has been cancelled"}},
+		"build ended earlier":  {in(buildv1.BuildPhaseComplete, nil), pod(corev1.PodSucceeded, 0), nil},
+		"pod of another owner": {in(buildv1.BuildPhaseNew, nil), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app-1-build"}}, []string{failed}},
+		"image reported":       {in(buildv1.BuildPhaseRunning, func(b *buildv1.Build) { b.Status.Output.To = &buildv1.BuildStatusOutputTo{ImageDigest: "sha256:1"} }), podOf(build(), corev1.PodRunning), []string{done}},
 	} {
 		var pods []*corev1.Pod
 		if tt.pod != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-func TestPipelineWaitsForRunnerAndNamesTheCommand(t *testing.T) {
+func TestPipelineWithoutRunnerWaitsAndReportsCommand(t *testing.T) {
 	pipeline := asPipeline(numbered(1, "New", "Serial"))
 	pipeline.Spec.Output = buildv1.BuildOutput{}
 	loop := newLoop(t, []*buildv1.Build{pipeline})
@@ -39,7 +39,7 @@ func TestPipelineWaitsForRunnerAndNamesTheCommand(t *testing.T) {
 	}
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: runnerNamespace, Name: runnerStream}}
 	if keys := loop.keysWaitingForStream(stream); len(keys) != 1 {
-		t.Errorf("the image of the runner wakes %v", keys)
+		t.Errorf("the image of the runner enqueues %v", keys)
 	}
 }
 
@@ -74,7 +74,7 @@ func TestPodOfPipelineHasNoPrivileges(t *testing.T) {
 	}
 }
 
-func TestResultOfPipelineIsThatOfItsJenkinsfile(t *testing.T) {
+func TestPipelineResultIsThatOfJenkinsfile(t *testing.T) {
 	for message, want := range map[string]string{
 		"SUCCESS\n\n": "Complete ", "UNSTABLE\n": "Complete ", "ABORTED\nERROR: Rejected": "Cancelled CancelledBuild",
 		"FAILURE\nERROR: script returned exit code 1\n": "Failed GenericBuildFailed", "": "Failed GenericBuildFailed",

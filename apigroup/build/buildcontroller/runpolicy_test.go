@@ -59,11 +59,11 @@ func addJenkins(t *testing.T, loop *buildController) {
 	loop.services = corelisters.NewServiceLister(services)
 }
 
-func TestEndOfBuildWakesNextBuild(t *testing.T) {
+func TestEndOfBuildEnqueuesNextBuild(t *testing.T) {
 	canceledOutcome := numbered(2, "New", "Serial")
 	canceledOutcome.Status.Cancelled = true
-	leaving := numbered(1, "Running", "Serial")
-	leaving.DeletionTimestamp = now()
+	terminating := numbered(1, "Running", "Serial")
+	terminating.DeletionTimestamp = now()
 	other := numbered(1, "Complete", "Serial")
 	other.Annotations[buildv1.BuildConfigAnnotation] = "other"
 	waiting := func(policy buildv1.BuildRunPolicy) []*buildv1.Build {
@@ -75,15 +75,15 @@ func TestEndOfBuildWakesNextBuild(t *testing.T) {
 		policy  buildv1.BuildRunPolicy
 		want    []string
 	}{
-		"it is new":       {numbered(1, "New", "Serial"), true, "Serial", []string{"app-1"}},
-		"it runs":         {numbered(1, "Running", "Serial"), true, "Serial", []string{"app-1"}},
-		"it has ended":    {numbered(1, "Failed", "Serial"), true, "Serial", []string{"app-1", "app-3"}},
-		"it is leaving":   {leaving, true, "Serial", []string{"app-1", "app-3"}},
-		"it is gone":      {numbered(1, "Running", "Serial"), false, "Serial", []string{"app-1", "app-3"}},
-		"the latest only": {numbered(1, "Complete", "SerialLatestOnly"), true, "SerialLatestOnly", []string{"app-1", "app-5"}},
-		"no build waits":  {numbered(1, "Complete", "Parallel"), true, "Parallel", []string{"app-1"}},
-		"a pipeline":      {asPipeline(numbered(1, "Complete", "Serial")), true, "Serial", []string{"app-1"}},
-		"of another":      {other, true, "Serial", []string{"app-1"}},
+		"new":                      {numbered(1, "New", "Serial"), true, "Serial", []string{"app-1"}},
+		"running":                  {numbered(1, "Running", "Serial"), true, "Serial", []string{"app-1"}},
+		"ended":                    {numbered(1, "Failed", "Serial"), true, "Serial", []string{"app-1", "app-3"}},
+		"terminating":              {terminating, true, "Serial", []string{"app-1", "app-3"}},
+		"deleted":                  {numbered(1, "Running", "Serial"), false, "Serial", []string{"app-1", "app-3"}},
+		"serial latest only":       {numbered(1, "Complete", "SerialLatestOnly"), true, "SerialLatestOnly", []string{"app-1", "app-5"}},
+		"no build waits":           {numbered(1, "Complete", "Parallel"), true, "Parallel", []string{"app-1"}},
+		"a pipeline":               {asPipeline(numbered(1, "Complete", "Serial")), true, "Serial", []string{"app-1"}},
+		"of another configuration": {other, true, "Serial", []string{"app-1"}},
 	} {
 		builds := waiting(tt.policy)
 		if tt.indexer {
@@ -101,9 +101,9 @@ func TestEndOfBuildWakesNextBuild(t *testing.T) {
 	}
 }
 
-// TestEveryBuildStarts ends one build after another, and reconciles only the builds that the end
-// of each enqueues.
-func TestEveryBuildStarts(t *testing.T) {
+// TestEveryWaitingBuildStarts ends one build after another, and reconciles only the builds that the
+// end of each enqueues.
+func TestEveryWaitingBuildStarts(t *testing.T) {
 	for _, policies := range [][]buildv1.BuildRunPolicy{
 		{"Serial", "Serial", "Serial", "Serial"}, {"SerialLatestOnly", "SerialLatestOnly", "SerialLatestOnly", "SerialLatestOnly"},
 		{"Serial", "SerialLatestOnly", "Serial", "Serial"}, {"SerialLatestOnly", "Serial", "SerialLatestOnly", "Serial"},

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func TestSettingsAreReadFromTheConfigurationsOfPlugins(t *testing.T) {
+func TestSettingsAreReadFromPluginConfigurations(t *testing.T) {
 	const (
 		defaults  = `{"apiVersion": "v1", "kind": "BuildDefaultsConfig", "gitHTTPProxy": "http://proxy"}`
 		overrides = `{"apiVersion": "v1", "kind": "BuildOverridesConfig", "forcePull": true}`

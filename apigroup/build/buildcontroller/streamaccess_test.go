@@ -48,10 +48,10 @@ func TestPushToOtherProjectRequiresAccess(t *testing.T) {
 		output       string // a tag of a stream in project "other"
 		isPushed     string
 	}{
-		"may":                {accessFor("system:serviceaccount:shop:builder", "update", "other"), "app:latest", "registry:5000/other/app:latest"},
-		"may pull":           {accessFor("system:serviceaccount:shop:builder", "get", "other"), "app:latest", ""},
-		"other account":      {accessFor("system:serviceaccount:shop:default", "update", "other"), "app:latest", ""},
-		"may, and not there": {accessFor("system:serviceaccount:shop:builder", "update", "other"), "none:latest", ""},
+		"may":                 {accessFor("system:serviceaccount:shop:builder", "update", "other"), "app:latest", "registry:5000/other/app:latest"},
+		"may pull":            {accessFor("system:serviceaccount:shop:builder", "get", "other"), "app:latest", ""},
+		"other account":       {accessFor("system:serviceaccount:shop:default", "update", "other"), "app:latest", ""},
+		"may, missing stream": {accessFor("system:serviceaccount:shop:builder", "update", "other"), "none:latest", ""},
 	} {
 		podFactory := newPodFactory(t)
 		streams := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
@@ -82,7 +82,7 @@ func TestTriggerOnOtherProjectRequiresAccess(t *testing.T) {
 	}{
 		"own":        {"shop", accessFor("", "", ""), 1},
 		"may":        {"other", accessFor("system:serviceaccount:shop:builder", "get", "other"), 1},
-		"everybody":  {"other", accessFor("system:authenticated", "get", "other"), 1},
+		"all users":  {"other", accessFor("system:authenticated", "get", "other"), 1},
 		"may not":    {"other", accessFor("system:serviceaccount:shop:builder", "get", "third"), 0},
 		"may push":   {"other", accessFor("system:serviceaccount:shop:builder", "update", "other"), 0},
 		"other user": {"other", accessFor("system:serviceaccount:other:builder", "get", "other"), 0},

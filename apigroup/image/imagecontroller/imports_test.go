@@ -139,11 +139,11 @@ func TestProjectDoesNotUseAllWorkers(t *testing.T) {
 		}
 	}
 	if r.begin("shop") || !r.begin("other") {
-		t.Error("one project has more imports than it may, or keeps another out")
+		t.Error("one project exceeds its limit of imports, or blocks another")
 	}
 	r.end("other")
 	r.end("shop")
 	if !r.begin("shop") || len(r.projects) != 1 {
-		t.Errorf("after an end: %v", r.projects)
+		t.Errorf("after the end of an import: %v", r.projects)
 	}
 }

@@ -79,12 +79,12 @@ func TestRecordsOfDeletedProjectsAreRemoved(t *testing.T) {
 		return isLimited, nil, apierrors.NewInternalError(errors.New("too many large objects"))
 	})
 	if err := r.reconcile(t.Context(), "old"); err == nil {
-		t.Error("a change that the API server rejects is not tried again")
+		t.Error("a change that the API server rejects is not retried")
 	}
 	isLimited = false
 	for _, name := range []string{"unused", "own-stream"} {
 		if _, err := images.Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			t.Errorf("record %q waits for changes of others: %v", name, err)
+			t.Errorf("record %q waits for unrelated changes: %v", name, err)
 		}
 	}
 	for _, project := range []string{"old", "shop", "new", "unknown"} {

@@ -35,19 +35,19 @@ func TestTriggerOnOtherProjectRequiresAccess(t *testing.T) {
 	}
 }
 
-func TestMissingRightSetsCondition(t *testing.T) {
+func TestMissingPermissionSetsCondition(t *testing.T) {
 	available := map[string]any{"type": "Available", "status": "True"}
 	with := conditions([]any{available}, "grant it")
 	if len(with) != 2 || with[1].(map[string]any)["status"] != string(corev1.ConditionFalse) || with[1].(map[string]any)["message"] != "grant it" {
 		t.Fatalf("conditions are %v", with)
 	}
 	if second := conditions(with, "grant it"); len(second) != 2 || second[1].(map[string]any)["lastTransitionTime"] != with[1].(map[string]any)["lastTransitionTime"] {
-		t.Errorf("after a second report they are %v", second)
+		t.Errorf("after a second report, the conditions are %v", second)
 	}
 	if changed := conditions(with, "grant another"); len(changed) != 2 || changed[1].(map[string]any)["message"] != "grant another" {
-		t.Errorf("with another message they are %v", changed)
+		t.Errorf("with another message, the conditions are %v", changed)
 	}
 	if without := conditions(with, ""); len(without) != 1 {
-		t.Errorf("with the right they are %v", without)
+		t.Errorf("with permission, the conditions are %v", without)
 	}
 }

@@ -22,12 +22,12 @@ func TestTagIsImportedOncePerChange(t *testing.T) {
 		status imagev1.NamedTagEventList
 		want   bool
 	}{
-		"new":                  {tag(number(2)), imagev1.NamedTagEventList{}, true},
-		"imported":             {tag(number(2)), imagev1.NamedTagEventList{Items: []imagev1.TagEvent{{Generation: 2}}}, false},
-		"changed since":        {tag(number(3)), imagev1.NamedTagEventList{Items: []imagev1.TagEvent{{Generation: 2}}}, true},
-		"failed":               {tag(number(2)), imagev1.NamedTagEventList{Conditions: []imagev1.TagEventCondition{failed}}, false},
-		"changed since it did": {tag(number(3)), imagev1.NamedTagEventList{Conditions: []imagev1.TagEventCondition{failed}}, true},
-		"asked for again":      {tag(nil), imagev1.NamedTagEventList{Items: []imagev1.TagEvent{{Generation: 2}}}, true},
+		"new":                      {tag(number(2)), imagev1.NamedTagEventList{}, true},
+		"imported":                 {tag(number(2)), imagev1.NamedTagEventList{Items: []imagev1.TagEvent{{Generation: 2}}}, false},
+		"changed since":            {tag(number(3)), imagev1.NamedTagEventList{Items: []imagev1.TagEvent{{Generation: 2}}}, true},
+		"failed":                   {tag(number(2)), imagev1.NamedTagEventList{Conditions: []imagev1.TagEventCondition{failed}}, false},
+		"changed since the import": {tag(number(3)), imagev1.NamedTagEventList{Conditions: []imagev1.TagEventCondition{failed}}, true},
+		"import requested again":   {tag(nil), imagev1.NamedTagEventList{Items: []imagev1.TagEvent{{Generation: 2}}}, true},
 	} {
 		tt.status.Tag = "v1"
 		stream := &imagev1.ImageStream{Status: imagev1.ImageStreamStatus{Tags: []imagev1.NamedTagEventList{tt.status}}}
@@ -62,7 +62,7 @@ func TestScheduledTagsAreDueAfterInterval(t *testing.T) {
 		}
 	}
 	if wait, due := (&Streams{}).due(at("", true), now); wait != 0 || due {
-		t.Error("scheduled imports that are turned off are due")
+		t.Error("disabled scheduled imports are due")
 	}
 }
 
@@ -72,13 +72,13 @@ func TestImageIsSetAtPath(t *testing.T) {
 		path     string
 		want     bool
 	}{
-		"by name":          {workloads()[0], `spec.template.spec.containers[?(@.name=="web")].image`, true},
-		"by single quotes": {workloads()[0], `spec.template.spec.containers[?(@.name=='web')].image`, true},
-		"by number":        {workloads()[0], `spec.template.spec.containers[1].image`, true},
-		"another name":     {workloads()[0], `spec.template.spec.containers[?(@.name=="db")].image`, false},
-		"beyond the end":   {workloads()[0], `spec.template.spec.containers[2].image`, false},
-		"another field":    {workloads()[0], `spec.template.spec.containers[1].command`, false},
-		"of a cron job":    {workloads()[3], `spec.jobTemplate.spec.template.spec.containers[?(@.name=="web")].image`, true},
+		"by name":            {workloads()[0], `spec.template.spec.containers[?(@.name=="web")].image`, true},
+		"with single quotes": {workloads()[0], `spec.template.spec.containers[?(@.name=='web')].image`, true},
+		"by number":          {workloads()[0], `spec.template.spec.containers[1].image`, true},
+		"another name":       {workloads()[0], `spec.template.spec.containers[?(@.name=="db")].image`, false},
+		"beyond the end":     {workloads()[0], `spec.template.spec.containers[2].image`, false},
+		"another field":      {workloads()[0], `spec.template.spec.containers[1].command`, false},
+		"of a cron job":      {workloads()[3], `spec.jobTemplate.spec.template.spec.containers[?(@.name=="web")].image`, true},
 	} {
 		pod := map[string]any{"spec": map[string]any{"containers": []any{
 			map[string]any{"name": "side", "image": "side"}, map[string]any{"name": "web", "image": "old"},
@@ -100,7 +100,7 @@ func TestImageIsSetAtPath(t *testing.T) {
 			t.Errorf("%s: containers %v", name, containers)
 		}
 		if triggerController.set(object, tt.path, "new") {
-			t.Errorf("%s: the same image again is a change", name)
+			t.Errorf("%s: setting the same image again is reported as a change", name)
 		}
 	}
 }

@@ -5,20 +5,21 @@ import (
 	"time"
 )
 
-// waitPeriod is how long a project counts as waiting after it has asked. Its streams ask again each
-// postponeDelay.
+// waitPeriod is how long a project counts as waiting after a request. Its streams repeat the
+// request every postponeDelay.
 const waitPeriod = postponeDelay * 3 / 2
 
 // turns lets projects take turns in scheduled imports, whose rate is limited. Otherwise a project
-// with thousands of streams would ask so often that others get no imports.
+// with thousands of streams would request so many imports that others get none.
 type turns struct {
 	mu sync.Mutex
-	// asked and served contain the times at which projects asked without an import, and got one.
+	// asked and served contain the times of the last rejected and the last accepted request of each
+	// project.
 	asked, served map[string]time.Time
 }
 
 // take reports whether a project gets the next import: accept returns true, and no waiting project
-// has got its last import earlier.
+// had its last import earlier.
 func (t *turns) take(project string, now time.Time, accept func() bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

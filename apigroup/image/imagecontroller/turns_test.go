@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestProjectWithManyStreamsDelaysNoOther(t *testing.T) {
+func TestProjectWithManyStreamsDoesNotDelayOthers(t *testing.T) {
 	var turns turns
 	now, free := time.Unix(0, 0), 0
 	accept := func() bool {
@@ -33,17 +33,17 @@ func TestProjectWithManyStreamsDelaysNoOther(t *testing.T) {
 	}
 }
 
-func TestProjectThatStopsWaitingDelaysNoOther(t *testing.T) {
+func TestProjectThatStopsWaitingDoesNotDelayOthers(t *testing.T) {
 	var turns turns
 	accept, reject := func() bool { return true }, func() bool { return false }
 	start := time.Unix(0, 0)
 	if !turns.take("one", start, accept) || turns.take("two", start, reject) {
-		t.Fatal("the rate limit does not decide for projects that have got nothing")
+		t.Fatal("projects without imports are not limited by the rate alone")
 	}
 	if turns.take("one", start.Add(time.Second), accept) {
-		t.Error("a project gets another import before one that waits")
+		t.Error("a project gets a second import before a waiting project gets one")
 	}
 	if !turns.take("one", start.Add(waitPeriod+2*time.Second), accept) {
-		t.Error("a project that has stopped to wait delays another one")
+		t.Error("a project that has stopped waiting delays another one")
 	}
 }

@@ -12,8 +12,8 @@ import (
 // resolves it. The pull spec names the repository of the stream in the cluster's registry, which
 // serves the image from there, if
 //   - the reference policy of the tag is Local, or
-//   - the tag copies an image of the cluster's registry from another stream. So pods that pull it
-//     need no right to the other project. `oc tag --reference` prevents this.
+//   - the tag copies an image of the cluster's registry from another stream. Pods that pull it then
+//     need no permission in the other project. `oc tag --reference` prevents this.
 //
 // Otherwise, the pull spec is the location in the event.
 func Spec(stream *imagev1.ImageStream, tag string, event imagev1.TagEvent) string {

@@ -96,7 +96,7 @@ func TestCompleteKeepsPushedSizeOfIndex(t *testing.T) {
 		t.Errorf("an import changed the size to %d", size(got))
 	}
 	if got, changed := Complete(of(0), of(10)); !changed || size(got) != 10 {
-		t.Errorf("a push left the size %d", size(got))
+		t.Errorf("after a push, the size is %d", size(got))
 	}
 }
 

@@ -2,7 +2,7 @@ package record
 
 import "testing"
 
-// FuzzParseReference proves that a reference that is composed of the parsed parts names the same
+// FuzzParseReference checks that a reference that is composed of the parsed parts names the same
 // image.
 func FuzzParseReference(f *testing.F) {
 	for _, seed := range []string{

@@ -53,7 +53,7 @@ func TestRecordContainsConfiguration(t *testing.T) {
 			t.Fatal(err)
 		}
 		if image.Name != Digest(c.Manifest) || image.DockerImageManifest != string(c.Manifest) || image.DockerImageManifestMediaType != string(mediaType) {
-			t.Errorf("%s: the record is of another image", mediaType)
+			t.Errorf("%s: the record belongs to another image", mediaType)
 		}
 		if config := metadata.Config; config == nil || config.User != "1001" || config.Env[0] != "A=1" || config.Labels["io.openshift.tags"] != "ruby" {
 			t.Errorf("%s: configuration %+v", mediaType, config)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// signed is a schema 1 manifest with a signature, indented by a tool. The test contains the digest
-// of the text that Docker signed.
+// signed is a schema 1 manifest with a signature and indentation. The test contains the digest of
+// the text that Docker signed.
 const signed = `{
   "schemaVersion": 1, "name": "library/a", "tag": "latest",
   "history": [{"v1Compatibility": "{\"a\":\"b \\u0026 c\"}"}],
@@ -24,7 +24,7 @@ const unsignedText = `{
    ]
 }`
 
-func TestDigestOfSchema1IsThatOfTheSignedText(t *testing.T) {
+func TestSchema1DigestIsThatOfSignedText(t *testing.T) {
 	for name, tt := range map[string]struct{ manifest, want string }{
 		"reformatted":      {signed, Digest([]byte(unsignedText))},
 		"without newlines": {strings.ReplaceAll(signed, "\n", ""), Digest([]byte(unsignedText))},

@@ -69,7 +69,7 @@ func TestSignaturesOfStoreAreImported(t *testing.T) {
 	}
 	broken = true
 	if contents, _, err := imported(image); err == nil || !strings.Contains(err.Error(), "502") || !slices.Equal(contents, []string{"signature 1"}) {
-		t.Errorf("a store that breaks: %q, %v", contents, err)
+		t.Errorf("a store with a failing server: %q, %v", contents, err)
 	}
 	pushed := image.DeepCopy()
 	pushed.Annotations = map[string]string{record.Managed: "true"}
