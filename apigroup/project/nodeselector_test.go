@@ -26,7 +26,7 @@ func newTestSelector(t *testing.T) *nodeSelector {
 	return n
 }
 
-func TestPodsGetTheNodeSelectorOfTheirProject(t *testing.T) {
+func TestPodsGetNodeSelectorOfProject(t *testing.T) {
 	for _, tt := range []struct {
 		name, namespace string
 		selector, want  map[string]string
@@ -35,7 +35,7 @@ func TestPodsGetTheNodeSelectorOfTheirProject(t *testing.T) {
 		{"selector of the cluster", "plain", nil, map[string]string{"zone": "default"}, true},
 		{"selector of the project", "own", nil, map[string]string{"zone": "east", "disk": "ssd"}, true},
 		{"empty selector of the project", "everywhere", nil, nil, true},
-		{"the pod's other keys stay", "plain", map[string]string{"cpu": "fast"}, map[string]string{"zone": "default", "cpu": "fast"}, true},
+		{"other keys of the pod are kept", "plain", map[string]string{"cpu": "fast"}, map[string]string{"zone": "default", "cpu": "fast"}, true},
 		{"the same value", "own", map[string]string{"zone": "east"}, map[string]string{"zone": "east", "disk": "ssd"}, true},
 		{"another value", "own", map[string]string{"zone": "west"}, map[string]string{"zone": "west"}, false},
 		{"invalid annotation", "broken", nil, nil, false},
@@ -70,7 +70,7 @@ func TestNodeSelectorIgnoresMirrorPodsAndSubresources(t *testing.T) {
 	}
 }
 
-func TestValidateRejectsPodsThatLostTheSelector(t *testing.T) {
+func TestValidateRejectsPodsWithoutProjectSelector(t *testing.T) {
 	for name, tt := range map[string]struct {
 		selector map[string]string
 		allowed  bool

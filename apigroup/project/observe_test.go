@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestRulesThatShowAProject(t *testing.T) {
+func TestRulesThatMakeProjectVisible(t *testing.T) {
 	rule := func(verb, group, resource string, names ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: names}
 	}

@@ -34,13 +34,13 @@ func TestMembersChangeOnlyDescription(t *testing.T) {
 		c.change(changed)
 		errs := strategy{}.ValidateUpdate(t.Context(), changed, present)
 		if (len(errs) == 0) != (c.field == "") || len(errs) > 0 && errs[0].Field != c.field {
-			t.Errorf("%s: %v, want a problem of %q", name, errs, c.field)
+			t.Errorf("%s: %v, want an error at %q", name, errs, c.field)
 		}
 	}
 	changed := present.DeepCopy()
 	changed.Spec.Finalizers, changed.Status.Phase = []corev1.FinalizerName{"example.com/mine"}, corev1.NamespaceTerminating
 	if (strategy{}).PrepareForUpdate(t.Context(), changed, present); len(changed.Spec.Finalizers) > 0 || changed.Status.Phase != "" {
-		t.Errorf("the platform's own fields become %v and %v", changed.Spec, changed.Status)
+		t.Errorf("fields that only the platform changes are now %v and %v", changed.Spec, changed.Status)
 	}
 }
 

@@ -27,7 +27,7 @@ func TestUsageCountsEachObjectOncePerName(t *testing.T) {
 		},
 		objects: func(_ context.Context, of schema.GroupResource, _ string) (objects []runtime.Object, _ error) {
 			if of == corev1.Resource("pods") {
-				t.Error("pods are listed, which the quota does not limit")
+				t.Error("pods are listed, although the quota does not limit them")
 			}
 			for range existing[of.String()] {
 				objects = append(objects, &metav1.PartialObjectMetadata{})
@@ -49,7 +49,7 @@ func TestUsageCountsEachObjectOncePerName(t *testing.T) {
 	}
 	for name, count := range want {
 		if got := quantities[name]; got.Value() != count {
-			t.Errorf("%s: %d are used, want %d", name, got.Value(), count)
+			t.Errorf("%s: usage is %d, want %d", name, got.Value(), count)
 		}
 	}
 }
@@ -63,8 +63,8 @@ func TestQuotaIsDueAfterChangesAndInterval(t *testing.T) {
 		same  bool
 		want  bool
 	}{
-		{"the first time", 0, true, true},
-		{"at once again", 0, true, false},
+		{"the first check", 0, true, true},
+		{"immediately again", 0, true, false},
 		{"with another project", 0, false, true},
 		{"much later", recountInterval, true, true},
 		{"a little later", recountInterval + time.Second, true, false},
@@ -76,7 +76,7 @@ func TestQuotaIsDueAfterChangesAndInterval(t *testing.T) {
 	}
 	c.stale([]string{"q"})
 	if !c.due("q", true, now.Add(recountInterval+time.Second)) || c.due("q", true, now.Add(recountInterval+time.Second)) {
-		t.Error("a request that may have changed something has the quota counted once")
+		t.Error("the quota is not counted exactly once after a request that can change its usage")
 	}
 }
 
@@ -105,12 +105,12 @@ func TestReservationsOfActiveRequestsAreKept(t *testing.T) {
 	f.begin(ctx, &reservation{quotas: []string{"q"}, namespace: "b", uses: two})
 	reserved := f.reserved("q")
 	if a, b := reserved["a"]["secrets"], reserved["b"]["secrets"]; len(reserved) != 2 || a.Value() != 4 || b.Value() != 2 {
-		t.Errorf("reserved are %v", reserved)
+		t.Errorf("the reservations are %v", reserved)
 	}
 	release()
 	release() // a release counts once
 	if remaining := f.reserved("q")["a"]["secrets"]; remaining.Value() != 2 || len(f.reserved("r")) != 1 || len(f.reserved("other")) != 0 {
-		t.Errorf("after a refusal %v and %v are reserved", f.reserved("q"), f.reserved("r"))
+		t.Errorf("after one release, the reservations are %v and %v", f.reserved("q"), f.reserved("r"))
 	}
 	cancel()
 	eventually.True(t, "the end of the requests", func() bool { return len(f.reserved("q"))+len(f.reserved("r")) == 0 })
@@ -118,16 +118,16 @@ func TestReservationsOfActiveRequestsAreKept(t *testing.T) {
 
 func TestKeepReserved(t *testing.T) {
 	for name, tt := range map[string]struct{ usage, reserved, before, want corev1.ResourceList }{
-		"nothing is reserved":            {amounts("secrets", "1"), nil, amounts("secrets", "4"), amounts("secrets", "1")},
-		"all that is gone is reserved":   {amounts("secrets", "1"), amounts("secrets", "3"), amounts("secrets", "4"), amounts("secrets", "4")},
-		"a part is reserved":             {amounts("secrets", "1"), amounts("secrets", "1"), amounts("secrets", "4"), amounts("secrets", "2")},
-		"what is reserved is stored too": {amounts("secrets", "4"), amounts("secrets", "1"), amounts("secrets", "4"), amounts("secrets", "4")},
-		"another resource is reserved":   {amounts("secrets", "1"), amounts("pods", "1"), amounts("secrets", "4"), amounts("secrets", "1")},
-		"more was made elsewhere":        {amounts("secrets", "5"), amounts("secrets", "1"), amounts("secrets", "4"), amounts("secrets", "5")},
-		"it was never counted":           {amounts("secrets", "2"), amounts("secrets", "1"), nil, amounts("secrets", "2")},
+		"no reservation":                          {amounts("secrets", "1"), nil, amounts("secrets", "4"), amounts("secrets", "1")},
+		"reservation of the whole difference":     {amounts("secrets", "1"), amounts("secrets", "3"), amounts("secrets", "4"), amounts("secrets", "4")},
+		"reservation of a part of the difference": {amounts("secrets", "1"), amounts("secrets", "1"), amounts("secrets", "4"), amounts("secrets", "2")},
+		"reserved object already stored":          {amounts("secrets", "4"), amounts("secrets", "1"), amounts("secrets", "4"), amounts("secrets", "4")},
+		"reservation of another resource":         {amounts("secrets", "1"), amounts("pods", "1"), amounts("secrets", "4"), amounts("secrets", "1")},
+		"usage increased without a request":       {amounts("secrets", "5"), amounts("secrets", "1"), amounts("secrets", "4"), amounts("secrets", "5")},
+		"first count":                             {amounts("secrets", "2"), amounts("secrets", "1"), nil, amounts("secrets", "2")},
 	} {
 		if got := keepReserved(tt.usage, tt.reserved, tt.before); !equality.Semantic.DeepEqual(got, tt.want) {
-			t.Errorf("%s: used are %v, want %v", name, got, tt.want)
+			t.Errorf("%s: usage is %v, want %v", name, got, tt.want)
 		}
 	}
 }

@@ -45,11 +45,11 @@ func TestSelectsNeedsLabelsAndAnnotations(t *testing.T) {
 		selector quotav1.ClusterResourceQuotaSelector
 		want     bool
 	}{
-		"labels":      {quotav1.ClusterResourceQuotaSelector{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}}, true},
-		"annotations": {quotav1.ClusterResourceQuotaSelector{AnnotationSelector: requester}, true},
-		"both":        {quotav1.ClusterResourceQuotaSelector{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}, AnnotationSelector: requester}, true},
-		"one of two":  {quotav1.ClusterResourceQuotaSelector{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "b"}}, AnnotationSelector: requester}, false},
-		"neither":     {quotav1.ClusterResourceQuotaSelector{AnnotationSelector: map[string]string{"a": "b"}}, false},
+		"labels":           {quotav1.ClusterResourceQuotaSelector{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}}, true},
+		"annotations":      {quotav1.ClusterResourceQuotaSelector{AnnotationSelector: requester}, true},
+		"both":             {quotav1.ClusterResourceQuotaSelector{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}, AnnotationSelector: requester}, true},
+		"only one matches": {quotav1.ClusterResourceQuotaSelector{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "b"}}, AnnotationSelector: requester}, false},
+		"neither":          {quotav1.ClusterResourceQuotaSelector{AnnotationSelector: map[string]string{"a": "b"}}, false},
 	} {
 		if got := selects(&tt.selector, namespace); got != tt.want {
 			t.Errorf("%s: %v", name, got)

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// having returns the hosts of a server, and the context of a user who is allowed some verbs on
+// hostsWith returns the hosts of a server, and the context of a user who is allowed some verbs on
 // routes/custom-host.
-func having(verbs ...string) (*hosts, context.Context) {
+func hostsWith(verbs ...string) (*hosts, context.Context) {
 	decide := func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		if a.GetResource() == "routes" && a.GetSubresource() == "custom-host" && a.GetNamespace() == "shop" && slices.Contains(verbs, a.GetVerb()) {
 			return authorizer.DecisionAllow, "", nil
@@ -25,7 +25,7 @@ func having(verbs ...string) (*hosts, context.Context) {
 }
 
 func TestGeneratedHosts(t *testing.T) {
-	h, ctx := having()
+	h, ctx := hostsWith()
 	route := valid()
 	route.Spec.Host = ""
 	setDefaults(route)
@@ -41,7 +41,7 @@ func TestGeneratedHosts(t *testing.T) {
 	setDefaults(applied)
 	h.prepare(ctx, applied, route)
 	if errs := h.validate(ctx, applied, route); applied.Spec.Host != route.Spec.Host || len(errs) > 0 {
-		t.Errorf("applied again, the host is %q: %v", applied.Spec.Host, errs)
+		t.Errorf("after a second apply, the host is %q: %v", applied.Spec.Host, errs)
 	}
 	below := valid()
 	below.Spec.Host, below.Spec.Subdomain = "", "www"
@@ -51,7 +51,7 @@ func TestGeneratedHosts(t *testing.T) {
 	}
 }
 
-func TestChoosingAHostNeedsCustomHost(t *testing.T) {
+func TestChoosingHostRequiresCustomHostPermission(t *testing.T) {
 	host := func(r *routev1.Route) { r.Spec.Host = "other.example.com" }
 	certificate := func(r *routev1.Route) {
 		r.Spec.TLS = &routev1.TLSConfig{Termination: routev1.TLSTerminationEdge, Certificate: "c", Key: "k"}
@@ -66,7 +66,7 @@ func TestChoosingAHostNeedsCustomHost(t *testing.T) {
 		{"new host", nil, false, host, "spec.host"},
 		{"new host with create", []string{"create"}, false, host, ""},
 		{"new host with update alone", []string{"update"}, false, host, "spec.host"},
-		{"new host that says it was generated", nil, false, func(r *routev1.Route) { host(r); r.Annotations = map[string]string{HostGenerated: "true"} }, "spec.host"},
+		{"new host marked as generated", nil, false, func(r *routev1.Route) { host(r); r.Annotations = map[string]string{HostGenerated: "true"} }, "spec.host"},
 		{"new subdomain", nil, false, func(r *routev1.Route) { r.Spec.Host, r.Spec.Subdomain = "", "a" }, "spec.host"},
 		{"changed host", []string{"create"}, true, host, "spec.host"},
 		{"changed host with update", []string{"update"}, true, host, ""},
@@ -76,11 +76,11 @@ func TestChoosingAHostNeedsCustomHost(t *testing.T) {
 		{"new route for a whole domain", nil, false, func(r *routev1.Route) {
 			r.Spec.Host, r.Spec.WildcardPolicy = "front-shop.apps.example.com", routev1.WildcardPolicySubdomain
 		}, "spec.host"},
-		{"route that comes to want its whole domain", []string{"create", "update"}, true, func(r *routev1.Route) { r.Spec.WildcardPolicy = routev1.WildcardPolicySubdomain }, "spec.wildcardPolicy"},
+		{"route changed to the wildcard policy Subdomain", []string{"create", "update"}, true, func(r *routev1.Route) { r.Spec.WildcardPolicy = routev1.WildcardPolicySubdomain }, "spec.wildcardPolicy"},
 		{"changed path", nil, true, func(r *routev1.Route) { r.Spec.Path = "/a" }, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h, ctx := having(tt.verbs...)
+			h, ctx := hostsWith(tt.verbs...)
 			route, old := valid(), (*routev1.Route)(nil)
 			if setDefaults(route); tt.update {
 				old = route.DeepCopy()
@@ -108,7 +108,7 @@ func TestCommentIsNotACertificate(t *testing.T) {
 }
 
 func TestHostsOfPlatformAreReserved(t *testing.T) {
-	h, ctx := having("create", "update")
+	h, ctx := hostsWith("create", "update")
 	h.reserved = []string{"Master.apps.example.com", "192.0.2.1", "kubernetes.default.svc"}
 	with := func(namespace, host, subdomain string, policy routev1.WildcardPolicyType) *routev1.Route {
 		route := valid()
@@ -121,16 +121,16 @@ func TestHostsOfPlatformAreReserved(t *testing.T) {
 		route, old *routev1.Route
 		want       bool // whether the host is rejected
 	}{
-		"host":                   {route: with("shop", "master.apps.example.com", "", none), want: true},
-		"address":                {route: with("shop", "192.0.2.1", "", none), want: true},
-		"subdomain":              {route: with("shop", "", "master", none), want: true},
-		"wildcard":               {route: with("shop", "www.apps.example.com", "", wildcard), want: true},
-		"changed host":           {route: with("shop", "192.0.2.1", "", none), old: with("shop", "www.example.com", "", none), want: true},
-		"host of a former route": {route: with("shop", "192.0.2.1", "", none), old: with("shop", "192.0.2.1", "", none)},
-		"project of platform":    {route: with("default", "kubernetes.default.svc", "", none)},
-		"neighbor":               {route: with("shop", "www.apps.example.com", "", none)},
-		"other subdomain":        {route: with("shop", "", "www", none)},
-		"other wildcard":         {route: with("shop", "www.shop.example.com", "", wildcard)},
+		"host":                      {route: with("shop", "master.apps.example.com", "", none), want: true},
+		"address":                   {route: with("shop", "192.0.2.1", "", none), want: true},
+		"subdomain":                 {route: with("shop", "", "master", none), want: true},
+		"wildcard":                  {route: with("shop", "www.apps.example.com", "", wildcard), want: true},
+		"changed host":              {route: with("shop", "192.0.2.1", "", none), old: with("shop", "www.example.com", "", none), want: true},
+		"host of an existing route": {route: with("shop", "192.0.2.1", "", none), old: with("shop", "192.0.2.1", "", none)},
+		"project of platform":       {route: with("default", "kubernetes.default.svc", "", none)},
+		"neighbor":                  {route: with("shop", "www.apps.example.com", "", none)},
+		"other subdomain":           {route: with("shop", "", "www", none)},
+		"other wildcard":            {route: with("shop", "www.shop.example.com", "", wildcard)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if errs := h.unreserved(tt.route, tt.old); len(errs) > 0 != tt.want {

@@ -36,13 +36,13 @@ func TestIngressAdmissionChecksHostsAndSecrets(t *testing.T) {
 		"no host":                       {desired: &networkingv1.Ingress{Spec: networkingv1.IngressSpec{Rules: make([]networkingv1.IngressRule, 1)}}},
 		"another host":                  {may: "create", old: anIngress("a.com", ""), desired: anIngress("b.com", ""), want: "cannot be changed"},
 		"one more host":                 {may: "create", old: anIngress("a.com", ""), desired: anIngress("a.com b.com", ""), want: "spec.rules[1].host"},
-		"one host less":                 {old: anIngress("a.com b.com", ""), desired: anIngress("b.com", "")},
+		"one host fewer":                {old: anIngress("a.com b.com", ""), desired: anIngress("b.com", "")},
 		"another host with permission":  {may: "update", old: anIngress("a.com", ""), desired: anIngress("b.com", "")},
-		"another host where it is free": {config: lets, old: anIngress("a.com", ""), desired: anIngress("b.com", "")},
-		"a new host where changes are":  {config: lets, desired: anIngress("a.com", ""), want: "spec.rules[0].host"},
-		"a secret that one can read":    {may: "mine", desired: anIngress("", "mine")},
-		"a secret that one cannot read": {may: "mine", desired: anIngress("", "mine theirs"), want: "spec.tls[1].secretName"},
-		"a secret that existed before":  {old: anIngress("", "theirs"), desired: anIngress("", "theirs")},
+		"another host, changes allowed": {config: lets, old: anIngress("a.com", ""), desired: anIngress("b.com", "")},
+		"a new host, changes allowed":   {config: lets, desired: anIngress("a.com", ""), want: "spec.rules[0].host"},
+		"a readable secret":             {may: "mine", desired: anIngress("", "mine")},
+		"an unreadable secret":          {may: "mine", desired: anIngress("", "mine theirs"), want: "spec.tls[1].secretName"},
+		"an unchanged secret":           {old: anIngress("", "theirs"), desired: anIngress("", "theirs")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			created, err := newIngressAdmission(strings.NewReader(c.config))

@@ -40,6 +40,6 @@ func TestAllocatorIsReadyWhenAllNamespacesHaveRanges(t *testing.T) {
 	}
 	eventually.True(t, "a new namespace has a range", func() bool { return ranges("c") != "" })
 	if other := names[ranges("c")]; other != "" {
-		t.Errorf("namespace c has the range of %s", other)
+		t.Errorf("namespace c has the same range as %s", other)
 	}
 }

@@ -44,7 +44,7 @@ func newEvaluator(t *testing.T) *evaluator {
 				return authorizer.DecisionAllow, "", nil
 			}
 			if len(a.GetUser().GetExtra()) > 0 {
-				return authorizer.DecisionDeny, "the scopes of the token prevent it", nil
+				return authorizer.DecisionDeny, "the scopes of the token do not allow it", nil
 			}
 			return authorizer.DecisionNoOpinion, "", nil
 		}),
@@ -84,14 +84,14 @@ func TestPodPluginChoosesConstraints(t *testing.T) {
 		want   string // the constraint, or a part of the error
 		denied bool
 	}{
-		"plain pod":                    {newPod(nil), nil, "restricted", false},
-		"privileged pod":               {newPod(privileged), nil, "privileged containers are not allowed", true},
-		"privileged pod of an account": {newPod(func(p *corev1.Pod) { privileged(p); p.Spec.ServiceAccountName = "strong" }), nil, "privileged", false},
-		"privileged pod of a group":    {newPod(privileged), []string{"system:cluster-admins"}, "privileged", false},
-		"priority of anyuid":           {newPod(nil), []string{"system:cluster-admins"}, "anyuid", false},
-		"preset in pod of a group":     {newPod(func(p *corev1.Pod) { preset(p); privileged(p) }), []string{"system:cluster-admins"}, "privileged containers are not allowed", true},
-		"preset in plain pod of group": {newPod(preset), []string{"system:cluster-admins"}, "restricted", false},
-		"preset in pod of an account":  {newPod(func(p *corev1.Pod) { preset(p); privileged(p); p.Spec.ServiceAccountName = "strong" }), nil, "privileged", false},
+		"plain pod":                           {newPod(nil), nil, "restricted", false},
+		"privileged pod":                      {newPod(privileged), nil, "privileged containers are not allowed", true},
+		"privileged pod of an account":        {newPod(func(p *corev1.Pod) { privileged(p); p.Spec.ServiceAccountName = "strong" }), nil, "privileged", false},
+		"privileged pod of a group":           {newPod(privileged), []string{"system:cluster-admins"}, "privileged", false},
+		"priority of anyuid":                  {newPod(nil), []string{"system:cluster-admins"}, "anyuid", false},
+		"preset in privileged pod of a group": {newPod(func(p *corev1.Pod) { preset(p); privileged(p) }), []string{"system:cluster-admins"}, "privileged containers are not allowed", true},
+		"preset in plain pod of a group":      {newPod(preset), []string{"system:cluster-admins"}, "restricted", false},
+		"preset in pod of an account":         {newPod(func(p *corev1.Pod) { preset(p); privileged(p); p.Spec.ServiceAccountName = "strong" }), nil, "privileged", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := newPodPlugin(newEvaluator(t)).Admit(t.Context(), attributesOf(admission.Create, tt.pod, nil, tt.groups...), nil)
@@ -156,10 +156,10 @@ func TestPodPluginValidatesChanges(t *testing.T) {
 		groups    []string
 		denied    bool
 	}{
-		"completed pod":                        {admission.Create, completed, nil, nil, false},
-		"made privileged by another plugin":    {admission.Create, changed(privileged), nil, nil, true},
-		"made privileged later":                {admission.Update, changed(privileged), completed, nil, true},
-		"labels of a pod that is not accepted": {admission.Update, newPod(func(p *corev1.Pod) { privileged(p); p.Labels = map[string]string{"a": "b"} }), existing, nil, false},
+		"completed pod": {admission.Create, completed, nil, nil, false},
+		"changed to privileged by another plugin": {admission.Create, changed(privileged), nil, nil, true},
+		"changed to privileged later":             {admission.Update, changed(privileged), completed, nil, true},
+		"labels of a pod that is not accepted":    {admission.Update, newPod(func(p *corev1.Pod) { privileged(p); p.Labels = map[string]string{"a": "b"} }), existing, nil, false},
 		"claims another constraint": {admission.Update, changed(func(p *corev1.Pod) {
 			p.Annotations[securityv1.ValidatedSCCAnnotation] = "privileged"
 		}), completed, nil, false},

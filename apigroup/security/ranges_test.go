@@ -23,7 +23,7 @@ func TestLabelsMatchOpenShift(t *testing.T) {
 		}
 	}
 	if pairs.count().Int64() != 523776 {
-		t.Errorf("there are %v labels", pairs.count())
+		t.Errorf("the number of labels is %v", pairs.count())
 	}
 	for _, text := range []string{"", "s0", "s0:/0", "s0:/2,1", "s0:/2,2000", "/2", "s0:/x"} {
 		if _, err := parseLabels(text); err == nil {

@@ -14,11 +14,12 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
 )
 
-// TestAuthorsOfBrokersMayReadTheirSecrets checks the users who can make the catalog read a secret.
-func TestAuthorsOfBrokersMayReadTheirSecrets(t *testing.T) {
+// TestBrokerRequiresPermissionToReadItsSecret checks the users who can make the catalog read a
+// secret.
+func TestBrokerRequiresPermissionToReadItsSecret(t *testing.T) {
 	plugin := newBrokerAuth()
 	if plugin.ValidateInitialization() == nil {
-		t.Error("the plugin works without an authorizer")
+		t.Error("the plugin starts without an authorizer")
 	}
 	plugin.SetAuthorizer(authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		if a.GetVerb()+" "+a.GetResource()+" "+a.GetNamespace()+"/"+a.GetName() == "get secrets shop/mine" && a.GetUser().GetName() == "alice" {

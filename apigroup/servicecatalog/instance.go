@@ -206,5 +206,5 @@ func warnAbandon(object metav1.Object, before bool) []string {
 		return nil
 	}
 	return []string{v1beta1.AbandonAnnotation + ": the catalog will delete this object without its broker; " +
-		"what it represents can continue to exist at the broker, and to cost money"}
+		"its resources can continue to exist at the broker and to cause costs"}
 }

@@ -29,6 +29,6 @@ func TestFieldsAreLabels(t *testing.T) {
 	before := maps.Clone(instance.Labels)
 	labelFields(instance, fields)
 	if diff := cmp.Diff(before, instance.Labels); diff != "" {
-		t.Errorf("the second time, labels change (-want +got):\n%s", diff)
+		t.Errorf("a second call changes the labels (-want +got):\n%s", diff)
 	}
 }

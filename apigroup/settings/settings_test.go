@@ -104,7 +104,7 @@ func TestPodsOfPlatformGetNoPresets(t *testing.T) {
 		"system:serviceaccount:kube-system:replicaset-controller": false, "system:serviceaccount:shop:default": false, "alice": false,
 	} {
 		if isPlatform(name) != want {
-			t.Errorf("the platform creates pods as %q: %t", name, !want)
+			t.Errorf("pods of %q count as pods of the platform: %t", name, !want)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func TestMappingNamesExistingObjects(t *testing.T) {
 		{"other name", "alice", "ldap:alice", "alice", []string{"metadata.name"}},
 		{"missing identity", "", "ldap:bob", "alice", []string{"identity.name"}},
 		{"missing user", "", "ldap:alice", "bob", []string{"user.name"}},
-		{"nothing is named", "", "", "", []string{"identity.name", "user.name"}},
+		{"no names", "", "", "", []string{"identity.name", "user.name"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			identity, user, err := m.ends(t.Context(), &userv1.UserIdentityMapping{

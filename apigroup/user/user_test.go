@@ -54,7 +54,7 @@ func TestValidateGroup(t *testing.T) {
 		users []string
 		want  int
 	}{
-		"two": {[]string{"a", "b"}, 0}, "the same twice": {[]string{"a", "a"}, 1}, "an empty one": {[]string{""}, 1}, "a service account": {[]string{"system:serviceaccount:a:b"}, 1},
+		"two": {[]string{"a", "b"}, 0}, "a duplicate user": {[]string{"a", "a"}, 1}, "an empty name": {[]string{""}, 1}, "a service account": {[]string{"system:serviceaccount:a:b"}, 1},
 	} {
 		if got := validateGroup(t.Context(), &userv1.Group{Users: tt.users}, nil); len(got) != tt.want {
 			t.Errorf("%s: %v", name, got)

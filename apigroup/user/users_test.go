@@ -81,12 +81,12 @@ func TestMappingNeedsReferencesInBothDirections(t *testing.T) {
 		identity string
 		mapped   bool
 	}{
-		"both refer to each other":                {"ldap:alice", true},
-		"identity of an earlier user of the name": {"ldap:old", false},
-		"user does not list the identity":         {"ldap:other", false},
-		"identity without a user":                 {"ldap:free", false},
-		"identity of a deleted user":              {"ldap:orphan", false},
-		"missing identity":                        {"ldap:none", false},
+		"references in both directions":             {"ldap:alice", true},
+		"identity of an earlier user with the name": {"ldap:old", false},
+		"user does not list the identity":           {"ldap:other", false},
+		"identity without a user":                   {"ldap:free", false},
+		"identity of a deleted user":                {"ldap:orphan", false},
+		"missing identity":                          {"ldap:none", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object, err := m.Get(t.Context(), tt.identity, &metav1.GetOptions{})

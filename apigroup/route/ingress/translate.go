@@ -134,7 +134,7 @@ func (t *translation) termination(host string) (tls *routev1.TLSConfig, reason s
 		}
 		secret := t.secret(entry.SecretName)
 		if secret == nil || secret.Type != corev1.SecretTypeTLS {
-			return nil, fmt.Sprintf("there is no secret %q of type %s", entry.SecretName, corev1.SecretTypeTLS)
+			return nil, fmt.Sprintf("secret %q of type %s does not exist", entry.SecretName, corev1.SecretTypeTLS)
 		}
 		tls.Certificate, tls.Key = string(secret.Data[corev1.TLSCertKey]), string(secret.Data[corev1.TLSPrivateKeyKey])
 		if tls.Certificate == "" || tls.Key == "" {
@@ -160,7 +160,7 @@ func (t *translation) specOf(path networkingv1.HTTPIngressPath) (spec routev1.Ro
 	}
 	service := t.service(backend.Name)
 	if service == nil {
-		return spec, fmt.Sprintf("there is no service %q", backend.Name)
+		return spec, fmt.Sprintf("service %q does not exist", backend.Name)
 	}
 	spec = routev1.RouteSpec{Path: path.Path, To: routev1.RouteTargetReference{Kind: "Service", Name: backend.Name}}
 	if trimmed := strings.TrimRight(path.Path, "/"); trimmed != "" && typeOf(path) == networkingv1.PathTypePrefix {

@@ -43,7 +43,7 @@ func TestTranslate(t *testing.T) {
 		rule("", "/x", "Prefix", web):                                                      "front-shop.apps.com/x web:admin ",
 		rule("*.a.com", "/x", "Prefix", web):                                               "*.a.com/x web:admin ",
 		rule("a.com", "/x", "Prefix", "resource: {kind: Bucket, name: b}"):                 "- its backend is not a service",
-		rule("a.com", "/x", "Prefix", "service: {name: none, port: {number: 1}}"):          `- there is no service "none"`,
+		rule("a.com", "/x", "Prefix", "service: {name: none, port: {number: 1}}"):          `- service "none" does not exist`,
 		rule("a.com", "/x", "Prefix", "service: {name: web, port: {number: 1}}"):           `- service "web" has no port 1`,
 		"defaultBackend: {" + web + "}":                                                    "front-shop.apps.com/ web:admin ",
 		"defaultBackend: {" + web + "}\n" + rule("a.com", "/x", "Prefix", one):             "a.com/ web:admin a.com/x one ",
@@ -59,7 +59,7 @@ func TestTranslate(t *testing.T) {
 		rule("a.com", "/", "Prefix", one) + "\ntls: [{hosts: [b.com], secretName: pair}]":  "a.com/ one ",
 		rule("a.com", "/", "Prefix", one) + "\ntls: [{hosts: [a.com]}]":                    "a.com/ one edge/Redirect   ",
 		rule("a.com", "/", "Prefix", one) + "\ntls: [{hosts: [a.com], secretName: empty}]": `- secret "empty" lacks`,
-		rule("a.com", "/", "Prefix", one) + "\ntls: [{hosts: [a.com], secretName: other}]": `- there is no secret "other" of type`,
+		rule("a.com", "/", "Prefix", one) + "\ntls: [{hosts: [a.com], secretName: other}]": `- secret "other" of type kubernetes.io/tls does not exist`,
 	} {
 		ingress := &networkingv1.Ingress{}
 		if err := yaml.UnmarshalStrict([]byte(spec), &ingress.Spec); err != nil {
@@ -99,7 +99,7 @@ func TestTranslate(t *testing.T) {
 	}
 }
 
-func TestRoutesOfAnIngressHaveDistinctNames(t *testing.T) {
+func TestRoutesOfIngressHaveDistinctNames(t *testing.T) {
 	ingress := &networkingv1.Ingress{}
 	ingress.Name, ingress.UID = strings.Repeat("long.", 40)+"x", "1"
 	ingress.Labels = map[string]string{"team": "red"}
@@ -112,7 +112,7 @@ func TestRoutesOfAnIngressHaveDistinctNames(t *testing.T) {
 	}
 	routes, _ := translate(ingress, fixtures())
 	if len(routes) != 2 || routes[0].Name == routes[1].Name {
-		t.Fatalf("there are %d routes", len(routes))
+		t.Fatalf("got %d routes", len(routes))
 	}
 	for _, route := range routes {
 		if len(route.Name) > 63 || route.Labels["team"] != "red" || len(route.Annotations) != 1 || route.OwnerReferences[0].UID != "1" {

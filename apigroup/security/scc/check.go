@@ -59,7 +59,7 @@ func (r *resolved) checkGroups(context *corev1.PodSecurityContext, at *field.Pat
 			}
 		}
 		if len(context.SupplementalGroups) == 0 {
-			errs = append(errs, field.Required(at.Child("supplementalGroups"), "must hold at least one group"))
+			errs = append(errs, field.Required(at.Child("supplementalGroups"), "must contain at least one group"))
 		}
 	}
 	return errs

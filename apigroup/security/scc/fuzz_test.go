@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FuzzAllocation proves that the IDs in a namespace's parsed annotations are in order, and that
+// FuzzAllocation checks that the IDs in a namespace's parsed annotations are in order, and that
 // invalid text never yields root.
 func FuzzAllocation(f *testing.F) {
 	for _, seed := range [][3]string{

@@ -45,7 +45,7 @@ func TestDecisions(t *testing.T) {
 				CarryAnnotations(pod)
 				write(t, &out, pod.Name, Decide(constraints, namespace(), pod, field.NewPath("spec")))
 				if before.Annotations[securityv1.ValidatedSCCAnnotation] != pod.Annotations[securityv1.ValidatedSCCAnnotation] {
-					t.Errorf("the given pod %s was changed", pod.Name)
+					t.Errorf("the input pod %s was changed", pod.Name)
 				}
 			}
 			compare(t, strings.TrimSuffix(file, ".yaml")+".golden", out.Bytes())

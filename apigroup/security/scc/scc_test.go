@@ -90,7 +90,7 @@ func TestRecheckDoesNotCompletePods(t *testing.T) {
 	}
 	completed := Decide([]*Constraints{restricted()}, namespace(), pod, field.NewPath("spec")).Pod
 	if d := Recheck([]*Constraints{restricted()}, namespace(), completed, field.NewPath("spec")); d.AllowedBy == nil {
-		t.Errorf("its own completed pod is refused: %s", d.Reason())
+		t.Errorf("the pod that the constraint completed is rejected: %s", d.Reason())
 	}
 }
 
@@ -108,12 +108,12 @@ func TestDefaultVolumesOfOlderConstraints(t *testing.T) {
 	constraints := &Constraints{Volumes: []securityv1.FSType{securityv1.FSTypeHostPath, securityv1.FSTypeSecret}}
 	Default(constraints)
 	if !slices.Equal(constraints.Volumes, []securityv1.FSType{securityv1.FSTypeSecret}) {
-		t.Errorf("hostPath stays in %v although host directories are not allowed", constraints.Volumes)
+		t.Errorf("%v contains hostPath although host directories are not allowed", constraints.Volumes)
 	}
 	none := &Constraints{AllowHostDirVolumePlugin: true, Volumes: []securityv1.FSType{securityv1.FSTypeNone}}
 	Default(none)
 	if !slices.Equal(none.Volumes, []securityv1.FSType{securityv1.FSTypeHostPath}) {
-		t.Errorf("host directories make %v of none, want [hostPath]", none.Volumes)
+		t.Errorf("with host directories, none becomes %v, want [hostPath]", none.Volumes)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestCheckSeccompAllowsListedProfiles(t *testing.T) {
 		for _, annotation := range []string{corev1.SeccompPodAnnotationKey, corev1.SeccompContainerAnnotationKeyPrefix + "main"} {
 			for _, name := range test.allowed {
 				if !decide(annotation, name) {
-					t.Errorf("seccompProfiles %v refuse %s: %s", test.profiles, annotation, name)
+					t.Errorf("seccompProfiles %v reject %s: %s", test.profiles, annotation, name)
 				}
 			}
 			for _, name := range test.rejected {

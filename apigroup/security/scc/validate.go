@@ -114,7 +114,7 @@ func validateVolumes(c *Constraints) (errs field.ErrorList) {
 		case !slices.Contains(supported, kind):
 			errs = append(errs, field.NotSupported(at.Index(i), kind, supported))
 		case kind == securityv1.FSTypeNone && len(c.Volumes) > 1:
-			errs = append(errs, field.Invalid(at.Index(i), string(kind), "must stand alone"))
+			errs = append(errs, field.Invalid(at.Index(i), string(kind), "must be the only entry"))
 		}
 	}
 	for i, allowed := range c.AllowedFlexVolumes {

@@ -233,7 +233,7 @@ func TestFaultSchedules(t *testing.T) {
 		}
 		f.waitInstance(name, "Ready")
 		if orders, deletions := f.broker.Count("id-" + name); orders-deletions != 1 || f.broker.Instance("id-"+name) == nil {
-			t.Fatalf("seed %d: the instance is ready, and the broker has created %d and deleted %d", seed, orders, deletions)
+			t.Fatalf("seed %d: the instance is ready, but the broker has created %d instances and deleted %d", seed, orders, deletions)
 		}
 		f.bind(name)
 		if seed%4 == 1 {
@@ -241,7 +241,7 @@ func TestFaultSchedules(t *testing.T) {
 		}
 		f.waitBinding(name, "Ready")
 		if orders, deletions := f.broker.Count("binding-" + name); orders-deletions != 1 {
-			t.Fatalf("seed %d: the binding is ready, and the broker has created %d and deleted %d", seed, orders, deletions)
+			t.Fatalf("seed %d: the binding is ready, but the broker has created %d bindings and deleted %d", seed, orders, deletions)
 		}
 		f.delete(name)
 		if seed%4 == 2 {
@@ -251,7 +251,7 @@ func TestFaultSchedules(t *testing.T) {
 		f.waitInstance(name, "deleted")
 		for _, id := range []string{"id-" + name, "binding-" + name} {
 			if orders, deletions := f.broker.Count(id); orders != deletions {
-				t.Fatalf("seed %d: %s is deleted, and the broker has created %d and deleted %d", seed, id, orders, deletions)
+				t.Fatalf("seed %d: %s is deleted, but the broker has created %d and deleted %d", seed, id, orders, deletions)
 			}
 		}
 		if _, err := f.deps.Kube.CoreV1().Secrets(namespace).Get(t.Context(), "credentials-"+name, metav1.GetOptions{}); err == nil {
@@ -278,7 +278,7 @@ func TestFinalFailures(t *testing.T) {
 	f.waitInstance("refused", "Failed")
 	refused := f.instance("refused").Status
 	if refused.DeprovisionStatus != v1beta1.DeletionNotRequired || refused.CurrentOperation != "" || !strings.Contains(refused.Conditions[0].Message, "too large") {
-		t.Errorf("after a refusal, the status is %+v", refused)
+		t.Errorf("after a rejected request, the status is %+v", refused)
 	}
 	f.broker.Set(func() { f.broker.Refuse, f.broker.Fail = nil, true })
 	f.order("failed", "cloud")
@@ -295,8 +295,8 @@ func TestFinalFailures(t *testing.T) {
 	f.waitInstance("refused", "deleted")
 }
 
-// TestStatesOfObjectsThatDoNotExist checks instances and bindings that wait.
-func TestStatesOfObjectsThatDoNotExist(t *testing.T) {
+// TestStatesOfObjectsThatWait checks instances and bindings that wait.
+func TestStatesOfObjectsThatWait(t *testing.T) {
 	f := newFixture(t, time.Minute)
 	f.order("early", "db")
 	f.waitInstance("early", "ReferencesNonexistentServiceClass")
@@ -318,8 +318,8 @@ func TestStatesOfObjectsThatDoNotExist(t *testing.T) {
 	f.waitBinding("late", "Ready")
 }
 
-// TestServicesLeaveWithTheirLastInstance removes a service from the catalog of a broker.
-func TestServicesLeaveWithTheirLastInstance(t *testing.T) {
+// TestRemovedServiceIsDeletedWithLastInstance removes a service from the catalog of a broker.
+func TestRemovedServiceIsDeletedWithLastInstance(t *testing.T) {
 	f := newFixture(t, time.Minute)
 	f.register()
 	f.order("last", "cloud")
@@ -350,9 +350,9 @@ func TestServicesLeaveWithTheirLastInstance(t *testing.T) {
 	eventually.Equal(t, "class", class, "deleted")
 }
 
-// TestHangingBrokerHurtsOnlyItself orders services of a good broker while many requests to another
-// broker hang.
-func TestHangingBrokerHurtsOnlyItself(t *testing.T) {
+// TestHangingBrokerDoesNotDelayOthers orders services of a good broker while many requests to
+// another broker hang.
+func TestHangingBrokerDoesNotDelayOthers(t *testing.T) {
 	f := newFixture(t, time.Minute)
 	f.register()
 	var waiting atomic.Int64
@@ -376,17 +376,17 @@ func TestHangingBrokerHurtsOnlyItself(t *testing.T) {
 	for i := range workers + 10 {
 		f.order(fmt.Sprintf("hanging-%d", i), "h")
 	}
-	eventually.True(t, "the broker has its requests", func() bool { return waiting.Load() == maxRequests })
+	eventually.True(t, "requests to the hanging broker", func() bool { return waiting.Load() == maxRequests })
 	f.order("good", "db")
 	f.waitInstance("good", "Ready")
 	f.bind("good")
 	f.waitBinding("good", "Ready")
 	if count := waiting.Load(); count != maxRequests {
-		t.Errorf("the broker that hangs has %d requests, want %d", count, maxRequests)
+		t.Errorf("the hanging broker has %d requests, want %d", count, maxRequests)
 	}
 }
 
-func TestTimeoutEndsARequest(t *testing.T) {
+func TestTimeoutEndsRequest(t *testing.T) {
 	f := newFixture(t, 50*time.Millisecond)
 	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	t.Cleanup(hanging.Close)
@@ -395,7 +395,7 @@ func TestTimeoutEndsARequest(t *testing.T) {
 	if _, err := f.client.ClusterBrokers().Create(t.Context(), broker, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "the failure is shown", func() bool {
+	eventually.True(t, "condition of the failure", func() bool {
 		broker, err := f.client.ClusterBrokers().Get(t.Context(), "hanging", metav1.GetOptions{})
 		return err == nil && broker.Status.LastConditionState == errorFetchingCatalog
 	})

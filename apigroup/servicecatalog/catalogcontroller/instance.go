@@ -102,7 +102,7 @@ func (r *reconciler) blockedByBindings(ctx context.Context, instance *v1beta1.Se
 // abandonInstance deletes an instance without its broker.
 func (r *reconciler) abandonInstance(ctx context.Context, instance *v1beta1.ServiceInstance, because string) error {
 	r.emit(instance, corev1.EventTypeWarning, "Abandoned", "The instance is deleted without its broker because of "+because+
-		"; what it represents can continue to exist at the broker with the ID "+instance.Spec.ExternalID)
+		"; its resources can continue to exist at the broker, with the ID "+instance.Spec.ExternalID)
 	return r.releaseInstance(ctx, instance)
 }
 

@@ -71,7 +71,7 @@ func TestInstanceGetsNewVersionOnRequest(t *testing.T) {
 	f.broker.Set(func() {
 		if len(updates) != 2 || updates[0].MaintenanceInfo != nil || updates[0].PreviousValues.MaintenanceInfo.Version != "1.0.0" ||
 			updates[1].MaintenanceInfo == nil || updates[1].MaintenanceInfo.Version != "2.0.0" || updates[1].PreviousValues.MaintenanceInfo.Version != "1.0.0" {
-			t.Errorf("the broker got the updates %+v", updates)
+			t.Errorf("the broker received the updates %+v", updates)
 		}
 	})
 }

@@ -45,9 +45,9 @@ func TestRequestsHaveHeadersAndIdentifiers(t *testing.T) {
 	}
 }
 
-// TestBrokersThatMisbehave checks how the client interprets invalid responses to a provision
-// request: the broker might have created an instance, or not.
-func TestBrokersThatMisbehave(t *testing.T) {
+// TestClientInterpretsInvalidResponses checks whether the client assumes, after an invalid response
+// to a provision request, that the broker might have created an instance.
+func TestClientInterpretsInvalidResponses(t *testing.T) {
 	tests := map[string]struct {
 		respond   http.HandlerFunc
 		ambiguous bool
@@ -56,9 +56,9 @@ func TestBrokersThatMisbehave(t *testing.T) {
 		"refuses":            {status(http.StatusBadRequest, `{"error": "X", "description": "bad size"}`), false, "Status: 400; ErrorMessage: X; Description: bad size"},
 		"fails":              {status(http.StatusInternalServerError, "<html>"), true, "Status: 500"},
 		"redirects":          {status(http.StatusFound, ""), false, "redirects"},
-		"returns no JSON":    {status(http.StatusCreated, "hello"), true, "not that of a success"},
-		"lies with 200":      {status(http.StatusOK, "hello"), true, "not that of a success"},
-		"returns deep JSON":  {status(http.StatusCreated, strings.Repeat("[", 900_000)), true, "not that of a success"},
+		"returns no JSON":    {status(http.StatusCreated, "hello"), true, "does not match its status"},
+		"lies with 200":      {status(http.StatusOK, "hello"), true, "does not match its status"},
+		"returns deep JSON":  {status(http.StatusCreated, strings.Repeat("[", 900_000)), true, "does not match its status"},
 		"returns a gigabyte": {endless, true, "larger than"},
 		"invents a status":   {status(299, "{}"), true, "Status: 299"},
 		"long error":         {status(http.StatusForbidden, `{"description": "`+strings.Repeat("x", 100_000)+`"}`), false, "xxx..."},
@@ -96,11 +96,11 @@ func endless(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-func TestBrokerThatHangsEndsWithTheTimeout(t *testing.T) {
+func TestRequestToHangingBrokerTimesOut(t *testing.T) {
 	c := client(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	c.Timeout = 10 * time.Millisecond
 	if _, err := c.Catalog(t.Context()); err == nil {
-		t.Error("a broker that hangs returns a catalog")
+		t.Error("a hanging broker returns a catalog")
 	}
 }
 

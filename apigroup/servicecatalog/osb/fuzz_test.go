@@ -8,21 +8,21 @@ import (
 	"testing"
 )
 
-// answer is a broker that sends the same response to every request.
-type answer struct {
+// fixedResponse is a broker that sends the same response to every request.
+type fixedResponse struct {
 	code       int
 	body       string
 	retryAfter string
 }
 
 // RoundTrip implements http.RoundTripper.
-func (a answer) RoundTrip(r *http.Request) (*http.Response, error) {
+func (a fixedResponse) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.code, Header: http.Header{"Retry-After": {a.retryAfter}}, Body: io.NopCloser(strings.NewReader(a.body)), Request: r}, nil
 }
 
-// FuzzAnswers verifies that no response of a broker crashes the program, and that the limits apply
-// to the parts that are shown or stored.
-func FuzzAnswers(f *testing.F) {
+// FuzzResponses verifies that no response of a broker crashes the program, and that the limits
+// apply to the parts that are shown or stored.
+func FuzzResponses(f *testing.F) {
 	f.Add(200, `{"services": [{"id": "a", "plans": [{}]}]}`, "")
 	f.Add(202, `{"operation": "x", "dashboard_url": "javascript:alert(1)"}`, "3")
 	f.Add(422, `{"error": "AsyncRequired", "description": "x"}`, "99999999999")

@@ -165,7 +165,7 @@ const (
 	AsyncRequired            = "AsyncRequired"
 	ConcurrencyError         = "ConcurrencyError"
 	MaintenanceInfoConflict  = "MaintenanceInfoConflict"
-	unexpectedSuccessMessage = "the body of the response is not that of a success"
+	unexpectedSuccessMessage = "the body of the response does not match its status"
 )
 
 // Error describes the response.

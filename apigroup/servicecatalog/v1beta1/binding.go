@@ -53,11 +53,11 @@ type ServiceBindingStatus struct {
 	AsyncOpInProgress bool `json:"asyncOpInProgress"`
 	// LastOperation is the operation ID that the broker returned.
 	LastOperation *string `json:"lastOperation,omitempty"`
-	// CurrentOperation is the operation that has begun and not ended.
+	// CurrentOperation is the operation in progress.
 	CurrentOperation BindingOperation `json:"currentOperation,omitempty"`
 	// ReconciledGeneration is the generation of the last operation that ended.
 	ReconciledGeneration int64 `json:"reconciledGeneration"`
-	// OperationStartTime is the time when CurrentOperation began.
+	// OperationStartTime is the time when CurrentOperation started.
 	OperationStartTime *metav1.Time `json:"operationStartTime,omitempty"`
 	// InProgressProperties are the properties that CurrentOperation requests.
 	InProgressProperties *ServiceBindingPropertiesState `json:"inProgressProperties,omitempty"`

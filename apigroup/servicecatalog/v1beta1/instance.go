@@ -82,13 +82,13 @@ type ServiceInstanceStatus struct {
 	LastOperation *string `json:"lastOperation,omitempty"`
 	// DashboardURL is the address of the instance's dashboard.
 	DashboardURL *string `json:"dashboardURL,omitempty"`
-	// CurrentOperation is the operation that has begun and not ended.
+	// CurrentOperation is the operation in progress.
 	CurrentOperation InstanceOperation `json:"currentOperation,omitempty"`
 	// ReconciledGeneration is the generation of the last operation that ended.
 	ReconciledGeneration int64 `json:"reconciledGeneration"`
-	// ObservedGeneration is the generation of the last operation that began.
+	// ObservedGeneration is the generation of the last operation that started.
 	ObservedGeneration int64 `json:"observedGeneration"`
-	// OperationStartTime is the time when CurrentOperation began.
+	// OperationStartTime is the time when CurrentOperation started.
 	OperationStartTime *metav1.Time `json:"operationStartTime,omitempty"`
 	// InProgressProperties are what CurrentOperation requests.
 	InProgressProperties *ServiceInstancePropertiesState `json:"inProgressProperties,omitempty"`

@@ -1802,7 +1802,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBindingStatus(ref com
 					},
 					"currentOperation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "CurrentOperation is the operation that has begun and not ended.",
+							Description: "CurrentOperation is the operation in progress.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1817,7 +1817,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBindingStatus(ref com
 					},
 					"operationStartTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "OperationStartTime is the time when CurrentOperation began.",
+							Description: "OperationStartTime is the time when CurrentOperation started.",
 							Ref:         ref("k8s.io/apimachinery/pkg/apis/meta/v1.Time"),
 						},
 					},
@@ -2718,7 +2718,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceStatus(ref co
 					},
 					"currentOperation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "CurrentOperation is the operation that has begun and not ended.",
+							Description: "CurrentOperation is the operation in progress.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2733,7 +2733,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceStatus(ref co
 					},
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ObservedGeneration is the generation of the last operation that began.",
+							Description: "ObservedGeneration is the generation of the last operation that started.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -2741,7 +2741,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceStatus(ref co
 					},
 					"operationStartTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "OperationStartTime is the time when CurrentOperation began.",
+							Description: "OperationStartTime is the time when CurrentOperation started.",
 							Ref:         ref("k8s.io/apimachinery/pkg/apis/meta/v1.Time"),
 						},
 					},

@@ -47,7 +47,7 @@ func (b *broker) bind(r *http.Request) (osbserver.Response, error) {
 		return osbserver.Response{}, err
 	}
 	if target.record == nil {
-		return osbserver.Response{}, osbserver.Refuse(http.StatusBadRequest, "there is no instance %q", target.id)
+		return osbserver.Response{}, osbserver.Refuse(http.StatusBadRequest, "instance %q does not exist", target.id)
 	}
 	instance, err := b.instance(r.Context(), target.record)
 	if err != nil {

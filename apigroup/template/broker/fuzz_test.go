@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// FuzzRequest proves that a platform's request is either rejected or decoded, and that a platform
+// FuzzRequest checks that a platform's request is either rejected or decoded, and that a platform
 // without permission to impersonate cannot name a privileged user.
 func FuzzRequest(f *testing.F) {
 	f.Add("2.13", "application/json", "kubernetes eyJ1c2VybmFtZSI6ImFubiJ9", `{"service_id":"a","parameters":{"A":"b"},"context":{"namespace":"shop"}}`)

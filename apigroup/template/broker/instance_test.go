@@ -120,7 +120,7 @@ func TestRequestContinuesAfterFailure(t *testing.T) {
 		c.provision("shop", "db", http.StatusAccepted)
 		spec := c.record().Spec
 		if spec.Secret.UID == "" || spec.TemplateInstance.UID == "" || (steps == 0) != (spec.TemplateInstance == complete.TemplateInstance) {
-			t.Errorf("after %d steps undone the record is %+v, was %+v", steps+1, spec, complete)
+			t.Errorf("after %d undone steps, the record is %+v, want %+v", steps+1, spec, complete)
 		}
 	}
 	c.provision("shop", "other", http.StatusConflict)
@@ -153,7 +153,7 @@ func TestBindNeedsReadyInstance(t *testing.T) {
 		return c.ask(http.MethodPut, "/service_bindings/"+id, fmt.Sprintf(`{"service_id": %q, "plan_id": %[1]q}`, service), code)
 	}
 	if text := bind(c.service, http.StatusUnprocessableEntity); !strings.Contains(text, "ConcurrencyError") {
-		t.Errorf("too early a binding returns %s", text)
+		t.Errorf("a binding of an instance that is not ready returns %s", text)
 	}
 	bind("other", http.StatusBadRequest)
 	instances := c.templates.TemplateV1().TemplateInstances("shop")

@@ -104,7 +104,7 @@ func (b *broker) template(ctx context.Context, actor *actor, body provisionReque
 	}
 	at := slices.IndexFunc(templates, func(t templatev1.Template) bool { return string(t.UID) == body.ServiceID })
 	if at < 0 {
-		return nil, osbserver.Refuse(http.StatusBadRequest, "there is no service %q", body.ServiceID)
+		return nil, osbserver.Refuse(http.StatusBadRequest, "service %q does not exist", body.ServiceID)
 	}
 	template, err := actor.templates.TemplateV1().Templates(templates[at].Namespace).Get(ctx, templates[at].Name, metav1.GetOptions{})
 	if err != nil {

@@ -92,7 +92,7 @@ func TestRemoveDeletesRecordOfBroker(t *testing.T) {
 	}
 	list, err := records.List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) != 2 || slices.ContainsFunc(list.Items, func(r templatev1.BrokerTemplateInstance) bool { return r.Name == "own" }) {
-		t.Errorf("the records that remain are %+v, %v", list, err)
+		t.Errorf("the remaining records are %+v, %v", list, err)
 	}
 }
 
@@ -107,13 +107,13 @@ func TestRemoveKeepsObjectsOfOthers(t *testing.T) {
 		object *unstructured.Unstructured
 		want   bool
 	}{
-		"made for it":      {secret("2", "1"), true},
-		"there before":     {secret("2", ""), false},
-		"another's":        {secret("2", "3"), false},
-		"without identity": {secret("", "1"), false},
+		"created for the instance": {secret("2", "1"), true},
+		"there before":             {secret("2", ""), false},
+		"another's":                {secret("2", "3"), false},
+		"without identity":         {secret("", "1"), false},
 	} {
 		if got := owns("1", tt.object); got != tt.want {
-			t.Errorf("%s: it is the instance's: %t", name, got)
+			t.Errorf("%s: the object belongs to the instance: %t", name, got)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// FuzzTemplate proves that a processed object is JSON of bounded size, and that the same seeds
+// FuzzTemplate checks that a processed object is JSON of bounded size, and that the same seeds
 // produce the same objects.
 func FuzzTemplate(f *testing.F) {
 	f.Add(`{"kind":"Pod","metadata":{"name":"${A}","namespace":"x","labels":{"a":"b"}},"n":"${{B}}"}`, "user[A-Z0-9]{4}", `{"x":1}`)
@@ -42,7 +42,7 @@ func FuzzTemplate(f *testing.F) {
 	})
 }
 
-// FuzzExpression proves that text outside of ranges is unchanged.
+// FuzzExpression checks that text outside of ranges is unchanged.
 func FuzzExpression(f *testing.F) {
 	for _, seed := range []string{"[a-z]{8}", `[\w]{1}-[\A]{2}`, "[9-0]{1}", "[a]{0}", "[a]{99999999999999999999}", "plain", "[[a]{1}]{1}"} {
 		f.Add(seed)

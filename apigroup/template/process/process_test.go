@@ -79,7 +79,7 @@ func TestValuesAreGenerated(t *testing.T) {
 		t.Errorf("generated %q", got)
 	}
 	if got := template.Parameters[1].Value; got != "given" {
-		t.Errorf("a given value became %q", got)
+		t.Errorf("a value of the user became %q", got)
 	}
 }
 
@@ -140,6 +140,6 @@ func TestSameSeedGeneratesSameValue(t *testing.T) {
 		return template.Parameters[0].Value
 	}
 	if name, second, other := generate(1), generate(1), generate(2); name != second || name == other {
-		t.Errorf("values are %q, %q and of another seed %q", name, second, other)
+		t.Errorf("values are %q and %q, and %q with another seed", name, second, other)
 	}
 }
