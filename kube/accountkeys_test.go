@@ -13,7 +13,8 @@ import (
 	"k8s.io/kubernetes/pkg/serviceaccount"
 )
 
-// TestOldServiceAccountKeyVerifiesTokens proves that the new key signs, and that both keys verify.
+// TestOldServiceAccountKeyVerifiesTokens checks that the new key signs tokens, and that both keys
+// verify them.
 func TestOldServiceAccountKeyVerifiesTokens(t *testing.T) {
 	dir := t.TempDir()
 	account := corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "robot", UID: "1"}}

@@ -73,7 +73,7 @@ func isAccessReview(resource schema.GroupResource) bool {
 	return false
 }
 
-// limitReferences turns on a check of upstream's plugin ServiceAccount that has no flag:
+// limitReferences enables a check of upstream's plugin ServiceAccount that has no flag:
 // serviceAccountConfig.limitSecretReferences.
 func limitReferences() admission.Decorator {
 	return admission.DecoratorFunc(func(plugin admission.Interface, _ string) admission.Interface {
@@ -85,8 +85,7 @@ func limitReferences() admission.Decorator {
 }
 
 // withAuthorizer gives plugins the complete authorizer of the server. Upstream creates the plugins
-// before the features' authorizers exist. Admission policies copied the first authorizer and keep
-// it.
+// before the features' authorizers exist. Admission policies keep a copy of the first authorizer.
 func withAuthorizer(complete *apiserver.Authorizer) admission.Decorator {
 	return admission.DecoratorFunc(func(plugin admission.Interface, _ string) admission.Interface {
 		if wants, ok := plugin.(initializer.WantsUnconditionalAuthorizer); ok {

@@ -51,7 +51,7 @@ func TestPluginsGetCompleteAuthorizer(t *testing.T) {
 	plugin := &authorized{full: authorizerfactory.NewAlwaysAllowAuthorizer()}
 	withAuthorizer(complete).Decorate(plugin, "")
 	if plugin.full != complete || plugin.unconditional != complete {
-		t.Errorf("the plugin has %T and %T", plugin.full, plugin.unconditional)
+		t.Errorf("the authorizers of the plugin are %T and %T", plugin.full, plugin.unconditional)
 	}
 }
 
@@ -68,20 +68,20 @@ func TestPluginsChangeWireTypes(t *testing.T) {
 		t.Errorf("pod is %+v", pod)
 	}
 	if inner.saw[0] != nil {
-		t.Errorf("an object that is being created has an old one: %v", inner.saw[0])
+		t.Errorf("a create request has an old object: %v", inner.saw[0])
 	}
 	if err := plugin.(admission.ValidationInterface).Validate(t.Context(), attributes, nil); err != nil {
-		t.Errorf("a plugin that checks nothing: %v", err)
+		t.Errorf("a plugin without validation: %v", err)
 	}
 	if other := onWireTypes([]string{"Labeler"}).Decorate(inner, "Other"); other != admission.Interface(inner) {
-		t.Error("plugins of Kubernetes are wrapped too")
+		t.Error("a plugin of Kubernetes is wrapped too")
 	}
 }
 
-// refusal refuses every request.
-type refusal struct{ *admission.Handler }
+// rejecting rejects every request.
+type rejecting struct{ *admission.Handler }
 
-func (refusal) Admit(context.Context, admission.Attributes, admission.ObjectInterfaces) error {
+func (rejecting) Admit(context.Context, admission.Attributes, admission.ObjectInterfaces) error {
 	return errors.New("no such namespace")
 }
 
@@ -96,7 +96,7 @@ func TestReviewsNeedNoNamespace(t *testing.T) {
 		"review of another group":   {"NamespaceLifecycle", "example.com", "localsubjectaccessreviews", true},
 		"review for another plugin": {"Other", "authorization.openshift.io", "localsubjectaccessreviews", true},
 	} {
-		plugin := reviewAnywhere().Decorate(refusal{admission.NewHandler(admission.Create)}, tt.plugin)
+		plugin := reviewAnywhere().Decorate(rejecting{admission.NewHandler(admission.Create)}, tt.plugin)
 		version := schema.GroupVersion{Group: tt.group, Version: "v1"}
 		attributes := admission.NewAttributesRecord(nil, nil, version.WithKind("Any"), "missing", "", version.WithResource(tt.resource), "",
 			admission.Create, &metav1.CreateOptions{}, false, &user.DefaultInfo{})

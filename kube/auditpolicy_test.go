@@ -32,7 +32,7 @@ func TestAuditPolicyDefaultsToMetadata(t *testing.T) {
 	}
 }
 
-func TestAuditPolicyRejectsAList(t *testing.T) {
+func TestAuditPolicyRejectsList(t *testing.T) {
 	if _, err := auditPolicy([]byte(`[]`)); err == nil {
 		t.Error("no error")
 	}

@@ -61,11 +61,11 @@ func TestAuditLogDoesNotContainTokens(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			log, request := &auditLog{}, event(tt.resource, tt.object, tt.uri)
 			if !hideTokens(log).ProcessEvents(&auditinternal.Event{RequestURI: "/healthz"}, request) || len(log.lines) != 2 {
-				t.Fatalf("the log has %q", log.lines)
+				t.Fatalf("the log contains %q", log.lines)
 			}
 			line := log.lines[1]
 			if strings.Contains(line, token) || strings.Contains(line, "lain-token") || strings.Contains(line, "~unknown") || !strings.Contains(line, tt.want) {
-				t.Errorf("the log has %s", line)
+				t.Errorf("the log contains %s", line)
 			}
 			if request.ObjectRef.Name != tt.object || request.RequestURI != tt.uri {
 				t.Errorf("the event has changed: %+v", request)
@@ -73,6 +73,6 @@ func TestAuditLogDoesNotContainTokens(t *testing.T) {
 		})
 	}
 	if hideTokens(nil) != nil {
-		t.Error("without an audit log there is a backend")
+		t.Error("without an audit log, the backend is not nil")
 	}
 }

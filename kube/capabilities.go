@@ -3,8 +3,8 @@ package kube
 import "golang.org/x/sys/unix"
 
 // UnneededCapabilities returns the capabilities that neither the control plane nor a FlexVolume
-// driver uses, which it calls to attach volumes. Drivers need the others: they load modules, create
-// devices and mount.
+// driver uses, which it calls to attach volumes. Drivers need all other capabilities: they load
+// modules, create devices and mount.
 //
 // Containerd and the node keep all capabilities, because a privileged container has those of
 // containerd.

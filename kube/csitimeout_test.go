@@ -73,7 +73,7 @@ func timesOut(t *testing.T, subject string, do func() error) {
 			t.Errorf("error %v", err)
 		}
 		if elapsed := time.Since(start); elapsed != csiWaits {
-			t.Errorf("it waited %s of the bubble's time", elapsed)
+			t.Errorf("the plugin waited %s of the bubble's time", elapsed)
 		}
 	})
 }

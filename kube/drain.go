@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// drainQuietPeriod is how long no byte must pass on a closed connection before it ends.
+	// drainQuietPeriod is how long a closed connection must transfer no byte before it ends.
 	drainQuietPeriod = 5 * time.Second
 	// drainTimeout ends a closed connection that is never quiet. It is shorter than the remaining
 	// validity of the previous certificate, a third of at least an hour.
@@ -25,7 +25,7 @@ const (
 	// its process is back, within seconds. restartInterval is the time between attempts.
 	restartTimeout, restartInterval = 30 * time.Second, 100 * time.Millisecond
 	// renewalTimeout is the duration of a kubelet's lease. A kubelet whose lease has expired is not
-	// about to restart.
+	// restarting.
 	renewalTimeout = 40 * time.Second
 	// responseTimeout limits the time until the first byte of a kubelet, in the TLS handshake.
 	responseTimeout = 15 * time.Second
@@ -70,7 +70,7 @@ func (d *drainer) dial(ctx context.Context, network, address string) (net.Conn, 
 	return &drainedConn{Conn: conn, drainer: d}, nil
 }
 
-// redial dials until a kubelet listens that was refused, if the kubelet possibly restarts.
+// redial repeats a refused dial until the kubelet listens, if the kubelet might be restarting.
 func (d *drainer) redial(ctx context.Context, network, address string, refused error) (net.Conn, error) {
 	deadline := time.Now().Add(d.restart)
 	if host, _, err := net.SplitHostPort(address); err == nil && d.lastRenewal != nil {

@@ -60,7 +60,7 @@ func TestClosedConnectionEndsWhenQuiet(t *testing.T) {
 	<-done
 }
 
-func TestDialWaitsForARestartingKubelet(t *testing.T) {
+func TestDialWaitsForRestartingKubelet(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestDialWaitsForARestartingKubelet(t *testing.T) {
 	}()
 	select {
 	case err := <-results:
-		t.Fatalf("it does not wait: %v", err)
+		t.Fatalf("the dial does not wait: %v", err)
 	case <-time.After(2 * restartInterval):
 	}
 	if listener, err = net.Listen("tcp", address); err != nil {
@@ -96,11 +96,11 @@ func TestDialWaitsForARestartingKubelet(t *testing.T) {
 	}
 	d.restart = 0
 	if _, err := d.dial(t.Context(), "tcp", address); err == nil {
-		t.Error("it connects to nothing")
+		t.Error("the dial succeeds although nothing listens")
 	}
 }
 
-func TestDialDoesNotWaitForAStoppedKubelet(t *testing.T) {
+func TestDialDoesNotWaitForStoppedKubelet(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -158,6 +158,6 @@ func TestConnectionEndsIfKubeletDoesNotRespond(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !conn.(*drainedConn).responds.Load() {
-		t.Error("the deadline remains after the first byte")
+		t.Error("the deadline still applies after the first byte")
 	}
 }

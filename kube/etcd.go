@@ -41,7 +41,7 @@ type Etcd struct {
 	drain quorumGuard
 }
 
-// EtcdPeers are the settings of a member of several.
+// EtcdPeers are the settings of a member in a cluster with several members.
 type EtcdPeers struct {
 	// Name is the name of the member.
 	Name string
@@ -125,7 +125,8 @@ func voters(members []*membership.Member) (count int) {
 	return count
 }
 
-// memberSocket is the Unix socket of a member of several. The gateway has Socket.
+// memberSocket is the Unix socket of a member in a cluster with several. There, the gateway listens
+// on Socket.
 func (e *Etcd) memberSocket() string { return e.Socket + ".member" }
 
 // publish sends the peer address of this member to the other members. The address changes when
@@ -239,7 +240,7 @@ func (e *Etcd) config() (*embed.Config, error) {
 	return c, nil
 }
 
-// joinPeers changes the settings of a single member to the settings of one of several.
+// joinPeers changes the settings of a single member to those of a member in a cluster with several.
 func (e *Etcd) joinPeers(ctx context.Context, c *embed.Config) error {
 	cluster, err := e.initialCluster(ctx)
 	if err != nil {
@@ -260,7 +261,7 @@ func (e *Etcd) joinPeers(ctx context.Context, c *embed.Config) error {
 	c.TickMs, c.ElectionMs = 200, 2000
 	// A member that missed this many writes catches up without a copy of the whole database.
 	c.SnapshotCount, c.SnapshotCatchUpEntries = 5000, 2000
-	// One learner can be on standby, others can be dead, and the next one still joins.
+	// One learner can be on standby, others can be down, and the next one still joins.
 	c.MaxLearners = 8
 	if e.Peers.Reset {
 		return e.prepareReset(c)

@@ -28,7 +28,7 @@ type etcdGateway struct {
 	server         *etcdserver.EtcdServer
 
 	mu          sync.Mutex
-	remote      bool // connections lead to other hosts
+	remote      bool // connections to other hosts
 	connections map[net.Conn]bool
 }
 

@@ -26,6 +26,6 @@ func TestMemberStartsWithCurrentMembers(t *testing.T) {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 	if _, err := joinMembers(members[:1], "second", "https://192.0.2.2:7001"); err == nil || !strings.Contains(err.Error(), "slipway down --purge") {
-		t.Errorf("a member that was removed starts: %v", err)
+		t.Errorf("a removed member starts: %v", err)
 	}
 }

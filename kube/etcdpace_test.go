@@ -73,7 +73,7 @@ func mark(name string) tenant.Mark { return tenant.Mark{Name: name} }
 // large is the size of a large object.
 const large = 1 << 20
 
-func TestTenantCannotFloodStore(t *testing.T) {
+func TestTenantWritesAreRateLimited(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	p, count := newPacer(databaseQuota, clock), 0
 	image := write("/kubernetes.io/image.openshift.io/images/sha256:1", large, true)
@@ -139,9 +139,9 @@ func TestSmallWritesForTenantAreFree(t *testing.T) {
 	}
 }
 
-// TestTotalFitsDatabase computes the bytes that all tenants can write until a compaction removes
-// the first of them.
-func TestTotalFitsDatabase(t *testing.T) {
+// TestTotalRateFitsDatabase computes the bytes that all tenants can write until a compaction
+// removes the first of them.
+func TestTotalRateFitsDatabase(t *testing.T) {
 	const age = 10 * time.Minute
 	if maximum := 2 * (totalBurst + totalRate*int(age/time.Second)); float64(maximum) > fullFraction*databaseQuota {
 		t.Errorf("tenants write %d bytes in %s", maximum, age)
@@ -164,7 +164,7 @@ func TestPlatformNeverWaitsForTenants(t *testing.T) {
 	}
 	for range 2 * tenantBurst / large {
 		if !try(t, p, "", write("/kubernetes.io/minions/node1", large, false)) {
-			t.Fatal("the platform waits")
+			t.Fatal("a write of the platform waits")
 		}
 	}
 }
@@ -187,7 +187,7 @@ func TestTenantCannotOccupyServerWithWaitingWrites(t *testing.T) {
 	refuses := func(tenant string) {
 		t.Helper()
 		if err := p.wait(ctx, mark(tenant), largeValue); !errors.Is(err, errWaiting) {
-			t.Errorf("one more write of %s: %v", tenant, err)
+			t.Errorf("another write of %s: %v", tenant, err)
 		}
 	}
 	exhaust("project evil")
@@ -248,7 +248,7 @@ func TestProjectsOfUserHaveOneShare(t *testing.T) {
 			ended, end := context.WithCancel(ctx)
 			end() // a write that waits fails
 			if err := p.wait(ended, evil, largeValue); !errors.Is(err, errWaiting) {
-				t.Errorf("one more write of the user: %v", err)
+				t.Errorf("another write of the user: %v", err)
 			}
 			continue
 		}
@@ -271,11 +271,11 @@ func TestProjectsOfUserHaveOneShare(t *testing.T) {
 	}
 }
 
-func TestMastersShareTheRates(t *testing.T) {
+func TestMastersShareRates(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	voters, servers := 3, []*pacer{newPacer(databaseQuota, clock), newPacer(databaseQuota, clock), newPacer(databaseQuota, clock)}
 	for _, p := range servers {
-		p.tenant("project evil") // known before etcd has started
+		p.tenant("project evil") // set before etcd has started
 		p.shareAmong(func() int { return voters })
 	}
 	// admitted sends writes to each server until it refuses, and returns their bytes.
@@ -311,7 +311,7 @@ func TestMastersShareTheRates(t *testing.T) {
 	within("of all tenants", admitted(func(i int) string { return fmt.Sprint("project ", i) }), totalBurst)
 }
 
-func TestRefusedWritesDoNotCount(t *testing.T) {
+func TestRejectedWritesDoNotCount(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	p := newPacer(databaseQuota, clock)
 	p.tenant("project evil").limiter.AllowN(clock.Now(), tenantBurst)
@@ -319,7 +319,7 @@ func TestRefusedWritesDoNotCount(t *testing.T) {
 	for range 100 {
 		clients.Go(func() {
 			if err := p.wait(t.Context(), mark("project evil"), 4*large); !errors.Is(err, errWaiting) {
-				t.Errorf("the write waits: %v", err)
+				t.Errorf("the write does not fail: %v", err)
 			}
 		})
 	}
@@ -334,7 +334,7 @@ func TestWriteDoesNotWaitLong(t *testing.T) {
 	p := newPacer(databaseQuota, clock)
 	p.tenant("project evil").limiter.AllowN(clock.Now(), tenantBurst)
 	if err := p.wait(t.Context(), mark("project evil"), int(maxDelay/time.Second)*tenantRate+1); !errors.Is(err, errWaiting) {
-		t.Errorf("the write waits: %v", err)
+		t.Errorf("the write does not fail: %v", err)
 	}
 }
 
@@ -378,10 +378,10 @@ func TestTenantsCannotFillDatabase(t *testing.T) {
 	}
 	size = 91
 	if try(t, p, "user alice", write("/kubernetes.io/oauth.openshift.io/oauthaccesstokens/a", 1, true)) {
-		t.Error("tokens can fill the database")
+		t.Error("new tokens are admitted above changeFraction")
 	}
 	if try(t, p, "project shop", write("/kubernetes.io/pods/shop/a", 1000, false)) {
-		t.Error("small changes can fill the database")
+		t.Error("small changes are admitted above changeFraction")
 	}
 }
 
@@ -401,7 +401,7 @@ func TestSchedulerNeverWaitsForTenants(t *testing.T) {
 	for try(t, p, "project evil", write("/kubernetes.io/configmaps/evil/a", largeValue+1, false)) {
 	}
 	if scheduler("evil") {
-		t.Error("a tenant's share is larger through the platform")
+		t.Error("writes of the platform for a tenant exceed the tenant's share")
 	}
 	if !scheduler("shop") {
 		t.Error("a write for another project fails")
@@ -413,7 +413,7 @@ func TestSchedulerNeverWaitsForTenants(t *testing.T) {
 	for try(t, p, "project last", write("/kubernetes.io/configmaps/a/a", largeValue+1, false)) {
 	}
 	if scheduler("shop") {
-		t.Error("a write fits although the total is used")
+		t.Error("a write is admitted although the total is used")
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // handshake connects over TLS and reports whether the server accepts the certificate. In TLS 1.3,
-// the client reads the refusal after its own handshake.
+// the client reads the rejection after its own handshake.
 func handshake(address string, certificates ...tls.Certificate) error {
 	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: 10 * time.Second}, "tcp", address, &tls.Config{
 		InsecureSkipVerify: true, Certificates: certificates, NextProtos: []string{"h2"},
@@ -30,7 +30,7 @@ func handshake(address string, certificates ...tls.Certificate) error {
 	return err
 }
 
-func TestPortsAnswerOnlyToCertificatesOfTheCluster(t *testing.T) {
+func TestEtcdPortsAcceptOnlyClusterCertificates(t *testing.T) {
 	e := newMember(t)(false)
 	componenttest.Run(t, e.Run)
 	own, err := tls.LoadX509KeyPair(e.CertFile, e.KeyFile)
@@ -44,13 +44,13 @@ func TestPortsAnswerOnlyToCertificatesOfTheCluster(t *testing.T) {
 	}
 	for name, address := range map[string]string{"clients": e.ClientAddress, "peers": e.PeerAddress} {
 		if err := handshake(address, own); err != nil {
-			t.Errorf("%s: the certificate of the cluster is refused: %v", name, err)
+			t.Errorf("%s: the certificate of the cluster is rejected: %v", name, err)
 		}
 		if handshake(address) == nil {
 			t.Errorf("%s: a client without a certificate is accepted", name)
 		}
 		if handshake(address, foreign) == nil {
-			t.Errorf("%s: a certificate of another authority is accepted", name)
+			t.Errorf("%s: a certificate of another CA is accepted", name)
 		}
 	}
 }

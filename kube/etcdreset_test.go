@@ -78,13 +78,13 @@ func TestMemberWithoutQuorumStopsAndContinuesAlone(t *testing.T) {
 	go func() { _, err := client.Get(context.WithoutCancel(t.Context()), "key"); response <- err }()
 	first.Drain() // the request ends, although it has no deadline
 	if err := <-response; status.Code(err) != codes.FailedPrecondition {
-		t.Errorf("a request without a quorum gets %v", err)
+		t.Errorf("a request without a quorum returns %v", err)
 	}
 	running.Stop()
 
 	second := member(false)
 	starting := componenttest.Start(t, second.Run)
-	eventually.True(t, "a member without a quorum lists the members", func() bool {
+	eventually.True(t, "the list of members succeeds without a quorum", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		members, err := PeerMembers(ctx, second.Peers.Client, "https://"+second.PeerAddress)
@@ -99,11 +99,11 @@ func TestMemberWithoutQuorumStopsAndContinuesAlone(t *testing.T) {
 	third.Peers.ResetDone = func() error { done = true; return nil }
 	componenttest.Run(t, third.Run)
 	if members, err := third.Peers.Client.List(t.Context()); err != nil || len(members) != 1 || !done {
-		t.Errorf("members after the reset are %+v, %v; done is %v", members, err, done)
+		t.Errorf("after the reset, the members are %+v, %v; done is %v", members, err, done)
 	}
 	got, err := connectEtcd(t, third).Get(t.Context(), "key")
 	if err != nil || len(got.Kvs) != 1 || string(got.Kvs[0].Value) != "value" {
-		t.Errorf("data after the reset are %+v, %v", got, err)
+		t.Errorf("after the reset, the data is %+v, %v", got, err)
 	}
 }
 
@@ -113,12 +113,12 @@ func TestResetNeedsMemberWithVote(t *testing.T) {
 		t.Error(err)
 	}
 	if err := CheckReset(members, "second"); !errors.Is(err, errNoVote) {
-		t.Errorf("a learner is reset: %v", err)
+		t.Errorf("reset of a learner: %v", err)
 	}
 	if err := CheckReset(members, "third"); err == nil {
-		t.Error("a member that does not exist is reset")
+		t.Error("the reset of a missing member succeeds")
 	}
 	if err := newMember(t)(true).Run(t.Context(), func() {}); err == nil {
-		t.Error("a member without data is reset")
+		t.Error("the reset of a member without data succeeds")
 	}
 }

@@ -20,8 +20,8 @@ import (
 // this number.
 const revisionBump = 1_000_000_000
 
-// restoredFile is a file below the data directory of a member that was restored and has not served
-// yet.
+// restoredFile is a file below the data directory of a member that was restored and has not started
+// since.
 const restoredFile = "member/restored"
 
 // EtcdRestore replaces the data directory of a member that does not run with a snapshot. The
@@ -38,12 +38,12 @@ type EtcdRestore struct {
 	Name, PeerURL string
 }
 
-// Former is the directory of the replaced data. It exists after Run if there were data. Like the
-// staged data, it is in Dir, which can be a separate file system.
+// Former is the directory of the replaced data. It exists after Run if there was data to replace.
+// Like the staged data, it is in Dir, which can be a separate file system.
 func (r EtcdRestore) Former() string { return filepath.Join(r.Dir, "former") }
 
-// Run restores. Former keeps the replaced data until the next restore after the restored data have
-// served. After kill -9 at any moment, the member has either the replaced or the restored data, and
+// Run restores. Former keeps the replaced data until a later restore replaces data that has been in
+// use. After kill -9 at any moment, the member has either the replaced or the restored data, and
 // another Run succeeds.
 func (r EtcdRestore) Run() error {
 	if err := os.MkdirAll(r.Dir, 0o700); err != nil {
@@ -90,7 +90,7 @@ func (r EtcdRestore) exchange(staged string) error {
 		return errors.Join(os.Rename(filepath.Join(staged, "member"), member), os.RemoveAll(staged))
 	}
 	if _, err := os.Stat(filepath.Join(r.Dir, restoredFile)); err == nil {
-		// The data of the last restore never served. Former contains data that did.
+		// The data of the last restore was never used. Former contains data that was.
 		return errors.Join(exchangeNames(filepath.Join(staged, "member"), member), os.RemoveAll(staged))
 	}
 	if err := os.RemoveAll(r.Former()); err != nil {
@@ -122,7 +122,7 @@ func syncTree(dir string) error {
 	})
 }
 
-// finishRestore records that restored data serve.
+// finishRestore records that the restored data is in use.
 func (e *Etcd) finishRestore() error {
 	err := os.Remove(filepath.Join(e.Dir, restoredFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -51,7 +51,7 @@ func TestSnapshotReplacesDataOfMember(t *testing.T) {
 	running.Stop()
 
 	restore := EtcdRestore{Dir: e.Dir, Snapshot: snapshot, Name: "survivor", PeerURL: "https://" + e.PeerAddress}
-	for range 2 { // the second one replaces data that never served
+	for range 2 { // the second one replaces data that was never used
 		if err := restore.Run(); err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestSnapshotReplacesDataOfMember(t *testing.T) {
 	former.Dir = restore.Former()
 	running = componenttest.Run(t, former.Run)
 	if got := value(t, former, "key"); got != "later" {
-		t.Errorf("the former value is %q", got)
+		t.Errorf("the previous value is %q", got)
 	}
 	running.Stop()
 }

@@ -55,7 +55,7 @@ func setLimit(limiter *rate.Limiter, now time.Time, bytesPerSecond rate.Limit, b
 	}
 }
 
-// wait blocks until a tenant may write size bytes. It fails if ctx ends before.
+// wait blocks until a tenant may write size bytes. It fails if ctx ends first.
 func (q *fairQueue) wait(ctx context.Context, tenant string, size int) error {
 	t := q.join(tenant, size)
 	for {

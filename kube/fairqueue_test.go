@@ -108,7 +108,7 @@ func TestWaitingWritesContinueAfterOneEnds(t *testing.T) {
 	}
 }
 
-func TestUrgentWriteIsNotStarved(t *testing.T) {
+func TestUrgentWriteIsAdmitted(t *testing.T) {
 	q, clock := exhausted(t)
 	evil := q.join("evil", large)
 	q.join("evil", large)
@@ -117,10 +117,10 @@ func TestUrgentWriteIsNotStarved(t *testing.T) {
 	}
 	clock.Step(time.Second / 2)
 	if !q.try("shop", large/8) {
-		t.Error("a write fails although its tenant has no other")
+		t.Error("a write fails although its tenant has no other write")
 	}
 	if q.try("shop", large/8) {
-		t.Error("a second write is admitted before those of other tenants")
+		t.Error("a second write is admitted before writes of other tenants")
 	}
 	clock.Step(time.Second)
 	if admitted, _ := q.take(evil); !admitted {

@@ -122,8 +122,8 @@ func (x *flexExpansion) run(ctx context.Context) {
 			x.queue.Forget(key)
 		})
 	}
-	// Calls of drivers have no context of ours. They end with the process, and the next start
-	// repeats them.
+	// Driver calls do not use this context. They end with the process, and the next start repeats
+	// them.
 	done := make(chan struct{})
 	go func() { work.Wait(); close(done) }()
 	select {

@@ -38,8 +38,8 @@ type endpoints struct {
 	service masterService
 }
 
-// ReconcileEndpoints implements reconcilers.EndpointReconciler. Without true, upstream would keep
-// obsolete ports.
+// ReconcileEndpoints implements reconcilers.EndpointReconciler. Without the argument true, upstream
+// would keep obsolete ports.
 func (e endpoints) ReconcileEndpoints(service string, ip net.IP, ports []corev1.EndpointPort, _ bool) error {
 	return e.EndpointReconciler.ReconcileEndpoints(service, ip, e.add(ports), true)
 }

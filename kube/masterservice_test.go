@@ -23,7 +23,7 @@ func created() *corev1.Service {
 	}
 }
 
-func TestMasterServiceHasThePortsOfItsDNSServers(t *testing.T) {
+func TestMasterServiceHasPortsOfDNSServers(t *testing.T) {
 	client := fake.NewClientset(created())
 	for dnsPort, want := range map[int32]string{8053: "https 443, dns 53 to 8053, dns-tcp 53 to 8053, ClientIP", 0: "https 443, ClientIP"} {
 		masterService{dnsPort}.maintain(t.Context(), client)
@@ -48,7 +48,7 @@ func TestMasterServiceHasThePortsOfItsDNSServers(t *testing.T) {
 func TestMasterServiceIsWrittenOnce(t *testing.T) {
 	service := created()
 	if m := (masterService{8053}); !m.shape(service) || m.shape(service) {
-		t.Error("the service changes twice")
+		t.Error("a second call changes the service")
 	}
 }
 
@@ -64,7 +64,7 @@ func (r *recorded) ReconcileEndpoints(_ string, _ net.IP, ports []corev1.Endpoin
 	return nil
 }
 
-func TestEndpointsOfMastersHaveTheDNSPorts(t *testing.T) {
+func TestMasterEndpointsHaveDNSPorts(t *testing.T) {
 	var inner recorded
 	e := endpoints{&inner, masterService{8053}}
 	if err := e.ReconcileEndpoints("kubernetes", nil, []corev1.EndpointPort{{Name: "https", Port: 8443}}, false); err != nil {

@@ -12,8 +12,8 @@ import (
 // graphInterval is the time between two checks of the graph.
 const graphInterval = 10 * time.Millisecond
 
-// Limits of the wait for the node authorizer's graph. The kubelet also requests pods that are
-// deleted, which the graph never has, one after the other.
+// Limits of the wait for the node authorizer's graph. The kubelet also requests deleted pods, one
+// after the other, and the graph never contains them.
 const (
 	mountTimeout = time.Second
 	podTimeout   = 100 * time.Millisecond
@@ -22,7 +22,7 @@ const (
 // lateGraph gives upstream's node authorizer time to notice a pod. The authorizer watches pods
 // itself. The kubelet can request a new pod and its mounted objects before the authorizer's graph
 // contains the pod; it would retry only seconds later. lateGraph never allows a request that
-// upstream refuses.
+// upstream denies.
 type lateGraph struct {
 	upstream authorizer.Authorizer
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-func TestNodesWaitForTheGraph(t *testing.T) {
+func TestNodeRequestsWaitForGraph(t *testing.T) {
 	node := &user.DefaultInfo{Name: "system:node:a", Groups: []string{"system:nodes"}}
 	secret := authorizer.AttributesRecord{User: node, Verb: "get", Resource: "secrets", Namespace: "shop", Name: "key", ResourceRequest: true}
 	foreign, unnamed, pods, token, status := secret, secret, secret, secret, secret

@@ -27,7 +27,7 @@ func TestRulesMatchKubernetes(t *testing.T) {
 		"at.hard[pods]":               Rules{}.Quota(&corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"pods": negative}}, at),
 	} {
 		if len(errs) == 0 || errs[0].Field != name {
-			t.Errorf("problems are %v, want one at %s", errs, name)
+			t.Errorf("errors are %v, want one at %s", errs, name)
 		}
 	}
 }
@@ -61,6 +61,6 @@ func TestSampleQuotasAreValid(t *testing.T) {
 	}
 	scratch := corev1.ResourceQuotaSpec{Hard: hard("limits.ephemeral-storage", "1Gi"), Scopes: []corev1.ResourceQuotaScope{terminating}}
 	if errs := (Rules{}).Quota(&scratch, field.NewPath("spec")); len(errs) != 1 || errs[0].Field != "spec.scopes" {
-		t.Errorf("a scope with storage of containers: %v, want one problem at spec.scopes, as in Kubernetes", errs)
+		t.Errorf("a scope with storage of containers: %v, want one error at spec.scopes, as in Kubernetes", errs)
 	}
 }

@@ -107,13 +107,13 @@ func (s *Scheduler) applyConfigMap(store cache.Store) string {
 	if exists {
 		text, hasKey := object.(*corev1.ConfigMap).Data[policyKey]
 		if !hasKey {
-			return fmt.Sprintf("%s has no key %s: the previous rules stay in force", m, policyKey)
+			return fmt.Sprintf("%s has no key %s: the previous rules remain in effect", m, policyKey)
 		}
 		if settings, err = m.Decode(m.String(), []byte(text)); err != nil {
-			return fmt.Sprintf("%s is rejected, and the previous rules stay in force: %v", m, err)
+			return fmt.Sprintf("%s is rejected, and the previous rules remain in effect: %v", m, err)
 		}
 	} else {
-		problem = fmt.Sprintf("there is no %s: the rules of Kubernetes are in force", m)
+		problem = fmt.Sprintf("%s does not exist: the default rules of Kubernetes apply", m)
 	}
 	s.mu.Lock()
 	former := s.mapped
@@ -128,7 +128,7 @@ func (s *Scheduler) applyConfigMap(store cache.Store) string {
 		s.mu.Lock()
 		s.mapped = former
 		s.mu.Unlock()
-		return fmt.Sprintf("%s is rejected, and the previous rules stay in force: %v", m, err)
+		return fmt.Sprintf("%s is rejected, and the previous rules remain in effect: %v", m, err)
 	}
 	apply()
 	return problem

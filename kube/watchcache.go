@@ -27,8 +27,8 @@ type watchCache interface {
 	Wait(ctx context.Context) error
 	// Ready returns whether the cache contains all objects.
 	Ready() bool
-	// LastSyncResourceVersion returns the resource version of the cache, which is not below the one
-	// of its first list.
+	// LastSyncResourceVersion returns the resource version of the cache, which is at least that of its
+	// first list.
 	LastSyncResourceVersion() (uint64, error)
 }
 

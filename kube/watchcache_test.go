@@ -37,7 +37,7 @@ type configMaps struct {
 	*lazilyCached
 }
 
-// newConfigMaps returns a store whose cache did not start.
+// newConfigMaps returns a store whose cache has not started.
 func newConfigMaps(t *testing.T) configMaps {
 	json, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	if !ok {
@@ -156,7 +156,7 @@ func TestEndedWatchDoesNotCount(t *testing.T) {
 	store.follow(version)
 	store.follow(version)
 	if store.cached() {
-		t.Error("watches that ended start the cache")
+		t.Error("ended watches count, and start the cache")
 	}
 }
 
@@ -169,7 +169,7 @@ func TestFailedWatchDoesNotCount(t *testing.T) {
 	}
 	store.follow("0")
 	if store.cached() {
-		t.Error("watches that failed start the cache")
+		t.Error("failed watches count, and start the cache")
 	}
 }
 

@@ -72,7 +72,7 @@ func TestSearchEndsAtLimitOfEvents(t *testing.T) {
 	}
 }
 
-func TestSearchSaysThatLogIsOff(t *testing.T) {
+func TestSearchReportsThatLogIsOff(t *testing.T) {
 	if result, err := search(t.Context(), "", query{}); err != nil || result.Enabled {
 		t.Errorf("got %v, error %v", result, err)
 	}

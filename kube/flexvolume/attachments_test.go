@@ -66,7 +66,7 @@ func TestVolumesAttachedByNodeAreDetachedAfterRestart(t *testing.T) {
 	}
 }
 
-func TestVolumesOfThisProcessAreDetachedByKubelet(t *testing.T) {
+func TestVolumesAttachedByThisProcessAreDetachedByKubelet(t *testing.T) {
 	c := start(t, nil, "", "")
 	mounter := attach(t, c)
 	c.calls()
@@ -123,7 +123,7 @@ func TestVolumeIsNotAttachedDuringRecovery(t *testing.T) {
 	attachments = &Attachments{Dir: attachments.Dir}
 	done, err := attachments.detachStale(a, func() error {
 		if err := attachments.add(a); err == nil {
-			t.Error("it was attached during the detach")
+			t.Error("the volume was attached during the detach")
 		}
 		return context.DeadlineExceeded
 	})
@@ -131,7 +131,7 @@ func TestVolumeIsNotAttachedDuringRecovery(t *testing.T) {
 		t.Errorf("done %v, error %v", done, err)
 	}
 	if err := attachments.add(a); err != nil {
-		t.Errorf("it cannot be attached after the detach has failed: %v", err)
+		t.Errorf("the volume cannot be attached after a failed detach: %v", err)
 	}
 	if done, err := attachments.detachStale(a, func() error { t.Error("detached"); return nil }); !done || err != nil {
 		t.Errorf("an attached volume: done %v, error %v", done, err)
@@ -156,7 +156,7 @@ func TestDetachIsIncompleteWhileRecordRemains(t *testing.T) {
 		t.Errorf("when the record can be removed: complete %v, error %v", complete, err)
 	}
 	if attachments.isRecorded(a) {
-		t.Error("the record remains")
+		t.Error("the record still exists")
 	}
 }
 
@@ -171,13 +171,13 @@ func TestAttachedVolumeIsDetachableAfterDriverDropsAttach(t *testing.T) {
 		return must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(other)) == nil
 	})
 	if attachable := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec)); attachable == nil {
-		t.Fatal("upstream would never detach it")
+		t.Fatal("the attached volume is not attachable, so upstream would never detach it")
 	}
 	if err := must[volume.Detacher](t)(plugin.NewDetacher()).Detach("disk~7", nodeName); err != nil {
 		t.Fatal(err)
 	}
 	if reattachable := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec)); reattachable != nil {
-		t.Error("it is still attachable")
+		t.Error("the detached volume is still attachable")
 	}
 }
 

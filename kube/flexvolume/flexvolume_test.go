@@ -241,10 +241,10 @@ func TestDriverWithoutAttachIsOnlyMounted(t *testing.T) {
 	c.calls()
 	spec := inline("data", "s")
 	if plugin := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec)); plugin != nil {
-		t.Error("it is attachable")
+		t.Error("the volume is attachable")
 	}
 	if plugin := must[volume.DeviceMountableVolumePlugin](t)(c.manager.FindDeviceMountablePluginBySpec(spec)); plugin != nil {
-		t.Error("its device is mountable")
+		t.Error("the volume has a mountable device")
 	}
 	plugin := must[volume.VolumePlugin](t)(c.manager.FindPluginBySpec(spec))
 	mounter := must[volume.Mounter](t)(plugin.NewMounter(spec, pod("uid1")))
@@ -336,7 +336,7 @@ func TestRemovedDriverServesVolumesInUse(t *testing.T) {
 	if err := os.RemoveAll(filepath.Dir(c.path)); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "the driver counts as removed", func() bool { e, _ := c.registry.Lookup(name); return e.State == flexvolume.StateRemoved })
+	eventually.True(t, "removal of the driver", func() bool { e, _ := c.registry.Lookup(name); return e.State == flexvolume.StateRemoved })
 
 	plugin = must[volume.VolumePlugin](t)(c.manager.FindPluginByName(name))
 	err := must[volume.Mounter](t)(plugin.NewMounter(spec, pod("uid2"))).SetUp(volume.MounterArgs{})
@@ -359,7 +359,7 @@ func TestUpdateCanChangeAttach(t *testing.T) {
 		return must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec)) != nil
 	}
 	if !attachable() {
-		t.Fatal("it is not attachable before the update")
+		t.Fatal("the volume is not attachable before the update")
 	}
 	c.install(`"attach":false`, tmpfsMount)
 	eventually.True(t, "volumes are no longer attachable", func() bool { return !attachable() })
@@ -372,7 +372,7 @@ func TestUpdateCanChangeAttach(t *testing.T) {
 	eventually.True(t, "volumes are attachable again", attachable)
 }
 
-func TestHungGetVolumeNameBlocksNoOtherDriver(t *testing.T) {
+func TestHangingGetVolumeNameDoesNotBlockOtherDrivers(t *testing.T) {
 	c := start(t, nil, "", "")
 	const script = "#!/bin/sh\ncase $1 in getvolumename) echo $$ >\"$0.pid\"; exec sleep 1000;; *) echo '{\"status\":\"Success\"}';; esac\n"
 	other := filepath.Join(filepath.Dir(filepath.Dir(c.path)), "example.com~hung", "hung")
@@ -396,7 +396,7 @@ func TestHungGetVolumeNameBlocksNoOtherDriver(t *testing.T) {
 	if err := os.WriteFile(other, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "the driver that hangs is ready", func() bool { e, _ := c.registry.Lookup("example.com/hung"); return e.State == flexvolume.StateReady })
+	eventually.True(t, "the hanging driver is ready", func() bool { e, _ := c.registry.Lookup("example.com/hung"); return e.State == flexvolume.StateReady })
 	hung := pv(nil)
 	hung.PersistentVolume.Spec.FlexVolume.Driver = "example.com/hung"
 	plugin := must[volume.VolumePlugin](t)(c.manager.FindPluginBySpec(hung))

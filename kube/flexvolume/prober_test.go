@@ -69,7 +69,7 @@ func TestStaticAndProbedPluginsInOneManager(t *testing.T) {
 	if _, err := flexvolume.Remove(filepath.Dir(filepath.Dir(c.path)), name); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "the removed driver is not offered", func() bool {
+	eventually.True(t, "removal of the driver's plugin", func() bool {
 		if e, ok := c.registry.Lookup(name); ok && e.State == flexvolume.StateRemoved {
 			if err := c.registry.Forget(name); err != nil {
 				t.Fatal(err)
@@ -83,7 +83,7 @@ func TestStaticAndProbedPluginsInOneManager(t *testing.T) {
 	}
 }
 
-func TestRemovedDriverStaysWhilePodsWait(t *testing.T) {
+func TestRemovedDriverIsKeptWhilePodsWait(t *testing.T) {
 	c := start(t, nil, `"attach":false`, "")
 	host := volumetesting.NewFakeVolumeHostWithCSINodeName(t, c.root, c.objects, nil, nodeName, nil, nil)
 	manager, p := &volume.VolumePluginMgr{}, NewProber(c.registry, Options{InUse: func(string) bool { return false }}).(*prober)
@@ -108,12 +108,12 @@ func TestRemovedDriverStaysWhilePodsWait(t *testing.T) {
 	})
 	for range 100 {
 		if !exists() {
-			t.Fatal("it is forgotten while a pod waits for it")
+			t.Fatal("the driver is deleted while a pod waits for it")
 		}
 	}
 	p.plugins[name].lastUse.Store(0) // simulate that no pod has waited for a long time
 	if exists() {
-		t.Error("it is not forgotten")
+		t.Error("the driver is not deleted")
 	}
 }
 
@@ -146,7 +146,7 @@ func TestErrorExplainsUnavailableDriver(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !util.IsAttachableVolume(spec, c.manager) {
-				t.Fatal("kubelet would not ask for the name of the volume")
+				t.Fatal("the kubelet would not request the name of the volume")
 			}
 			_, err = util.GetUniqueVolumeNameFromSpec(plugin, spec)
 			return err != nil && strings.Contains(err.Error(), reason) && strings.Contains(err.Error(), driver) && strings.Contains(err.Error(), nodeName)

@@ -76,7 +76,7 @@ func TestNodeConditionListsFailedDrivers(t *testing.T) {
 		err = json.Unmarshal([]byte(existing.Annotations[DriversAnnotation]), &drivers)
 	}
 	if err != nil || len(drivers) != 1 || drivers[0].State != flexvolume.StateReady || drivers[0].Capabilities == "" {
-		t.Errorf("the annotation has %+v, %v", drivers, err)
+		t.Errorf("the annotation contains %+v, %v", drivers, err)
 	}
 
 	driver, err := registry.Ready(t.Context(), "example.com/disk")
@@ -88,6 +88,6 @@ func TestNodeConditionListsFailedDrivers(t *testing.T) {
 	}
 	// A change, so that the test need not wait for the interval.
 	install("echo '{\"status\":\"Success\"}'")
-	eventually.True(t, "the condition of the volume that is not released", node(corev1.ConditionFalse, "it is busy"))
+	eventually.True(t, "condition of the volume that is not released", node(corev1.ConditionFalse, "it is busy"))
 	eventually.True(t, "the event of the volume that is not released", event(reasonRelease, "unmount of /pods/1/volumes/x/data"))
 }

@@ -183,8 +183,8 @@ func TestBalancedResourceAllocationEvensUse(t *testing.T) {
 	}
 }
 
-// TestEachNameHasARule proves that a valid name is never ignored.
-func TestEachNameHasARule(t *testing.T) {
+// TestEachNameHasRule checks that no valid name is ignored.
+func TestEachNameHasRule(t *testing.T) {
 	if got, want := slices.Sorted(maps.Keys(predicates())), policy.PredicateNames(); !slices.Equal(got, want) {
 		t.Errorf("predicates %v, want %v", got, want)
 	}
@@ -197,7 +197,7 @@ func TestEachNameHasARule(t *testing.T) {
 	}
 }
 
-// TestPredicatesAreReplaced proves that a Policy without a predicate does not apply it.
+// TestPredicatesAreReplaced checks that a Policy without a predicate does not apply it.
 func TestPredicatesAreReplaced(t *testing.T) {
 	small, tainted := node("small"), node("tainted")
 	small.Status.Allocatable["cpu"] = resource.MustParse("1")
@@ -220,7 +220,7 @@ func TestPredicatesAreReplaced(t *testing.T) {
 	}
 }
 
-// TestAllReasonsAreReported proves that alwaysCheckAllPredicates changes the reasons only.
+// TestAllReasonsAreReported checks that alwaysCheckAllPredicates changes only the reasons.
 func TestAllReasonsAreReported(t *testing.T) {
 	small := node("small")
 	small.Status.Allocatable["cpu"] = resource.MustParse("1")
@@ -241,7 +241,7 @@ func TestAllReasonsAreReported(t *testing.T) {
 	}
 }
 
-// TestPreemptionIsDisabled proves that disablePreemption removes upstream's plugin from each
+// TestPreemptionIsDisabled checks that disablePreemption removes upstream's plugin from each
 // profile.
 func TestPreemptionIsDisabled(t *testing.T) {
 	for name, settings := range map[string]Settings{

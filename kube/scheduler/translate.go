@@ -24,7 +24,7 @@ type translation struct {
 	added    []configv1.Plugin
 }
 
-// translate translates the rules of a Policy. Rules that are newer than the Policy stay in force:
+// translate translates the rules of a Policy. Rules that are newer than the Policy still apply:
 // topology spread constraints of pods, dynamic resources and scheduling gates. So do taints,
 // unschedulable nodes and the binding of volumes, without which pods with local volumes would wait
 // forever.

@@ -2,7 +2,7 @@
 //
 // The CNI plugin sets the limits of a new pod before the pod sends a packet. The component of this
 // package applies later changes of the annotations, and restores limits that another program
-// removed. If it ends, the limits stay in force.
+// removed. If it ends, the limits remain in effect.
 package bandwidth
 
 import (

@@ -114,7 +114,7 @@ func (*Enforcer) Name() string { return "network-policy" }
 // are closed because their policies are too large, and egress firewalls that do not apply.
 func (e *Enforcer) Notes(note func(text string)) { e.note = note }
 
-// Run enforces policies until ctx ends. The rules stay in force when it returns.
+// Run enforces policies until ctx ends. The rules remain in effect when it returns.
 func (e *Enforcer) Run(ctx context.Context, ready func()) error {
 	tables, err := e.openTables()
 	if err != nil {

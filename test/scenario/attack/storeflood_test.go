@@ -52,9 +52,9 @@ func (s *stage) flood(t *testing.T) {
 	}
 }
 
-// TestTenantCannotFloodStore repeatedly writes large and small objects. Each write uses memory of
-// the control plane, and space in the database until the next compaction.
-func TestTenantCannotFloodStore(t *testing.T) {
+// TestTenantWritesAreRateLimited repeatedly writes large and small objects. Each write uses memory
+// of the control plane, and space in the database until the next compaction.
+func TestTenantWritesAreRateLimited(t *testing.T) {
 	s := tenants(t)
 	const large, small, clients = 1000 << 10, 15 << 10, 8
 	for _, size := range []int{large, small} {

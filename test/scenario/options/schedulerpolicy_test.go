@@ -42,7 +42,7 @@ spec:
 // policy-configmap while the cluster runs.
 func TestSchedulerFollowsPolicyOfConfigMap(t *testing.T) {
 	c := kit.Shared(t)
-	const missing = "there is no ConfigMap kube-system/scheduler-policy"
+	const missing = "ConfigMap kube-system/scheduler-policy does not exist"
 	waitStatus(c, missing, true)
 	placed(c, "without-policy", "True")
 
@@ -52,7 +52,7 @@ func TestSchedulerFollowsPolicyOfConfigMap(t *testing.T) {
 	placed(c, "with-policy", "False 0/1 nodes are available: 1 node(s) lack")
 
 	c.OC("patch", "configmap", "scheduler-policy", "-n", "kube-system", "-p", `{"data":{"policy.cfg":"kind: Policy\npredicates:\n- name: PodFitsResource\n"}}`)
-	const broken = "ConfigMap kube-system/scheduler-policy is rejected, and the previous rules stay in force"
+	const broken = "ConfigMap kube-system/scheduler-policy is rejected, and the previous rules remain in effect"
 	waitStatus(c, broken, true)
 	waitStatus(c, "ConfigMap kube-system/scheduler-policy:3: predicates[0].name", true)
 	placed(c, "after-mistake", "False 0/1 nodes are available: 1 node(s) lack")
