@@ -11,7 +11,7 @@ import (
 )
 
 // APIAccess is ready when the API server serves the objects that the components of the node list,
-// and permits the lists. Clients that start earlier would lose seconds to their backoff.
+// and permits the lists. Clients that start earlier would fail and wait for their backoff.
 type APIAccess struct {
 	Grants []Grant
 }

@@ -31,7 +31,7 @@ type boundedAuth struct {
 	userTTL, allowedTTL, refusedTTL time.Duration
 }
 
-// bound adds caches to the authentication and authorization that build returns, and turns off
+// bound adds caches to the authentication and authorization that build returns, and disables
 // upstream's.
 func bound(sizes CacheSizes, config kubeletconfig.KubeletConfiguration, build func(kubeletconfig.KubeletConfiguration) (server.AuthInterface, error)) (server.AuthInterface, error) {
 	bounded := &boundedAuth{

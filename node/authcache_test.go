@@ -14,7 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/server"
 )
 
-// remote counts the requests that reach the API server. It refuses the user "mallory".
+// remote counts the requests that reach the API server. It rejects the user "mallory".
 type remote struct {
 	server.AuthInterface
 	config               kubeletconfig.KubeletConfiguration

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/certtest"
 )
 
-func TestKubeletAcceptsFurtherAuthorities(t *testing.T) {
+func TestKubeletAcceptsAdditionalAuthorities(t *testing.T) {
 	own, further, bundle := certtest.New(t).File, certtest.New(t).File, filepath.Join(t.TempDir(), "bundle.crt")
 	if path, err := ClientCAFile(own, "", bundle); err != nil || path != own {
 		t.Errorf("without the setting, the file is %q, %v", path, err)
@@ -31,7 +31,7 @@ func TestKubeletAcceptsFurtherAuthorities(t *testing.T) {
 	}
 }
 
-func TestFileWithoutAnAuthorityIsAnError(t *testing.T) {
+func TestClientCAFileWithoutCertificateIsRejected(t *testing.T) {
 	dir := t.TempDir()
 	empty := filepath.Join(dir, "empty.crt")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {

@@ -131,7 +131,7 @@ func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	for _, address := range server.ClusterDNS {
-		// The line of OpenShift 3's kubelet, which administrators look for.
+		// The line that OpenShift 3's kubelet logs, for which administrators search.
 		klog.Infof("Kubelet is setting %s as a DNS nameserver for domain %q", address, server.ClusterDomain)
 	}
 	dependencies, err := app.UnsecuredDependencies(ctx, server, utilfeature.DefaultFeatureGate)

@@ -34,7 +34,7 @@ func TestKubeletDelegatesPullsToImageService(t *testing.T) {
 	// Without the check, a pod can run any image on the node by its name.
 	verify := kubeletconfig.ImagePullCredentialsVerificationPolicy(c.ImagePullCredentialsVerificationPolicy)
 	if verify != kubeletconfig.NeverVerifyPreloadedImages || !utilfeature.DefaultFeatureGate.Enabled(features.KubeletEnsureSecretPulledImages) {
-		t.Errorf("kubelet does not check who may use images that the node already has: %q", verify)
+		t.Errorf("the kubelet does not check permission to use images that the node already has: %q", verify)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestArgumentsOfGuideConfigureKubelet(t *testing.T) {
 	}
 }
 
-func TestKubeletLeavesLabelsOfRolesToItsGroup(t *testing.T) {
+func TestKubeletDoesNotSetRoleLabels(t *testing.T) {
 	values := arguments.Map{"node-labels": {"node-role.kubernetes.io/infra=true,zone=east", "topology.kubernetes.io/zone=a,example.k8s.io/x=y"}}
 	server, err := newKubelet(t, values).server()
 	if err != nil {

@@ -96,11 +96,11 @@ func TestPodSyncWaitsForPodsOfNode(t *testing.T) {
 		return err == nil
 	})
 	if r.complete(t.Context()) {
-		t.Fatal("complete before kubelet knows a pod")
+		t.Fatal("complete before the kubelet has received a pod")
 	}
 	reported.learn("front")
 	if r.complete(t.Context()) {
-		t.Fatal("complete before kubelet knows all pods")
+		t.Fatal("complete before the kubelet has received all pods")
 	}
 	if _, err := client.CoreV1().Pods("shop").Create(t.Context(), pod("late", nil), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestPodSyncWaitsForPodsOfNode(t *testing.T) {
 	}
 	reported.learn("back") // a pod counts as received after its first occurrence
 	if !r.complete(t.Context()) {
-		t.Errorf("kubelet does not know %v", r.missing)
+		t.Errorf("the kubelet has not received %v", r.missing)
 	}
 }
 
@@ -122,6 +122,6 @@ func TestPodSyncIsCompleteWithoutPods(t *testing.T) {
 	defer hangUp()
 	r := &podSync{client: fake.NewClientset(), nodeName: "host1", kubelet: kubelet}
 	if !r.complete(t.Context()) {
-		t.Error("there is no pod that it must know")
+		t.Error("not complete although the node has no pods")
 	}
 }

@@ -36,16 +36,16 @@ func (r *RegistryAddress) configured(t *testing.T) string {
 	return string(content)
 }
 
-func TestHostFollowsTheRegistry(t *testing.T) {
+func TestHostFollowsRegistryAddress(t *testing.T) {
 	for name, tt := range map[string]struct {
 		lists [][]string
 		want  string
 	}{
-		"not found yet":           {nil, "192.0.2.1:5000"},
-		"first address":           {[][]string{{"192.0.2.1:5000"}}, "192.0.2.1:5000"},
-		"another one":             {[][]string{nil, {"192.0.2.1:5000"}, {"192.0.2.2:5000", "192.0.2.3:5000"}}, "192.0.2.2:5000"},
-		"away for a moment":       {[][]string{{"192.0.2.2:5000"}, nil}, "192.0.2.2:5000"},
-		"back at its first place": {[][]string{{"192.0.2.2:5000"}, nil, {"192.0.2.1:5000"}}, "192.0.2.1:5000"},
+		"no address yet":            {nil, "192.0.2.1:5000"},
+		"first address":             {[][]string{{"192.0.2.1:5000"}}, "192.0.2.1:5000"},
+		"another one":               {[][]string{nil, {"192.0.2.1:5000"}, {"192.0.2.2:5000", "192.0.2.3:5000"}}, "192.0.2.2:5000"},
+		"briefly unavailable":       {[][]string{{"192.0.2.2:5000"}, nil}, "192.0.2.2:5000"},
+		"back at the first address": {[][]string{{"192.0.2.2:5000"}, nil, {"192.0.2.1:5000"}}, "192.0.2.1:5000"},
 	} {
 		r := newRegistryAddress(t, tt.lists...)
 		if err := r.Configure(); err != nil {
@@ -64,7 +64,7 @@ func TestHostFollowsTheRegistry(t *testing.T) {
 	}
 }
 
-func TestRegistryAddressEndsWithAnError(t *testing.T) {
+func TestUnwritableRegistryAddressIsAnError(t *testing.T) {
 	r := newRegistryAddress(t)
 	r.File = filepath.Join(t.TempDir(), "missing", "registry-address")
 	r.Watch = func(ctx context.Context, changed func([]string)) {

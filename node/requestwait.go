@@ -18,8 +18,8 @@ const syncTimeout = time.Minute
 
 // waitingAuth is the kubelet's authentication and authorization. After a restart, the kubelet
 // serves before it has received the node's pods from the API server, and reports "pod does not
-// exist" for running ones. Authentication is the first filter of its server, so requests that come
-// too early wait there.
+// exist" for running ones. Authentication is the first filter of its server, so early requests wait
+// there.
 type waitingAuth struct {
 	server.AuthInterface
 	// synced is closed when the kubelet has received the node's pods.
@@ -27,9 +27,8 @@ type waitingAuth struct {
 	timeout time.Duration
 }
 
-// newAuth returns the kubelet's own authentication and authorization, whose caches have the given
-// sizes and whose requests wait for synced. It reloads certificate authorities until stop is
-// closed.
+// newAuth returns the kubelet's own authentication and authorization, with caches of the sizes,
+// whose requests wait for synced. It reloads certificate authorities until stop is closed.
 func newAuth(nodeName string, client kubernetes.Interface, config kubeletconfig.KubeletConfiguration, sizes CacheSizes, synced, stop <-chan struct{}) (*waitingAuth, error) {
 	auth, err := bound(sizes, config, func(config kubeletconfig.KubeletConfiguration) (server.AuthInterface, error) {
 		auth, reload, err := app.BuildAuth(types.NodeName(nodeName), client, config)

@@ -20,7 +20,7 @@ func (a anyone) AuthenticateRequest(*http.Request) (*authenticator.Response, boo
 	return &authenticator.Response{}, a.authentic, nil
 }
 
-func TestRequestsWaitUntilKubeletHasItsPods(t *testing.T) {
+func TestRequestsWaitUntilKubeletHasPods(t *testing.T) {
 	synced, results := make(chan struct{}), make(chan bool)
 	auth := &waitingAuth{AuthInterface: anyone{authentic: true}, synced: synced, timeout: time.Hour}
 	go func() {
@@ -46,7 +46,7 @@ func TestWaitingRequestsTimeOut(t *testing.T) {
 		timeout   time.Duration
 		authentic bool
 	}{
-		"a client that gave up":   {stale, time.Hour, true},
+		"a canceled request":      {stale, time.Hour, true},
 		"a timeout":               {t.Context(), time.Nanosecond, true},
 		"a client without a name": {t.Context(), time.Hour, false},
 	} {

@@ -37,6 +37,6 @@ func TestBuildProfileAllowsNestedContainersOnly(t *testing.T) {
 		}
 	}
 	if profile.DefaultAction != specs.ActErrno {
-		t.Errorf("what is not named returns %s", profile.DefaultAction)
+		t.Errorf("the default action is %s", profile.DefaultAction)
 	}
 }

@@ -68,7 +68,7 @@ func name(client *http.Client, url string) string {
 	return string(data)
 }
 
-func TestConnectionsMoveToAServerThatServes(t *testing.T) {
+func TestConnectionsMoveToServerThatServes(t *testing.T) {
 	first, second := newServer(t, "first"), newServer(t, "second")
 	client, url := start(t, &Balancer{Servers: []string{first.address(), second.address()}})
 	if got := name(client, url); got != "first" {
@@ -93,7 +93,7 @@ func TestPreferredServerGetsConnectionsWhileItServes(t *testing.T) {
 	eventually.Equal(t, "the node's own server responds to new connections", func() string { return name(insecure(), url) }, "own")
 }
 
-func TestTheOnlyServerKeepsItsConnections(t *testing.T) {
+func TestOnlyServerKeepsConnections(t *testing.T) {
 	only := newServer(t, "only")
 	var b Balancer
 	b.Servers = []string{only.address()}
@@ -124,7 +124,7 @@ func TestNewServersAreStored(t *testing.T) {
 	b.update([]string{second.address()})
 	b.update([]string{second.address()})
 	eventually.Equal(t, "the new server responds", func() string { return name(client, url) }, "second")
-	// The previous server stays in the file until the new one has passed a check.
+	// The previous server is kept in the file until the new one has passed a check.
 	want := []string{second.address() + " " + first.address(), second.address()}
 	eventually.True(t, "the new server alone is stored", func() bool {
 		mu.Lock()
@@ -133,18 +133,18 @@ func TestNewServersAreStored(t *testing.T) {
 	})
 }
 
-func TestFormerServerStaysUntilAListedOneServes(t *testing.T) {
+func TestPreviousServerIsKeptUntilListedServerServes(t *testing.T) {
 	former, listed := newServer(t, "former"), newServer(t, "listed")
 	b := &Balancer{Servers: []string{former.address()}, HTTP: insecure()}
 	client, url := start(t, b)
-	eventually.True(t, "the former server serves", func() bool { return name(client, url) == "former" })
+	eventually.True(t, "the previous server serves", func() bool { return name(client, url) == "former" })
 	b.update([]string{"127.0.0.1:1"}) // a master that is lost
 	b.apply()
 	if got := name(client, url); got != "former" {
 		t.Errorf("%q responds while no listed server serves", got)
 	}
 	b.update([]string{"127.0.0.1:1", listed.address()})
-	eventually.True(t, "the former server is not in use", func() bool { return !slices.Contains(b.servers(), former.address()) })
+	eventually.True(t, "the previous server is not in use", func() bool { return !slices.Contains(b.servers(), former.address()) })
 	eventually.True(t, "the listed server responds", func() bool { return name(client, url) == "listed" })
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// ServerFile is the path of a file with the API servers that the node of a master found last, as a
+// ServerFile is the path of a file with the latest list of API servers of a master's node, as a
 // JSON list of host:port. The node needs them if it starts while its own API server does not serve.
 type ServerFile string
 

@@ -32,7 +32,7 @@ func TestServersAreReadAsSaved(t *testing.T) {
 	}
 }
 
-func TestNodeOfTheOnlyMasterRestartsWhenThereAreOthers(t *testing.T) {
+func TestNodeOfOnlyMasterRestartsWhenMastersAreAdded(t *testing.T) {
 	record := filepath.Join(t.TempDir(), "cluster.json")
 	ctx, cancel := context.WithCancel(t.Context())
 	if err := (Single{record}).Run(ctx, cancel); err != nil {

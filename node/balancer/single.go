@@ -11,8 +11,8 @@ import (
 // recordInterval is the time between two checks for a record of several masters.
 const recordInterval = 2 * time.Second
 
-// Single replaces the balancer on the node of the only master, which needs none. The node starts
-// again when the cluster gets other masters.
+// Single replaces the balancer on the node of the only master, which needs none. The node restarts
+// when the cluster gets other masters.
 type Single struct {
 	// Record is the file that records that there are several masters.
 	Record string

@@ -61,6 +61,6 @@ func TestShimSocketDirFitsSocketAddress(t *testing.T) {
 	long := Runtime{State: "/srv/clusters/" + strings.Repeat("x", 60) + "/run/containerd"}
 	other := Runtime{State: long.State + "2"}
 	if got := long.ShimSocketDir(); len(got) > maxSocketDir || got == other.ShimSocketDir() {
-		t.Errorf("%q, and for another state %q", got, other.ShimSocketDir())
+		t.Errorf("socket directory %q, and %q for another state", got, other.ShimSocketDir())
 	}
 }

@@ -69,9 +69,9 @@ func (r Runtime) Command(ctx context.Context) (*exec.Cmd, error) {
 	}
 	command := exec.CommandContext(ctx, r.Program, "--config", path)
 	// Like Slipway's processes, it trades a little CPU time for memory. Above GOMEMLIMIT, it returns
-	// memory that layers needed while they were unpacked. An administrator's values take precedence.
+	// the memory that it used to unpack layers. An administrator's values take precedence.
 	command.Env = os.Environ()
-	// The shim looks runc up in the PATH when containerd requests its features, for each pod.
+	// The shim searches runc in the PATH when containerd requests its features, for each pod.
 	command.Env = append(command.Env, "PATH="+filepath.Dir(r.Runc)+":"+os.Getenv("PATH"))
 	for name, value := range map[string]string{"GOGC": "50", "GOMEMLIMIT": "512MiB"} {
 		if os.Getenv(name) == "" {

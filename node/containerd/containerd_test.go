@@ -32,7 +32,7 @@ func logged(t *testing.T, r containerd.Runtime, command *exec.Cmd) string {
 		t.Error(err)
 	}
 	if err := command.Wait(); err != nil {
-		t.Errorf("containerd ends with: %v", err)
+		t.Errorf("containerd exits with: %v", err)
 	}
 	if ready != nil {
 		t.Fatalf("%v\n%s", ready, &log)
@@ -76,11 +76,11 @@ func TestOnlyRootCanOpenSocket(t *testing.T) {
 	}
 }
 
-func TestEndOfContextStopsContainerd(t *testing.T) {
+func TestCanceledContextStopsContainerd(t *testing.T) {
 	r, _ := containerdtest.New(t)
 	containerdtest.Start(t, r).Stop(t)
 	if err := r.Ready(t.Context()); err == nil {
-		t.Error("it is still ready")
+		t.Error("containerd is still ready")
 	}
 }
 

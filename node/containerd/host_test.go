@@ -13,11 +13,11 @@ func TestHasCapability(t *testing.T) {
 		status string
 		want   bool
 	}{
-		"all":            {"Name:\tx\nCapInh:\t0000000000000000\nCapPrm:\t000001ffffffffff\nCapEff:\t000001ffffffffff\n", true},
-		"all but this":   {"CapEff:\t000001fffeffffff\n", false},
-		"only permitted": {"CapPrm:\t000001ffffffffff\nCapEff:\t0000000000000000\n", false},
-		"unknown format": {"CapEff:\tfull\n", false},
-		"no such line":   {"Name:\tx\n", false},
+		"all":                    {"Name:\tx\nCapInh:\t0000000000000000\nCapPrm:\t000001ffffffffff\nCapEff:\t000001ffffffffff\n", true},
+		"all other capabilities": {"CapEff:\t000001fffeffffff\n", false},
+		"only permitted":         {"CapPrm:\t000001ffffffffff\nCapEff:\t0000000000000000\n", false},
+		"unknown format":         {"CapEff:\tfull\n", false},
+		"missing line":           {"Name:\tx\n", false},
 	} {
 		path := filepath.Join(t.TempDir(), "status")
 		if err := os.WriteFile(path, []byte(c.status), 0o644); err != nil {

@@ -15,7 +15,7 @@ import (
 const readyInterval = 50 * time.Millisecond
 
 // WaitReady returns nil when containerd's CRI plugin can run containers (CRI's condition
-// RuntimeReady; the network becomes ready later). If ctx ends before, the error contains the last
+// RuntimeReady; the network becomes ready later). If ctx ends first, the error contains the last
 // reason.
 func (r Runtime) WaitReady(ctx context.Context) error {
 	for {

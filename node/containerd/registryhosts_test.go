@@ -36,6 +36,6 @@ func TestRegistryHostsKeepFilesOfAdministrator(t *testing.T) {
 		}
 	}
 	if got := read("own.example.com"); got != content {
-		t.Errorf("the administrator's file became %s", got)
+		t.Errorf("the administrator's file was changed to %s", got)
 	}
 }

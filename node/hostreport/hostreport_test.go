@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-func TestNodeHasReportOfItsHost(t *testing.T) {
+func TestNodeHasReportOfHost(t *testing.T) {
 	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
 	status := supervisor.Status{Version: "v1", Processes: []supervisor.ProcessStatus{
 		{Name: "containerd", State: component.Ready},
@@ -86,7 +86,7 @@ func TestReportHasCurrentCertificates(t *testing.T) {
 	}
 	for _, name := range []string{"pki/kubelet-2026-01-02-03-04-05.pem", "pki/notes.pem", "pki/ca.key"} {
 		if _, ok := ends[name]; ok {
-			t.Errorf("the report has %s", name)
+			t.Errorf("the report contains %s", name)
 		}
 	}
 }

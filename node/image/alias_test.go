@@ -8,7 +8,7 @@ import (
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-func TestOpenShiftNamesStandForOwnImages(t *testing.T) {
+func TestOpenShiftNamesMapToPlatformImages(t *testing.T) {
 	for name, want := range map[string]string{
 		"openshift3/ose-egress-router":                              EgressRouterName,
 		"registry.example.com/openshift3/ose-egress-router":         EgressRouterName,

@@ -157,7 +157,7 @@ func TestLoadArchive(t *testing.T) {
 			var read, total int64
 			got, err := n.store.LoadArchive(t.Context(), path, func(r, all int64) {
 				if r < read {
-					t.Errorf("the progress goes back from %d to %d", read, r)
+					t.Errorf("the progress decreases from %d to %d", read, r)
 				}
 				read, total = r, all
 			})

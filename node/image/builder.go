@@ -28,7 +28,7 @@ func Builder(runc string) (Image, error) {
 	if err != nil {
 		return Image{}, fmt.Errorf("create image %s: %w", BuilderName, err)
 	}
-	entries := append(account(), dir("usr", 0o755), dir("usr/bin", 0o755), program(buildpod.Runc[1:], runc), entry{
+	entries := append(accounts(), dir("usr", 0o755), dir("usr/bin", 0o755), program(buildpod.Runc[1:], runc), entry{
 		path: buildpod.Program[1:], mode: 0o755, size: builder.Size,
 		open: func() (io.ReadCloser, error) {
 			_, content, err := payload.Open(manifest.Builder)

@@ -63,7 +63,7 @@ func Tools(busybox string) (Image, error) {
 	if err != nil {
 		return Image{}, fmt.Errorf("create image %s: %w", ToolsName, err)
 	}
-	entries := append(account(),
+	entries := append(accounts(),
 		dir("bin", 0o755), program("bin/busybox", busybox), link("sbin", "bin"),
 		dir("usr", 0o755), link("usr/bin", "../bin"), link("usr/sbin", "../bin"),
 	)
@@ -104,7 +104,7 @@ func Self(executable string) (Image, error) {
 	return Image{
 		Name:    SelfName,
 		Content: layoutVersion + " " + id,
-		entries: append(account(),
+		entries: append(accounts(),
 			program("slipway", executable),
 			dir("usr", 0o755), dir("usr/bin", 0o755),
 			link("usr/bin/kubectl", "/slipway"), link("usr/bin/oc", "/slipway"), link("usr/bin/slipway", "/slipway"),

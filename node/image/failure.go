@@ -24,7 +24,7 @@ var errInvalidName = errors.New("invalid name")
 // author might not be allowed to reach the server.
 func failure(registry string, err error) error {
 	code, reason := codes.Unknown, "the image cannot be pulled; the log of the node has the cause"
-	rejection := (*refusal)(nil)
+	rejection := (*rejection)(nil)
 	switch httpStatus := statusOf(err); {
 	case errors.As(err, &rejection):
 		code, reason = rejection.code, rejection.message

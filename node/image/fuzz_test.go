@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// FuzzArchive proves that a file that is not an archive of images is rejected before it reaches the
+// FuzzArchive checks that a file that is not an archive of images is rejected before it reaches the
 // store.
 func FuzzArchive(f *testing.F) {
 	f.Add([]byte("\x1f\x8b\x08\x00"), "a.tar.gz")
@@ -26,7 +26,7 @@ func FuzzArchive(f *testing.F) {
 	})
 }
 
-// FuzzRecipe proves that no recipe causes a panic.
+// FuzzRecipe checks that no recipe causes a panic.
 func FuzzRecipe(f *testing.F) {
 	for _, seed := range []string{"FROM a\nCOPY b /c\n", "ARG A=b\nFROM ${A}\nENV C=$A\n", "FROM a\nRUN x", "FROM", "FROM a <<E\nE", "FROM ${A:-${B:-c}}", "# escape=`\nFROM a`\n"} {
 		f.Add([]byte(seed))

@@ -84,7 +84,7 @@ func TestURLsInManifestsAreNotRequested(t *testing.T) {
 		}
 	}
 	if n := requests.Load(); n > 0 {
-		t.Errorf("the server in URLs had %d requests", n)
+		t.Errorf("the server in the URLs received %d requests", n)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestPullRejectsResponsesThatExhaustNode(t *testing.T) {
 			image.config.Author = strings.Repeat("a", maxDocument)
 			registry.publish(t, image)
 		}, want: "more than 4 MiB"},
-		"configuration without an end": {prepare: func() { registry.publish(t, padded()) }, want: "more data",
+		"endless configuration": {prepare: func() { registry.publish(t, padded()) }, want: "more data",
 			intercept: func(w http.ResponseWriter, r *http.Request) bool {
 				if !isGet(r, "/blobs/") {
 					return false
@@ -133,7 +133,7 @@ func TestPullRejectsResponsesThatExhaustNode(t *testing.T) {
 				request.Add(endless(w))
 				return true
 			}},
-		"manifest without an end": {want: "more data", intercept: func(w http.ResponseWriter, r *http.Request) bool {
+		"endless manifest": {want: "more data", intercept: func(w http.ResponseWriter, r *http.Request) bool {
 			w.Header().Set("Content-Type", ocispec.MediaTypeImageManifest)
 			if r.Method == http.MethodGet {
 				request.Add(endless(w))
@@ -151,7 +151,7 @@ func TestPullRejectsResponsesThatExhaustNode(t *testing.T) {
 				zeros.Close()
 				return true
 			}},
-		"token without an end": {want: "more data", intercept: func(w http.ResponseWriter, r *http.Request) bool {
+		"endless token": {want: "more data", intercept: func(w http.ResponseWriter, r *http.Request) bool {
 			if strings.HasPrefix(r.URL.Path, "/token") {
 				request.Add(endless(w))
 				return true
@@ -160,7 +160,7 @@ func TestPullRejectsResponsesThatExhaustNode(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 			return true
 		}},
-		"token without an end for a layer": {prepare: func() {
+		"endless token for a layer": {prepare: func() {
 			registry.publish(t, padded(ocispec.Descriptor{MediaType: ocispec.MediaTypeImageLayer, Digest: digest.FromString("large"), Size: 1 << 40}))
 		},
 			want: "more data", intercept: func(w http.ResponseWriter, r *http.Request) bool {
@@ -213,7 +213,7 @@ func TestPullRejectsResponsesThatExhaustNode(t *testing.T) {
 			image.layers[0].Size = 0
 			registry.publish(t, image)
 		}, want: "valid digest and size"},
-		"layer with an unknown kind of digest": {prepare: func() {
+		"layer with an unknown digest algorithm": {prepare: func() {
 			image := padded()
 			image.layers[0].Digest = "md5:d41d8cd98f00b204e9800998ecf8427e"
 			registry.publish(t, image)
@@ -245,6 +245,6 @@ func TestPullRejectsResponsesThatExhaustNode(t *testing.T) {
 		registry.mutex.Unlock()
 	}
 	if blobs, leases := f.contents(t); len(blobs) > 0 || leases > 0 {
-		t.Errorf("refused pulls leave the blobs %v and %d leases", blobs, leases)
+		t.Errorf("rejected pulls leave the blobs %v and %d leases", blobs, leases)
 	}
 }

@@ -35,9 +35,9 @@ func file(path string, mode int64, data string) entry {
 func link(path, target string) entry    { return entry{path: path, mode: 0o777, link: target} }
 func program(path, source string) entry { return entry{path: path, mode: 0o755, source: source} }
 
-// account returns the files with the users root and nobody, and the order of host lookups:
+// accounts returns the files with the users root and nobody, and the order of host lookups:
 // /etc/hosts before DNS.
-func account() []entry {
+func accounts() []entry {
 	return []entry{
 		dir("etc", 0o755),
 		file("etc/group", 0o644, "root:x:0:\nnogroup:x:65534:\n"),

@@ -155,7 +155,7 @@ func TestChangedProgramReplacesImage(t *testing.T) {
 		digests = append(digests, list(t, n.store)[0].Digest)
 	}
 	if digests[0] == digests[1] {
-		t.Error("the image is the same")
+		t.Error("the image is not replaced")
 	}
 }
 
@@ -176,7 +176,7 @@ func TestSelfIsNotStoredTwice(t *testing.T) {
 	const large = 1 << 20
 	err = c.ContentStore().Walk(t.Context(), func(blob content.Info) error {
 		if blob.Size > large {
-			t.Errorf("blob %s of %d bytes is kept", blob.Digest, blob.Size)
+			t.Errorf("blob %s of %d bytes still exists", blob.Digest, blob.Size)
 		}
 		return nil
 	})
@@ -214,7 +214,7 @@ func TestToolsErrorNamesUnusableBusyboxAndRemedy(t *testing.T) {
 	}
 }
 
-func TestReportDeployerLogsAnErrorOnce(t *testing.T) {
+func TestReportDeployerLogsErrorOnce(t *testing.T) {
 	var logged bytes.Buffer
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&logged, nil)))
@@ -226,9 +226,9 @@ func TestReportDeployerLogsAnErrorOnce(t *testing.T) {
 		return next
 	}}
 	if err := loader.reportDeployer(t.Context()); err != nil || len(answers) != 0 {
-		t.Errorf("%v, %d responses are left", err, len(answers))
+		t.Errorf("%v, %d responses were not used", err, len(answers))
 	}
 	if count := strings.Count(logged.String(), "no right"); count != 1 {
-		t.Errorf("it is logged %d times", count)
+		t.Errorf("the error is logged %d times", count)
 	}
 }

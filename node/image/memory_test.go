@@ -42,7 +42,7 @@ func TestLastLayerEndsIfMemoryGrows(t *testing.T) {
 	}
 }
 
-func TestLimitDoesNotGrowWithLayersThatFollowEachOther(t *testing.T) {
+func TestLimitDoesNotGrowWithConsecutiveLayers(t *testing.T) {
 	m := &memory{maxGrowth: 1 << 30}
 	layer, err := m.add(os.Getpid())
 	if err != nil {

@@ -18,7 +18,7 @@ func singleProgram(name, program string, args ...string) (Image, error) {
 	}
 	content.Close()
 	path := "usr/bin/" + program
-	entries := append(account(), dir("usr", 0o755), dir("usr/bin", 0o755), entry{
+	entries := append(accounts(), dir("usr", 0o755), dir("usr/bin", 0o755), entry{
 		path: path, mode: 0o755, size: embedded.Size,
 		open: func() (io.ReadCloser, error) {
 			_, content, err := payload.Open(program)

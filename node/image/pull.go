@@ -50,8 +50,8 @@ const maxDownloads, maxDecoding = 3, 2
 // killed during the pull and does not start again.
 const leaseDuration = 24 * time.Hour
 
-// removeFormer deletes the data of interrupted pulls of previous processes.
-func (p *puller) removeFormer(ctx context.Context) error {
+// removeInterrupted deletes the data of interrupted pulls of previous processes.
+func (p *puller) removeInterrupted(ctx context.Context) error {
 	manager := p.client.LeasesService()
 	list, err := manager.List(ctx)
 	if err != nil {
@@ -81,7 +81,7 @@ func (p *puller) pull(ctx context.Context, namespace string, ref reference.Named
 	var target ocispec.Descriptor
 	defer func() {
 		var options []leases.DeleteOpt
-		if err != nil && target.Digest != "" { // else it wrote nothing
+		if err != nil && target.Digest != "" { // otherwise, it wrote nothing
 			options = append(options, leases.SynchronousDelete)
 		}
 		err = errors.Join(err, manager.Delete(context.WithoutCancel(ctx), lease, options...))

@@ -25,7 +25,7 @@ type queue struct {
 	total    int
 	running  map[string]int
 	images   map[namespacedImage]bool
-	requests []*pullRequest // that wait, in the order of their arrival
+	requests []*pullRequest // waiting requests, in the order of their arrival
 }
 
 // namespacedImage is an image that pods of a namespace need. Namespaces do not wait for each other.

@@ -39,11 +39,11 @@ func TestNamespaceCannotUseAllPulls(t *testing.T) {
 		q.release(request)
 	}
 	if q.running["evil"] != 0 {
-		t.Errorf("ended pulls run: %+v", q.running)
+		t.Errorf("ended pulls are still counted: %+v", q.running)
 	}
 }
 
-func TestPullsOfImageFollowEachOther(t *testing.T) {
+func TestPullsOfSameImageRunOneAfterAnother(t *testing.T) {
 	q := newQueue(maxPulls, maxNamespacePulls)
 	first, err := q.wait(t.Context(), "shop", "app")
 	if err != nil {

@@ -52,7 +52,7 @@ func TestBuildRecipe(t *testing.T) {
 	n := startNode(t)
 	loadBuiltin(t, n)
 	recipe := recipeOf(t,
-		"# A comment, and a base that is given.",
+		"# A comment, and a base from an argument.",
 		"ARG BASE=busybox",
 		"FROM ${BASE}",
 		"ARG NAME=none",
@@ -75,7 +75,7 @@ func TestBuildRecipe(t *testing.T) {
 	}
 	eventually.True(t, "kubelet to see it", func() bool { return n.image(t, "localhost/built:1") != nil })
 	if image := n.image(t, "localhost/built:1"); !image.Pinned {
-		t.Error("the image is not pinned: kubelet can remove it, and no registry has it")
+		t.Error("the image is not pinned: the kubelet can remove it, and no registry has it")
 	}
 	container := n.run(t, "localhost/built:1")
 	const script = `pwd; /loop; echo "$NAME $OTHER $THIRD"; cat tree/a tree/below/b; echo; ls usr/bin; stat -c %u /loop`
@@ -176,7 +176,7 @@ func TestBuildExplainsUnsupportedRecipes(t *testing.T) {
 	}
 }
 
-func TestBuildWaitsForImageThatTheNodeLoadsLate(t *testing.T) {
+func TestBuildWaitsForImageThatNodeLoadsLate(t *testing.T) {
 	n := startNode(t)
 	recipe := recipeOf(t, "FROM "+SelfName, "COPY driver /driver")
 	load := func(name string) {
@@ -204,12 +204,12 @@ func TestBuildWaitsForImageThatTheNodeLoadsLate(t *testing.T) {
 	}
 }
 
-func TestBuildEndsWhileItWaits(t *testing.T) {
+func TestWaitingBuildCanBeCanceled(t *testing.T) {
 	n := startNode(t)
 	recipe := recipeOf(t, "FROM "+DeployerName)
 	ctx, cancel := context.WithCancel(t.Context())
 	recipe.Waiting = func(string) { cancel() }
 	if _, err := n.store.Build(ctx, recipe); err == nil {
-		t.Error("a build without its base succeeds")
+		t.Error("the build without its base succeeds")
 	}
 }

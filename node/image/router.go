@@ -16,7 +16,7 @@ const capNetBindService = 10
 
 // Router returns the image of router pods: slipway's image with the HAProxy at path and its
 // libraries, at the same paths as on this host. Its command serves routes with the pod's service
-// account. It runs as any user: as in OpenShift 3's image, HAProxy can bind ports below 1024
+// accounts. It runs as any user: as in OpenShift 3's image, HAProxy can bind ports below 1024
 // without root.
 func Router(haproxy string) (Image, error) {
 	haproxyEntry := entry{path: "usr/sbin/haproxy", source: haproxy, mode: 0o755, capability: capNetBindService}

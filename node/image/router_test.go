@@ -37,7 +37,7 @@ func TestRouterImageRunsHostsHAProxy(t *testing.T) {
 	}
 }
 
-func TestRouterImageSharesLayersOfItsBase(t *testing.T) {
+func TestRouterImageSharesLayersOfBase(t *testing.T) {
 	n := startNode(t)
 	base := filepath.Join(t.TempDir(), "program")
 	load := func(img Image, want bool) {
@@ -51,7 +51,7 @@ func TestRouterImageSharesLayersOfItsBase(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := n.store.Load(t.Context(), router); err == nil || !strings.Contains(err.Error(), "find base "+SelfName) {
-		t.Errorf("without its base it is loaded: %v", err)
+		t.Errorf("the image is loaded without its base: %v", err)
 	}
 	before := ""
 	for _, version := range []string{"1", "2"} { // versions of slipway
@@ -72,7 +72,7 @@ func TestRouterImageSharesLayersOfItsBase(t *testing.T) {
 		for _, summary := range list(t, n.store) {
 			if summary.Name == RouterName {
 				if summary.Digest == before {
-					t.Error("it is the same on another slipway")
+					t.Error("the image is the same with another version of slipway")
 				}
 				before = summary.Digest
 			}
@@ -86,7 +86,7 @@ func TestRouterImageSharesLayersOfItsBase(t *testing.T) {
 	const large = 1 << 20
 	err = c.ContentStore().Walk(t.Context(), func(blob content.Info) error {
 		if blob.Size > large {
-			t.Errorf("blob %s of %d bytes is kept", blob.Digest, blob.Size)
+			t.Errorf("blob %s of %d bytes still exists", blob.Digest, blob.Size)
 		}
 		return nil
 	})
@@ -97,11 +97,11 @@ func TestRouterImageSharesLayersOfItsBase(t *testing.T) {
 
 func TestLibrariesOfPrograms(t *testing.T) {
 	if libs, err := libraries(busybox); err != nil || libs != nil {
-		t.Errorf("a static program has the libraries %v, %v", libs, err)
+		t.Errorf("the libraries of a static program are %v, %v", libs, err)
 	}
 	libs, err := libraries(haproxyProgram)
 	if err != nil || !strings.Contains(strings.Join(libs, " "), "/libssl.so") || !strings.Contains(strings.Join(libs, " "), "/ld-linux") {
-		t.Errorf("HAProxy has the libraries %v, %v", libs, err)
+		t.Errorf("the libraries of HAProxy are %v, %v", libs, err)
 	}
 	source, program := filepath.Join(t.TempDir(), "main.c"), filepath.Join(t.TempDir(), "program")
 	library := filepath.Join(filepath.Dir(program), "libgone.so")
@@ -120,6 +120,6 @@ func TestLibrariesOfPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	if libs, err := libraries(program); err == nil || !strings.Contains(err.Error(), "libgone.so") {
-		t.Errorf("a program whose library is gone has %v, %v", libs, err)
+		t.Errorf("the libraries of a program with a missing library are %v, %v", libs, err)
 	}
 }

@@ -108,7 +108,7 @@ func (s *Service) Run(ctx context.Context, ready func()) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = poll(ctx, func() bool { return puller.removeFormer(ctx) == nil })
+		_ = poll(ctx, func() bool { return puller.removeInterrupted(ctx) == nil })
 	}()
 	defer func() { cancel(); <-done }()
 	ready()
@@ -168,7 +168,7 @@ func (s *imageServer) pull(ctx context.Context, namespace string, ref reference.
 	if err == nil {
 		err = s.waitKnown(ctx, ref.String(), id)
 	}
-	if reason := (*refusal)(nil); err != nil && errors.As(context.Cause(ctx), &reason) {
+	if reason := (*rejection)(nil); err != nil && errors.As(context.Cause(ctx), &reason) {
 		err = fmt.Errorf("%w: %w", reason, err)
 	}
 	return id, err

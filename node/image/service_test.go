@@ -121,7 +121,7 @@ func realRegistry(t *testing.T) (host, digest string) {
 	return host, sum.String()
 }
 
-func TestServicePullsFromServersThatAdministratorsName(t *testing.T) {
+func TestServicePullsFromServersOfAdministrator(t *testing.T) {
 	host, digest := realRegistry(t)
 	f := newPullFixture(t, host)
 	f.mirror(t, "registry.example.com", host)
@@ -146,14 +146,14 @@ func TestServicePullsFromServersThatAdministratorsName(t *testing.T) {
 		t.Error(err)
 	}
 	if status, err := f.client.ImageStatus(t.Context(), &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: host + "/team/app:1"}}); err != nil || status.GetImage() != nil {
-		t.Errorf("after its removal: %v, %v", status.GetImage(), err)
+		t.Errorf("after the removal of the image: %v, %v", status.GetImage(), err)
 	}
 	if _, err := f.pull(t, host+"/team/app:2"); status.Code(err) != codes.NotFound {
-		t.Errorf("a tag that does not exist: %v", err)
+		t.Errorf("pull of a missing tag: %v", err)
 	}
 }
 
-func TestServiceReachesNoServerOfHostForPods(t *testing.T) {
+func TestPullsForPodsCannotReachServersOfHost(t *testing.T) {
 	var requests atomic.Int32
 	inside := httpServer(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		requests.Add(1)
@@ -201,15 +201,15 @@ func TestServiceReachesNoServerOfHostForPods(t *testing.T) {
 	}
 	for _, image := range rejected {
 		if _, err := f.pull(t, image); status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "slipway.outbound") {
-			t.Errorf("%s: %v, want a refusal", image, err)
+			t.Errorf("%s: %v, want a rejection", image, err)
 		}
 	}
 	if n := requests.Load(); n > 0 {
-		t.Errorf("the server had %d requests", n)
+		t.Errorf("the server received %d requests", n)
 	}
 }
 
-func TestCredentialsAreForTheirServer(t *testing.T) {
+func TestCredentialsAreSentOnlyToTheirServer(t *testing.T) {
 	basic := base64.StdEncoding.EncodeToString([]byte("bob:secret:1"))
 	for name, tt := range map[string]struct {
 		auth         *criapi.AuthConfig
@@ -229,6 +229,6 @@ func TestCredentialsAreForTheirServer(t *testing.T) {
 		}
 	}
 	if _, _, err := credentials(&criapi.AuthConfig{Auth: "bob"})("registry.example.com"); err == nil {
-		t.Error("credentials that are not base64 give no error")
+		t.Error("credentials that are not base64 are accepted")
 	}
 }

@@ -29,7 +29,7 @@ func (p *puller) checkPolicy(ctx context.Context, ref reference.Named, digest st
 		return nil
 	}
 	slog.WarnContext(ctx, "signature policy does not allow image", "image", ref.String(), "digest", digest, "policy", p.policyFile, "error", err)
-	return &refusal{codes.PermissionDenied, "the signature policy of the node does not allow the image; the log of the node has the cause"}
+	return &rejection{codes.PermissionDenied, "the signature policy of the node does not allow the image; the log of the node has the cause"}
 }
 
 // signatures reads the signatures of an image from its signature store or, if it has none, from its

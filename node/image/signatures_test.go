@@ -32,9 +32,9 @@ func signed(t *testing.T, digest, identity string) (content []byte, key string) 
 	return []byte(message.String()), key
 }
 
-// TestSignaturesAreInStoresOfRegistries pulls before and after the store has a signature. The
+// TestSignaturesAreReadFromStores pulls before and after the store has a signature. The
 // registry itself has no signatures.
-func TestSignaturesAreInStoresOfRegistries(t *testing.T) {
+func TestSignaturesAreReadFromStores(t *testing.T) {
 	host, digest := realRegistry(t)
 	image := "registry.example.com/team/app:1"
 	content, key := signed(t, digest, image)

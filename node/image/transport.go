@@ -26,7 +26,7 @@ func withBodyLimit(ctx context.Context, bytes int64) context.Context {
 	return context.WithValue(ctx, bodyLimitKey{}, bytes)
 }
 
-// limitedTransport limits the bodies of responses, and refuses encoded ones: a small encoded body
+// limitedTransport limits the bodies of responses, and rejects encoded ones: a small encoded body
 // can expand without a limit. It counts the data of pulls.
 type limitedTransport struct{ next http.RoundTripper }
 
@@ -47,7 +47,7 @@ func (t *limitedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	resp.Body = body
 	if encoding := resp.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		body.Close()
-		return nil, &refusal{codes.FailedPrecondition, "it encodes responses, which clients of registries do not request"}
+		return nil, &rejection{codes.FailedPrecondition, "it encodes responses, which clients of registries do not request"}
 	}
 	return resp, nil
 }
@@ -88,7 +88,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 		b.end()
 	}
 	if b.remaining -= int64(n); b.remaining < 0 {
-		return 0, &refusal{codes.FailedPrecondition, "it sends more data than the manifest announces or than a document may have"}
+		return 0, &rejection{codes.FailedPrecondition, "it sends more data than the manifest announces or than a document may have"}
 	}
 	return n, err
 }
@@ -116,16 +116,16 @@ func (a limitedAuthorizer) Authorize(ctx context.Context, req *http.Request) err
 	return a.Authorizer.Authorize(withBodyLimit(ctx, maxToken), req)
 }
 
-// refusal is the reason why a pull rejects an image or a response. The message contains nothing
+// rejection is the reason why a pull rejects an image or a response. The message contains nothing
 // that a server sent. It follows "registry X: ".
-type refusal struct {
+type rejection struct {
 	code    codes.Code
 	message string
 }
 
 // Error returns the message.
-func (r *refusal) Error() string { return r.message }
+func (r *rejection) Error() string { return r.message }
 
 func refuse(format string, args ...any) error {
-	return &refusal{codes.FailedPrecondition, fmt.Sprintf(format, args...)}
+	return &rejection{codes.FailedPrecondition, fmt.Sprintf(format, args...)}
 }

@@ -55,7 +55,7 @@ func (u unpacking) run(ctx context.Context, namespace string, store content.Stor
 	}
 	defer u.memory.remove(layerMemory)
 	timeout := u.minTime + time.Duration(layer.Size>>20)*time.Second
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, &refusal{codes.DeadlineExceeded, fmt.Sprintf("a layer of the image is not unpacked after %s", timeout)})
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, &rejection{codes.DeadlineExceeded, fmt.Sprintf("a layer of the image is not unpacked after %s", timeout)})
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)
 	done := make(chan struct{})
@@ -65,14 +65,14 @@ func (u unpacking) run(ctx context.Context, namespace string, store content.Stor
 			now, err := residentMemory(pid)
 			return err == nil && u.memory.exceeds(layerMemory, now)
 		}) == nil {
-			end(&refusal{codes.ResourceExhausted, "a layer of the image needs too much memory to unpack"})
+			end(&rejection{codes.ResourceExhausted, "a layer of the image needs too much memory to unpack"})
 		}
 	}()
 	err = work(ctx)
 	cause := context.Cause(ctx)
 	end(nil)
 	<-done
-	if reason := (*refusal)(nil); err != nil && errors.As(cause, &reason) {
+	if reason := (*rejection)(nil); err != nil && errors.As(cause, &reason) {
 		return fmt.Errorf("%w: %w", reason, err)
 	}
 	return err

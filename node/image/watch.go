@@ -65,19 +65,19 @@ func (w watch) run(ctx context.Context, m *meter, cancel context.CancelCauseFunc
 			continue
 		}
 		if bytesNow-bytes < w.min.bytes {
-			cancel(&refusal{codes.DeadlineExceeded, "it sends less than the minimum of 512 KiB a minute"})
+			cancel(&rejection{codes.DeadlineExceeded, "it sends less than the minimum of 512 KiB a minute"})
 			return
 		}
 		elapsed, bytes = waitedNow, bytesNow
 	}
 }
 
-// checkDisk returns a refusal if the disk of the images has only its reserve left.
+// checkDisk returns a rejection if the disk of the images has only its reserve left.
 func (w watch) checkDisk() error {
 	err := w.reserve.Check(w.dir)
 	full := (*diskspace.Full)(nil)
 	if errors.As(err, &full) {
-		return &refusal{codes.ResourceExhausted, "the image does not fit on the node's disk: " + full.Error() +
+		return &rejection{codes.ResourceExhausted, "the image does not fit on the node's disk: " + full.Error() +
 			"; remove images or volumes of the node, or use a smaller image"}
 	}
 	return err

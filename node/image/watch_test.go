@@ -40,7 +40,7 @@ func (f *pullFixture) pullFor(ctx context.Context, namespace, image string) erro
 	return err
 }
 
-// trickle sends a byte now and then until the client or the test ends.
+// trickle occasionally sends a byte until the client or the test ends.
 func trickle(w http.ResponseWriter, r *http.Request, test context.Context) {
 	for r.Context().Err() == nil && test.Err() == nil {
 		_, _ = w.Write([]byte(" "))
@@ -138,7 +138,7 @@ func TestInterruptedPullLeavesNothing(t *testing.T) {
 		t.Fatalf("blobs %v, %d leases", blobs, count)
 	}
 	f.restart(t, func(*Service) {})
-	eventually.True(t, "former pull to be removed", func() bool {
+	eventually.True(t, "removal of the interrupted pull", func() bool {
 		blobs, count := f.contents(t)
 		return len(blobs) == 0 && count == 0
 	})
@@ -180,7 +180,7 @@ func TestUnpackingIsLimited(t *testing.T) {
 		}
 	}
 	if blobs, leases := f.contents(t); len(blobs) > 0 || leases > 0 {
-		t.Errorf("refused layers leave the blobs %v and %d leases", blobs, leases)
+		t.Errorf("rejected layers leave the blobs %v and %d leases", blobs, leases)
 	}
 }
 
@@ -241,7 +241,7 @@ func TestImageCannotFillDisk(t *testing.T) {
 		if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "does not fit on the node's disk") {
 			t.Errorf("%s: %v", name, err)
 		}
-		eventually.True(t, "disk to be free again", func() bool {
+		eventually.True(t, "free space on the disk", func() bool {
 			blobs, leases := f.contents(t)
 			bytes, inodes := free()
 			const other = 10 << 20 // containerd's databases

@@ -17,7 +17,7 @@ import (
 // Decoders must support 8 MiB. containerd's supports 512 MiB.
 const maxWindow = 16 << 20
 
-// checkWindow refuses a layer with a large zstd window.
+// checkWindow rejects a layer with a large zstd window.
 func checkWindow(ctx context.Context, store content.Store, layer ocispec.Descriptor) error {
 	blob, err := store.ReaderAt(ctx, layer)
 	if err != nil {

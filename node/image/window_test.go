@@ -52,7 +52,7 @@ func TestLargestWindowOfFrames(t *testing.T) {
 		}
 	}
 	for name, stream := range map[string][]byte{
-		"truncated": large[:len(large)-3], "other data behind": slices.Concat(small, []byte(strings.Repeat("x", 100))),
+		"truncated": large[:len(large)-3], "trailing data": slices.Concat(small, []byte(strings.Repeat("x", 100))),
 	} {
 		if got, err := zstdWindow(bufio.NewReader(bytes.NewReader(stream))); err == nil {
 			t.Errorf("%s: window %d, want an error", name, got)

@@ -3,7 +3,7 @@
 //
 //	annotation of the Node    →  ConfigMap  →  node-config.yaml  →  the process restarts
 //	names the configuration                                         ↓
-//	Node: hash, or the reason of a refusal          ←               ready, or taken back
+//	Node: hash, or the reason of a rejection        ←               ready, or reverted
 //
 // The control plane (package controller/nodegroup) names the configuration for one node at a time.
 // Pods continue to run during a restart of the process.
@@ -60,8 +60,8 @@ type Sync struct {
 	Node string
 	// File is the path of node-config.yaml, and Record the path of the component's own record.
 	File, Record string
-	// Merge adds the configuration of a group to File. applied is Change.Applied of the last call
-	// that took effect. The error is the reason why the node refuses the configuration.
+	// Merge adds the configuration of a group to File. applied is Change.Applied of the last call that
+	// took effect. The error is the reason why the node rejects the configuration.
 	Merge func(applied, group []byte) (*Change, error)
 	// Ready is closed when all components of the process are ready.
 	Ready <-chan struct{}

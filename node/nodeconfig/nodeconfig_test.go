@@ -39,7 +39,7 @@ func newFixture(t *testing.T) *fixture {
 func (f *fixture) file() string { return filepath.Join(f.dir, "node-config.yaml") }
 
 // sync returns the component. ready means that the process becomes ready. The file is the content
-// of the ConfigMap; a content that begins with "labels" needs no restart, and "bad" is refused.
+// of the ConfigMap; a content that begins with "labels" needs no restart, and "bad" is rejected.
 func (f *fixture) sync(ready bool) *Sync {
 	readiness := make(chan struct{})
 	if ready {
@@ -131,7 +131,7 @@ func TestChangeOfLabelsNeedsNoRestart(t *testing.T) {
 	f.wantState("labels", "", reasonApplied, "labels")
 }
 
-func TestRefusedConfigurationChangesNothing(t *testing.T) {
+func TestRejectedConfigurationChangesNothing(t *testing.T) {
 	f := newFixture(t)
 	componenttest.Run(t, f.sync(true).Run)
 	f.desire("labels")
@@ -145,7 +145,7 @@ func TestRefusedConfigurationChangesNothing(t *testing.T) {
 	f.wantState("labels", "", reasonApplied, "labels")
 }
 
-func TestConfigurationThatDoesNotBecomeReadyIsTakenBack(t *testing.T) {
+func TestConfigurationThatDoesNotBecomeReadyIsReverted(t *testing.T) {
 	f := newFixture(t)
 	f.desire("one")
 	f.restarts(f.sync(true))
@@ -154,7 +154,7 @@ func TestConfigurationThatDoesNotBecomeReadyIsTakenBack(t *testing.T) {
 	f.wantState("", "one", reasonReverted, "own")
 }
 
-func TestConfigurationThatEndsTheProcessIsTakenBack(t *testing.T) {
+func TestConfigurationThatEndsProcessIsReverted(t *testing.T) {
 	f := newFixture(t)
 	f.desire("one")
 	f.restarts(f.sync(true))
@@ -168,7 +168,7 @@ func TestConfigurationThatEndsTheProcessIsTakenBack(t *testing.T) {
 	f.wantState("", "one", reasonReverted, "own")
 }
 
-func TestCrashBeforeFileIsWrittenRepeatsTheChange(t *testing.T) {
+func TestChangeIsRepeatedAfterCrashBeforeWrite(t *testing.T) {
 	f := newFixture(t)
 	f.desire("one")
 	f.restarts(f.sync(true))

@@ -19,8 +19,8 @@ type record struct {
 	Applied json.RawMessage `json:"applied,omitempty"`
 	// Attempt is a configuration that has not become ready yet.
 	Attempt *attempt `json:"attempt,omitempty"`
-	// Refused is the hash of the configuration that was refused last, and Reason explains why.
-	// Reverted means that it was in the file.
+	// Refused is the hash of the last rejected configuration, and Reason explains why. Reverted means
+	// that it was in the file.
 	Refused  string `json:"refused,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	Reverted bool   `json:"reverted,omitempty"`

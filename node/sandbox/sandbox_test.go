@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestNetworkIsThatOfTheProcess(t *testing.T) {
+func TestNetworkIsThatOfSandboxProcess(t *testing.T) {
 	for info, want := range map[string]string{
 		`{"pid": 42, "config": {}}`: "/proc/42/ns/net", `{"pid": 0}`: "", `{}`: "", ``: "", `{"pid": "x"}`: "",
 	} {
@@ -16,7 +16,7 @@ func TestNetworkIsThatOfTheProcess(t *testing.T) {
 	}
 }
 
-func TestStoppedRuntimeIsNamed(t *testing.T) {
+func TestErrorOfStoppedRuntimeNamesSocket(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "containerd.sock")
 	if _, err := Network(t.Context(), socket, "shop", "web"); err == nil || !strings.Contains(err.Error(), socket) {
 		t.Errorf("got error %v, want one with the socket", err)

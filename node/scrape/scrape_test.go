@@ -75,7 +75,7 @@ func TestClusterHasMastersNodesAndRouters(t *testing.T) {
 	}
 }
 
-func TestServicesAreFoundByTheirAnnotations(t *testing.T) {
+func TestServicesAreSelectedByAnnotations(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
 		annotations map[string]string
@@ -90,7 +90,7 @@ func TestServicesAreFoundByTheirAnnotations(t *testing.T) {
 		{"details", map[string]string{scrapeAnnotation: "true", schemeAnnotation: "https", pathAnnotation: "stats", portAnnotation: "8443"}, []Group{
 			target("10.0.0.1:8443", "services", "https", "/stats", "namespace", "shop", "service", "web", "pod", "web-1"),
 		}},
-		{"port that is not there", map[string]string{scrapeAnnotation: "true", portAnnotation: "1"}, []Group{}},
+		{"missing port", map[string]string{scrapeAnnotation: "true", portAnnotation: "1"}, []Group{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			objects := []runtime.Object{service("shop", "web", tt.annotations), slice("shop", "web", "10.0.0.1", "web-1")}

@@ -56,7 +56,7 @@ func Mounts(dirs ...string) (detached []string, err error) {
 func unmount(point string, lazy bool) (detached string, err error) {
 	err = unix.Unmount(point, unix.UMOUNT_NOFOLLOW)
 	if err == nil || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
-		return "", nil // EINVAL: not a mount point anymore
+		return "", nil // EINVAL: no longer a mount point
 	}
 	if !lazy {
 		return "", err
@@ -107,7 +107,7 @@ func resolve(dir string) (string, error) {
 		return "", err
 	}
 	if absolute == "/" {
-		return "", errors.New("unmount: refuse to unmount everything below /")
+		return "", errors.New("unmount: cannot unmount everything below /")
 	}
 	if resolved, err := filepath.EvalSymlinks(absolute); err == nil {
 		return resolved, nil

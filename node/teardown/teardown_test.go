@@ -159,7 +159,7 @@ func TestTeardownWithoutContainerd(t *testing.T) {
 	r, daemon := startPods(t, root)
 	daemon.Stop(t)
 	if processes, err := InCgroup(root); err != nil || len(processes) < 4 {
-		t.Fatalf("the pods have not survived containerd: %v, %v", processes, err)
+		t.Fatalf("the pods ended with containerd: %v, %v", processes, err)
 	}
 	if err := errors.Join(
 		Pods(t.Context(), r.Socket, time.Second),
@@ -204,7 +204,7 @@ func TestEndKillsProcessesThatIgnoreSIGTERM(t *testing.T) {
 	}
 	_ = command.Wait()
 	if signal := command.ProcessState.Sys().(interface{ Signal() unix.Signal }).Signal(); signal != unix.SIGKILL {
-		t.Errorf("it ended with signal %v", signal)
+		t.Errorf("the process ended with signal %v", signal)
 	}
 }
 
