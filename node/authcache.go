@@ -83,19 +83,19 @@ func (b *boundedAuth) Authorize(ctx context.Context, a authorizer.Attributes) (a
 		return b.AuthInterface.Authorize(ctx, a)
 	}
 	if known, ok := b.decisions.Get(key); ok {
-		answer := known.(decision)
-		return answer.decision, answer.reason, nil
+		response := known.(decision)
+		return response.decision, response.reason, nil
 	}
-	answer, reason, err := b.AuthInterface.Authorize(ctx, a)
+	response, reason, err := b.AuthInterface.Authorize(ctx, a)
 	if err != nil {
-		return answer, reason, err
+		return response, reason, err
 	}
 	ttl := b.refusedTTL
-	if answer == authorizer.DecisionAllow {
+	if response == authorizer.DecisionAllow {
 		ttl = b.allowedTTL
 	}
-	b.decisions.Add(key, decision{answer, reason}, ttl)
-	return answer, reason, nil
+	b.decisions.Add(key, decision{response, reason}, ttl)
+	return response, reason, nil
 }
 
 // requestKey returns a hash of the attributes that determine the decision about a request.

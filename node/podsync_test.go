@@ -27,11 +27,11 @@ type pods struct {
 func (p *pods) List(context.Context, *podresources.ListPodResourcesRequest) (*podresources.ListPodResourcesResponse, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	answer := &podresources.ListPodResourcesResponse{}
+	response := &podresources.ListPodResourcesResponse{}
 	for _, name := range p.names {
-		answer.PodResources = append(answer.PodResources, &podresources.PodResources{Namespace: "shop", Name: name})
+		response.PodResources = append(response.PodResources, &podresources.PodResources{Namespace: "shop", Name: name})
 	}
-	return answer, nil
+	return response, nil
 }
 
 func (p *pods) learn(names ...string) {

@@ -20,14 +20,14 @@ import (
 func TestAuthorizationCodeGrant(t *testing.T) {
 	w := newFixture(t, nil)
 	got := w.exchange(w.approved(demo()), nil)
-	var answer map[string]any
-	if err := json.Unmarshal([]byte(got.body), &answer); err != nil {
+	var reply map[string]any
+	if err := json.Unmarshal([]byte(got.body), &reply); err != nil {
 		t.Fatal(err)
 	}
-	secret, _ := answer["access_token"].(string)
-	delete(answer, "access_token")
+	secret, _ := reply["access_token"].(string)
+	delete(reply, "access_token")
 	want := map[string]any{"expires_in": 60.0, "scope": "user:info", "token_type": "Bearer"}
-	if diff := cmp.Diff(want, answer); diff != "" {
+	if diff := cmp.Diff(want, reply); diff != "" {
 		t.Errorf("response (-want +got):\n%s", diff)
 	}
 	name, ok := token.Name(secret)
@@ -82,8 +82,8 @@ func TestCodeIsValidOnceForItsClient(t *testing.T) {
 			}
 			code := w.approved(values)
 			got := w.exchange(code, tt.change)
-			var answer struct{ Error string }
-			if err := json.Unmarshal([]byte(got.body), &answer); err != nil || answer.Error != tt.want || (got.StatusCode == http.StatusOK) != (tt.want == "") {
+			var reply struct{ Error string }
+			if err := json.Unmarshal([]byte(got.body), &reply); err != nil || reply.Error != tt.want || (got.StatusCode == http.StatusOK) != (tt.want == "") {
 				t.Errorf("%s: %s", got.Status, got.body)
 			}
 			if tt.want == "" {

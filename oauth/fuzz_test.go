@@ -52,18 +52,18 @@ func FuzzServer(f *testing.F) {
 				request.Header.Set(name, value)
 			}
 		}
-		answer := httptest.NewRecorder()
-		w.handler.ServeHTTP(answer, request)
-		if answer.Code >= http.StatusInternalServerError {
-			t.Errorf("%s %s?%s: %d %s", method, path, query, answer.Code, answer.Body)
+		resp := httptest.NewRecorder()
+		w.handler.ServeHTTP(resp, request)
+		if resp.Code >= http.StatusInternalServerError {
+			t.Errorf("%s %s?%s: %d %s", method, path, query, resp.Code, resp.Body)
 		}
-		if location := answer.Header().Get("Location"); location != "" {
+		if location := resp.Header().Get("Location"); location != "" {
 			to, err := home.Parse(location)
 			if err != nil || to.Host != home.Host || strings.HasPrefix(location, "//") || strings.ContainsAny(location, "\\\r\n\t") {
 				t.Errorf("%s %s?%s: leads to %q", method, path, query, location)
 			}
 		}
-		for _, set := range answer.Result().Cookies() {
+		for _, set := range resp.Result().Cookies() {
 			session := &http.Request{Header: http.Header{"Cookie": {set.Name + "=" + set.Value}}}
 			if user, ok := w.login.Sessions.User(session); ok {
 				t.Errorf("%s %s?%s: starts a session of %+v", method, path, query, user)

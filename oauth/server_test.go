@@ -171,16 +171,16 @@ func (w *fixture) send(browser *http.Client, method, path string, form url.Value
 	if change != nil {
 		change(request)
 	}
-	answer, err := browser.Do(request)
+	resp, err := browser.Do(request)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return response{answer, string(body)}
+	return response{resp, string(body)}
 }
 
 var hiddenField = regexp.MustCompile(`<input type="(?:hidden|checkbox)" name="([a-z]+)" value="([^"]*)"`)

@@ -121,9 +121,9 @@ func (s *server) may(ctx context.Context, c caller, right kubeauthorizationv1.Re
 		return s.review(ctx, c, right)
 	})
 	select {
-	case answer := <-answers:
-		allowed, _ := answer.Val.(bool)
-		return allowed, answer.Err
+	case response := <-answers:
+		allowed, _ := response.Val.(bool)
+		return allowed, response.Err
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
@@ -143,19 +143,19 @@ func (s *server) review(ctx context.Context, c caller, right kubeauthorizationv1
 		review := &kubeauthorizationv1.SubjectAccessReview{Spec: kubeauthorizationv1.SubjectAccessReviewSpec{
 			User: "system:anonymous", Groups: []string{"system:unauthenticated"}, ResourceAttributes: &right,
 		}}
-		answer, err := s.reviews.SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		return err == nil && answer.Status.Allowed, err
+		response, err := s.reviews.SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		return err == nil && response.Status.Allowed, err
 	}
 	client, err := authorizationclient.NewForConfig(s.as(c))
 	if err != nil {
 		return false, err
 	}
 	review := &kubeauthorizationv1.SelfSubjectAccessReview{Spec: kubeauthorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right}}
-	answer, err := client.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	response, err := client.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	if apierrors.IsUnauthorized(err) {
 		return false, errUnknown
 	}
-	return err == nil && answer.Status.Allowed, err
+	return err == nil && response.Status.Allowed, err
 }
 
 // layers returns the permission for a verb, get or update, on the layers of an image stream.

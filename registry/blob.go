@@ -30,11 +30,11 @@ func (s *store) serveBlob(w http.ResponseWriter, r *http.Request) {
 	for _, condition := range []string{"Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"} {
 		request.Header.Del(condition)
 	}
-	answer := &pendingBlob{header: http.Header{}}
-	s.Handler.ServeHTTP(answer, request)
-	id, err := digest.Parse(answer.header.Get("Docker-Content-Digest"))
-	if answer.status != http.StatusOK || err != nil {
-		answer.release(w)
+	response := &pendingBlob{header: http.Header{}}
+	s.Handler.ServeHTTP(response, request)
+	id, err := digest.Parse(response.header.Get("Docker-Content-Digest"))
+	if response.status != http.StatusOK || err != nil {
+		response.release(w)
 		return
 	}
 	content, err := s.driver.Reader(r.Context(), blobPath(id), 0)
@@ -48,8 +48,8 @@ func (s *store) serveBlob(w http.ResponseWriter, r *http.Request) {
 		s.Handler.ServeHTTP(w, r)
 		return
 	}
-	answer.header.Del("Content-Length") // the length of the whole blob
-	answer.header.Del("Accept-Ranges")
-	maps.Copy(w.Header(), answer.header)
+	response.header.Del("Content-Length") // the length of the whole blob
+	response.header.Del("Accept-Ranges")
+	maps.Copy(w.Header(), response.header)
 	http.ServeContent(w, r, "", time.Time{}, file)
 }

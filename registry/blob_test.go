@@ -19,13 +19,13 @@ type blobResponse struct {
 
 func (g *testRegistry) fetch(method, path string, header http.Header) blobResponse {
 	g.t.Helper()
-	answer := g.send(method, path, header, nil)
-	body, err := io.ReadAll(answer.Body)
+	response := g.send(method, path, header, nil)
+	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	answer.Header.Del("Date")
-	return blobResponse{answer.StatusCode, answer.Header, string(body)}
+	response.Header.Del("Date")
+	return blobResponse{response.StatusCode, response.Header, string(body)}
 }
 
 func TestFilesAreServedLikeDistribution(t *testing.T) {

@@ -20,14 +20,14 @@ const fullMessage = "the disk of the registry is full: free space there, for ins
 // upload forwards a request of an upload to distribution. If the disk is full or refused returns an
 // error, it sends the error and removes the upload.
 func (s *store) upload(w http.ResponseWriter, r *http.Request, refused func() error) {
-	answer := &failing{ResponseWriter: named(w, r.URL.Query().Get("digest"))}
-	s.Handler.ServeHTTP(answer, r)
-	if answer.status < http.StatusInternalServerError {
+	response := &failing{ResponseWriter: named(w, r.URL.Query().Get("digest"))}
+	s.Handler.ServeHTTP(response, r)
+	if response.status < http.StatusInternalServerError {
 		return
 	}
 	err := refused()
-	if err == nil && !full(answer.buffered.Bytes()) {
-		answer.release()
+	if err == nil && !full(response.buffered.Bytes()) {
+		response.release()
 		return
 	}
 	if err == nil {
@@ -61,9 +61,9 @@ func serveRefusal(w http.ResponseWriter, err error) {
 
 // full reports whether a response of distribution reports that the disk or the file system's quota
 // is full. Distribution encodes causes as text, or as JSON of errors.
-func full(answer []byte) bool {
+func full(response []byte) bool {
 	for _, problem := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
-		if bytes.Contains(answer, []byte(problem.Error())) || bytes.Contains(answer, fmt.Appendf(nil, `"Err":%d}`, int(problem))) {
+		if bytes.Contains(response, []byte(problem.Error())) || bytes.Contains(response, fmt.Appendf(nil, `"Err":%d}`, int(problem))) {
 			return true
 		}
 	}

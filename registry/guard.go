@@ -137,13 +137,13 @@ func (s *server) upload(w http.ResponseWriter, r *http.Request, store *store, pr
 	}{body, r.Body}
 	if id := storedBlob(r); id != "" {
 		_, repository := routeOf(r)
-		answer, withdraw := &statusWriter{ResponseWriter: w}, s.promises.make(repository, id)
+		response, withdraw := &statusWriter{ResponseWriter: w}, s.promises.make(repository, id)
 		defer func() {
-			if answer.status != http.StatusCreated {
+			if response.status != http.StatusCreated {
 				withdraw()
 			}
 		}()
-		w = answer
+		w = response
 	}
 	store.upload(w, metered, func() error { return body.err })
 }

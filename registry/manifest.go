@@ -65,25 +65,25 @@ func (s *store) putManifest(w http.ResponseWriter, r *http.Request, repository, 
 		request = redirect(r, repository, "manifests", id.String())
 	}
 	request.Body, request.ContentLength = io.NopCloser(bytes.NewReader(manifest)), int64(len(manifest))
-	answer := &pendingBlob{header: http.Header{}}
-	s.Handler.ServeHTTP(answer, request)
-	if answer.status >= http.StatusInternalServerError && full(answer.body.Bytes()) {
+	response := &pendingBlob{header: http.Header{}}
+	s.Handler.ServeHTTP(response, request)
+	if response.status >= http.StatusInternalServerError && full(response.body.Bytes()) {
 		serveFull(w, fullMessage)
 		return
 	}
-	if answer.status >= http.StatusInternalServerError && bytes.Contains(answer.body.Bytes(), []byte(invalidURL)) {
+	if response.status >= http.StatusInternalServerError && bytes.Contains(response.body.Bytes(), []byte(invalidURL)) {
 		serveError(w, errcode.ErrorCodeManifestInvalid.WithMessage("the registry does not allow the URL of a layer (validation.manifests.urls)"))
 		return
 	}
-	if answer.status == http.StatusCreated && name != id {
+	if response.status == http.StatusCreated && name != id {
 		if err := s.driver.PutContent(r.Context(), path.Join(linkDir(repository, revisionsDir, name), linkFile), []byte(id)); err != nil {
 			serveProblem(w, fmt.Errorf("link manifest: %w", err))
 			return
 		}
-		rename(answer.header, name)
+		rename(response.header, name)
 	}
-	if answer.status == http.StatusCreated && subject != "" {
-		answer.header.Set("OCI-Subject", subject.String())
+	if response.status == http.StatusCreated && subject != "" {
+		response.header.Set("OCI-Subject", subject.String())
 	}
-	answer.release(w)
+	response.release(w)
 }

@@ -32,14 +32,14 @@ func TestPullThroughLoopEnds(t *testing.T) {
 	host = strings.TrimPrefix(front.URL, "http://")
 	for _, path := range []string{"/v2/shop/app/manifests/" + someDigest, "/v2/shop/app/blobs/" + someDigest} {
 		request.Store(0)
-		answer, err := http.Get(front.URL + path)
+		response, err := http.Get(front.URL + path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer.Body.Close()
+		response.Body.Close()
 		n := request.Load()
-		if answer.StatusCode != http.StatusForbidden || n < maxReturns || n > 2*maxReturns {
-			t.Errorf("%s: %s after %d requests", path, answer.Status, n)
+		if response.StatusCode != http.StatusForbidden || n < maxReturns || n > 2*maxReturns {
+			t.Errorf("%s: %s after %d requests", path, response.Status, n)
 		}
 	}
 }

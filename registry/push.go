@@ -61,13 +61,13 @@ func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *sto
 			return
 		}
 	}
-	answer := &pendingBlob{header: http.Header{}}
-	store.putManifest(answer, r, t.repository(), t.reference, manifest)
-	if answer.status == http.StatusCreated {
+	response := &pendingBlob{header: http.Header{}}
+	store.putManifest(response, r, t.repository(), t.reference, manifest)
+	if response.status == http.StatusCreated {
 		s.promises.drop(t.repository(), record.References(manifest)...)
 	}
-	if mapping != nil && mapping.Tag == "" || answer.status != http.StatusCreated {
-		answer.release(w)
+	if mapping != nil && mapping.Tag == "" || response.status != http.StatusCreated {
+		response.release(w)
 		return
 	}
 	if problem == nil {
@@ -77,7 +77,7 @@ func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *sto
 		serveError(w, pushRefusal(problem))
 		return
 	}
-	answer.release(w)
+	response.release(w)
 }
 
 // mayHave returns an error if the API server does not allow the image in the project.

@@ -220,17 +220,17 @@ func (g *testRegistry) send(method, path string, header http.Header, body []byte
 		g.t.Fatal(err)
 	}
 	request.Header = header
-	answer, err := http.DefaultClient.Do(request)
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	content, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	answer.Body = io.NopCloser(bytes.NewReader(content))
-	return answer
+	response.Body = io.NopCloser(bytes.NewReader(content))
+	return response
 }
 
 func TestDigestsOfOtherAlgorithms(t *testing.T) {

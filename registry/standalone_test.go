@@ -207,13 +207,13 @@ func TestStandaloneRegistryServesTLS(t *testing.T) {
 			return net.Dial("unix", filepath.Join(dir, "socket"))
 		},
 	}}
-	answer, err := client.Get("https://127.0.0.1/v2/")
+	response, err := client.Get("https://127.0.0.1/v2/")
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		t.Errorf("/v2/: %s", answer.Status)
+	response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Errorf("/v2/: %s", response.Status)
 	}
 	component.Stop()
 	if err := (&Standalone{&configuration.Configuration{}}).Run(t.Context(), func() {}); err == nil || !strings.Contains(err.Error(), "http.addr") {

@@ -20,8 +20,8 @@ import (
 // access controls access to metrics and statistics, which name the routes and pods of all projects.
 type access struct {
 	settings settings.Settings
-	// reviews is the client for token and access reviews. If it is nil, tokens are rejected. Its
-	// rate limit bounds the load that guessed tokens put on the API.
+	// reviews is the client for token and access reviews. If it is nil, tokens are rejected. Its rate
+	// limit bounds the load that guessed tokens cause for the API.
 	reviews kubernetes.Interface
 }
 

@@ -39,8 +39,8 @@ type F5 struct {
 func (*F5) Name() string { return "router" }
 
 const (
-	// resyncInterval is how often the router compares all its objects on the appliance, which others
-	// can change, with the routes.
+	// resyncInterval is the interval at which the router compares all its objects on the appliance,
+	// which other clients can change, with the routes.
 	resyncInterval = time.Minute
 	// maxRetryDelay limits the delay until a failed change is retried. It starts at decideRetryDelay.
 	maxRetryDelay = 30 * time.Second
@@ -223,8 +223,8 @@ func (s *f5Session) nodes() (addresses []netip.Addr) {
 	return addresses
 }
 
-// resync repeats the decision about all routes, and makes it read the appliance again, at the time
-// that the last change of the appliance set.
+// resync periodically repeats the decision about all routes, which then reads the appliance again. A
+// change of the appliance can set the time of the next repetition.
 func (s *f5Session) resync(ctx context.Context) {
 	timer := time.NewTimer(resyncInterval)
 	defer timer.Stop()

@@ -59,7 +59,7 @@ func TestMetricsRequireTLSAndHealthDoesNot(t *testing.T) {
 		}
 	}
 	if got := get("https:///healthz"); got != "200 second ok" {
-		t.Errorf("with another certificate in the file it returns %q", got)
+		t.Errorf("after a change of the certificate file: %q", got)
 	}
 }
 
@@ -67,7 +67,7 @@ func TestMissingMetricsCertificateIsAnError(t *testing.T) {
 	s := read(t, map[string]string{"ROUTER_METRICS_TLS_CERT_FILE": "/nowhere/tls.crt", "ROUTER_METRICS_TLS_KEY_FILE": "/nowhere/tls.key"})
 	err := serve(t.Context(), "127.0.0.1:0", access{settings: s}, running{}, newMetrics(), func() string { return "" })
 	if err == nil || !strings.Contains(err.Error(), "ROUTER_METRICS_TLS_CERT_FILE") {
-		t.Errorf("it ends with %v", err)
+		t.Errorf("the error is %v", err)
 	}
 }
 

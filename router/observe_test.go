@@ -37,11 +37,11 @@ func TestStatisticsRequirePassword(t *testing.T) {
 		want           int
 	}{
 		{"this machine", "127.0.0.1:4711", "", "", "", "", http.StatusForbidden},
-		{"this machine, which guesses", "127.0.0.1:4711", "", "", "admin", "", http.StatusForbidden},
+		{"this machine, guessed user", "127.0.0.1:4711", "", "", "admin", "", http.StatusForbidden},
 		{"a pod", "10.128.0.7:4711", "", "", "", "", http.StatusForbidden},
-		{"a pod that guesses", "10.128.0.7:4711", "", "", "admin", "", http.StatusForbidden},
-		{"who knows the password", "192.0.2.7:4711", "admin", "open", "admin", "open", http.StatusOK},
-		{"who does not", "127.0.0.1:4711", "admin", "open", "admin", "sesame", http.StatusUnauthorized},
+		{"a pod, guessed user", "10.128.0.7:4711", "", "", "admin", "", http.StatusForbidden},
+		{"correct password", "192.0.2.7:4711", "admin", "open", "admin", "open", http.StatusOK},
+		{"wrong password", "127.0.0.1:4711", "admin", "open", "admin", "sesame", http.StatusUnauthorized},
 	} {
 		variables := map[string]string{}
 		if tt.user != "" {
@@ -56,17 +56,17 @@ func TestStatisticsRequirePassword(t *testing.T) {
 		if tt.name != "" {
 			request.SetBasicAuth(tt.name, tt.secret)
 		}
-		answer := httptest.NewRecorder()
-		access{settings: s}.guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(answer, request)
-		if answer.Code != tt.want {
-			t.Errorf("%s returns %d, want %d", tt.title, answer.Code, tt.want)
+		recorder := httptest.NewRecorder()
+		access{settings: s}.guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(recorder, request)
+		if recorder.Code != tt.want {
+			t.Errorf("%s returns %d, want %d", tt.title, recorder.Code, tt.want)
 		}
 	}
 }
 
-// answers returns a client whose token reviews accept tokens, and whose access reviews allow a
+// reviewClient returns a client whose token reviews accept tokens, and whose access reviews allow a
 // user.
-func answers(tokens map[string]string, allowed string) *fake.Clientset {
+func reviewClient(tokens map[string]string, allowed string) *fake.Clientset {
 	reviews := fake.NewClientset()
 	reviews.PrependReactor("create", "tokenreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		review := action.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenReview).DeepCopy()
@@ -85,19 +85,19 @@ func answers(tokens map[string]string, allowed string) *fake.Clientset {
 	return reviews
 }
 
-func TestMetricsRequireRight(t *testing.T) {
+func TestMetricsRequirePermission(t *testing.T) {
 	s, err := settings.Read(map[string]string{"STATS_USERNAME": "admin", "STATS_PASSWORD": "open", "ROUTER_SERVICE_NAME": "gold"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	user := access{settings: s, reviews: answers(map[string]string{"a": "prometheus", "b": "bob"}, "prometheus")}
+	user := access{settings: s, reviews: reviewClient(map[string]string{"a": "prometheus", "b": "bob"}, "prometheus")}
 	for header, want := range map[string]int{"Bearer a": http.StatusOK, "Bearer b": http.StatusForbidden, "Bearer c": http.StatusUnauthorized, "": http.StatusUnauthorized} {
 		request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 		request.Header.Set("Authorization", header)
-		answer := httptest.NewRecorder()
-		user.guardMetrics(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(answer, request)
-		if answer.Code != want {
-			t.Errorf("%q returns %d, want %d", header, answer.Code, want)
+		recorder := httptest.NewRecorder()
+		user.guardMetrics(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(recorder, request)
+		if recorder.Code != want {
+			t.Errorf("%q returns %d, want %d", header, recorder.Code, want)
 		}
 	}
 }
@@ -141,10 +141,10 @@ func TestStoppingRouterIsAliveButNotReady(t *testing.T) {
 	stopping := "the router is stopping"
 	reason.Store(&stopping)
 	if got := get("/healthz/ready"); got != "503 the router is stopping" {
-		t.Errorf("a router that stops is ready: %s", got)
+		t.Errorf("a stopping router is ready: %s", got)
 	}
 	if got := get("/healthz"); got != "200 ok" {
-		t.Errorf("a router that stops is not alive: %s", got)
+		t.Errorf("a stopping router is not alive: %s", got)
 	}
 }
 
@@ -160,7 +160,7 @@ func TestRouterIsReadyWhenRoutesAreServed(t *testing.T) {
 	s.first.Store(0) // responses before HAProxy had routes do not count
 	s.engine = &haproxy.Engine{}
 	if got := s.unready(); got == "" {
-		t.Error("without a configuration it is ready")
+		t.Error("the router is ready without a configuration")
 	}
 }
 
@@ -174,11 +174,11 @@ func TestRouterServesDuringShutdownDelay(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		if ctx.Err() != nil || !s.leaving.Load() {
-			t.Error("it stops serving")
+			t.Error("the router stops serving")
 		}
 		<-ctx.Done()
 		if duration := time.Since(start); duration != 5*time.Second {
-			t.Errorf("it still serves for %s", duration)
+			t.Errorf("the router still serves for %s", duration)
 		}
 	})
 }

@@ -38,7 +38,7 @@ func TestRejectedRouteIsExcludedUntilChanged(t *testing.T) {
 	s.configured = s.routes()
 	s.rejected(nil, errors.New("out of memory"))
 	if count != 0 || !admitted(route) {
-		t.Error("a refusal for another reason sets a route aside")
+		t.Error("a rejection for another reason excludes a route")
 	}
 	s.rejected([]model.ServiceAliasConfigKey{"shop:front"}, errors.New("unknown keyword"))
 	reportedRoute := route.DeepCopy()
@@ -57,17 +57,17 @@ func TestRejectedRouteIsExcludedUntilChanged(t *testing.T) {
 		changed := reportedRoute.DeepCopy()
 		change(changed)
 		if !admitted(changed) {
-			t.Errorf("a route that asks for %+v now stays aside", changed)
+			t.Errorf("the changed route %+v is still excluded", changed)
 		}
 	}
 }
 
-func TestReasonOfRejectionIsBrief(t *testing.T) {
+func TestRejectionReasonIsShort(t *testing.T) {
 	long := "run HAProxy: exit status 1: [NOTICE] (1) : path\n[ALERT] (1) : config : unknown keyword 'x'\n[ALERT] (1) : more"
 	if got := brief(long); got != "(1) : config : unknown keyword 'x'" {
-		t.Errorf("it is %q", got)
+		t.Errorf("the reason is %q", got)
 	}
 	if got := brief(strings.Repeat("é", 1000)); len(got) > maxReasonBytes {
-		t.Errorf("it has %d bytes", len(got))
+		t.Errorf("the reason has %d bytes", len(got))
 	}
 }

@@ -110,7 +110,7 @@ func TestDefaultCertificatePrecedence(t *testing.T) {
 		got, err := defaultCertificate(read(t, tt.variables), remaining)
 		first, _, _ := strings.Cut(bundles[tt.want], "-----END")
 		if err != nil || !strings.HasPrefix(string(got), first) {
-			t.Errorf("want that of %s: %v", tt.want, err)
+			t.Errorf("want the certificate of %s: %v", tt.want, err)
 		}
 	}
 	result, err := defaultCertificate(read(t, nil), remaining)
@@ -119,10 +119,10 @@ func TestDefaultCertificatePrecedence(t *testing.T) {
 	}
 	second, err := defaultCertificate(read(t, nil), remaining)
 	if err != nil || !bytes.Equal(result, second) {
-		t.Errorf("the certificate that was created is not kept: %v", err)
+		t.Errorf("the generated certificate is not reused: %v", err)
 	}
 	if _, err := defaultCertificate(read(t, map[string]string{"DEFAULT_CERTIFICATE_PATH": "/nowhere"}), remaining); err == nil || !strings.Contains(err.Error(), "DEFAULT_CERTIFICATE_PATH") {
-		t.Errorf("a file that does not exist: %v", err)
+		t.Errorf("a missing file: %v", err)
 	}
 }
 
@@ -137,8 +137,8 @@ func row(proxy, server, state string) string {
 	return strings.Join(cells, ",") + "\n"
 }
 
-// advice returns the metrics in Prometheus' text format.
-func advice(t *testing.T, variables map[string]string) string {
+// metricsText returns the metrics in Prometheus' text format.
+func metricsText(t *testing.T, variables map[string]string) string {
 	t.Helper()
 	stats := "# pxname,svname\n" + row("public", "FRONTEND", "OPEN") + row("be_http:shop:front", "pod:web-1:web:http:10.0.0.1:8080", "UP") +
 		row("be_http:shop:front", "pod:web-2:web:http:10.0.0.2:8080", "DOWN") + row("be_http:shop:front", "BACKEND", "UP")
@@ -159,24 +159,24 @@ func advice(t *testing.T, variables map[string]string) string {
 
 func TestMetricsOfHAProxy(t *testing.T) {
 	const server = `{backend="be_http:shop:front",namespace="shop",pod="web-1",route="front",server="pod:web-1:web:http:10.0.0.1:8080",service="web"}`
-	usual := advice(t, nil)
+	usual := metricsText(t, nil)
 	for _, want := range []string{
 		"haproxy_exporter_up 1", "haproxy_exporter_server_threshold 500", `haproxy_frontend_bytes_in_total{frontend="public"} 8`, "haproxy_server_up" + server + " 1",
 		"haproxy_server_check_failures_total" + server + " 21", `haproxy_backend_connections_total{backend="be_http:shop:front",namespace="shop",route="front"} 7`,
 		`haproxy_frontend_http_responses_total{code="5xx",frontend="public"} 43`,
 	} {
 		if !strings.Contains(usual, want+"\n") {
-			t.Errorf("there is no %s in\n%s", want, usual)
+			t.Errorf("%s is missing in\n%s", want, usual)
 		}
 	}
 	if strings.Contains(usual, "haproxy_backend_bytes_in_total") {
 		t.Error("bytes are exported for backends in addition to their servers")
 	}
-	many := advice(t, map[string]string{"ROUTER_METRICS_HAPROXY_SERVER_THRESHOLD": "1"})
+	many := metricsText(t, map[string]string{"ROUTER_METRICS_HAPROXY_SERVER_THRESHOLD": "1"})
 	if strings.Contains(many, "haproxy_server_") || !strings.Contains(many, "haproxy_backend_bytes_in_total") {
-		t.Errorf("above the threshold servers are exported:\n%s", many)
+		t.Errorf("above the threshold, servers are exported:\n%s", many)
 	}
-	if few := advice(t, map[string]string{"ROUTER_METRICS_HAPROXY_EXPORTED": "4"}); strings.Contains(few, "bytes") || !strings.Contains(few, "current_sessions") {
+	if few := metricsText(t, map[string]string{"ROUTER_METRICS_HAPROXY_EXPORTED": "4"}); strings.Contains(few, "bytes") || !strings.Contains(few, "current_sessions") {
 		t.Errorf("columns that are not configured are exported:\n%s", few)
 	}
 }
@@ -191,7 +191,7 @@ func TestPolicyFromVariables(t *testing.T) {
 	}
 	s.settings = read(t, nil)
 	if got := s.policy(); got.Wildcards || got.AnyNamespace || len(got.Allowed)+len(got.Denied) > 0 {
-		t.Errorf("by default the policy is %+v", got)
+		t.Errorf("the default policy is %+v", got)
 	}
 }
 
@@ -209,7 +209,7 @@ func TestFailedConfigurationIsRetried(t *testing.T) {
 		d.seen.all()
 		s.follow(ctx, func() { tries++ })
 		if tries < 9 || tries > 11 {
-			t.Errorf("it was tried %d times within ten seconds", tries)
+			t.Errorf("%d attempts within ten seconds", tries)
 		}
 	})
 }
@@ -245,7 +245,7 @@ func TestDefaultCertificateReloads(t *testing.T) {
 		go s.followFiles(ctx)
 		<-time.After(filePollInterval * 5 / 2) // between two checks
 		if s.fallback.Load() != nil || changes != 0 {
-			t.Error("without a change it is reread")
+			t.Error("an unchanged certificate is reloaded")
 		}
 		second := install("second")
 		<-time.After(2 * filePollInterval)

@@ -38,8 +38,8 @@ type writing struct {
 }
 
 const (
-	// contentions is how often another router of the same name can overwrite an entry before this one
-	// pauses for contentionDelay.
+	// contentions is how often another router with the same name can overwrite an entry before this
+	// router pauses for contentionDelay.
 	contentions     = 3
 	contentionDelay = time.Minute
 	// statusRetry is the delay until a failed write is retried.

@@ -53,10 +53,10 @@ func contest(t *testing.T, routers ...[2]string) (*routev1.Route, []int) {
 	return current, writes
 }
 
-func TestRoutersOfDifferentNamesWriteOnce(t *testing.T) {
+func TestRoutersWithDifferentNamesWriteOnce(t *testing.T) {
 	route, writes := contest(t, [2]string{"gold", "gold.example.com"}, [2]string{"tin", "tin.example.com"})
 	if !slices.Equal(writes, []int{1, 1}) {
-		t.Errorf("they have written %v times", writes)
+		t.Errorf("the numbers of writes are %v", writes)
 	}
 	var hosts []string
 	for _, ingress := range route.Status.Ingress {
@@ -67,15 +67,15 @@ func TestRoutersOfDifferentNamesWriteOnce(t *testing.T) {
 	}
 }
 
-func TestRoutersOfOneNameStopFighting(t *testing.T) {
+func TestRoutersWithSameNameStopOverwriting(t *testing.T) {
 	_, writes := contest(t, [2]string{"gold", "a.example.com"}, [2]string{"gold", "b.example.com"})
 	if writes[0] != contentions+1 && writes[1] != contentions+1 || writes[0] > contentions+1 || writes[1] > contentions+1 {
-		t.Errorf("they have written %v times, want one of them to give in after %d", writes, contentions+1)
+		t.Errorf("the numbers of writes are %v, want one router to stop after %d", writes, contentions+1)
 	}
 }
 
-func TestRoutersThatAgreeShareAName(t *testing.T) {
+func TestRoutersWithSameNameAndHostWriteOnce(t *testing.T) {
 	if _, writes := contest(t, [2]string{"gold", "a.example.com"}, [2]string{"gold", "a.example.com"}); !slices.Equal(writes, []int{1, 0}) {
-		t.Errorf("they have written %v times", writes)
+		t.Errorf("the numbers of writes are %v", writes)
 	}
 }

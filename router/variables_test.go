@@ -113,7 +113,7 @@ func TestMetricsVariables(t *testing.T) {
 			"template_router_reload_seconds", "template_router_write_config_seconds", "template_router_reload_failure 0", "openshift_build_info{",
 		} {
 			if strings.Contains(body, name) != (want != "") {
-				t.Errorf("with ROUTER_METRICS_TYPE=%s, %s is missing or too much in\n%s", kind, name, body)
+				t.Errorf("with ROUTER_METRICS_TYPE=%s, %s is missing or unexpected in\n%s", kind, name, body)
 			}
 		}
 		response, err := http.Get("http://" + address + "/healthz")
@@ -122,7 +122,7 @@ func TestMetricsVariables(t *testing.T) {
 		}
 		response.Body.Close()
 		if response.StatusCode != http.StatusServiceUnavailable {
-			t.Errorf("without HAProxy the health is %d", response.StatusCode)
+			t.Errorf("without HAProxy, the health check returns %d", response.StatusCode)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func TestStatisticsAreCached(t *testing.T) {
 func TestBindPortsAfterSync(t *testing.T) {
 	for after, bound := range map[string]bool{"false": true, "true": false} {
 		requests := make(chan struct{}, 100)
-		// routes are never known
+		// the routes are never synced
 		silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			requests <- struct{}{}
 			<-r.Context().Done()
@@ -177,7 +177,7 @@ func TestBindPortsAfterSync(t *testing.T) {
 		if bound {
 			eventually.True(t, "the port is bound", dial)
 		} else {
-			eventually.True(t, "health is reported", func() bool {
+			eventually.True(t, "response to a health check", func() bool {
 				response, err := http.Get("http://" + s.Text("ROUTER_LISTEN_ADDR") + "/healthz")
 				if err == nil {
 					response.Body.Close()
@@ -185,7 +185,7 @@ func TestBindPortsAfterSync(t *testing.T) {
 				return err == nil
 			})
 			if dial() {
-				t.Error("the port is bound before routes are known")
+				t.Error("the port is bound before the routes are synced")
 			}
 		}
 		silent.CloseClientConnections()

@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/router/haproxy"
 )
 
-// TestRouterReportsWatchErrors: a router that may not read namespaces, which its selector needs, is
-// not ready and reports why.
+// TestRouterReportsWatchErrors checks that a router that may not read namespaces, which its
+// selector needs, is not ready and reports why.
 func TestRouterReportsWatchErrors(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -43,9 +43,9 @@ func TestRouterReportsWatchErrors(t *testing.T) {
 	eventually.True(t, "the reason", func() bool {
 		return strings.HasPrefix(s.unready(), "namespaces cannot be watched: Forbidden; NAMESPACE_LABELS") && !strings.Contains(s.unready(), "secret")
 	})
-	answer := httptest.NewRecorder()
-	s.observed.handler(newCollector(variables, running{}.Stats)).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	if !strings.Contains(answer.Body.String(), "template_router_watch_failure 1\n") {
-		t.Errorf("the metrics are\n%s", answer.Body)
+	response := httptest.NewRecorder()
+	s.observed.handler(newCollector(variables, running{}.Stats)).ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if !strings.Contains(response.Body.String(), "template_router_watch_failure 1\n") {
+		t.Errorf("the metrics are\n%s", response.Body)
 	}
 }

@@ -112,16 +112,16 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"error":"invalid_grant","error_description":"%s"}`, ClientSecret)
 		return
 	}
-	answer := map[string]any{"access_token": accessToken, "token_type": "Bearer"}
+	resp := map[string]any{"access_token": accessToken, "token_type": "Bearer"}
 	if s.Claims != nil {
 		token, err := s.idToken(r.Host, request.nonce)
 		if err != nil {
 			w.WriteHeader(http.StatusInternalServerError)
 			return
 		}
-		answer["id_token"] = token
+		resp["id_token"] = token
 	}
-	_ = json.NewEncoder(w).Encode(answer)
+	_ = json.NewEncoder(w).Encode(resp)
 }
 
 // idToken signs an ID token with the published key, or with another key if Forged is set.

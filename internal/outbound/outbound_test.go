@@ -86,9 +86,9 @@ func TestHostsAreAllowedByNameAndPort(t *testing.T) {
 	_, port, _ := strings.Cut(strings.TrimPrefix(server.URL, "http://"), ":")
 	d := New(Policy{AllowedHosts: []string{"LocalHost:" + port, "only.example.com"}})
 	get := func(host string) error {
-		answer, err := (&http.Client{Transport: d.Transport(false)}).Get("http://" + host + "/")
+		response, err := (&http.Client{Transport: d.Transport(false)}).Get("http://" + host + "/")
 		if err == nil {
-			err = answer.Body.Close()
+			err = response.Body.Close()
 		}
 		return err
 	}
@@ -145,11 +145,11 @@ func TestProxyGetsNoRequestsForRejectedServers(t *testing.T) {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
-	answer, err := client.Do(&http.Request{URL: &url.URL{Scheme: "http", Host: "198.51.100.1"}})
+	response, err := client.Do(&http.Request{URL: &url.URL{Scheme: "http", Host: "198.51.100.1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer.Body.Close()
+	response.Body.Close()
 	if len(requests) != 1 || requests[0] != "198.51.100.1" {
 		t.Errorf("the proxy gets a request for %q", requests)
 	}

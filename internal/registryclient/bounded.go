@@ -28,7 +28,7 @@ type bounded struct {
 
 // RoundTrip sends a request.
 func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
-	answer, err := b.RoundTripper.RoundTrip(request)
+	response, err := b.RoundTripper.RoundTrip(request)
 	if err != nil {
 		return nil, err
 	}
@@ -36,8 +36,8 @@ func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(request.URL.Path, "/tags/list") {
 		values = maxListed
 	}
-	answer.Body = &boundedBody{jsonlimit.Reader(answer.Body, values), answer.Body, maxAnswer, b.account}
-	return answer, nil
+	response.Body = &boundedBody{jsonlimit.Reader(response.Body, values), response.Body, maxAnswer, b.account}
+	return response, nil
 }
 
 type boundedBody struct {

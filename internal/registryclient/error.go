@@ -53,7 +53,7 @@ func explain(err error) error {
 		return nil
 	}
 	var (
-		answer     *transport.Error
+		response   *transport.Error
 		rejection  *outbound.Refused
 		values     *jsonlimit.Error
 		own        ours
@@ -72,8 +72,8 @@ func explain(err error) error {
 		return &Error{reason: own.Error(), cause: own.error}
 	case errors.As(err, &values):
 		return &Error{reason: "the registry's response is not read: " + values.Error(), cause: values}
-	case errors.As(err, &answer):
-		return &Error{Status: answer.StatusCode, reason: "the registry responds with " + describe(answer)}
+	case errors.As(err, &response):
+		return &Error{Status: response.StatusCode, reason: "the registry responds with " + describe(response)}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &Error{reason: "the registry does not respond in time", cause: context.DeadlineExceeded}
 	case errors.Is(err, context.Canceled):
@@ -91,9 +91,9 @@ func explain(err error) error {
 }
 
 // describe returns the HTTP status, and the error codes that the specification defines.
-func describe(answer *transport.Error) string {
-	text := strings.TrimSpace(fmt.Sprintf("%d %s", answer.StatusCode, http.StatusText(answer.StatusCode)))
-	for _, e := range answer.Errors {
+func describe(response *transport.Error) string {
+	text := strings.TrimSpace(fmt.Sprintf("%d %s", response.StatusCode, http.StatusText(response.StatusCode)))
+	for _, e := range response.Errors {
 		if slices.Contains(codes, e.Code) {
 			return text + " (" + string(e.Code) + ")"
 		}
@@ -107,9 +107,9 @@ func Status(err error) int {
 	if errors.As(err, &explained) {
 		return explained.Status
 	}
-	var answer *transport.Error
-	if errors.As(err, &answer) {
-		return answer.StatusCode
+	var response *transport.Error
+	if errors.As(err, &response) {
+		return response.StatusCode
 	}
 	return 0
 }

@@ -24,9 +24,9 @@ func sessions(t *testing.T, maxAge time.Duration, secrets ...Secret) *Sessions {
 }
 
 // carry returns a request that sends the cookies of a response.
-func carry(answer *httptest.ResponseRecorder) *http.Request {
+func carry(response *httptest.ResponseRecorder) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
-	for _, cookie := range answer.Result().Cookies() {
+	for _, cookie := range response.Result().Cookies() {
 		r.AddCookie(cookie)
 	}
 	return r
@@ -35,11 +35,11 @@ func carry(answer *httptest.ResponseRecorder) *http.Request {
 func TestSessionsAreRead(t *testing.T) {
 	old, rotated := sessions(t, time.Minute, secret("a")), sessions(t, time.Minute, secret("b"), secret("a"))
 	alice := User{Name: "alice", UID: "1", Generation: "g"}
-	answer := httptest.NewRecorder()
-	if err := old.Start(answer, alice); err != nil {
+	response := httptest.NewRecorder()
+	if err := old.Start(response, alice); err != nil {
 		t.Fatal(err)
 	}
-	header := answer.Header().Get("Set-Cookie")
+	header := response.Header().Get("Set-Cookie")
 	if !strings.HasPrefix(header, "__Host-ssn=") || !strings.HasSuffix(header, "; Path=/; HttpOnly; Secure; SameSite=Lax") || strings.Contains(header, "alice") {
 		t.Errorf("Set-Cookie: %s", header)
 	}
@@ -54,7 +54,7 @@ func TestSessionsAreRead(t *testing.T) {
 		"after the end of its time":   {sessions(t, -time.Minute, secret("a")), false},
 		"by another cookie's content": {&Sessions{Name: "__Host-ssn", codecs: sessions(t, time.Minute, secret("d")).codecs}, false},
 	} {
-		got, ok := tt.reader.User(carry(answer))
+		got, ok := tt.reader.User(carry(response))
 		if ok != tt.want || ok && got != alice {
 			t.Errorf("%s: %+v, %v", name, got, ok)
 		}
@@ -69,9 +69,9 @@ func TestSessionsAreRead(t *testing.T) {
 }
 
 func TestFormValueMatchesCookie(t *testing.T) {
-	answer := httptest.NewRecorder()
-	value := CSRF(answer, httptest.NewRequest(http.MethodGet, "/", nil))
-	browser := carry(answer)
+	response := httptest.NewRecorder()
+	value := CSRF(response, httptest.NewRequest(http.MethodGet, "/", nil))
+	browser := carry(response)
 	if second := CSRF(httptest.NewRecorder(), browser); second != value {
 		t.Error("a second form has another value")
 	}

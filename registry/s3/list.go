@@ -115,8 +115,8 @@ func code(err error) string { return minio.ToErrorResponse(err).Code }
 // explain converts an S3 error for a missing object to the error that distribution expects. It
 // returns other errors unchanged.
 func explain(path string, err error) error {
-	answer := minio.ToErrorResponse(err)
-	if answer.Code == minio.NoSuchKey || answer.Code == "NotFound" && answer.StatusCode == http.StatusNotFound {
+	response := minio.ToErrorResponse(err)
+	if response.Code == minio.NoSuchKey || response.Code == "NotFound" && response.StatusCode == http.StatusNotFound {
 		return driver.PathNotFoundError{Path: path}
 	}
 	return err

@@ -111,8 +111,8 @@ func Authorities(text string) ([]byte, error) {
 	return bundle.Bytes(), nil
 }
 
-// Nobody returns the certificate, in PEM, of a new CA whose key is discarded. No certificate can
-// have been issued by it.
+// Nobody returns the certificate, in PEM, of a new CA whose key is discarded, so that the CA has
+// issued no certificate.
 func Nobody() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -50,18 +50,18 @@ func TestCheckConfirmsStructure(t *testing.T) {
 		config routev1.TLSConfig
 		want   string // in the error
 	}{
-		"none":                    {routev1.TLSConfig{}, ""},
-		"pair":                    {routev1.TLSConfig{Certificate: certificate, Key: key}, ""},
-		"key behind":              {routev1.TLSConfig{Certificate: certificate + key}, ""},
-		"with text between":       {routev1.TLSConfig{Certificate: "hello\n" + certificate + "bind *:1\n", Key: key}, ""},
-		"with authority":          {routev1.TLSConfig{Certificate: certificate, Key: key, CACertificate: read(t, authority.File)}, ""},
-		"key of another":          {routev1.TLSConfig{Certificate: certificate, Key: read(t, other.KeyFile)}, "spec.tls.certificate: tls: private key does not match"},
-		"no key":                  {routev1.TLSConfig{Certificate: certificate}, "spec.tls.certificate"},
-		"no PEM":                  {routev1.TLSConfig{Certificate: "x", Key: "y"}, "spec.tls.certificate"},
-		"broken authority":        {routev1.TLSConfig{CACertificate: "x"}, "spec.tls.caCertificate"},
-		"broken destination":      {routev1.TLSConfig{DestinationCACertificate: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"}, "spec.tls.destinationCACertificate"},
-		"small key":               {routev1.TLSConfig{Certificate: small(t)}, "1024 bits"},
-		"destination that is one": {routev1.TLSConfig{DestinationCACertificate: read(t, authority.File)}, ""},
+		"none":                          {routev1.TLSConfig{}, ""},
+		"pair":                          {routev1.TLSConfig{Certificate: certificate, Key: key}, ""},
+		"key behind":                    {routev1.TLSConfig{Certificate: certificate + key}, ""},
+		"text between the certificates": {routev1.TLSConfig{Certificate: "hello\n" + certificate + "bind *:1\n", Key: key}, ""},
+		"with authority":                {routev1.TLSConfig{Certificate: certificate, Key: key, CACertificate: read(t, authority.File)}, ""},
+		"key of another certificate":    {routev1.TLSConfig{Certificate: certificate, Key: read(t, other.KeyFile)}, "spec.tls.certificate: tls: private key does not match"},
+		"no key":                        {routev1.TLSConfig{Certificate: certificate}, "spec.tls.certificate"},
+		"no PEM":                        {routev1.TLSConfig{Certificate: "x", Key: "y"}, "spec.tls.certificate"},
+		"broken authority":              {routev1.TLSConfig{CACertificate: "x"}, "spec.tls.caCertificate"},
+		"broken destination":            {routev1.TLSConfig{DestinationCACertificate: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"}, "spec.tls.destinationCACertificate"},
+		"small key":                     {routev1.TLSConfig{Certificate: small(t)}, "1024 bits"},
+		"valid destination CA":          {routev1.TLSConfig{DestinationCACertificate: read(t, authority.File)}, ""},
 	} {
 		err := Check(&tt.config)
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {

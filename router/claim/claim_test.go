@@ -60,27 +60,27 @@ func TestOldestClaimApplies(t *testing.T) {
 		routes []string
 		want   string
 	}{
-		"different hosts":                    {Policy{}, []string{"a/1 x.com", "b/2 y.com"}, "1 2"},
-		"same host in one namespace":         {Policy{}, []string{"a/1 x.com", "a/2 x.com"}, "1 2:HostAlreadyClaimed"},
-		"other paths of the namespace":       {Policy{}, []string{"a/1 x.com", "a/2 x.com/test", "a/3 x.com/test/"}, "1 2 3"},
-		"a path alone, and below it":         {Policy{}, []string{"a/1 x.com/test", "a/2 x.com/test=", "a/3 x.com/test="}, "1 2 3:HostAlreadyClaimed"},
-		"no path and the root":               {Policy{}, []string{"a/1 x.com", "a/2 x.com/"}, "1 2:HostAlreadyClaimed"},
-		"other path, other namespace":        {Policy{}, []string{"a/1 x.com", "b/2 x.com/test"}, "1 2:HostAlreadyClaimed"},
-		"ownership off: other path":          {open, []string{"a/1 x.com", "b/2 x.com/test"}, "1 2"},
-		"ownership off: same path":           {open, []string{"a/1 x.com", "b/2 x.com/t", "a/3 x.com/t"}, "1 2 3:HostAlreadyClaimed"},
-		"ownership off: a path alone":        {open, []string{"a/1 x.com/t", "b/2 x.com/t=", "a/3 x.com/t="}, "1 2:HostAlreadyClaimed 3"},
-		"ownership off: below a path alone":  {open, []string{"a/1 x.com/=", "b/2 x.com/", "b/3 x.com/t"}, "1 2:HostAlreadyClaimed 3"},
-		"rejected routes claim nothing":      {Policy{}, []string{"a/1 x.com", "b/2 x.com/p", "a/3 x.com/p"}, "1 2:HostAlreadyClaimed 3"},
-		"wildcards are off":                  {Policy{}, []string{"a/1 *.x.com"}, "1:RouteNotAdmitted"},
-		"wildcard beside hosts of its own":   {Policy{Wildcards: true}, []string{"a/1 www.x.com", "a/2 *.x.com", "a/3 ftp.x.com"}, "1 2 3"},
-		"wildcard owns hosts of its domain":  {Policy{Wildcards: true}, []string{"a/1 *.x.com", "b/2 www.x.com", "b/3 x.com"}, "1 2:HostAlreadyClaimed 3"},
-		"host owns its domain for wildcards": {Policy{Wildcards: true}, []string{"a/1 www.abc.xyz", "b/2 *.abc.xyz", "b/3 z.abc.xyz"}, "1 2:HostAlreadyClaimed 3"},
-		"ownership off: wildcard":            {open, []string{"a/1 www.x.com", "b/2 *.x.com", "c/3 foo.x.com", "d/4 *.x.com"}, "1 2 3 4:HostAlreadyClaimed"},
-		"second wildcard":                    {Policy{Wildcards: true}, []string{"a/1 *.x.com", "a/2 *.x.com"}, "1 2:HostAlreadyClaimed"},
-		"wildcard of no domain":              {Policy{Wildcards: true}, []string{"a/1 localhost*", "a/2 *.x"}, "1:InvalidHost 2"},
-		"no host":                            {Policy{}, []string{"a/1 "}, "1:NoHostValue"},
-		"bad host":                           {Policy{}, []string{"a/1 www_x.com", "a/2 -x.com"}, "1:InvalidHost 2:InvalidHost"},
-		"bad path":                           {Policy{}, []string{"a/1 x.com/a b", "a/2 x.com/a\nb", "a/3 x.com/a?b", "a/4 x.com/%20"}, "1:InvalidPath 2:InvalidPath 3:InvalidPath 4"},
+		"different hosts":                          {Policy{}, []string{"a/1 x.com", "b/2 y.com"}, "1 2"},
+		"same host in one namespace":               {Policy{}, []string{"a/1 x.com", "a/2 x.com"}, "1 2:HostAlreadyClaimed"},
+		"other paths of the namespace":             {Policy{}, []string{"a/1 x.com", "a/2 x.com/test", "a/3 x.com/test/"}, "1 2 3"},
+		"an exact path, and paths below it":        {Policy{}, []string{"a/1 x.com/test", "a/2 x.com/test=", "a/3 x.com/test="}, "1 2 3:HostAlreadyClaimed"},
+		"no path, and the root path":               {Policy{}, []string{"a/1 x.com", "a/2 x.com/"}, "1 2:HostAlreadyClaimed"},
+		"other path, other namespace":              {Policy{}, []string{"a/1 x.com", "b/2 x.com/test"}, "1 2:HostAlreadyClaimed"},
+		"ownership off: other path":                {open, []string{"a/1 x.com", "b/2 x.com/test"}, "1 2"},
+		"ownership off: same path":                 {open, []string{"a/1 x.com", "b/2 x.com/t", "a/3 x.com/t"}, "1 2 3:HostAlreadyClaimed"},
+		"ownership off: an exact path":             {open, []string{"a/1 x.com/t", "b/2 x.com/t=", "a/3 x.com/t="}, "1 2:HostAlreadyClaimed 3"},
+		"ownership off: below an exact path":       {open, []string{"a/1 x.com/=", "b/2 x.com/", "b/3 x.com/t"}, "1 2:HostAlreadyClaimed 3"},
+		"rejected routes claim nothing":            {Policy{}, []string{"a/1 x.com", "b/2 x.com/p", "a/3 x.com/p"}, "1 2:HostAlreadyClaimed 3"},
+		"wildcards disabled":                       {Policy{}, []string{"a/1 *.x.com"}, "1:RouteNotAdmitted"},
+		"wildcard and hosts of the same namespace": {Policy{Wildcards: true}, []string{"a/1 www.x.com", "a/2 *.x.com", "a/3 ftp.x.com"}, "1 2 3"},
+		"wildcard owns hosts of its domain":        {Policy{Wildcards: true}, []string{"a/1 *.x.com", "b/2 www.x.com", "b/3 x.com"}, "1 2:HostAlreadyClaimed 3"},
+		"host owns its domain for wildcards":       {Policy{Wildcards: true}, []string{"a/1 www.abc.xyz", "b/2 *.abc.xyz", "b/3 z.abc.xyz"}, "1 2:HostAlreadyClaimed 3"},
+		"ownership off: wildcard":                  {open, []string{"a/1 www.x.com", "b/2 *.x.com", "c/3 foo.x.com", "d/4 *.x.com"}, "1 2 3 4:HostAlreadyClaimed"},
+		"second wildcard":                          {Policy{Wildcards: true}, []string{"a/1 *.x.com", "a/2 *.x.com"}, "1 2:HostAlreadyClaimed"},
+		"wildcard without domain":                  {Policy{Wildcards: true}, []string{"a/1 localhost*", "a/2 *.x"}, "1:InvalidHost 2"},
+		"no host":                                  {Policy{}, []string{"a/1 "}, "1:NoHostValue"},
+		"bad host":                                 {Policy{}, []string{"a/1 www_x.com", "a/2 -x.com"}, "1:InvalidHost 2:InvalidHost"},
+		"bad path":                                 {Policy{}, []string{"a/1 x.com/a b", "a/2 x.com/a\nb", "a/3 x.com/a?b", "a/4 x.com/%20"}, "1:InvalidPath 2:InvalidPath 3:InvalidPath 4"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := judged(tt.policy, tt.routes...); got != tt.want {
@@ -138,11 +138,11 @@ func TestClaimsAreUnique(t *testing.T) {
 			r := verdict.Route
 			key := hostOf(r) + path(r)
 			if exact[key] {
-				t.Fatalf("%s is served twice of %q", key, texts)
+				t.Fatalf("%s has two routes among %q", key, texts)
 			}
 			exact[key] = true
 			if before := owner[hostOf(r)]; before != "" && before != r.Namespace {
-				t.Fatalf("%s belongs to %s and %s of %q", hostOf(r), before, r.Namespace, texts)
+				t.Fatalf("%s belongs to %s and to %s among %q", hostOf(r), before, r.Namespace, texts)
 			}
 			owner[hostOf(r)] = r.Namespace
 		}
@@ -162,10 +162,10 @@ func TestHostProblemsMatchDNS1123(t *testing.T) {
 			host.WriteByte("ab0-..A_ "[random.IntN(9)])
 		}
 		if got, want := len(hostProblems(host.String())) == 0, len(validation.IsDNS1123Subdomain(host.String())) == 0; got != want {
-			t.Errorf("host %q is good: %t, want %t", host.String(), got, want)
+			t.Errorf("host %q is valid: %t, want %t", host.String(), got, want)
 		}
 	}
 	if len(hostProblems(strings.Repeat("a", validation.DNS1123SubdomainMaxLength+1))) == 0 {
-		t.Error("a host may be too long")
+		t.Error("a host that is too long is valid")
 	}
 }

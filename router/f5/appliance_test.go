@@ -139,7 +139,7 @@ func (s *shop) pem(t *testing.T, host string) (certificate, key string) {
 	return string(chain), string(secret)
 }
 
-// sync makes the appliance match a state, and returns how many requests changed something.
+// sync makes the appliance match a state, and returns the number of changes that it sent.
 func sync(t *testing.T, a *Appliance, simulated *bigiptest.Appliance, state State) int {
 	t.Helper()
 	simulated.Changes()
@@ -244,14 +244,14 @@ func TestApplianceServesRoutes(t *testing.T) {
 			}
 			checkPages(t, s, simulated)
 			if files := simulated.Files(); len(files) > 0 {
-				t.Errorf("uploaded files remain: %v", files)
+				t.Errorf("uploaded files still exist: %v", files)
 			}
 			a.Forget()
 			if changes := sync(t, a, simulated, state); changes != 0 {
-				t.Errorf("a second time, %d requests changed something", changes)
+				t.Errorf("the second call sends %d changes", changes)
 			}
 			if changes := sync(t, New(config), simulated, state); changes != 0 {
-				t.Errorf("after a restart of the router, %d requests changed something", changes)
+				t.Errorf("after a restart of the router, %d changes were sent", changes)
 			}
 
 			s.endpoints = map[string][]netip.AddrPort{}
@@ -320,7 +320,7 @@ func TestPoolsFollowServicesAndRoutes(t *testing.T) {
 	s.endpoints["web"] = all[:1]
 	// The requests delete the member and its node.
 	if changes := sync(t, a, simulated, s.state(web)); changes != 2 || members("openshift_shop_web") != 1 {
-		t.Errorf("%d requests removed a member, %d remain", changes, members("openshift_shop_web"))
+		t.Errorf("%d requests removed a member, and %d members remain", changes, members("openshift_shop_web"))
 	}
 	s.endpoints["web"] = nil
 	sync(t, a, simulated, s.state(web))
@@ -329,7 +329,7 @@ func TestPoolsFollowServicesAndRoutes(t *testing.T) {
 	}
 	sync(t, a, simulated, s.state())
 	if pools() != "/Common/openshift_shop_other" {
-		t.Errorf("pools after a route and all its endpoints are gone: %s", pools())
+		t.Errorf("pools without the route and its endpoints: %s", pools())
 	}
 
 	s.endpoints["web"] = all
@@ -344,7 +344,7 @@ func TestPoolsFollowServicesAndRoutes(t *testing.T) {
 		t.Errorf("with the weights 1 and 3, requests are distributed as %v", count)
 	}
 	if changes := sync(t, New(a.config), simulated, s.state(web)); changes != 0 {
-		t.Errorf("after a restart of the router, %d requests changed something", changes)
+		t.Errorf("after a restart of the router, %d changes were sent", changes)
 	}
 }
 

@@ -41,7 +41,7 @@ func newClient(c *Config) *client {
 	}
 }
 
-// Failure is the appliance's refusal of a request.
+// Failure is an error response of the appliance.
 type Failure struct {
 	// Status is the HTTP status.
 	Status int
@@ -131,9 +131,9 @@ func (c *client) send(ctx context.Context, method, path string, body io.Reader, 
 	}
 	if response.StatusCode >= http.StatusMultipleChoices {
 		failure := &Failure{Status: response.StatusCode}
-		var answer struct{ Message string }
-		if json.Unmarshal(content, &answer) == nil { // some responses are HTML
-			failure.Message = answer.Message
+		var resp struct{ Message string }
+		if json.Unmarshal(content, &resp) == nil { // some responses are HTML
+			failure.Message = resp.Message
 		}
 		return nil, fail(failure)
 	}

@@ -33,8 +33,8 @@ func (o *objects[T]) path(name string) string {
 	return o.collection + "/" + escape(name)
 }
 
-// ensure creates and changes objects. An object that the appliance refuses does not stop the
-// others.
+// ensure creates and changes objects. If the appliance rejects an object, ensure continues with the
+// rest.
 func (o *objects[T]) ensure(ctx context.Context, c *client, desired map[string]T) error {
 	return o.each(desired, func(name string) error {
 		object := desired[name]
@@ -75,7 +75,7 @@ func (o *objects[T]) prune(ctx context.Context, c *client, desired map[string]T)
 	})
 }
 
-// remove deletes an object, which can be gone already.
+// remove deletes an object, which might not exist.
 func (o *objects[T]) remove(ctx context.Context, c *client, name string) error {
 	err := c.call(ctx, http.MethodDelete, o.path(name), nil, nil)
 	if err != nil && !is(err, http.StatusNotFound) {
@@ -85,7 +85,7 @@ func (o *objects[T]) remove(ctx context.Context, c *client, name string) error {
 	return nil
 }
 
-// maxFailures limits the refusals of one collection in an error.
+// maxFailures limits the rejected objects of one collection in an error.
 const maxFailures = 5
 
 // each calls a function for all names in order, until the appliance does not respond.

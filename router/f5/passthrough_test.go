@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// tclEvents are the commands of iRules that the rule uses. Its payload arrives in the given
-// packets. The output has a line for each command with an effect.
+// tclEvents are the commands of iRules that the rule uses. Its payload arrives in packets. The
+// output has a line for each command with an effect.
 const tclEvents = `
 proc when {event body} { proc on_$event {} $body }
 namespace eval TCP {
@@ -37,7 +37,7 @@ func clientHello(t *testing.T, name string) []byte {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// It fails, because no server responds.
+		// The handshake fails, because no server responds.
 		_ = tls.Client(client, &tls.Config{ServerName: name, InsecureSkipVerify: true}).Handshake()
 	}()
 	buffer := make([]byte, 1<<15)
@@ -83,7 +83,7 @@ func TestRuleFindsServerName(t *testing.T) {
 				t.Fatalf("run the rule: %v\n%s", err, problems.String())
 			}
 			if got := strings.Join(strings.Fields(string(output)), " "); got != test.want {
-				t.Errorf("the rule does %q, want %q", got, test.want)
+				t.Errorf("the effects of the rule are %q, want %q", got, test.want)
 			}
 		})
 	}

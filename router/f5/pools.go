@@ -129,12 +129,12 @@ func addresses(p pool) map[string]bool {
 }
 
 // releaseNodes deletes the nodes of addresses that left a pool. The appliance creates a node for
-// the address of a member, and refuses to delete it while another pool has the address.
+// the address of a member, and rejects its deletion while another pool has the address.
 func (a *Appliance) releaseNodes(ctx context.Context, before, after map[string]bool) {
 	for address := range before {
 		if !after[address] {
 			path := "ltm/node/" + escape(a.config.Partition+"/"+address)
-			_ = a.client.call(ctx, http.MethodDelete, path, nil, nil) // an unused node does no harm
+			_ = a.client.call(ctx, http.MethodDelete, path, nil, nil) // an unused node is harmless
 		}
 	}
 }

@@ -23,7 +23,7 @@ func TestCertificatesAreUploadedOverSSH(t *testing.T) {
 		return New(config)
 	}
 	if err := appliance(other.KnownHosts, "false").Sync(t.Context(), state); err == nil || !strings.Contains(err.Error(), "knownhosts: ") {
-		t.Errorf("with a foreign key of the host: %v", err)
+		t.Errorf("with the key of another host: %v", err)
 	}
 	for _, a := range []*Appliance{appliance(shell.KnownHosts, "false"), appliance("", "true")} {
 		if changes := sync(t, a, simulated, state); changes == 0 || strings.Contains(strings.Join(simulated.Changes(), " "), "unix-rm") {
@@ -33,7 +33,7 @@ func TestCertificatesAreUploadedOverSSH(t *testing.T) {
 			t.Errorf("the route responds: %s", got)
 		}
 		if files := simulated.Files(); len(files) > 0 {
-			t.Errorf("uploaded files remain: %v", files)
+			t.Errorf("uploaded files still exist: %v", files)
 		}
 		simulated.Reset()
 	}

@@ -36,7 +36,7 @@ func TestCookiesKeepClientAtPod(t *testing.T) {
 			t.Errorf("%s sets the cookie %q, want %q", url, got, want)
 		}
 	}
-	answers := map[string]int{}
+	counts := map[string]int{}
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -53,14 +53,14 @@ func TestCookiesKeepClientAtPod(t *testing.T) {
 			t.Fatal(err)
 		}
 		response.Body.Close()
-		answers[name]++
+		counts[name]++
 	}
 	without := map[string]int{}
 	for range 9 {
 		without[b.who("http://none.com")]++
 	}
-	if len(answers) != 1 || len(without) != 3 {
-		t.Errorf("with a cookie the pods %v respond, without one the pods %v", answers, without)
+	if len(counts) != 1 || len(without) != 3 {
+		t.Errorf("with a cookie the pods %v respond, without one the pods %v", counts, without)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestRatesAreLimited(t *testing.T) {
 	}
 	for range 20 {
 		if got := b.who("http://off.com"); got != "web" {
-			t.Fatalf("without the annotation that switches limits on, %s answers", got)
+			t.Fatalf("without the annotation that enables limits, the response is %s", got)
 		}
 	}
 	var end atomic.Bool
@@ -191,7 +191,7 @@ func TestHealthChecksRemoveBrokenPod(t *testing.T) {
 	})
 	for range 10 {
 		if got := b.who("http://web.com"); got != "good" {
-			t.Errorf("%s answers", got)
+			t.Errorf("response %s", got)
 		}
 	}
 }
@@ -210,7 +210,7 @@ func TestHealthChecksAreRare(t *testing.T) {
 	} {
 		config := &model.ServiceAliasConfig{Share: c.share, ActiveEndpoints: c.endpoints, Annotations: map[string]string{annotationInterval: c.requested}}
 		if got := interval(config, s); got != c.want {
-			t.Errorf("%d routes with %d endpoints that want %q have %s, want %s", c.share, c.endpoints, c.requested, got, c.want)
+			t.Errorf("%d routes with %d endpoints and the annotation %q have the interval %s, want %s", c.share, c.endpoints, c.requested, got, c.want)
 		}
 	}
 }
@@ -221,10 +221,10 @@ func TestUnusedShapesAreDropped(t *testing.T) {
 		b.route("web", "web.com", "web", annotated("haproxy.router.openshift.io/timeout", fmt.Sprint(i+20, "s")))
 		config := b.config()
 		if want := fmt.Sprintf("timeout server %ds", i+20); !strings.Contains(config.Text(), want) {
-			t.Fatalf("there is no %q in %s", want, config.Text())
+			t.Fatalf("%q is missing in %s", want, config.Text())
 		}
 	}
 	if got := len(b.writer.shapes); got > 10 {
-		t.Errorf("one route has left %d shapes", got)
+		t.Errorf("one route left %d shapes", got)
 	}
 }

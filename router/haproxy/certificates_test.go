@@ -58,7 +58,7 @@ func TestCertificatesChangeWithoutReload(t *testing.T) {
 	b.until("https://next.com", "web")
 	b.until("https://reencrypt.com", "tls")
 	if response, err := b.client(nil).Get("https://next.com"); err != nil || response.ProtoMajor != 2 {
-		t.Errorf("a certificate that came later returns %+v (%v)", response, err)
+		t.Errorf("the response with a later certificate is %+v (%v)", response, err)
 	}
 	first, next := b.of("first again"), b.of("next again")
 	b.routes["first"].Spec.TLS, b.routes["next"].Spec.TLS = &first, &next
@@ -68,7 +68,7 @@ func TestCertificatesChangeWithoutReload(t *testing.T) {
 		b.untilShown(host, name)
 	}
 	key := filepath.Join(b.writer.Dir, certificateFile("shop:next"))
-	eventually.True(t, "the new key is kept", func() bool {
+	eventually.True(t, "the file of the new key", func() bool {
 		content, err := os.ReadFile(key)
 		return err == nil && strings.Contains(string(content), "PRIVATE KEY")
 	})
@@ -77,7 +77,7 @@ func TestCertificatesChangeWithoutReload(t *testing.T) {
 	b.apply()
 	b.untilShown("next.com", "below")
 	b.untilShown("a.wild.com", "default")
-	eventually.True(t, "the key of a route that is gone is gone", func() bool {
+	eventually.True(t, "removal of the key of a deleted route", func() bool {
 		_, err := os.Stat(key)
 		return os.IsNotExist(err)
 	})
@@ -92,7 +92,7 @@ func TestCertificatesChangeWithoutReload(t *testing.T) {
 	}
 }
 
-func TestRefusedCertificateDoesNotDelayOthers(t *testing.T) {
+func TestRejectedCertificateDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t, nil)
 	b.pod("web", "web", nil)

@@ -68,12 +68,12 @@ func TestServersChangeWithoutReload(t *testing.T) {
 	b.until("https://tls.com", "t2")
 	_, _, header := b.get("http://web.com")
 	if cookie := header.Get("Set-Cookie"); !strings.Contains(cookie, "=") || strings.Contains(cookie, "=;") {
-		t.Errorf("the cookie of a server that came later is %q", cookie)
+		t.Errorf("the cookie of a later server is %q", cookie)
 	}
 	first := b.pods["web"][0]
 	b.pods["web"], b.pods["tls"] = b.pods["web"][1:], b.pods["tls"][1:]
 	b.apply()
-	eventually.True(t, "the first pod gets nothing any more", func() bool {
+	eventually.True(t, "the end of requests to the first pod", func() bool {
 		stats, err := b.engine.Stats()
 		return err == nil && !strings.Contains(stats, ":"+first[strings.LastIndex(first, ":")+1:]+",0,0,0,0,,")
 	})
@@ -115,14 +115,14 @@ func TestReloadsLoseNoRequest(t *testing.T) {
 	if failed := stop(); len(failed) > 0 {
 		t.Errorf("%d requests failed: %v", len(failed), failed[0])
 	}
-	eventually.True(t, "there were as many reloads", func() bool { return b.reloaded() >= 10 })
+	eventually.True(t, "ten reloads", func() bool { return b.reloaded() >= 10 })
 	own, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "who serves gives way as little as the router", func() bool {
-		answer, _ := b.engine.control().send("show info")
-		pid, _ := strconv.Atoi(workerOf(answer))
+	eventually.True(t, "the priority of the serving process", func() bool {
+		response, _ := b.engine.control().send("show info")
+		pid, _ := strconv.Atoi(workerOf(response))
 		priority, err := unix.Getpriority(unix.PRIO_PROCESS, pid)
 		return err == nil && pid > 0 && priority == own
 	})
@@ -180,7 +180,7 @@ func TestSpareBackendsAreFreeAfterReload(t *testing.T) {
 		b.apply()
 		b.until("http://"+name+".com", "web")
 	}
-	eventually.True(t, "the last route has its own backend", func() bool {
+	eventually.True(t, "the backend of the last route", func() bool {
 		stats, err := b.engine.control().send("show stat")
 		return err == nil && strings.Contains(stats, fmt.Sprintf("be_http:shop:r%d,", 3*minSpares-1))
 	})
@@ -199,7 +199,7 @@ func TestReloadsAreCoalesced(t *testing.T) {
 	}
 	b.until("http://r49.com", "web")
 	if got := b.reloaded(); got > 10 { // a busy machine allows a few more
-		t.Errorf("fifty simultaneous routes took %d reloads", got)
+		t.Errorf("fifty simultaneous routes caused %d reloads", got)
 	}
 }
 
@@ -213,7 +213,7 @@ func TestRejectedConfigurationChangesNothing(t *testing.T) {
 	broken.Frame += "\nnonsense here\n"
 	b.engine.Set(broken)
 	if got := <-b.refused; !strings.Contains(got.reason.Error(), "nonsense") || len(got.routes) > 0 {
-		t.Errorf("it is refused with %v", got)
+		t.Errorf("the rejection is %v", got)
 	}
 	b.until("http://web.com", "web")
 	b.route("next", "next.com", "web")
@@ -224,17 +224,17 @@ func TestRejectedConfigurationChangesNothing(t *testing.T) {
 // killWorker kills the worker and waits until another one serves.
 func (b *fixture) killWorker() {
 	b.t.Helper()
-	answer, err := b.engine.control().send("show info")
+	response, err := b.engine.control().send("show info")
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	worker := workerOf(answer)
+	worker := workerOf(response)
 	pid, err := strconv.Atoi(worker)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	kill(b.t, pid)
-	eventually.True(b.t, "another HAProxy runs", func() bool {
+	eventually.True(b.t, "start of another worker", func() bool {
 		now, err := b.engine.control().send("show info")
 		return err == nil && workerOf(now) != worker
 	})
@@ -249,11 +249,11 @@ func TestHAProxyRestarts(t *testing.T) {
 	b.killWorker()
 	b.until("http://web.com", "web")
 	// The worker must end with its master, which ends with the router.
-	answer, err := b.engine.control().send("show info")
+	response, err := b.engine.control().send("show info")
 	if err != nil {
 		t.Fatal(err)
 	}
-	status := text(t, filepath.Join("/proc", workerOf(answer), "status"))
+	status := text(t, filepath.Join("/proc", workerOf(response), "status"))
 	_, rest, _ := strings.Cut(status, "\nPPid:\t")
 	line, _, _ := strings.Cut(rest, "\n")
 	pid, err := strconv.Atoi(line)
@@ -261,8 +261,8 @@ func TestHAProxyRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	kill(t, pid)
-	eventually.True(t, "the worker ends", func() bool {
-		_, err := os.Stat(filepath.Join("/proc", workerOf(answer)))
+	eventually.True(t, "end of the worker", func() bool {
+		_, err := os.Stat(filepath.Join("/proc", workerOf(response)))
 		return err != nil
 	})
 	b.until("http://web.com", "web")

@@ -24,8 +24,8 @@ import (
 var (
 	claimedHosts = []string{"www.x.com", "ftp.x.com", "*.x.com", "www.y.com", "*.y.com"}
 	claimedPaths = []string{"", "/", "/a", "/a/", "/a/b", "/ab", "/a/b/c/"}
-	askedHosts   = []string{"www.x.com", "ftp.x.com", "zzz.x.com", "www.y.com", "other.y.com", "x.com"}
-	askedPaths   = []string{"/", "/a", "/a/", "/abc", "/a/b", "/a/b/c", "/a/b/c/d", "/q"}
+	requestHosts = []string{"www.x.com", "ftp.x.com", "zzz.x.com", "www.y.com", "other.y.com", "x.com"}
+	requestPaths = []string{"/", "/a", "/a/", "/abc", "/a/b", "/a/b/c", "/a/b/c/d", "/q"}
 )
 
 // randomRoute returns a route with random host, path, TLS, weights and annotations.
@@ -99,15 +99,15 @@ func TestRequestsFollowClaims(t *testing.T) {
 		}
 		number := b.engine.Set(b.config())
 		eventually.True(t, "all routes are served", func() bool { return b.engine.Reached(number) })
-		for _, host := range askedHosts {
+		for _, host := range requestHosts {
 			b.untilShown(host, expectedCertificate(b.routes, host))
-			for i, path := range askedPaths {
+			for i, path := range requestPaths {
 				for j, scheme := range []string{"http", "https"} {
 					if (i+j+round)%2 == 0 { // every other combination per round
 						continue
 					}
 					url, want := scheme+"://"+host+path, expected(b.routes, scheme, host, path)
-					eventually.True(t, fmt.Sprintf("round %d: %s is answered by one of %s with the routes\n%s", round, url, want, listed(b.routes)), func() bool {
+					eventually.True(t, fmt.Sprintf("round %d: a response to %s from one of %s with the routes\n%s", round, url, want, listed(b.routes)), func() bool {
 						return slices.Contains(want, b.who(url)) // the previous HAProxy can respond for a moment
 					})
 				}
@@ -138,7 +138,7 @@ func insecure(r *routev1.Route) bool {
 	return r.Spec.TLS == nil || r.Spec.TLS.InsecureEdgeTerminationPolicy == "Redirect" || ends(r) && r.Spec.TLS.InsecureEdgeTerminationPolicy == "Allow"
 }
 
-// expected returns the services or statuses of which one must respond.
+// expected returns the possible responses: services or status codes.
 func expected(routes map[string]*routev1.Route, scheme, host, path string) []string {
 	if scheme == "http" {
 		route := longest(routes, insecure, host, path)
@@ -147,19 +147,20 @@ func expected(routes map[string]*routev1.Route, scheme, host, path string) []str
 		}
 		return targets(route)
 	}
-	if route := sent(routes, host); route != nil {
+	if route := passthroughRoute(routes, host); route != nil {
 		return targets(route)
 	}
 	return targets(longest(routes, ends, host, path))
 }
 
-// sent returns the passthrough route of a host. A host takes precedence over its wildcard.
-func sent(routes map[string]*routev1.Route, host string) *routev1.Route {
+// passthroughRoute returns the passthrough route of a host. A host takes precedence over its
+// wildcard.
+func passthroughRoute(routes map[string]*routev1.Route, host string) *routev1.Route {
 	for _, wildcard := range []bool{false, true} {
 		var passing, ending *routev1.Route
 		for _, route := range routes {
 			switch {
-			case !answers(route, host, wildcard):
+			case !matchesHost(route, host, wildcard):
 			case passes(route):
 				passing = route
 			case ends(route):
@@ -179,7 +180,7 @@ func longest(routes map[string]*routev1.Route, of func(*routev1.Route) bool,
 	for _, wildcard := range []bool{false, true} {
 		length := -1
 		for _, route := range routes {
-			if !of(route) || !answers(route, host, wildcard) || !fits(route, path) {
+			if !of(route) || !matchesHost(route, host, wildcard) || !fits(route, path) {
 				continue
 			}
 			long := 2 * len(strings.TrimPrefix(route.Spec.Path, "/"))
@@ -197,7 +198,7 @@ func longest(routes map[string]*routev1.Route, of func(*routev1.Route) bool,
 	return nil
 }
 
-func answers(route *routev1.Route, host string, wildcard bool) bool {
+func matchesHost(route *routev1.Route, host string, wildcard bool) bool {
 	if wildcard {
 		return claim.IsWildcard(route) && claim.Domain(route.Spec.Host) == claim.Domain(host)
 	}
@@ -233,7 +234,7 @@ func targets(route *routev1.Route) (services []string) {
 // expectedCertificate returns the name in the certificate of a host. The certificate comes from the
 // route with the shortest path, of the host or of its wildcard.
 func expectedCertificate(routes map[string]*routev1.Route, host string) string {
-	if route := sent(routes, host); route != nil {
+	if route := passthroughRoute(routes, host); route != nil {
 		if targets(route)[0] == "0" {
 			return "EOF"
 		}
@@ -245,7 +246,7 @@ func expectedCertificate(routes map[string]*routev1.Route, host string) string {
 			// routes with an exact path are last
 			return cmp.Or(cmp.Compare(len(a.Annotations[claim.PathType]), len(b.Annotations[claim.PathType])), cmp.Compare(a.Name, b.Name))
 		}) {
-			if ends(route) && route.Spec.TLS.Certificate != "" && answers(route, host, wildcard) && (best == nil || len(route.Spec.Path) < len(best.Spec.Path)) {
+			if ends(route) && route.Spec.TLS.Certificate != "" && matchesHost(route, host, wildcard) && (best == nil || len(route.Spec.Path) < len(best.Spec.Path)) {
 				best = route
 			}
 		}

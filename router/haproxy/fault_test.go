@@ -46,7 +46,7 @@ func TestHangingHAProxyDoesNotTakeOver(t *testing.T) {
 	b.apply()
 	b.until("http://plain.com", "web") // from the previous process
 	if got := <-b.refused; !strings.Contains(got.reason.Error(), "did not respond") || len(got.routes) > 0 {
-		t.Errorf("it is reported as %v", got)
+		t.Errorf("the reported error is %v", got)
 	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestRejectedRouteIsFound(t *testing.T) {
 }
 
 // Endpoints of other routes change even if HAProxy rejects a part of one route or a reload fails.
-func TestRefusedCommandDelaysOnlyItsRoute(t *testing.T) {
+func TestRejectedCommandDelaysOnlyItsRoute(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t, nil)
 	b.pod("bad", "bad", nil)
@@ -97,7 +97,7 @@ func TestRefusedCommandDelaysOnlyItsRoute(t *testing.T) {
 	name := "be_http:shop:bad/" + config.Backends[0].Servers[0].Name
 	refused, err := b.engine.control().sendAll([]string{"set server " + name + " state maint", "del server " + name})
 	if err != nil || len(refused) > 0 {
-		t.Fatalf("take a server away behind the engine's back: %v, %v", refused, err)
+		t.Fatalf("remove a server without the engine: %v, %v", refused, err)
 	}
 	config.Frame += "\nnonsense\n" // prevents a reload
 	b.pods["bad"] = b.pods["bad"][1:]
@@ -115,7 +115,7 @@ func TestRefusedCommandDelaysOnlyItsRoute(t *testing.T) {
 	b.engine.Set(last)
 	b.until("http://good.com", "third")
 	if got := len(b.refused); got > 5 {
-		t.Errorf("it was tried %d times more", got)
+		t.Errorf("%d more attempts were made", got)
 	}
 }
 
@@ -127,11 +127,11 @@ func TestReloadsBackOff(t *testing.T) {
 		waits = append(waits, time.Until(now.retry).Round(time.Second))
 	}
 	if want := []time.Duration{1, 2, 4, 8, 16, 32, 60, 60}; !slices.EqualFunc(waits[:8], want, func(got, want time.Duration) bool { return got == want*time.Second }) || waits[11] != maxBackoff {
-		t.Errorf("it waits for %v", waits)
+		t.Errorf("the delays are %v", waits)
 	}
 	now.hold(true)
 	if got := time.Until(now.retry); got > minBackoff {
-		t.Errorf("when the reason is known it waits for %s", got)
+		t.Errorf("with a known reason, the delay is %s", got)
 	}
 }
 

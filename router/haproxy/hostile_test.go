@@ -63,11 +63,11 @@ func TestHostileRoutesCannotChangeConfiguration(t *testing.T) {
 		}
 	}
 	if len(b.routes) < 100 {
-		t.Fatalf("only %d routes pass", len(b.routes))
+		t.Fatalf("only %d routes are admitted", len(b.routes))
 	}
 	config := b.config()
 	if text := config.Text(); strings.Contains(text, "evil") || strings.Contains(text, "💥") || strings.Contains(text, "env(PATH)") {
-		t.Errorf("a route got into the configuration:\n%s", text)
+		t.Errorf("the configuration contains text of a route:\n%s", text)
 	}
 	if err := b.valid(config); err != nil {
 		t.Error(err)
@@ -81,7 +81,7 @@ func TestTenThousandRoutesAreWritten(t *testing.T) {
 		b.route(fmt.Sprint("r", i), fmt.Sprintf("h%d.com", i), "web")
 	}
 	if got := len(b.config().Backends); got != 10_000 {
-		t.Errorf("there are %d backends", got)
+		t.Errorf("the configuration has %d backends", got)
 	}
 }
 

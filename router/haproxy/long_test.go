@@ -60,8 +60,8 @@ func TestLongConnectionsOutliveReloads(t *testing.T) {
 	if _, err := io.ReadFull(download.Body, half); err != nil {
 		t.Fatal(err)
 	}
-	socket, answers := b.dial("GET / HTTP/1.1\nHost: long.com\nConnection: Upgrade\nUpgrade: websocket\nSec-WebSocket-Version: 13\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\n\n")
-	if switched, err := http.ReadResponse(answers, nil); err != nil || switched.StatusCode != http.StatusSwitchingProtocols {
+	socket, reader := b.dial("GET / HTTP/1.1\nHost: long.com\nConnection: Upgrade\nUpgrade: websocket\nSec-WebSocket-Version: 13\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\n\n")
+	if switched, err := http.ReadResponse(reader, nil); err != nil || switched.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatalf("the WebSocket returns %+v (%v)", switched, err)
 	}
 	before := b.reloaded()
@@ -72,11 +72,11 @@ func TestLongConnectionsOutliveReloads(t *testing.T) {
 		b.apply()
 		b.until("http://"+name+".com", "web")
 		fmt.Fprintln(socket, name)
-		if line, err := answers.ReadString('\n'); err != nil || line != name+"\n" {
+		if line, err := reader.ReadString('\n'); err != nil || line != name+"\n" {
 			t.Fatalf("the WebSocket returns %q (%v)", line, err)
 		}
 	}
-	eventually.True(t, "there were three reloads", func() bool { return b.reloaded()-before >= 3 })
+	eventually.True(t, "three reloads", func() bool { return b.reloaded()-before >= 3 })
 	close(more)
 	if rest, err := io.ReadAll(download.Body); err != nil || string(rest) != "second half" {
 		t.Errorf("the rest of the download is %q (%v)", rest, err)
@@ -84,7 +84,7 @@ func TestLongConnectionsOutliveReloads(t *testing.T) {
 }
 
 // A user with a route can cause repeated reloads and keep a connection open across each of them.
-func TestFormerProcessesHaveALimit(t *testing.T) {
+func TestPreviousProcessesAreLimited(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t, nil)
 	b.echo("long", make(chan struct{}))
@@ -104,19 +104,19 @@ func TestFormerProcessesHaveALimit(t *testing.T) {
 		b.route(name, name+".com", "web", annotated("haproxy.router.openshift.io/timeout", fmt.Sprint(20+i, "s")))
 		b.apply()
 		b.until("http://"+name+".com", "web")
-		eventually.True(t, "there was a reload", func() bool { return b.reloaded() > before })
+		eventually.True(t, "a reload", func() bool { return b.reloaded() > before })
 	}
-	eventually.True(t, "there are the present process and two former ones, each with a worker", func() bool {
+	eventually.True(t, "the current process and two previous ones, each with a worker", func() bool {
 		pids, _, err := ofDir(b.writer.Dir)
 		return err == nil && len(pids) == 6
 	})
 }
 
-func TestManyFormerProcessesSlowReloadsDown(t *testing.T) {
+func TestManyPreviousProcessesDelayReloads(t *testing.T) {
 	e := &Engine{Interval: time.Second}
 	for former, want := range map[int]time.Duration{0: time.Second, 8: time.Second, 9: 2 * time.Second, 32: 25 * time.Second} {
 		if got := e.interval(former); got != want {
-			t.Errorf("with %d former processes it is %s, want %s", former, got, want)
+			t.Errorf("with %d previous processes, the interval is %s, want %s", former, got, want)
 		}
 	}
 }

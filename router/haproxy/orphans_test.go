@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// leave runs HAProxy like a router that was killed.
+// leave runs HAProxy and leaves it running, like a killed router.
 func (b *fixture) leave() *process {
 	b.t.Helper()
 	config := b.config()
@@ -48,24 +48,24 @@ func TestNextRouterTakesOverWithoutLosingRequests(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(stale), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(stale, []byte("of a route that is gone"), 0o600); err != nil {
+	if err := os.WriteFile(stale, []byte("of a deleted route"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	b.until("http://web.com", "web")
 	stop := b.load("http://web.com")
 	if !b.engine.Serves() {
-		t.Error("the engine does not see that HAProxy serves")
+		t.Error("the engine does not detect that HAProxy serves")
 	}
 	b.route("next", "next.com", "web")
 	b.apply()
 	componenttest.Run(t, b.engine.Run)
 	b.until("http://next.com", "web")
-	eventually.True(t, "the former HAProxy ends", func() bool { return !former.alive() })
+	eventually.True(t, "end of the previous HAProxy", func() bool { return !former.alive() })
 	if failed := stop(); len(failed) > 0 {
 		t.Errorf("%d requests failed, the first with %s", len(failed), failed[0])
 	}
 	if _, err := os.Stat(stale); !os.IsNotExist(err) {
-		t.Errorf("the key of a route that is gone still exists: %v", err)
+		t.Errorf("the key of a deleted route still exists: %v", err)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestOrphansAreEnded(t *testing.T) {
 	b := newFixture(t, nil)
 	former := b.leave()
 	if err := EndOrphans(t.TempDir()); err != nil || !former.alive() {
-		t.Fatalf("HAProxy of another directory was ended (%v)", err)
+		t.Fatalf("the HAProxy of another directory was ended (%v)", err)
 	}
 	if err := EndOrphans(b.writer.Dir); err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestProcessesOfPodsAreNotOrphans(t *testing.T) {
 	}
 	run(syscall.CLONE_NEWPID)
 	host := run(0)
-	eventually.True(t, "the host's process is found, and only that", func() bool {
+	eventually.True(t, "only the host's process in the result", func() bool {
 		pids, _, err := ofDir(dir)
 		return err == nil && len(pids) == 1 && pids[0] == host
 	})

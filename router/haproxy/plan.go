@@ -24,7 +24,7 @@ type plan struct {
 type step struct {
 	of       string
 	commands []string
-	undo     string // command if HAProxy refuses one of commands; nothing by default
+	undo     string // command if HAProxy rejects one of commands; nothing by default
 }
 
 func (p *plan) say(of string, commands ...string) {

@@ -78,22 +78,22 @@ func (p *process) waitReady(ctx context.Context, control runtime) error {
 	for {
 		select {
 		case <-p.ended:
-			return &refusal{fmt.Errorf("run HAProxy: %w: %s%s", p.ending(), p.output.String(), remedy(p.output.String()))}
+			return &startError{fmt.Errorf("run HAProxy: %w: %s%s", p.ending(), p.output.String(), remedy(p.output.String()))}
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-ticker.C:
 		}
-		if answer, err := control.send("show info"); err == nil && p.isParentOf(workerOf(answer)) {
+		if response, err := control.send("show info"); err == nil && p.isParentOf(workerOf(response)) {
 			return nil
 		}
 	}
 }
 
-// refusal reports a HAProxy process that ended before it served.
-type refusal struct{ reason error }
+// startError returns the error for a HAProxy process that ended before it served.
+type startError struct{ reason error }
 
-func (r *refusal) Error() string { return r.reason.Error() }
-func (r *refusal) Unwrap() error { return r.reason }
+func (r *startError) Error() string { return r.reason.Error() }
+func (r *startError) Unwrap() error { return r.reason }
 
 // remedy returns advice for HAProxy's output.
 func remedy(output string) string {

@@ -24,7 +24,7 @@ const (
 )
 
 // findRejected returns the routes for which HAProxy rejects a configuration. reason is HAProxy's
-// output. If reason names routes, findRejected returns these. Otherwise it searches the routes
+// output. If reason names routes, findRejected returns these. Otherwise it searches for the routes
 // without which HAProxy accepts the rest. It returns none if the cause is not a route.
 func (e *Engine) findRejected(ctx context.Context, config *Config,
 	reason string) (routes []model.ServiceAliasConfigKey) {

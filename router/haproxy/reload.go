@@ -51,7 +51,7 @@ func (e *Engine) start(ctx context.Context, now *running, config *Config, number
 	go func() {
 		defer cancel()
 		err := e.replace(limited, r, spare, had, serving)
-		if rejection := (*refusal)(nil); errors.As(err, &rejection) {
+		if rejection := (*startError)(nil); errors.As(err, &rejection) {
 			r.rejected = e.findRejected(ctx, config, err.Error())
 		}
 		r.done <- err
@@ -86,7 +86,7 @@ func (e *Engine) replace(ctx context.Context, r *reload, spare string, had map[s
 		}
 		return nil
 	}
-	if !serving && !e.Serves() { // an orphan gave its sockets away, or does not respond
+	if !serving && !e.Serves() { // an orphan has passed on its sockets, or does not respond
 		stopAll(r.before, 0)
 		r.before = nil
 	}

@@ -66,7 +66,7 @@ func TestRequestsReachServiceOfRoute(t *testing.T) {
 	_, body, header := b.get("https://allow.com/some/path")
 	if body != "web allow.com/some/path HTTP/1.1" || header.Get("Got-X-Forwarded-Proto") != "https" || header.Get("Got-X-Forwarded-For") != "127.0.0.1" ||
 		header.Get("Got-X-Forwarded-Host") != "allow.com" || header.Get("Got-Forwarded") != "for=127.0.0.1;host=allow.com;proto=https" {
-		t.Errorf("the pod gets %q with %v", body, header)
+		t.Errorf("the pod receives %q with %v", body, header)
 	}
 	for host, name := range map[string]string{"edge.com": "own", "allow.com": "default", "passthrough.com": "pod", "": "default"} {
 		connection, err := tls.Dial("tcp", "127.0.0.1:"+b.writer.Settings.Text("ROUTER_SERVICE_HTTPS_PORT"), &tls.Config{ServerName: host, InsecureSkipVerify: true})
@@ -108,7 +108,7 @@ func TestPodsAreVerifiedWithServiceCA(t *testing.T) {
 	}
 }
 
-func TestDamagedServiceAuthorities(t *testing.T) {
+func TestDamagedServiceCAKeepsPreviousAuthorities(t *testing.T) {
 	t.Parallel()
 	for _, good := range []bool{true, false} { // whether they were valid before
 		b := newFixture(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"})
@@ -133,7 +133,7 @@ func TestDamagedServiceAuthorities(t *testing.T) {
 		b.apply()
 		b.until("http://web.com", "web")
 		if got := b.who("https://mine.com"); got != want {
-			t.Errorf("with damaged authorities, good before: %t, the pod is served by %s, want %s", good, got, want)
+			t.Errorf("with damaged authorities, valid before: %t, the response is %s, want %s", good, got, want)
 		}
 	}
 }
@@ -155,6 +155,6 @@ func TestWeightsShareRequests(t *testing.T) {
 		counts[b.who("http://ab.com")]++
 	}
 	if counts["a"] < 38 || counts["a"] > 42 || counts["b"] < 18 || counts["b"] > 22 || counts["a"]+counts["b"]+counts["c"] != 80 {
-		t.Errorf("of 80 requests, the services get %v", counts)
+		t.Errorf("80 requests are distributed as %v", counts)
 	}
 }

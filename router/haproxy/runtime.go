@@ -27,11 +27,11 @@ func (r runtime) send(command string) (string, error) {
 	if _, err := io.WriteString(connection, command+"\n"); err != nil {
 		return "", fmt.Errorf("send command to HAProxy: %w", err)
 	}
-	answer, err := io.ReadAll(connection)
+	resp, err := io.ReadAll(connection)
 	if err != nil {
 		return "", fmt.Errorf("read response of HAProxy: %w", err)
 	}
-	return strings.TrimSpace(string(answer)), nil
+	return strings.TrimSpace(string(resp)), nil
 }
 
 // prompt ends each response in interactive mode.
@@ -54,19 +54,19 @@ func (r runtime) sendAll(commands []string) (refused map[int]string, err error) 
 		_, err := io.WriteString(connection, "prompt\n"+strings.Join(commands, "\n")+"\nquit\n")
 		sent <- err
 	}()
-	answer, err := io.ReadAll(connection)
+	resp, err := io.ReadAll(connection)
 	if err != nil {
 		return nil, fmt.Errorf("read responses of HAProxy: %w", err)
 	}
 	if err := <-sent; err != nil {
 		return nil, fmt.Errorf("send commands to HAProxy: %w", err)
 	}
-	answers := strings.Split(string(answer), prompt)
-	if len(answers) != len(commands)+2 { // plus the first prompt and the end
-		return nil, fmt.Errorf("send commands to HAProxy: it responded to %d of %d", len(answers)-2, len(commands))
+	responses := strings.Split(string(resp), prompt)
+	if len(responses) != len(commands)+2 { // plus the first prompt and the end
+		return nil, fmt.Errorf("send commands to HAProxy: it responded to %d of %d", len(responses)-2, len(commands))
 	}
 	refused = map[int]string{}
-	for i, response := range answers[1 : len(answers)-1] {
+	for i, response := range responses[1 : len(responses)-1] {
 		response = strings.TrimSpace(response)
 		if response != "" && !slices.ContainsFunc(accepted, func(text string) bool { return strings.Contains(response, text) }) {
 			refused[i] = response

@@ -27,7 +27,7 @@ type served struct {
 	parked map[string]Server
 	// when backends first differed from the ones that HAProxy read
 	since time.Time
-	// backends, entries and files with a refused command: their state is unknown
+	// backends, entries and files with a rejected command: their state is unknown
 	damaged map[string]bool
 	broken  bool // HAProxy did not respond: its state is unknown
 }
@@ -88,7 +88,7 @@ func (s *served) change(config *Config, fixed bool) (all bool, err error) {
 	return next.all && s.known(), rejection
 }
 
-// apply sends the steps of a plan. refused names a step that HAProxy refused; the other steps are
+// apply sends the steps of a plan. refused names a step that HAProxy rejected; the other steps are
 // applied. If err is not nil, the state of HAProxy is unknown.
 func (s *served) apply(steps []step) (rejection, err error) {
 	var commands []string
@@ -99,12 +99,12 @@ func (s *served) apply(steps []step) (rejection, err error) {
 			owners = append(owners, &steps[i])
 		}
 	}
-	answers, err := s.control.sendAll(commands)
+	responses, err := s.control.sendAll(commands)
 	if err != nil {
 		return nil, err
 	}
 	var undo []string
-	for at, response := range answers {
+	for at, response := range responses {
 		owner := owners[at]
 		s.damaged[owner.of] = true
 		if owner.undo != "" {

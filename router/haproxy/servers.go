@@ -2,9 +2,9 @@ package haproxy
 
 import "fmt"
 
-// elsewhere is the temporary address of a new server. HAProxy computes the value of its cookie when
-// the address changes.
-const elsewhere = "127.255.255.254:1"
+// temporaryAddress is the temporary address of a new server. HAProxy computes the value of its
+// cookie when the address changes.
+const temporaryAddress = "127.255.255.254:1"
 
 // update returns the commands that change the servers of a backend, and the servers that are no
 // longer needed, by backend and name. parked are unused servers that still exist. ok is false if a
@@ -49,7 +49,7 @@ func add(backend Backend, server Server) []string {
 	commands := []string{fmt.Sprintf("add server %s %s weight %d %s", name, server.address(), server.Weight, server.Options)}
 	if backend.Cookie {
 		commands = []string{
-			fmt.Sprintf("add server %s %s weight %d %s", name, elsewhere, server.Weight, server.Options),
+			fmt.Sprintf("add server %s %s weight %d %s", name, temporaryAddress, server.Weight, server.Options),
 			fmt.Sprintf("set server %s addr %s port %s", name, server.IP, server.Port),
 		}
 	}

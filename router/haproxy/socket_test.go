@@ -12,9 +12,9 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 )
 
-// TestOnlyHAProxyConnectsToItself checks HAProxy under its own user, which cannot search the
-// directories above the working directory, before and after a reload.
-func TestOnlyHAProxyConnectsToItself(t *testing.T) {
+// TestOnlyHAProxyCanConnectToInternalSockets checks HAProxy under its own user, which cannot search
+// the directories above the working directory, before and after a reload.
+func TestOnlyHAProxyCanConnectToInternalSockets(t *testing.T) {
 	account, err := user.Lookup("haproxy")
 	if err != nil || os.Geteuid() != 0 {
 		t.Fatalf("the test needs root and the user haproxy: %v", err)
@@ -48,12 +48,12 @@ func TestOnlyHAProxyConnectsToItself(t *testing.T) {
 		port := b.writer.Settings.Text(name)
 		if conn, err := net.Dial("tcp", "127.0.0.1:"+port); err == nil {
 			conn.Close()
-			t.Errorf("something listens on the port of %s", name)
+			t.Errorf("a process listens on the port of %s", name)
 		}
 	}
 }
 
-func TestSearchableDirectoryOfAnotherUserIsLeftAlone(t *testing.T) {
+func TestSearchableDirectoryOfAnotherUserIsUnchanged(t *testing.T) {
 	tests := map[string]struct{ mode, want os.FileMode }{
 		"of a node":      {0o700, 0o711},
 		"a pod's volume": {0o777, 0o777},

@@ -44,7 +44,7 @@ func TestSpareBackendHasCookieAndNameOfRoute(t *testing.T) {
 		b.run()
 		b.route("web", "web.com", "web")
 		b.apply()
-		eventually.True(t, "the route is served", func() bool { return strings.HasPrefix(b.who("http://web.com"), "pod") })
+		eventually.True(t, "response of the route", func() bool { return strings.HasPrefix(b.who("http://web.com"), "pod") })
 		home, _, cookie := b.visit("http://web.com", "")
 		want := name
 		if want == "" {
@@ -60,11 +60,11 @@ func TestSpareBackendHasCookieAndNameOfRoute(t *testing.T) {
 			} {
 				pod, value, _ := b.visit("http://web.com", sent[0])
 				if pod != home || strings.ReplaceAll(value, "; ", ";") != strings.ReplaceAll(sent[1], "; ", ";") {
-					t.Errorf("with the cookies %q, %s answers in place of %s, and sees %q", sent[0], pod, home, value)
+					t.Errorf("with the cookies %q, %s responds instead of %s, and receives %q", sent[0], pod, home, value)
 				}
 			}
 			if pod, value, _ := b.visit("http://web.com", "a=b"); !strings.HasPrefix(pod, "pod") || value != "a=b" {
-				t.Errorf("without a cookie of the router %q answers and sees %q", pod, value)
+				t.Errorf("without a cookie of the router, %q responds and receives %q", pod, value)
 			}
 		}
 		stays()
@@ -73,11 +73,11 @@ func TestSpareBackendHasCookieAndNameOfRoute(t *testing.T) {
 			t.Errorf("the statistics are\n%s (%v)", stats, err)
 		}
 		b.killWorker()
-		eventually.True(t, "the route has its own backend", func() bool {
+		eventually.True(t, "the route's own backend", func() bool {
 			stats, err := b.engine.control().send("show stat")
 			return err == nil && strings.Contains(stats, "\nbe_http:shop:web,BACKEND")
 		})
-		eventually.True(t, "the route is served", func() bool { return strings.HasPrefix(b.who("http://web.com"), "pod") })
+		eventually.True(t, "response of the route", func() bool { return strings.HasPrefix(b.who("http://web.com"), "pod") })
 		stays()
 	}
 }
@@ -85,6 +85,6 @@ func TestSpareBackendHasCookieAndNameOfRoute(t *testing.T) {
 func TestStatisticsOmitReplacedBackends(t *testing.T) {
 	const stats = "# pxname,svname\nbe_http:a:b,BACKEND,1\nspare:1,BACKEND,2\nspare:2,BACKEND,3\nother,BACKEND,4\n"
 	if got, want := named(stats, map[string]string{"be_http:a:b": "spare:2"}), "# pxname,svname\nbe_http:a:b,BACKEND,3\nother,BACKEND,4\n"; got != want {
-		t.Errorf("told is %q, want %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

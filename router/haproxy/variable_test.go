@@ -88,7 +88,7 @@ func TestVariablesInConfiguration(t *testing.T) {
 		config := b.config()
 		for setting, want := range settings {
 			if !strings.Contains(config.Text(), want) {
-				t.Errorf("%s: there is no %q in\n%s", setting, want, config.Text())
+				t.Errorf("%s: %q is missing in\n%s", setting, want, config.Text())
 			}
 		}
 		if err := b.valid(config); err != nil {
@@ -117,7 +117,7 @@ func TestProxyProtocol(t *testing.T) {
 	b.pod("web", "web", nil)
 	b.route("web", "web.com", "web")
 	b.run()
-	eventually.Equal(t, "address that the pod sees", func() string {
+	eventually.Equal(t, "client address in the pod", func() string {
 		connection, err := net.Dial("tcp", "127.0.0.1:"+b.writer.Settings.Text("ROUTER_SERVICE_HTTP_PORT"))
 		if err != nil {
 			return err.Error()
@@ -142,7 +142,7 @@ func TestClientCertificates(t *testing.T) {
 	b.route("web", "web.com", "web", secured(routev1.TLSConfig{Termination: "edge"}))
 	b.run()
 	if status, _, _ := b.get("https://web.com"); status != 0 {
-		t.Errorf("without a certificate the router responds with %d", status)
+		t.Errorf("without a certificate, the router responds with %d", status)
 	}
 	for name, want := range map[string]int{"joe": http.StatusOK, "eve": http.StatusForbidden} {
 		pair := mine
@@ -159,7 +159,7 @@ func TestClientCertificates(t *testing.T) {
 		}
 		response.Body.Close()
 		if response.StatusCode != want || want == http.StatusOK && response.Header.Get("Got-X-Ssl-Client-Cn") != `"joe"` && response.Header.Get("Got-X-Ssl-Client-Cn") != "joe" {
-			t.Errorf("%s returns %d, the pod sees %q", name, response.StatusCode, response.Header.Get("Got-X-Ssl-Client-Cn"))
+			t.Errorf("%s returns %d, the pod receives %q", name, response.StatusCode, response.Header.Get("Got-X-Ssl-Client-Cn"))
 		}
 	}
 }
@@ -187,7 +187,7 @@ func TestStrictSNIAndCiphers(t *testing.T) {
 	weak := &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA}}
 	if response, err := b.client(weak).Get("https://own.com"); err == nil {
 		response.Body.Close()
-		t.Error("the modern profile takes an old cipher")
+		t.Error("the modern profile accepts an old cipher")
 	}
 }
 
@@ -326,7 +326,7 @@ func TestStatisticsTimeout(t *testing.T) {
 	_, err = engine.Stats()
 	for _, err := range []error{err, engine.Alive()} {
 		if timeoutErr := net.Error(nil); !errors.As(err, &timeoutErr) || !timeoutErr.Timeout() {
-			t.Errorf("it ends with %v", err)
+			t.Errorf("the error is %v", err)
 		}
 	}
 }
@@ -341,6 +341,6 @@ func TestReloadScript(t *testing.T) {
 	b.route("web", "web.com", "web")
 	b.run()
 	if got := text(t, filepath.Join(b.writer.Dir, "reloaded")); !strings.Contains(got, "be_http:shop:web") {
-		t.Errorf("the script sees\n%s", got)
+		t.Errorf("the script reads\n%s", got)
 	}
 }

@@ -96,7 +96,7 @@ func (c Config) Text() ([]byte, error) {
 		errs = append(errs, checkAddress(address))
 	}
 	if len(c.Servers) == 0 {
-		errs = append(errs, errors.New("there is no master"))
+		errs = append(errs, errors.New("no masters"))
 	}
 	names := map[string]bool{}
 	for _, s := range c.Servers {

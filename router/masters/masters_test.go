@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestServersAreRead(t *testing.T) {
+func TestParseServer(t *testing.T) {
 	for text, want := range map[string]Server{
 		"master-0.example.com":       {"master-0.example.com", "master-0.example.com:8443"},
 		"master-0=192.0.2.1":         {"master-0", "192.0.2.1:8443"},
@@ -27,7 +27,7 @@ func TestServersAreRead(t *testing.T) {
 	}
 }
 
-func TestHAProxyAcceptsTheConfiguration(t *testing.T) {
+func TestHAProxyAcceptsMastersConfiguration(t *testing.T) {
 	program, err := exec.LookPath("haproxy")
 	if err != nil {
 		program = "/usr/sbin/haproxy"
@@ -47,7 +47,7 @@ func TestHAProxyAcceptsTheConfiguration(t *testing.T) {
 	}
 	want := "backend mgmt8443\n  balance source\n"
 	if !strings.Contains(string(text), want) || !strings.Contains(string(text), "  # MASTERS 8443\n  server master-0 192.0.2.1:8443\n") {
-		t.Errorf("the back end is not that of the documents:\n%s", text)
+		t.Errorf("the back end differs from the documentation:\n%s", text)
 	}
 }
 

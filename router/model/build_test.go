@@ -63,13 +63,13 @@ func TestRoutePort(t *testing.T) {
 			expected = nil
 		}
 		if !slices.Equal(got, expected) {
-			t.Errorf("port %q leads to %v, want %v", port, got, expected)
+			t.Errorf("port %q selects %v, want %v", port, got, expected)
 		}
 	}
 }
 
 // Users can edit Endpoints, and the API server accepts any text as the name of an address's target.
-func TestInvalidTextsOfEndpointsAreIgnored(t *testing.T) {
+func TestInvalidTextsInEndpointsAreIgnored(t *testing.T) {
 	pods := slice("10.0.0.1", "10.0.0.2", "10.0.0.3\n  server evil 10.0.0.4")
 	pods.Endpoints[0].TargetRef = &corev1.ObjectReference{Name: "web-0"}
 	pods.Endpoints[1].TargetRef = &corev1.ObjectReference{Name: "x 10.0.0.4:80\nprogram p\n  command id; shutdown frontend public"}
@@ -97,7 +97,7 @@ func TestEndpointsOfUsersCannotPointToHost(t *testing.T) {
 			Host:    func(address netip.Addr) bool { return address.String() == "198.51.100.10" },
 		}
 		if got := source.Endpoints("shop", "web"); len(got) != want {
-			t.Errorf("endpoints by %s are %v", by, got)
+			t.Errorf("endpoints that %s created are %v", by, got)
 		}
 	}
 }
@@ -169,13 +169,13 @@ func TestRoutesOfProjectShareServers(t *testing.T) {
 			t.Errorf("%d routes changed, want %d", got, changed)
 		}
 		if got := servers(); !maps.Equal(got, want) {
-			t.Errorf("there are %v servers, want %v", got, want)
+			t.Errorf("the numbers of servers are %v, want %v", got, want)
 		}
 	}
 	add("shop", 1)
 	add("evil", 8)
 	expect(9, map[string]int{"shop": 1000, "evil": 8000})
-	add("evil", 1) // of a share of sixteen
+	add("evil", 1) // for a share of sixteen
 	expect(9, map[string]int{"shop": 1000, "evil": 9 * 625})
 	add("evil", 7)
 	expect(7, map[string]int{"shop": 1000, "evil": 10_000})

@@ -28,7 +28,7 @@ func TestDefaultsMatchSpecification(t *testing.T) {
 	names := map[string]bool{}
 	for _, variable := range Variables() {
 		if names[variable.Name] || variable.Meaning == "" {
-			t.Errorf("%s is in the table twice or means nothing", variable.Name)
+			t.Errorf("%s is in the table twice or has no effect", variable.Name)
 		}
 		names[variable.Name] = true
 	}
@@ -50,7 +50,7 @@ func TestBadValuesAreReported(t *testing.T) {
 		"ROUTER_DOMAIN": "a b", "ROUTER_METRICS_TLS_KEY_FILE": "/key", "STATS_PASSWORD": "hush\nhush",
 	})
 	if err == nil || strings.Contains(err.Error(), "hush") {
-		t.Fatalf("nothing was reported, or the password was: %v", err)
+		t.Fatalf("the error is missing or contains the password: %v", err)
 	}
 	for _, name := range []string{"ROUTER_STRICT_SNI", "RELOAD_INTERVAL", "STATS_PORT", "ROUTER_TCP_BALANCE_SCHEME", "ROUTE_LABELS", "ROUTER_COOKIE_NAME", "ROUTER_DOMAIN", "ROUTER_METRICS_TLS_CERT_FILE", "STATS_PASSWORD",
 		"ROUTER_LISTEN_ADDR", "ROUTER_SYSLOG_FORMAT", "ROUTER_SERVICE_NO_SNI_PORT"} {
@@ -84,6 +84,6 @@ func TestValuesOfVariables(t *testing.T) {
 		t.Errorf("read %v", s)
 	}
 	if other := s.With(map[string]string{"STATS_PORT": "1"}); other.Number("STATS_PORT") != 1 || s.Number("STATS_PORT") != 1937 {
-		t.Error("a copy with other values changes the settings")
+		t.Error("the settings were changed through the copy")
 	}
 }

@@ -95,13 +95,13 @@ func (w *appFixture) measureTemplate(ctx context.Context) error {
 	}
 	for range templateRuns {
 		start := time.Now()
-		answer, err := w.client.CoreV1().RESTClient().Post().AbsPath("/apis/template.openshift.io/v1/namespaces/default/processedtemplates").
+		response, err := w.client.CoreV1().RESTClient().Post().AbsPath("/apis/template.openshift.io/v1/namespaces/default/processedtemplates").
 			SetHeader("Content-Type", "application/json").Body(body).DoRaw(ctx)
 		if err != nil {
 			return err
 		}
 		w.result.template = append(w.result.template, time.Since(start))
-		if count := strings.Count(string(answer), `"shop-`); count != templateObjects {
+		if count := strings.Count(string(response), `"shop-`); count != templateObjects {
 			return fmt.Errorf("%d objects were returned, not %d", count, templateObjects)
 		}
 	}

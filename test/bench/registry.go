@@ -250,16 +250,16 @@ func get(ctx context.Context, client *http.Client, address string) error {
 		return err
 	}
 	request.Header.Set("Accept", "application/vnd.docker.distribution.manifest.v2+json")
-	answer, err := client.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
-	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
 		return err
 	}
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("get %s: %s", address, answer.Status)
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("get %s: %s", address, response.Status)
 	}
 	return nil
 }

@@ -53,15 +53,15 @@ func login(ctx context.Context, client *http.Client, server, password string) (t
 	}
 	request.Header.Set("X-CSRF-Token", "1")
 	request.SetBasicAuth(tenant, password)
-	answer, err := client.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return "", err
 	}
-	defer answer.Body.Close()
-	_, _ = io.Copy(io.Discard, answer.Body) // read the body, so that the connection is reused
-	location, err := answer.Location()
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, response.Body) // read the body, so that the connection is reused
+	location, err := response.Location()
 	if err != nil {
-		return "", fmt.Errorf("log in: %s: %w", answer.Status, err)
+		return "", fmt.Errorf("log in: %s: %w", response.Status, err)
 	}
 	values, err := url.ParseQuery(location.Fragment)
 	if err == nil && values.Get("access_token") == "" {

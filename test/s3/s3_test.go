@@ -172,11 +172,11 @@ func TestRegistryStoresImagesInS3(t *testing.T) {
 // post sends a POST request to the registry and returns the status.
 func (r *registry) post(path string) int {
 	r.t.Helper()
-	answer := r.ask(http.MethodPost, "https://"+r.host()+path, nil)
-	if answer == nil {
+	response := r.ask(http.MethodPost, "https://"+r.host()+path, nil)
+	if response == nil {
 		r.t.Fatalf("%s: no response", path)
 	}
-	return answer.StatusCode
+	return response.StatusCode
 }
 
 // ask returns the response to a request, or nil if there is no response.
@@ -187,12 +187,12 @@ func (r *registry) ask(method, address string, body io.Reader) *http.Response {
 		return nil
 	}
 	request.SetBasicAuth("any", r.token)
-	answer, err := r.client.Do(request)
+	response, err := r.client.Do(request)
 	if err != nil {
 		return nil
 	}
-	answer.Body.Close()
-	return answer
+	response.Body.Close()
+	return response
 }
 
 // interrupt kills the registry after an upload has sent parts to S3.
@@ -205,9 +205,9 @@ func (r *registry) interrupt(stream string) {
 	reader, writer := io.Pipe()
 	responses := make(chan *http.Response, 1)
 	go func() {
-		answer := r.ask(http.MethodPatch, started.Header.Get("Location"), reader)
+		response := r.ask(http.MethodPatch, started.Header.Get("Location"), reader)
 		reader.Close()
-		responses <- answer
+		responses <- response
 	}()
 	go func() {
 		for block := make([]byte, 64<<10); ; {
@@ -223,8 +223,8 @@ func (r *registry) interrupt(stream string) {
 		return nil
 	})
 	r.Kill("control-plane")
-	if answer := <-responses; answer != nil {
-		r.t.Errorf("the upload ended with %s", answer.Status)
+	if response := <-responses; response != nil {
+		r.t.Errorf("the upload ended with %s", response.Status)
 	}
 }
 

@@ -151,8 +151,8 @@ func TestBrokerRejectsInvalidRequests(t *testing.T) {
 		"nobody":      {id + "?accepts_incomplete=true", good, body, 401, "no user"},
 	} {
 		w := httptest.NewRecorder()
-		r, answer := newPut(tt.path, tt.headers, tt.body)
-		osbserver.Serve(w, r, answer)
+		r, response := newPut(tt.path, tt.headers, tt.body)
+		osbserver.Serve(w, r, response)
 		if w.Code != tt.code || !strings.Contains(w.Body.String(), tt.want) || w.Header().Get(osbserver.VersionHeader) != osbserver.APIVersion {
 			t.Errorf("%s: %d %s, want %d and %q", name, w.Code, w.Body, tt.code, tt.want)
 		}

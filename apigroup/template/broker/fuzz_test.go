@@ -33,8 +33,8 @@ func FuzzRequest(f *testing.F) {
 		r.Header.Set("Content-Type", media)
 		r.Header.Set(osbserver.IdentityHeader, identity)
 		r = r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: "platform"}))
-		answer := httptest.NewRecorder()
-		osbserver.Serve(answer, r, func(r *http.Request) (osbserver.Response, error) {
+		response := httptest.NewRecorder()
+		osbserver.Serve(response, r, func(r *http.Request) (osbserver.Response, error) {
 			info, err := osbserver.Originator(r, b.authorizer)
 			if err != nil {
 				return osbserver.Response{}, err
@@ -45,8 +45,8 @@ func FuzzRequest(f *testing.F) {
 			var request provisionRequest
 			return osbserver.Response{Code: http.StatusOK, Body: struct{}{}}, osbserver.Read(r, &request)
 		})
-		if answer.Code == http.StatusInternalServerError {
-			t.Errorf("%q, %q, %q, %q: %s", version, media, identity, body, answer.Body)
+		if response.Code == http.StatusInternalServerError {
+			t.Errorf("%q, %q, %q, %q: %s", version, media, identity, body, response.Body)
 		}
 	})
 }

@@ -62,14 +62,14 @@ func (c Redirect) visit(t *testing.T) url.Values {
 	}
 	browser := *c.Client
 	browser.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	answer, err := browser.Get(start)
+	response, err := browser.Get(start)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	back, err := answer.Location()
+	defer response.Body.Close()
+	back, err := response.Location()
 	if err != nil {
-		t.Fatalf("the server responds with %s instead of a redirect", answer.Status)
+		t.Fatalf("the server responds with %s instead of a redirect", response.Status)
 	}
 	if !strings.HasPrefix(back.String(), callback+"?") || back.Query().Get("state") != state {
 		t.Errorf("the server redirects to %s", back)

@@ -122,12 +122,12 @@ func (a *API) Get(ctx context.Context, address string, result any) (http.Header,
 	}
 	request.Header.Set("Authorization", "Bearer "+a.token)
 	request.Header.Set("Accept", "application/json")
-	answer, err := remote.JSON(ctx, a.client, request, result)
+	response, err := remote.JSON(ctx, a.client, request, result)
 	if err != nil {
 		return nil, err
 	}
-	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("identity provider %s responds with %s", request.URL.Host, answer.Status)
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("identity provider %s responds with %s", request.URL.Host, response.Status)
 	}
-	return answer.Header, nil
+	return response.Header, nil
 }

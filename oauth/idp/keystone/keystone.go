@@ -44,13 +44,13 @@ func (p *Provider) AuthenticatePassword(ctx context.Context,
 		return nil, fmt.Errorf("call Keystone: %w", err)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	var answer struct {
+	var response struct {
 		Token struct {
 			User struct{ ID, Name string } `json:"user"`
 		} `json:"token"`
 	}
-	reply, err := remote.JSON(ctx, p.Client, request, &answer)
-	existing := answer.Token.User
+	reply, err := remote.JSON(ctx, p.Client, request, &response)
+	existing := response.Token.User
 	switch {
 	case err != nil:
 		return nil, err

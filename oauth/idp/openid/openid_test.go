@@ -108,12 +108,12 @@ func logIn(t *testing.T, s Settings) (*idp.Identity, error) {
 	t.Helper()
 	provider, browser := New(s), *s.Client
 	browser.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	answer, err := browser.Get(provider.StartURL("https://127.0.0.1:1/callback", "s"))
+	response, err := browser.Get(provider.StartURL("https://127.0.0.1:1/callback", "s"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	back, err := answer.Location()
+	defer response.Body.Close()
+	back, err := response.Location()
 	if err != nil {
 		t.Fatal(err)
 	}

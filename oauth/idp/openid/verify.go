@@ -128,16 +128,16 @@ func (v *verifier) describe(ctx context.Context, issuer string) (*description, e
 		return nil, fmt.Errorf("read discovery document of issuer: %w", err)
 	}
 	d := &description{}
-	answer, err := remote.JSON(ctx, v.settings.Client, request, d)
+	response, err := remote.JSON(ctx, v.settings.Client, request, d)
 	if err != nil {
 		return nil, err
 	}
 	derived := v.settings.Keys.Issuer == ""
 	keys, err := url.Parse(d.KeysURL)
 	switch {
-	case answer.StatusCode >= http.StatusInternalServerError:
-		return nil, fmt.Errorf("the issuer of ID tokens responds with status %d", answer.StatusCode)
-	case answer.StatusCode != http.StatusOK, d.Issuer != issuer, err != nil, keys.Scheme != "https":
+	case response.StatusCode >= http.StatusInternalServerError:
+		return nil, fmt.Errorf("the issuer of ID tokens responds with status %d", response.StatusCode)
+	case response.StatusCode != http.StatusOK, d.Issuer != issuer, err != nil, keys.Scheme != "https":
 		return nil, errUndescribed
 	case derived && d.TokenURL != v.settings.TokenURL:
 		return nil, errUndescribed // it is the issuer of another server

@@ -48,11 +48,11 @@ type limited struct{ http.RoundTripper }
 
 // RoundTrip sends a request.
 func (l limited) RoundTrip(request *http.Request) (*http.Response, error) {
-	answer, err := l.RoundTripper.RoundTrip(request)
+	response, err := l.RoundTripper.RoundTrip(request)
 	if err == nil {
-		answer.Body = http.MaxBytesReader(nil, answer.Body, maxAnswer+1)
+		response.Body = http.MaxBytesReader(nil, response.Body, maxAnswer+1)
 	}
-	return answer, err
+	return response, err
 }
 
 // Config returns the TLS configuration of a client.
@@ -95,26 +95,26 @@ func Authorities(files ...string) (*x509.CertPool, error) {
 // request or the response.
 func JSON(ctx context.Context, client *http.Client, request *http.Request,
 	result any) (*http.Response, error) {
-	answer, err := client.Do(request.WithContext(ctx))
+	response, err := client.Do(request.WithContext(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("call identity provider: %w", err)
 	}
-	defer answer.Body.Close()
-	content, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	defer response.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	if err != nil {
 		return nil, fmt.Errorf("read response of %s: %w", request.URL.Host, err)
 	}
 	if len(content) > maxAnswer {
 		return nil, fmt.Errorf("read response of %s: it has more than %d bytes", request.URL.Host, maxAnswer)
 	}
-	if answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusCreated {
-		return answer, nil
+	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusCreated {
+		return response, nil
 	}
 	if result == nil {
-		return answer, nil
+		return response, nil
 	}
 	if err := json.Unmarshal(content, result); err != nil {
 		return nil, fmt.Errorf("read response of %s: it is not JSON in the expected format", request.URL.Host)
 	}
-	return answer, nil
+	return response, nil
 }

@@ -106,14 +106,14 @@ func (c *cluster) idle(ctx context.Context, long time.Duration) (host.Usage, err
 
 // newVolume creates a volume in the storage of a driver, and its PersistentVolume.
 func (c *cluster) newVolume(ctx context.Context, name string, driver int) (handle string, err error) {
-	answer, err := c.drivers[driver].CreateVolume(ctx, &csi.CreateVolumeRequest{Name: name, VolumeCapabilities: []*csi.VolumeCapability{{
+	response, err := c.drivers[driver].CreateVolume(ctx, &csi.CreateVolumeRequest{Name: name, VolumeCapabilities: []*csi.VolumeCapability{{
 		AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}},
 		AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
 	}}})
 	if err != nil {
 		return "", err
 	}
-	handle = answer.GetVolume().GetVolumeId()
+	handle = response.GetVolume().GetVolumeId()
 	return handle, c.makeVolume(ctx, name, driverName(driver), handle)
 }
 

@@ -64,7 +64,7 @@ func measureScale(ctx context.Context, program string, size int) (scale scaleRes
 	if err := c.pods(); err != nil {
 		return scale, err
 	}
-	if _, err := c.until(ctx, "r0.example.com", func(answer string) bool { return answer == podAddress(0, 0) }, nil); err != nil {
+	if _, err := c.until(ctx, "r0.example.com", func(resp string) bool { return resp == podAddress(0, 0) }, nil); err != nil {
 		return scale, err
 	}
 	if err := host.Pause(ctx, 10*time.Second); err != nil { // wait while statuses are written
@@ -169,9 +169,9 @@ func (c *cluster) replacePod(ctx context.Context, service int, pod *replacement,
 	if err != nil {
 		return 0, err
 	}
-	_, err = c.until(ctx, fmt.Sprintf("r%d.example.com", service), func(answer string) bool {
+	_, err = c.until(ctx, fmt.Sprintf("r%d.example.com", service), func(resp string) bool {
 		var of int
-		count, _ := fmt.Sscanf(answer, "127.%d.", &of)
+		count, _ := fmt.Sscanf(resp, "127.%d.", &of)
 		return count == 1 && of >= firstPod+generation
 	}, scale)
 	return time.Since(start), err
@@ -183,7 +183,7 @@ func (c *cluster) addRoute(ctx context.Context, name string, hosts chan<- string
 	if err := c.makeRoute(ctx, name, name+".example.com", "s0", ""); err != nil {
 		return 0, err
 	}
-	_, err := c.until(ctx, name+".example.com", func(answer string) bool { return answer != "503" }, nil)
+	_, err := c.until(ctx, name+".example.com", func(resp string) bool { return resp != "503" }, nil)
 	took := time.Since(start)
 	hosts <- name
 	return took, err
@@ -191,21 +191,21 @@ func (c *cluster) addRoute(ctx context.Context, name string, hosts chan<- string
 
 // until requests the host of a name until the response, a pod's address or a status, is as
 // expected. If scale is set, responses that do not come from pods count as failures.
-func (c *cluster) until(ctx context.Context, name string, holds func(string) bool, scale *scaleResult) (answer string, err error) {
+func (c *cluster) until(ctx context.Context, name string, holds func(string) bool, scale *scaleResult) (resp string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, giveUp, fmt.Errorf("%s does not get the expected response", name))
 	defer cancel()
 	for {
-		if answer = c.get(ctx, name); holds(answer) {
-			return answer, nil
+		if resp = c.get(ctx, name); holds(resp) {
+			return resp, nil
 		}
 		if scale != nil {
 			atomic.AddInt64(&scale.requests, 1)
-			if !strings.HasPrefix(answer, "127.") && ctx.Err() == nil {
+			if !strings.HasPrefix(resp, "127.") && ctx.Err() == nil {
 				atomic.AddInt64(&scale.failed, 1)
 			}
 		}
 		if err := host.Pause(ctx, askAgain); err != nil {
-			return answer, fmt.Errorf("%w: %s", err, answer)
+			return resp, fmt.Errorf("%w: %s", err, resp)
 		}
 	}
 }
@@ -213,12 +213,12 @@ func (c *cluster) until(ctx context.Context, name string, holds func(string) boo
 // ask requests an unchanged route until ctx ends.
 func (c *cluster) ask(ctx context.Context, scale *scaleResult) {
 	for ctx.Err() == nil {
-		answer := c.get(ctx, "r0.example.com")
+		resp := c.get(ctx, "r0.example.com")
 		if ctx.Err() != nil {
 			return
 		}
 		atomic.AddInt64(&scale.requests, 1)
-		if !strings.HasPrefix(answer, "127.") {
+		if !strings.HasPrefix(resp, "127.") {
 			atomic.AddInt64(&scale.failed, 1)
 		}
 		_ = host.Pause(ctx, askAgain)

@@ -43,12 +43,12 @@ func checkCockpit(t *testing.T, c *kit.Cluster, host *kit.Machine) {
 			return err
 		}
 		defer func() { _ = response.Body.Close() }()
-		var answer struct{ Service string }
-		if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		var resp struct{ Service string }
+		if err := json.NewDecoder(response.Body).Decode(&resp); err != nil {
 			return err
 		}
-		if answer.Service != "cockpit" {
-			return fmt.Errorf("the service is %q, want cockpit", answer.Service)
+		if resp.Service != "cockpit" {
+			return fmt.Errorf("the service is %q, want cockpit", resp.Service)
 		}
 		return nil
 	})

@@ -51,12 +51,12 @@ func (p *platform) send(user, method, path, body string, into any) (code int, te
 		name := fmt.Sprintf(`{"username": %q, "groups": ["system:authenticated", "system:authenticated:oauth"]}`, user)
 		request.Header.Set("X-Broker-API-Originating-Identity", "kubernetes "+base64.StdEncoding.EncodeToString([]byte(name)))
 	}
-	answer, err := p.client.Do(request)
+	response, err := p.client.Do(request)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	content, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func (p *platform) send(user, method, path, body string, into any) (code int, te
 			p.t.Fatalf("%s %s: %v\n%s", method, path, err, content)
 		}
 	}
-	return answer.StatusCode, string(content)
+	return response.StatusCode, string(content)
 }
 
 // expect sends a request and checks the status code and a text of the response.

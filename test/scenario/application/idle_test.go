@@ -77,14 +77,14 @@ func TestFirstConnectionUnidlesService(t *testing.T) {
 	}
 	client := &http.Client{Transport: &http.Transport{DialContext: dialer, DisableKeepAlives: true}, Timeout: time.Minute}
 	c.WaitFor("the router to send a request to the idle service", func(context.Context) error {
-		answer, err := client.Get("http://lazy.example.com/")
+		response, err := client.Get("http://lazy.example.com/")
 		if err != nil {
 			return err
 		}
-		defer answer.Body.Close()
-		body, err := io.ReadAll(answer.Body)
-		if err == nil && (answer.StatusCode != http.StatusOK || !strings.Contains(string(body), "awake")) {
-			err = fmt.Errorf("the router responds with %s: %.200s", answer.Status, body)
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err == nil && (response.StatusCode != http.StatusOK || !strings.Contains(string(body), "awake")) {
+			err = fmt.Errorf("the router responds with %s: %.200s", response.Status, body)
 		}
 		return err
 	})

@@ -125,12 +125,12 @@ func callGitHub(t *testing.T, c *kit.Cluster, address, commit string) {
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("X-GitHub-Event", "push")
-	answer, err := client.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		t.Fatalf("the hook responds with %s", answer.Status)
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("the hook responds with %s", response.Status)
 	}
 }

@@ -21,14 +21,14 @@ func visitor(c *kit.Cluster) *http.Client {
 
 // get requests a page. A status other than OK is an error.
 func get(client *http.Client, url string) (string, error) {
-	answer, err := client.Get(url)
+	response, err := client.Get(url)
 	if err != nil {
 		return "", err
 	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err == nil && answer.StatusCode != http.StatusOK {
-		err = fmt.Errorf("the response is %s: %.200s", answer.Status, body)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("the response is %s: %.200s", response.Status, body)
 	}
 	return string(body), err
 }

@@ -49,13 +49,13 @@ func serveRails(t *testing.T) {
 
 	client := visitor(c)
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	answer, err := client.PostForm("http://"+host+"/articles", url.Values{"article[title]": {"Kept & shown"}})
+	response, err := client.PostForm("http://"+host+"/articles", url.Values{"article[title]": {"Kept & shown"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer.Body.Close()
-	if answer.StatusCode != http.StatusFound {
-		t.Fatalf("an article is created with %s", answer.Status)
+	response.Body.Close()
+	if response.StatusCode != http.StatusFound {
+		t.Fatalf("an article is created with %s", response.Status)
 	}
 	// Both pods start again: the article is on the volume.
 	c.OC("delete", "pod", "--wait", c.OnlyPod("name=postgresql").Name, c.OnlyPod("name="+name).Name)

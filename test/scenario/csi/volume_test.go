@@ -17,14 +17,14 @@ import (
 // handle.
 func (i *installation) volume(name string) string {
 	i.t.Helper()
-	answer, err := i.storage.CreateVolume(i.t.Context(), &csi.CreateVolumeRequest{Name: name, VolumeCapabilities: []*csi.VolumeCapability{{
+	response, err := i.storage.CreateVolume(i.t.Context(), &csi.CreateVolumeRequest{Name: name, VolumeCapabilities: []*csi.VolumeCapability{{
 		AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}},
 		AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
 	}}})
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	return answer.GetVolume().GetVolumeId()
+	return response.GetVolume().GetVolumeId()
 }
 
 func TestStaticVolumesAreMountedWithoutStaging(t *testing.T) {

@@ -17,13 +17,13 @@ import (
 // resolve returns the code and the first record of a response of the master's DNS server.
 func resolve(c *kit.Cluster, network string, kind uint16, name string) string {
 	client := dns.Client{Net: network}
-	answer, _, err := client.Exchange(new(dns.Msg).SetQuestion(name, kind), fmt.Sprintf("%s:8053", c.Address))
+	response, _, err := client.Exchange(new(dns.Msg).SetQuestion(name, kind), fmt.Sprintf("%s:8053", c.Address))
 	if err != nil {
 		return err.Error()
 	}
-	text := dns.RcodeToString[answer.Rcode]
-	if len(answer.Answer) > 0 {
-		text += " " + strings.TrimPrefix(answer.Answer[0].String(), answer.Answer[0].Header().String())
+	text := dns.RcodeToString[response.Rcode]
+	if len(response.Answer) > 0 {
+		text += " " + strings.TrimPrefix(response.Answer[0].String(), response.Answer[0].Header().String())
 	}
 	return text
 }

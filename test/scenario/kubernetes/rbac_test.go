@@ -18,8 +18,8 @@ import (
 // can reports the result of `oc auth can-i` for a user.
 func can(c *kit.Cluster, user string, action ...string) bool {
 	// "no" has exit code 1.
-	answer, _ := c.TryOC(append([]string{"auth", "can-i", "--as", user, "--as-group", "system:authenticated"}, action...)...)
-	return strings.TrimSpace(answer) == "yes"
+	response, _ := c.TryOC(append([]string{"auth", "can-i", "--as", user, "--as-group", "system:authenticated"}, action...)...)
+	return strings.TrimSpace(response) == "yes"
 }
 
 func TestRolesGrantTheirRules(t *testing.T) {

@@ -112,18 +112,18 @@ func TestExternalAddressReachesService(t *testing.T) {
 // absent.
 func lookup(c *kit.Cluster, name string, texts []string, peers ...string) {
 	c.WaitFor("response to "+name, func(context.Context) error {
-		answer, err := c.TryOC("exec", "client", "--", "nslookup", name)
+		resp, err := c.TryOC("exec", "client", "--", "nslookup", name)
 		if len(texts) == 0 {
 			err = nil // The name might not exist.
 		}
 		for _, text := range texts {
-			if err == nil && !strings.Contains(answer, text) {
-				err = fmt.Errorf("no %q in:\n%s", text, answer)
+			if err == nil && !strings.Contains(resp, text) {
+				err = fmt.Errorf("no %q in:\n%s", text, resp)
 			}
 		}
 		for _, text := range peers {
-			if err == nil && strings.Contains(answer, text) {
-				err = fmt.Errorf("%q in:\n%s", text, answer)
+			if err == nil && strings.Contains(resp, text) {
+				err = fmt.Errorf("%q in:\n%s", text, resp)
 			}
 		}
 		return err
@@ -178,11 +178,11 @@ func TestServiceReachesExternalHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	names := dns.Server{PacketConn: packets, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, q *dns.Msg) {
-		answer := new(dns.Msg).SetReply(q)
+		resp := new(dns.Msg).SetReply(q)
 		if record, err := dns.NewRR(q.Question[0].Name + " 60 IN A 192.0.2.99"); err == nil && q.Question[0].Qtype == dns.TypeA {
-			answer.Answer = append(answer.Answer, record)
+			resp.Answer = append(resp.Answer, record)
 		}
-		_ = w.WriteMsg(answer)
+		_ = w.WriteMsg(resp)
 	})}
 	go names.ActivateAndServe()
 	t.Cleanup(func() { _ = names.Shutdown() })
@@ -228,9 +228,9 @@ subsets:
 
 // ask queries the DNS server of TestServiceReachesExternalHost at an address.
 func ask(c *kit.Cluster, address string) error {
-	answer, err := c.TryOC("exec", "client", "--", "nslookup", "anything.example.com", address)
-	if err == nil && !strings.Contains(answer, "192.0.2.99") {
-		err = fmt.Errorf("response %q", answer)
+	resp, err := c.TryOC("exec", "client", "--", "nslookup", "anything.example.com", address)
+	if err == nil && !strings.Contains(resp, "192.0.2.99") {
+		err = fmt.Errorf("response %q", resp)
 	}
 	return err
 }
@@ -243,9 +243,9 @@ func TestKubernetesServicePointsToMaster(t *testing.T) {
 	c.Apply(pod("resolver", sleeper()))
 	c.WaitPodRunning("resolver")
 	c.WaitFor("response of the DNS server of the master", func(context.Context) error {
-		answer, err := c.TryOC("exec", "resolver", "--", "nslookup", "kubernetes.default.svc.cluster.local", "172.30.0.1")
-		if err == nil && strings.Count(answer, "172.30.0.1") < 3 {
-			err = fmt.Errorf("the response is %q", answer)
+		resp, err := c.TryOC("exec", "resolver", "--", "nslookup", "kubernetes.default.svc.cluster.local", "172.30.0.1")
+		if err == nil && strings.Count(resp, "172.30.0.1") < 3 {
+			err = fmt.Errorf("the response is %q", resp)
 		}
 		return err
 	})

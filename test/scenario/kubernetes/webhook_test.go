@@ -58,22 +58,22 @@ func review(path string, request *admissionv1.AdmissionRequest) *admissionv1.Adm
 	if err := json.Unmarshal(request.Object.Raw, &object); err != nil {
 		return &admissionv1.AdmissionResponse{Result: &metav1.Status{Message: err.Error()}}
 	}
-	answer := &admissionv1.AdmissionResponse{UID: request.UID, Allowed: true}
+	response := &admissionv1.AdmissionResponse{UID: request.UID, Allowed: true}
 	switch {
 	case path == "/label" && object.Labels["unchecked"] == "":
 		kind := admissionv1.PatchTypeJSONPatch
-		answer.PatchType, answer.Patch = &kind, []byte(`[{"op":"add","path":"/metadata/labels/checked","value":"yes"}]`)
+		response.PatchType, response.Patch = &kind, []byte(`[{"op":"add","path":"/metadata/labels/checked","value":"yes"}]`)
 	case path == "/labelled" && object.Labels["checked"] == "":
-		answer.Allowed, answer.Result = false, &metav1.Status{Message: "the label checked is required"}
+		response.Allowed, response.Result = false, &metav1.Status{Message: "the label checked is required"}
 	case path == "/sidecar":
 		kind := admissionv1.PatchTypeJSONPatch
-		answer.PatchType, answer.Patch = &kind, []byte(`[{"op":"add","path":"/spec/containers/-","value":{"name":"sidecar","image":"none"}}]`)
+		response.PatchType, response.Patch = &kind, []byte(`[{"op":"add","path":"/spec/containers/-","value":{"name":"sidecar","image":"none"}}]`)
 	case path == "/first" || path == "/second":
-		answer.Allowed, answer.Result = false, &metav1.Status{Message: path + " refuses everything"}
+		response.Allowed, response.Result = false, &metav1.Status{Message: path + " refuses everything"}
 	case path == reservations && strings.HasPrefix(object.Name, "reserved-"):
-		answer.Allowed, answer.Result = false, &metav1.Status{Message: "the name is reserved"}
+		response.Allowed, response.Result = false, &metav1.Status{Message: "the name is reserved"}
 	}
-	return answer
+	return response
 }
 
 // meet waits until both /first and /second have received a request, and reports whether this

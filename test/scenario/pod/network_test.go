@@ -116,10 +116,10 @@ spec:
 	} {
 		full := name + "." + c.Namespace + ".svc.cluster.local"
 		c.WaitFor("addresses of "+full, func(context.Context) error {
-			answer, err := c.TryOC("exec", "member-0", "--", "nslookup", full)
+			resp, err := c.TryOC("exec", "member-0", "--", "nslookup", full)
 			for _, address := range want {
-				if err == nil && !strings.Contains(answer, "Address: "+address+"\n") {
-					err = fmt.Errorf("%s is missing in:\n%s", address, answer)
+				if err == nil && !strings.Contains(resp, "Address: "+address+"\n") {
+					err = fmt.Errorf("%s is missing in:\n%s", address, resp)
 				}
 			}
 			return err

@@ -174,8 +174,8 @@ func TestPoliciesOutliveNodeProcess(t *testing.T) {
 	p.Apply(denyByDefault)
 	waitBlocked(p.other, "client", p.url(8080))
 	p.Kill("node")
-	if answer, err := p.other.TryOC("exec", "client", "--", "timeout", "2", "wget", "-q", "-O", "-", p.url(8080)); err == nil {
-		t.Errorf("while the process starts: %q", answer)
+	if response, err := p.other.TryOC("exec", "client", "--", "timeout", "2", "wget", "-q", "-O", "-", p.url(8080)); err == nil {
+		t.Errorf("while the process starts: %q", response)
 	}
 	p.Apply(server("late"))
 	p.WaitPodRunning("late")

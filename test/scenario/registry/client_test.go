@@ -129,10 +129,10 @@ func TestSignaturesAreAddedAndVerified(t *testing.T) {
 			Content    []byte
 		}
 	}
-	status, answer := p.call(http.MethodGet, address, signer, "")
-	if err := json.Unmarshal([]byte(answer), &read); err != nil || status != http.StatusOK || len(read.Signatures) != 1 || read.Signatures[0].Name != name ||
+	status, resp := p.call(http.MethodGet, address, signer, "")
+	if err := json.Unmarshal([]byte(resp), &read); err != nil || status != http.StatusOK || len(read.Signatures) != 1 || read.Signatures[0].Name != name ||
 		read.Signatures[0].Version != 2 || read.Signatures[0].Type != "atomic" || string(read.Signatures[0].Content) != string(content) {
-		t.Errorf("the registry responds with %d, %s, %v", status, answer, err)
+		t.Errorf("the registry responds with %d, %s, %v", status, resp, err)
 	}
 
 	verify := func(args ...string) (string, error) {
@@ -213,7 +213,7 @@ func sign(t *testing.T, text string) (content []byte, key string) {
 }
 
 // call sends a request to the registry with a token.
-func (p *project) call(method, address, token, body string) (status int, answer string) {
+func (p *project) call(method, address, token, body string) (status int, resp string) {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), method, address, strings.NewReader(body))
 	if err != nil {

@@ -154,9 +154,9 @@ func (p *project) interrupt(stream string) (rest string) {
 	reader, writer := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		answer, err := ask(http.MethodPatch, started.Header.Get("Location"), reader)
+		response, err := ask(http.MethodPatch, started.Header.Get("Location"), reader)
 		if err == nil {
-			answer.Body.Close()
+			response.Body.Close()
 		}
 		reader.Close()
 		done <- err
@@ -255,13 +255,13 @@ func TestThousandReadersOfManifest(t *testing.T) {
 		}
 		request.SetBasicAuth("any", p.token)
 		request.Header.Set("Accept", "application/vnd.oci.image.manifest.v1+json")
-		answer, err := client.Do(request)
+		response, err := client.Do(request)
 		if err != nil {
 			return err
 		}
-		defer answer.Body.Close()
-		if body, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s %s %w", answer.Status, body, err)
+		defer response.Body.Close()
+		if body, err := io.ReadAll(response.Body); err != nil || response.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s %s %w", response.Status, body, err)
 		}
 		return nil
 	}

@@ -109,14 +109,14 @@ func (p *project) request(method, path, token, body string) (int, string) {
 		p.t.Fatal(err)
 	}
 	request.SetBasicAuth("any", token)
-	answer, err := (&http.Client{Transport: p.transport()}).Do(request)
+	response, err := (&http.Client{Transport: p.transport()}).Do(request)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	content, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return answer.StatusCode, string(content)
+	return response.StatusCode, string(content)
 }

@@ -16,9 +16,9 @@ import (
 // admitted returns the pod that the server would store. The request is a dry run.
 func admitted(t *testing.T, user *kit.User, namespace, spec string) *corev1.Pod {
 	t.Helper()
-	answer := user.May("POST", kit.CorePath(namespace, "pods")+"?", "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {"+spec+"}}")
+	response := user.May("POST", kit.CorePath(namespace, "pods")+"?", "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {"+spec+"}}")
 	pod := &corev1.Pod{}
-	if err := json.Unmarshal([]byte(answer), pod); err != nil {
+	if err := json.Unmarshal([]byte(response), pod); err != nil {
 		t.Fatal(err)
 	}
 	return pod

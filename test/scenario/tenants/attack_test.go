@@ -75,8 +75,8 @@ func TestUsersCannotEscalateRights(t *testing.T) {
 	// Through the project itself: its annotations control users, groups and nodes.
 	for _, annotation := range []string{"openshift.io/sa.scc.uid-range", "openshift.io/node-selector", "openshift.io/requester"} {
 		body := `{"metadata":{"annotations":{"` + annotation + `":"0/1"}}}`
-		if answer, err := eve.Try("PATCH", "/apis/project.openshift.io/v1/projects/eve-shop", body); err == nil {
-			t.Errorf("annotation %s is changed: %s", annotation, answer)
+		if response, err := eve.Try("PATCH", "/apis/project.openshift.io/v1/projects/eve-shop", body); err == nil {
+			t.Errorf("annotation %s is changed: %s", annotation, response)
 		}
 		eve.MayNot("PATCH", "/api/v1/namespaces/eve-shop", body, "cannot patch resource")
 	}
@@ -106,16 +106,16 @@ func TestAmbiguousNamesAreRejected(t *testing.T) {
 			"Namespace v1":                           "/api/v1/namespaces",
 		} {
 			kind, version, _ := strings.Cut(title, " ")
-			answer, err := admin.Try("POST", path, `{"apiVersion":"`+version+`","kind":"`+kind+`","metadata":{"name":`+quoted+`}}`)
+			response, err := admin.Try("POST", path, `{"apiVersion":"`+version+`","kind":"`+kind+`","metadata":{"name":`+quoted+`}}`)
 			if err == nil {
-				t.Errorf("%s of the name %q is created: %s", kind, name, answer)
+				t.Errorf("%s of the name %q is created: %s", kind, name, response)
 			}
 		}
 		if strings.Trim(name, ".") == "" {
 			continue // different from the name in the path
 		}
-		if answer, err := c.User("mallory").Try("GET", "/apis/project.openshift.io/v1/projects/"+url.PathEscape(name), ""); err == nil {
-			t.Errorf("project %q: %s", name, answer)
+		if response, err := c.User("mallory").Try("GET", "/apis/project.openshift.io/v1/projects/"+url.PathEscape(name), ""); err == nil {
+			t.Errorf("project %q: %s", name, response)
 		}
 	}
 }

@@ -38,11 +38,11 @@ func TestProjectsFollowConfiguredTemplate(t *testing.T) {
 	full := admin.May("GET", path, "")
 	admin.May("PATCH", path, `{"objects":[]}`)
 	t.Cleanup(func() { admin.May("PATCH", path, `{"objects":`+field(t, full, "objects")+`}`) })
-	answer, err := c.User("cleo").Try("POST", requests, request("cleo-shop"))
+	response, err := c.User("cleo").Try("POST", requests, request("cleo-shop"))
 	if err == nil {
-		t.Fatalf("a project was created without a template: %s", answer)
+		t.Fatalf("a project was created without a template: %s", response)
 	}
-	has(t, answer, "the template creates 0 projects, must create one")
+	has(t, response, "the template creates 0 projects, must create one")
 	if _, err := admin.Try("GET", "/api/v1/namespaces/cleo-shop", ""); !apierrors.IsNotFound(err) {
 		t.Errorf("the rejected project: %v", err)
 	}
@@ -102,9 +102,9 @@ func TestProjectRequestsAreLimited(t *testing.T) {
 	c.OC("adm", "policy", "add-cluster-role-to-user", "self-provisioner", robot.Name)
 	t.Cleanup(func() { c.OC("adm", "policy", "remove-cluster-role-from-user", "self-provisioner", robot.Name) })
 	c.WaitFor("the role of the account", func(context.Context) error {
-		answer, err := robot.Try("GET", requests, "")
+		response, err := robot.Try("GET", requests, "")
 		if err != nil {
-			return fmt.Errorf("%w: %s", err, answer)
+			return fmt.Errorf("%w: %s", err, response)
 		}
 		return nil
 	})

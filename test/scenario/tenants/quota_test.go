@@ -15,7 +15,7 @@ import (
 // as "configmaps=2".
 func checkUsage(c *kit.Cluster, quota, total string, projects ...string) {
 	c.WaitFor("usage of quota "+quota, func(context.Context) error {
-		answer, err := c.TryOC("get", "clusterquota", quota, "-o", "json")
+		response, err := c.TryOC("get", "clusterquota", quota, "-o", "json")
 		if err != nil {
 			return err
 		}
@@ -29,7 +29,7 @@ func checkUsage(c *kit.Cluster, quota, total string, projects ...string) {
 				}
 			}
 		}
-		if err := json.Unmarshal([]byte(answer), &existing); err != nil {
+		if err := json.Unmarshal([]byte(response), &existing); err != nil {
 			return err
 		}
 		var lines []string

@@ -79,8 +79,8 @@ func TestServiceAccountsHaveTokenAndRegistryCredentials(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		answer, err := client.Discovery().RESTClient().Get().AbsPath("/apis/user.openshift.io/v1/users/~").DoRaw(t.Context())
-		return string(answer), err
+		response, err := client.Discovery().RESTClient().Get().AbsPath("/apis/user.openshift.io/v1/users/~").DoRaw(t.Context())
+		return string(response), err
 	}
 	got, err := whoami(value)
 	if err != nil {

@@ -43,21 +43,21 @@ func TestHundredUsersSeeOnlyOwnProjects(t *testing.T) {
 	}
 	name := func(i int) string { return fmt.Sprintf("tenant-%02d", i%users) }
 	each(func(i int) error {
-		if answer, err := people[i].Try("POST", requests, request(name(i))); err != nil {
-			return fmt.Errorf("request: %w: %s", err, answer)
+		if response, err := people[i].Try("POST", requests, request(name(i))); err != nil {
+			return fmt.Errorf("request: %w: %s", err, response)
 		}
-		answer, err := people[i].Try("POST", kit.CorePath(name(i), "configmaps"), "{apiVersion: v1, kind: ConfigMap, metadata: {name: own}}")
+		response, err := people[i].Try("POST", kit.CorePath(name(i), "configmaps"), "{apiVersion: v1, kind: ConfigMap, metadata: {name: own}}")
 		if err != nil {
-			return fmt.Errorf("create: %w: %s", err, answer)
+			return fmt.Errorf("create: %w: %s", err, response)
 		}
 		return nil
 	})
 	each(func(i int) error {
-		answer, err := people[i].Try("GET", "/apis/project.openshift.io/v1/projects", "")
+		response, err := people[i].Try("GET", "/apis/project.openshift.io/v1/projects", "")
 		var list struct {
 			Items []struct{ Metadata struct{ Name string } }
 		}
-		if err != nil || json.Unmarshal([]byte(answer), &list) != nil || len(list.Items) != 1 || list.Items[0].Metadata.Name != name(i) {
+		if err != nil || json.Unmarshal([]byte(response), &list) != nil || len(list.Items) != 1 || list.Items[0].Metadata.Name != name(i) {
 			return fmt.Errorf("sees %d projects, %v", len(list.Items), err)
 		}
 		if _, err := people[i].Try("GET", kit.CorePath(name(i), "configmaps/own"), ""); err != nil {
@@ -66,12 +66,12 @@ func TestHundredUsersSeeOnlyOwnProjects(t *testing.T) {
 		for _, path := range []string{
 			kit.CorePath(name(i+1), "configmaps/own"), kit.CorePath(name(i+1), "secrets"), "/apis/project.openshift.io/v1/projects/" + name(i+1), "/api/v1/namespaces", "/api/v1/pods",
 		} {
-			if answer, err := people[i].Try("GET", path, ""); !apierrors.IsForbidden(err) {
-				return fmt.Errorf("%s: %w: %s", path, err, answer)
+			if response, err := people[i].Try("GET", path, ""); !apierrors.IsForbidden(err) {
+				return fmt.Errorf("%s: %w: %s", path, err, response)
 			}
 		}
-		if answer, err := people[i].Try("POST", requests, request(name(i)+"-more")); !apierrors.IsForbidden(err) {
-			return fmt.Errorf("a second project: %w: %s", err, answer)
+		if response, err := people[i].Try("POST", requests, request(name(i)+"-more")); !apierrors.IsForbidden(err) {
+			return fmt.Errorf("a second project: %w: %s", err, response)
 		}
 		return nil
 	})

@@ -24,15 +24,15 @@ func review(request *admissionv1.AdmissionRequest) *admissionv1.AdmissionRespons
 	if err := json.Unmarshal(request.Object.Raw, &object); err != nil {
 		return &admissionv1.AdmissionResponse{UID: request.UID, Result: &metav1.Status{Message: err.Error()}}
 	}
-	answer := &admissionv1.AdmissionResponse{UID: request.UID, Allowed: object.Name != "forbidden"}
+	response := &admissionv1.AdmissionResponse{UID: request.UID, Allowed: object.Name != "forbidden"}
 	switch {
-	case !answer.Allowed:
-		answer.Result = &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "the webhook forbids " + request.Kind.Kind}
+	case !response.Allowed:
+		response.Result = &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "the webhook forbids " + request.Kind.Kind}
 	case object.Labels == nil:
 		kind := admissionv1.PatchTypeJSONPatch
-		answer.PatchType, answer.Patch = &kind, []byte(`[{"op":"add","path":"/metadata/labels","value":{"reviewed":"yes"}}]`)
+		response.PatchType, response.Patch = &kind, []byte(`[{"op":"add","path":"/metadata/labels","value":{"reviewed":"yes"}}]`)
 	}
-	return answer
+	return response
 }
 
 func TestWebhooksReviewOpenShiftTypes(t *testing.T) {
@@ -81,8 +81,8 @@ webhooks:
 		return "{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: " + name + "}, spec: {to: {name: web}}}"
 	}
 	c.WaitFor("the webhooks", func(context.Context) error {
-		answer, err := rita.Try("POST", routes+"?", route("try"))
-		if err == nil && !strings.Contains(answer, `"reviewed":"yes"`) {
+		response, err := rita.Try("POST", routes+"?", route("try"))
+		if err == nil && !strings.Contains(response, `"reviewed":"yes"`) {
 			err = fmt.Errorf("they are not called")
 		}
 		return err

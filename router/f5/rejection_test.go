@@ -52,7 +52,7 @@ func TestInvalidVariablesAreReportedTogether(t *testing.T) {
 	}
 }
 
-func TestRefusalsOfApplianceNameTheRemedy(t *testing.T) {
+func TestErrorsOfApplianceNameRemedy(t *testing.T) {
 	native := map[string]string{"INTERNAL_ADDRESS": "192.0.2.9", "VXLAN_GW_CIDR": "10.131.0.1/14"}
 	for want, test := range map[string]struct {
 		options   bigiptest.Options
@@ -81,9 +81,9 @@ func TestOlderApplianceServesRoutes(t *testing.T) {
 	checkPages(t, s, simulated)
 }
 
-// A profile of an administrator has the name of a route's host, so that the appliance refuses the
+// A profile of an administrator has the name of a route's host, so the appliance rejects the
 // profile of the route.
-func TestRefusedObjectDoesNotStopOthers(t *testing.T) {
+func TestRejectedObjectDoesNotStopOthers(t *testing.T) {
 	s, simulated := newShop(t), bigiptest.New(t, bigiptest.Options{})
 	s.serve(t, "plain", 1)
 	simulated.AttachProfile("/Common/company", "edge.example.com")
@@ -94,7 +94,7 @@ func TestRefusedObjectDoesNotStopOthers(t *testing.T) {
 	a := New(configOf(t, simulated, nil))
 	for range 2 {
 		if err := a.Sync(t.Context(), state); err == nil || !strings.Contains(err.Error(), "same server name") {
-			t.Errorf("the refusal is not reported: %v", err)
+			t.Errorf("the rejection is not reported: %v", err)
 		}
 	}
 	if got := s.get(simulated, "https://other.example.com/"); got != "plain" {
@@ -123,7 +123,7 @@ func TestTunnelFollowsNodes(t *testing.T) {
 		}
 		a.Forget()
 		if changes := sync(t, a, simulated, state); changes != 0 {
-			t.Errorf("a second time, %d requests changed something", changes)
+			t.Errorf("the second call sends %d changes", changes)
 		}
 	}
 	variables["VXLAN_GW_CIDR"] = "10.131.0.2/14"
