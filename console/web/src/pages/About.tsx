@@ -1,4 +1,4 @@
-import { Alert, Content, DescriptionList, DescriptionListDescription, DescriptionListGroup, DescriptionListTerm, PageSection, Title } from '@patternfly/react-core';
+import { Content, DescriptionList, DescriptionListDescription, DescriptionListGroup, DescriptionListTerm, PageSection, Title } from '@patternfly/react-core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import { config } from '../api/config';
@@ -7,6 +7,7 @@ import { get } from '../api/http';
 import { useStore } from '../api/store';
 import { about as t } from '../text/about';
 import { text } from '../text/en';
+import { Outcome } from '../ui/Outcome';
 import { useTitle } from '../ui/useTitle';
 
 interface Version {
@@ -34,7 +35,7 @@ export function Component() {
       <Content>
         <p>{t.body}</p>
       </Content>
-      {error && <Alert isInline variant="danger" title={error.message} />}
+      <Outcome error={error} />
       <DescriptionList isHorizontal isCompact>
         {facts.map(([term, value]) => (
           <DescriptionListGroup key={term}>

@@ -10,7 +10,9 @@ import { persistent } from '../app/load';
 import { text } from '../text/en';
 import { Copyable } from '../ui/Copyable';
 import { Loading } from '../ui/Loading';
+import { Outcome } from '../ui/Outcome';
 import { Problems } from '../ui/Problems';
+import { useRequest } from '../ui/useRequest';
 import { useTitle } from '../ui/useTitle';
 import { linkTo } from '../app/links';
 
@@ -34,34 +36,22 @@ export function Component() {
 function ImportForm({ project, start }: { project: string; start: string }) {
   const resources = useResources();
   const [source, setSource] = useState(start);
-  const [error, setError] = useState<Error>();
+  const { isBusy, error, send } = useRequest();
   const [checked, setChecked] = useState<Applied[]>();
   const [applied, setApplied] = useState<Applied[]>();
   const [found, setFound] = useState<{ problems: Problem[]; dryRun: boolean }>();
   const [cursor, setCursor] = useState<{ at: number }>();
-  const [busy, setBusy] = useState(false);
-  const run = async (dryRun: boolean, problemsAllowed = false) => {
-    setBusy(true);
-    setError(undefined);
+  const run = (dryRun: boolean, problemsAllowed = false) => {
     setApplied(undefined);
     setChecked(undefined);
-    const problems = problemsAllowed ? [] : await problemsOf(source);
-    setFound({ problems, dryRun });
-    if (problems.length > 0) {
-      setBusy(false);
-      return;
-    }
-    try {
-      const done = await apply(parseObjects(source), project, resources ?? new Map(), dryRun);
-      if (dryRun) {
-        setChecked(done);
-      } else {
-        setApplied(done);
+    send(async () => {
+      const problems = problemsAllowed ? [] : await problemsOf(source);
+      setFound({ problems, dryRun });
+      if (problems.length === 0) {
+        const done = await apply(parseObjects(source), project, resources ?? new Map(), dryRun);
+        (dryRun ? setChecked : setApplied)(done);
       }
-    } catch (cause) {
-      setError(cause as Error);
-    }
-    setBusy(false);
+    });
   };
   return (
     <>
@@ -75,14 +65,14 @@ function ImportForm({ project, start }: { project: string; start: string }) {
         <Form
           onSubmit={(event) => {
             event.preventDefault();
-            void run(false);
+            run(false);
           }}
         >
           <Suspense fallback={<Loading />}>
             <Editor label={text.editor.label} value={source} cursor={cursor} onChange={setSource} />
           </Suspense>
-          {found && <Problems problems={found.problems} show={({ from }) => setCursor({ at: from })} proceed={() => void run(found.dryRun, true)} />}
-          {error && <Alert isInline component="h2" variant="danger" isLiveRegion title={error.message} />}
+          {found && <Problems problems={found.problems} show={({ from }) => setCursor({ at: from })} proceed={() => run(found.dryRun, true)} />}
+          <Outcome error={error} />
           {checked && (
             <>
               <Alert isInline component="h2" variant="success" isLiveRegion title={text.editor.checked} />
@@ -106,10 +96,10 @@ function ImportForm({ project, start }: { project: string; start: string }) {
             </Alert>
           )}
           <ActionGroup>
-            <Button type="submit" isDisabled={busy || source.trim() === ''} isLoading={busy}>
+            <Button type="submit" isDisabled={isBusy || source.trim() === ''} isLoading={isBusy}>
               {text.import.run}
             </Button>
-            <Button variant="secondary" isDisabled={busy || source.trim() === ''} onClick={() => void run(true)}>
+            <Button variant="secondary" isDisabled={isBusy || source.trim() === ''} onClick={() => run(true)}>
               {text.editor.check}
             </Button>
           </ActionGroup>

@@ -1,6 +1,6 @@
-import { Alert, Button, Modal, ModalBody, ModalFooter, ModalHeader, TextInput } from '@patternfly/react-core';
+import { TextInput } from '@patternfly/react-core';
 import { useState } from 'react';
-import { text } from '../text/en';
+import { FormDialog } from './FormDialog';
 
 interface ConfirmProps {
   title: string;
@@ -12,38 +12,12 @@ interface ConfirmProps {
   close: () => void;
 }
 
-/**
- * Confirm requests confirmation before an action that cannot be undone. A failure stays visible in
- * the dialog.
- */
+/** Confirm requests confirmation before an action that cannot be undone. */
 export function Confirm({ title, body, action, typed, run, close }: ConfirmProps) {
-  const [error, setError] = useState<Error>();
-  const [busy, setBusy] = useState(false);
   const [entered, setEntered] = useState('');
-  const confirm = () => {
-    setBusy(true);
-    setError(undefined);
-    run().then(close, (cause: Error) => {
-      setError(cause);
-      setBusy(false);
-    });
-  };
   return (
-    <Modal variant="small" isOpen onClose={close} aria-labelledby="confirm-title" aria-describedby="confirm-body">
-      <ModalHeader title={title} titleIconVariant="warning" labelId="confirm-title" />
-      <ModalBody id="confirm-body">
-        <p>{body}</p>
-        {typed !== undefined && <TextInput aria-label={body} value={entered} onChange={(_, value) => setEntered(value)} autoComplete="off" />}
-        {error && <Alert isInline variant="danger" title={error.message} />}
-      </ModalBody>
-      <ModalFooter>
-        <Button variant="danger" onClick={confirm} isLoading={busy} isDisabled={busy || (typed !== undefined && entered !== typed)}>
-          {action}
-        </Button>
-        <Button variant="link" onClick={close}>
-          {text.cancel}
-        </Button>
-      </ModalFooter>
-    </Modal>
+    <FormDialog title={title} body={body} action={action} isDanger isReady={typed === undefined || entered === typed} submit={() => run().then(close)} close={close}>
+      {typed !== undefined && <TextInput aria-label={body} value={entered} onChange={(_, value) => setEntered(value)} autoComplete="off" />}
+    </FormDialog>
   );
 }

@@ -6,6 +6,7 @@ import { useStore } from '../api/store';
 import { text } from '../text/en';
 import { parseLine } from './ansi';
 import { download } from './download';
+import { Outcome } from './Outcome';
 
 interface LogViewProps {
   path: string;
@@ -74,7 +75,7 @@ export function LogView({ path, name, previous, onPrevious, tools, label = text.
           </ToolbarItem>
         </ToolbarContent>
       </Toolbar>
-      {state.error && <Alert isInline variant="danger" title={state.error.message} />}
+      <Outcome error={state.error} />
       {state.dropped > 0 && <Alert isInline isPlain variant="info" title={text.logs.trimmed(maxLines)} />}
       <div
         className={wrap ? 'console-log wrap' : 'console-log'}

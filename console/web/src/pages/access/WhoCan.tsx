@@ -1,10 +1,12 @@
-import { ActionGroup, Alert, Button, Form, FormGroup, FormHelperText, FormSelect, FormSelectOption, Grid, GridItem, HelperText, HelperTextItem, StackItem, TextInput } from '@patternfly/react-core';
+import { ActionGroup, Button, Form, FormSelect, FormSelectOption, Grid, GridItem, StackItem, TextInput } from '@patternfly/react-core';
 import { useEffect, useState, type FormEvent } from 'react';
 import { useParams, useSearchParams } from 'react-router';
 import { whoCan, type Holders, type Question } from '../../api/access';
 import { useResources } from '../../api/hooks';
 import { access } from '../../text/access';
+import { Field } from '../../ui/Field';
 import { Loading } from '../../ui/Loading';
+import { Outcome } from '../../ui/Outcome';
 import { StackPage } from '../../ui/StackPage';
 import { HolderList } from './HolderList';
 
@@ -56,38 +58,33 @@ export function Component() {
         <Form onSubmit={ask} aria-label={t.title}>
           <Grid hasGutter md={6}>
             <GridItem>
-              <FormGroup label={t.verb} fieldId="who-verb">
+              <Field id="who-verb" label={t.verb}>
                 <FormSelect id="who-verb" value={draft.verb} onChange={(_, verb) => setDraft({ ...draft, verb })}>
                   {verbs.map((verb) => (
                     <FormSelectOption key={verb} value={verb} label={verb} />
                   ))}
                 </FormSelect>
-              </FormGroup>
+              </Field>
             </GridItem>
             <GridItem>
-              <FormGroup label={t.resource} fieldId="who-resource">
+              <Field id="who-resource" label={t.resource}>
                 <FormSelect id="who-resource" value={draft.resource} onChange={(_, resource) => setDraft({ ...draft, resource })}>
                   {ids.map((id) => (
                     <FormSelectOption key={id} value={id} label={id} />
                   ))}
                 </FormSelect>
-              </FormGroup>
+              </Field>
             </GridItem>
             <GridItem>
-              <FormGroup label={t.name} fieldId="who-name">
+              <Field id="who-name" label={t.name} help={t.nameHelp}>
                 <TextInput id="who-name" value={draft.name} onChange={(_, name) => setDraft({ ...draft, name })} autoComplete="off" />
-                <FormHelperText>
-                  <HelperText>
-                    <HelperTextItem>{t.nameHelp}</HelperTextItem>
-                  </HelperText>
-                </FormHelperText>
-              </FormGroup>
+              </Field>
             </GridItem>
             {own === undefined && (
               <GridItem>
-                <FormGroup label={t.project} fieldId="who-project">
+                <Field id="who-project" label={t.project}>
                   <TextInput id="who-project" placeholder={t.anyProject} value={draft.project} onChange={(_, project) => setDraft({ ...draft, project })} autoComplete="off" />
-                </FormGroup>
+                </Field>
               </GridItem>
             )}
           </Grid>
@@ -99,7 +96,7 @@ export function Component() {
       {asked !== '' && !result && <Loading />}
       {result?.error && (
         <StackItem>
-          <Alert isInline component="h2" isLiveRegion variant="danger" title={result.error.message} />
+          <Outcome error={result.error} />
         </StackItem>
       )}
       {result?.holders && (

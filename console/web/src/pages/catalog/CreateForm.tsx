@@ -1,4 +1,4 @@
-import { ActionGroup, Alert, Button, Form, FormGroup, FormHelperText, HelperText, HelperTextItem, List, ListItem, PageSection, Title } from '@patternfly/react-core';
+import { ActionGroup, Alert, Button, Form, List, ListItem, PageSection, Title } from '@patternfly/react-core';
 import { useState, type FormEvent, type ReactNode } from 'react';
 import { Link } from 'react-router';
 import { createAll, type Applied } from '../../api/apply';
@@ -8,6 +8,8 @@ import { riskyObjects, type RiskyObject } from '../../api/risk';
 import type { KubeObject } from '../../api/types';
 import { text } from '../../text/en';
 import { linkTo } from '../../app/links';
+import { Outcome } from '../../ui/Outcome';
+import { useRequest } from '../../ui/useRequest';
 import { ProjectField } from './ProjectField';
 
 /** Wanted contains the objects that a form creates, with a message for the user. */
@@ -35,21 +37,13 @@ interface CreateFormProps {
  */
 export function CreateForm({ title, origin, description, project, setProject, valid, objects, children }: CreateFormProps) {
   const resources = useResources();
-  const [error, setError] = useState<Error>();
-  const [busy, setBusy] = useState(false);
+  const { isBusy, error, send } = useRequest();
   const [result, setResult] = useState<{ applied: Applied[]; message?: string }>();
   const [review, setReview] = useState<{ wanted: Wanted; risks: RiskyObject[] }>();
   const ready = valid && project !== '' && resources !== undefined;
-  const run = async (action: () => Promise<void>) => {
-    setBusy(true);
-    setError(undefined);
+  const run = (action: () => Promise<void>) => {
     setReview(undefined);
-    try {
-      await action();
-    } catch (cause) {
-      setError(cause as Error);
-    }
-    setBusy(false);
+    send(action);
   };
   const create = async (wanted: Wanted) => {
     if (resources) {
@@ -61,7 +55,7 @@ export function CreateForm({ title, origin, description, project, setProject, va
     if (!ready) {
       return;
     }
-    void run(async () => {
+    run(async () => {
       const wanted = await objects();
       const risks = riskyObjects(wanted.objects, project, resources);
       if (risks.length > 0) {
@@ -85,10 +79,10 @@ export function CreateForm({ title, origin, description, project, setProject, va
             {origin !== undefined && origin !== sharedNamespace && origin !== project && <Alert isInline variant="warning" component="h2" title={text.catalog.foreign(origin)} />}
             <ProjectField project={project} setProject={setProject} />
             {children}
-            {error && <Alert isInline variant="danger" isLiveRegion title={error.message} />}
-            {review && <Review risks={review.risks} create={() => void run(() => create(review.wanted))} cancel={() => setReview(undefined)} />}
+            <Outcome error={error} />
+            {review && <Review risks={review.risks} create={() => run(() => create(review.wanted))} cancel={() => setReview(undefined)} />}
             <ActionGroup>
-              <Button type="submit" isLoading={busy} isDisabled={busy || !ready}>
+              <Button type="submit" isLoading={isBusy} isDisabled={isBusy || !ready}>
                 {text.create}
               </Button>
             </ActionGroup>
@@ -141,30 +135,5 @@ function Result({ project, applied, message }: { project: string; applied: Appli
         ))}
       </List>
     </Alert>
-  );
-}
-
-interface FieldProps {
-  id: string;
-  label: string;
-  help?: string;
-  required?: boolean;
-  invalid?: string;
-  children: ReactNode;
-}
-
-/** Field is a field of the form with its help, or with its problem. */
-export function Field({ id, label, help, required, invalid, children }: FieldProps) {
-  return (
-    <FormGroup label={label} fieldId={id} isRequired={required}>
-      {children}
-      {(invalid ?? help) && (
-        <FormHelperText>
-          <HelperText id={`${id}-help`}>
-            <HelperTextItem variant={invalid ? 'error' : 'default'}>{invalid ?? help}</HelperTextItem>
-          </HelperText>
-        </FormHelperText>
-      )}
-    </FormGroup>
   );
 }

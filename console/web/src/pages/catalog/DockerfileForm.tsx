@@ -5,8 +5,9 @@ import { validName } from '../../api/projects';
 import { dockerCommandOf, dockerObjects, validURI, type Dockerfile } from '../../api/source';
 import { text } from '../../text/en';
 import { images } from '../../text/images';
+import { Field } from '../../ui/Field';
 import { useTitle } from '../../ui/useTitle';
-import { CreateForm, Field } from './CreateForm';
+import { CreateForm } from './CreateForm';
 import { Command, GitFields, NameField, PortField } from './fields';
 
 const t = images.dockerfile;

@@ -5,10 +5,12 @@ import { commandOf, findImage, imageObjects, nameOf, validImage, type Found } fr
 import { validName } from '../../api/projects';
 import { text } from '../../text/en';
 import { images } from '../../text/images';
+import { Field } from '../../ui/Field';
+import { useRequest } from '../../ui/useRequest';
 import { useTitle } from '../../ui/useTitle';
 import { isValid } from '../details/environment';
 import { Pairs } from '../forms/Pairs';
-import { CreateForm, Field } from './CreateForm';
+import { CreateForm } from './CreateForm';
 import { Command, NameField } from './fields';
 
 const t = images.deploy;
@@ -30,22 +32,20 @@ export function Component() {
   const [env, setEnv] = useState<[string, string][]>([]);
   const [route, setRoute] = useState(true);
   const [result, setResult] = useState<Result>();
-  const [busy, setBusy] = useState(false);
+  const { isBusy, send } = useRequest();
   const invalid = image !== '' && !validImage(image) ? t.imageInvalid : undefined;
   const known = result?.image === image ? result : undefined;
   const deployed = { name: name ?? nameOf(image), image, found: known?.found, env, route };
   const envIsValid = isValid(env.map(([key, value]) => ({ name: key, value })));
-  const mayFind = project !== '' && validImage(image) && !busy;
+  const mayFind = project !== '' && validImage(image) && !isBusy;
   const valid = known !== undefined && validName(deployed.name) && envIsValid;
-  const find = () => {
-    setBusy(true);
-    findImage(project, image)
-      .then(
+  const find = () =>
+    send(() =>
+      findImage(project, image).then(
         (found) => setResult({ image, found }),
         (error: Error) => setResult({ image, error }),
-      )
-      .finally(() => setBusy(false));
-  };
+      ),
+    );
   return (
     <CreateForm title={text.catalog.image} description={t.body} project={project} setProject={setProject} valid={valid} objects={() => Promise.resolve({ objects: imageObjects(deployed) })}>
       <Field id="image-name" label={t.image} required invalid={invalid} help={t.imageHelp}>
@@ -54,7 +54,7 @@ export function Component() {
             <TextInput id="image-name" value={image} autoComplete="off" validated={invalid ? 'error' : 'default'} aria-describedby="image-name-help" onChange={(_, value) => setImage(value.trim())} />
           </InputGroupItem>
           <InputGroupItem>
-            <Button variant="control" isDisabled={!mayFind} isLoading={busy} onClick={find}>
+            <Button variant="control" isDisabled={!mayFind} isLoading={isBusy} onClick={find}>
               {t.find}
             </Button>
           </InputGroupItem>

@@ -5,9 +5,10 @@ import { validName } from '../../api/projects';
 import { orderOf, useService, valueOf, type Schema, type ServiceClass, type ServicePlan } from '../../api/services';
 import { text } from '../../text/en';
 import { Failure } from '../../ui/Failure';
+import { Field } from '../../ui/Field';
 import { Loading } from '../../ui/Loading';
 import { useTitle } from '../../ui/useTitle';
-import { CreateForm, Field } from './CreateForm';
+import { CreateForm } from './CreateForm';
 
 const t = text.services;
 

@@ -4,9 +4,10 @@ import { useParams, useSearchParams } from 'react-router';
 import { process, useTemplate, type Parameter, type Template } from '../../api/catalog';
 import { text } from '../../text/en';
 import { Failure } from '../../ui/Failure';
+import { Field } from '../../ui/Field';
 import { Loading } from '../../ui/Loading';
 import { useTitle } from '../../ui/useTitle';
-import { CreateForm, Field } from './CreateForm';
+import { CreateForm } from './CreateForm';
 
 /** Component creates the objects of a template. */
 export function Component() {

@@ -2,8 +2,8 @@ import { FormGroup, NumberInput, TextInput } from '@patternfly/react-core';
 import { validName } from '../../api/projects';
 import { validURI, type Origin } from '../../api/source';
 import { text } from '../../text/en';
-import { Field } from './CreateForm';
 import { Copyable } from '../../ui/Copyable';
+import { Field } from '../../ui/Field';
 
 const t = text.catalog;
 const maxPort = 65535;

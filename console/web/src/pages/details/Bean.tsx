@@ -6,6 +6,7 @@ import { plainOperations, type Bean, type Jolokia } from '../../api/jolokia';
 import { text } from '../../text/en';
 import { Confirm } from '../../ui/Confirm';
 import { Loading } from '../../ui/Loading';
+import { Outcome } from '../../ui/Outcome';
 
 const t = text.java;
 
@@ -20,7 +21,7 @@ export function BeanView({ agent, uid, bean }: { agent: Jolokia; uid: string; be
   const [asked, setAsked] = useState<string>();
   const [result, setResult] = useState<{ operation: string; value: unknown }>();
   if (values.error) {
-    return <Alert isInline variant="danger" title={values.error.message} />;
+    return <Outcome error={values.error} />;
   }
   if (!values.data) {
     return <Loading />;

@@ -1,10 +1,12 @@
-import { ActionGroup, Alert, Button, Checkbox, Form, FormGroup, TextInput } from '@patternfly/react-core';
+import { ActionGroup, Button, Checkbox, Form, FormGroup, TextInput } from '@patternfly/react-core';
 import { useState, type FormEvent } from 'react';
 import { pathOf } from '../../api/discovery';
 import { useRights } from '../../api/hooks';
 import { merge } from '../../api/http';
 import type { LooseObject } from '../../api/types';
 import { text } from '../../text/en';
+import { Outcome } from '../../ui/Outcome';
+import { useRequest } from '../../ui/useRequest';
 import { changeOf, changeTriggers, settingsOf, valuesOf } from './buildConfig';
 import type { TabProps } from './tabs';
 
@@ -14,22 +16,16 @@ const t = text.builds;
 export default function BuildSettings({ resource, project, object }: TabProps) {
   const rights = useRights(project);
   const [edit, setEdit] = useState<{ base: LooseObject; values: Record<string, string> }>();
-  const [result, setResult] = useState<{ error?: Error }>();
+  const { isBusy, isDone, error, send, reset } = useRequest();
   const { base, values } = edit ?? { base: object, values: valuesOf(object) };
   const mayPatch = rights.may('patch', resource.group, resource.name, object.metadata.name);
   const set = (path: string, value: string) => {
     setEdit({ base, values: { ...values, [path]: value } });
-    setResult(undefined);
+    reset();
   };
   const save = (event: FormEvent) => {
     event.preventDefault();
-    merge(pathOf(resource, project, object.metadata.name), changeOf(base, values)).then(
-      () => {
-        setEdit(undefined);
-        setResult({});
-      },
-      (error: Error) => setResult({ error }),
-    );
+    send(() => merge(pathOf(resource, project, object.metadata.name), changeOf(base, values)).then(() => setEdit(undefined)));
   };
   return (
     <Form isWidthLimited onSubmit={save}>
@@ -45,10 +41,10 @@ export default function BuildSettings({ resource, project, object }: TabProps) {
       {changeTriggers.map((type) => (
         <Checkbox key={type} id={type} label={t.triggers[type]} isDisabled={!mayPatch} isChecked={values[type] === 'true'} onChange={(_, checked) => set(type, String(checked))} />
       ))}
-      {result && <Alert isInline isLiveRegion variant={result.error ? 'danger' : 'success'} title={result.error?.message ?? text.editor.saved} />}
+      <Outcome error={error} isDone={isDone} done={text.editor.saved} />
       {mayPatch && (
         <ActionGroup>
-          <Button type="submit" isDisabled={edit === undefined}>
+          <Button type="submit" isLoading={isBusy} isDisabled={isBusy || edit === undefined}>
             {text.save}
           </Button>
           <Button variant="link" isDisabled={edit === undefined} onClick={() => setEdit(undefined)}>

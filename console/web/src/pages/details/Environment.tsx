@@ -5,6 +5,8 @@ import { useRights } from '../../api/hooks';
 import { patch } from '../../api/http';
 import { text } from '../../text/en';
 import { ContainerSelect } from '../../ui/ContainerSelect';
+import { Outcome } from '../../ui/Outcome';
+import { useRequest } from '../../ui/useRequest';
 import { containersOf, describe, isValid, patchOf, variablesOf, type Variable } from './environment';
 import type { TabProps } from './tabs';
 
@@ -34,7 +36,7 @@ function Variables({ resource, project, object, index }: TabProps & { index: num
   const [base, setBase] = useState(object);
   const current = variablesOf(containersOf(base)[index]);
   const [edited, setEdited] = useState<Variable[]>();
-  const [result, setResult] = useState<{ error?: Error }>();
+  const { isBusy, isDone, error, send, reset } = useRequest();
   const mayPatch = rights.may('patch', resource.group, resource.name, object.metadata.name);
   const variables = edited ?? variablesOf(containersOf(object)[index]);
   const rows = variables.length === 0 && mayPatch ? [{ name: '', value: '' }] : variables;
@@ -44,19 +46,13 @@ function Variables({ resource, project, object, index }: TabProps & { index: num
       setBase(object);
     }
     setEdited(next);
-    setResult(undefined);
+    reset();
   };
   const set = (at: number, part: Partial<Variable>) => edit(rows.map((row, i) => (i === at ? { ...row, ...part } : row)));
   const save = (event: FormEvent) => {
     event.preventDefault();
     // Only changes of the environment are conflicts, not changes of the replicas.
-    patch(pathOf(resource, project, object.metadata.name), patchOf(hasChanged ? base : object, index, variables)).then(
-      () => {
-        setEdited(undefined);
-        setResult({});
-      },
-      (error: Error) => setResult({ error }),
-    );
+    send(() => patch(pathOf(resource, project, object.metadata.name), patchOf(hasChanged ? base : object, index, variables)).then(() => setEdited(undefined)));
   };
   return (
     <Form onSubmit={save}>
@@ -85,12 +81,12 @@ function Variables({ resource, project, object, index }: TabProps & { index: num
         </Grid>
       ))}
       {rows.length === 0 && <p>{text.none}</p>}
-      {edited && edited.length > 0 && !isValid(edited) && <Alert isInline variant="warning" title={text.environment.invalid} />}
-      {hasChanged && <Alert isInline variant="warning" isLiveRegion title={text.editor.changed} />}
-      {result && <Alert isInline isLiveRegion variant={result.error ? 'danger' : 'success'} title={result.error?.message ?? text.editor.saved} />}
+      {edited && edited.length > 0 && !isValid(edited) && <Alert isInline component="h2" variant="warning" title={text.environment.invalid} />}
+      {hasChanged && <Alert isInline component="h2" variant="warning" isLiveRegion title={text.editor.changed} />}
+      <Outcome error={error} isDone={isDone} done={text.editor.saved} />
       {mayPatch && (
         <ActionGroup>
-          <Button type="submit" isDisabled={edited === undefined || !isValid(edited)}>
+          <Button type="submit" isLoading={isBusy} isDisabled={isBusy || edited === undefined || !isValid(edited)}>
             {text.save}
           </Button>
           <Button variant="secondary" onClick={() => edit([...variables, { name: '', value: '' }])}>

@@ -1,10 +1,13 @@
-import { Alert, Button, FileUpload, Form, FormGroup, TextInput } from '@patternfly/react-core';
-import { useEffect, useState, type FormEvent } from 'react';
+import { Button, FileUpload, Form, FormGroup, TextInput } from '@patternfly/react-core';
+import { useQuery } from '@tanstack/react-query';
+import { useState, type FormEvent } from 'react';
 import { OutputTooLarge, runCommand } from '../../api/command';
 import { tools } from '../../text/tools';
 import { DataTable } from '../../ui/DataTable';
 import { saveFile } from '../../ui/download';
 import { Loading } from '../../ui/Loading';
+import { Outcome } from '../../ui/Outcome';
+import { useRequest } from '../../ui/useRequest';
 import type { TabProps } from './tabs';
 import { WithContainer } from './WithContainer';
 
@@ -27,50 +30,41 @@ export function join(directory: string, name: string): string {
 function Directory({ namespace, pod, container }: { namespace: string; pod: string; container: string }) {
   const [directory, setDirectory] = useState('/tmp');
   const [entered, setEntered] = useState(directory);
-  const [entries, setEntries] = useState<string[]>();
-  const [result, setResult] = useState<{ error?: Error; written?: string }>();
-  const [version, setVersion] = useState(0);
-  const run = (command: string[], stdin?: Uint8Array) => runCommand({ namespace, pod, container, command, stdin, limit: maxFile });
-  useEffect(() => {
-    let isCurrent = true;
-    setEntries(undefined);
-    run(['ls', '-1Ap', '--', directory]).then(
-      ({ stdout }) => isCurrent && setEntries(new TextDecoder().decode(stdout).split('\n').filter(Boolean)),
-      (error: Error) => {
-        if (isCurrent) {
-          setEntries([]);
-          setResult({ error });
-        }
-      },
-    );
-    return () => {
-      isCurrent = false;
-    };
-  }, [directory, version]);
+  const [written, setWritten] = useState('');
+  const { isDone, error, send, reset } = useRequest();
+  const run = async (command: string[], stdin?: Uint8Array) => {
+    try {
+      return await runCommand({ namespace, pod, container, command, stdin, limit: maxFile });
+    } catch (cause) {
+      throw cause instanceof OutputTooLarge ? new Error(t.tooLarge) : cause;
+    }
+  };
+  const list = useQuery({
+    queryKey: ['files', namespace, pod, container, directory],
+    queryFn: async () => new TextDecoder().decode((await run(['ls', '-1Ap', '--', directory])).stdout).split('\n').filter(Boolean),
+    gcTime: 0,
+    retry: false,
+  });
+  const entries = list.data ?? [];
   const open = (target: string) => {
-    setResult(undefined);
+    reset();
     setDirectory(target);
     setEntered(target);
   };
-  const fail = (error: Error) => setResult({ error: error instanceof OutputTooLarge ? new Error(t.tooLarge) : error });
   const save = (name: string) => {
-    setResult(undefined);
-    run(['cat', '--', join(directory, name)]).then(({ stdout }) => saveFile(name, new Blob([stdout])), fail);
+    setWritten('');
+    send(async () => saveFile(name, new Blob([(await run(['cat', '--', join(directory, name)])).stdout])));
   };
-  const upload = async (file: File) => {
-    setResult(undefined);
-    if (file.size > maxFile) {
-      fail(new OutputTooLarge());
-      return;
-    }
+  const upload = (file: File) => {
     const target = join(directory, file.name);
-    try {
+    setWritten(target);
+    send(async () => {
+      if (file.size > maxFile) {
+        throw new Error(t.tooLarge);
+      }
       await run(['sh', '-c', 'cat > "$1"', 'sh', target], new Uint8Array(await file.arrayBuffer()));
-      setResult({ written: target });
-      setVersion(version + 1);
-    } catch (error) {
-      fail(error as Error);
-    }
+      await list.refetch();
+    });
   };
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -83,12 +77,11 @@ function Directory({ namespace, pod, container }: { namespace: string; pod: stri
           <TextInput id="files-directory" value={entered} onChange={(_, value) => setEntered(value)} autoComplete="off" />
         </FormGroup>
         <FormGroup label={t.upload} fieldId="files-upload">
-          <FileUpload id="files-upload" hideDefaultPreview browseButtonText={t.upload} filenamePlaceholder="" filenameAriaLabel={t.upload} isClearButtonDisabled onFileInputChange={(_, file) => void upload(file)} />
+          <FileUpload id="files-upload" hideDefaultPreview browseButtonText={t.upload} filenamePlaceholder="" filenameAriaLabel={t.upload} isClearButtonDisabled onFileInputChange={(_, file) => upload(file)} />
         </FormGroup>
       </Form>
-      {result?.error && <Alert isInline component="h2" isLiveRegion variant="danger" title={result.error.message} />}
-      {result?.written && <Alert isInline component="h2" isLiveRegion variant="success" title={t.uploaded(result.written)} />}
-      {entries === undefined ? (
+      <Outcome error={error ?? list.error} isDone={isDone && written !== ''} done={t.uploaded(written)} />
+      {list.isPending ? (
         <Loading />
       ) : (
         <>

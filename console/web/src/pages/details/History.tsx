@@ -1,4 +1,4 @@
-import { Alert, Button, Checkbox, EmptyState, Label, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
+import { Button, Checkbox, EmptyState, Label } from '@patternfly/react-core';
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { useState } from 'react';
 import { Link } from 'react-router';
@@ -7,6 +7,7 @@ import { causeOf, numberOf, phaseOf, revisionsOf, revisionsPath, rollBack, type 
 import { useObjects, useRights } from '../../api/hooks';
 import { text } from '../../text/en';
 import { Age } from '../../ui/Age';
+import { FormDialog } from '../../ui/FormDialog';
 import { Loading } from '../../ui/Loading';
 import type { TabProps } from './tabs';
 
@@ -90,36 +91,12 @@ interface RollBackProps {
 /** RollBack lets the user select what a rollback includes. */
 function RollBack({ revision, withChoice, run, close }: RollBackProps) {
   const [included, setIncluded] = useState<Included>({ replicas: false, strategy: false, triggers: false });
-  const [error, setError] = useState<Error>();
-  const [busy, setBusy] = useState(false);
-  const title = text.history.rollBack(numberOf(revision));
-  const confirm = () => {
-    setBusy(true);
-    setError(undefined);
-    run(included).then(close, (cause: Error) => {
-      setError(cause);
-      setBusy(false);
-    });
-  };
   return (
-    <Modal variant="small" isOpen onClose={close} aria-labelledby="roll-back-title" aria-describedby="roll-back-body">
-      <ModalHeader title={title} labelId="roll-back-title" />
-      <ModalBody id="roll-back-body">
-        <p>{text.history.body}</p>
-        {withChoice &&
-          (Object.keys(included) as (keyof Included)[]).map((key) => (
-            <Checkbox key={key} id={`include-${key}`} label={text.history.included[key]} isChecked={included[key]} onChange={(_, checked) => setIncluded({ ...included, [key]: checked })} />
-          ))}
-        {error && <Alert isInline variant="danger" title={error.message} />}
-      </ModalBody>
-      <ModalFooter>
-        <Button onClick={confirm} isLoading={busy} isDisabled={busy}>
-          {text.history.confirm}
-        </Button>
-        <Button variant="link" onClick={close}>
-          {text.cancel}
-        </Button>
-      </ModalFooter>
-    </Modal>
+    <FormDialog title={text.history.rollBack(numberOf(revision))} body={text.history.body} action={text.history.confirm} submit={() => run(included).then(close)} close={close}>
+      {withChoice &&
+        (Object.keys(included) as (keyof Included)[]).map((key) => (
+          <Checkbox key={key} id={`include-${key}`} label={text.history.included[key]} isChecked={included[key]} onChange={(_, checked) => setIncluded({ ...included, [key]: checked })} />
+        ))}
+    </FormDialog>
   );
 }

@@ -1,17 +1,18 @@
-import { Alert, Button, DescriptionList, DescriptionListDescription, DescriptionListGroup, DescriptionListTerm } from '@patternfly/react-core';
+import { Button, DescriptionList, DescriptionListDescription, DescriptionListGroup, DescriptionListTerm } from '@patternfly/react-core';
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { useQuery } from '@tanstack/react-query';
 import { get } from '../../api/http';
 import { bytes, configOf, layersOf, type ImageOfStream } from '../../api/image';
 import { text } from '../../text/en';
 import { Loading } from '../../ui/Loading';
+import { Outcome } from '../../ui/Outcome';
 
 /** Layers shows the layers of an image, and the settings with which it starts. */
 export function Layers({ namespace, stream, image, close }: { namespace: string; stream: string; image: string; close: () => void }) {
   const path = `/apis/image.openshift.io/v1/namespaces/${encodeURIComponent(namespace)}/imagestreamimages/${encodeURIComponent(`${stream}@${image}`)}`;
   const { data, error } = useQuery({ queryKey: [path], queryFn: () => get<ImageOfStream>(path), staleTime: Infinity });
   if (error) {
-    return <Alert isInline variant="danger" title={error.message} />;
+    return <Outcome error={error} />;
   }
   if (!data) {
     return <Loading />;

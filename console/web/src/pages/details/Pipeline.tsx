@@ -1,5 +1,4 @@
 import { ActionList, ActionListItem, Alert, Button, Label } from '@patternfly/react-core';
-import { useState } from 'react';
 import { Link } from 'react-router';
 import { useObjects, useRights } from '../../api/hooks';
 import { own } from '../../api/own';
@@ -10,6 +9,8 @@ import { pipelines as t } from '../../text/pipelines';
 import { Age } from '../../ui/Age';
 import { DataTable } from '../../ui/DataTable';
 import { Loading } from '../../ui/Loading';
+import { Outcome } from '../../ui/Outcome';
+import { useRequest } from '../../ui/useRequest';
 
 const colors: Record<string, 'green' | 'red' | 'blue' | 'orange' | 'grey'> = {
   SUCCESS: 'green', FAILED: 'red', ABORTED: 'red', IN_PROGRESS: 'blue', PAUSED_PENDING_INPUT: 'orange', UNSTABLE: 'orange',
@@ -24,8 +25,7 @@ const maxRuns = 10;
 export default function Pipeline({ build }: { build: LooseObject }) {
   const { namespace = '', name } = build.metadata;
   const rights = useRights(namespace);
-  const [error, setError] = useState<Error>();
-  const [answered, setAnswered] = useState(false);
+  const { isBusy, isDone, error, send } = useRequest();
   const mayDecide = rights.may('patch', 'build.openshift.io', 'builds', name);
   const jenkins = jenkinsOf(build);
   const tests = testsOf(build);
@@ -34,8 +34,7 @@ export default function Pipeline({ build }: { build: LooseObject }) {
   const decide = (index: number, decision: 'proceed' | 'abort') => {
     const input = inputs[index];
     if (input) {
-      setError(undefined);
-      answer(`${buildsPath(namespace)}/${encodeURIComponent(name)}`, input, decision).then(() => setAnswered(true), setError);
+      send(() => answer(`${buildsPath(namespace)}/${encodeURIComponent(name)}`, input, decision));
     }
   };
   return (
@@ -58,10 +57,10 @@ export default function Pipeline({ build }: { build: LooseObject }) {
               mayDecide && (
                 <ActionList>
                   <ActionListItem>
-                    <Button onClick={() => decide(index, 'proceed')}>{input.proceedText || t.proceed}</Button>
+                    <Button isDisabled={isBusy} onClick={() => decide(index, 'proceed')}>{input.proceedText || t.proceed}</Button>
                   </ActionListItem>
                   <ActionListItem>
-                    <Button variant="danger" onClick={() => decide(index, 'abort')}>
+                    <Button variant="danger" isDisabled={isBusy} onClick={() => decide(index, 'abort')}>
                       {t.abort}
                     </Button>
                   </ActionListItem>
@@ -73,8 +72,7 @@ export default function Pipeline({ build }: { build: LooseObject }) {
           {input.message ? t.input : undefined}
         </Alert>
       ))}
-      {answered && inputs.length === 0 && isRunning && <Alert isInline isLiveRegion component="h3" variant="success" title={t.answered} />}
-      {error && <Alert isInline isLiveRegion component="h3" variant="danger" title={error.message} />}
+      <Outcome error={error} isDone={isDone && inputs.length === 0 && isRunning} done={t.answered} />
     </>
   );
 }

@@ -1,14 +1,15 @@
-import { Alert, Button, ExpandableSection, Label } from '@patternfly/react-core';
+import { Button, ExpandableSection, Label } from '@patternfly/react-core';
 import { useQuery } from '@tanstack/react-query';
 import type { Jolokia } from '../../api/jolokia';
 import { text } from '../../text/en';
 import { Loading } from '../../ui/Loading';
+import { Outcome } from '../../ui/Outcome';
 
 /** Threads shows the threads of a JVM with their stacks. */
 export function Threads({ agent, uid }: { agent: Jolokia; uid: string }) {
   const threads = useQuery({ queryKey: ['threads', uid], queryFn: () => agent.threads() });
   if (threads.error) {
-    return <Alert isInline variant="danger" title={threads.error.message} />;
+    return <Outcome error={threads.error} />;
   }
   if (!threads.data) {
     return <Loading />;

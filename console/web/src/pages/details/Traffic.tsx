@@ -1,4 +1,4 @@
-import { ActionGroup, Alert, Button, Form, FormGroup, FormSelect, FormSelectOption, Slider } from '@patternfly/react-core';
+import { ActionGroup, Button, Form, FormGroup, FormSelect, FormSelectOption, Slider } from '@patternfly/react-core';
 import { useState, type FormEvent } from 'react';
 import { pathOf } from '../../api/discovery';
 import { useObjects, useRights } from '../../api/hooks';
@@ -7,8 +7,10 @@ import { commandOf, operationsOf, sharesOf, trafficOf, type Backend } from '../.
 import type { Route } from '../../api/routes';
 import { text } from '../../text/en';
 import { tools } from '../../text/tools';
-import type { TabProps } from './tabs';
 import { Copyable } from '../../ui/Copyable';
+import { Outcome } from '../../ui/Outcome';
+import { useRequest } from '../../ui/useRequest';
+import type { TabProps } from './tabs';
 
 const t = tools.traffic;
 
@@ -21,23 +23,17 @@ export default function Traffic({ resource, project = '', object }: TabProps) {
   const rights = useRights(project);
   const services = useObjects(`/api/v1/namespaces/${encodeURIComponent(project)}/services`);
   const [edited, setEdited] = useState<Backend[]>();
-  const [result, setResult] = useState<{ error?: Error }>();
+  const { isBusy, isDone, error, send, reset } = useRequest();
   const backends = edited ?? trafficOf(route);
   const shares = sharesOf(backends);
   const mayPatch = rights.may('patch', resource.group, resource.name, object.metadata.name);
   const edit = (next: Backend[]) => {
     setEdited(next);
-    setResult(undefined);
+    reset();
   };
   const save = (event: FormEvent) => {
     event.preventDefault();
-    patch(pathOf(resource, project, object.metadata.name), [unchanged(object), ...operationsOf(backends)]).then(
-      () => {
-        setEdited(undefined);
-        setResult({});
-      },
-      (error: Error) => setResult({ error }),
-    );
+    send(() => patch(pathOf(resource, project, object.metadata.name), [unchanged(object), ...operationsOf(backends)]).then(() => setEdited(undefined)));
   };
   const others = services.items.map(({ metadata }) => metadata.name).filter((name) => !backends.some((backend) => backend.name === name));
   return (
@@ -70,11 +66,11 @@ export default function Traffic({ resource, project = '', object }: TabProps) {
           </FormSelect>
         </FormGroup>
       )}
-      {result && <Alert isInline component="h2" isLiveRegion variant={result.error ? 'danger' : 'success'} title={result.error?.message ?? text.editor.saved} />}
+      <Outcome error={error} isDone={isDone} done={text.editor.saved} />
       {mayPatch && (
         <>
           <ActionGroup>
-            <Button type="submit" isDisabled={edited === undefined}>
+            <Button type="submit" isLoading={isBusy} isDisabled={isBusy || edited === undefined}>
               {text.save}
             </Button>
             <Button variant="link" isDisabled={edited === undefined} onClick={() => setEdited(undefined)}>

@@ -1,13 +1,15 @@
-import { Alert, Button } from '@patternfly/react-core';
+import { Button } from '@patternfly/react-core';
 import { useState } from 'react';
 import { config } from '../../api/config';
 import { get } from '../../api/http';
 import { useStore } from '../../api/store';
 import type { LooseObject } from '../../api/types';
 import { text } from '../../text/en';
+import { Copyable } from '../../ui/Copyable';
+import { Outcome } from '../../ui/Outcome';
+import { useRequest } from '../../ui/useRequest';
 import { webhooksOf } from './buildConfig';
 import { decode } from './Secrets';
-import { Copyable } from '../../ui/Copyable';
 
 const t = text.builds;
 
@@ -18,7 +20,7 @@ const hiddenSecret = '<secret>';
 export function Webhooks({ object }: { object: LooseObject }) {
   const { masterURL } = useStore(config);
   const [secrets, setSecrets] = useState<Record<string, string>>();
-  const [error, setError] = useState<Error>();
+  const { error, send } = useRequest();
   const hooks = webhooksOf(object);
   if (hooks.length === 0) {
     return <p>{text.none}</p>;
@@ -49,10 +51,10 @@ export function Webhooks({ object }: { object: LooseObject }) {
           </div>
         );
       })}
-      <Button variant="link" isInline onClick={() => (secrets === undefined ? void reveal().then(setSecrets, setError) : setSecrets(undefined))}>
+      <Button variant="link" isInline onClick={() => (secrets === undefined ? send(() => reveal().then(setSecrets)) : setSecrets(undefined))}>
         {secrets === undefined ? t.revealSecrets : t.hideSecrets}
       </Button>
-      {error && <Alert isInline variant="danger" title={error.message} />}
+      <Outcome error={error} />
     </>
   );
 }

@@ -8,7 +8,9 @@ import { parseObjects, toYAML } from '../../api/yaml';
 import { text } from '../../text/en';
 import { download } from '../../ui/download';
 import Editor from '../../ui/Editor';
+import { Outcome } from '../../ui/Outcome';
 import { Problems } from '../../ui/Problems';
+import { useRequest } from '../../ui/useRequest';
 import type { TabProps } from './tabs';
 
 /** Yaml is the tab for the whole object. It keeps the typed text when the object changes. */
@@ -16,10 +18,9 @@ export default function Yaml({ resource, project, object }: TabProps) {
   const rights = useRights(project);
   const [base, setBase] = useState(object);
   const [source, setSource] = useState(() => toYAML(object));
-  const [error, setError] = useState<Error>();
+  const { isBusy, isDone, error, send, reset } = useRequest();
   const [problems, setProblems] = useState<Problem[]>([]);
   const [cursor, setCursor] = useState<{ at: number }>();
-  const [saved, setSaved] = useState(false);
   const name = object.metadata.name;
   const mayUpdate = rights.may('update', resource.group, resource.name, name);
   const changed = object.metadata.resourceVersion !== base.metadata.resourceVersion;
@@ -27,21 +28,19 @@ export default function Yaml({ resource, project, object }: TabProps) {
   const load = () => {
     setBase(object);
     setSource(toYAML(object));
-    setError(undefined);
     setProblems([]);
   };
   if (changed && !edited) {
     load();
   }
   const save = async (problemsAllowed = false) => {
-    setError(undefined);
-    setSaved(false);
+    reset();
     const found = problemsAllowed ? [] : await problemsOf(source);
     setProblems(found);
     if (found.length > 0) {
       return;
     }
-    try {
+    send(async () => {
       const [parsed, ...others] = parseObjects(source);
       if (!parsed || others.length > 0) {
         throw new Error(text.editor.one);
@@ -49,10 +48,7 @@ export default function Yaml({ resource, project, object }: TabProps) {
       const stored = await put<typeof object>(pathOf(resource, project, name), parsed);
       setBase(stored);
       setSource(toYAML(stored));
-      setSaved(true);
-    } catch (cause) {
-      setError(cause as Error);
-    }
+    });
   };
   return (
     <>
@@ -63,21 +59,26 @@ export default function Yaml({ resource, project, object }: TabProps) {
         cursor={cursor}
         onChange={(value) => {
           setSource(value);
-          setSaved(false);
+          reset();
           setProblems([]);
         }}
       />
       <Problems problems={problems} show={({ from }) => setCursor({ at: from })} proceed={() => void save(true)} />
-      {changed && edited && <Alert isInline variant="warning" isLiveRegion title={text.editor.changed} />}
-      {error && <Alert isInline variant="danger" isLiveRegion title={error.message} />}
-      {saved && <Alert isInline variant="success" isLiveRegion title={text.editor.saved} />}
+      {changed && edited && <Alert isInline component="h2" variant="warning" isLiveRegion title={text.editor.changed} />}
+      <Outcome error={error} isDone={isDone} done={text.editor.saved} />
       <ActionGroup>
         {mayUpdate && (
-          <Button isDisabled={!edited} onClick={() => void save()}>
+          <Button isDisabled={!edited || isBusy} isLoading={isBusy} onClick={() => void save()}>
             {text.editor.save}
           </Button>
         )}{' '}
-        <Button variant="secondary" onClick={load}>
+        <Button
+          variant="secondary"
+          onClick={() => {
+            load();
+            reset();
+          }}
+        >
           {text.editor.reload}
         </Button>{' '}
         <Button variant="link" onClick={() => download(`${name}.yaml`, source)}>

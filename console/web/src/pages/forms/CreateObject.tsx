@@ -1,4 +1,4 @@
-import { ActionGroup, Alert, Button, Form as Fields, FormGroup, FormHelperText, HelperText, HelperTextItem, PageSection, TextInput, Title } from '@patternfly/react-core';
+import { ActionGroup, Button, Form as Fields, PageSection, TextInput, Title } from '@patternfly/react-core';
 import { useState, type FormEvent } from 'react';
 import { useNavigate, useParams, useSearchParams } from 'react-router';
 import { pathOf, type Resource } from '../../api/discovery';
@@ -6,7 +6,10 @@ import { useResources } from '../../api/hooks';
 import { create } from '../../api/http';
 import { words } from '../../app/navigation';
 import { text } from '../../text/en';
+import { Field } from '../../ui/Field';
 import { Loading } from '../../ui/Loading';
+import { Outcome } from '../../ui/Outcome';
+import { useRequest } from '../../ui/useRequest';
 import { useTitle } from '../../ui/useTitle';
 import { Component as NotFound } from '../NotFound';
 import { linkTo } from '../../app/links';
@@ -36,26 +39,20 @@ function CreateObject({ project, resource, form }: { project: string; resource: 
   const [name, setName] = useState('');
   const [query] = useSearchParams();
   const [values, setValues] = useState(() => initialValues(form, query));
-  const [error, setError] = useState<Error>();
-  const [busy, setBusy] = useState(false);
-  const isInvalid = name !== '' && !namePattern.test(name);
-  const isReady = name !== '' && !isInvalid && isComplete(form, values);
+  const { isBusy, error, send } = useRequest();
+  const invalid = name !== '' && !namePattern.test(name) ? text.forms.nameInvalid : undefined;
+  const isReady = name !== '' && !invalid && isComplete(form, values);
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (!isReady) {
       return;
     }
-    setBusy(true);
-    setError(undefined);
     const object = form.object(values);
     const version = object.apiVersion.split('/').pop() ?? resource.version;
-    create(pathOf({ ...resource, version }, project), name, { ...object, metadata: { name, namespace: project } }).then(
-      () => navigate(linkTo(resource, project, name)),
-      (cause: Error) => {
-        setError(cause);
-        setBusy(false);
-      },
-    );
+    send(async () => {
+      await create(pathOf({ ...resource, version }, project), name, { ...object, metadata: { name, namespace: project } });
+      void navigate(linkTo(resource, project, name));
+    });
   };
   return (
     <>
@@ -64,28 +61,23 @@ function CreateObject({ project, resource, form }: { project: string; resource: 
       </PageSection>
       <PageSection isFilled>
         <Fields onSubmit={submit} isWidthLimited>
-          <FormGroup label={text.name} isRequired fieldId="object-name">
+          <Field id="object-name" label={text.name} required invalid={invalid} help={text.forms.nameHelp}>
             <TextInput
               id="object-name"
               isRequired
               autoComplete="off"
               value={name}
-              validated={isInvalid ? 'error' : 'default'}
+              validated={invalid ? 'error' : 'default'}
               aria-describedby="object-name-help"
               onChange={(_, value) => setName(value)}
             />
-            <FormHelperText>
-              <HelperText id="object-name-help">
-                <HelperTextItem variant={isInvalid ? 'error' : 'default'}>{isInvalid ? text.forms.nameInvalid : text.forms.nameHelp}</HelperTextItem>
-              </HelperText>
-            </FormHelperText>
-          </FormGroup>
+          </Field>
           {shownInputs(form, values).map((input) => (
             <InputField key={input.key} input={input} project={project} values={values} change={(value) => setValues({ ...values, [input.key]: value })} />
           ))}
-          {error && <Alert isInline variant="danger" isLiveRegion title={error.message} />}
+          <Outcome error={error} />
           <ActionGroup>
-            <Button type="submit" isDisabled={busy || !isReady} isLoading={busy}>
+            <Button type="submit" isDisabled={isBusy || !isReady} isLoading={isBusy}>
               {text.create}
             </Button>
             <Button variant="secondary" onClick={() => void navigate(`/project/${project}/import?kind=${resource.id}`)}>

@@ -1,9 +1,10 @@
-import { FormGroup, FormHelperText, FormSelect, FormSelectOption, HelperText, HelperTextItem, Slider, TextArea, TextInput } from '@patternfly/react-core';
+import { FormSelect, FormSelectOption, Slider, TextArea, TextInput } from '@patternfly/react-core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { get } from '../../api/http';
 import type { KubeObject } from '../../api/types';
 import { text } from '../../text/en';
+import { Field } from '../../ui/Field';
 import { Items } from './Items';
 import { listOf, pairsOf, toList, type Input, type Values } from './model';
 import { Pairs } from './Pairs';
@@ -26,18 +27,10 @@ export function InputField({ input, project, values, change }: InputFieldProps) 
     setTouched(true);
     change(next);
   };
-  const help = problem ?? input.help;
   return (
-    <FormGroup label={input.label} isRequired={input.required} fieldId={id} role={input.type === 'pairs' || input.type === 'list' ? 'group' : undefined}>
+    <Field id={id} label={input.label} required={input.required} invalid={problem} help={input.help} isGroup={input.type === 'pairs' || input.type === 'list'}>
       <Control id={id} input={input} project={project} values={values} value={value} isInvalid={problem !== undefined} change={set} />
-      {help && (
-        <FormHelperText>
-          <HelperText id={`${id}-help`}>
-            <HelperTextItem variant={problem ? 'error' : 'default'}>{help}</HelperTextItem>
-          </HelperText>
-        </FormHelperText>
-      )}
-    </FormGroup>
+    </Field>
   );
 }
 

@@ -1,8 +1,11 @@
-import { ActionGroup, Button, Form, FormGroup, FormHelperText, FormSelect, FormSelectOption, Grid, GridItem, HelperText, HelperTextItem, TextInput } from '@patternfly/react-core';
+import { ActionGroup, Button, Form, FormSelect, FormSelectOption, Grid, GridItem, TextInput } from '@patternfly/react-core';
 import { useQuery } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import { rolesOf, type RoleRef, type Subject, type SubjectKind } from '../../api/members';
 import { text } from '../../text/en';
+import { Field } from '../../ui/Field';
+import { Outcome } from '../../ui/Outcome';
+import { useRequest } from '../../ui/useRequest';
 
 interface AddMemberProps {
   kind: SubjectKind;
@@ -16,7 +19,7 @@ export function AddMember({ kind, project, add }: AddMemberProps) {
   const [name, setName] = useState('');
   const [namespace, setNamespace] = useState(project);
   const [chosen, setChosen] = useState('ClusterRole view');
-  const [busy, setBusy] = useState(false);
+  const { isBusy, error, send } = useRequest();
   const key = ({ kind: roleKind, name: roleName }: RoleRef) => `${roleKind} ${roleName}`;
   const role = roles.find(({ ref }) => key(ref) === chosen);
   const isComplete = role !== undefined && name.trim() !== '' && (kind !== 'ServiceAccount' || namespace.trim() !== '');
@@ -25,45 +28,37 @@ export function AddMember({ kind, project, add }: AddMemberProps) {
     if (!role || !isComplete) {
       return;
     }
-    setBusy(true);
     const subject: Subject = kind === 'ServiceAccount' ? { kind, name: name.trim(), namespace: namespace.trim() } : { kind, name: name.trim() };
-    void add(subject, role.ref).then(() => {
-      setBusy(false);
-      setName('');
-    });
+    send(() => add(subject, role.ref).then(() => setName('')));
   };
   return (
     <Form onSubmit={submit} aria-label={text.membership.add}>
       <Grid hasGutter md={kind === 'ServiceAccount' ? 4 : 6}>
         {kind === 'ServiceAccount' && (
           <GridItem>
-            <FormGroup label={text.list.namespace} isRequired fieldId="member-project">
+            <Field id="member-project" label={text.list.namespace} required>
               <TextInput id="member-project" isRequired autoComplete="off" value={namespace} onChange={(_, value) => setNamespace(value)} />
-            </FormGroup>
+            </Field>
           </GridItem>
         )}
         <GridItem>
-          <FormGroup label={text.name} isRequired fieldId="member-name">
+          <Field id="member-name" label={text.name} required>
             <TextInput id="member-name" isRequired autoComplete="off" value={name} onChange={(_, value) => setName(value)} />
-          </FormGroup>
+          </Field>
         </GridItem>
         <GridItem>
-          <FormGroup label={text.membership.role} isRequired fieldId="member-role">
+          <Field id="member-role" label={text.membership.role} required help={role?.description}>
             <FormSelect id="member-role" value={chosen} aria-describedby="member-role-help" onChange={(_, value) => setChosen(value)}>
               {roles.map(({ ref }) => (
                 <FormSelectOption key={key(ref)} value={key(ref)} label={ref.name} />
               ))}
             </FormSelect>
-            <FormHelperText>
-              <HelperText id="member-role-help">
-                <HelperTextItem>{role?.description}</HelperTextItem>
-              </HelperText>
-            </FormHelperText>
-          </FormGroup>
+          </Field>
         </GridItem>
       </Grid>
+      <Outcome error={error} />
       <ActionGroup>
-        <Button type="submit" isDisabled={busy || !isComplete} isLoading={busy}>
+        <Button type="submit" isDisabled={isBusy || !isComplete} isLoading={isBusy}>
           {text.membership.add}
         </Button>
       </ActionGroup>

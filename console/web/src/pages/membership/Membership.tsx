@@ -1,4 +1,4 @@
-import { Alert, EmptyState, Label, LabelGroup, PageSection, Tab, Tabs, TabTitleText, Title } from '@patternfly/react-core';
+import { EmptyState, Label, LabelGroup, PageSection, Tab, Tabs, TabTitleText, Title } from '@patternfly/react-core';
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { useState } from 'react';
 import { Link, useParams } from 'react-router';
@@ -24,7 +24,6 @@ export function Component() {
   const user = useUser();
   const [kind, setKind] = useState<SubjectKind>('User');
   const [removing, setRemoving] = useState<{ subject: Subject; role: RoleRef }>();
-  const [error, setError] = useState<Error>();
   if (bindings.error && !bindings.loaded) {
     return <Failure error={bindings.error} project={project} />;
   }
@@ -32,10 +31,6 @@ export function Component() {
   const may = (verb: string) => rights.may(verb, 'rbac.authorization.k8s.io', 'rolebindings');
   const mayChange = may('create') && may('update') && may('delete');
   const shown = members.filter(({ subject }) => subject.kind === kind);
-  const add = (subject: Subject, role: RoleRef) => {
-    setError(undefined);
-    return addRole(project, subject, role).catch(setError);
-  };
   const isOwn = removing?.subject.kind === 'User' && removing.subject.name === user?.metadata.name;
   return (
     <>
@@ -63,13 +58,12 @@ export function Component() {
         ) : (
           <Members label={text.membership.kinds[kind]} members={shown} remove={mayChange ? setRemoving : undefined} />
         )}
-        {error && <Alert isInline variant="danger" isLiveRegion title={error.message} />}
         {rights.may('create', 'authorization.openshift.io', 'localresourceaccessreviews') && (
           <p>
             <Link to={`/project/${project}/who-can`}>{text.nav.whoCan}</Link>
           </p>
         )}
-        {mayChange && <AddMember key={kind} kind={kind} project={project} add={add} />}
+        {mayChange && <AddMember key={kind} kind={kind} project={project} add={(subject, role) => addRole(project, subject, role)} />}
       </PageSection>
       {removing && (
         <Confirm

@@ -1,7 +1,6 @@
 import { Alert, Button, Card, CardBody, Flex, FlexItem, Label, Progress, Stack, StackItem, Title } from '@patternfly/react-core';
 import AngleDownIcon from '@patternfly/react-icons/dist/esm/icons/angle-down-icon';
 import AngleUpIcon from '@patternfly/react-icons/dist/esm/icons/angle-up-icon';
-import { useState } from 'react';
 import { Link } from 'react-router';
 import { pathOf, type Resource } from '../../api/discovery';
 import { useRights } from '../../api/hooks';
@@ -13,7 +12,9 @@ import { desiredOf, isScalable, selectorOf, type Workload } from '../../api/work
 import { words } from '../../app/navigation';
 import { text } from '../../text/en';
 import { rollout as t } from '../../text/rollout';
+import { Outcome } from '../../ui/Outcome';
 import { PodDonut } from '../../ui/PodDonut';
+import { useRequest } from '../../ui/useRequest';
 import type { Service } from './Overview';
 
 interface CardProps {
@@ -28,7 +29,7 @@ interface CardProps {
 /** WorkloadCard shows a workload with its pods and the addresses at which it responds. */
 export function WorkloadCard({ project, resource, workload, pods, services, routes }: CardProps) {
   const rights = useRights(project);
-  const [error, setError] = useState<Error>();
+  const { error, send } = useRequest();
   const name = workload.metadata.name;
   const desired = desiredOf(workload);
   const rollout = rolloutOf(workload);
@@ -37,10 +38,7 @@ export function WorkloadCard({ project, resource, workload, pods, services, rout
   const serviceNames = services.filter((service) => selects(service.spec.selector, labels)).map((service) => service.metadata.name);
   const reached = routes.filter((route) => serviceNames.includes(route.spec.to?.name ?? ''));
   const scalable = isScalable(resource) && rights.may('patch', resource.group, `${resource.name}/scale`);
-  const scale = (replicas: number) => {
-    setError(undefined);
-    merge(pathOf(resource, project, name) + '/scale', { spec: { replicas } }).catch(setError);
-  };
+  const scale = (replicas: number) => send(() => merge(pathOf(resource, project, name) + '/scale', { spec: { replicas } }));
   return (
     <Card isCompact component="section" aria-label={name}>
       <CardBody>
@@ -78,7 +76,7 @@ export function WorkloadCard({ project, resource, workload, pods, services, rout
               )}
               {error && (
                 <StackItem>
-                  <Alert isInline variant="danger" title={error.message} />
+                  <Outcome error={error} />
                 </StackItem>
               )}
             </Stack>

@@ -1,4 +1,4 @@
-import { Alert, Button, FormSelect, FormSelectOption, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
+import { Alert, FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { useState } from 'react';
 import { pathOf, type Resource, type Resources } from '../../../api/discovery';
 import { useObjects, useResources } from '../../../api/hooks';
@@ -6,6 +6,7 @@ import type { LooseObject } from '../../../api/types';
 import { workloadIDs } from '../../../api/workloads';
 import { attach as t } from '../../../text/attach';
 import { text } from '../../../text/en';
+import { FormDialog } from '../../../ui/FormDialog';
 import { Loading } from '../../../ui/Loading';
 import type { DialogProps } from '../dialogs';
 import { attachTo } from './attachment';
@@ -37,30 +38,19 @@ function Choose({ object, resources, close }: { object: LooseObject; resources: 
     return <EditDialog edit={edit} object={workload} path={pathOf(resource, namespace, workload.metadata.name)} close={close} />;
   }
   return (
-    <Modal variant="small" isOpen onClose={close} aria-labelledby="add-to-title">
-      <ModalHeader title={t.toApplication} labelId="add-to-title" />
-      <ModalBody>
-        {!lists.every(({ loaded }) => loaded) ? (
-          <Loading />
-        ) : workloads.length === 0 ? (
-          <Alert isInline variant="info" title={t.noApplication} />
-        ) : (
-          <FormSelect aria-label={t.application} value={key} onChange={(_, value) => setKey(value)}>
-            <FormSelectOption value="" label={text.forms.route.choose} isDisabled />
-            {workloads.map((candidate) => (
-              <FormSelectOption key={candidate.key} value={candidate.key} label={candidate.key} />
-            ))}
-          </FormSelect>
-        )}
-      </ModalBody>
-      <ModalFooter>
-        <Button isDisabled={!chosen} onClick={() => setIsChosen(true)}>
-          {t.next}
-        </Button>
-        <Button variant="link" onClick={close}>
-          {text.cancel}
-        </Button>
-      </ModalFooter>
-    </Modal>
+    <FormDialog title={t.toApplication} action={t.next} isReady={chosen !== undefined} submit={() => Promise.resolve(setIsChosen(true))} close={close}>
+      {!lists.every(({ loaded }) => loaded) ? (
+        <Loading />
+      ) : workloads.length === 0 ? (
+        <Alert isInline variant="info" component="h2" title={t.noApplication} />
+      ) : (
+        <FormSelect aria-label={t.application} value={key} onChange={(_, value) => setKey(value)}>
+          <FormSelectOption value="" label={text.forms.route.choose} isDisabled />
+          {workloads.map((candidate) => (
+            <FormSelectOption key={candidate.key} value={candidate.key} label={candidate.key} />
+          ))}
+        </FormSelect>
+      )}
+    </FormDialog>
   );
 }
