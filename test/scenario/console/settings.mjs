@@ -1,6 +1,6 @@
-// The console follows its ConfigMap: addresses, extensions, downloads, links, the timeout. A pod with a
-// Jolokia agent shows the beans of its JVM.
-import { address, expect, logIn, open, shoot } from './browser.mjs';
+// The console follows its ConfigMap: addresses, extensions with their pages, downloads, links, the timeout.
+// A pod with a Jolokia agent shows the beans of its JVM.
+import { address, check, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
 const { hostname: server } = new URL(address);
@@ -9,7 +9,21 @@ const master = address.replace(server, 'master.example.com');
 const files = {
   '/brand.js': ['text/javascript', `OPENSHIFT_CONSTANTS.CLI = { 'Company client': 'https://www.example.com/oc', Bad: 'javascript:alert(1)' };
     OPENSHIFT_CONSTANTS.HELP = { Handbook: 'https://www.example.com/handbook', default: 'welcome.html' };
-    document.documentElement.dataset.color = OPENSHIFT_EXTENSION_PROPERTIES.color;`],
+    document.documentElement.dataset.color = OPENSHIFT_EXTENSION_PROPERTIES.color;
+    OPENSHIFT_CONSTANTS.PAGES = [
+      {
+        path: 'costs',
+        title: 'Costs',
+        render: async (element, { project, request, signal }) => {
+          signal.onabort = () => (document.documentElement.dataset.left = project);
+          const { items } = await request('GET', '/api/v1/namespaces/' + project + '/services');
+          const list = element.appendChild(document.createElement('ul'));
+          items.forEach(({ metadata }) => (list.appendChild(document.createElement('li')).textContent = metadata.name + ' costs 5 EUR'));
+          await request('GET', '/api/v1/namespaces/' + project + '/services/none');
+        },
+      },
+      { path: '../projects', title: 'Broken', render: () => undefined },
+    ];`],
   '/brand.css': ['text/css', '.console-brand { color: rgb(1, 2, 3) }'],
   '/other.js': ['text/javascript', 'window.intruded = true'],
   '/bye': ['text/html', '<h1>Goodbye</h1>'],
@@ -61,6 +75,20 @@ await open(async (page, context) => {
   expect((await page.getByRole('menuitem').count()) === 3, 'the help menu has a link that is no address');
   await page.getByRole('menuitem', { name: 'Command line tools' }).click();
   await downloads.waitFor();
+
+  // The page of the extension uses the API with the rights of the user, and says why it fails.
+  await page.goto(`${master}/console/project/${project}/services`);
+  const navigation = page.getByRole('navigation', { name: 'Navigation' });
+  await navigation.getByRole('link', { name: 'Costs' }).click();
+  await page.getByRole('heading', { name: 'Costs', level: 1 }).waitFor();
+  await page.getByText('front costs 5 EUR').waitFor();
+  await page.getByText('services "none" not found').waitFor();
+  expect((await navigation.getByRole('link', { name: 'Broken' }).count()) === 0, 'the navigation has a page without a valid address');
+  await check(page, 'extension');
+  await navigation.getByRole('link', { name: 'Overview' }).click();
+  await page.locator(`html[data-left="${project}"]`).waitFor();
+  await page.goto(`${master}/console/project/${project}/extension/none`);
+  await page.getByRole('heading', { name: 'This does not exist', level: 1 }).waitFor();
   expect(sockets.length > 0 && sockets.every((host) => host === new URL(master).host), `the sockets are ${sockets}`);
 
   // The console shows the beans and threads of a JVM, through the API server.

@@ -2,6 +2,7 @@ import { Nav, NavExpandable, NavItem, NavList } from '@patternfly/react-core';
 import { NavLink, useLocation } from 'react-router';
 import { useResources, useRights } from '../api/hooks';
 import { text } from '../text/en';
+import { extensionPages } from './extensions';
 import { sectionsOf, type Entry } from './navigation';
 
 /**
@@ -15,6 +16,7 @@ export function Sidebar({ project }: { project: string | undefined }) {
   const cluster = useRights(undefined);
   const sections = project !== undefined || pathname.startsWith('/cluster') ? (resources ? sectionsOf(project, resources, rights) : []) : [];
   const administrator = cluster.may('list', '', 'nodes');
+  const extended = project !== undefined ? extensionPages('project') : pathname.startsWith('/cluster') ? extensionPages('cluster') : [];
   const isActive = (path: string) => pathname === path || pathname.startsWith(path + '/');
   const pages: [label: string, path: string, offered: boolean][] = [
     [text.nav.hosts, '/cluster/hosts', administrator],
@@ -62,6 +64,7 @@ export function Sidebar({ project }: { project: string | undefined }) {
         {project !== undefined && rights.may('list', 'rbac.authorization.k8s.io', 'rolebindings') && item({ label: text.membership.title, path: `/project/${project}/membership` })}
         {(project !== undefined || pathname.startsWith('/cluster')) && item({ label: text.nav.other, path: `${project === undefined ? '/cluster' : `/project/${project}`}/other` })}
         {project === undefined && pathname.startsWith('/cluster') && pages.filter(([, , offered]) => offered).map(([label, path]) => item({ label, path }))}
+        {extended.map(({ path, title }) => item({ label: title, path: `${project === undefined ? '/cluster' : `/project/${project}`}/extension/${path}` }))}
         {project === undefined && administrator && !pathname.startsWith('/cluster') && item({ label: text.nav.administration, path: '/cluster/nodes' })}
       </NavList>
     </Nav>
