@@ -1,5 +1,5 @@
-// A user
-import { address, expect, logIn, open, shoot } from './browser.mjs';
+// A user orders a service, changes its plan, and edits a build configuration.
+import { address, check, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
 const root = `${address}/console/project/${project}`;
@@ -27,6 +27,19 @@ await open(async (page, context) => {
   await page.getByRole('link', { name: 'ServiceInstance shop-db' }).click();
   await page.getByRole('link', { name: /^http:\/\/dashboard\.example\.com/ }).waitFor();
   await shoot(page, 'service-instance');
+  await page.getByRole('button', { name: 'Actions' }).click();
+  await page.getByRole('menuitem', { name: 'Edit plan and parameters' }).click();
+  const dialog = page.getByRole('dialog');
+  const save = dialog.getByRole('button', { name: 'Save' });
+  await dialog.locator('#service-plan').selectOption({ label: 'large: A large one (not free)' });
+  expect((await dialog.getByLabel('Size in GiB').inputValue()) === '5', 'the dialog has another size');
+  await dialog.getByLabel('Size in GiB').fill('');
+  expect(await save.isDisabled(), 'the dialog can be sent without a required parameter');
+  await dialog.getByLabel('Size in GiB').fill('7');
+  await check(page, 'service-update');
+  await save.click();
+  await dialog.waitFor({ state: 'detached' });
+  await page.getByText('InstanceUpdatedSuccessfully').first().waitFor();
   await page.getByRole('button', { name: 'Actions' }).click();
   await page.getByRole('menuitem', { name: 'Create binding' }).click();
   await page.getByText('The server accepted it.').waitFor();

@@ -20,9 +20,9 @@ func TestUserProvisionsServiceAndEditsBuild(t *testing.T) {
 	}
 	s.Apply(webhookBuild)
 	s.play("services.mjs", s.Namespace)
-	id := s.OC("get", "serviceinstance/shop-db", "-o", "jsonpath={.spec.externalID}")
-	if got := fmt.Sprint(broker.Instance(id)["parameters"]); got != "map[size:5]" {
-		t.Errorf("the broker gets the parameters %s", got)
+	instance := broker.Instance(s.OC("get", "serviceinstance/shop-db", "-o", "jsonpath={.spec.externalID}"))
+	if got := fmt.Sprint(instance["plan_id"], " ", instance["parameters"]); got != "ID-db-large map[size:7]" {
+		t.Errorf("the broker has the plan and the parameters %s", got)
 	}
 	if got := s.OC("get", "bc/site", "-o", "jsonpath={.spec.strategy.sourceStrategy.incremental} {.spec.triggers[*].type}"); got != "true Generic ImageChange" {
 		t.Errorf("the build configuration has %s", got)
@@ -40,9 +40,10 @@ func (s *site) broker() *osbtest.Broker {
 	}
 	broker := osbtest.New()
 	for _, plan := range broker.Catalog[0]["plans"].([]map[string]any) {
-		plan["schemas"] = map[string]any{"service_instance": map[string]any{"create": map[string]any{"parameters": map[string]any{
+		described := map[string]any{"parameters": map[string]any{
 			"type": "object", "required": []string{"size"}, "properties": map[string]any{"size": map[string]any{"type": "integer", "title": "Size in GiB"}},
-		}}}}
+		}}
+		plan["schemas"] = map[string]any{"service_instance": map[string]any{"create": described, "update": described}}
 	}
 	server := httptest.NewUnstartedServer(broker)
 	server.Listener.Close()

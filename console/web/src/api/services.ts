@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { get } from './http';
-import type { KubeObject } from './types';
+import type { KubeObject, LooseObject } from './types';
+import { text } from '../text/en';
 
 /** group is the path of the service catalog's kinds. */
 const group = '/apis/servicecatalog.k8s.io/v1beta1';
@@ -14,6 +15,7 @@ export interface ServiceClass extends KubeObject {
     externalName: string;
     description?: string;
     bindable?: boolean;
+    planUpdatable?: boolean;
     tags?: string[];
     clusterServiceBrokerName?: string;
     externalMetadata?: { displayName?: string; longDescription?: string; providerDisplayName?: string };
@@ -34,7 +36,15 @@ export interface Schema {
 
 /** ServicePlan is a plan of a service. */
 export interface ServicePlan extends KubeObject {
-  spec: { externalName: string; description?: string; free?: boolean; bindable?: boolean; instanceCreateParameterSchema?: Schema };
+  spec: {
+    externalName: string;
+    externalID: string;
+    description?: string;
+    free?: boolean;
+    bindable?: boolean;
+    instanceCreateParameterSchema?: Schema;
+    instanceUpdateParameterSchema?: Schema;
+  };
   status?: { removedFromBrokerCatalog?: boolean };
 }
 
@@ -53,12 +63,19 @@ export async function listClasses(project: string | undefined): Promise<ServiceC
   return lists.flatMap(({ items }) => items).filter(({ spec, status }) => !status?.removedFromBrokerCatalog && spec.clusterServiceBrokerName !== templateBroker);
 }
 
-/** useService returns a class with the plans that can be ordered. */
+/** Service is a class with the plans that can be ordered. */
+export interface Service {
+  of: ServiceClass;
+  plans: ServicePlan[];
+}
+
+/** useService returns a service, or nothing while its name is empty. */
 export function useService(place: string, name: string) {
   const reference = place === clusterPlace ? 'clusterServiceClassRef' : 'serviceClassRef';
   return useQuery({
     queryKey: ['service', place, name],
-    queryFn: async () => {
+    enabled: name !== '',
+    queryFn: async (): Promise<Service> => {
       const path = `${collection(place, 'plans')}?${new URLSearchParams({ fieldSelector: `spec.${reference}.name=${name}` })}`;
       const [of, plans] = await Promise.all([get<ServiceClass>(`${collection(place, 'classes')}/${encodeURIComponent(name)}`), get<{ items: ServicePlan[] }>(path)]);
       return { of, plans: plans.items.filter(({ status }) => !status?.removedFromBrokerCatalog) };
@@ -92,6 +109,88 @@ export function orderOf({ name, place, className, planName, parameters, bind }: 
 /** bindingOf returns a binding to an instance. */
 export function bindingOf(instance: string): object {
   return { apiVersion: 'servicecatalog.k8s.io/v1beta1', kind: 'ServiceBinding', metadata: { name: instance }, spec: { instanceRef: { name: instance }, secretName: instance } };
+}
+
+/** InstanceSpec is what the user has ordered. Of the fields for the class and the plan, one pair is set. */
+interface InstanceSpec {
+  clusterServiceClassRef?: { name: string };
+  serviceClassRef?: { name: string };
+  parameters?: Record<string, unknown>;
+  [field: string]: unknown;
+}
+
+const specOf = (instance: LooseObject) => (instance.spec ?? {}) as InstanceSpec;
+
+/** classOf returns the place and the name of the class of an instance. The name is empty until the catalog has found it. */
+export function classOf(instance: LooseObject): { place: string; name: string } {
+  const { clusterServiceClassRef: shared, serviceClassRef: own } = specOf(instance);
+  return own ? { place: instance.metadata.namespace ?? '', name: own.name } : { place: clusterPlace, name: shared?.name ?? '' };
+}
+
+/** planFields are the endings of the fields that can name a plan, with the names. */
+const planFields: [ending: string, nameOf: (plan: ServicePlan) => string][] = [
+  ['ServicePlanExternalName', ({ spec }) => spec.externalName],
+  ['ServicePlanExternalID', ({ spec }) => spec.externalID],
+  ['ServicePlanName', ({ metadata }) => metadata.name],
+];
+
+/** planFieldOf returns the field of an instance that names its plan, and how it names one. */
+function planFieldOf(instance: LooseObject): [field: string, nameOf: (plan: ServicePlan) => string] | undefined {
+  const set = Object.keys(specOf(instance));
+  return planFields.flatMap(([ending, nameOf]) => [`cluster${ending}`, ending.replace('S', 's')].filter((field) => set.includes(field)).map((field): [string, typeof nameOf] => [field, nameOf]))[0];
+}
+
+/** planOf returns the plan of an instance. It is undefined if the broker does not offer it anymore. */
+export function planOf(instance: LooseObject, plans: ServicePlan[]): ServicePlan | undefined {
+  const [field = '', nameOf] = planFieldOf(instance) ?? [];
+  return plans.find((plan) => nameOf?.(plan) === specOf(instance)[field]);
+}
+
+/** parametersOfInstance returns the parameters of an instance, without those in secrets. */
+export const parametersOfInstance = (instance: LooseObject): Record<string, unknown> => specOf(instance).parameters ?? {};
+
+/** updateOf returns the JSON patch that changes the plan and the parameters of an instance. */
+export function updateOf(instance: LooseObject, plan: ServicePlan, parameters: Record<string, unknown>): object[] {
+  const [field, nameOf] = planFieldOf(instance) ?? [];
+  return [...(field && nameOf ? [{ op: 'replace', path: `/spec/${field}`, value: nameOf(plan) }] : []), { op: 'add', path: '/spec/parameters', value: parameters }];
+}
+
+/** anything is the schema of all parameters together, if the broker does not describe them. */
+const anything: Schema = { title: text.services.parameters, description: text.services.parametersHelp };
+
+/** fieldsOf returns the fields for parameters. Without a description, the only one has an empty name. */
+export function fieldsOf(schema: Schema | undefined): [name: string, field: Schema][] {
+  return schema?.properties ? Object.entries(schema.properties) : [['', anything]];
+}
+
+/** textsOf returns the texts of the fields for parameters as they are, or for their defaults. */
+export function textsOf(schema: Schema | undefined, parameters: Record<string, unknown> = {}): Record<string, string> {
+  const isEmpty = Object.keys(parameters).length === 0;
+  return Object.fromEntries(
+    fieldsOf(schema).map(([name, field]) => {
+      const value = name === '' ? (isEmpty ? undefined : parameters) : (parameters[name] ?? field.default);
+      return [name, value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)];
+    }),
+  );
+}
+
+/** isComplete reports whether all required parameters have a text. */
+export function isComplete(schema: Schema | undefined, texts: Record<string, string>): boolean {
+  return (schema?.required ?? []).every((name) => texts[name] !== '');
+}
+
+/**
+ * parametersOf parses the texts of the fields. It keeps existing parameters that have no field. An
+ * error names the text that is not a value.
+ */
+export function parametersOf(schema: Schema | undefined, texts: Record<string, string>, existing: Record<string, unknown> = {}): Record<string, unknown> {
+  if (!schema?.properties) {
+    return (valueOf(anything, texts[''] ?? '') ?? {}) as Record<string, unknown>;
+  }
+  const fields = fieldsOf(schema);
+  const kept = Object.entries(existing).filter(([name]) => !fields.some(([field]) => field === name));
+  const entered = fields.map(([name, field]) => [name, valueOf(field, texts[name] ?? '')] as const).filter(([, value]) => value !== undefined);
+  return Object.fromEntries([...kept, ...entered]);
 }
 
 /** valueOf parses the text that the user entered for a parameter. An empty text means no value. */
