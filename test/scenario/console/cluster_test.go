@@ -10,11 +10,8 @@ import (
 func TestAdministratorManagesCluster(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
-	s.MustSlipway("oc", "adm", "policy", "add-cluster-role-to-user", "cluster-admin", "developer")
-	t.Cleanup(func() {
-		s.MustSlipway("oc", "adm", "policy", "remove-cluster-role-from-user", "cluster-admin", "developer")
-	})
-	node := s.OC("get", "nodes", "-o", "jsonpath={.items[0].metadata.name}")
+	s.administrator()
+	node := s.node()
 	s.OC("annotate", "node", node, "slipway.openshift.io/cockpit=https://node.example.com:9090/")
 	t.Cleanup(func() {
 		s.OC("annotate", "node", node, "slipway.openshift.io/cockpit-")

@@ -80,6 +80,21 @@ func (s *site) application() {
 	s.Apply(strings.ReplaceAll(application, "IMAGE", kit.ToolsImage))
 }
 
+// administrator gives the developer all rights until the test ends.
+func (s *site) administrator() {
+	s.t.Helper()
+	s.MustSlipway("oc", "adm", "policy", "add-cluster-role-to-user", "cluster-admin", "developer")
+	s.t.Cleanup(func() {
+		s.MustSlipway("oc", "adm", "policy", "remove-cluster-role-from-user", "cluster-admin", "developer")
+	})
+}
+
+// node returns the name of the only node.
+func (s *site) node() string {
+	s.t.Helper()
+	return s.OC("get", "nodes", "-o", "jsonpath={.items[0].metadata.name}")
+}
+
 const application = `
 apiVersion: apps/v1
 kind: Deployment

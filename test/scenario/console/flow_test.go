@@ -129,8 +129,20 @@ func TestSecondUserOfBrowserSeesNothingOfFirst(t *testing.T) {
 func TestPagesAreAccessible(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
+	s.administrator()
+	s.OC("create", "imagestream", "app")
+	if _, err := s.TryOCWithInput(image, "create", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	s.Apply(drawn)
+	s.Apply(strings.ReplaceAll(edited, "IMAGE", kit.ToolsImage))
+	s.OC("create", "secret", "generic", "hook", "--from-literal=key=value")
+	s.OC("autoscale", "deployment/front", "--max=2")
+	s.OC("start-build", "deliver")
+	s.OC("wait", "deployment/front", "--for=condition=Available", "--timeout=2m")
+	s.OC("wait", "pod/user", "--for=condition=Ready", "--timeout=2m")
 	s.Apply(quota)
-	s.play("accessible.mjs", s.Namespace)
+	s.play("accessible.mjs", s.Namespace, s.node())
 }
 
 // newProject returns the name of a project that a flow creates. The test deletes it.

@@ -10,10 +10,7 @@ import (
 
 func TestAdministratorFindsReasonOfFailedMount(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
-	s.MustSlipway("oc", "adm", "policy", "add-cluster-role-to-user", "cluster-admin", "developer")
-	t.Cleanup(func() {
-		s.MustSlipway("oc", "adm", "policy", "remove-cluster-role-from-user", "cluster-admin", "developer")
-	})
+	s.administrator()
 	dir := filepath.Join(s.VolumePluginDir, "example.com~broken")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)

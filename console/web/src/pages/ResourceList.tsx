@@ -1,11 +1,10 @@
 import { Button, EmptyState, PageSection, SearchInput, Title, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 import { useNavigate, useParams, useSearchParams } from 'react-router';
 import { pathOf, type Resource, type Resources } from '../api/discovery';
 import { useResources, useRights, useTable } from '../api/hooks';
 import { remove } from '../api/http';
 import type { Row } from '../api/types';
-import { linkTo } from '../app/links';
 import { label, words } from '../app/navigation';
 import { text } from '../text/en';
 import { Confirm } from '../ui/Confirm';
@@ -41,10 +40,10 @@ function List({ project, resource, resources }: { project: string | undefined; r
   const [deleting, setDeleting] = useState<Row>();
   const filter = query.get('filter') ?? '';
   const setFilter = (value: string) => setQuery(value === '' ? {} : { filter: value }, { replace: true });
+  const rows = useMemo(() => filterRows(table.items, filter), [table.items, filter]);
   if (table.error && !table.loaded) {
     return <Failure error={table.error} project={project} />;
   }
-  const rows = filterRows(table.items, filter);
   const mayCreate = resource.verbs.includes('create') && rights.may('create', resource.group, resource.name);
   const mayDelete = resource.verbs.includes('delete') && rights.may('delete', resource.group, resource.name);
   return (
@@ -85,8 +84,8 @@ function List({ project, resource, resources }: { project: string | undefined; r
             columns={table.columns}
             rows={rows}
             withProject={project === undefined && resource.namespaced}
-            linkOf={(row) => linkTo(resource, row.metadata.namespace, row.metadata.name)}
-            actionsOf={mayDelete ? (row) => [{ title: text.delete, onClick: () => setDeleting(row) }] : undefined}
+            resource={resource}
+            remove={mayDelete ? setDeleting : undefined}
           />
         )}
       </PageSection>

@@ -9,5 +9,9 @@ export function Component() {
     tell('signed in');
     window.close();
   }, []);
-  return <EmptyState headingLevel="h1" status="success" titleText={text.connection.signedIn} />;
+  return (
+    <main>
+      <EmptyState headingLevel="h1" status="success" titleText={text.connection.signedIn} />
+    </main>
+  );
 }

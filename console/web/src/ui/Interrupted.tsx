@@ -14,5 +14,5 @@ export function Interrupted({ snapshots }: { snapshots: Snapshot<unknown>[] }) {
     const timer = setTimeout(() => setShown(interrupted), interrupted ? noticeDelay : 0);
     return () => clearTimeout(timer);
   }, [interrupted]);
-  return shown ? <Alert isInline variant="warning" isLiveRegion title={text.connection.interrupted} /> : null;
+  return shown ? <Alert isInline component="h2" variant="warning" isLiveRegion title={text.connection.interrupted} /> : null;
 }

@@ -76,7 +76,7 @@ export function LogView({ path, name, previous, onPrevious, tools, label = text.
         </ToolbarContent>
       </Toolbar>
       <Outcome error={state.error} />
-      {state.dropped > 0 && <Alert isInline isPlain variant="info" title={text.logs.trimmed(maxLines)} />}
+      {state.dropped > 0 && <Alert isInline isPlain component="h2" variant="info" title={text.logs.trimmed(maxLines)} />}
       <div
         className={wrap ? 'console-log wrap' : 'console-log'}
         ref={scroll}

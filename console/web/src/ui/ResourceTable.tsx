@@ -1,29 +1,43 @@
-import { Table, Tbody, Td, Th, Thead, Tr, type IAction } from '@patternfly/react-table';
+import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useMemo, useRef, useState } from 'react';
+import { memo, useMemo, useRef, useState, type Ref } from 'react';
 import { Link } from 'react-router';
+import type { Resource } from '../api/discovery';
 import type { Column, Row } from '../api/types';
+import { linkTo } from '../app/links';
 import { text } from '../text/en';
 import { Age } from './Age';
 import { format, isAge, Order, type Sort } from './order';
 import { RowActions } from './RowActions';
 
-interface ResourceTableProps {
+/** RowProps are the properties that all rows have. Rows appear again only if one of them changes. */
+interface RowProps {
+  resource: Resource;
+  /** withProject adds the column of the project. */
+  withProject: boolean;
+  /** remove asks whether to delete the object of a row. */
+  remove?: (row: Row) => void;
+}
+
+interface ResourceTableProps extends RowProps {
   label: string;
   columns: Column[];
   rows: Row[];
-  /** namespaced adds the column of the project. */
-  withProject: boolean;
-  linkOf: (row: Row) => string;
-  actionsOf?: (row: Row) => IAction[];
 }
 
 const rowHeight = 41;
-const overscan = 20;
+const overscan = 10;
+
+/** ShownColumn is a column with its index among the cells. */
+interface ShownColumn {
+  column: Column;
+  index: number;
+}
 
 /** ResourceTable shows rows with the server's columns. Only rows in view are in the document. */
-export function ResourceTable({ label, columns, rows, withProject, linkOf, actionsOf }: ResourceTableProps) {
-  const shown = columns.map((column, index) => ({ column, index })).filter(({ column }) => column.priority === 0);
+export function ResourceTable({ label, columns, rows, ...common }: ResourceTableProps) {
+  const { withProject, remove } = common;
+  const shown = useMemo(() => columns.map((column, index): ShownColumn => ({ column, index })).filter(({ column }) => column.priority === 0), [columns]);
   const [sort, setSort] = useState<Sort>({ index: 0, descending: false });
   const order = useMemo(() => new Order(columns, sort), [columns, sort]);
   const sorted = useMemo(() => order.of(rows), [order, rows]);
@@ -32,7 +46,7 @@ export function ResourceTable({ label, columns, rows, withProject, linkOf, actio
   const items = virtualizer.getVirtualItems();
   const before = items[0]?.start ?? 0;
   const after = virtualizer.getTotalSize() - (items[items.length - 1]?.end ?? 0);
-  const width = shown.length + (withProject ? 1 : 0) + (actionsOf ? 1 : 0);
+  const width = shown.length + (withProject ? 1 : 0) + (remove ? 1 : 0);
   return (
     <div className="console-scroll" ref={scroll} tabIndex={0} role="region" aria-label={label}>
       <Table aria-label={label} aria-rowcount={sorted.length + 1} variant="compact" isStickyHeader>
@@ -51,34 +65,14 @@ export function ResourceTable({ label, columns, rows, withProject, linkOf, actio
               </Th>
             ))}
             {withProject && <Th>{text.list.namespace}</Th>}
-            {actionsOf && <Th screenReaderText={text.actions} />}
+            {remove && <Th screenReaderText={text.actions} />}
           </Tr>
         </Thead>
         <Tbody>
           {before > 0 && <Spacer height={before} width={width} />}
           {items.map((item) => {
             const row = sorted[item.index] as Row;
-            return (
-              <Tr key={row.metadata.uid} ref={virtualizer.measureElement} data-index={item.index} aria-rowindex={item.index + 2}>
-                {shown.map(({ column, index }, position) => (
-                  <Td key={column.name} dataLabel={column.name} modifier="breakWord">
-                    {position === 0 ? (
-                      <Link to={linkOf(row)}>{row.metadata.name || format(row.cells[index])}</Link>
-                    ) : isAge(column) ? (
-                      <Age of={row.metadata.creationTimestamp} />
-                    ) : (
-                      format(row.cells[index])
-                    )}
-                  </Td>
-                ))}
-                {withProject && <Td dataLabel={text.list.namespace}>{row.metadata.namespace ?? '-'}</Td>}
-                {actionsOf && (
-                  <Td isActionCell>
-                    <RowActions name={row.metadata.name} items={actionsOf(row)} />
-                  </Td>
-                )}
-              </Tr>
-            );
+            return <TableRow key={row.metadata.uid} row={row} index={item.index} shown={shown} measure={virtualizer.measureElement} {...common} />;
           })}
           {after > 0 && <Spacer height={after} width={width} />}
         </Tbody>
@@ -86,6 +80,40 @@ export function ResourceTable({ label, columns, rows, withProject, linkOf, actio
     </div>
   );
 }
+
+interface TableRowProps extends RowProps {
+  row: Row;
+  /** index is the place of the row in the table. */
+  index: number;
+  shown: ShownColumn[];
+  measure: Ref<HTMLTableRowElement>;
+}
+
+/** TableRow is a row. A change of another object does not render it again, because rows do not change. */
+const TableRow = memo(function TableRow({ resource, row, index, shown, withProject, remove, measure }: TableRowProps) {
+  const { name, namespace, creationTimestamp } = row.metadata;
+  return (
+    <Tr ref={measure} data-index={index} aria-rowindex={index + 2}>
+      {shown.map(({ column, index: cell }, position) => (
+        <Td key={column.name} dataLabel={column.name} modifier="breakWord">
+          {position === 0 ? (
+            <Link to={linkTo(resource, namespace, name)}>{name || format(row.cells[cell])}</Link>
+          ) : isAge(column) ? (
+            <Age of={creationTimestamp} />
+          ) : (
+            format(row.cells[cell])
+          )}
+        </Td>
+      ))}
+      {withProject && <Td dataLabel={text.list.namespace}>{namespace ?? '-'}</Td>}
+      {remove && (
+        <Td isActionCell>
+          <RowActions name={name} items={[{ title: text.delete, onClick: () => remove(row) }]} />
+        </Td>
+      )}
+    </Tr>
+  );
+});
 
 /** Spacer represents rows that are not in the document. */
 function Spacer({ height, width }: { height: number; width: number }) {

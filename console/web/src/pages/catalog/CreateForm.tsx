@@ -123,7 +123,7 @@ function Review({ risks, create, cancel }: { risks: RiskyObject[]; create: () =>
 
 function Result({ project, applied, message }: { project: string; applied: Applied[]; message?: string }) {
   return (
-    <Alert isInline variant="success" isLiveRegion title={text.catalog.created} actionLinks={<Link to={`/project/${project}/overview`}>{text.catalog.continue}</Link>}>
+    <Alert isInline component="h2" variant="success" isLiveRegion title={text.catalog.created} actionLinks={<Link to={`/project/${project}/overview`}>{text.catalog.continue}</Link>}>
       {message && <pre className="console-message">{message}</pre>}
       <List isPlain>
         {applied.map(({ object, resource }) => (

@@ -47,7 +47,7 @@ export function Component() {
           <Stack hasGutter>
             {drivers.data.unreachable.map(({ node, reason }) => (
               <StackItem key={node}>
-                <Alert isInline variant="warning" title={text.drivers.unreachable(node)}>
+                <Alert isInline component="h2" variant="warning" title={text.drivers.unreachable(node)}>
                   {reason}
                 </Alert>
               </StackItem>

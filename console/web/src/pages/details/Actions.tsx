@@ -95,6 +95,7 @@ export function Actions({ resource, project, object }: ActionsProps) {
       {result && (
         <AlertGroup isToast isLiveRegion>
           <Alert
+            component="h2"
             variant={result.error ? 'danger' : 'success'}
             title={titleOf(result)}
             timeout={!result.error}

@@ -55,7 +55,7 @@ export function BeanView({ agent, uid, bean }: { agent: Jolokia; uid: string; be
         </Button>
       ))}
       {result && (
-        <Alert isInline isLiveRegion variant="success" title={t.ran(result.operation)}>
+        <Alert isInline component="h3" isLiveRegion variant="success" title={t.ran(result.operation)}>
           <pre className="console-message">{format(result.value)}</pre>
         </Alert>
       )}

@@ -70,7 +70,7 @@ function Details({ resources, resource, project, name }: DetailsProps) {
           </FlexItem>
         </Flex>
         <Interrupted snapshots={[snapshot]} />
-        {object.metadata.deletionTimestamp && <Alert isInline variant="warning" title={text.details.deleting} />}
+        {object.metadata.deletionTimestamp && <Alert isInline component="h2" variant="warning" title={text.details.deleting} />}
       </PageSection>
       <PageSection type="tabs">
         <Tabs activeKey={current} onSelect={(event, key) => {

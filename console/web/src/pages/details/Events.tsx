@@ -15,5 +15,5 @@ export default function Events({ object, project }: TabProps) {
   if (!loaded) {
     return <Loading />;
   }
-  return items.length === 0 ? <EmptyState titleText={text.events.empty} /> : <EventTable events={items} />;
+  return items.length === 0 ? <EmptyState headingLevel="h2" titleText={text.events.empty} /> : <EventTable events={items} />;
 }

@@ -21,7 +21,7 @@ export default function History({ resource, project, object }: TabProps) {
   }
   const revisions = revisionsOf(object, items);
   if (revisions.length === 0) {
-    return <EmptyState titleText={text.history.empty} />;
+    return <EmptyState headingLevel="h2" titleText={text.history.empty} />;
   }
   const id = object.kind === 'DeploymentConfig' ? 'replicationcontrollers' : 'replicasets.apps';
   const mayChange = rights.may('update', resource.group, resource.name, object.metadata.name) && rights.may('patch', resource.group, resource.name, object.metadata.name);

@@ -61,7 +61,7 @@ export default function Java({ project, object }: TabProps) {
           <BeanView key={bean.name} agent={agent} uid={uid} bean={bean} />
         </>
       ) : (
-        <Alert isInline variant="info" title={t.noBeans} />
+        <Alert isInline component="h2" variant="info" title={t.noBeans} />
       )}
     </>
   );

@@ -24,7 +24,7 @@ export default function Logs(props: TabProps) {
   if (!pods) {
     return <Loading />;
   }
-  return labelSelector === '' ? <EmptyState titleText={t.none} /> : <LogOfPod pods={pods} project={props.project} labelSelector={labelSelector} />;
+  return labelSelector === '' ? <EmptyState headingLevel="h2" titleText={t.none} /> : <LogOfPod pods={pods} project={props.project} labelSelector={labelSelector} />;
 }
 
 function LogOfPod({ pods, project, labelSelector }: { pods: Resource; project: string | undefined; labelSelector: string }) {
@@ -36,7 +36,7 @@ function LogOfPod({ pods, project, labelSelector }: { pods: Resource; project: s
   const sorted = [...items].sort((a, b) => a.metadata.name.localeCompare(b.metadata.name));
   const pod = sorted.find(({ metadata }) => metadata.name === chosen) ?? sorted[0];
   if (!pod) {
-    return <EmptyState titleText={t.none} />;
+    return <EmptyState headingLevel="h2" titleText={t.none} />;
   }
   return (
     <>

@@ -8,7 +8,6 @@ import { text } from '../../text/en';
 import { Loading } from '../../ui/Loading';
 import { PodDonut } from '../../ui/PodDonut';
 import { ResourceTable } from '../../ui/ResourceTable';
-import { linkTo } from '../../app/links';
 import type { TabProps } from './tabs';
 
 /** Pods is the tab with the pods of a workload or node. */
@@ -23,7 +22,7 @@ export default function Pods({ object, project }: TabProps) {
     return <List pods={pods} project={undefined} selectors={{ fieldSelector: `spec.nodeName=${object.metadata.name}` }} title={title} />;
   }
   const labelSelector = toSelector(selectorOf(object as unknown as Workload));
-  return labelSelector === '' ? <EmptyState titleText={text.list.empty(title)} /> : <List pods={pods} project={project} selectors={{ labelSelector }} title={title} />;
+  return labelSelector === '' ? <EmptyState headingLevel="h2" titleText={text.list.empty(title)} /> : <List pods={pods} project={project} selectors={{ labelSelector }} title={title} />;
 }
 
 function List({ pods, project, selectors, title }: { pods: Resource; project: string | undefined; selectors: Selectors; title: string }) {
@@ -32,12 +31,12 @@ function List({ pods, project, selectors, title }: { pods: Resource; project: st
     return <Loading />;
   }
   if (table.items.length === 0) {
-    return <EmptyState titleText={text.list.empty(title)} />;
+    return <EmptyState headingLevel="h2" titleText={text.list.empty(title)} />;
   }
   return (
     <>
       <PodDonut pods={summarize(table)} />
-      <ResourceTable label={title} columns={table.columns} rows={table.items} withProject={project === undefined} linkOf={(row) => linkTo(pods, row.metadata.namespace, row.metadata.name)} />
+      <ResourceTable label={title} columns={table.columns} rows={table.items} withProject={project === undefined} resource={pods} />
     </>
   );
 }

@@ -70,6 +70,7 @@ function Session({ namespace, pod, container, again }: SessionProps) {
       {ended && (
         <Alert
           isInline
+          component="h2"
           variant={ended.reason ? 'warning' : 'info'}
           isLiveRegion
           title={text.terminal.ended}

@@ -14,7 +14,7 @@ export function VolumeFailures({ pod }: { pod: LooseObject }) {
     return <p>{text.drivers.noneOfPod}</p>;
   }
   return failures.map((event) => (
-    <Alert key={event.metadata.uid} isInline variant="danger" title={text.drivers.titles[event.reason ?? ''] ?? event.reason}>
+    <Alert key={event.metadata.uid} isInline component="h2" variant="danger" title={text.drivers.titles[event.reason ?? ''] ?? event.reason}>
       {event.message}
     </Alert>
   ));

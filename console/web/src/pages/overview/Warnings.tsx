@@ -24,7 +24,7 @@ export function Warnings({ project, pods, routes }: { project: string; pods: Pod
   return (
     <AlertGroup aria-label={text.overview.warnings}>
       {all.map((warning) => (
-        <Alert key={warning.key} isInline variant="warning" title={`${warning.name}: ${warning.reason}`} actionLinks={<Link to={warning.path}>{warning.name}</Link>}>
+        <Alert key={warning.key} isInline component="h2" variant="warning" title={`${warning.name}: ${warning.reason}`} actionLinks={<Link to={warning.path}>{warning.name}</Link>}>
           {warning.remedy}
         </Alert>
       ))}
