@@ -96,6 +96,8 @@ func DefaultMaster(c *MasterConfig, dataDir string) {
 	fill(&c.Slipway.EtcdSnapshots.Interval, metav1.Duration{Duration: 12 * time.Hour})
 	fill(&c.Slipway.EtcdSnapshots.Keep, 5)
 	fill(&c.Slipway.EtcdSnapshots.Directory, filepath.Join(dataDir, "snapshots"))
+	fill(&c.Slipway.EtcdMaintenance.Interval, metav1.Duration{Duration: time.Minute})
+	fill(&c.Slipway.EtcdMaintenance.FreeSpace, "256Mi")
 	fill(&c.Slipway.CALifetime, metav1.Duration{Duration: 10 * 365 * 24 * time.Hour})
 }
 

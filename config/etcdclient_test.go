@@ -66,10 +66,12 @@ func TestEtcdEndpointIsOnThisHost(t *testing.T) {
 	}
 }
 
-func TestSnapshotSettingsAreChecked(t *testing.T) {
+func TestMaintenanceSettingsOfEtcdAreChecked(t *testing.T) {
 	for keys, want := range map[string]string{
-		"slipway: {etcdSnapshots: {interval: 10ms}}": "slipway.etcdSnapshots.interval: is 10ms, must be at least 1s",
-		"slipway: {etcdSnapshots: {keep: -1}}":       "slipway.etcdSnapshots.keep: is -1, must be at least 1",
+		"slipway: {etcdSnapshots: {interval: 10ms}}":  "slipway.etcdSnapshots.interval: is 10ms, must be at least 1s",
+		"slipway: {etcdSnapshots: {keep: -1}}":        "slipway.etcdSnapshots.keep: is -1, must be at least 1",
+		"slipway: {etcdMaintenance: {interval: 1ms}}": "slipway.etcdMaintenance.interval: is 1ms, must be at least 1s",
+		"slipway: {etcdMaintenance: {freeSpace: 5%}}": "slipway.etcdMaintenance.freeSpace: is \"5%\", must be a quantity such as 256Mi",
 	} {
 		if _, err := loadText(t, masterKind, keys); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", keys, err, want)

@@ -64,6 +64,20 @@ type MasterExtension struct {
 	Descheduler Descheduler `json:"descheduler"`
 	// EtcdSnapshots are copies of etcd's database, which each master saves at intervals.
 	EtcdSnapshots EtcdSnapshots `json:"etcdSnapshots"`
+	// EtcdMaintenance keeps the files of etcd's database small.
+	EtcdMaintenance EtcdMaintenance `json:"etcdMaintenance"`
+}
+
+// EtcdMaintenance configures when the database files of etcd are defragmented.
+type EtcdMaintenance struct {
+	// Disabled turns the maintenance off. An administrator then defragments, and disarms the alarm of
+	// a full etcd.
+	Disabled bool `json:"disabled"`
+	// Interval is the time between two checks, one minute by default.
+	Interval metav1.Duration `json:"interval"`
+	// FreeSpace is the unused space from which a file is defragmented, 256Mi by default. It must also
+	// be half of the file, unless the file is large.
+	FreeSpace string `json:"freeSpace"`
 }
 
 // EtcdSnapshots configures the copies of etcd's database that a master saves.

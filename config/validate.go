@@ -123,7 +123,7 @@ func (c *checker) master(m *MasterConfig) []netip.Prefix {
 	if interval := m.Slipway.Descheduler.Interval.Duration; interval < time.Second {
 		c.fail("slipway.descheduler.interval", "is %s, must be at least 1s", interval)
 	}
-	c.snapshots(&m.Slipway.EtcdSnapshots)
+	c.etcdMaintenance(&m.Slipway)
 	return c.networks(m)
 }
 
@@ -140,16 +140,6 @@ func (c *checker) ansibleBroker(s *AnsibleServiceBrokerConfig) {
 				c.fail(indexed("ansibleServiceBrokerConfig."+key, i), "is %q, must be a regular expression: %v", pattern, err)
 			}
 		}
-	}
-}
-
-// snapshots checks the settings of copies of etcd.
-func (c *checker) snapshots(s *EtcdSnapshots) {
-	if interval := s.Interval.Duration; interval < time.Second {
-		c.fail("slipway.etcdSnapshots.interval", "is %s, must be at least 1s", interval)
-	}
-	if s.Keep < 1 {
-		c.fail("slipway.etcdSnapshots.keep", "is %d, must be at least 1; to save no copies, set disabled", s.Keep)
 	}
 }
 

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +39,9 @@ type Etcd struct {
 	// Peers, if set, makes this etcd a member of a cluster with several.
 	Peers *EtcdPeers
 
-	drain quorumGuard
+	drain    quorumGuard
+	snapshot snapshotGuard
+	quota    int64 // of the database file, fileQuota if 0
 }
 
 // EtcdPeers are the settings of a member in a cluster with several members.
@@ -75,7 +78,9 @@ func (e *Etcd) Run(ctx context.Context, ready func()) error {
 		}
 	}
 	pacer := newPacer(databaseQuota, clock.RealClock{})
-	config.GRPCAdditionalServerOptions = append(config.GRPCAdditionalServerOptions, grpc.ChainUnaryInterceptor(e.drain.intercept, pacer.intercept))
+	config.GRPCAdditionalServerOptions = append(config.GRPCAdditionalServerOptions,
+		grpc.ChainUnaryInterceptor(e.drain.intercept, e.snapshot.intercept, pacer.intercept),
+		grpc.ChainStreamInterceptor(e.snapshot.interceptStream))
 	server, err := e.start(config)
 	if err != nil {
 		return err
@@ -156,9 +161,10 @@ const (
 	// databaseQuota limits the bytes of the database that are in use. The pacer rejects the writes of
 	// tenants before this limit is reached.
 	databaseQuota = 2 << 30
-	// fileQuota is the size in bytes of the database file at which etcd rejects every write until an
-	// administrator intervenes. It is larger than databaseQuota, because the file never shrinks, and
-	// too few of the pages that a compaction frees might be contiguous for a large value.
+	// fileQuota is the size in bytes of the database file at which etcd rejects every write until
+	// EtcdMaintenance has made it smaller. It is larger than databaseQuota, because the file shrinks
+	// only by a defragmentation, and too few of the pages that a compaction frees might be contiguous
+	// for a large value.
 	fileQuota = 8 << 30
 )
 
@@ -229,7 +235,7 @@ func (e *Etcd) config() (*embed.Config, error) {
 	// Raft keeps SnapshotCatchUpEntries writes in memory, and SnapshotCount of them in its log on
 	// disk, however large they are. No other member has to catch up.
 	c.SnapshotCount, c.SnapshotCatchUpEntries = 1000, 100
-	c.QuotaBackendBytes = fileQuota
+	c.QuotaBackendBytes = cmp.Or(e.quota, fileQuota)
 	c.WarningApplyDuration = time.Second
 	c.WarningUnaryRequestDuration = time.Second
 	c.EnableGRPCGateway = false

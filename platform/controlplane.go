@@ -27,6 +27,7 @@ func controlPlaneTable() []entry {
 	return []entry{
 		{"etcd", nil, (*Host).etcd, ""},
 		{"etcd-snapshots", []string{"etcd"}, (*Host).etcdSnapshots, ""},
+		{"etcd-maintenance", []string{"etcd"}, (*Host).etcdMaintenance, ""},
 		{"apiserver", []string{"etcd"}, (*Host).apiServer, ""},
 		{"informers", afterAPI, (*Host).informers, ""},
 		{"leadership", afterAPI, (*Host).elections, ""},

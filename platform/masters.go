@@ -10,6 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/controller/hosts"
 	"github.com/slipway-platform/slipway/controller/masters"
 	"github.com/slipway-platform/slipway/internal/etcdmember"
+	"github.com/slipway-platform/slipway/kube"
 	"github.com/slipway-platform/slipway/network/hostaddr"
 	"github.com/slipway-platform/slipway/oauth"
 	"github.com/slipway-platform/slipway/pki"
@@ -67,6 +68,23 @@ func (h *Host) etcdMembers() (component.Component, error) {
 		return component.Disabled("etcd-members"), nil
 	}
 	return &masters.Membership{Members: h.EtcdMembers()}, nil
+}
+
+// etcdMaintenance returns the component that keeps the files of etcd small.
+func (h *Host) etcdMaintenance() (component.Component, error) {
+	settings := h.Master.Slipway.EtcdMaintenance
+	if settings.Disabled {
+		return component.Disabled("etcd-maintenance"), nil
+	}
+	freeSpace, err := settings.FreeBytes()
+	if err != nil {
+		return nil, fmt.Errorf("read slipway.etcdMaintenance.freeSpace: %w", err)
+	}
+	maintenance := &kube.EtcdMaintenance{Client: h.EtcdMembers(), Interval: settings.Interval.Duration, FreeSpace: freeSpace}
+	if h.cluster != nil {
+		maintenance.Member = h.Node.NodeName
+	}
+	return maintenance, nil
 }
 
 // sharedSettings returns the component that compares the settings of the masters.

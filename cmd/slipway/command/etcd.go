@@ -166,11 +166,5 @@ func defragment(cmd *cobra.Command, opts *options) error {
 func defragmentMember(ctx context.Context, client etcdmember.Client, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, defragmentTimeout)
 	defer cancel()
-	member, err := client.Member(url)
-	if err != nil {
-		return err
-	}
-	defer member.Close()
-	_, err = member.Defragment(ctx, url)
-	return err
+	return client.Defragment(ctx, url)
 }

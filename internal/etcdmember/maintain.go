@@ -1,0 +1,98 @@
+package etcdmember
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Defragment releases the unused space in the database file of a member to the disk. The member
+// serves no requests in the meantime, about a second for each 100 MB in use.
+func (c Client) Defragment(ctx context.Context, url string) error {
+	client, err := c.Member(url)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if _, err := client.Defragment(ctx, url); err != nil {
+		return fmt.Errorf("defragment etcd member %s: %w", url, err)
+	}
+	return nil
+}
+
+// MoveLeader gives the leadership from the member with a URL, which leads, to another voter.
+func (c Client) MoveLeader(ctx context.Context, url string, to uint64) error {
+	client, err := c.Member(url)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if _, err := client.MoveLeader(ctx, to); err != nil {
+		return fmt.Errorf("move leadership of etcd to member %x: %w", to, err)
+	}
+	return nil
+}
+
+// Compact removes all earlier revisions of all keys. It returns when the space is free.
+func (c Client) Compact(ctx context.Context) error {
+	client, err := c.local()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	current, err := client.Get(ctx, "\x00", clientv3.WithCountOnly())
+	if err != nil {
+		return fmt.Errorf("read revision of etcd: %w", err)
+	}
+	_, err = client.Compact(ctx, current.Header.Revision, clientv3.WithCompactPhysical())
+	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
+		return fmt.Errorf("compact etcd: %w", err)
+	}
+	return nil
+}
+
+// Full reports whether etcd rejects writes, because the database file of a member reached its
+// largest size (the alarm NOSPACE).
+func (c Client) Full(ctx context.Context) (bool, error) {
+	client, err := c.local()
+	if err != nil {
+		return false, err
+	}
+	defer client.Close()
+	response, err := client.AlarmList(ctx)
+	if err != nil {
+		return false, fmt.Errorf("list alarms of etcd: %w", err)
+	}
+	for _, alarm := range response.Alarms {
+		if alarm.Alarm == etcdserverpb.AlarmType_NOSPACE {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// Disarm ends the alarm NOSPACE of all members. A member that is still full raises it again.
+func (c Client) Disarm(ctx context.Context) error {
+	client, err := c.local()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	response, err := client.AlarmList(ctx)
+	if err != nil {
+		return fmt.Errorf("list alarms of etcd: %w", err)
+	}
+	for _, alarm := range response.Alarms {
+		if alarm.Alarm != etcdserverpb.AlarmType_NOSPACE {
+			continue
+		}
+		if _, err := client.AlarmDisarm(ctx, (*clientv3.AlarmMember)(alarm)); err != nil {
+			return fmt.Errorf("disarm alarm of etcd member %x: %w", alarm.MemberID, err)
+		}
+	}
+	return nil
+}

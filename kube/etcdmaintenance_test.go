@@ -1,0 +1,224 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/slipway-platform/slipway/internal/certtest"
+	"github.com/slipway-platform/slipway/internal/componenttest"
+	"github.com/slipway-platform/slipway/internal/etcdmember"
+	"github.com/slipway-platform/slipway/internal/eventually"
+)
+
+// databaseSize returns the size in bytes of a member's database file.
+func databaseSize(t *testing.T, e *Etcd) int64 {
+	t.Helper()
+	info, err := os.Stat(filepath.Join(e.Dir, "member", "snap", "db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+// fill writes keys of 512 KiB, and returns the first error.
+func fill(t *testing.T, client *clientv3.Client, count int) error {
+	t.Helper()
+	value := strings.Repeat("x", 512<<10)
+	for i := range count {
+		if _, err := client.Put(t.Context(), fmt.Sprintf("large/%d", i), value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// empty deletes the keys of fill, and their revisions.
+func empty(t *testing.T, client *clientv3.Client) {
+	t.Helper()
+	deleted, err := client.Delete(t.Context(), "large/", clientv3.WithPrefix())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Compact(t.Context(), deleted.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// maintainer returns the maintenance of a member, and the function that returns its note.
+func maintainer(e *Etcd, name string) (maintenance *EtcdMaintenance, note func() string) {
+	var text atomic.Value
+	text.Store("")
+	maintenance = &EtcdMaintenance{
+		Client: e.Peers.Client, Member: name, Interval: 50 * time.Millisecond, FreeSpace: 4 << 20, quota: e.quota,
+	}
+	maintenance.Notes(func(problem string) { text.Store(problem) })
+	return maintenance, func() string { return text.Load().(string) }
+}
+
+func TestFileOfEtcdShrinksByItself(t *testing.T) {
+	member := newMember(t)(false)
+	componenttest.Run(t, member.Run)
+	client := connectEtcd(t, member)
+	if err := fill(t, client, 24); err != nil {
+		t.Fatal(err)
+	}
+	maintenance, note := maintainer(member, "")
+	running := componenttest.Run(t, maintenance.Run)
+	if size := databaseSize(t, member); size < 12<<20 {
+		t.Fatalf("the file with 12 MiB of objects has %d bytes", size)
+	}
+	empty(t, client)
+	eventually.True(t, "the file is small", func() bool { return databaseSize(t, member) < 1<<20 })
+	running.Stop()
+	if note() != "" {
+		t.Errorf("the note is %q", note())
+	}
+}
+
+func TestFullEtcdAcceptsWritesAfterDeletions(t *testing.T) {
+	member := newMember(t)(false)
+	member.quota = 16 << 20
+	componenttest.Run(t, member.Run)
+	client := connectEtcd(t, member)
+	if err := fill(t, client, 64); !errors.Is(err, rpctypes.ErrNoSpace) {
+		t.Fatalf("a full etcd responds with %v", err)
+	}
+	maintenance, note := maintainer(member, "")
+	componenttest.Run(t, maintenance.Run)
+	eventually.True(t, "the note names the remedy", func() bool { return strings.Contains(note(), "delete objects") })
+	if _, err := client.Put(t.Context(), "key", "value"); !errors.Is(err, rpctypes.ErrNoSpace) {
+		t.Errorf("a full etcd responds with %v", err)
+	}
+	if _, err := client.Delete(t.Context(), "large/", clientv3.WithPrefix()); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "etcd accepts writes", func() bool {
+		_, err := client.Put(t.Context(), "key", "value")
+		return err == nil
+	})
+	eventually.True(t, "the note is gone", func() bool { return note() == "" })
+}
+
+func TestNoMemberIsDefragmentedDuringItsSnapshot(t *testing.T) {
+	member := newMember(t)(false)
+	componenttest.Run(t, member.Run)
+	client := connectEtcd(t, member)
+	if err := fill(t, client, 24); err != nil { // more than the buffers of a connection
+		t.Fatal(err)
+	}
+	stream, err := client.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	url := "https://" + member.ClientAddress
+	if err := member.Peers.Client.Defragment(t.Context(), url); err == nil || !strings.Contains(err.Error(), "a snapshot of this member is being saved") {
+		t.Errorf("a defragmentation during a snapshot: %v", err)
+	}
+	stream.Close()
+	eventually.True(t, "the member is defragmented after the snapshot", func() bool {
+		return member.Peers.Client.Defragment(t.Context(), url) == nil
+	})
+}
+
+// newMembers starts three voters.
+func newMembers(t *testing.T) []*Etcd {
+	t.Helper()
+	authority, dir := certtest.New(t), t.TempDir()
+	pair := authority.Issue(t, "etcd")
+	var members []*Etcd
+	for i := range 3 {
+		name := fmt.Sprintf("member-%d", i)
+		socket := filepath.Join(dir, name, "run", "etcd.sock")
+		e := &Etcd{
+			Dir: filepath.Join(dir, name, "etcd"), Socket: socket,
+			ClientAddress: fmt.Sprintf("127.0.0.2:%d", unusedPort(t)), PeerAddress: fmt.Sprintf("127.0.0.2:%d", unusedPort(t)),
+			CertFile: pair.CertFile, KeyFile: pair.KeyFile, CAFile: authority.File,
+			Peers: &EtcdPeers{Name: name, Client: etcdmember.Client{
+				Socket: socket, CertFile: pair.CertFile, KeyFile: pair.KeyFile, CAFile: authority.File,
+			}},
+		}
+		if i > 0 {
+			join(t, members[0], e)
+		}
+		componenttest.Run(t, e.Run)
+		if i > 0 {
+			promote(t, members[0], name)
+		}
+		members = append(members, e)
+	}
+	return members
+}
+
+// join adds a member as a learner.
+func join(t *testing.T, first, e *Etcd) {
+	t.Helper()
+	all, err := first.Peers.Client.AddLearner(t.Context(), "https://"+e.PeerAddress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cluster []string
+	for _, member := range all {
+		name := member.Name
+		if name == "" {
+			name = e.Peers.Name
+		}
+		cluster = append(cluster, name+"="+member.PeerURL)
+	}
+	e.Peers.Cluster = strings.Join(cluster, ",")
+}
+
+// promote gives a learner a vote, as soon as it has caught up.
+func promote(t *testing.T, first *Etcd, name string) {
+	t.Helper()
+	eventually.True(t, name+" has a vote", func() bool {
+		all, err := first.Peers.Client.List(t.Context())
+		if err != nil {
+			return false
+		}
+		for _, member := range all {
+			if member.Name == name && member.Learner {
+				return first.Peers.Client.Promote(t.Context(), member.ID) == nil
+			}
+		}
+		return false
+	})
+}
+
+func TestFilesOfAllMembersShrinkAndLeaderIsLast(t *testing.T) {
+	members := newMembers(t)
+	client := connectEtcd(t, members[0])
+	if err := fill(t, client, 24); err != nil {
+		t.Fatal(err)
+	}
+	empty(t, client)
+	before, err := members[0].Peers.Client.States(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, member := range members {
+		maintenance, _ := maintainer(member, member.Peers.Name)
+		componenttest.Run(t, maintenance.Run)
+	}
+	for _, member := range members {
+		eventually.True(t, "the file of "+member.Peers.Name+" is small", func() bool { return databaseSize(t, member) < 1<<20 })
+	}
+	after, err := members[0].Peers.Client.States(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before[0].Leader == after[0].Leader {
+		t.Error("the leader has not handed over before its file was defragmented")
+	}
+}
