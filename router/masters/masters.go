@@ -42,6 +42,8 @@ type Config struct {
 	Listen, Stats string
 	// User is the user and group of HAProxy's process, or "".
 	User string
+	// Socket is the path of HAProxy's runtime interface, or "".
+	Socket string
 	// Servers are the masters. Their names must differ.
 	Servers []Server
 }
@@ -89,8 +91,28 @@ func checkAddress(address string) error {
 	return nil
 }
 
+// checkOptions are the options of the health checks of a master. A server that is added at run time
+// does not have the options of the default server.
+const checkOptions = "check check-ssl verify none inter 2s fall 2 rise 2 on-marked-down shutdown-sessions"
+
+// backendName is the name of the back end in the configuration of OpenShift 3.
+const backendName = "mgmt8443"
+
 // Text returns the content of haproxy.cfg.
 func (c Config) Text() ([]byte, error) {
+	frame, backend, err := c.parts()
+	if err != nil {
+		return nil, err
+	}
+	text := bytes.NewBufferString(frame + "\nbackend " + backendName + "\n" + backend)
+	for _, s := range c.Servers {
+		fmt.Fprintf(text, "  server %s %s\n", s.Name, s.Address)
+	}
+	return text.Bytes(), nil
+}
+
+// check returns all problems together.
+func (c Config) check() error {
 	var errs []error
 	for _, address := range []string{c.Listen, c.Stats} {
 		errs = append(errs, checkAddress(address))
@@ -106,16 +128,23 @@ func (c Config) Text() ([]byte, error) {
 		}
 		names[s.Name] = true
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("write configuration of the load balancer: %w", err)
+	return errors.Join(errs...)
+}
+
+// parts returns the text before the back end, and the lines of the back end before its servers.
+func (c Config) parts() (frame, backend string, err error) {
+	if err := c.check(); err != nil {
+		return "", "", fmt.Errorf("write configuration of the load balancer: %w", err)
 	}
-	parsed, err := template.New("haproxy.cfg").Parse(configuration)
+	parsed, err := template.New("haproxy.cfg").Funcs(template.FuncMap{"options": func() string { return checkOptions }}).Parse(configuration)
 	if err != nil {
-		return nil, fmt.Errorf("read template: %w", err)
+		return "", "", fmt.Errorf("read template: %w", err)
 	}
-	var text bytes.Buffer
-	if err := parsed.Execute(&text, c); err != nil {
-		return nil, fmt.Errorf("write configuration of the load balancer: %w", err)
+	var texts [2]strings.Builder
+	for i, name := range []string{"frame", "backend"} {
+		if err := parsed.ExecuteTemplate(&texts[i], name, c); err != nil {
+			return "", "", fmt.Errorf("write configuration of the load balancer: %w", err)
+		}
 	}
-	return text.Bytes(), nil
+	return texts[0].String(), texts[1].String(), nil
 }

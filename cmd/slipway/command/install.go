@@ -31,14 +31,23 @@ func installCommand(opts *options) *cobra.Command {
 	}
 }
 
-func install(ctx context.Context, opts *options, root *cobra.Command, out io.Writer) error {
+// installationRequest describes the installation of this program.
+func installationRequest(opts *options, root *cobra.Command) (installation.Request, error) {
 	program, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("find own program: %w", err)
+		return installation.Request{}, fmt.Errorf("find own program: %w", err)
 	}
 	request := installation.Request{Program: program, Commands: map[string]*cobra.Command{"slipway": root, "oc": cli.Tree("oc")}}
 	if request.DataDir, err = filepath.Abs(opts.dataDir); err != nil {
-		return fmt.Errorf("find data directory: %w", err)
+		return installation.Request{}, fmt.Errorf("find data directory: %w", err)
+	}
+	return request, nil
+}
+
+func install(ctx context.Context, opts *options, root *cobra.Command, out io.Writer) error {
+	request, err := installationRequest(opts, root)
+	if err != nil {
+		return err
 	}
 	if opts.file != "" {
 		if request.Config, err = filepath.Abs(opts.file); err != nil {

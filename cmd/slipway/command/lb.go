@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -30,8 +31,8 @@ type balancerFlags struct {
 }
 
 func lbCommand(opts *options) *cobra.Command {
-	command := &cobra.Command{Use: "lb", Short: "Configure a load balancer in front of the API of several masters", GroupID: "host"}
-	command.AddCommand(lbConfigCommand(opts))
+	command := &cobra.Command{Use: "lb", Short: "Run or configure a load balancer in front of the API of several masters", GroupID: "host"}
+	command.AddCommand(lbRunCommand(opts), lbInstallCommand(opts), lbUninstallCommand(opts), lbKubeconfigCommand(opts), lbConfigCommand(opts))
 	return command
 }
 
@@ -39,8 +40,9 @@ func lbConfigCommand(opts *options) *cobra.Command {
 	flags := balancerFlags{}
 	command := &cobra.Command{
 		Use:   "config",
-		Short: "Print the configuration of a HAProxy that balances over the masters",
-		Long: "Print the configuration of a HAProxy that balances connections over the API servers of the masters. On a master, the command\n" +
+		Short: "Print the configuration of your own HAProxy that balances over the masters",
+		Long: "Print the configuration of a HAProxy that balances connections over the API servers of the masters. The file does not follow the\n" +
+			"masters of the cluster; `slipway lb run` does. On a master, the command\n" +
 			"finds all masters of the cluster. Elsewhere, name them with --master. With --output, HAProxy checks the configuration before\n" +
 			"the file is replaced, and the command prints whether the file has changed.",
 		Example: "  slipway lb config >haproxy.cfg\n" +
@@ -50,10 +52,15 @@ func lbConfigCommand(opts *options) *cobra.Command {
 	}
 	set := command.Flags()
 	set.StringArrayVar(&flags.masters, "master", nil, "a master, as NAME=HOST[:PORT] or HOST[:PORT]; can be repeated")
-	set.StringVar(&flags.listen, "listen", routermasters.DefaultListen, "address for clients")
-	set.StringVar(&flags.stats, "stats", routermasters.DefaultStats, "address of HAProxy's statistics, and of /status")
+	flags.addAddresses(set)
 	set.StringVarP(&flags.output, "output", "o", "", "file to write, such as /etc/haproxy/haproxy.cfg")
 	return command
+}
+
+// addAddresses adds the flags of HAProxy's addresses.
+func (f *balancerFlags) addAddresses(set *pflag.FlagSet) {
+	set.StringVar(&f.listen, "listen", routermasters.DefaultListen, "address for clients")
+	set.StringVar(&f.stats, "stats", routermasters.DefaultStats, "address of HAProxy's statistics, and of /status")
 }
 
 func writeBalancer(cmd *cobra.Command, opts *options, flags balancerFlags) error {

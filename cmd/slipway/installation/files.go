@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,10 +16,14 @@ import (
 	"github.com/slipway-platform/slipway/internal/version"
 )
 
-// unit is the systemd unit of the service. COMMAND is a placeholder for its command line.
-//
-//go:embed slipway.service
-var unit string
+// unit and balancerUnit are the systemd units of the services. COMMAND is a placeholder for the
+// command line.
+var (
+	//go:embed slipway.service
+	unit string
+	//go:embed slipway-lb.service
+	balancerUnit string
+)
 
 // Directories for manual pages and completions, relative to Machine.Root.
 const (
@@ -33,7 +38,11 @@ func (m Machine) files(request Request) (files []file, err error) {
 	if err != nil {
 		return nil, err
 	}
-	files = append(files, file{path: unitPath, content: []byte(strings.Replace(unit, "COMMAND", command, 1)), mode: 0o644})
+	text := unit
+	if request.LoadBalancer != nil {
+		text = balancerUnit
+	}
+	files = append(files, file{path: unitPath(request.service()), content: []byte(strings.Replace(text, "COMMAND", command, 1)), mode: 0o644})
 	if request.Program != m.path(programPath) { // otherwise an administrator has installed it there
 		content, err := os.ReadFile(request.Program)
 		if err != nil {
@@ -55,6 +64,9 @@ func (m Machine) files(request Request) (files []file, err error) {
 // commandLine returns the command line of the service, quoted for systemd.
 func (r Request) commandLine() (string, error) {
 	words := []string{"/" + programPath, "run", "--data-dir", r.DataDir}
+	if r.LoadBalancer != nil {
+		words = slices.Concat([]string{"/" + programPath, "lb", "run", "--data-dir", r.DataDir}, r.LoadBalancer)
+	}
 	if r.Config != "" {
 		words = append(words, "--config", r.Config)
 	}

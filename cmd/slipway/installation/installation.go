@@ -1,8 +1,9 @@
-// Package installation installs Slipway as a systemd service, with its manual pages and shell
+// Package installation installs Slipway as a systemd service, of a host or of a load balancer, with its manual pages and shell
 // completions, and removes them.
 package installation
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,8 +20,12 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// Service is the name of the systemd service.
-const Service = "slipway"
+// Service is the name of the systemd service of a host, and LoadBalancer that of a load balancer. A
+// machine has one of them.
+const (
+	Service      = "slipway"
+	LoadBalancer = "slipway-lb"
+)
 
 // Paths relative to Machine.Root. recordPath is outside the data directory, because an
 // administrator can remove that directory first.
@@ -28,9 +33,11 @@ const (
 	recordPath  = "usr/local/share/slipway/installation.json"
 	programPath = "usr/local/bin/slipway"
 	clientPath  = "usr/local/bin/oc"
-	unitPath    = "etc/systemd/system/slipway.service"
 	systemdPath = "run/systemd/system"
 )
+
+// unitPath returns the path of the unit of a service.
+func unitPath(service string) string { return "etc/systemd/system/" + service + ".service" }
 
 // Machine is a machine on which Slipway is installed.
 type Machine struct {
@@ -57,6 +64,8 @@ type Request struct {
 	Program string
 	// DataDir is the data directory. Config is the configuration file, or "". Both paths are absolute.
 	DataDir, Config string
+	// LoadBalancer are the flags of `slipway lb run`. If it is nil, the service is that of a host.
+	LoadBalancer []string
 	// Commands contains the commands that get manual pages and completions, by program.
 	Commands map[string]*cobra.Command
 }
@@ -66,6 +75,16 @@ type Request struct {
 type record struct {
 	DataDir string   `json:"dataDir"`
 	Files   []string `json:"files"`
+	// Service is empty in records of earlier versions.
+	Service string `json:"service,omitempty"`
+}
+
+// service returns the name of the service of a request.
+func (r Request) service() string {
+	if r.LoadBalancer != nil {
+		return LoadBalancer
+	}
+	return Service
 }
 
 // file is a file to install. If target is set, it is a symbolic link to target.
@@ -100,12 +119,14 @@ func (m Machine) Install(ctx context.Context, request Request) ([]string, error)
 		previous = &record{}
 	} else if filepath.Clean(previous.DataDir) != filepath.Clean(request.DataDir) {
 		return nil, fmt.Errorf("the service is already installed for the data directory %s: remove it first with slipway uninstall --data-dir %[1]s", previous.DataDir)
+	} else if existing := cmp.Or(previous.Service, Service); existing != request.service() {
+		return nil, fmt.Errorf("the service %s is already installed: a machine is a host of the cluster or its load balancer", existing)
 	}
 	files, err := m.files(request)
 	if err != nil {
 		return nil, err
 	}
-	next := record{DataDir: request.DataDir}
+	next := record{DataDir: request.DataDir, Service: request.service()}
 	for _, f := range files {
 		if !slices.Contains(previous.Files, f.path) {
 			if err := m.checkFree(f.path, request.Program); err != nil {
@@ -125,7 +146,7 @@ func (m Machine) Install(ctx context.Context, request Request) ([]string, error)
 			return nil, fmt.Errorf("install %s: %w", f.path, err)
 		}
 	}
-	return next.Files, errors.Join(m.Systemctl(ctx, "daemon-reload"), m.Systemctl(ctx, "enable", Service))
+	return next.Files, errors.Join(m.Systemctl(ctx, "daemon-reload"), m.Systemctl(ctx, "enable", request.service()))
 }
 
 // checkFree returns an error if path exists. A link to the program or oc is replaced, because
@@ -151,8 +172,9 @@ func (m Machine) Remove(ctx context.Context, dataDir string) (bool, error) {
 		return false, err
 	}
 	var errs []error
-	if _, err := os.Lstat(m.path(unitPath)); err == nil {
-		errs = append(errs, m.Systemctl(ctx, "disable", "--now", Service))
+	service := cmp.Or(r.Service, Service)
+	if _, err := os.Lstat(m.path(unitPath(service))); err == nil {
+		errs = append(errs, m.Systemctl(ctx, "disable", "--now", service))
 	}
 	for _, path := range r.Files {
 		if err := os.Remove(m.path(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {

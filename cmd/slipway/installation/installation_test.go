@@ -75,12 +75,12 @@ func TestInstallationIsRemovedCompletely(t *testing.T) {
 		}
 	}
 	want := []string{
-		bashDir + "/slipway", unitPath, clientPath, programPath, manDir + "/slipway-up.1", manDir + "/slipway.1", recordPath, zshDir + "/_slipway",
+		bashDir + "/slipway", unitPath(Service), clientPath, programPath, manDir + "/slipway-up.1", manDir + "/slipway.1", recordPath, zshDir + "/_slipway",
 	}
 	if got := m.all(t); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
 		t.Errorf("files %q", got)
 	}
-	content, err := os.ReadFile(m.path(unitPath))
+	content, err := os.ReadFile(m.path(unitPath(Service)))
 	if err != nil || !strings.Contains(string(content), "\nExecStart=/usr/local/bin/slipway run --data-dir \"/var/lib/slip way\"\n") {
 		t.Errorf("the unit is %s, %v", content, err)
 	}
@@ -138,6 +138,28 @@ func TestServicesOfTwoDataDirectoriesExclude(t *testing.T) {
 	}
 }
 
+func TestLoadBalancerHasItsOwnService(t *testing.T) {
+	m := newMachine(t)
+	request := newRequest(t, "/a")
+	request.LoadBalancer = []string{"--listen=*:443"}
+	if _, err := m.Install(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(m.path(unitPath(LoadBalancer)))
+	if err != nil || !strings.Contains(string(content), "\nExecStart=/usr/local/bin/slipway lb run --data-dir /a --listen=*:443\n") {
+		t.Errorf("the unit is %s, %v", content, err)
+	}
+	if _, err := m.Install(t.Context(), newRequest(t, "/a")); err == nil || !strings.Contains(err.Error(), "slipway-lb is already installed") {
+		t.Errorf("a host on the machine of the load balancer: %v", err)
+	}
+	if removed, err := m.Remove(t.Context(), "/a"); !removed || err != nil || len(m.all(t)) > 0 {
+		t.Errorf("removed %t, %v, %q", removed, err, m.all(t))
+	}
+	if got := strings.Join(m.calls, ", "); got != "daemon-reload, enable slipway-lb, disable --now slipway-lb, daemon-reload" {
+		t.Errorf("systemctl %s", got)
+	}
+}
+
 func TestFailureOfSystemctlKeepsRecord(t *testing.T) {
 	m := newMachine(t)
 	broken := errors.New("no bus")
@@ -179,13 +201,14 @@ func TestUnitIsValid(t *testing.T) {
 	if program == "" {
 		return
 	}
-	path := filepath.Join(t.TempDir(), "slipway.service")
-	text := strings.Replace(unit, "COMMAND", "/bin/true", 1)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	// The output also contains problems of other units on this machine.
-	if out, err := exec.Command(program, "verify", "--man=no", path).CombinedOutput(); err != nil || strings.Contains(string(out), Service+".service") {
-		t.Errorf("systemd-analyze verify: %v: %s", err, out)
+	for name, text := range map[string]string{Service: unit, LoadBalancer: balancerUnit} {
+		path := filepath.Join(t.TempDir(), name+".service")
+		if err := os.WriteFile(path, []byte(strings.Replace(text, "COMMAND", "/bin/true", 1)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		// The output also contains problems of other units on this machine.
+		if out, err := exec.Command(program, "verify", "--man=no", path).CombinedOutput(); err != nil || strings.Contains(string(out), name+".service") {
+			t.Errorf("systemd-analyze verify: %v: %s", err, out)
+		}
 	}
 }
