@@ -15,7 +15,8 @@ EFFECTIVE = {
     "openshift_node_group_name", "openshift_node_groups", "openshift_schedulable",
     "openshift_master_api_port", "openshift_master_cluster_hostname", "openshift_master_cluster_method",
     "openshift_master_cluster_public_hostname", "openshift_master_default_subdomain",
-    "openshift_portal_net", "osm_cluster_network_cidr", "osm_host_subnet_length",
+    "openshift_master_htpasswd_file", "openshift_master_htpasswd_users", "openshift_master_identity_providers",
+    "openshift_portal_net", "openshift_upgrade_nodes_serial", "osm_cluster_network_cidr", "osm_host_subnet_length",
     "os_sdn_network_plugin_name", "osm_use_cockpit", "osm_cockpit_plugins",
 }
 
