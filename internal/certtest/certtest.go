@@ -50,15 +50,23 @@ func (a *Authority) Pool() *x509.CertPool {
 }
 
 // Issue issues a certificate for a client and server with a name. It is valid for localhost,
-// 127.0.0.1 and further hosts.
+// 127.0.0.1 and further hosts, which are names or addresses.
 func (a *Authority) Issue(t testing.TB, name string, hosts ...string) Pair {
 	t.Helper()
-	return a.issue(t, &x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, DNSNames: append([]string{"localhost"}, hosts...),
+	template := &x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, DNSNames: []string{"localhost"},
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 		KeyUsage:    x509.KeyUsageDigitalSignature,
-	})
+	}
+	for _, host := range hosts {
+		if address := net.ParseIP(host); address != nil {
+			template.IPAddresses = append(template.IPAddresses, address)
+			continue
+		}
+		template.DNSNames = append(template.DNSNames, host)
+	}
+	return a.issue(t, template)
 }
 
 // IssueExpired issues a server certificate that expired a minute ago.
