@@ -31,7 +31,7 @@ func FuzzResponses(f *testing.F) {
 		if code < http.StatusOK || code > 999 {
 			return
 		}
-		c := &Client{URL: "https://broker.example.com", Transport: response{code, body, retryAfter}, IsTenant: true}
+		c := &Client{URL: "https://broker.example.com", Transport: fixedResponse{code, body, retryAfter}, IsTenant: true}
 		target := Target{Instance: "i", Binding: "b"}
 		check := func(result *Result, err error) {
 			if err != nil && len(err.Error()) > 4*maxErrorText {

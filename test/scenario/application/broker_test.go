@@ -71,7 +71,7 @@ func (p *platform) send(user, method, path, body string, into any) (code int, te
 // expect sends a request and checks the status code and a text of the response.
 func (p *platform) expect(user, method, path, body string, code int, want string) {
 	p.t.Helper()
-	if got, text := p.ask(user, method, path, body, nil); got != code || !strings.Contains(text, want) {
+	if got, text := p.send(user, method, path, body, nil); got != code || !strings.Contains(text, want) {
 		p.t.Errorf("%s %s for %q: %d %s, want %d and %q", method, path, user, got, text, code, want)
 	}
 }
@@ -80,7 +80,7 @@ func (p *platform) expect(user, method, path, body string, code int, want string
 func (p *platform) wait(c *kit.Cluster, user, instance, operation string) {
 	p.t.Helper()
 	c.WaitFor(operation, func(context.Context) error {
-		if _, text := p.ask(user, http.MethodGet, instance+"/last_operation?operation="+operation, "", nil); !strings.Contains(text, `"succeeded"`) {
+		if _, text := p.send(user, http.MethodGet, instance+"/last_operation?operation="+operation, "", nil); !strings.Contains(text, `"succeeded"`) {
 			return fmt.Errorf("the state of the operation is %s", text)
 		}
 		return nil
@@ -109,7 +109,7 @@ func TestBrokerOffersTemplatesAsServices(t *testing.T) {
 	stranger.token = strings.TrimSpace(c.OC("serviceaccounts", "get-token", "default"))
 	stranger.expect("alice", http.MethodGet, "catalog", "", http.StatusForbidden, "")
 	var catalog struct{ Services []struct{ ID, Name string } }
-	p.ask("", http.MethodGet, "catalog", "", &catalog)
+	p.send("", http.MethodGet, "catalog", "", &catalog)
 	at := slices.IndexFunc(catalog.Services, func(s struct{ ID, Name string }) bool { return s.Name == "broker-database" })
 	if at < 0 {
 		t.Fatalf("the catalog has %v", catalog.Services)
@@ -140,7 +140,7 @@ func TestBrokerOffersTemplatesAsServices(t *testing.T) {
 	bind := send("")
 	p.expect("eve", http.MethodPut, binding, bind, http.StatusForbidden, "may not update")
 	var resp struct{ Credentials map[string]string }
-	if code, text := p.ask("alice", http.MethodPut, binding, bind, &resp); code != http.StatusCreated {
+	if code, text := p.send("alice", http.MethodPut, binding, bind, &resp); code != http.StatusCreated {
 		t.Errorf("bind: %d %s", code, text)
 	}
 	password, err := base64.StdEncoding.DecodeString(resp.Credentials["encoded"])

@@ -84,7 +84,7 @@ func (m *matrix) sendAll(t *testing.T, a actor, expected rights) {
 	for _, k := range m.universe.kinds {
 		for _, verb := range k.verbs {
 			for _, scope := range []string{"own", "foreign", "cluster"} {
-				if q, ok := k.question(verb, scope, a); ok {
+				if q, ok := k.attempt(verb, scope, a); ok {
 					attempts <- q
 				}
 			}
