@@ -120,7 +120,7 @@ func TestGnuPGSignaturesAreVerifiedAndSaved(t *testing.T) {
 		if err != nil || !strings.Contains(out, `image "`+image+`" identity is now confirmed (signed by GPG key "`) {
 			t.Errorf("%v, %s", err, out)
 		}
-		if !strings.Contains(problems, "unknown key") || !strings.Contains(problems, `expected is "`+identity) {
+		if !strings.Contains(problems, "unknown key") || !strings.Contains(problems, `not for the expected identity "`+identity) {
 			t.Errorf("for the other signatures, the command prints %s", problems)
 		}
 	}
