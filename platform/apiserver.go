@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/admission/storageclient"
 	"github.com/slipway-platform/slipway/apigroup/apps"
 	"github.com/slipway-platform/slipway/apigroup/build"
+	"github.com/slipway-platform/slipway/apigroup/build/detect"
 	"github.com/slipway-platform/slipway/apigroup/image"
 	"github.com/slipway-platform/slipway/apigroup/metrics"
 	"github.com/slipway-platform/slipway/apigroup/quota"
@@ -119,6 +120,7 @@ func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 		storageclient.Feature(storageLimits()),
 		apps.Feature(rules),
 		build.Feature(rules, h.jenkins()),
+		detect.Feature(h.outbound()),
 		image.Feature(h.imageOptions()),
 		route.Feature(h.Master.RoutingConfig.Subdomain, h.pkiSpec().ServerHosts()),
 		servicecatalog.Feature(),

@@ -7,8 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
+
+	"github.com/slipway-platform/slipway/internal/language"
 )
 
 // Source is a directory with the source of an application, or a Git repository that contains one.
@@ -146,37 +147,15 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	return strings.TrimSpace(string(output)), err
 }
 
-// languages contains the files that identify a language, in the order in which Language checks
-// them.
-var languages = []struct {
-	name  string
-	files []string
-}{
-	{"jee", []string{"pom.xml"}},
-	{"ruby", []string{"Gemfile", "Rakefile", "config.ru"}},
-	{"nodejs", []string{"app.json", "package.json"}},
-	{"php", []string{"composer.json", "index.php"}},
-	{"python", []string{"requirements.txt", "setup.py"}},
-	{"perl", []string{"cpanfile", "index.pl"}},
-	{"scala", []string{"build.sbt"}},
-	{"dotnet", []string{"project.json", "*.csproj"}},
-	{"golang", []string{"go.mod", "Godeps", "main.go"}},
-}
-
 // Language returns the language of the source in a directory, or "".
 func Language(dir string) string {
-	for _, language := range languages {
-		if slices.ContainsFunc(language.files, func(pattern string) bool {
-			matches, _ := filepath.Glob(filepath.Join(quoted(dir), pattern)) // the patterns are valid
-			return len(matches) > 0
-		}) {
-			return language.name
-		}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return ""
 	}
-	return ""
-}
-
-// quoted escapes a path for use in a glob pattern.
-func quoted(path string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+	names := make([]string, len(entries))
+	for i, entry := range entries {
+		names[i] = entry.Name()
+	}
+	return language.Of(names)
 }

@@ -13,6 +13,7 @@ const pages = {
   catalog: ['/catalog', 'Catalog'],
   template: ['/catalog/template/openshift/static-page', 'Static page'],
   builder: ['/catalog/builder/openshift/python', 'Python'],
+  'git-page': [`/catalog/git?project=${project}`, 'Build from Git'],
   image: [`/catalog/image?project=${project}`, 'Deploy an image'],
   dockerfile: [`/catalog/dockerfile?project=${project}`, 'Build a Dockerfile'],
   projects: ['/projects', 'Projects'],

@@ -1,7 +1,7 @@
 // A new user lands on the catalog and creates an application from a template, and from source.
-import { address, expect, logIn, open, shoot } from './browser.mjs';
+import { address, check, expect, logIn, open, shoot } from './browser.mjs';
 
-const [project] = process.argv.slice(2);
+const [project, repository] = process.argv.slice(2);
 
 await open(async (page) => {
   await logIn(page, 'developer', '/console/');
@@ -49,4 +49,24 @@ await open(async (page) => {
   await page.getByText('The objects have been created').waitFor();
   await page.getByRole('link', { name: 'BuildConfig from-source' }).click();
   await page.getByRole('heading', { name: 'from-source', level: 1 }).waitFor();
+
+  // The server looks at a repository, and names what builds it. It does not look at its own network.
+  await page.goto(`${address}/console/catalog?project=${project}`);
+  await page.getByRole('button', { name: 'Build from Git' }).click();
+  await page.locator('#field-project').selectOption(project);
+  const find = page.getByRole('button', { name: 'Find a builder' });
+  await page.locator('#builder-uri').fill('https://127.0.0.1/me/app.git');
+  await find.click();
+  await page.getByText(/"127\.0\.0\.1:443" is in a network that users must not reach/).waitFor();
+  await page.locator('#builder-uri').fill(repository);
+  await find.click();
+  await page.getByRole('link', { name: 'Build with the Dockerfile' }).waitFor();
+  await page.locator('#builder-dir').fill('web');
+  await find.click();
+  await page.getByText('The source looks like python.').waitFor();
+  await check(page, 'git');
+  await page.getByRole('link', { name: 'Build with Python' }).click();
+  await page.locator('#builder-name').waitFor();
+  expect((await page.locator('#builder-uri').inputValue()) === repository, 'the form has another repository');
+  expect((await page.locator('#builder-dir').inputValue()) === 'web', 'the form has another directory');
 });

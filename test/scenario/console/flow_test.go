@@ -24,7 +24,7 @@ func TestUserDeploysApplicationInFirefox(t *testing.T) {
 
 func TestNewUserCreatesApplicationsFromCatalog(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
-	s.play("catalog.mjs", s.newProject())
+	s.play("catalog.mjs", s.newProject(), s.repository(map[string]string{"Dockerfile": "FROM scratch", "web/requirements.txt": ""}))
 }
 
 func TestUserManagesObjectsOfProject(t *testing.T) {

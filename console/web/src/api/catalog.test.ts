@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { buildersOf, itemsOf, type ImageStream } from './catalog';
+import { buildersOf, itemsOf, supports, type ImageStream } from './catalog';
 
 /** stream has builders with the given tags, in this order, and two tags that are not offered. */
 const stream = (...names: string[]): ImageStream => ({
@@ -28,4 +28,17 @@ describe('itemsOf', () => {
     expect(itemsOf([], [stream('3.11', 'latest')]).map((item) => item.description)).toEqual(['about latest']);
   });
   it('leaves out streams without builders', () => expect(itemsOf([], [stream()])).toEqual([]));
+});
+
+describe('supports', () => {
+  it.each([
+    ['python:3.11,python', 'python', true],
+    ['python:3.11, jee', 'jee', true],
+    ['python3', 'python', false],
+    [undefined, 'python', false],
+  ])('a builder whose annotation is %j builds %s: %s', (supported, language, want) => {
+    const builder = stream('latest');
+    builder.spec?.tags?.forEach((tag) => tag.name === 'latest' && Object.assign(tag.annotations ?? {}, { supports: supported }));
+    expect(supports(builder, language)).toBe(want);
+  });
 });

@@ -102,6 +102,11 @@ export function itemsOf(templates: Template[], streams: ImageStream[], classes: 
   return items.filter((item) => !item.tags.includes('hidden')).sort((a, b) => a.title.localeCompare(b.title));
 }
 
+/** supports reports whether a builder image of a stream builds a language. Its annotation is such as "ruby:2.5,ruby". */
+export function supports(stream: ImageStream, language: string): boolean {
+  return buildersOf(stream).some(({ annotations }) => split(annotations?.supports).some((item) => item.split(':')[0] === language));
+}
+
 const list = async <T>(path: string) => (await get<{ items: T[] }>(path)).items;
 const templatesPath = (namespace: string) => `/apis/template.openshift.io/v1/namespaces/${encodeURIComponent(namespace)}/templates`;
 const streamsPath = (namespace: string) => `/apis/image.openshift.io/v1/namespaces/${encodeURIComponent(namespace)}/imagestreams`;
@@ -118,6 +123,13 @@ export function useCatalog(project: string | undefined) {
     },
     staleTime: 60_000,
   });
+}
+
+/** findBuilders returns the image streams of a project, and those for all projects, that build a language. */
+export async function findBuilders(project: string, language: string): Promise<ImageStream[]> {
+  const namespaces = [...new Set([project, sharedNamespace])];
+  const streams = await Promise.all(namespaces.map((namespace) => list<ImageStream>(streamsPath(namespace))));
+  return streams.flat().filter((stream) => supports(stream, language));
 }
 
 export function useTemplate(namespace: string, name: string) {

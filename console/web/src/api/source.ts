@@ -1,3 +1,4 @@
+import { get } from './http';
 import type { KubeObject } from './types';
 
 /** Origin is where a Git repository has the source. */
@@ -94,6 +95,29 @@ export function runningObjects({ name, image, tag, ports, route, env = [] }: Run
     objects.push({ apiVersion: 'route.openshift.io/v1', kind: 'Route', metadata, spec: { to: { kind: 'Service', name }, port: { targetPort: nameOf(first) } } });
   }
   return objects;
+}
+
+/** Detected is what the server finds in a repository. language is as builder images name it, or empty. */
+export interface Detected {
+  language: string;
+  dockerfile: boolean;
+}
+
+/** detect asks the server what a repository contains. It reads only those that are public and served over HTTP. */
+export function detect(project: string, { uri, ref, contextDir }: Origin): Promise<Detected> {
+  return get<Detected>(`/slipway/source?${new URLSearchParams({ namespace: project, uri, ref, dir: contextDir })}`);
+}
+
+/** detectable reports whether the server can read a repository. The address with a password is not sent. */
+export function detectable(uri: string): boolean {
+  return /^https?:\/\/[^/@\s]+\//.test(uri) && validURI(uri);
+}
+
+/** originOf returns the origin that another page of the console has passed to this one. */
+export function originOf(state: unknown): Origin {
+  const { uri, ref, contextDir } = (state ?? {}) as Record<string, unknown>;
+  const textOf = (value: unknown) => (typeof value === 'string' ? value : '');
+  return { uri: textOf(uri), ref: textOf(ref), contextDir: textOf(contextDir) };
 }
 
 /** gitOf returns the source of a build in a Git repository. */

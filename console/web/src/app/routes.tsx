@@ -33,6 +33,7 @@ export const router = createBrowserRouter(
                 { path: 'catalog/template/:namespace/:name', lazy: persistent(() => import('../pages/catalog/TemplateForm')) },
                 { path: 'catalog/builder/:namespace/:name', lazy: persistent(() => import('../pages/catalog/BuilderForm')) },
                 { path: 'catalog/image', lazy: persistent(() => import('../pages/catalog/ImageForm')) },
+                { path: 'catalog/git', lazy: persistent(() => import('../pages/catalog/GitForm')) },
                 { path: 'catalog/dockerfile', lazy: persistent(() => import('../pages/catalog/DockerfileForm')) },
                 { path: 'catalog/service/:place/:name', lazy: persistent(() => import('../pages/catalog/ServiceForm')) },
                 { path: 'projects', lazy: persistent(() => import('../pages/Projects')) },

@@ -155,6 +155,7 @@ export const text = {
     categories: { all: 'All', languages: 'Languages', templates: 'Templates', services: 'Services', databases: 'Databases' } as Record<string, string>,
     kinds: { template: 'Template', builder: 'Builder image', service: 'Service' },
     by: (provider: string) => `by ${provider}`,
+    git: 'Build from Git',
     image: 'Deploy an image',
     dockerfile: 'Build a Dockerfile',
     none: 'Nothing in the catalog matches',

@@ -16,6 +16,18 @@ export const images = {
     env: 'Environment variables',
     envInvalid: 'Each name is unique and has only letters, digits, dots, hyphens and underscores.',
   },
+  git: {
+    body: 'The server looks at the files of a public repository, and names what can build it.',
+    find: 'Find a builder',
+    unreadable: 'Only public repositories with an address that begins with https:// or http:// can be read. Choose a builder in the catalog.',
+    dockerfile: 'The directory has a Dockerfile.',
+    language: (language: string) => `The source looks like ${language}.`,
+    noBuilder: 'No builder image supports it. Choose another one in the catalog.',
+    nothing: 'The directory has neither a Dockerfile nor the files of a known language. Choose a builder in the catalog.',
+    buildWith: (builder: string) => `Build with ${builder}`,
+    buildDockerfile: 'Build with the Dockerfile',
+    catalog: 'Open the catalog',
+  },
   dockerfile: {
     body: 'Build an image from a Dockerfile, and run it.',
     from: 'Dockerfile',

@@ -1,9 +1,9 @@
 import { Checkbox, FormGroup, FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { useState } from 'react';
-import { useParams, useSearchParams } from 'react-router';
+import { useLocation, useParams, useSearchParams } from 'react-router';
 import { buildersOf, useImageStream, type ImageStream } from '../../api/catalog';
 import { validName } from '../../api/projects';
-import { commandOf, objectsOf, validURI, type Source } from '../../api/source';
+import { commandOf, objectsOf, originOf, validURI, type Source } from '../../api/source';
 import { text } from '../../text/en';
 import { Failure } from '../../ui/Failure';
 import { Loading } from '../../ui/Loading';
@@ -24,6 +24,7 @@ export function Component() {
 
 function BuilderForm({ stream }: { stream: ImageStream }) {
   const [query] = useSearchParams();
+  const { state } = useLocation();
   const [project, setProject] = useState(query.get('project') ?? '');
   const tags = buildersOf(stream);
   const [source, setSource] = useState<Source>({
@@ -31,9 +32,7 @@ function BuilderForm({ stream }: { stream: ImageStream }) {
     namespace: stream.metadata.namespace ?? '',
     stream: stream.metadata.name,
     tag: tags[0]?.name ?? 'latest',
-    uri: '',
-    ref: '',
-    contextDir: '',
+    ...originOf(state),
     port: 8080,
     route: true,
   });

@@ -19,7 +19,7 @@ const categories: Record<string, (item: Item) => boolean> = {
 };
 
 /** forms create applications without an item of the catalog. */
-const forms = ['image', 'dockerfile'] as const;
+const forms = ['git', 'image', 'dockerfile'] as const;
 
 /** addressOf is the address of a form, with the project in which it creates. */
 const addressOf = (path: string, project: string | undefined) => `/catalog/${path}${project === undefined ? '' : `?project=${project}`}`;

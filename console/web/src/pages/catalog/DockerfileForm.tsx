@@ -1,8 +1,8 @@
 import { Checkbox, FormGroup, FormSelect, FormSelectOption, TextArea, TextInput } from '@patternfly/react-core';
 import { useState } from 'react';
-import { useSearchParams } from 'react-router';
+import { useLocation, useSearchParams } from 'react-router';
 import { validName } from '../../api/projects';
-import { dockerCommandOf, dockerObjects, validURI, type Dockerfile } from '../../api/source';
+import { dockerCommandOf, dockerObjects, originOf, validURI, type Dockerfile } from '../../api/source';
 import { text } from '../../text/en';
 import { images } from '../../text/images';
 import { Field } from '../../ui/Field';
@@ -16,9 +16,10 @@ const t = images.dockerfile;
 export function Component() {
   useTitle(text.catalog.dockerfile, text.catalog.title);
   const [query] = useSearchParams();
+  const { state } = useLocation();
   const [project, setProject] = useState(query.get('project') ?? '');
   const [isInline, setIsInline] = useState(false);
-  const [values, setValues] = useState<Dockerfile>({ name: '', uri: '', ref: '', contextDir: '', text: '', path: '', port: 8080, route: true });
+  const [values, setValues] = useState<Dockerfile>({ name: '', ...originOf(state), text: '', path: '', port: 8080, route: true });
   const change = (part: Partial<Dockerfile>) => setValues({ ...values, ...part });
   const wanted = isInline ? values : { ...values, text: '' };
   const hasBase = /^\s*from\s+\S/im.test(values.text);

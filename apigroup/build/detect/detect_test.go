@@ -1,0 +1,118 @@
+package detect
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/internal/outbound"
+)
+
+// builders authorizes users to create build configurations in the project shop.
+var builders = authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	if a.GetNamespace() == "shop" && a.GetVerb() == "create" && a.GetAPIGroup() == "build.openshift.io" && a.GetResource() == "buildconfigs" {
+		return authorizer.DecisionAllow, "", nil
+	}
+	return authorizer.DecisionNoOpinion, "", nil
+})
+
+// ask sends a request of a user to the handler.
+func ask(t *testing.T, handler http.Handler, name string, query url.Values) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, Path+"?"+query.Encode(), nil)
+	r = r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: name}))
+	recorder := httptest.NewRecorder()
+	handler.ServeHTTP(recorder, r)
+	return recorder
+}
+
+func handlerOf(t *testing.T, policy outbound.Policy) http.Handler {
+	t.Helper()
+	hooks, err := Feature(outbound.New(policy)).Hooks(apiserver.Deps{Authorizer: builders})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hooks.Handlers[0]
+}
+
+func TestContentOfRepositoryIsDetected(t *testing.T) {
+	root := t.TempDir()
+	for _, file := range []string{"web/requirements.txt", "Dockerfile"} {
+		path := filepath.Join(root, "app", file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"init", "--quiet"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "--quiet", "--message=x"}} {
+		if output, err := exec.Command("git", append([]string{"-C", filepath.Join(root, "app")}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, output)
+		}
+	}
+	server := httptest.NewServer(&cgi.Handler{Path: "/usr/lib/git-core/git-http-backend", Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"}, Stderr: t.Output()})
+	t.Cleanup(server.Close)
+	handler := handlerOf(t, outbound.Policy{AllowedHosts: []string{strings.TrimPrefix(server.URL, "http://")}})
+	for dir, want := range map[string]Source{"": {Dockerfile: true}, "web": {Language: "python"}} {
+		response := ask(t, handler, "ann", url.Values{"namespace": {"shop"}, "uri": {server.URL + "/app/.git"}, "dir": {dir}})
+		var got Source
+		if err := json.Unmarshal(response.Body.Bytes(), &got); err != nil || got != want {
+			t.Errorf("%q contains %+v, %v: %s", dir, got, err, response.Body)
+		}
+	}
+}
+
+func TestSourceIsReadOnlyForUsersWhoCanBuild(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the server gets a request") }))
+	t.Cleanup(server.Close)
+	allowed := handlerOf(t, outbound.Policy{AllowedHosts: []string{strings.TrimPrefix(server.URL, "http://")}})
+	if got := ask(t, allowed, "ann", url.Values{"namespace": {"other"}, "uri": {server.URL}}); got.Code != http.StatusForbidden {
+		t.Errorf("a project of others: %d %s", got.Code, got.Body)
+	}
+	if got := ask(t, handlerOf(t, outbound.Policy{}), "ann", url.Values{"namespace": {"shop"}, "uri": {server.URL}}); got.Code != http.StatusBadGateway || !strings.Contains(got.Body.String(), "must not reach") {
+		t.Errorf("a server on the host: %d %s", got.Code, got.Body)
+	}
+}
+
+func TestReadsAreLimited(t *testing.T) {
+	arrived, release := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		arrived <- struct{}{}
+		<-release
+	}))
+	t.Cleanup(server.Close)
+	handler := handlerOf(t, outbound.Policy{AllowedHosts: []string{strings.TrimPrefix(server.URL, "http://")}})
+	query := url.Values{"namespace": {"shop"}, "uri": {server.URL}}
+	ended := make(chan struct{})
+	for _, name := range []string{"ann", "bob", "eve", "joe"} {
+		go func() {
+			ask(t, handler, name, query)
+			ended <- struct{}{}
+		}()
+		<-arrived
+		if got := ask(t, handler, name, query); got.Code != http.StatusTooManyRequests {
+			t.Errorf("the second read of %s: %d %s", name, got.Code, got.Body)
+		}
+	}
+	if got := ask(t, handler, "tim", query); got.Code != http.StatusTooManyRequests {
+		t.Errorf("a read while %d others are read: %d %s", maxReads, got.Code, got.Body)
+	}
+	close(release)
+	for range maxReads {
+		<-ended
+	}
+}

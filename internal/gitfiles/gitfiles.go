@@ -1,0 +1,252 @@
+// Package gitfiles lists the files in a directory of a Git repository over HTTP, on behalf of users.
+//
+// It treats servers as hostile and keeps nothing on disk. It reads a pack only until it has found the
+// directory, within limits of its size and of the memory for it. Servers need version 2 of Git's
+// protocol, which they have since 2018.
+//
+// Source: the documents gitprotocol-v2, gitprotocol-http and gitformat-pack of Git.
+package gitfiles
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/slipway-platform/slipway/internal/outbound"
+)
+
+// Place is a directory in a repository.
+type Place struct {
+	// URL is the address of the repository, with the scheme http or https and without credentials.
+	URL string
+	// Ref is a branch, a tag, a full reference or a commit. Empty means the server's default branch.
+	Ref string
+	// Dir is a path within the repository. Empty means its root.
+	Dir string
+}
+
+// ErrPrivate means that the repository does not exist, or that the server requires a login.
+var ErrPrivate = errors.New("the repository does not exist, or is not public")
+
+// List returns the names of the files and directories at a place. Its errors contain nothing of the
+// server's responses.
+func List(ctx context.Context, transport http.RoundTripper, place Place) ([]string, error) {
+	server, err := connect(ctx, transport, place.URL)
+	if err != nil {
+		return nil, err
+	}
+	commit := place.Ref
+	if !isCommit(commit) {
+		if commit, err = server.resolve(ctx, place.Ref); err != nil {
+			return nil, err
+		}
+	}
+	return server.list(ctx, commit, directories(place.Dir))
+}
+
+// directories returns the names of the directories on the way to a path.
+func directories(dir string) []string {
+	clean := strings.Trim(path.Clean("/"+dir), "/")
+	if clean == "" {
+		return nil
+	}
+	return strings.Split(clean, "/")
+}
+
+var commitPattern = regexp.MustCompile(`^[0-9a-f]{40}$`)
+
+func isCommit(ref string) bool { return commitPattern.MatchString(ref) }
+
+// server is a repository whose server has accepted version 2 of the protocol.
+type server struct {
+	client *http.Client
+	// base is the address after redirects.
+	base string
+	// filters means that the server can leave out the contents of files.
+	filters bool
+}
+
+const (
+	service = "git-upload-pack"
+	// protocolHeader requests version 2.
+	protocolHeader, protocolVersion = "Git-Protocol", "version=2"
+)
+
+// connect reads the capabilities of a server. It follows redirects.
+func connect(ctx context.Context, transport http.RoundTripper, address string) (*server, error) {
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
+		return nil, errors.New("write an address that begins with https:// or http://")
+	}
+	if parsed.User != nil {
+		return nil, errors.New("the address must not contain a user or a password")
+	}
+	const end = "/info/refs"
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(parsed.String(), "/")+end+"?service="+service, nil)
+	if err != nil {
+		return nil, errors.New("the address is not valid")
+	}
+	response, err := send(&http.Client{Transport: transport}, request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }() // opened only for reading
+	final := *response.Request.URL
+	final.RawQuery = ""
+	base, ok := strings.CutSuffix(final.String(), end)
+	if !ok {
+		return nil, errors.New("the server redirects to an address that is not a repository")
+	}
+	// The server must not redirect requests that contain the name of a reference.
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	s := &server{client: client, base: base}
+	return s, s.readCapabilities(newLines(response.Body, maxAnswer))
+}
+
+// readCapabilities reads the response to the first request.
+func (s *server) readCapabilities(lines *lines) error {
+	first, err := lines.next()
+	if err == nil && strings.HasPrefix(string(first), "# service=") {
+		if first, err = lines.next(); err == nil && first == nil {
+			first, err = lines.next()
+		}
+	}
+	if err != nil || strings.TrimSpace(string(first)) != "version 2" {
+		return errors.New("the server does not respond with version 2 of Git's protocol")
+	}
+	return lines.each(func(line string) error {
+		switch name, value, _ := strings.Cut(line, "="); name {
+		case "object-format":
+			if value != "sha1" {
+				return errors.New("the repository has another object format than sha1")
+			}
+		case "fetch":
+			s.filters = slices.Contains(strings.Fields(value), "filter")
+		}
+		return nil
+	})
+}
+
+// send sends a request, and returns its response if the status is 200.
+func send(client *http.Client, request *http.Request) (*http.Response, error) {
+	request.Header.Set(protocolHeader, protocolVersion)
+	response, err := client.Do(request)
+	if refused := (*outbound.Refused)(nil); errors.As(err, &refused) {
+		return nil, refused
+	}
+	if err != nil {
+		return nil, errors.New("the server cannot be reached")
+	}
+	if response.StatusCode == http.StatusOK {
+		return response, nil
+	}
+	_ = response.Body.Close() // it is not read
+	switch response.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
+		return nil, ErrPrivate
+	}
+	return nil, fmt.Errorf("the server responds with status %d", response.StatusCode)
+}
+
+// command sends a command with arguments. The caller closes the response.
+func (s *server) command(ctx context.Context, name string, arguments ...string) (io.ReadCloser, error) {
+	var body bytes.Buffer
+	writeLine(&body, "command="+name)
+	writeLine(&body, "object-format=sha1")
+	body.WriteString(delimiter)
+	for _, argument := range arguments {
+		writeLine(&body, argument)
+	}
+	body.WriteString(flush)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base+"/"+service, &body)
+	if err != nil {
+		return nil, errors.New("the address is not valid")
+	}
+	request.Header.Set("Content-Type", "application/x-"+service+"-request")
+	response, err := send(s.client, request)
+	if err != nil {
+		return nil, err
+	}
+	return response.Body, nil
+}
+
+// resolve returns the commit of a reference.
+func (s *server) resolve(ctx context.Context, ref string) (string, error) {
+	if strings.ContainsFunc(ref, func(r rune) bool { return r <= ' ' }) || len(ref) > maxReference {
+		return "", errors.New("the name of the reference is not valid")
+	}
+	names := []string{ref, "refs/heads/" + ref, "refs/tags/" + ref}
+	if ref == "" {
+		names = []string{"HEAD"}
+	}
+	arguments := []string{"peel"}
+	for _, name := range names {
+		arguments = append(arguments, "ref-prefix "+name)
+	}
+	body, err := s.command(ctx, "ls-refs", arguments...)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = body.Close() }() // opened only for reading
+	commits := map[string]string{}
+	err = newLines(body, maxAnswer).each(func(line string) error {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || !slices.Contains(names, fields[1]) {
+			return nil
+		}
+		commit := fields[0]
+		for _, attribute := range fields[2:] {
+			if peeled, ok := strings.CutPrefix(attribute, "peeled:"); ok {
+				commit = peeled
+			}
+		}
+		commits[fields[1]] = commit
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		if commit := commits[name]; isCommit(commit) {
+			return commit, nil
+		}
+	}
+	if ref == "" {
+		return "", errors.New("the repository has no default branch")
+	}
+	return "", fmt.Errorf("there is no branch, tag or commit %q", ref)
+}
+
+// list returns the names in a directory of a commit.
+func (s *server) list(ctx context.Context, commit string, dirs []string) ([]string, error) {
+	arguments := []string{"no-progress", "ofs-delta", "deepen 1", "want " + commit, "done"}
+	if s.filters {
+		arguments = append([]string{"filter blob:none"}, arguments...)
+	}
+	body, err := s.command(ctx, "fetch", arguments...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }() // opened only for reading
+	lines := newLines(body, maxPack)
+	for {
+		line, err := lines.next()
+		if err != nil {
+			return nil, err
+		}
+		if strings.TrimSpace(string(line)) == "packfile" {
+			return find(&sideband{lines: lines}, commit, dirs)
+		}
+		if line == nil && lines.ended {
+			return nil, fmt.Errorf("there is no commit %q", commit)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package gitfiles
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+const (
+	// maxAnswer limits capabilities and references, and maxPack the part of a pack that is read.
+	maxAnswer, maxPack = 1 << 20, 32 << 20
+	// maxReference limits the length of a reference's name.
+	maxReference = 1 << 10
+	// flush ends a message, and delimiter a section of it.
+	flush, delimiter = "0000", "0001"
+	// lengthSize is the number of digits of a line's length.
+	lengthSize = 4
+)
+
+// errProtocol means that a response is not one of Git's protocol, or exceeds a limit.
+var errProtocol = errors.New("the server's response is not valid, or too large")
+
+// lines reads the packet lines of a response.
+type lines struct {
+	reader *bufio.Reader
+	// ended means that the last line was a flush.
+	ended bool
+}
+
+func newLines(r io.Reader, limit int64) *lines {
+	return &lines{reader: bufio.NewReader(io.LimitReader(r, limit))}
+}
+
+// next returns the next line. It is nil for a flush and a delimiter.
+func (l *lines) next() ([]byte, error) {
+	digits := make([]byte, lengthSize)
+	if _, err := io.ReadFull(l.reader, digits); err != nil {
+		return nil, errProtocol
+	}
+	length, err := strconv.ParseUint(string(digits), 16, 16)
+	if err != nil {
+		return nil, errProtocol
+	}
+	l.ended = length == 0
+	if length < lengthSize {
+		return nil, nil
+	}
+	line := make([]byte, length-lengthSize)
+	if _, err := io.ReadFull(l.reader, line); err != nil {
+		return nil, errProtocol
+	}
+	return line, nil
+}
+
+// each calls a function with each line until a flush.
+func (l *lines) each(do func(line string) error) error {
+	for {
+		line, err := l.next()
+		if err != nil {
+			return err
+		}
+		if l.ended {
+			return nil
+		}
+		if err := do(strings.TrimSuffix(string(line), "\n")); err != nil {
+			return err
+		}
+	}
+}
+
+func writeLine(to *bytes.Buffer, text string) {
+	fmt.Fprintf(to, "%04x%s\n", len(text)+lengthSize+1, text)
+}
+
+// sideband reads the pack in the lines that follow the line packfile.
+type sideband struct {
+	lines *lines
+	rest  []byte
+}
+
+// Read reads a part of the pack.
+func (s *sideband) Read(p []byte) (int, error) {
+	for len(s.rest) == 0 {
+		line, err := s.lines.next()
+		switch {
+		case err != nil:
+			return 0, err
+		case len(line) == 0:
+			return 0, io.EOF
+		case line[0] == 1: // data; 2 is progress, and 3 an error
+			s.rest = line[1:]
+		case line[0] == 3:
+			return 0, errProtocol
+		}
+	}
+	n := copy(p, s.rest)
+	s.rest = s.rest[n:]
+	return n, nil
+}

@@ -1,0 +1,296 @@
+package gitfiles
+
+import (
+	"bufio"
+	"bytes"
+	"compress/zlib"
+	"crypto/sha1"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+)
+
+const (
+	// maxObject limits a commit, a tree or a difference, and maxKept all trees that are kept.
+	maxObject, maxKept = 1 << 20, 8 << 20
+	// maxDiscarded limits what the contents of files have after decompression.
+	maxDiscarded = 128 << 20
+)
+
+// The types of objects in a pack.
+const (
+	commitType    = 1
+	treeType      = 2
+	blobType      = 3
+	tagType       = 4
+	offsetDelta   = 6
+	referredDelta = 7
+)
+
+// pack reads the objects of a pack in their order.
+type pack struct {
+	reader *counter
+	// trees are the trees so far, by offset and by hash. Later trees can be stored as differences.
+	byOffset map[int64][]byte
+	byHash   map[string][]byte
+	kept     int
+	// discarded counts the bytes of objects that are not kept.
+	discarded int64
+}
+
+// counter counts what is read. It reads no more than a decompression needs.
+type counter struct {
+	*bufio.Reader
+	offset int64
+}
+
+// ReadByte makes the decompression read single bytes, so that it does not read the next object.
+func (c *counter) ReadByte() (byte, error) {
+	b, err := c.Reader.ReadByte()
+	if err == nil {
+		c.offset++
+	}
+	return b, err
+}
+
+// Read counts what it reads.
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.offset += int64(n)
+	return n, err
+}
+
+// find returns the names in the directory of a commit to which dirs lead. It reads the pack until it
+// has found the directory.
+func find(r io.Reader, commit string, dirs []string) ([]string, error) {
+	p := &pack{reader: &counter{Reader: bufio.NewReader(r)}, byOffset: map[int64][]byte{}, byHash: map[string][]byte{}}
+	header := make([]byte, 12)
+	if _, err := io.ReadFull(p.reader, header); err != nil || string(header[:4]) != "PACK" {
+		return nil, errProtocol
+	}
+	wanted := commit
+	for range binary.BigEndian.Uint32(header[8:]) {
+		kind, content, err := p.next()
+		if err != nil {
+			return nil, err
+		}
+		if kind == commitType && hash("commit", content) == commit {
+			line, _, _ := strings.Cut(string(content), "\n")
+			wanted = strings.TrimPrefix(line, "tree ")
+		}
+		for content, ok := p.byHash[wanted]; ok; content, ok = p.byHash[wanted] {
+			entries, err := parseTree(content)
+			if err != nil {
+				return nil, err
+			}
+			if len(dirs) == 0 {
+				return entries.names, nil
+			}
+			if wanted = entries.directories[dirs[0]]; wanted == "" {
+				return nil, fmt.Errorf("there is no directory %q", dirs[0])
+			}
+			dirs = dirs[1:]
+		}
+	}
+	return nil, errProtocol
+}
+
+// next reads an object. It returns the content of a commit, and keeps trees.
+func (p *pack) next() (kind int, content []byte, err error) {
+	offset := p.reader.offset
+	kind, size, err := p.header()
+	if err != nil {
+		return 0, nil, err
+	}
+	var base []byte
+	switch kind {
+	case commitType, treeType, blobType, tagType:
+	case offsetDelta:
+		distance, err := p.distance()
+		if err != nil {
+			return 0, nil, err
+		}
+		base = p.byOffset[offset-distance]
+	case referredDelta:
+		id := make([]byte, sha1.Size)
+		if _, err := io.ReadFull(p.reader, id); err != nil {
+			return 0, nil, errProtocol
+		}
+		base = p.byHash[hex.EncodeToString(id)]
+	default:
+		return 0, nil, errProtocol
+	}
+	// Without a base that is a tree, a difference is one of a file.
+	if kind != commitType && kind != treeType && base == nil {
+		return kind, nil, p.discard(size)
+	}
+	if content, err = p.inflate(size); err != nil || kind == commitType {
+		return kind, content, err
+	}
+	if base != nil {
+		if content, err = patch(base, content); err != nil {
+			return 0, nil, err
+		}
+	}
+	if p.kept += len(content); p.kept > maxKept {
+		return 0, nil, errProtocol
+	}
+	p.byOffset[offset], p.byHash[hash("tree", content)] = content, content
+	return treeType, nil, nil
+}
+
+// header reads the type of an object, and its size after decompression.
+func (p *pack) header() (kind int, size int64, err error) {
+	b, err := p.reader.ReadByte()
+	if err != nil {
+		return 0, 0, errProtocol
+	}
+	kind, size = int(b>>4&7), int64(b&15)
+	for shift := 4; b&0x80 != 0; shift += 7 {
+		if b, err = p.reader.ReadByte(); err != nil || shift > 40 {
+			return 0, 0, errProtocol
+		}
+		size |= int64(b&0x7f) << shift
+	}
+	return kind, size, nil
+}
+
+// distance reads how far before a difference its base begins.
+func (p *pack) distance() (distance int64, err error) {
+	for first := true; ; first = false {
+		b, err := p.reader.ReadByte()
+		if err != nil || distance > maxPack {
+			return 0, errProtocol
+		}
+		if !first {
+			distance++
+		}
+		distance = distance<<7 | int64(b&0x7f)
+		if b&0x80 == 0 {
+			return distance, nil
+		}
+	}
+}
+
+// inflate decompresses an object of a size.
+func (p *pack) inflate(size int64) ([]byte, error) {
+	if size > maxObject {
+		return nil, errProtocol
+	}
+	content := bytes.NewBuffer(make([]byte, 0, size))
+	err := p.copy(content, size)
+	return content.Bytes(), err
+}
+
+// discard skips an object of a size.
+func (p *pack) discard(size int64) error {
+	if p.discarded += size; p.discarded > maxDiscarded {
+		return errProtocol
+	}
+	return p.copy(io.Discard, size)
+}
+
+// copy decompresses an object, which has exactly the size that its header says.
+func (p *pack) copy(to io.Writer, size int64) error {
+	content, err := zlib.NewReader(p.reader)
+	if err != nil {
+		return errProtocol
+	}
+	n, err := io.Copy(to, io.LimitReader(content, size+1))
+	if err != nil || n != size {
+		return errProtocol
+	}
+	return nil
+}
+
+// patch applies a difference, whose instructions copy parts of the base or insert other bytes.
+func patch(base, delta []byte) ([]byte, error) {
+	reader := bytes.NewReader(delta)
+	from, err := binary.ReadUvarint(reader)
+	if err != nil || from != uint64(len(base)) {
+		return nil, errProtocol
+	}
+	size, err := binary.ReadUvarint(reader)
+	if err != nil || size > maxObject {
+		return nil, errProtocol
+	}
+	content := make([]byte, 0, size)
+	for reader.Len() > 0 {
+		instruction, _ := reader.ReadByte() // there is one
+		part := make([]byte, instruction)
+		if instruction&0x80 == 0 {
+			if _, err := io.ReadFull(reader, part); err != nil || instruction == 0 {
+				return nil, errProtocol
+			}
+		} else if part, err = copied(base, instruction, reader); err != nil {
+			return nil, err
+		}
+		if uint64(len(content)+len(part)) > size {
+			return nil, errProtocol
+		}
+		content = append(content, part...)
+	}
+	if uint64(len(content)) != size {
+		return nil, errProtocol
+	}
+	return content, nil
+}
+
+// copied returns the part of a base that an instruction names: four bits say which bytes of the offset
+// follow, and three which bytes of the length.
+func copied(base []byte, instruction byte, reader *bytes.Reader) ([]byte, error) {
+	var values [7]byte
+	for i := range values {
+		if instruction>>i&1 == 0 {
+			continue
+		}
+		b, err := reader.ReadByte()
+		if err != nil {
+			return nil, errProtocol
+		}
+		values[i] = b
+	}
+	offset := uint64(binary.LittleEndian.Uint32(values[:4]))
+	length := uint64(values[4]) | uint64(values[5])<<8 | uint64(values[6])<<16
+	if length == 0 {
+		length = 1 << 16
+	}
+	if offset+length > uint64(len(base)) {
+		return nil, errProtocol
+	}
+	return base[offset : offset+length], nil
+}
+
+// tree contains the names in a directory, and the hashes of the directories among them.
+type tree struct {
+	names       []string
+	directories map[string]string
+}
+
+// parseTree reads a tree. Each entry is a mode, a name and a hash.
+func parseTree(content []byte) (*tree, error) {
+	t := &tree{directories: map[string]string{}}
+	for len(content) > 0 {
+		entry, rest, ok := bytes.Cut(content, []byte{0})
+		mode, name, hasName := strings.Cut(string(entry), " ")
+		if !ok || !hasName || len(rest) < sha1.Size {
+			return nil, errProtocol
+		}
+		t.names = append(t.names, name)
+		if mode == "40000" {
+			t.directories[name] = hex.EncodeToString(rest[:sha1.Size])
+		}
+		content = rest[sha1.Size:]
+	}
+	return t, nil
+}
+
+// hash returns the hash of an object.
+func hash(kind string, content []byte) string {
+	sum := sha1.New()
+	fmt.Fprintf(sum, "%s %d\x00", kind, len(content))
+	sum.Write(content)
+	return hex.EncodeToString(sum.Sum(nil))
+}

@@ -1,0 +1,46 @@
+package console
+
+import (
+	"net"
+	"net/http/cgi"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// repository returns the address of a Git repository with files, on another machine than the cluster.
+func (s *site) repository(files map[string]string) string {
+	s.t.Helper()
+	root := s.t.TempDir()
+	dir := filepath.Join(root, "app")
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			s.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{
+		{"init", "--quiet", "--initial-branch=main"}, {"add", "."},
+		{"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "--quiet", "--message=x"},
+	} {
+		if output, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
+			s.t.Fatalf("git %q: %v\n%s", args, err, output)
+		}
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(s.Distant.String(), "0"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(&cgi.Handler{
+		Path: "/usr/lib/git-core/git-http-backend", Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"}, Stderr: s.t.Output(),
+	})
+	server.Listener.Close()
+	server.Listener = listener
+	server.Start()
+	s.t.Cleanup(server.Close)
+	return server.URL + "/app/.git"
+}
