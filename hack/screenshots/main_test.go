@@ -7,6 +7,8 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -44,5 +46,40 @@ func TestPictureKeepsItsFrequentColors(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(to, "other.png")); err == nil {
 		t.Error("the guide gets a picture that it does not show")
+	}
+}
+
+func TestScriptsMakeEveryPictureOfGuide(t *testing.T) {
+	scripts, err := filepath.Glob("../../test/scenario/console/*.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A script saves a picture by its name, or has it as a key of a table of pages.
+	made := regexp.MustCompile(`(?m)(?:shoot|check)\(\w+, '([\w-]+)'\)|^  '?([\w-]+)'?: \[`)
+	names := map[string]bool{}
+	for _, script := range scripts {
+		content, err := os.ReadFile(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range made.FindAllStringSubmatch(string(content), -1) {
+			names[match[1]+match[2]] = true
+		}
+	}
+	guide, err := os.ReadFile("../../docs/console/index.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pictures := regexp.MustCompile(`\(([\w-]+)\.png\)`).FindAllStringSubmatch(string(guide), -1)
+	if len(pictures) == 0 {
+		t.Error("the guide has no picture")
+	}
+	for _, picture := range pictures {
+		if !names[strings.TrimSuffix(picture[1], "-dark")] {
+			t.Errorf("no script makes the picture %q", picture[1])
+		}
+		if info, err := os.Stat("../../docs/console/" + picture[1] + ".png"); err != nil || info.Size() == 0 {
+			t.Errorf("picture %q: %v, or it is empty", picture[1], err)
+		}
 	}
 }

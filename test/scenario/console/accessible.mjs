@@ -14,7 +14,7 @@ const pages = {
   template: ['/catalog/template/openshift/static-page', 'Static page'],
   builder: ['/catalog/builder/openshift/python', 'Python'],
   'git-page': [`/catalog/git?project=${project}`, 'Build from Git'],
-  image: [`/catalog/image?project=${project}`, 'Deploy an image'],
+  'deploy-image': [`/catalog/image?project=${project}`, 'Deploy an image'],
   dockerfile: [`/catalog/dockerfile?project=${project}`, 'Build a Dockerfile'],
   projects: ['/projects', 'Projects'],
   'command-line': ['/command-line', 'Command line tools'],

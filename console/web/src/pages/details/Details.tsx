@@ -82,7 +82,7 @@ function Details({ resources, resource, project, name }: DetailsProps) {
           ))}
         </Tabs>
       </PageSection>
-      <PageSection isFilled id={contentID} aria-label={active?.label ?? name}>
+      <PageSection isFilled id={contentID} aria-label={active ? `${name}: ${active.label}` : name}>
         <Suspense fallback={<Loading />}>{active ? <active.component resource={resource} project={project} object={object} /> : <NotFound />}</Suspense>
       </PageSection>
     </>
