@@ -73,15 +73,19 @@ func (s *stage) inside(t *testing.T) (addresses []string, requests *atomic.Int32
 	return addresses, requests
 }
 
-func TestImportCannotReachHostAndCluster(t *testing.T) {
-	s := tenants(t)
-	addresses, requests := s.inside(t)
+// spelled adds other spellings of a server inside, and addresses of the host and the cluster.
+func (s *stage) spelled(addresses []string) []string {
 	_, port, _ := net.SplitHostPort(addresses[0])
-	addresses = append(addresses,
+	return append(addresses,
 		"localhost:"+port, "[::ffff:7f00:1]:"+port, "0.0.0.0:"+port, "127.8.8.8:"+port, "[64:ff9b::7f00:1]:"+port,
 		s.Address.String()+":8443", s.Address.String()+":10250", "169.254.169.254", "169.254.20.10:53", s.Gateway.String()+":1", "172.30.0.1:443", "10.128.0.1:80",
 	)
-	for _, address := range addresses {
+}
+
+func TestImportCannotReachHostAndCluster(t *testing.T) {
+	s := tenants(t)
+	addresses, requests := s.inside(t)
+	for _, address := range s.spelled(addresses) {
 		status := s.look(t, address+"/team/app:v1")
 		if status.Reason != metav1.StatusReasonForbidden || !strings.Contains(status.Message, "slipway.outbound") {
 			t.Errorf("%s: %+v", address, status)
@@ -89,6 +93,44 @@ func TestImportCannotReachHostAndCluster(t *testing.T) {
 	}
 	if n := requests.Load(); n > 0 {
 		t.Errorf("internal servers received %d requests", n)
+	}
+}
+
+// detect asks what a repository contains, as mallory, and returns the response, which must be an error.
+func (s *stage) detect(t *testing.T, project, uri string) string {
+	t.Helper()
+	response, err := s.mallory.Rest.Get().AbsPath("/slipway/source").Param("namespace", project).Param("uri", uri).Do(t.Context()).Raw()
+	if err == nil {
+		t.Errorf("%s contains %s", uri, response)
+	}
+	if strings.Contains(string(response)+fmt.Sprint(err), insideSecret) {
+		t.Errorf("the response of a server inside is returned: %s", response)
+	}
+	return string(response)
+}
+
+func TestDetectionOfSourceCannotReachHostAndCluster(t *testing.T) {
+	s := tenants(t)
+	addresses, requests := s.inside(t)
+	for _, address := range s.spelled(addresses) {
+		if response := s.detect(t, s.evil, "http://"+address+"/app.git"); !strings.Contains(response, "slipway.outbound") {
+			t.Errorf("%s: %s", address, response)
+		}
+	}
+	for _, inside := range addresses {
+		outside := s.distant(t, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://"+inside+r.URL.Path, http.StatusTemporaryRedirect)
+		})
+		if response := s.detect(t, s.evil, "http://"+outside+"/app.git"); !strings.Contains(response, "slipway.outbound") {
+			t.Errorf("a redirect to %s: %s", inside, response)
+		}
+	}
+	other := s.distant(t, func(http.ResponseWriter, *http.Request) { requests.Add(1) })
+	if response := s.detect(t, s.shop, "http://"+other+"/app.git"); !strings.Contains(response, "cannot create build configurations") {
+		t.Errorf("the project of another tenant: %s", response)
+	}
+	if n := requests.Load(); n > 0 {
+		t.Errorf("servers had %d requests", n)
 	}
 }
 
