@@ -1,11 +1,15 @@
 package kube
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"go.etcd.io/etcd/client/pkg/v3/types"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/membership"
+
+	"github.com/slipway-platform/slipway/internal/componenttest"
+	"github.com/slipway-platform/slipway/internal/etcdmember"
 )
 
 func peer(id types.ID, name, url string) membership.Member {
@@ -27,5 +31,30 @@ func TestMemberStartsWithCurrentMembers(t *testing.T) {
 	}
 	if _, err := joinMembers(members[:1], "second", "https://192.0.2.2:7001"); err == nil || !strings.Contains(err.Error(), "slipway down --purge") {
 		t.Errorf("a removed member starts: %v", err)
+	}
+}
+
+func TestAddressOfMemberChanges(t *testing.T) {
+	e := newMember(t)(false)
+	componenttest.Run(t, e.Run)
+	client := e.Peers.Client
+	members, err := client.AddLearner(t.Context(), "https://192.0.2.2:7001")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, member := range members {
+		if !member.Learner {
+			continue
+		}
+		if err := client.Update(t.Context(), member.ID, "https://192.0.2.3:7001"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	members, err = client.List(t.Context())
+	if err != nil || len(members) != 2 || members[0].PeerURL != "https://192.0.2.3:7001" {
+		t.Errorf("the members are %+v, %v", members, err)
+	}
+	if err := client.Update(t.Context(), 1, "https://192.0.2.4:7001"); !errors.Is(err, etcdmember.ErrNotFound) {
+		t.Errorf("a member that does not exist: %v", err)
 	}
 }

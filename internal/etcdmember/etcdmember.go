@@ -149,6 +149,23 @@ func (c Client) AddLearner(ctx context.Context, peerURL string) ([]Member, error
 	return members(response.Members), nil
 }
 
+// Update changes the peer address of a member.
+func (c Client) Update(ctx context.Context, id uint64, peerURL string) error {
+	client, err := c.local()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	_, err = client.MemberUpdate(ctx, id, []string{peerURL})
+	if errors.Is(err, rpctypes.ErrMemberNotFound) {
+		return ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("update member %x of etcd: %w", id, err)
+	}
+	return nil
+}
+
 // Promote makes a learner a voter. The error is ErrNotReady if it has not caught up.
 func (c Client) Promote(ctx context.Context, id uint64) error {
 	client, err := c.local()

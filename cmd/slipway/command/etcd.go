@@ -27,6 +27,8 @@ func etcdCommand(opts *options) *cobra.Command {
 			Use: "health", Short: "Print the state of each member; exits with 1 if a member is not healthy", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return checkMembers(cmd, opts) },
 		},
+		etcdAddCommand(opts),
+		etcdUpdateCommand(opts),
 		&cobra.Command{
 			Use: "remove NAME", Short: "Remove the member of a master that is lost and has no node any more", Args: cobra.ExactArgs(1),
 			Long: "Remove the member of a master that is lost and has no node any more. For a master with a node, use `slipway leave` on it, or\n" +
@@ -71,31 +73,6 @@ func listMembers(cmd *cobra.Command, opts *options) error {
 		fmt.Fprintf(table, "%x\t%s\t%s\t%s\t%s\n", m.ID, m.Name, m.Role(), m.PeerURL, m.ClientURL)
 	}
 	return table.Flush()
-}
-
-// removeMember removes the member with a name or an ID.
-func removeMember(cmd *cobra.Command, opts *options, name string) error {
-	client, err := etcdClient(opts)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), etcdTimeout)
-	defer cancel()
-	members, err := client.List(ctx)
-	if err != nil {
-		return err
-	}
-	for _, m := range members {
-		if m.Name != name && fmt.Sprintf("%x", m.ID) != name {
-			continue
-		}
-		if err := client.Remove(ctx, m.ID); err != nil {
-			return err
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "Removed %s.\n", name)
-		return nil
-	}
-	return fmt.Errorf("etcd has no member %q; see `slipway etcd members`", name)
 }
 
 // errUnhealthy makes `slipway etcd health` end with 1 after it has printed the members.

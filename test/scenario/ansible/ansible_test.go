@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +15,9 @@ import (
 
 	"github.com/slipway-platform/slipway/test/kit"
 )
+
+// passwordHash is the hash of the password `anna-secret`.
+const passwordHash = "$apr1$ZO7eBgEK$DA9it.h.7xO3JFy/DrHEM1"
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
@@ -24,11 +28,10 @@ func TestPlaybooksDeployAndAddHosts(t *testing.T) {
 	node := master.NewHost("node.example.com", kit.Options{})
 	balancer := master.Neighbor()
 	f := newFixture(t, master)
-	haproxy := filepath.Join(f.dir, "haproxy.cfg")
-	t.Cleanup(func() { killHAProxy(t, haproxy) })
+	balancerDir := f.balancerDir(t)
 	f.addHost("master.example.com", master)
 	f.addHost("node.example.com", node)
-	f.add("lb.example.com", balancer, "slipway_haproxy_config="+haproxy)
+	f.add("lb.example.com", balancer, "slipway_data_dir="+balancerDir)
 	f.settings = []string{
 		"openshift_deployment_type=origin", "openshift_release=v3.11", "openshift_master_cluster_method=native",
 		"openshift_master_cluster_hostname=" + balancer.Address.String(), "openshift_master_default_subdomain=apps.example.com",
@@ -65,8 +68,12 @@ func TestPlaybooksDeployAndAddHosts(t *testing.T) {
 	f.runUnchanged(t, "openshift-node/scaleup.yml")
 	waitHealthy(master)
 
+	addUsers(t, f, master)
+	f.run(t, "redeploy-certificates.yml")
+	upgrade(t, f, map[string]*kit.Host{"master.example.com": master, "node.example.com": node})
+
 	f.run(t, "adhoc/uninstall.yml")
-	for _, path := range []string{master.DataDir, node.DataDir, haproxy} {
+	for _, path := range []string{master.DataDir, node.DataDir, filepath.Join(balancerDir, "lb")} {
 		if _, err := os.Stat(path); !os.IsNotExist(err) {
 			t.Errorf("%s remains: %v", path, err)
 		}
@@ -115,4 +122,68 @@ func checkNode(t *testing.T, c *kit.Cluster) {
 		}
 		return nil
 	})
+}
+
+// addUsers tests that a playbook adds identity providers and users of the inventory to a cluster that
+// runs.
+func addUsers(t *testing.T, f *fixture, c *kit.Cluster) {
+	t.Helper()
+	f.settings = append(f.settings,
+		`openshift_master_identity_providers=[{'name': 'inventory', 'login': 'true', 'challenge': 'true', 'kind': 'HTPasswdPasswordIdentityProvider'}]`,
+		`openshift_master_htpasswd_users={'anna': '`+passwordHash+`'}`)
+	f.run(t, "openshift-master/config.yml")
+	f.runUnchanged(t, "openshift-master/config.yml")
+	c.WaitFor("login of the new user", func(context.Context) error {
+		_, err := c.TryOC("login", "--server=https://"+c.Address.String()+":8443", "-u", "anna", "-p", "anna-secret",
+			"--kubeconfig="+filepath.Join(f.dir, "anna.kubeconfig"), "--insecure-skip-tls-verify")
+		return err
+	})
+}
+
+// upgrade tests the upgrade of hosts to another program, which differs from theirs in a byte.
+func upgrade(t *testing.T, f *fixture, hosts map[string]*kit.Host) {
+	t.Helper()
+	program, err := os.ReadFile(f.program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, backups := filepath.Join(f.dir, "new-slipway"), filepath.Join(f.dir, "backup")
+	if err := os.WriteFile(source, append(program, 0), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	settings := f.settings
+	f.settings = append(slices.Clone(settings), "slipway_source="+source, "slipway_backup_dir="+backups)
+	before := map[string]int{}
+	for name, host := range hosts {
+		f.variables[name] += " slipway_program=" + filepath.Join(f.dir, "slipway-"+name)
+		before[name] = nodeProcess(host)
+	}
+	f.groups["nodes"] = append(f.groups["nodes"], f.groups["new_nodes"]...)
+	delete(f.groups, "new_nodes")
+	f.run(t, "upgrade.yml")
+	f.settings = settings
+	for name, host := range hosts {
+		installed, err := os.Stat(filepath.Join(f.dir, "slipway-"+name))
+		if err != nil || installed.Size() != int64(len(program))+1 {
+			t.Errorf("the program of %s is not the new one: %v", name, err)
+		}
+		if nodeProcess(host) == before[name] {
+			t.Errorf("%s was not restarted", name)
+		}
+	}
+	for _, pattern := range []string{"slipway-master.example.com-*.tar.gz", "etcd-master.example.com-*.db"} {
+		if saved, err := filepath.Glob(filepath.Join(backups, pattern)); err != nil || len(saved) != 1 {
+			t.Errorf("the upgrade has saved %q, %v", saved, err)
+		}
+	}
+}
+
+// nodeProcess returns the process of a host's node.
+func nodeProcess(host *kit.Host) int {
+	for _, process := range host.Status().Processes {
+		if process.Name == "node" {
+			return process.PID
+		}
+	}
+	return 0
 }

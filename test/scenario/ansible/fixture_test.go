@@ -148,16 +148,22 @@ func (f *fixture) runUnchanged(t *testing.T, playbook string) {
 	}
 }
 
-// killHAProxy ends the HAProxy process that a playbook started.
-func killHAProxy(t *testing.T, file string) {
+// balancerDir returns the data directory of a load balancer. The load balancer that a playbook starts
+// ends with the test.
+func (f *fixture) balancerDir(t *testing.T) string {
 	t.Helper()
-	content, err := os.ReadFile(file + ".pid")
-	if err != nil {
-		return // the playbook did not start HAProxy
-	}
-	for line := range strings.Lines(string(content)) {
-		if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
-			_ = syscall.Kill(pid, syscall.SIGTERM) // the process might have ended
+	dir := filepath.Join(f.dir, "balancer")
+	t.Cleanup(func() {
+		content, err := os.ReadFile(filepath.Join(dir, "lb", "pid"))
+		if err != nil {
+			return // no playbook has started it
 		}
-	}
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(content))); err == nil {
+			_ = syscall.Kill(pid, syscall.SIGTERM) // it might have ended
+		}
+		if log, err := os.ReadFile(filepath.Join(dir, "lb", "log")); err == nil && t.Failed() {
+			t.Logf("load balancer:\n%s", log)
+		}
+	})
+	return dir
 }

@@ -25,17 +25,16 @@ func TestPlaybooksAddMasters(t *testing.T) {
 		f.addHost(name, hosts[name])
 	}
 	balancer := first.Neighbor()
-	haproxy := filepath.Join(f.dir, "haproxy.cfg")
-	t.Cleanup(func() { killHAProxy(t, haproxy) })
-	f.add("lb.example.com", balancer, "slipway_haproxy_config="+haproxy)
+	balancerDir := f.balancerDir(t)
+	f.add("lb.example.com", balancer, "slipway_data_dir="+balancerDir)
 	f.groups = map[string][]string{
 		"masters": {"master-0.example.com"}, "nodes": {"master-0.example.com"}, "etcd": {"master-0.example.com"}, "lb": {"lb.example.com"},
 		"new_masters": {"master-1.example.com"}, "new_nodes": {"master-1.example.com"},
 	}
 	f.variables["master-1.example.com"] += " openshift_node_group_name=node-config-master"
 	f.run(t, "openshift-master/scaleup.yml")
-	config, err := os.ReadFile(haproxy)
-	if want := "  server master-1.example.com " + hosts["master-1.example.com"].Address.String() + ":8443\n"; err != nil || !strings.Contains(string(config), want) {
+	config, err := os.ReadFile(filepath.Join(balancerDir, "lb", "conf", "haproxy.config"))
+	if want := "  server master-1.example.com " + hosts["master-1.example.com"].Address.String() + ":8443 "; err != nil || !strings.Contains(string(config), want) {
 		t.Errorf("the load balancer does not use the new master: %v\n%s", err, config)
 	}
 	f.runUnchanged(t, "openshift-master/scaleup.yml")
@@ -51,6 +50,13 @@ func TestPlaybooksAddMasters(t *testing.T) {
 		return nil
 	})
 	waitHealthy(first)
+	first.WaitFor("load balancer with the third master, without a playbook", func(context.Context) error {
+		masters, err := os.ReadFile(filepath.Join(balancerDir, "lb", "masters.json"))
+		if want := hosts["etcd0.example.com"].Address.String() + ":8443"; err == nil && !strings.Contains(string(masters), want) {
+			err = fmt.Errorf("the masters are %s, want %s", masters, want)
+		}
+		return err
+	})
 	first.WaitFor("label of the new master's group", func(context.Context) error {
 		names, err := first.TryOC("get", "node", "-l", "node-role.kubernetes.io/master=true", "-o", "name")
 		if err == nil && !strings.Contains(names, "node/master-1.example.com\n") {
@@ -58,6 +64,40 @@ func TestPlaybooksAddMasters(t *testing.T) {
 		}
 		return err
 	})
+	restore(t, f, first)
+}
+
+// restore tests that a playbook restores a snapshot of a cluster with three masters, which then has
+// its former objects and three members again.
+func restore(t *testing.T, f *fixture, c *kit.Cluster) {
+	t.Helper()
+	f.groups["masters"] = []string{"master-0.example.com", "master-1.example.com", "etcd0.example.com"}
+	f.groups["etcd"], f.groups["nodes"] = f.groups["masters"], f.groups["masters"]
+	for _, name := range []string{"new_masters", "new_nodes", "new_etcd"} {
+		delete(f.groups, name)
+	}
+	backups := filepath.Join(f.dir, "backup")
+	f.settings = append(f.settings, "slipway_backup_dir="+backups)
+	c.OC("create", "configmap", "before", "-n", "default")
+	f.run(t, "backup.yml")
+	c.OC("create", "configmap", "after", "-n", "default")
+	saved, err := filepath.Glob(filepath.Join(backups, "etcd-*.db"))
+	if err != nil || len(saved) != 1 {
+		t.Fatalf("the backup has snapshots %q, %v", saved, err)
+	}
+	f.settings = append(f.settings, "slipway_snapshot="+saved[0])
+	f.run(t, "openshift-etcd/restore.yml")
+	if names := c.OC("get", "configmap", "-n", "default", "-o", "name"); !strings.Contains(names, "/before\n") || strings.Contains(names, "/after\n") {
+		t.Errorf("the objects after the restore are %q", names)
+	}
+	c.WaitFor("three members with a vote after the restore", func(context.Context) error {
+		result := c.Slipway("etcd", "members")
+		if strings.Count(result.Stdout, " voter ") != 3 {
+			return fmt.Errorf("slipway etcd members: %s%s", result.Stdout, result.Stderr)
+		}
+		return nil
+	})
+	waitHealthy(c)
 }
 
 // refuseUnhealthyMember tests that the playbook adds no member while another member is unhealthy.

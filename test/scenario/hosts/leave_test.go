@@ -167,3 +167,62 @@ func TestHostOfDeletedNodeIsRejectedAndCanJoinAgain(t *testing.T) {
 		t.Error("the new node has the former subnet")
 	}
 }
+
+// lostSoon lets pods leave a node that does not respond after a second instead of five minutes.
+const lostSoon = `      tolerations: [{key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 1}]
+`
+
+func TestPodsOfLostNodeStartElsewhere(t *testing.T) {
+	c, _ := kit.SharedHost(t)
+	waitNodeReady(c, second)
+	const third = "third"
+	host := c.Join(third, kit.Options{})
+	waitNodeReady(c, third)
+	c.Apply(strings.Replace(deployment, "      containers:\n", lostSoon+"      containers:\n", 1))
+	var lost []string
+	c.WaitFor("ready pods, one of them on the third host", func(ctx context.Context) error {
+		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=web"})
+		if err != nil {
+			return err
+		}
+		lost = nil
+		for _, pod := range pods.Items {
+			if len(pod.Status.ContainerStatuses) == 0 || !pod.Status.ContainerStatuses[0].Ready {
+				return fmt.Errorf("pod %s is not ready", pod.Name)
+			}
+			if pod.Spec.NodeName == third {
+				lost = append(lost, pod.Name)
+			}
+		}
+		if len(lost) == 0 {
+			return fmt.Errorf("none of %d pods is on the third host", len(pods.Items))
+		}
+		return nil
+	})
+
+	host.KillEverything()
+	c.WaitFor("three ready pods on the other hosts", func(ctx context.Context) error {
+		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=web"})
+		if err != nil {
+			return err
+		}
+		ready := 0
+		for _, pod := range pods.Items {
+			if pod.Spec.NodeName != third && len(pod.Status.ContainerStatuses) > 0 && pod.Status.ContainerStatuses[0].Ready {
+				ready++
+			}
+		}
+		if ready != 3 {
+			return fmt.Errorf("%d pods are ready", ready)
+		}
+		return nil
+	})
+	// The pods of the lost host have no end until someone says that the host is gone.
+	for _, name := range lost {
+		if pod := c.Pod(name); pod.DeletionTimestamp == nil {
+			t.Errorf("pod %s of the lost host is not to be deleted", name)
+		}
+	}
+	c.OC("delete", "node", third)
+	waitPodsElsewhere(c, third)
+}

@@ -1,0 +1,124 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-platform/slipway/internal/etcdmember"
+)
+
+// etcdAddCommand adds a member whose host has its own etcd. Hosts of the cluster join instead.
+func etcdAddCommand(opts *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "add NAME PEER-URL", Short: "Add a learner, and print the settings of its etcd", Args: cobra.ExactArgs(2),
+		Long: "Add a learner, and print the settings of its etcd, as `etcdctl member add` does. New masters do not need this command: `slipway up\n" +
+			"--join` adds their members. The learner gets a vote when it has caught up and the number of voters stays odd. If it does not start\n" +
+			"within a minute, it is removed again.",
+		Example: "  slipway etcd add backup https://192.0.2.14:2380",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			peer, err := peerURL(args[1])
+			if err != nil {
+				return err
+			}
+			return withEtcd(cmd.Context(), opts, func(ctx context.Context, client etcdmember.Client) error {
+				members, err := client.AddLearner(ctx, peer)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "Added %s as a learner. The settings of its etcd:\n\n%s", args[0], memberSettings(args[0], peer, members))
+				return err
+			})
+		},
+	}
+}
+
+// memberSettings returns the variables of etcd for a new member.
+func memberSettings(name, peer string, members []etcdmember.Member) string {
+	var cluster []string
+	for _, m := range members {
+		switch {
+		case m.PeerURL == peer:
+			cluster = append(cluster, name+"="+peer)
+		case m.Name == "": // it has not started yet
+			cluster = append(cluster, fmt.Sprintf("%x=%s", m.ID, m.PeerURL))
+		default:
+			cluster = append(cluster, m.Name+"="+m.PeerURL)
+		}
+	}
+	return fmt.Sprintf("ETCD_NAME=%q\nETCD_INITIAL_CLUSTER=%q\nETCD_INITIAL_ADVERTISE_PEER_URLS=%q\nETCD_INITIAL_CLUSTER_STATE=\"existing\"\n",
+		name, strings.Join(cluster, ","), peer)
+}
+
+// etcdUpdateCommand changes the address of a member.
+func etcdUpdateCommand(opts *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "update NAME PEER-URL", Short: "Change the address at which the other members reach a member", Args: cobra.ExactArgs(2),
+		Long: "Change the address at which the other members reach a member, for instance before the host of a master gets another address. A\n" +
+			"master that starts with another address publishes it itself, if the other members have a majority.",
+		Example: "  slipway etcd update master-3 https://192.0.2.23:2380",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			peer, err := peerURL(args[1])
+			if err != nil {
+				return err
+			}
+			return withMember(cmd.Context(), opts, args[0], func(ctx context.Context, client etcdmember.Client, member etcdmember.Member) error {
+				if err := client.Update(ctx, member.ID, peer); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s has the address %s.\n", args[0], peer)
+				return err
+			})
+		},
+	}
+}
+
+// removeMember removes the member with a name or an ID.
+func removeMember(cmd *cobra.Command, opts *options, name string) error {
+	return withMember(cmd.Context(), opts, name, func(ctx context.Context, client etcdmember.Client, member etcdmember.Member) error {
+		if err := client.Remove(ctx, member.ID); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "Removed %s.\n", name)
+		return err
+	})
+}
+
+// peerURL checks the address of a member.
+func peerURL(text string) (string, error) {
+	parsed, err := url.Parse(text)
+	if err != nil || parsed.Scheme != "https" || parsed.Port() == "" || parsed.Path != "" {
+		return "", fmt.Errorf("read address %q of a member: use https://HOST:PORT", text)
+	}
+	return text, nil
+}
+
+// withEtcd runs a function with the client of this master's cluster.
+func withEtcd(ctx context.Context, opts *options, run func(context.Context, etcdmember.Client) error) error {
+	client, err := etcdClient(opts)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	defer cancel()
+	return run(ctx, client)
+}
+
+// withMember runs a function with the member with a name or an ID.
+func withMember(ctx context.Context, opts *options, name string, run func(context.Context, etcdmember.Client, etcdmember.Member) error) error {
+	return withEtcd(ctx, opts, func(ctx context.Context, client etcdmember.Client) error {
+		members, err := client.List(ctx)
+		if err != nil {
+			return err
+		}
+		for _, m := range members {
+			if m.Name == name || fmt.Sprintf("%x", m.ID) == name {
+				return run(ctx, client, m)
+			}
+		}
+		return fmt.Errorf("etcd has no member %q; see `slipway etcd members`", name)
+	})
+}
