@@ -140,15 +140,12 @@ func addUsers(t *testing.T, f *fixture, c *kit.Cluster) {
 	})
 }
 
-// upgrade tests the upgrade of hosts to another program, which differs from theirs in a byte.
+// upgrade tests the upgrade of hosts to another program: a script that runs theirs.
 func upgrade(t *testing.T, f *fixture, hosts map[string]*kit.Host) {
 	t.Helper()
-	program, err := os.ReadFile(f.program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := "#!/bin/sh\nexec '" + f.program + "' \"$@\"\n"
 	source, backups := filepath.Join(f.dir, "new-slipway"), filepath.Join(f.dir, "backup")
-	if err := os.WriteFile(source, append(program, 0), 0o755); err != nil {
+	if err := os.WriteFile(source, []byte(program), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	settings := f.settings
@@ -163,8 +160,8 @@ func upgrade(t *testing.T, f *fixture, hosts map[string]*kit.Host) {
 	f.run(t, "upgrade.yml")
 	f.settings = settings
 	for name, host := range hosts {
-		installed, err := os.Stat(filepath.Join(f.dir, "slipway-"+name))
-		if err != nil || installed.Size() != int64(len(program))+1 {
+		installed, err := os.ReadFile(filepath.Join(f.dir, "slipway-"+name))
+		if err != nil || string(installed) != program {
 			t.Errorf("the program of %s is not the new one: %v", name, err)
 		}
 		if nodeProcess(host) == before[name] {
