@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"crypto/sha256"
 	"errors"
 	"os"
 	"path/filepath"
@@ -72,6 +73,37 @@ func TestSnapshotReplacesDataOfMember(t *testing.T) {
 		t.Errorf("the previous value is %q", got)
 	}
 	running.Stop()
+}
+
+// TestDatabaseOfStoppedMemberIsASnapshot restores the file of a member that has ended, followed by its
+// hash, as it is saved before an upgrade.
+func TestDatabaseOfStoppedMemberIsASnapshot(t *testing.T) {
+	member, snapshot := newMember(t), filepath.Join(t.TempDir(), "snapshot.db")
+	e := member(false)
+	running := componenttest.Run(t, e.Run)
+	put(t, e, "key", "saved", "")
+	running.Stop()
+	content, err := os.ReadFile(filepath.Join(e.Dir, "member", "snap", "db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(content)
+	if err := os.WriteFile(snapshot, append(content, sum[:]...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e = member(false)
+	running = componenttest.Run(t, e.Run)
+	put(t, e, "key", "later", "")
+	running.Stop()
+	restore := EtcdRestore{Dir: e.Dir, Snapshot: snapshot, Name: "survivor", PeerURL: "https://" + e.PeerAddress}
+	if err := restore.Run(); err != nil {
+		t.Fatal(err)
+	}
+	e = member(false)
+	componenttest.Run(t, e.Run)
+	if got := value(t, e, "key"); got != "saved" {
+		t.Errorf("the restored value is %q", got)
+	}
 }
 
 func TestDamagedSnapshotChangesNothing(t *testing.T) {

@@ -41,6 +41,7 @@ func (h *Host) runProcess(ctx context.Context, name string, table []entry) error
 		if err := h.versionFile().Check(kube.Version()); err != nil {
 			return fmt.Errorf("start on the data in %q: %w", h.DataDir, err)
 		}
+		h.saveBeforeUpgrade(ctx)
 		if err := h.connect(); err != nil {
 			return err
 		}

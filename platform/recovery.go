@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/distribution/distribution/v3/registry/storage/driver"
 
+	"github.com/slipway-platform/slipway/kube"
 	"github.com/slipway-platform/slipway/platform/backup"
 	"github.com/slipway-platform/slipway/platform/record"
 	"github.com/slipway-platform/slipway/platform/snapshot"
@@ -69,6 +72,21 @@ func (h *Host) etcdSnapshots() (component.Component, error) {
 		Source: func(ctx context.Context, out io.Writer) error { return client.Snapshot(ctx, snapshotTimeout, out) },
 		Dir:    settings.Directory, Interval: settings.Interval.Duration, Keep: settings.Keep,
 	}, nil
+}
+
+// saveBeforeUpgrade saves the data of etcd if a program of another version wrote them, so that one can
+// go back to it. The upgrade continues if that is impossible, for instance on a full disk.
+func (h *Host) saveBeforeUpgrade(ctx context.Context) {
+	settings, former := h.Master.Slipway.EtcdSnapshots, h.versionFile().Former(kube.Version())
+	if settings.Disabled || former == "" {
+		return
+	}
+	path, err := snapshot.BeforeUpgrade(ctx, filepath.Join(h.Master.EtcdDirectory(), "member", "snap", "db"), settings.Directory, former)
+	if err != nil {
+		slog.Warn("the data are not saved before the upgrade", "from", former, "to", kube.Version(), "error", err)
+		return
+	}
+	slog.Info("saved the data before the upgrade", "from", former, "to", kube.Version(), "path", path)
 }
 
 // BackupSources returns the files and directories of this host that a backup contains: its

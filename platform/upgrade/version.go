@@ -27,6 +27,15 @@ func (f VersionFile) Check(program string) error {
 	return CheckJump(strings.TrimSpace(string(recorded)), program)
 }
 
+// Former returns the recorded version if it differs from the program's, and "" otherwise.
+func (f VersionFile) Former(program string) string {
+	recorded, err := os.ReadFile(string(f))
+	if text := strings.TrimSpace(string(recorded)); err == nil && text != program {
+		return text
+	}
+	return ""
+}
+
 // Record replaces the recorded version.
 func (f VersionFile) Record(version string) error {
 	return atomicfile.Write(string(f), []byte(version+"\n"), 0o600)

@@ -24,6 +24,9 @@ func TestRecordedVersionDecidesWhoContinues(t *testing.T) {
 			t.Errorf("%s: %v", program, err)
 		}
 	}
+	if same, other := file.Former("v1.37.2"), file.Former("v1.38.0"); same != "" || other != "v1.37.2" {
+		t.Errorf("the former version is %q, and of another program %q", same, other)
+	}
 	for range 2 { // the second time, there is none
 		if err := file.Remove(); err != nil {
 			t.Fatal(err)

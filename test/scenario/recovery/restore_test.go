@@ -169,7 +169,12 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 	if info, err := os.Stat(archive); err != nil || info.Mode() != 0o600 {
 		t.Errorf("the backup is %v, %v", info, err)
 	}
+	former := recordFormerVersion(t, c)
 	checkMasterRestart(t, c)
+	beforeUpgrade := c.Path("snapshots", "before-upgrade-of-"+former+".db")
+	if status := c.MustSlipway("etcd", "snapshot", "status", beforeUpgrade); !strings.Contains(status, "is complete") {
+		t.Errorf("the snapshot before the upgrade: %s", status)
+	}
 	checkStop(t, c)
 	checkEtcdctl(t, c)
 	checkMember(t, c)
@@ -180,7 +185,8 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 		t.Errorf("the data of a running cluster is replaced: %+v", result)
 	}
 	c.MustSlipway("down")
-	if output := c.MustSlipway("etcd", "snapshot", "restore", "--yes", snapshot); !strings.Contains(output, "The previous data is in") {
+	// The way back from an upgrade is the same.
+	if output := c.MustSlipway("etcd", "snapshot", "restore", "--yes", beforeUpgrade); !strings.Contains(output, "The previous data is in") {
 		t.Errorf("slipway etcd snapshot restore: %s", output)
 	}
 	c.Up()
@@ -208,6 +214,25 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 	c.OC("get", "nodes,projects")
 	checkRestored(t, c, token)
 	checkLogin(t, c)
+}
+
+// recordFormerVersion makes the next start of the control plane an upgrade from the previous minor
+// version of Kubernetes, which it returns.
+func recordFormerVersion(t *testing.T, c *kit.Cluster) string {
+	t.Helper()
+	var version struct{ Kubernetes string }
+	if err := json.Unmarshal([]byte(c.MustSlipway("version", "-o", "json")), &version); err != nil {
+		t.Fatal(err)
+	}
+	var minor int
+	if _, err := fmt.Sscanf(version.Kubernetes, "v1.%d.", &minor); err != nil {
+		t.Fatalf("the version is %q: %v", version.Kubernetes, err)
+	}
+	former := fmt.Sprintf("v1.%d.0", minor-1)
+	if err := os.WriteFile(c.Path("master", "kubernetes-version"), []byte(former+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return former
 }
 
 // documentArchive is the archive of the guide.
