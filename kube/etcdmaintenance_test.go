@@ -136,7 +136,7 @@ func TestNoMemberIsDefragmentedDuringItsSnapshot(t *testing.T) {
 func newMembers(t *testing.T) []*Etcd {
 	t.Helper()
 	authority, dir := certtest.New(t), t.TempDir()
-	pair := authority.Issue(t, "etcd")
+	pair := authority.Issue(t, "etcd", "127.0.0.2")
 	var members []*Etcd
 	for i := range 3 {
 		name := fmt.Sprintf("member-%d", i)

@@ -35,7 +35,7 @@ func unusedPort(t *testing.T) int {
 func newMember(t *testing.T) func(reset bool) *Etcd {
 	t.Helper()
 	authority := certtest.New(t)
-	pair, dir := authority.Issue(t, "etcd"), t.TempDir()
+	pair, dir := authority.Issue(t, "etcd", "127.0.0.2"), t.TempDir()
 	client, peer := unusedPort(t), unusedPort(t)
 	socket := filepath.Join(dir, "run", "etcd.sock")
 	return func(reset bool) *Etcd {
