@@ -60,8 +60,8 @@ func (m maintenance) urgent(s etcdmember.State) bool {
 	return s.Size >= m.quota/2 && s.Size-s.InUse >= m.freeSpace
 }
 
-// worth reports whether the file of a member contains enough unused space: freeSpace, and half of the
-// file unless it is urgent.
+// worth reports whether the file of a member contains enough unused space: freeSpace, and half of
+// the file unless it is urgent.
 func (m maintenance) worth(s etcdmember.State) bool {
 	free := s.Size - s.InUse
 	if s.Err != nil || free < m.freeSpace {
@@ -96,8 +96,8 @@ func (m maintenance) next(states []etcdmember.State) (maintenanceWork, error) {
 // which it does.
 type recovery int64
 
-// next returns the next work, or none if all files are small enough. The error means that the objects
-// take too much space.
+// next returns the next work, or none if all files are small enough. The error means that the
+// objects take too much space.
 func (r recovery) next(states []etcdmember.State) (maintenanceWork, error) {
 	enough := int64(r) / 4 * 3
 	for _, s := range states {

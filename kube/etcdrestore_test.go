@@ -75,8 +75,8 @@ func TestSnapshotReplacesDataOfMember(t *testing.T) {
 	running.Stop()
 }
 
-// TestDatabaseOfStoppedMemberIsASnapshot restores the file of a member that has ended, followed by its
-// hash, as it is saved before an upgrade.
+// TestDatabaseOfStoppedMemberIsASnapshot restores the file of a member that has ended, followed by
+// its hash, as it is saved before an upgrade.
 func TestDatabaseOfStoppedMemberIsASnapshot(t *testing.T) {
 	member, snapshot := newMember(t), filepath.Join(t.TempDir(), "snapshot.db")
 	e := member(false)

@@ -74,8 +74,8 @@ func (h *Host) etcdSnapshots() (component.Component, error) {
 	}, nil
 }
 
-// saveBeforeUpgrade saves the data of etcd if a program of another version wrote them, so that one can
-// go back to it. The upgrade continues if that is impossible, for instance on a full disk.
+// saveBeforeUpgrade saves the data of etcd if a program of another version wrote them, so that one
+// can go back to it. The upgrade continues if that is impossible, for instance on a full disk.
 func (h *Host) saveBeforeUpgrade(ctx context.Context) {
 	settings, former := h.Master.Slipway.EtcdSnapshots, h.versionFile().Former(kube.Version())
 	if settings.Disabled || former == "" {

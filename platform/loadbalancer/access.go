@@ -32,8 +32,8 @@ const (
 	tokenInterval, tokenTimeout = 200 * time.Millisecond, 30 * time.Second
 )
 
-// Kubeconfig returns a kubeconfig for load balancers, with each master as a cluster. Its account may
-// only read the addresses of the API servers. The account is created if it does not exist.
+// Kubeconfig returns a kubeconfig for load balancers, with each master as a cluster. Its account
+// may only read the addresses of the API servers. The account is created if it does not exist.
 func Kubeconfig(ctx context.Context, client kubernetes.Interface, authority []byte, servers []masters.Server) ([]byte, error) {
 	if len(servers) == 0 {
 		return nil, errors.New("create kubeconfig: no API server is registered")

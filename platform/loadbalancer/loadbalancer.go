@@ -44,8 +44,8 @@ func KubeconfigFile(dir string) string { return filepath.Join(dir, "kubeconfig")
 // Name returns the component's name.
 func (*LoadBalancer) Name() string { return "load-balancer" }
 
-// Run balances until ctx ends. It calls ready when HAProxy serves. If no master responds, it uses the
-// masters of its last run.
+// Run balances until ctx ends. It calls ready when HAProxy serves. If no master responds, it uses
+// the masters of its last run.
 func (l *LoadBalancer) Run(ctx context.Context, ready func()) error {
 	kubeconfig, err := clientcmd.LoadFromFile(KubeconfigFile(l.Dir))
 	if errors.Is(err, os.ErrNotExist) {

@@ -35,8 +35,8 @@ const (
 // Name returns the component's name.
 func (*Proxy) Name() string { return "haproxy" }
 
-// run returns HAProxy's engine. A HAProxy whose load balancer was killed continues to serve until the
-// next one takes over.
+// run returns HAProxy's engine. A HAProxy whose load balancer was killed continues to serve until
+// the next one takes over.
 func (p *Proxy) run() *haproxy.Engine {
 	p.once.Do(func() {
 		p.engine = &haproxy.Engine{

@@ -1,5 +1,5 @@
-// Package installation installs Slipway as a systemd service, of a host or of a load balancer, with its manual pages and shell
-// completions, and removes them.
+// Package installation installs Slipway as a systemd service, of a host or of a load balancer, with
+// its manual pages and shell completions, and removes them.
 package installation
 
 import (

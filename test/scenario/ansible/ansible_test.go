@@ -124,8 +124,8 @@ func checkNode(t *testing.T, c *kit.Cluster) {
 	})
 }
 
-// addUsers tests that a playbook adds identity providers and users of the inventory to a cluster that
-// runs.
+// addUsers tests that a playbook adds identity providers and users of the inventory to a cluster
+// that runs.
 func addUsers(t *testing.T, f *fixture, c *kit.Cluster) {
 	t.Helper()
 	f.settings = append(f.settings,

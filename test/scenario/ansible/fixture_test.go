@@ -148,8 +148,8 @@ func (f *fixture) runUnchanged(t *testing.T, playbook string) {
 	}
 }
 
-// balancerDir returns the data directory of a load balancer. The load balancer that a playbook starts
-// ends with the test.
+// balancerDir returns the data directory of a load balancer. The load balancer that a playbook
+// starts ends with the test.
 func (f *fixture) balancerDir(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(f.dir, "balancer")
