@@ -3,7 +3,8 @@ package ansible
 import (
 	"context"
 	"fmt"
-	"os"
+	"io"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,10 +34,7 @@ func TestPlaybooksAddMasters(t *testing.T) {
 	}
 	f.variables["master-1.example.com"] += " openshift_node_group_name=node-config-master"
 	f.run(t, "openshift-master/scaleup.yml")
-	config, err := os.ReadFile(filepath.Join(balancerDir, "lb", "conf", "haproxy.config"))
-	if want := "  server master-1.example.com " + hosts["master-1.example.com"].Address.String() + ":8443 "; err != nil || !strings.Contains(string(config), want) {
-		t.Errorf("the load balancer does not use the new master: %v\n%s", err, config)
-	}
+	waitBalanced(t, first, balancer, "master-1.example.com")
 	f.runUnchanged(t, "openshift-master/scaleup.yml")
 
 	f.groups["new_etcd"] = []string{"etcd0.example.com"}
@@ -50,13 +48,7 @@ func TestPlaybooksAddMasters(t *testing.T) {
 		return nil
 	})
 	waitHealthy(first)
-	first.WaitFor("load balancer with the third master, without a playbook", func(context.Context) error {
-		masters, err := os.ReadFile(filepath.Join(balancerDir, "lb", "masters.json"))
-		if want := hosts["etcd0.example.com"].Address.String() + ":8443"; err == nil && !strings.Contains(string(masters), want) {
-			err = fmt.Errorf("the masters are %s, want %s", masters, want)
-		}
-		return err
-	})
+	waitBalanced(t, first, balancer, hosts["etcd0.example.com"].Address.String()) // without a playbook
 	first.WaitFor("label of the new master's group", func(context.Context) error {
 		names, err := first.TryOC("get", "node", "-l", "node-role.kubernetes.io/master=true", "-o", "name")
 		if err == nil && !strings.Contains(names, "node/master-1.example.com\n") {
@@ -65,6 +57,30 @@ func TestPlaybooksAddMasters(t *testing.T) {
 		return err
 	})
 	restore(t, f, first)
+}
+
+// waitBalanced waits until the load balancer uses a master that serves.
+func waitBalanced(t *testing.T, c *kit.Cluster, balancer *kit.Machine, name string) {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{DialContext: balancer.Dial, DisableKeepAlives: true}}
+	c.WaitFor("master "+name+" of the load balancer", func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:9000/;csv", http.NoBody)
+		if err != nil {
+			return err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		stats, err := io.ReadAll(response.Body)
+		for line := range strings.Lines(string(stats)) {
+			if strings.HasPrefix(line, "mgmt8443,"+name+",") && strings.Contains(line, ",UP,") {
+				return err
+			}
+		}
+		return fmt.Errorf("the state is\n%s", stats)
+	})
 }
 
 // restore tests that a playbook restores a snapshot of a cluster with three masters, which then has
