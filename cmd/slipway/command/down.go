@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
 	"github.com/slipway-platform/slipway/cmd/slipway/installation"
 	"github.com/slipway-platform/slipway/network/agent"
@@ -218,7 +219,9 @@ func (h teardownHost) removeState(context.Context) error {
 
 // purge removes all data of this host, including data outside the data directory.
 func (h teardownHost) purge() error {
-	var errs []error
+	errs := []error{
+		teardown.DevicePlugins(pluginapi.DevicePluginPath), teardown.ContainerLogs(teardown.ContainerLogsDir, h.Node.VolumeDirectory),
+	}
 	for _, dir := range []string{
 		h.Node.Slipway.LocalStorage.Directory, h.Node.VolumeDirectory, h.Node.Slipway.ContainerdDirectory, h.Master.EtcdDirectory(), h.RunDir(), h.DataDir,
 	} {

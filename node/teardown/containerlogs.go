@@ -1,0 +1,37 @@
+package teardown
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ContainerLogsDir is where every kubelet creates a link to the log of each container, for programs
+// that collect logs. Upstream fixes the path.
+const ContainerLogsDir = "/var/log/containers"
+
+// ContainerLogs removes the links in dir that point below target, even if their targets no longer
+// exist. If dir is then empty, it removes dir, too.
+func ContainerLogs(dir, target string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("list logs of containers: %w", err)
+	}
+	for _, entry := range entries {
+		path := filepath.Join(dir, entry.Name())
+		log, err := os.Readlink(path)
+		if err != nil || !strings.HasPrefix(log, strings.TrimSuffix(target, "/")+"/") {
+			continue // a file, or a link of another host
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove link to log: %w", err)
+		}
+	}
+	return removeEmpty(dir)
+}

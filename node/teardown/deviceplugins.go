@@ -1,0 +1,68 @@
+package teardown
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+)
+
+// deviceCheckpoint is the file in which the kubelet records the devices of pods.
+const deviceCheckpoint = "kubelet_internal_checkpoint"
+
+// DevicePlugins removes what a kubelet leaves in dir, its directory for device plugins: the
+// checkpoint, and the sockets of the kubelet and of plugins that ended. If dir and its parent are
+// then empty, it removes them, too. If a program listens on the kubelet's socket, dir belongs to
+// another kubelet, and DevicePlugins changes nothing.
+func DevicePlugins(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("list device plugins: %w", err)
+	}
+	if listens(filepath.Join(dir, filepath.Base(pluginapi.KubeletSocket))) {
+		return nil
+	}
+	for _, entry := range entries {
+		path := filepath.Join(dir, entry.Name())
+		if entry.Name() != deviceCheckpoint && (entry.Type() != fs.ModeSocket || listens(path)) {
+			continue
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove remains of device plugins: %w", err)
+		}
+	}
+	return removeEmpty(dir, filepath.Dir(filepath.Clean(dir)))
+}
+
+// removeEmpty removes directories in this order, until one of them is not empty or is the mount
+// point of another program.
+func removeEmpty(dirs ...string) error {
+	for _, dir := range dirs {
+		err := unix.Rmdir(dir)
+		if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EBUSY) {
+			return nil
+		}
+		if err != nil && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("remove %q: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+// listens reports whether a program listens on the Unix socket at path.
+func listens(path string) bool {
+	connection, err := net.Dial("unix", path)
+	if err != nil {
+		return false
+	}
+	connection.Close()
+	return true
+}
