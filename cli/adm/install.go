@@ -3,6 +3,7 @@ package adm
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,15 +24,18 @@ type installation struct {
 	factory util.Factory
 	print   *genericclioptions.PrintFlags
 	dryRun  bool
+	// local means that the command only prints objects and does not contact the server.
+	local bool
 }
 
 func newInstallation(factory util.Factory, streams genericiooptions.IOStreams) installation {
 	return installation{IOStreams: streams, factory: factory, print: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)}
 }
 
-// create creates objects. With -o, it only prints them, as in OpenShift 3. Service accounts, roles,
-// bindings and secrets can exist, because they remain when a router is removed; it adds the desired
-// subjects to existing bindings.
+// create creates objects, or only prints them if the format of -o replaces the creation. With the
+// format name, it prints their names instead of messages. Service accounts, roles, bindings and
+// secrets can exist, because they remain when a router is removed; it adds the desired subjects to
+// existing bindings.
 func (i *installation) create(ctx context.Context, noun, namespace string, desired []runtime.Object) error {
 	var all []*unstructured.Unstructured
 	for _, object := range desired {
@@ -41,45 +45,48 @@ func (i *installation) create(ctx context.Context, noun, namespace string, desir
 		}
 		all = append(all, plain)
 	}
+	format := *i.print.OutputFormat
+	if objects.ReplacesCreation(format) {
+		return objects.PrintList(i.print, all, i.Out)
+	}
+	names, err := objects.NamePrinter(i.print)
+	if err != nil {
+		return err
+	}
 	out, dry := i.Out, ""
+	if format != "" {
+		out = io.Discard
+	}
 	if i.dryRun {
 		dry = " (dry run)"
 	}
-	if *i.print.OutputFormat != "" {
-		printer, err := i.print.ToPrinter()
-		if err != nil {
-			return err
-		}
-		list := make([]runtime.Object, len(all))
-		for n, object := range all {
-			list[n] = object
-			if *i.print.OutputFormat == "name" {
-				if err := printer.PrintObj(object, i.Out); err != nil {
-					return err
-				}
-			}
-		}
-		if *i.print.OutputFormat == "name" {
-			return nil
-		}
-		return printer.PrintObj(objects.ListOf(list), i.Out)
-	}
 	fmt.Fprintf(out, "--> Creating %s ...\n", noun)
 	for _, object := range all { // the order matters, because pods need the accounts and roles
-		name, err := objects.CreateObject(ctx, i.factory, namespace, object, i.dryRun)
-		done := "created"
-		if apierrors.IsAlreadyExists(err) && slices.Contains([]string{"ServiceAccount", "ClusterRoleBinding", "Role", "RoleBinding", "Secret"}, object.GetKind()) {
-			err = i.share(ctx, object)
-			done = "already exists"
-		}
+		name, done, err := i.createObject(ctx, namespace, object)
 		if err != nil {
 			fmt.Fprintln(out, "--> Failed")
 			return withRemedy(err, object)
 		}
 		fmt.Fprintf(out, "    %s %s%s\n", name, done, dry)
+		if err := names.PrintObj(object, i.Out); err != nil {
+			return err
+		}
 	}
 	fmt.Fprintf(out, "--> Success%s\n", dry)
 	return nil
+}
+
+// createObject creates an object, or accepts an existing one. It returns the name of the object and
+// what happened to it.
+func (i *installation) createObject(ctx context.Context, namespace string, object *unstructured.Unstructured) (name, done string, err error) {
+	if i.local {
+		return "", "", nil
+	}
+	name, err = objects.CreateObject(ctx, i.factory, namespace, object, i.dryRun)
+	if apierrors.IsAlreadyExists(err) && slices.Contains([]string{"ServiceAccount", "ClusterRoleBinding", "Role", "RoleBinding", "Secret"}, object.GetKind()) {
+		return name, "already exists", i.share(ctx, object)
+	}
+	return name, "created", err
 }
 
 // withRemedy adds the remedy to the error of a forbidden request for a cluster role binding.

@@ -13,13 +13,13 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/slipway-platform/slipway/cli/adm/routerpod"
+	"github.com/slipway-platform/slipway/cli/objects"
 )
 
 // admRouter contains the state of `oc adm router`.
 type admRouter struct {
 	installation
 	request routerpod.Request
-	local   bool
 }
 
 // newAdmRouter returns `oc adm router`.
@@ -88,9 +88,11 @@ func (r *admRouter) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if prints := *r.print.OutputFormat != ""; !prints && r.local {
+	format := *r.print.OutputFormat
+	if format == "" && r.local {
 		return errors.New("--local needs -o: without the server, the command only prints objects")
-	} else if !prints {
+	}
+	if prints := objects.ReplacesCreation(format) || format != "" && (r.dryRun || r.local); !prints {
 		exists, err := r.exists(ctx)
 		if err != nil {
 			return err

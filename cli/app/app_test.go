@@ -6,6 +6,10 @@ import (
 	"testing"
 
 	imagev1 "github.com/openshift/api/image/v1"
+	templatev1 "github.com/openshift/api/template/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/scheme"
 )
 
 func TestSearchRejectsArgumentsOfApplications(t *testing.T) {
@@ -52,5 +56,16 @@ func TestTagsWithoutImagesAreListed(t *testing.T) {
 	}
 	if got := tagsOf(stream); !slices.Equal(got, []string{"5.7", "latest", "pushed"}) {
 		t.Errorf("tags %q", got)
+	}
+}
+
+func TestMatchesArePrintedAsObjects(t *testing.T) {
+	streams, _, out, _ := genericiooptions.NewTestIOStreams()
+	print := genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme).WithDefaultOutput("jsonpath={.items[*].kind} {.items[*].metadata.name}")
+	o := &newApp{IOStreams: streams, print: print}
+	template, stream := templatev1.Template{}, imagev1.ImageStream{}
+	template.Name, stream.Name = "shop", "ruby"
+	if err := o.printObjects([]templatev1.Template{template}, []imagev1.ImageStream{stream}); err != nil || out.String() != "Template ImageStream shop ruby" {
+		t.Errorf("%q, %v", out, err)
 	}
 }

@@ -85,7 +85,7 @@ func (o *newApp) fill(ctx context.Context, finder *newapp.Finder, plan *newapp.P
 	return all, checkArguments(o.request.Options, all)
 }
 
-// messages returns the writer for messages to the user. It discards them if -o prints objects.
+// messages returns the writer for messages to the user. It discards them if -o is set.
 func (o *newApp) messages() io.Writer {
 	if *o.print.OutputFormat != "" {
 		return io.Discard
@@ -142,29 +142,21 @@ func describeTemplate(out io.Writer, project, namespace string, template *templa
 	fmt.Fprintln(out)
 }
 
-// create creates the objects. With -o, it only prints them.
+// create creates the objects, or only prints them if the format of -o replaces the creation. With
+// the format name, it prints the names of created objects instead of messages.
 func (o *newApp) create(ctx context.Context, plan *newapp.Plan, all []*unstructured.Unstructured) error {
-	if *o.print.OutputFormat != "" {
-		printer, err := o.print.ToPrinter()
-		if err != nil {
-			return err
-		}
-		list := make([]runtime.Object, len(all))
-		for i, object := range all {
-			list[i] = object
-			if *o.print.OutputFormat == "name" { // the printer does not support lists
-				if err := printer.PrintObj(object, o.Out); err != nil {
-					return err
-				}
-			}
-		}
-		if *o.print.OutputFormat == "name" {
-			return nil
-		}
-		return printer.PrintObj(objects.ListOf(list), o.Out)
+	format := *o.print.OutputFormat
+	if objects.ReplacesCreation(format) {
+		return objects.PrintList(o.print, all, o.Out)
 	}
-	out := o.messages()
-	dry := ""
+	names, err := objects.NamePrinter(o.print)
+	if err != nil {
+		return err
+	}
+	out, indent, dry := o.messages(), "    ", ""
+	if format != "" {
+		indent = ""
+	}
 	if o.dryRun {
 		dry = " (dry run)"
 	}
@@ -175,9 +167,12 @@ func (o *newApp) create(ctx context.Context, plan *newapp.Plan, all []*unstructu
 		for _, line := range lines {
 			fmt.Fprintf(out, "    %s%s\n", line, dry)
 		}
+		if err == nil {
+			err = names.PrintObj(object, o.Out)
+		}
 		if err != nil {
 			problems++
-			fmt.Fprintf(o.ErrOut, "    error: %v\n", err)
+			fmt.Fprintf(o.ErrOut, "%serror: %v\n", indent, err)
 		}
 	}
 	if problems > 0 {
@@ -185,7 +180,9 @@ func (o *newApp) create(ctx context.Context, plan *newapp.Plan, all []*unstructu
 		return errors.New("not all objects were created")
 	}
 	fmt.Fprintf(out, "--> Success%s\n", dry)
-	o.printNextSteps(out, plan.Namespace, all)
+	if format == "" {
+		o.printNextSteps(out, plan.Namespace, all)
+	}
 	return nil
 }
 

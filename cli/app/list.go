@@ -12,8 +12,12 @@ import (
 	templatev1 "github.com/openshift/api/template/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-platform/slipway/cli/app/newapp"
+	"github.com/slipway-platform/slipway/cli/objects"
 )
 
 // show prints all image streams and templates (--list), or the ones that match the search terms.
@@ -68,8 +72,37 @@ func (o *newApp) show(ctx context.Context, finder *newapp.Finder, args []string)
 	if len(templates)+len(streams)+len(images) == 0 {
 		return errors.New("no matches found")
 	}
+	if objects.ReplacesCreation(*o.print.OutputFormat) {
+		return o.printObjects(templates, streams)
+	}
 	o.printFound(templates, streams, images)
 	return nil
+}
+
+// printObjects prints templates and image streams as a List in the format of -o.
+func (o *newApp) printObjects(templates []templatev1.Template, streams []imagev1.ImageStream) error {
+	var all []*unstructured.Unstructured
+	add := func(kind schema.GroupVersionKind, object any) error {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		if err != nil {
+			return fmt.Errorf("convert %s: %w", kind.Kind, err)
+		}
+		item := &unstructured.Unstructured{Object: content}
+		item.SetGroupVersionKind(kind)
+		all = append(all, item)
+		return nil
+	}
+	var problems []error
+	for i := range templates {
+		problems = append(problems, add(templatev1.GroupVersion.WithKind("Template"), &templates[i]))
+	}
+	for i := range streams {
+		problems = append(problems, add(imagev1.GroupVersion.WithKind("ImageStream"), &streams[i]))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return err
+	}
+	return objects.PrintList(o.print, all, o.Out)
 }
 
 // terms returns the names in the arguments, split at plus signs. It returns an error for arguments

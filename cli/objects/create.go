@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,15 +13,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/kubectl/pkg/cmd/util"
 )
-
-// ListOf returns a v1 List that contains objects.
-func ListOf(objects []runtime.Object) *corev1.List {
-	list := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, Items: []runtime.RawExtension{}}
-	for _, object := range objects {
-		list.Items = append(list.Items, runtime.RawExtension{Object: object})
-	}
-	return list
-}
 
 // Plain converts a typed object. It removes the status and the creation timestamps.
 func Plain(object runtime.Object) (*unstructured.Unstructured, error) {
