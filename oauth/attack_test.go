@@ -42,11 +42,11 @@ func TestInvalidRequestsRedirectOnlyToClient(t *testing.T) {
 	}{
 		{"an unknown client", "client_id", "other", "unauthorized_client", false},
 		{"no client", "client_id", "", "unauthorized_client", false},
-		{"an address of someone else", "redirect_uri", "https://evil.example.com/", "invalid_request", false},
-		{"a script as an address", "redirect_uri", "javascript:alert(1)", "invalid_request", false},
+		{"a redirect URI of another site", "redirect_uri", "https://evil.example.com/", "invalid_request", false},
+		{"a script as the redirect URI", "redirect_uri", "javascript:alert(1)", "invalid_request", false},
 		{"another response type", "response_type", "id_token", "unsupported_response_type", true},
-		{"what is no scope", "scope", "root", "invalid_scope", true},
-		{"another kind of challenge", "code_challenge_method", "MD5", "invalid_request", true},
+		{"an invalid scope", "scope", "root", "invalid_scope", true},
+		{"an unknown challenge method", "code_challenge_method", "MD5", "invalid_request", true},
 		{"a broken service account", "client_id", "system:serviceaccount:myproject:broken", "server_error", false},
 		{"an unknown service account", "client_id", "system:serviceaccount:myproject:other", "server_error", false},
 		{"an unknown project", "client_id", "system:serviceaccount:other:proxy", "server_error", false},
@@ -82,14 +82,14 @@ func TestLoginDoesNotRedirectToOtherSites(t *testing.T) {
 	} {
 		browser := w.browser()
 		form := w.get(browser, "/login?"+url.Values{"then": {then}}.Encode()).fields()
-		form.Set("then", then) // as if the form itself had been changed
+		form.Set("then", then) // as if the form had been changed
 		form.Set("username", "alice")
 		form.Set("password", "any")
 		if got := w.post(browser, "/login", form); got.Header.Get("Location") != "/" {
 			t.Errorf("%q: sent to %q", then, got.Header.Get("Location"))
 		}
 		if got := w.logOut(browser, "/logout?"+url.Values{"then": {then}}.Encode()); got.Header.Get("Location") != "/oauth/token/request" {
-			t.Errorf("%q: after the logout sent to %q", then, got.Header.Get("Location"))
+			t.Errorf("%q: the logout redirects to %q", then, got.Header.Get("Location"))
 		}
 	}
 }
@@ -153,12 +153,12 @@ func TestLoginReplacesForeignSession(t *testing.T) {
 	w.post(browser, "/login", form)
 	page := w.get(browser, w.get(browser, ask(demo())).at().String())
 	if after := browser.Jar.Cookies(home); slices.ContainsFunc(after, func(c *http.Cookie) bool { return c.Value == before }) || !strings.Contains(page.body, "alice") {
-		t.Errorf("the session from before the login continues")
+		t.Errorf("the session from before the login is still valid")
 	}
 	forged := w.browser()
 	forged.Jar.SetCookies(home, []*http.Cookie{{Name: "__Host-ssn", Value: "MTczMjE5", Path: "/", Secure: true}})
 	if got := w.get(forged, ask(demo())); got.at().Path != "/login" {
-		t.Errorf("a forged session: sent to %s", got.at())
+		t.Errorf("a forged session: redirected to %s", got.at())
 	}
 	if err := w.users.Delete(t.Context(), "alice"); err != nil {
 		t.Fatal(err)
@@ -265,12 +265,12 @@ func TestServiceAccountsAreClientsOfTheirNamespace(t *testing.T) {
 	response := w.get(browser, w.logIn(browser, "alice", ask(values)).at().String())
 	page := w.get(browser, response.at().String())
 	if response.at().Path != "/oauth/approve" || !strings.Contains(page.body, "Service account") || !strings.Contains(page.body, "role:view:myproject") {
-		t.Errorf("the page at %s does not ask for approval: %s", response.at(), page.body)
+		t.Errorf("the page at %s does not request approval: %s", response.at(), page.body)
 	}
 	form := page.fields()
 	form.Set("deny", "1")
 	if got := w.post(browser, "/oauth/approve", form); got.at().Query().Get("error") != "access_denied" || got.at().Host != "proxy.example.com" {
-		t.Errorf("a denial goes to %s", got.at())
+		t.Errorf("a denial redirects to %s", got.at())
 	}
 	values.Set("scope", "user:full")
 	if got := w.get(browser, ask(values)); got.at().Query().Get("error") != "invalid_scope" {
@@ -297,7 +297,7 @@ func TestPasswordsCannotBeGuessedQuickly(t *testing.T) {
 		statuses[guess().StatusCode]++
 	}
 	if statuses[http.StatusUnauthorized] == 0 || statuses[http.StatusTooManyRequests] < 10 || len(statuses) != 2 {
-		t.Errorf("responses to wrong passwords by status: %v", statuses)
+		t.Errorf("responses to wrong passwords, by status: %v", statuses)
 	}
 	if got := guess(); got.Header.Get("Retry-After") == "" || !strings.Contains(got.body, "Too many wrong passwords") {
 		t.Errorf("after too many wrong passwords: %s, %s", got.Status, got.body)
@@ -314,7 +314,7 @@ func TestPasswordsCannotBeGuessedQuickly(t *testing.T) {
 	}
 }
 
-func TestErrorsDoNotRevealWhichClientsExist(t *testing.T) {
+func TestErrorsDoNotRevealExistingClients(t *testing.T) {
 	w := newFixture(t, nil)
 	ids := []string{
 		"demo", "nobody", "openshift-browser-client", "system:serviceaccount:myproject:proxy", "system:serviceaccount:myproject:broken",
@@ -333,7 +333,7 @@ func TestErrorsDoNotRevealWhichClientsExist(t *testing.T) {
 		"a browser": func(id string) response {
 			return w.get(w.browser(), ask(url.Values{"client_id": {id}, "response_type": {"code"}}))
 		},
-		"an address that is the client's": func(id string) response {
+		"the client's redirect URI": func(id string) response {
 			return w.get(w.browser(), ask(url.Values{"client_id": {id}, "response_type": {"code"}, "redirect_uri": {"https://proxy.example.com/oauth"}}))
 		},
 		"a program": func(id string) response {
@@ -352,7 +352,7 @@ func TestErrorsDoNotRevealWhichClientsExist(t *testing.T) {
 		first := ""
 		for _, id := range ids {
 			if id == "" && name == "no secret" {
-				continue // contains nothing about a client
+				continue // contains no information about a client
 			}
 			got := plain(send(id))
 			if first == "" {
@@ -369,13 +369,13 @@ func TestErrorsDoNotRevealWhichClientsExist(t *testing.T) {
 		}
 	}
 	if len(w.notices.pending) != 0 {
-		t.Errorf("%d events are to be written", len(w.notices.pending))
+		t.Errorf("%d events are queued", len(w.notices.pending))
 	}
 }
 
 func TestInvalidCodesAreNotLookedUp(t *testing.T) {
 	w := newFixture(t, nil)
-	w.tokens.Field = func(*oauthv1.OAuthAccessToken, string) string { t.Error("the tokens are searched"); return "" }
+	w.tokens.Field = func(*oauthv1.OAuthAccessToken, string) string { t.Error("the token store is searched"); return "" }
 	browser := must(t, w, client.Browser)
 	if _, err := w.issuer.Access(t.Context(), token.Grant{Client: browser, UserName: "alice", UserUID: "1"}); err != nil {
 		t.Fatal(err)
@@ -402,9 +402,9 @@ func TestCookieIsInvalidAfterLogout(t *testing.T) {
 		t.Fatalf("before the logout: %s", got.at())
 	}
 	w.logOut(first, "/logout")
-	for name, browser := range map[string]*http.Client{"the browser itself": first, "a copy of its cookies": stolen, "another browser of the user": second} {
+	for name, browser := range map[string]*http.Client{"the same browser": first, "a copy of its cookies": stolen, "another browser of the user": second} {
 		if got := w.get(browser, ask(demo())); got.at().Path != "/login" {
-			t.Errorf("after the logout, %s gets to %s", name, got.at())
+			t.Errorf("after the logout, %s is redirected to %s", name, got.at())
 		}
 	}
 	if got := w.get(other, ask(demo())); got.at().Path != "/oauth/approve" {

@@ -96,7 +96,7 @@ func ensureClient(ctx context.Context, clients store.Objects[*oauthv1.OAuthClien
 }
 
 // RemoveServer removes the addresses of a server that has left from the clients that every cluster
-// has. Otherwise, whoever gets its IP address could receive tokens.
+// has. Otherwise, a later host with its IP address could receive tokens.
 func RemoveServer(ctx context.Context, objects dynamic.Interface, publicURL string) error {
 	for name, address := range serverAddresses(publicURL) {
 		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { return removeAddress(ctx, objects, name, address) })

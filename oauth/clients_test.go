@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store/storetest"
 )
 
-func TestClientsHaveTheAddressesOfAllMasters(t *testing.T) {
+func TestClientsHaveAddressesOfAllMasters(t *testing.T) {
 	for name, tt := range map[string]struct {
 		several bool
 		want    []string
@@ -37,7 +37,7 @@ func TestClientsHaveTheAddressesOfAllMasters(t *testing.T) {
 	}
 }
 
-func TestClientsLoseTheAddressesOfARemovedMaster(t *testing.T) {
+func TestClientsLoseAddressesOfRemovedMaster(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := oauthv1.Install(scheme); err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestClientsLoseTheAddressesOfARemovedMaster(t *testing.T) {
 	objects := dynamicfake.NewSimpleDynamicClient(scheme, &oauthv1.OAuthClient{
 		ObjectMeta: metav1.ObjectMeta{Name: client.Challenging}, RedirectURIs: slices.Insert(slices.Clone(kept), 1, "https://192.0.2.3:8443/oauth/token/implicit"),
 	})
-	for range 2 { // the second time, they are removed already
+	for range 2 { // the second call has nothing to remove
 		if err := RemoveServer(t.Context(), objects, "https://192.0.2.3:8443"); err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ func oauthSettings(t *testing.T) *legacyv1.OAuthConfig {
 	return c
 }
 
-func TestConfigurationOfTheServer(t *testing.T) {
+func TestServerConfiguration(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(*legacyv1.OAuthConfig)
@@ -56,7 +56,7 @@ func TestConfigurationOfTheServer(t *testing.T) {
 	}
 }
 
-func TestConfigurationKeepsTheOrderOfProviders(t *testing.T) {
+func TestConfigurationKeepsOrderOfProviders(t *testing.T) {
 	named := func(name string) provider.Config {
 		return provider.Config{IdentityProvider: legacyv1.IdentityProvider{Name: name}, Settings: &legacyv1.AllowAllPasswordIdentityProvider{}}
 	}

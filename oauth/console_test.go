@@ -47,19 +47,19 @@ func TestLogoutChangesGenerationOfUser(t *testing.T) {
 	}
 	after := generation(second)
 	if after == before || generation(other) != "" {
-		t.Errorf("generation %q, was %q; of another user: %q", after, before, generation(other))
+		t.Errorf("generation %q, previously %q; generation of another user: %q", after, before, generation(other))
 	}
 	if got := w.get(browser, ask(demo())); got.at().Path != "/login" {
-		t.Errorf("after the logout, the login pages lead to %s", got.at())
+		t.Errorf("after the logout, the login pages redirect to %s", got.at())
 	}
 
 	w.logOut(w.browser(), "/logout")
 	w.logIn(browser, "alice", ask(demo()))
 	w.logOut(browser, "/logout")
 	if got := generation(second); got == after {
-		t.Error("a logout from the login pages leaves the generation")
+		t.Error("a logout from the login pages does not change the generation")
 	}
-	for name, secret := range map[string]string{"of the logout": first, "that nobody has": "sha256~" + first[8:] + "A", "empty": ""} {
+	for name, secret := range map[string]string{"deleted by the logout": first, "missing": "sha256~" + first[8:] + "A", "empty": ""} {
 		if got, err := s.Generation(t.Context(), secret); !apierrors.IsNotFound(err) {
 			t.Errorf("a token %s: %q, %v", name, got, err)
 		}

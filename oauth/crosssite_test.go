@@ -26,7 +26,7 @@ func (w *fixture) requested(browser *http.Client, user string) *url.URL {
 	return display
 }
 
-func TestTokenIsDisplayedOnlyToTheBrowserThatRequestedIt(t *testing.T) {
+func TestTokenIsDisplayedOnlyToRequestingBrowser(t *testing.T) {
 	w := newFixture(t, nil)
 	mallory, alice := w.browser(), w.browser()
 	display := w.requested(mallory, "mallory")
@@ -41,7 +41,7 @@ func TestTokenIsDisplayedOnlyToTheBrowserThatRequestedIt(t *testing.T) {
 			return url.Values{"code": display.Query()["code"], "state": target.Query()["state"]}
 		}},
 		{"a stolen code", mallory, target.Query},
-		{"a browser that requested nothing", w.browser(), display.Query},
+		{"a browser without a request", w.browser(), display.Query},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestTokenIsDisplayedOnlyToTheBrowserThatRequestedIt(t *testing.T) {
 	}
 }
 
-func TestDisplayPageRepeatsNoTextOfOtherSites(t *testing.T) {
+func TestDisplayPageDoesNotShowTextOfOtherSites(t *testing.T) {
 	w := newFixture(t, nil)
 	const text = "Call 555 0100 and read out your password"
 	values := url.Values{"error": {"x"}, "error_description": {text}}
@@ -79,7 +79,7 @@ func TestDisplayPageRepeatsNoTextOfOtherSites(t *testing.T) {
 	browser := w.browser()
 	values.Set("state", w.get(browser, "/oauth/token/request").at().Query().Get("state"))
 	if got := w.get(browser, "/oauth/token/display?"+values.Encode()); !strings.Contains(got.body, text) {
-		t.Error("the page hides why the server granted no token")
+		t.Error("the page does not show why the server granted no token")
 	}
 }
 
@@ -89,10 +89,10 @@ func TestOtherSiteCannotLogOut(t *testing.T) {
 	w.logIn(browser, "alice", ask(demo()))
 	stolen := w.get(w.browser(), "/login").fields().Get("csrf")
 	for name, send := range map[string]func() response{
-		"a link":                        func() response { return w.get(browser, "/logout") },
-		"a form":                        func() response { return w.post(browser, "/logout", url.Values{}) },
-		"a form with a value elsewhere": func() response { return w.post(browser, "/logout", url.Values{"csrf": {stolen}}) },
-		"a form with the value in the address": func() response {
+		"a link": func() response { return w.get(browser, "/logout") },
+		"a form": func() response { return w.post(browser, "/logout", url.Values{}) },
+		"a form with the value of another browser": func() response { return w.post(browser, "/logout", url.Values{"csrf": {stolen}}) },
+		"a form with the value in the URL": func() response {
 			return w.post(browser, "/logout?csrf="+w.get(browser, "/logout").fields().Get("csrf"), url.Values{})
 		},
 	} {
@@ -100,14 +100,14 @@ func TestOtherSiteCannotLogOut(t *testing.T) {
 			t.Errorf("%s: %s to %s", name, got.Status, got.at())
 		}
 		if got := w.get(browser, ask(demo())); got.at().Path != "/oauth/approve" {
-			t.Fatalf("%s ends the session: sent to %s", name, got.at())
+			t.Fatalf("%s ends the session: redirected to %s", name, got.at())
 		}
 	}
 	if got := w.logOut(browser, "/logout?then=/console"); got.at().Path != "/console" {
 		t.Errorf("the form of the server: %s to %s", got.Status, got.at())
 	}
 	if got := w.get(browser, ask(demo())); got.at().Path != "/login" {
-		t.Errorf("after the logout: sent to %s", got.at())
+		t.Errorf("after the logout: redirected to %s", got.at())
 	}
 	if got := w.get(browser, "/logout?then=/console"); got.at().Path != "/console" {
 		t.Errorf("a logout without a session: %s to %s", got.Status, got.at())
@@ -128,7 +128,7 @@ func TestLinkDoesNotUseSessionForProgram(t *testing.T) {
 		t.Errorf("with a password: %s to %s, cookies %v", got.Status, got.at(), got.Cookies())
 	}
 	if got := w.get(browser, ask(demo())); got.at().Path != "/oauth/approve" {
-		t.Errorf("the session has ended: sent to %s", got.at())
+		t.Errorf("the session has ended: redirected to %s", got.at())
 	}
 }
 
@@ -177,7 +177,7 @@ func TestPublicClientMustSendS256(t *testing.T) {
 				values.Set("code_challenge_method", tt.method)
 			}
 			got := w.send(browser, http.MethodGet, ask(values), nil, func(r *http.Request) {
-				if tt.client == client.Challenging { // for which the session does not count
+				if tt.client == client.Challenging { // which ignores the session
 					r.SetBasicAuth("alice", "any")
 				}
 			}).at()
@@ -188,9 +188,9 @@ func TestPublicClientMustSendS256(t *testing.T) {
 			}
 		})
 	}
-	// The empty secret of a client that has another one opens nothing.
+	// The empty secret is invalid for a client with another secret.
 	if _, err := w.registry.Authenticate(t.Context(), "rotating", ""); err == nil {
-		t.Error("the empty secret is one of the client")
+		t.Error("the empty secret is accepted")
 	}
 }
 
@@ -201,11 +201,11 @@ func TestOnlyAnotherWebConsoleIsExemptFromChallenges(t *testing.T) {
 		console  string
 		want     string
 	}{
-		"first start":                         {nil, "", client.ChallengeRequired},
-		"the address of our own console":      {nil, "https://master/console/", client.ChallengeRequired},
-		"another console":                     {nil, other, client.ChallengeOptional},
-		"the default of an earlier version":   {ptr.To(client.ChallengeOptional), "", client.ChallengeRequired},
-		"the administrator requires it there": {ptr.To(client.ChallengeRequired), other, client.ChallengeRequired},
+		"first start": {nil, "", client.ChallengeRequired},
+		"the address of the server's own console": {nil, "https://master/console/", client.ChallengeRequired},
+		"another console":                         {nil, other, client.ChallengeOptional},
+		"default of an earlier version":           {ptr.To(client.ChallengeOptional), "", client.ChallengeRequired},
+		"challenge required by the administrator": {ptr.To(client.ChallengeRequired), other, client.ChallengeRequired},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clients := storetest.New[*oauthv1.OAuthClient](oauthv1.Resource("oauthclients"))

@@ -19,7 +19,7 @@ func TestRepeatedWarningsIncreaseCountOfEvent(t *testing.T) {
 	for range 3 {
 		got := w.send(browser, http.MethodGet, ask(url.Values{"client_id": {"system:serviceaccount:myproject:broken"}, "response_type": {"code"}}), nil, nil)
 		if !strings.Contains(got.body, "The authorization server encountered an unexpected condition that prevented it from fulfilling the request.") {
-			t.Errorf("the client sees %s", got.body)
+			t.Errorf("the client receives %s", got.body)
 		}
 		if err := w.notices.write(t.Context(), <-w.notices.pending); err != nil {
 			t.Fatal(err)

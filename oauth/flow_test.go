@@ -41,7 +41,7 @@ func TestAuthorizationCodeGrant(t *testing.T) {
 	}
 	resp, ok, err := w.authenticator("dev").AuthenticateToken(t.Context(), secret)
 	if err != nil || !ok || resp.User.GetName() != "alice" || !cmp.Equal(resp.User.GetGroups(), []string{"dev", "system:authenticated:oauth"}) {
-		t.Errorf("the token is of %v, %v, %v", resp, ok, err)
+		t.Errorf("the user of the token is %v, %v, %v", resp, ok, err)
 	}
 	// The second request shows no approval page.
 	browser := w.browser()
@@ -88,10 +88,10 @@ func TestCodeIsValidOnceForItsClient(t *testing.T) {
 			}
 			if tt.want == "" {
 				if response := w.exchange(code, tt.change); !strings.Contains(response.body, "invalid_grant") {
-					t.Errorf("the second time: %s", response.body)
+					t.Errorf("second use of the code: %s", response.body)
 				}
 				if tokens := w.tokens.All(); len(tokens) != 0 {
-					t.Errorf("a code that came again leaves the tokens %v", tokens)
+					t.Errorf("after a second use of the code, the tokens are %v", tokens)
 				}
 			}
 		})
@@ -113,7 +113,7 @@ func TestConcurrentExchangesYieldOneToken(t *testing.T) {
 	group.Wait()
 	// If the code was used a second time after the token was stored, the token was deleted.
 	if resp.Load() != 1 || len(w.tokens.All()) > 1 {
-		t.Errorf("%d got a token, %d are stored", resp.Load(), len(w.tokens.All()))
+		t.Errorf("%d exchanges returned a token, %d tokens are stored", resp.Load(), len(w.tokens.All()))
 	}
 }
 
@@ -150,13 +150,13 @@ func TestCodesAndTokensExpire(t *testing.T) {
 		t.Errorf("a young token: %v", err)
 	}
 	if err := age(0, 0); err != nil {
-		t.Errorf("a token without an end: %v", err)
+		t.Errorf("a token without expiration: %v", err)
 	}
 	if err := age(1, 0); !errors.Is(err, token.ErrExpired) {
 		t.Errorf("an old token: %v", err)
 	}
 	if err := age(0, 1); !errors.Is(err, token.ErrInactive) {
-		t.Errorf("a token without use: %v", err)
+		t.Errorf("an unused token: %v", err)
 	}
 	if err := w.users.Delete(t.Context(), "alice"); err != nil {
 		t.Fatal(err)

@@ -230,7 +230,7 @@ func (w *fixture) approved(values url.Values) string {
 	back := w.get(browser, w.post(browser, "/oauth/approve", form).at().String())
 	code := back.at().Query().Get("code")
 	if code == "" || !strings.HasPrefix(back.at().String(), app+"?") || back.at().Query().Get("state") != values.Get("state") {
-		w.t.Fatalf("sent back to %s: %s", back.at(), back.body)
+		w.t.Fatalf("redirected to %s: %s", back.at(), back.body)
 	}
 	return code
 }

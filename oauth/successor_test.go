@@ -48,7 +48,7 @@ func (w *fixture) approve(browser *http.Client) (secret string) {
 	back := w.get(browser, w.post(browser, "/oauth/approve", form).at().String())
 	values, err := url.ParseQuery(back.at().Fragment)
 	if err != nil || values.Get("access_token") == "" {
-		w.t.Fatalf("sent back to %s, %v: %s", back.at(), err, back.body)
+		w.t.Fatalf("redirected to %s, %v: %s", back.at(), err, back.body)
 	}
 	return values.Get("access_token")
 }
@@ -59,13 +59,13 @@ func TestRecreatedServiceAccountGetsNoTokens(t *testing.T) {
 	browser := w.browser()
 	w.logIn(browser, "alice", proxy("token"))
 	first := w.approve(browser)
-	code := w.get(browser, proxy("code")).at().Query().Get("code") // without a question
+	code := w.get(browser, proxy("code")).at().Query().Get("code") // without the approval page
 	authenticate := func(secret string) error {
 		_, _, err := w.authenticator().AuthenticateToken(t.Context(), secret)
 		return err
 	}
 	if err := authenticate(first); err != nil || code == "" {
-		t.Fatalf("the first account gets code %q, token: %v", code, err)
+		t.Fatalf("the code of the first account is %q, the token: %v", code, err)
 	}
 
 	w.recreate("second")
@@ -73,7 +73,7 @@ func TestRecreatedServiceAccountGetsNoTokens(t *testing.T) {
 		t.Errorf("a token of the first account: %v", err)
 	}
 	if got := w.get(browser, proxy("token")); got.at().Path != "/oauth/approve" {
-		t.Errorf("the grant for the first account counts: sent to %s", got.at())
+		t.Errorf("the grant for the first account is still valid: redirected to %s", got.at())
 	}
 	always := func(*oauthv1.OAuthAuthorizeToken) bool { return true }
 	if _, err := w.issuer.Redeem(t.Context(), must(t, w, proxyID), code, always); !errors.Is(err, token.ErrInvalidCode) {

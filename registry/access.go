@@ -114,14 +114,14 @@ func (s *server) may(ctx context.Context, c caller, right kubeauthorizationv1.Re
 	defer free()
 	right.Group = "image.openshift.io"
 	question := strings.Join([]string{c.token, right.Verb, right.Namespace, right.Resource, right.Subresource, right.Name}, "\n")
-	answers := s.reviewed.DoChan(question, func() (any, error) {
+	results := s.reviewed.DoChan(question, func() (any, error) {
 		// The review must not end with this request, because other requests wait for the result too.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
 		defer cancel()
 		return s.review(ctx, c, right)
 	})
 	select {
-	case response := <-answers:
+	case response := <-results:
 		allowed, _ := response.Val.(bool)
 		return allowed, response.Err
 	case <-ctx.Done():

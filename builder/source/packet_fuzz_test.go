@@ -33,9 +33,9 @@ func FuzzPackets(f *testing.F) {
 	for _, text := range []string{"", "0000", "fff0", line("ERR no") + "0000", line(commit + " refs/heads/../../x" + capabilities + "\n")} {
 		f.Add(line("# service=git-upload-pack\n")+"0000"+text, "0008NAK\n")
 	}
-	var answers atomic.Pointer[[2]string]
+	var responses atomic.Pointer[[2]string]
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		resp := answers.Load()
+		resp := responses.Load()
 		if strings.HasSuffix(r.URL.Path, "/info/refs") {
 			w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
 			_, _ = io.WriteString(w, resp[0])
@@ -47,7 +47,7 @@ func FuzzPackets(f *testing.F) {
 	}))
 	f.Cleanup(server.Close)
 	f.Fuzz(func(t *testing.T, refs, pack string) {
-		answers.Store(&[2]string{refs, pack})
+		responses.Store(&[2]string{refs, pack})
 		parent := t.TempDir()
 		dir := filepath.Join(parent, "clone")
 		g := Git{URL: server.URL + "/app.git", Forbidden: func(netip.Addr) bool { return false }, Limit: &Limit{Bytes: 1 << 20, Files: 100}, Out: io.Discard}

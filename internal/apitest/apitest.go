@@ -184,7 +184,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	answer(w, http.StatusOK, result)
+	respond(w, http.StatusOK, result)
 }
 
 func (s *Server) count(t target) {
@@ -229,10 +229,10 @@ func fail(w http.ResponseWriter, err error) {
 	}
 	status := statusError.Status()
 	status.Kind, status.APIVersion = "Status", "v1"
-	answer(w, int(status.Code), status)
+	respond(w, int(status.Code), status)
 }
 
-func answer(w http.ResponseWriter, code int, value any) {
+func respond(w http.ResponseWriter, code int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(value)

@@ -134,7 +134,7 @@ func (s *Server) update(t target, body []byte) (object, error) {
 	return s.replace(t, have, next)
 }
 
-// replace implements update and patch. next replaces the stored object have.
+// replace implements update and patch. next returns the replacement of the stored object have.
 func (s *Server) replace(t target, have, next object) (object, error) {
 	before, after := meta(have), meta(next)
 	if desired := after.GetResourceVersion(); desired != "" && desired != before.GetResourceVersion() {

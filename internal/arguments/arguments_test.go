@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func TestArgumentsSetTheirFlags(t *testing.T) {
+func TestArgumentsSetFlags(t *testing.T) {
 	first, second := pflag.NewFlagSet("a", pflag.ContinueOnError), pflag.NewFlagSet("b", pflag.ContinueOnError)
 	size := first.Int("max-pods", 110, "")
 	labels := second.StringSlice("node-labels", nil, "")
@@ -19,7 +19,7 @@ func TestArgumentsSetTheirFlags(t *testing.T) {
 	}
 }
 
-func TestBadArgumentsAreReportedWithKey(t *testing.T) {
+func TestInvalidArgumentsAreReportedWithKey(t *testing.T) {
 	flags := pflag.NewFlagSet("a", pflag.ContinueOnError)
 	flags.Int("max-pods", 110, "")
 	err := Map{"max-pods": {"many"}, "allow-privileged": {"true"}}.ApplyTo("kubeletArguments", flags)

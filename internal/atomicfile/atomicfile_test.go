@@ -93,11 +93,11 @@ func TestOpenFileKeepsOldContent(t *testing.T) {
 	}
 	content := make([]byte, 3)
 	if _, err := reader.Read(content); err != nil || string(content) != "old" {
-		t.Errorf("the reader has %q, %v", content, err)
+		t.Errorf("the open file contains %q, %v", content, err)
 	}
 }
 
-func TestPathWithoutDirectoryIsInWorkingDirectory(t *testing.T) {
+func TestPathWithoutDirectoryUsesWorkingDirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := Write("file", []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
@@ -179,7 +179,7 @@ func TestKillAtAnyMoment(t *testing.T) {
 		<-done
 		content, err := os.ReadFile(path)
 		if err != nil || len(content) != 1<<20 || !bytes.Equal(content, contentOf(content[0])) {
-			t.Fatalf("run %d: %d bytes, %v: not the content of one write", n, len(content), err)
+			t.Fatalf("run %d: %d bytes, %v: not the content of a single write", n, len(content), err)
 		}
 	}
 	if names := list(t, filepath.Dir(path)); names != "file" && names != ".file.new file" {

@@ -53,7 +53,7 @@ type Appliance struct {
 	mu       sync.Mutex
 	objects  map[string]*object // by path
 	files    map[string][]byte  // uploaded files by path
-	requests []string           // that changed something: method and path
+	requests []string           // that made changes: method and path
 	next     map[string]int     // of a pool's members
 	down     bool
 }
@@ -104,7 +104,7 @@ func (a *Appliance) serve(t testing.TB, listener net.Listener, handler http.Hand
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		_ = server.Serve(listener) // it fails when the server closes
+		_ = server.Serve(listener) // Serve fails when the server is closed
 	}()
 	t.Cleanup(func() { _ = server.Close(); <-stopped })
 }
@@ -149,8 +149,7 @@ func (a *Appliance) Delete(collection, fullPath string) {
 	a.remove(collection + "/" + escape(fullPath))
 }
 
-// Changes returns the requests that changed something since the last call, such as
-// "POST ltm/pool".
+// Changes returns the requests that made changes since the last call, such as "POST ltm/pool".
 func (a *Appliance) Changes() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 )
 
 // check checks an object that was created or changed.
-func (a *Appliance) check(o *object) *refusal {
+func (a *Appliance) check(o *object) *rejection {
 	switch pattern := a.pattern(o); pattern {
 	case "ltm/pool/*/members":
 		return a.checkMember(o)
@@ -45,12 +45,12 @@ func (a *Appliance) pattern(o *object) string {
 	return k.path
 }
 
-func missing(kind, name string) *refusal {
+func missing(kind, name string) *rejection {
 	return refuse(http.StatusNotFound, "01020036:3: The requested %s (%s) was not found.", kind, name)
 }
 
 // checkMember checks a member of a pool, and creates its node.
-func (a *Appliance) checkMember(o *object) *refusal {
+func (a *Appliance) checkMember(o *object) *rejection {
 	address, err := netip.ParseAddr(o.text("address"))
 	separator := ":"
 	if address.Is6() {
@@ -67,7 +67,7 @@ func (a *Appliance) checkMember(o *object) *refusal {
 }
 
 // checkRule checks a part of a policy.
-func (a *Appliance) checkRule(o *object) *refusal {
+func (a *Appliance) checkRule(o *object) *rejection {
 	parts := strings.Split(o.collection, "/")
 	policy := a.objects[strings.Join(parts[:3], "/")]
 	if major, minor := a.version(); (major > 12 || major == 12 && minor >= 1) && !policy.on("legacy") {
@@ -89,7 +89,7 @@ func (a *Appliance) checkRule(o *object) *refusal {
 }
 
 // checkProfile checks an attachment. Client profiles of a virtual server need different names.
-func (a *Appliance) checkProfile(o *object) *refusal {
+func (a *Appliance) checkProfile(o *object) *rejection {
 	var profile *object
 	for _, kind := range []string{"client-ssl", "server-ssl"} {
 		if found := a.objects["ltm/profile/"+kind+"/"+escape(o.fullPath)]; found != nil {
@@ -109,7 +109,7 @@ func (a *Appliance) checkProfile(o *object) *refusal {
 }
 
 // checkFiles checks the files of a profile.
-func (a *Appliance) checkFiles(o *object) *refusal {
+func (a *Appliance) checkFiles(o *object) *rejection {
 	for name, collection := range map[string]string{"cert": "ssl-cert", "chain": "ssl-cert", "caFile": "ssl-cert", "key": "ssl-key"} {
 		file := o.text(name)
 		if file != "" && file != "none" && a.objects["sys/file/"+collection+"/"+escape(file)] == nil {
@@ -120,7 +120,7 @@ func (a *Appliance) checkFiles(o *object) *refusal {
 }
 
 // checkContent reads an uploaded file.
-func (a *Appliance) checkContent(o *object) *refusal {
+func (a *Appliance) checkContent(o *object) *rejection {
 	content, ok := a.files[strings.TrimPrefix(o.text("sourcePath"), "file:")]
 	if !ok {
 		return refuse(http.StatusBadRequest, "Failed! exit_code (37) for %s.", o.text("sourcePath"))

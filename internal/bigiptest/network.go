@@ -28,7 +28,7 @@ func (a *Appliance) version() (major, minor int) {
 }
 
 // checkNetwork checks an object of the network.
-func (a *Appliance) checkNetwork(pattern string, o *object) *refusal {
+func (a *Appliance) checkNetwork(pattern string, o *object) *rejection {
 	switch pattern {
 	case "net/tunnels/vxlan":
 		if a.options.Unlicensed {

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// refusal is a response to a bad request.
-type refusal struct {
+// rejection is a response to a bad request.
+type rejection struct {
 	status  int
 	message string
 }
 
-func refuse(status int, format string, args ...any) *refusal {
-	return &refusal{status, fmt.Sprintf(format, args...)}
+func refuse(status int, format string, args ...any) *rejection {
+	return &rejection{status, fmt.Sprintf(format, args...)}
 }
 
 // ServeHTTP serves the REST API.
@@ -27,7 +27,7 @@ func (a *Appliance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	user, password, _ := r.BasicAuth()
 	var result any
-	var refused *refusal
+	var refused *rejection
 	switch {
 	case a.down:
 		refused = refuse(http.StatusServiceUnavailable, "There is an active asynchronous task executing.")
@@ -42,10 +42,10 @@ func (a *Appliance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(refused.status)
 		result = map[string]any{"code": refused.status, "message": refused.message, "errorStack": []string{}}
 	}
-	_ = json.NewEncoder(w).Encode(result) // the client can be gone
+	_ = json.NewEncoder(w).Encode(result) // the client might have disconnected
 }
 
-func (a *Appliance) handle(r *http.Request, body []byte) (any, *refusal) {
+func (a *Appliance) handle(r *http.Request, body []byte) (any, *rejection) {
 	if name, ok := strings.CutPrefix(r.URL.Path, "/mgmt/shared/file-transfer/uploads/"); ok {
 		if want := fmt.Sprintf("0-%d/%d", len(body)-1, len(body)); r.Header.Get("Content-Range") != want {
 			return nil, refuse(http.StatusBadRequest, "Content-Range is not %s", want)
@@ -91,7 +91,7 @@ func (a *Appliance) handle(r *http.Request, body []byte) (any, *refusal) {
 	return nil, refuse(http.StatusMethodNotAllowed, "%s is not supported", r.Method)
 }
 
-func (a *Appliance) handleCollection(method string, k kind, path string, content map[string]any, expand bool) (any, *refusal) {
+func (a *Appliance) handleCollection(method string, k kind, path string, content map[string]any, expand bool) (any, *rejection) {
 	switch method {
 	case http.MethodGet:
 		items := []any{}
@@ -139,7 +139,7 @@ func (a *Appliance) view(k kind, o *object, expand bool) map[string]any {
 }
 
 // create creates an object with its parts.
-func (a *Appliance) create(k kind, collection string, content map[string]any) (*object, *refusal) {
+func (a *Appliance) create(k kind, collection string, content map[string]any) (*object, *rejection) {
 	name, _ := content["name"].(string)
 	partition, _ := content["partition"].(string)
 	fullPath := name
@@ -165,9 +165,9 @@ func (a *Appliance) create(k kind, collection string, content map[string]any) (*
 	return o, nil
 }
 
-// change sets attributes of an object and replaces its parts. If the appliance refuses it, nothing
-// changes.
-func (a *Appliance) change(k kind, o *object, content map[string]any) *refusal {
+// change sets attributes of an object and replaces its parts. If the appliance rejects the change,
+// it changes nothing.
+func (a *Appliance) change(k kind, o *object, content map[string]any) *rejection {
 	known := strings.Fields(k.attributes)
 	before := a.snapshot()
 	for name, value := range content {
@@ -206,7 +206,7 @@ func (a *Appliance) snapshot() map[string]*object {
 }
 
 // replace replaces a part of an object.
-func (a *Appliance) replace(o *object, part string, value any) *refusal {
+func (a *Appliance) replace(o *object, part string, value any) *rejection {
 	collection := o.path() + "/" + part
 	for _, child := range a.list(collection) {
 		a.remove(child.path())
@@ -226,7 +226,7 @@ func (a *Appliance) replace(o *object, part string, value any) *refusal {
 }
 
 // delete deletes an object that no other one uses.
-func (a *Appliance) delete(o *object) *refusal {
+func (a *Appliance) delete(o *object) *rejection {
 	if user := a.userOf(o); user != "" {
 		return refuse(http.StatusBadRequest, "01070265:3: The object (%s) cannot be deleted because it is in use by %s.", o.fullPath, user)
 	}

@@ -85,7 +85,7 @@ type readOnly struct{ *replay }
 // Write ignores the alert of an aborted handshake.
 func (readOnly) Write(b []byte) (int, error) { return len(b), nil }
 
-// Close leaves the connection open.
+// Close does not close the connection.
 func (readOnly) Close() error { return nil }
 
 // serverNameOf returns the server name of a TLS connection, and the connection from its first byte

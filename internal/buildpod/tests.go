@@ -10,7 +10,7 @@ const MaxTestResults = 32 << 10
 
 // TestResults are the results of the tests that a pipeline has published.
 type TestResults struct {
-	// Total counts all tests, also the Failed and the Skipped ones.
+	// Total counts all tests, including the Failed and the Skipped ones.
 	Total, Failed, Skipped int
 	// DurationMillis is the sum of the tests' durations.
 	DurationMillis int64

@@ -141,7 +141,7 @@ func createUnified(mount, group string) error {
 }
 
 // passDown enables the controllers of a version 2 cgroup for its children. It skips controllers
-// that the kernel refuses, such as `cpu` if the cgroup has processes with real-time priority.
+// that the kernel rejects, such as `cpu` if the cgroup has processes with real-time priority.
 func passDown(path string) error {
 	controllers, err := os.ReadFile(filepath.Join(path, "cgroup.controllers"))
 	if err != nil {

@@ -46,7 +46,7 @@ func TestNodesDoNotShareCgroup(t *testing.T) {
 	}
 	next.Close()
 	if _, err := Lock(name + "-missing"); err == nil {
-		t.Error("a group that does not exist is locked")
+		t.Error("a missing group is locked")
 	}
 }
 
@@ -121,6 +121,6 @@ func TestUnifiedCgroupsEnableControllers(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(filepath.Join(mount, "slipway/platform/node/cgroup.subtree_control")); err == nil {
-		t.Error("the group that holds processes passes controllers down, which the kernel refuses")
+		t.Error("a group with processes enables controllers for its children, which the kernel rejects")
 	}
 }

@@ -82,7 +82,7 @@ func TestRunReportsBrokenComponents(t *testing.T) {
 				return good(ctx, ready)
 			})
 			if p.Ready() {
-				t.Errorf("ready at once")
+				t.Errorf("ready immediately")
 			}
 			p.WaitReady()
 		}, ""},
@@ -104,7 +104,7 @@ func TestRunReportsBrokenComponents(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				if got := failures(t, tt.test); got != tt.want {
-					t.Errorf("fails with %q, want %q", got, tt.want)
+					t.Errorf("the failures are %q, want %q", got, tt.want)
 				}
 				<-time.After(time.Hour) // until the component that does not stop has ended
 			})

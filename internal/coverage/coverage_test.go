@@ -67,7 +67,7 @@ func TestParse(t *testing.T) {
 			name:    "name taken",
 			lines:   good + "open\t\tFinds drivers\n" + good + "open\t\tFinds them again\n",
 			want:    []Row{{Line: 2, Document: "csi", Section: "Goals", Name: "csi/discovery", State: Open, Note: "Finds drivers"}},
-			wantErr: `file:3: row "csi/discovery" of document "csi" is in line 2 already`,
+			wantErr: `file:3: row "csi/discovery" of document "csi" is already in line 2`,
 		},
 	}
 	for _, tt := range tests {

@@ -55,7 +55,7 @@ func Parse(name string, r io.Reader) ([]Row, error) {
 		row.Line = line
 		key := row.Document + "\t" + row.Name
 		if before, ok := first[key]; ok {
-			report("row %q of document %q is in line %d already: rename one of them",
+			report("row %q of document %q is already in line %d: rename one of them",
 				row.Name, row.Document, before)
 			continue
 		}

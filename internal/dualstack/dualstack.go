@@ -1,9 +1,9 @@
 // Package dualstack derives the IPv6 addresses of the pod network from the IPv4 addresses.
 //
 // The node whose IPv4 subnet is number n of the IPv4 network has subnet number n of the IPv6
-// network, and the pod with address number m of the one has address number m of the other. So no
-// component stores or allocates IPv6 addresses, and a cluster can get IPv6 at any time: Kubernetes
-// does not let a Node with a subnet get a second one.
+// network, and the pod with address number m in one of them has address number m in the other. So
+// no component stores or allocates IPv6 addresses, and a cluster can get IPv6 at any time:
+// Kubernetes does not let a Node with a subnet get a second one.
 package dualstack
 
 import (
@@ -24,7 +24,7 @@ type Networks struct {
 func (n Networks) Enabled() bool { return n.IPv6.IsValid() }
 
 // Subnet returns the IPv6 subnet of the node with an IPv4 subnet. It is invalid without IPv6, and
-// for a subnet that is not one of a node.
+// for a subnet that does not belong to a node.
 func (n Networks) Subnet(subnet netip.Prefix) netip.Prefix {
 	if !n.Enabled() || !subnet.Addr().Is4() || subnet.Bits() != 32-n.HostBits4 || !n.IPv4.Contains(subnet.Addr()) {
 		return netip.Prefix{}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestSubnetsAndAddressesHaveTheSameNumber(t *testing.T) {
+func TestSubnetsAndAddressesHaveSameNumber(t *testing.T) {
 	networks := Networks{
 		IPv4: netip.MustParsePrefix("10.128.0.0/14"), HostBits4: 9,
 		IPv6: netip.MustParsePrefix("fd01:0:0:100::/56"), HostBits6: 60,

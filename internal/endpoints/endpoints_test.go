@@ -18,8 +18,8 @@ func TestEndpointsOfUsersCannotReachHost(t *testing.T) {
 		ok                 bool
 	}{
 		"a pod": {"shop", "10.128.0.5", pods, true}, "another machine": {"shop", "203.0.113.5", mirrored, true},
-		"the host": {"shop", host, mirrored, false}, "the host, mapped": {"shop", "::ffff:" + host, mirrored, false}, "the host, in a slice": {"shop", host, nil, true},
-		"a pod on the host's network": {"shop", host, pods, true}, "the registry": {"default", host, mirrored, true}, "a name like the platform's": {"kubeshop", host, mirrored, false},
+		"the host": {"shop", host, mirrored, false}, "the host as a mapped IPv6 address": {"shop", "::ffff:" + host, mirrored, false}, "the host, in a slice": {"shop", host, nil, true},
+		"a pod on the host's network": {"shop", host, pods, true}, "the registry": {"default", host, mirrored, true}, "a name that resembles the platform's": {"kubeshop", host, mirrored, false},
 		"loopback": {"default", "127.0.0.1", mirrored, false}, "loopback, mapped": {"shop", "::ffff:127.0.0.1", mirrored, false}, "loopback of IPv6": {"shop", "::1", mirrored, false},
 		"metadata": {"shop", "169.254.169.254", mirrored, false}, "link-local": {"shop", "fe80::1", mirrored, false}, "unspecified": {"shop", "0.0.0.0", mirrored, false},
 		"multicast": {"shop", "224.0.0.1", mirrored, false},

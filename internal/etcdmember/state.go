@@ -32,7 +32,7 @@ func (s State) Problem() string {
 	case len(s.Errors) > 0:
 		return s.Errors[0]
 	case s.Leader == 0:
-		return "it knows no leader"
+		return "it has no leader"
 	}
 	return ""
 }

@@ -57,7 +57,7 @@ func TestWaiting(t *testing.T) {
 		{"at once", func(t testing.TB) { True(t, "the sun rises", func() bool { return true }) }, ""},
 		{"later", func(t testing.TB) { True(t, "the sun rises", after(59*time.Second)) }, ""},
 		{"never", func(t testing.TB) { True(t, "the sun rises", func() bool { return false }) }, "the sun rises: not within 1m0s"},
-		{"equal at once", func(t testing.TB) { Equal(t, "time of day", word(0), "late") }, ""},
+		{"equal immediately", func(t testing.TB) { Equal(t, "time of day", word(0), "late") }, ""},
 		{"equal later", func(t testing.TB) { Equal(t, "time of day", word(time.Second), "late") }, ""},
 		{"other text", func(t testing.TB) { Equal(t, "time of day", word(time.Hour), "late") }, `time of day: "early", want "late"`},
 		{"other number", func(t testing.TB) { Equal(t, "moons", func() int { return 1 }, 2) }, "moons: 1, want 2"},

@@ -9,7 +9,7 @@ import (
 
 func TestExclusiveLockHasOneHolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	holders := 0 // the race detector sees a second holder, too
+	holders := 0 // the race detector detects a second holder, too
 	var tasks sync.WaitGroup
 	for range 8 {
 		tasks.Go(func() {
@@ -41,7 +41,7 @@ func TestSharedLockHasManyHolders(t *testing.T) {
 	}
 }
 
-func TestErrorNamesTheFile(t *testing.T) {
+func TestErrorNamesFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "missing", "lock")
 	if _, err := Lock(path, Exclusive); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("the error is %v, want one that names %s", err, path)

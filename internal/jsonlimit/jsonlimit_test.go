@@ -30,10 +30,10 @@ func TestValuesAreCountedOutsideOfStrings(t *testing.T) {
 		}
 		exceeded := &Error{}
 		if err := read(want - 1); !errors.As(err, &exceeded) || exceeded.Limit != want-1 {
-			t.Errorf("%s is read with a limit of %d: %v", text, want-1, err)
+			t.Errorf("%s cannot be read with a limit of %d: %v", text, want-1, err)
 		}
 		if Check([]byte(text), want-1) == nil {
-			t.Errorf("%s passes a limit of %d", text, want-1)
+			t.Errorf("%s is accepted with a limit of %d", text, want-1)
 		}
 	}
 }

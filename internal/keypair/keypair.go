@@ -10,7 +10,7 @@ import (
 
 // Loader returns a function for tls.Config.GetCertificate. It reads the files at each handshake, so
 // that a renewed certificate is used immediately. While the files do not match, because they are
-// being replaced, it returns the pair of the handshake before. It fails if there is none.
+// being replaced, it returns the pair of the previous handshake. It fails if there is none.
 func Loader(certFile, keyFile string) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	var mu sync.Mutex
 	var last *tls.Certificate

@@ -31,13 +31,13 @@ func TestLoaderKeepsLastPairWhileFilesDoNotMatch(t *testing.T) {
 	}
 	rename(second.KeyFile, first.KeyFile)
 	if got := current(); got != number(first) {
-		t.Errorf("with another key: served %s", got)
+		t.Errorf("with another key, the certificate is %s", got)
 	}
 	rename(second.CertFile, first.CertFile)
 	if got := current(); got != number(second) {
-		t.Errorf("with another pair: served %s", got)
+		t.Errorf("with another pair, the certificate is %s", got)
 	}
 	if _, err := Loader(first.CertFile, first.CertFile)(nil); err == nil {
-		t.Error("a pair that cannot be read gives no error at first")
+		t.Error("the first handshake with an unreadable pair returns no error")
 	}
 }

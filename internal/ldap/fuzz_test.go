@@ -16,17 +16,17 @@ func FuzzFilter(f *testing.F) {
 		q := Query{Filter: "(objectClass=person)"}.With("uid", value)
 		packet, err := ldap.CompileFilter(q.Filter)
 		if err != nil {
-			t.Fatalf("%q gives the filter %q: %v", value, q.Filter, err)
+			t.Fatalf("the filter of %q is %q: %v", value, q.Filter, err)
 		}
 		if packet.Tag != ldap.FilterAnd || len(packet.Children) != 2 {
-			t.Fatalf("%q gives the filter %q", value, q.Filter)
+			t.Fatalf("the filter of %q is %q", value, q.Filter)
 		}
 		child := packet.Children[1]
 		if value == "" && child.Tag != ldap.FilterEqualityMatch {
 			return
 		}
 		if child.Tag != ldap.FilterEqualityMatch || text(child.Children[0]) != "uid" || text(child.Children[1]) != value {
-			t.Errorf("%q gives the filter %q", value, q.Filter)
+			t.Errorf("the filter of %q is %q", value, q.Filter)
 		}
 		_, _ = ldap.CompileFilter(Query{}.With(attribute, value).Filter) // attribute is configured
 	})

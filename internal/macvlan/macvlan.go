@@ -24,7 +24,7 @@ const maxNameLength = 15
 type Request struct {
 	// Wanted is true if the pod gets a device.
 	Wanted bool
-	// Parent is the name of the node's device. It is empty for that with the default route.
+	// Parent is the name of the node's device. It is empty for the device with the default route.
 	Parent string
 }
 

@@ -16,7 +16,7 @@ func TestOnlySectionIsReplaced(t *testing.T) {
 	if err := os.WriteFile(path, []byte("# Page\n\n<!-- table -->\nold\n<!-- end of table -->\n\nAfter.\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second time replaces the first
+	for range 2 { // the second call replaces the first section
 		if err := section.Write(path, "| new |\n"); err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ func TestProgramRunsAfterRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after := mappedPages(t); after >= before {
-		t.Errorf("%d kB of the program are mapped, %d before", after, before)
+		t.Errorf("%d kB of the program are mapped, previously %d kB", after, before)
 	}
 }
 

@@ -35,7 +35,7 @@ func TestSocketsBelongToNamespace(t *testing.T) {
 	conn.Close()
 }
 
-func TestSetUpGivesDeviceAnAddress(t *testing.T) {
+func TestSetUpAddsAddressToDevice(t *testing.T) {
 	n, err := New()
 	if err != nil {
 		t.Fatal(err)
@@ -55,6 +55,6 @@ func TestSetUpGivesDeviceAnAddress(t *testing.T) {
 		t.Error(err)
 	}
 	if err := n.Do(func() error { return SetUp("eth0", netip.Prefix{}) }); err == nil {
-		t.Error("a device that does not exist is set up")
+		t.Error("a missing device is set up")
 	}
 }

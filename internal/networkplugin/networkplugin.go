@@ -1,5 +1,5 @@
-// Package networkplugin has the names of OpenShift 3's network plugins, which are the modes of the
-// pod network, and the annotations of NetNamespaces: one with which administrators change the
+// Package networkplugin defines the names of OpenShift 3's network plugins, which are the modes of
+// the pod network, and the annotations of NetNamespaces: one with which administrators change the
 // network of a project, and one with the project's UID.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Managing Networking; names and
@@ -33,7 +33,7 @@ func Names() []string { return []string{Subnet, Multitenant, NetworkPolicy, CNI}
 
 // IDs of networks.
 const (
-	// GlobalID is the ID of the network that reaches all others.
+	// GlobalID is the ID of the network that can reach all other networks.
 	GlobalID uint32 = 0
 	// FirstID is the first ID for projects. Those between GlobalID and FirstID are reserved.
 	FirstID uint32 = 10

@@ -3,7 +3,7 @@
 //
 //	ConfigMap            control plane            node
 //	node-config-compute → desired configuration → node-config.yaml
-//	                      of one node at a time   hash, or the reason of a refusal
+//	                      of one node at a time   hash, or the reason of a rejection
 //
 // The names of the project, the ConfigMaps, their key and HashAnnotation are those of OpenShift 3.
 package nodegroup
@@ -41,12 +41,12 @@ const (
 	LabelsAnnotation = "slipway.openshift.io/node-group-labels"
 	// HashAnnotation is the hash of the configuration that is in effect.
 	HashAnnotation = "node.openshift.io/md5sum"
-	// RefusedAnnotation is the hash of a configuration that the node has taken back or never used.
+	// RefusedAnnotation is the hash of a configuration that the node has reverted or never used.
 	RefusedAnnotation = "slipway.openshift.io/refused-node-config"
 )
 
-// ConditionType is the type of the condition of a Node that is True if the node refused the desired
-// configuration. Its message contains the reason.
+// ConditionType is the type of the condition of a Node that is True if the node rejected the
+// desired configuration. Its message contains the reason.
 const ConditionType corev1.NodeConditionType = "NodeConfigRefused"
 
 // ConfigMapOf returns the name of the ConfigMap of a group: infra and node-config-infra are the

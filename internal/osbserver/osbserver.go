@@ -27,8 +27,8 @@ type Response struct {
 	RetryAfter int
 }
 
-// refusal is an error with its HTTP status code.
-type refusal struct {
+// rejection is an error with its HTTP status code.
+type rejection struct {
 	code int
 	// kind is the name of the error in the Open Service Broker API, if it has one.
 	kind  string
@@ -36,26 +36,26 @@ type refusal struct {
 }
 
 // Error describes the cause.
-func (r *refusal) Error() string { return r.cause.Error() }
+func (r *rejection) Error() string { return r.cause.Error() }
 
 // Unwrap returns the cause.
-func (r *refusal) Unwrap() error { return r.cause }
+func (r *rejection) Unwrap() error { return r.cause }
 
 // Refuse returns an error with its HTTP status code.
 func Refuse(code int, format string, values ...any) error {
-	return &refusal{code: code, cause: fmt.Errorf(format, values...)}
+	return &rejection{code: code, cause: fmt.Errorf(format, values...)}
 }
 
 // Busy rejects a request that conflicts with another; the platform retries it.
 func Busy(format string, values ...any) error {
-	return &refusal{http.StatusUnprocessableEntity, "ConcurrencyError", fmt.Errorf(format, values...)}
+	return &rejection{http.StatusUnprocessableEntity, "ConcurrencyError", fmt.Errorf(format, values...)}
 }
 
 // Code returns the status code of an error and its name in the Open Service Broker API, if it has
 // one. If a conflict persists after retries, another request causes it. If the API server does not
 // find or accept an object, the request is invalid.
 func Code(err error) (code int, kind string) {
-	var rejection *refusal
+	var rejection *rejection
 	var status apierrors.APIStatus
 	switch {
 	case errors.As(err, &rejection):
@@ -123,7 +123,7 @@ func acceptable(r *http.Request) error {
 // Incomplete returns an error if the platform does not support asynchronous operations.
 func Incomplete(r *http.Request) error {
 	if r.URL.Query().Get("accepts_incomplete") != "true" {
-		return &refusal{http.StatusUnprocessableEntity, "AsyncRequired",
+		return &rejection{http.StatusUnprocessableEntity, "AsyncRequired",
 			errors.New("this operation is asynchronous: send accepts_incomplete=true, and then request last_operation")}
 	}
 	return nil

@@ -91,7 +91,7 @@ func (b *Broker) Count(id string) (orders, deletions int) {
 	return b.orders[id], b.deletions[id]
 }
 
-// Originators returns the users whom requests named.
+// Originators returns the users that requests named.
 func (b *Broker) Originators() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -182,7 +182,7 @@ func (b *Broker) change(w http.ResponseWriter, r *http.Request, in map[string]*r
 	}
 	switch {
 	case (r.Method == http.MethodPatch && existing != nil || r.Method == http.MethodPut && existing == nil) && !b.offers(body["service_id"], planOf(body, existing)):
-		reply(w, http.StatusBadRequest, map[string]any{"description": "there is no such service with such a plan"})
+		reply(w, http.StatusBadRequest, map[string]any{"description": "the service or the plan does not exist"})
 		return
 	case r.Method == http.MethodPut && existing == nil:
 		in[id] = &resource{body: body, bindings: map[string]*resource{}}

@@ -17,9 +17,9 @@ import (
 
 // Policy defines the servers that the platform connects to on behalf of users.
 type Policy struct {
-	// Cluster contains the networks of the cluster's pods and services, which are refused.
+	// Cluster contains the networks of the cluster's pods and services, which are rejected.
 	Cluster []netip.Prefix
-	// Hosts, if set, returns the addresses of the cluster's hosts, which are refused. Other hosts can
+	// Hosts, if set, returns the addresses of the cluster's hosts, which are rejected. Other hosts can
 	// be on networks that this one is not connected to.
 	Hosts func() []netip.Addr
 	// AllowedNetworks are allowed by the administrator. They override every other rule.

@@ -72,11 +72,11 @@ func TestAllowedNetworks(t *testing.T) {
 	}
 }
 
-func TestUnknownHostAddressesAllowNothing(t *testing.T) {
+func TestUnknownHostAddressesRejectEverything(t *testing.T) {
 	d := dialer()
 	d.interfaces = func() ([]net.Addr, error) { return nil, errors.New("no netlink") }
 	if d.Allowed(netip.MustParseAddr("198.51.100.1")) {
-		t.Error("an address is allowed although the host's are not known")
+		t.Error("an address is allowed although the host's addresses are unknown")
 	}
 }
 
@@ -93,7 +93,7 @@ func TestHostsAreAllowedByNameAndPort(t *testing.T) {
 		return err
 	}
 	if err := get("localhost:" + port); err != nil {
-		t.Errorf("a host that is allowed: %v", err)
+		t.Errorf("an allowed host: %v", err)
 	}
 	rejection := &Refused{}
 	if err := get("127.0.0.1:" + port); !errors.As(err, &rejection) || rejection.Host != "127.0.0.1:"+port {
@@ -107,7 +107,7 @@ func TestHostsAreAllowedByNameAndPort(t *testing.T) {
 }
 
 func TestRedirectsAreCheckedAndCounted(t *testing.T) {
-	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the rejected server gets a request") }))
+	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the rejected server receives a request") }))
 	t.Cleanup(inside.Close)
 	hops := 0
 	var outside *httptest.Server
@@ -124,7 +124,7 @@ func TestRedirectsAreCheckedAndCounted(t *testing.T) {
 	client := &http.Client{Transport: d.Transport(false), CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}
 	rejection := &Refused{}
 	if _, err := client.Get(outside.URL + "/"); !errors.As(err, &rejection) {
-		t.Errorf("a redirect to a refused server: %v", err)
+		t.Errorf("a redirect to a rejected server: %v", err)
 	}
 	hops = 0
 	if _, err := client.Get(outside.URL + "/around"); err == nil || hops != maxRedirects+1 {
@@ -132,7 +132,7 @@ func TestRedirectsAreCheckedAndCounted(t *testing.T) {
 	}
 }
 
-func TestProxyGetsNoRequestsForRejectedServers(t *testing.T) {
+func TestProxyReceivesNoRequestsForRejectedServers(t *testing.T) {
 	var requests []string
 	proxy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { requests = append(requests, r.URL.Host) }))
 	t.Cleanup(proxy.Close)
@@ -151,6 +151,6 @@ func TestProxyGetsNoRequestsForRejectedServers(t *testing.T) {
 	}
 	response.Body.Close()
 	if len(requests) != 1 || requests[0] != "198.51.100.1" {
-		t.Errorf("the proxy gets a request for %q", requests)
+		t.Errorf("the proxy receives a request for %q", requests)
 	}
 }

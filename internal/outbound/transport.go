@@ -26,7 +26,7 @@ const (
 )
 
 // Transport sends HTTP requests over connections of a dialer. It uses the proxies of the
-// environment. It refuses a request through a proxy if the policy does not allow the address of the
+// environment. It rejects a request through a proxy if the policy does not allow the address of the
 // server.
 //
 // It uses only HTTP/1.1, so that a server cannot make it buffer more of a response than was read.

@@ -186,7 +186,7 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, data, 0o755)
 }
 
-func TestForeignFilesStay(t *testing.T) {
+func TestForeignFilesAreKept(t *testing.T) {
 	dir := t.TempDir()
 	foreign := filepath.Join(dir, "crictl")
 	if err := os.WriteFile(foreign, nil, 0o755); err != nil {
@@ -208,7 +208,7 @@ func TestSupervisorIsUnpackedAlone(t *testing.T) {
 		t.Errorf("it prints %q", got)
 	}
 	if files, err := os.ReadDir(target); err != nil || len(files) != 1 {
-		t.Errorf("the directory has %v, %v", files, err)
+		t.Errorf("the directory contains %v, %v", files, err)
 	}
 }
 
@@ -241,7 +241,7 @@ func TestDamagedPayloadIsAnError(t *testing.T) {
 // TestFullDiskNamesFileAndSpace uses a small tmpfs. In the second case, the manifest declares too
 // small a size.
 func TestFullDiskNamesFileAndSpace(t *testing.T) {
-	for name, size := range map[string]int64{"known before": 3_000_000, "met while writing": 10} {
+	for name, size := range map[string]int64{"known before": 3_000_000, "detected while writing": 10} {
 		t.Run(name, func(t *testing.T) {
 			dir, files := t.TempDir(), fakeFiles(t, "1")
 			if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
@@ -264,7 +264,7 @@ func TestFullDiskNamesFileAndSpace(t *testing.T) {
 			}
 			for _, part := range []string{dir, "MB are needed", "MB are free", "free some space"} {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("error %q does not say %q", err, part)
+					t.Errorf("error %q does not contain %q", err, part)
 				}
 			}
 			if err := os.Mkdir(filepath.Join(dir, "room"), 0o755); err != nil {

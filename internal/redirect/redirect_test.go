@@ -19,7 +19,7 @@ func TestOnlyPathsOfThisServerAreTargets(t *testing.T) {
 		"/%zz":                         "/home",
 	} {
 		if got := Local(then, "/home"); got != want {
-			t.Errorf("%q leads to %q, want %q", then, got, want)
+			t.Errorf("Local(%q) is %q, want %q", then, got, want)
 		}
 	}
 }

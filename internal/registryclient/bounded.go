@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// maxAnswer limits a response that is read into memory, in bytes. It is distribution's limit
-	// for manifests.
-	maxAnswer = 4 << 20
+	// maxResponse limits a response that is read into memory, in bytes. It is distribution's limit for
+	// manifests.
+	maxResponse = 4 << 20
 	// maxValues limits the JSON values of a response, because {} decodes to hundreds of bytes.
 	// Manifests and configurations have hundreds of values. maxListed is the limit for lists of
 	// tags, whose values are small.
@@ -36,7 +36,7 @@ func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(request.URL.Path, "/tags/list") {
 		values = maxListed
 	}
-	response.Body = &boundedBody{jsonlimit.Reader(response.Body, values), response.Body, maxAnswer, b.account}
+	response.Body = &boundedBody{jsonlimit.Reader(response.Body, values), response.Body, maxResponse, b.account}
 	return response, nil
 }
 
@@ -51,7 +51,7 @@ type boundedBody struct {
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p[:min(int64(len(p)), b.remaining+1)])
 	if b.remaining -= int64(n); b.remaining < 0 {
-		return 0, ours{fmt.Errorf("the registry's response is larger than %d bytes", maxAnswer)}
+		return 0, ours{fmt.Errorf("the registry's response is larger than %d bytes", maxResponse)}
 	}
 	if busy := b.account.take(int64(n)); busy != nil {
 		return 0, ours{busy}

@@ -30,23 +30,23 @@ func TestBudgetIsFairToOwners(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := account.take(1); err == nil || errors.Is(err, ErrBusy) {
-			t.Errorf("an owner reads more than is allowed: %v", err)
+			t.Errorf("an owner reads more than its limit: %v", err)
 		}
 		if err := b.Join(account.owner).take(1); err == nil {
-			t.Error("an owner reads more in a second piece of work")
+			t.Error("an owner exceeds its limit with a second piece of work")
 		}
 		accounts = append(accounts, account)
 	}
 	last := open(t, b, "last")
 	if err := last.take(smallWork + 1); !errors.Is(err, ErrBusy) {
-		t.Errorf("large work reads although little is left: %v", err)
+		t.Errorf("large work uses the reserve: %v", err)
 	}
 	if err := last.take(smallWork); err != nil {
-		t.Errorf("small work is kept out: %v", err)
+		t.Errorf("small work is rejected: %v", err)
 	}
 	accounts[0].Close()
 	if err := last.take(smallWork); err != nil {
-		t.Errorf("what was given back is not used: %v", err)
+		t.Errorf("released bytes are not available: %v", err)
 	}
 }
 
@@ -64,20 +64,20 @@ func TestBudgetLimitsConcurrentWork(t *testing.T) {
 	for n := range maxOpen {
 		if n%maxOpenByOwner == 0 && n > 0 {
 			if _, err := b.Open(fmt.Sprint(n/maxOpenByOwner - 1)); !errors.Is(err, ErrBusy) {
-				t.Errorf("an owner begins too much: %v", err)
+				t.Errorf("an owner exceeds its limit of concurrent work: %v", err)
 			}
 		}
 		accounts = append(accounts, open(t, b, fmt.Sprint(n/maxOpenByOwner)))
 	}
 	if _, err := b.Open("other"); !errors.Is(err, ErrBusy) {
-		t.Errorf("too much is begun: %v", err)
+		t.Errorf("the total limit of concurrent work is exceeded: %v", err)
 	}
 	for _, account := range accounts {
 		_ = account.take(1000)
 		account.Close()
 	}
 	if len(b.owners) != 0 || b.total != (usage{}) {
-		t.Errorf("after all work %+v is used by %v", b.total, b.owners)
+		t.Errorf("after all work, the usage is %+v of %v", b.total, b.owners)
 	}
 }
 
@@ -85,17 +85,17 @@ func TestAccountLimitsSession(t *testing.T) {
 	host := registry(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", string(types.OCIManifestSchema1))
 		// the client hangs up
-		_, _ = w.Write(append([]byte("{}"), bytes.Repeat([]byte(" "), maxAnswer-2)...))
+		_, _ = w.Write(append([]byte("{}"), bytes.Repeat([]byte(" "), maxResponse-2)...))
 	})
 	s, err := Client{Account: open(t, NewBudget(50), "shop")}.Session()
 	if err != nil {
 		t.Fatal(err)
 	}
 	full := 0
-	for ; err == nil && full <= defaultOwnerBytes/maxAnswer; full++ {
+	for ; err == nil && full <= defaultOwnerBytes/maxResponse; full++ {
 		_, err = s.Manifest(t.Context(), fmt.Sprintf("%s/app:v%d", host, full))
 	}
-	if err == nil || !strings.Contains(err.Error(), "import fewer images") || full != defaultOwnerBytes/maxAnswer+1 {
+	if err == nil || !strings.Contains(err.Error(), "import fewer images") || full != defaultOwnerBytes/maxResponse+1 {
 		t.Errorf("after %d responses: %v", full, err)
 	}
 }

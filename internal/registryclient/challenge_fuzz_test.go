@@ -25,7 +25,7 @@ func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 		s.t.Fatalf("more than %d requests, the last to %s", maxScripted, r.URL)
 	}
 	if _, password, ok := r.BasicAuth(); ok && password == "hunter2secret" && r.URL.Scheme != "https" {
-		s.t.Errorf("the password goes to %s without TLS", r.URL)
+		s.t.Errorf("the password is sent to %s without TLS", r.URL)
 	}
 	if strings.Contains(r.URL.String(), "hunter2secret") {
 		s.t.Errorf("the password is in the address %s", r.URL)
@@ -63,7 +63,7 @@ func FuzzChallenge(f *testing.F) {
 		client := Client{Transport: server, Keychain: Keychain{{"registry.example.com", "", authn.AuthConfig{Username: "ann", Password: "hunter2secret"}}}}
 		_, err := client.Manifest(t.Context(), "registry.example.com/app:v1")
 		if err == nil {
-			t.Error("the registry answered no manifest")
+			t.Error("the registry returned no manifest")
 		} else if strings.Contains(err.Error(), "hunter2secret") {
 			t.Errorf("the error shows the password: %v", err)
 		}

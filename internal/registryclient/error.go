@@ -71,7 +71,7 @@ func explain(err error) error {
 	case errors.As(err, &own):
 		return &Error{reason: own.Error(), cause: own.error}
 	case errors.As(err, &values):
-		return &Error{reason: "the registry's response is not read: " + values.Error(), cause: values}
+		return &Error{reason: "the registry's response was not read: " + values.Error(), cause: values}
 	case errors.As(err, &response):
 		return &Error{Status: response.StatusCode, reason: "the registry responds with " + describe(response)}
 	case errors.Is(err, context.DeadlineExceeded):

@@ -25,7 +25,7 @@ func FuzzKeychain(f *testing.F) {
 		host, path := location(server)
 		chain = append(chain, credential{host, path, authn.AuthConfig{Username: "ann"}})
 		if got, err := chain.Resolve(repository); err != nil || got != authn.Anonymous && host != "registry.example.com" {
-			t.Errorf("the credentials of %q go to %q: %v", server, repository, err)
+			t.Errorf("the credentials of %q are sent to %q: %v", server, repository, err)
 		}
 		for _, kind := range []corev1.SecretType{corev1.SecretTypeDockercfg, corev1.SecretTypeDockerConfigJson} {
 			read, _ := KeychainOf([]corev1.Secret{{Type: kind, Data: map[string][]byte{corev1.DockerConfigKey: []byte(file), corev1.DockerConfigJsonKey: []byte(file)}}})

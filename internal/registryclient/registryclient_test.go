@@ -27,14 +27,14 @@ func registry(t *testing.T, handle http.HandlerFunc) string {
 
 func TestTooLargeManifestIsAnError(t *testing.T) {
 	host := registry(t, func(w http.ResponseWriter, r *http.Request) {
-		size := maxAnswer
+		size := maxResponse
 		if strings.HasSuffix(r.URL.Path, "/large") {
 			size++
 		}
 		w.Header().Set("Content-Type", string(types.OCIManifestSchema1))
 		_, _ = w.Write(append([]byte("{}"), bytes.Repeat([]byte(" "), size-2)...)) // the client hangs up
 	})
-	if read, err := (Client{}).Manifest(t.Context(), host+"/app:most"); err != nil || len(read.Bytes) != maxAnswer {
+	if read, err := (Client{}).Manifest(t.Context(), host+"/app:most"); err != nil || len(read.Bytes) != maxResponse {
 		t.Errorf("the largest manifest: %d bytes, %v", len(read.Bytes), err)
 	}
 	if _, err := (Client{}).Manifest(t.Context(), host+"/app:large"); err == nil || !strings.Contains(err.Error(), "larger than") {
@@ -43,7 +43,7 @@ func TestTooLargeManifestIsAnError(t *testing.T) {
 }
 
 func TestLargeBlobsAreRead(t *testing.T) {
-	blob := make([]byte, maxAnswer+1)
+	blob := make([]byte, maxResponse+1)
 	host := registry(t, func(w http.ResponseWriter, r *http.Request) {
 		http.ServeContent(w, r, "blob", time.Time{}, bytes.NewReader(blob))
 	})

@@ -25,7 +25,7 @@ func session(t *testing.T) *Session {
 
 func TestTooLargeTagListIsAnError(t *testing.T) {
 	host := registry(t, func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write(append(bytes.Repeat([]byte(" "), maxAnswer), "{}"...)) // the client hangs up
+		_, _ = w.Write(append(bytes.Repeat([]byte(" "), maxResponse), "{}"...)) // the client hangs up
 	})
 	if _, err := session(t).Tags(t.Context(), host+"/app"); err == nil || !strings.Contains(err.Error(), "larger than") {
 		t.Errorf("%v", err)
@@ -48,7 +48,7 @@ func TestTagsAreLimited(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(tags) != maxTags || tags[0] != "v0.0" || requests.Load() != 4 {
-		t.Errorf("%d tags of %d responses", len(tags), requests.Load())
+		t.Errorf("%d tags from %d responses", len(tags), requests.Load())
 	}
 }
 

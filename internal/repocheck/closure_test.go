@@ -29,7 +29,7 @@ func checkReach(graph map[string][]string, r reach) (violations findings) {
 	for queue := []string{start}; len(queue) > 0; queue = queue[1:] {
 		pkg := queue[0]
 		if hit := slices.ContainsFunc(r.forbidden, func(prefix string) bool { return strings.HasPrefix(pkg, prefix) }); hit && !strings.HasPrefix(pkg, module) {
-			violations.add(r.folder, 0, "depends on %s: this program %s", way(cameFrom, pkg), r.reason)
+			violations.add(r.folder, 0, "depends on %s: this program %s", chain(cameFrom, pkg), r.reason)
 			continue // its dependencies would only repeat this
 		}
 		for _, next := range graph[pkg] {
@@ -42,8 +42,8 @@ func checkReach(graph map[string][]string, r reach) (violations findings) {
 	return violations
 }
 
-// way formats the chain of imports that leads to a package.
-func way(cameFrom map[string]string, pkg string) string {
+// chain formats the chain of imports that leads to a package.
+func chain(cameFrom map[string]string, pkg string) string {
 	chain := []string{pkg}
 	for from := cameFrom[pkg]; from != ""; from = cameFrom[from] {
 		chain = append(chain, strings.TrimPrefix(from, module+"/"))

@@ -32,7 +32,7 @@ func checkPackageDocs(t *tree) (violations findings) {
 	})
 	for _, folder := range goFolders(t) {
 		if !documented[folder] {
-			violations.add(folder, 0, "package has no doc comment: say in %s.go, doc.go or a program's main.go what it is for", path.Base(folder))
+			violations.add(folder, 0, "package has no doc comment: describe its purpose in %s.go, doc.go or a program's main.go", path.Base(folder))
 		}
 	}
 	return violations
@@ -52,7 +52,7 @@ func checkExported(t *tree) (violations findings) {
 		}
 		for _, decl := range f.syntax.Decls {
 			for _, name := range undocumented(decl) {
-				violations.add(f.path, f.line(name), "exported %s has no comment: say its contract, with shapes, units and errors", name.Name)
+				violations.add(f.path, f.line(name), "exported %s has no comment: describe its contract, with formats, units and errors", name.Name)
 			}
 		}
 	})

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// subjectsSince is the time since which the rule for subjects of commits holds.
+// subjectsSince is the time since which the rule for subjects of commits applies.
 const subjectsSince = "2026-11-22T22:30:00Z"
 
 const maxSubject = 72

@@ -34,7 +34,7 @@ func readVocabulary(table string) (read []layer) {
 }
 
 // unit finds the layer that a folder belongs to and the unit within that layer; ok is false for a
-// folder without a meaning. The most specific pattern wins.
+// folder that is not in the vocabulary. The most specific pattern wins.
 func unit(folder string) (of layer, name string, ok bool) {
 	for _, l := range layers {
 		for _, pattern := range l.folders {
@@ -64,11 +64,11 @@ func within(path, folder string) bool {
 func checkFolders(t *tree) (violations findings) {
 	for _, folder := range goFolders(t) {
 		if _, _, ok := unit(folder); !ok {
-			violations.add(folder, 0, "folder has no meaning: move the package to a folder of the table in internal/repocheck/layers_test.go or add a row")
+			violations.add(folder, 0, "folder is not in the vocabulary: move the package to a folder of the table in internal/repocheck/layers_test.go or add a row")
 		}
 		for part := range strings.SplitSeq(folder, "/") {
 			if slices.Contains(bannedFolders, part) {
-				violations.add(folder, 0, "folder name %q says nothing: name the package for its one idea", part)
+				violations.add(folder, 0, "folder name %q does not describe the content: name the package for its purpose", part)
 			}
 		}
 	}
@@ -86,7 +86,7 @@ func checkImports(t *tree) (violations findings) {
 		f.imports(func(importPath string, line int) {
 			for _, prefix := range upstreamOnly {
 				if within(importPath, prefix) && from.name != "upstream" && from.name != "suite" {
-					violations.add(f.path, line, "imports %s: only kube/ and node/ do; ask one of them for what you need through a field", importPath)
+					violations.add(f.path, line, "imports %s: only kube/ and node/ may do so; get what you need from one of them through a field", importPath)
 				}
 			}
 			folder, ok := strings.CutPrefix(importPath, module+"/")
@@ -97,7 +97,7 @@ func checkImports(t *tree) (violations findings) {
 			switch {
 			case !exists || fromUnit == toUnit || slices.Contains(from.imports, to.name):
 			case from.name == to.name:
-				violations.add(f.path, line, "%s imports its sibling %s: take what you need as a field or argument, speak through the API, or move the shared idea to internal/", fromUnit, folder)
+				violations.add(f.path, line, "%s imports its sibling %s: take what you need as a field or argument, communicate through the API, or move the shared code to internal/", fromUnit, folder)
 			default:
 				violations.add(f.path, line, "%s (%s) imports %s (%s): dependencies point down only; %s may import %s. Take what you need as a field or argument",
 					fromUnit, from.name, folder, to.name, from.name, strings.Join(slices.Compact(slices.Sorted(slices.Values(from.imports))), ", "))
@@ -141,7 +141,7 @@ func checkMains(t *tree) (violations findings) {
 	t.goFiles(func(f file) {
 		allowed := slices.ContainsFunc(programFolders, func(e exemption) bool { return within(f.path, e.path) })
 		if f.syntax.Name.Name == "main" && !allowed {
-			violations.add(f.path, f.line(f.syntax.Name), "package main: programs stand in the folders that internal/repocheck/layers_test.go names, such as cmd/ and hack/")
+			violations.add(f.path, f.line(f.syntax.Name), "package main: programs belong in the folders that internal/repocheck/layers_test.go names, such as cmd/ and hack/")
 		}
 	})
 	return violations

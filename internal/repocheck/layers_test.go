@@ -57,7 +57,7 @@ var exceptions = []exception{
 	{"hack/docs", "router", "writes the reference of its metrics"},
 	{"hack/docs", "storage/csi", "writes the reference of its metrics"},
 	{"test/bench", "storage/flexvolume", "measures the engine alone, which has no program of its own"},
-	{"test/bench", "storage/csi", "serves the driver that both sides attach volumes of"},
+	{"test/bench", "storage/csi", "serves the driver whose volumes both sides attach"},
 	{"test/measure", "apigroup/metrics", "measures the component alone, which has no program of its own"},
 	{"test/measure", "controller", "names the dependencies of that component"},
 }
@@ -67,19 +67,19 @@ var exceptions = []exception{
 var pure = []exemption{
 	{"registry/registryname", "decides the names of the registry, which its certificate, its clients and builds need"},
 	{"network/hostaddr", "finds the addresses of the machine, which node, certificates and API server announce"},
-	{"oauth/scope", "evaluates the scopes of tokens, which the API groups of projects and reviews answer by too"},
-	{"apigroup/apps/rollout", "says how deployments are written down, which the client shows and changes too"},
-	{"cli/manifest", "brings objects to current API versions, those of templates too"},
+	{"oauth/scope", "evaluates the scopes of tokens, which the API groups of projects and reviews apply too"},
+	{"apigroup/apps/rollout", "defines how deployments are stored, which the client shows and changes too"},
+	{"cli/manifest", "converts objects to current API versions, also those in templates"},
 	{"apigroup/template/process", "fills in the parameters of templates, which the client does too"},
-	{"apigroup/build/instantiate", "says how builds are written down and made, which the client shows and changes too"},
+	{"apigroup/build/instantiate", "defines how builds are created and stored, which the client shows and changes too"},
 	{"apigroup/image/pull", "checks permission to pull from an image stream, which deployments, builds and image triggers need"},
-	{"apigroup/image/record", "makes the record of an image, which a push to the registry and an import send alike"},
+	{"apigroup/image/record", "creates the record of an image for both pushes and imports"},
 	{"apigroup/image/retention", "decides which images pruning removes, which the client does and the server previews"},
-	{"apigroup/security/scc", "decides which security context constraints accept a pod; the default ones are made at the start"},
+	{"apigroup/security/scc", "decides which security context constraints accept a pod; the start creates the default ones"},
 	{"apigroup/project/standard", "the default template of projects, which the client prints too"},
 	{"kube/scheduler/policy", "the Policy of OpenShift 3's scheduler, which the configuration reads"},
 	{"bootstrap/policy", "the default roles and bindings, which the client prints and reconciles too"},
-	{"oauth/page", "the login pages, which the client prints to begin own ones with"},
+	{"oauth/page", "the login pages, which the client prints as templates for custom pages"},
 }
 
 // upstreamOnly are module paths that only units of the layers upstream and suite import.
@@ -102,7 +102,7 @@ var programFolders = []exemption{
 	{"cmd", "programs for users"},
 	{"hack", "tools for work on the repository"},
 	{"examples", "examples for users to copy"},
-	{"test/bench", "a measurement takes the machine for minutes, so that go test must not start it"},
+	{"test/bench", "a measurement uses the machine for minutes, so go test must not start it"},
 	{"test/netpol/agnhost", "the program in the pods of the tests"},
 }
 

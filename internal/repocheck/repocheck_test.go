@@ -14,16 +14,16 @@ type rule struct {
 
 var rules = []rule{
 	{"Go files can be parsed", checkSyntax},
-	{"folders have a meaning", checkFolders},
+	{"folders are in the vocabulary", checkFolders},
 	{"imports point down", checkImports},
 	{"exceptions are needed", checkExceptions},
-	{"programs stand in their folders", checkMains},
+	{"programs are in their folders", checkMains},
 	{"packages have a doc comment", checkPackageDocs},
 	{"exported identifiers have a comment", checkExported},
 	{"tests neither skip nor sleep", checkTestCode},
 	{"files are short", checkLength},
 	{"no machine and no registry is named", checkPlaces},
-	{"links lead somewhere", checkLinks},
+	{"links have targets", checkLinks},
 	{widthRule, checkCommentWidth},
 	{cellRule, checkTableCells},
 	{"goroutines are waited for", checkGoroutines},
@@ -85,12 +85,12 @@ func TestExemptionsExist(t *testing.T) {
 	}
 	for name := range exempt {
 		if !slices.ContainsFunc(rules, func(rule rule) bool { return rule.name == name }) {
-			t.Errorf("there is no rule %q: remove its exemptions", name)
+			t.Errorf("rule %q does not exist: remove its exemptions", name)
 		}
 	}
 }
 
-func TestEveryLayerImportsLayersThatExist(t *testing.T) {
+func TestLayersImportExistingLayers(t *testing.T) {
 	for _, l := range layers {
 		if len(l.folders) == 0 || len(l.imports) == 0 {
 			t.Errorf("layer %q has an empty column", l.name)
@@ -115,10 +115,10 @@ func TestRulesReportViolations(t *testing.T) {
 		want  string // part of the one finding, or empty
 	}{
 		{"syntax error", checkSyntax, "kube/x.go", "package kube\n\nfunc {\n", "kube/x.go: cannot be parsed"},
-		{"unknown folder", checkFolders, "things/x.go", "package x\n", "things: folder has no meaning"},
-		{"folder of layers itself", checkFolders, "apigroup/x.go", "package x\n", "apigroup: folder has no meaning"},
+		{"unknown folder", checkFolders, "things/x.go", "package x\n", "things: folder is not in the vocabulary"},
+		{"folder of layers itself", checkFolders, "apigroup/x.go", "package x\n", "apigroup: folder is not in the vocabulary"},
 		{"known folder", checkFolders, "apigroup/user/store/x.go", "package x\n", ""},
-		{"empty name", checkFolders, "kube/util/x.go", "package x\n", `folder name "util" says nothing`},
+		{"empty name", checkFolders, "kube/util/x.go", "package x\n", `folder name "util" does not describe the content`},
 
 		{"down", checkImports, "apigroup/user/x.go", importOf("apiserver"), ""},
 		{"own unit", checkImports, "network/cni/x.go", importOf("network/nat"), ""},
@@ -137,11 +137,11 @@ func TestRulesReportViolations(t *testing.T) {
 		{"pure package", checkImports, "node/x.go", importOf("network/hostaddr"), ""},
 		{"pure package in plumbing", checkImports, "internal/a/x.go", importOf("network/hostaddr"), "internal/a (plumbing) imports"},
 		{"upstream in its layer", checkImports, "kube/x.go", imports("k8s.io/kubernetes/pkg/volume"), ""},
-		{"upstream elsewhere", checkImports, "storage/flexvolume/x.go", imports("k8s.io/kubernetes/pkg/volume"), "only kube/ and node/ do"},
+		{"upstream elsewhere", checkImports, "storage/flexvolume/x.go", imports("k8s.io/kubernetes/pkg/volume"), "only kube/ and node/ may do so"},
 		{"upstream behind a build tag", checkImports, "cli/x.go", "//go:build windows\n\n" + imports("k8s.io/kubernetes"), "cli/x.go:5"},
 
 		{"program", checkMains, "hack/shape/main.go", "package main\n", ""},
-		{"program elsewhere", checkMains, "node/shim/main.go", "package main\n", "node/shim/main.go:1: package main: programs stand in the folders"},
+		{"program elsewhere", checkMains, "node/shim/main.go", "package main\n", "node/shim/main.go:1: package main: programs belong in the folders"},
 		{"program of tests", checkMains, "test/bench/main.go", "package main\n", ""},
 		{"program beside tests", checkMains, "test/benchmark/main.go", "package main\n", "test/benchmark/main.go:1: package main"},
 
@@ -211,8 +211,8 @@ func TestRulesReportViolations(t *testing.T) {
 		{"init function", checkVariables, "pki/x.go", "package x\n\nfunc init() {}\n", "pki/x.go:3: init function"},
 
 		{"links", checkLinks, "docs/a.md", "[a](a.md#top) [b](#here) [c](https://example.com/x) [d](../docs) `[e](gone.md)`\n\n```\n[f](gone.md)\n```\n", ""},
-		{"dead link", checkLinks, "docs/a.md", "\n[a](b.md#top)\n", "docs/a.md:2: link to \"b.md#top\": there is no docs/b.md"},
-		{"dead picture", checkLinks, "docs/a.md", "![a](pictures/b.svg \"title\")\n", "there is no docs/pictures/b.svg"},
+		{"dead link", checkLinks, "docs/a.md", "\n[a](b.md#top)\n", "docs/a.md:2: link to \"b.md#top\": docs/b.md does not exist"},
+		{"dead picture", checkLinks, "docs/a.md", "![a](pictures/b.svg \"title\")\n", "docs/pictures/b.svg does not exist"},
 		{"dead reference", checkLinks, "docs/a.md", "[a][b]\n\n[b]: b.md\n", "docs/a.md:3: link to"},
 		{"absolute link", checkLinks, "docs/a.md", "[a](/docs/a.md)\n", "write the path relative to this file"},
 	}

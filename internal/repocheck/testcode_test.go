@@ -20,7 +20,7 @@ func checkTestCode(t *tree) (violations findings) {
 			}
 			switch {
 			case handles[on.Name] && (call.Sel.Name == "Skip" || call.Sel.Name == "Skipf" || call.Sel.Name == "SkipNow"):
-				violations.add(f.path, f.line(call), "%s.%s: a skipped test hides a gap; provide what the test needs, or fail and say what is missing", on.Name, call.Sel.Name)
+				violations.add(f.path, f.line(call), "%s.%s: a skipped test hides a gap; provide what the test needs, or fail with a message that names what is missing", on.Name, call.Sel.Name)
 			case on.Name == "time" && call.Sel.Name == "Sleep":
 				violations.add(f.path, f.line(call), "time.Sleep: wait for the condition that the test needs, with a deadline")
 			}

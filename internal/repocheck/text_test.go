@@ -81,7 +81,7 @@ func checkLinks(t *tree) (violations findings) {
 				continue // `make docs` writes the page and checks the link
 			}
 			if !exists[file] && !t.folders[file] && !t.others[file] {
-				violations.add(f.path, line, "link to %q: there is no %s", target, file)
+				violations.add(f.path, line, "link to %q: %s does not exist", target, file)
 			}
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// constructors return values that are constants in all but name. No other function runs when a
-// package is loaded.
+// constructors return values that are effectively constants. No other function runs when a package
+// is loaded.
 var constructors = []string{
 	"errors.New", "fmt.Errorf", "regexp.MustCompile", "template.Must", "strings.NewReplacer",
 	"netip.MustParsePrefix", "netip.AddrFrom4", "sync.OnceValue", "sync.OnceFunc", "resource.MustParse",

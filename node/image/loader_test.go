@@ -219,14 +219,14 @@ func TestReportDeployerLogsErrorOnce(t *testing.T) {
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&logged, nil)))
 	t.Cleanup(func() { slog.SetDefault(before) })
-	answers := []error{errors.New("no right"), errors.New("no right"), nil}
+	responses := []error{errors.New("no right"), errors.New("no right"), nil}
 	loader := Loader{HasDeployer: func(context.Context) error {
-		next := answers[0]
-		answers = answers[1:]
+		next := responses[0]
+		responses = responses[1:]
 		return next
 	}}
-	if err := loader.reportDeployer(t.Context()); err != nil || len(answers) != 0 {
-		t.Errorf("%v, %d responses were not used", err, len(answers))
+	if err := loader.reportDeployer(t.Context()); err != nil || len(responses) != 0 {
+		t.Errorf("%v, %d responses were not used", err, len(responses))
 	}
 	if count := strings.Count(logged.String(), "no right"); count != 1 {
 		t.Errorf("the error is logged %d times", count)

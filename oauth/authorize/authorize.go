@@ -81,7 +81,7 @@ func (s *Server) ServeAuthorize(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		s.refuse(w, r, request.refusal(token.ServerError().Code, token.ServerError().Description, err))
 	case granted:
-		s.answer(w, r, request, user)
+		s.grant(w, r, request, user)
 	case s.method(request.client) == oauthv1.GrantHandlerPrompt:
 		query := url.Values{"then": {r.URL.EscapedPath() + "?" + r.Form.Encode()}}
 		http.Redirect(w, r, ApprovePath+"?"+query.Encode(), http.StatusFound)
@@ -112,8 +112,8 @@ func (s *Server) hasGrant(r *http.Request, req *request, user *userv1.User) (boo
 	return scope.Covers(scopes, req.scopes), err
 }
 
-// answer redirects the user to the client with a code or a token.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, req *request, user *userv1.User) {
+// grant redirects the user to the client with a code or a token.
+func (s *Server) grant(w http.ResponseWriter, r *http.Request, req *request, user *userv1.User) {
 	grant := token.To(req.client, user, req.scopes, req.redirect)
 	var location string
 	var err error

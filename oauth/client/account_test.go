@@ -75,7 +75,7 @@ func TestRedirectURIsComeFromAnnotations(t *testing.T) {
 			[]string{"https://example.com:8000", "https://second.example.com:8000"}},
 		{"a route with another scheme", map[string]string{"oauth-redirecturi.first": "http://", "oauth-redirectreference.first": reference},
 			[]string{"http://example.com", "http://second.example.com"}},
-		{"a route with everything else", map[string]string{"oauth-redirecturi.first": "http://website.com:81/x", "oauth-redirectreference.first": reference},
+		{"a route with another scheme, host, port and path", map[string]string{"oauth-redirecturi.first": "http://website.com:81/x", "oauth-redirectreference.first": reference},
 			[]string{"http://website.com:81/x", "http://website.com:81/x"}},
 		{"both", map[string]string{"oauth-redirecturi.second": "https://other.com", "oauth-redirectreference.first": reference},
 			[]string{"https://example.com", "https://second.example.com", "https://other.com"}},
@@ -93,7 +93,7 @@ func TestRedirectURIsComeFromAnnotations(t *testing.T) {
 	}
 }
 
-func TestEventExplainsWhyAccountIsNotAClient(t *testing.T) {
+func TestEventExplainsWhyAccountIsNotClient(t *testing.T) {
 	const none = "system:serviceaccount:myproject:proxy has no redirectURIs; set serviceaccounts.openshift.io/oauth-redirecturi.<some-value>=<redirect> " +
 		"or create a dynamic URI using serviceaccounts.openshift.io/oauth-redirectreference.<some-value>=<reference>"
 	tests := []struct {

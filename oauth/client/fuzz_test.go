@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzRedirect proves that a response redirects only to a host of the client, for every redirect
+// FuzzRedirect checks that a response redirects only to a host of the client, for every redirect
 // URI.
 func FuzzRedirect(f *testing.F) {
 	for _, seed := range []string{

@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/redirect"
 )
 
-// FuzzState proves that a browser that returns with a state is redirected only to an address of
+// FuzzState checks that a browser that returns with a state is redirected only to an address of
 // this server.
 func FuzzState(f *testing.F) {
 	for _, seed := range []string{"/oauth/authorize?client_id=a", "//evil.org", "/\\evil.org", "https://evil.org", "/\t/evil.org", "/%2f/evil.org", "", "javascript:alert(1)"} {
@@ -22,13 +22,13 @@ func FuzzState(f *testing.F) {
 	f.Fuzz(func(t *testing.T, then, state string) {
 		local := redirect.Local(then, "/")
 		if csrf, back := decodeState(encodeState("secret", local)); csrf != "secret" || back != local {
-			t.Errorf("%q comes back as %q and %q", local, csrf, back)
+			t.Errorf("%q is decoded as %q and %q", local, csrf, back)
 		}
 		_, back := decodeState(state)
 		for _, to := range []string{local, back} {
 			u, err := base.Parse(to)
 			if err != nil || u.Host != base.Host || u.Scheme != base.Scheme || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\r\n\t") {
-				t.Errorf("it leads to %q: %v", to, err)
+				t.Errorf("the redirect target is %q: %v", to, err)
 			}
 		}
 	})

@@ -40,13 +40,13 @@ func TestMethodsFindUsers(t *testing.T) {
 		{"claim a new name", Claim, nil, "alice", nil},
 		{"claim a user without identity", Claim, free, "alice", nil},
 		{"claim after an interruption", Claim, mapped, "alice", nil},
-		{"claim another's name", Claim, foreign, "", ErrClaim},
-		{"lookup makes nobody", Lookup, nil, "", ErrLookup},
-		{"lookup claims nobody", Lookup, free, "", ErrLookup},
+		{"claim the name of another identity", Claim, foreign, "", ErrClaim},
+		{"lookup creates no user", Lookup, nil, "", ErrLookup},
+		{"lookup claims no user", Lookup, free, "", ErrLookup},
 		{"generate a new name", Generate, nil, "alice", nil},
-		{"generate beside another", Generate, foreign, "alice2", nil},
+		{"generate a name that is taken", Generate, foreign, "alice2", nil},
 		{"add a new name", Add, nil, "alice", nil},
-		{"add to another", Add, foreign, "alice", nil},
+		{"add to the user of another identity", Add, foreign, "alice", nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestIdentitiesAndUsersMustAgree(t *testing.T) {
 	}{
 		{"the identity has no user", nil, &userv1.Identity{ObjectMeta: metav1.ObjectMeta{Name: "ldap:alice"}}},
 		{"the user was deleted", nil, identity("ldap:alice", "alice")},
-		{"the user was made anew", []*userv1.User{user("alice", "ldap:alice")}, other},
+		{"the user was recreated", []*userv1.User{user("alice", "ldap:alice")}, other},
 		{"the user does not list the identity", []*userv1.User{user("alice")}, identity("ldap:alice", "alice")},
 	}
 	for _, tt := range tests {

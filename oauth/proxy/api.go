@@ -58,7 +58,7 @@ func (a *api) get(ctx context.Context, path, token string, into any) error {
 	}
 }
 
-// errTemporary marks failures after which the API server may respond.
+// errTemporary marks failures that a retry can resolve.
 var errTemporary = errors.New("the API server is not available")
 
 // call sends a request with a token, unless it is empty, and decodes the response. A body that is a
@@ -151,7 +151,7 @@ func (a *api) user(ctx context.Context, token string) (string, error) {
 	return user.Metadata.Name, err
 }
 
-// allows reports whether reviews allow the owner of a token everything that they request.
+// allows reports whether all reviews allow the owner of a token the requested actions.
 func (a *api) allows(ctx context.Context, token string, reviews []Review) (bool, error) {
 	for _, review := range reviews {
 		var result struct{ Allowed bool }

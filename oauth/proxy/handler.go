@@ -140,7 +140,7 @@ func (h *handler) complete(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "The login has expired. Open the application again.", http.StatusForbidden)
 		return
 	case query.Get("error") != "":
-		http.Error(w, "The login was refused: "+query.Get("error"), http.StatusForbidden)
+		http.Error(w, "The login was rejected: "+query.Get("error"), http.StatusForbidden)
 		return
 	}
 	token, err := h.api.token(r.Context(), &h.Settings, query.Get("code"), h.redirectURL(r.Host), begun.Verifier)
@@ -158,7 +158,7 @@ func (h *handler) complete(w http.ResponseWriter, r *http.Request) {
 		fail(w, "complete login", err)
 		return
 	case !allowed:
-		slog.Info("refuse user without access", "user", user)
+		slog.Info("reject user without access", "user", user)
 		http.Error(w, "You have no access to this application.", http.StatusForbidden)
 		return
 	}

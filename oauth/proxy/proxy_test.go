@@ -156,23 +156,23 @@ func TestUserLogsInAndReachesApplication(t *testing.T) {
 	p := start(t)
 	_, _, app, ok := p.get(t, "/page?a=b", "X-Forwarded-User: mallory", "Cookie: app=1")
 	if !ok || app.Path != "/page?a=b" || app.Header.Get(userHeader) != "alice" || app.Header.Get(emailHeader) != "alice@cluster.local" || p.url != "https://"+app.Host {
-		t.Fatalf("after the login, the application sees %+v", app)
+		t.Fatalf("after the login, the application receives %+v", app)
 	}
 	_, _, app, _ = p.get(t, "/again", "X-Forwarded-User: mallory", "X-Forwarded-Access-Token: forged", "Cookie: app=1")
 	if app.Path != "/again" || app.Header.Get(userHeader) != "alice" || app.Header.Get(tokenHeader) != "" || app.Header.Get("Cookie") != "app=1" {
-		t.Errorf("in the session, the application sees %+v", app)
+		t.Errorf("in the session, the application receives %+v", app)
 	}
 	p.get(t, signOutPath)
 	p.browser.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if status, _, app, ok := p.get(t, "/again"); status != http.StatusFound || ok {
-		t.Errorf("after the logout: %d, the application sees %+v", status, app)
+		t.Errorf("after the logout: %d, the application receives %+v", status, app)
 	}
 }
 
-func TestTokenIsPassedIfWanted(t *testing.T) {
+func TestTokenIsPassedIfRequested(t *testing.T) {
 	p := start(t, "--pass-access-token")
 	if _, _, app, ok := p.get(t, "/"); !ok || app.Header.Get(tokenHeader) == "" {
-		t.Errorf("the application sees %+v", app)
+		t.Errorf("the application receives %+v", app)
 	}
 }
 
@@ -197,7 +197,7 @@ func TestOnlyUsersWithAccessReachApplication(t *testing.T) {
 		}
 		p.allowed, p.reviews = true, nil
 		if _, _, app, ok := p.get(t, "/"); !ok || app.Header.Get(userHeader) != "alice" {
-			t.Errorf("%s: with access, the application sees %+v", sar, app)
+			t.Errorf("%s: with access, the application receives %+v", sar, app)
 		}
 		var reviews []map[string]any
 		if err := json.Unmarshal([]byte("["+strings.Join(want, ",")+"]"), &reviews); err != nil {
@@ -209,7 +209,7 @@ func TestOnlyUsersWithAccessReachApplication(t *testing.T) {
 	}
 }
 
-func TestSessionsHoldForOneClient(t *testing.T) {
+func TestSessionsAreValidForOneClient(t *testing.T) {
 	recorder := httptest.NewRecorder()
 	mine, err := newSealer("system:serviceaccount:shop:proxy", "SECRET")
 	if err == nil {
@@ -227,17 +227,17 @@ func TestSessionsHoldForOneClient(t *testing.T) {
 		}
 		var of session
 		if got := sealer.open(request, "name", &of); got != want {
-			t.Errorf("the client %s opens the cookie: %t, want %t", client, got, want)
+			t.Errorf("the client %s can open the cookie: %t, want %t", client, got, want)
 		}
 	}
 }
 
-func TestOtherCookiesStayAsSent(t *testing.T) {
+func TestOtherCookiesAreUnchanged(t *testing.T) {
 	p := start(t)
 	p.get(t, "/")
 	_, _, app, _ := p.get(t, "/", `Cookie: quoted="a b"; _oauth_proxy_login=x; odd=a,b"c`)
 	if sent := app.Header.Get("Cookie"); sent != `quoted="a b"; odd=a,b"c` {
-		t.Errorf("the application sees the cookies %s", sent)
+		t.Errorf("the application receives the cookies %s", sent)
 	}
 	got := withoutCookies([]string{" session =1;a=session", "session=2", "b"}, "session")
 	if diff := cmp.Diff([]string{"a=session", "b"}, got); diff != "" {
@@ -251,7 +251,7 @@ func TestUpstreamsServeTheirPaths(t *testing.T) {
 	p := start(t, "--upstream="+secure.URL+"/api/", "--upstream-ca="+file(t, certificate(secure)), "--upstream="+exact.URL+"/api/v1")
 	for path, want := range map[string]string{"/": "app", "/api": "app", "/api/?q=1": "secure", "/api/v1": "exact", "/api/v1/x": "secure", "/api/a%2Fb": "secure"} {
 		if _, _, app, _ := p.get(t, path); app.App != want || app.Path != path {
-			t.Errorf("%s reaches %s at %s, want %s", path, app.App, app.Path, want)
+			t.Errorf("%s is sent to %s at %s, want %s", path, app.App, app.Path, want)
 		}
 	}
 	p = startFor(t, "--upstream="+exact.URL+"/only/")
@@ -260,7 +260,7 @@ func TestUpstreamsServeTheirPaths(t *testing.T) {
 	}
 }
 
-func TestApplicationLearnsSchemeOfBrowser(t *testing.T) {
+func TestApplicationReceivesSchemeOfBrowser(t *testing.T) {
 	app := application(t, "app", httptest.NewServer)
 	handler := newTestHandler(t, "--upstream="+app.URL, "--client-id=a", "--client-secret=b", "--openshift-ca="+file(t, certificate(application(t, "", httptest.NewTLSServer))),
 		"--skip-auth-regex=.*")
@@ -274,7 +274,7 @@ func TestApplicationLearnsSchemeOfBrowser(t *testing.T) {
 			sent = "http"
 		}
 		if _, _, app, _ := p.get(t, "/", "X-Forwarded-Proto: "+sent); app.Header.Get(schemeHeader) != want {
-			t.Errorf("at %s the application sees the scheme %s", url, app.Header.Get(schemeHeader))
+			t.Errorf("at %s the application receives the scheme %s", url, app.Header.Get(schemeHeader))
 		}
 	}
 }
@@ -283,7 +283,7 @@ func TestLoginWaitsForAPIServer(t *testing.T) {
 	p := start(t)
 	p.outage = 1
 	if _, _, app, ok := p.get(t, "/"); !ok || app.Header.Get(userHeader) != "alice" {
-		t.Errorf("after an outage, the application sees %+v", app)
+		t.Errorf("after an outage, the application receives %+v", app)
 	}
 }
 
@@ -297,7 +297,7 @@ func TestRenewedTokenOfServiceAccountIsUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, app, ok := p.get(t, "/"); !ok || app.Header.Get(userHeader) != "alice" {
-		t.Errorf("with the new token, the application sees %+v", app)
+		t.Errorf("with the new token, the application receives %+v", app)
 	}
 }
 
@@ -305,11 +305,11 @@ func TestOpenPathsNeedNoLogin(t *testing.T) {
 	p := start(t, "--skip-auth-regex=^/open/")
 	p.browser.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if _, _, app, ok := p.get(t, "/open/x", "X-Forwarded-User: mallory"); !ok || app.Header.Get(userHeader) != "" {
-		t.Errorf("on an open path, the application sees %+v", app)
+		t.Errorf("on an open path, the application receives %+v", app)
 	}
 	for _, name := range []string{"X_Forwarded_User: mallory", "x-forwarded_user: mallory"} {
 		if _, _, app, ok := p.get(t, "/open/x", name); !ok || app.Header.Get("X_Forwarded_User")+app.Header.Get("X-Forwarded_User") != "" {
-			t.Errorf("with %q, the application sees %+v", name, app)
+			t.Errorf("with %q, the application receives %+v", name, app)
 		}
 	}
 	for _, path := range []string{"/other", "/open/../other", "/open/%2e%2e/other", "/open/;/x", "/open//x"} {
@@ -322,7 +322,7 @@ func TestOpenPathsNeedNoLogin(t *testing.T) {
 	}
 }
 
-func TestForgedLoginsAreRefused(t *testing.T) {
+func TestForgedLoginsAreRejected(t *testing.T) {
 	p := start(t)
 	p.browser.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	p.get(t, "/") // sets the cookie of a login
@@ -357,7 +357,7 @@ func TestMissingFlagsAreReportedTogether(t *testing.T) {
 	}
 }
 
-func TestInvalidFlagsAreRefused(t *testing.T) {
+func TestInvalidFlagsAreRejected(t *testing.T) {
 	for flag, want := range map[string]string{
 		"--upstream=localhost:8080":                                     "http or https",
 		"--upstream=file:///var/www":                                    "http or https",
@@ -375,7 +375,7 @@ func TestInvalidFlagsAreRefused(t *testing.T) {
 		`--openshift-sar={"verb":"get"}`:                                "needs verb and resource",
 		`--openshift-sar={"verb":"get","resource":"pods"} {`:            "text follows",
 		`--openshift-sar=[]`:                                            "every user",
-		`--openshift-sar={"user":"bob","verb":"get","resource":"pods"}`: "the one who logs in",
+		`--openshift-sar={"user":"bob","verb":"get","resource":"pods"}`: "the user who logs in",
 		`--openshift-sar=pods`:                                          "invalid character",
 	} {
 		_, err := Parse([]string{"--https-address=", "--upstream=http://first", "--client-id=a", "--client-secret=b", "--cookie-secret=c", flag}, io.Discard)

@@ -42,7 +42,7 @@ func (r *Review) UnmarshalJSON(text []byte) error {
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&written); err != nil {
 		return fmt.Errorf("%w; a review has namespace, verb, resource, resourceAPIGroup, resourceAPIVersion, resourceName, path, "+
-			"isNonResourceURL and scopes, and its user is the one who logs in", err)
+			"isNonResourceURL and scopes, and its user is the user who logs in", err)
 	}
 	r.Group = cmp.Or(r.Group, written.KubernetesGroup)
 	r.Version = cmp.Or(r.Version, written.KubernetesVersion)
@@ -73,7 +73,7 @@ func (s *Settings) addReviews(text string) error {
 	}
 	if err == nil {
 		if _, end := decoder.Token(); end != io.EOF {
-			err = errors.New("text follows the JSON")
+			err = errors.New("unexpected text after the JSON")
 		}
 	}
 	s.Reviews = append(s.Reviews, reviews...)

@@ -14,8 +14,8 @@ import (
 )
 
 // sealer encrypts and authenticates the values of cookies. All replicas of an application have the
-// same client and secret, so each reads the cookies of the others. Those of other clients stay
-// closed, even with the same secret.
+// same client and secret, so each reads the cookies of the others. Cookies of other clients cannot
+// be opened, even with the same secret.
 type sealer struct{ aead cipher.AEAD }
 
 // keySize is the size of an AES-256 key in bytes.
@@ -54,7 +54,7 @@ func (s sealer) set(w http.ResponseWriter, name string, value any, valid time.Du
 	return nil
 }
 
-// open reads a cookie that set has set. ok is false without a valid one.
+// open reads a cookie that set wrote. ok is false if there is no valid cookie.
 func (s sealer) open(r *http.Request, name string, value any) (ok bool) {
 	sent, err := r.Cookie(name)
 	if err != nil {

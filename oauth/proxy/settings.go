@@ -24,10 +24,10 @@ type Settings struct {
 	Upstreams []*url.URL
 	// UpstreamCAs are files with the authorities of applications with HTTPS.
 	UpstreamCAs []string
-	// ClientID and ClientSecret identify the OAuth client. ClientSecretFile precedes ClientSecret; it
-	// can change.
+	// ClientID and ClientSecret identify the OAuth client. ClientSecretFile takes precedence over
+	// ClientSecret; it can change.
 	ClientID, ClientSecret, ClientSecretFile string
-	// Scope is the scope that the user is asked to grant.
+	// Scope is the scope that the proxy requests from the user.
 	Scope string
 	// RedirectURL is the URL to which the OAuth server returns the browser. Without a host, the host
 	// of the request applies.
@@ -53,7 +53,7 @@ const accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount/"
 // defaultCA is the authority of the API server.
 const defaultCA = accountFolder + "ca.crt"
 
-// callbackPath is where the OAuth server sends the browser back to.
+// callbackPath is the path to which the OAuth server redirects the browser.
 const callbackPath = "/oauth/callback"
 
 // Parse reads the flags. All problems are reported together. Help and the list of flags go to out.
@@ -77,8 +77,8 @@ func Parse(args []string, out io.Writer) (s Settings, err error) {
 	flags.StringVar(&s.ClientID, "client-id", "", "`ID` of the OAuth client, without a service account")
 	flags.StringVar(&s.ClientSecret, "client-secret", "", "secret of the OAuth client")
 	flags.StringVar(&s.ClientSecretFile, "client-secret-file", "", "`file` with the secret of the OAuth client")
-	flags.StringVar(&s.Scope, "scope", "user:info user:check-access", "what a user is asked for")
-	redirect := flags.String("redirect-url", "", "`URL` of "+callbackPath+"; the default is that of the request")
+	flags.StringVar(&s.Scope, "scope", "user:info user:check-access", "scopes that the proxy requests")
+	redirect := flags.String("redirect-url", "", "`URL` of "+callbackPath+"; the default is the URL of the request")
 	flags.StringVar(&s.CookieName, "cookie-name", "_oauth_proxy", "name of the cookie")
 	flags.StringVar(&s.CookieSecret, "cookie-secret", "", "secret that seals the cookie")
 	cookieFile := flags.String("cookie-secret-file", "", "`file` with the secret that seals the cookie")

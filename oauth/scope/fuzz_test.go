@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzScopes proves that a parsed scope has the same text, and that unknown scopes are rejected and
+// FuzzScopes checks that a parsed scope has the same text, and that unknown scopes are rejected and
 // grant nothing.
 func FuzzScopes(f *testing.F) {
 	for _, seed := range []string{
@@ -17,7 +17,7 @@ func FuzzScopes(f *testing.F) {
 		for _, text := range Split(parameter) {
 			role, err := ParseRole(text)
 			if err == nil && role.String() != text {
-				t.Errorf("%q is read as %q", text, role)
+				t.Errorf("%q is parsed as %q", text, role)
 			}
 			if supported := slices.Contains(Supported(), text); (Validate(text) == nil) != (supported || err == nil) {
 				t.Errorf("%q: %v, as a role %v", text, Validate(text), err)

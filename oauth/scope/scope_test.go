@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-func TestRoleScopesAreRead(t *testing.T) {
+func TestRoleScopesAreParsed(t *testing.T) {
 	tests := []struct {
 		text string
 		want Role
@@ -93,15 +93,15 @@ func TestScopesCoverRequests(t *testing.T) {
 		{"a secret through a rule for everything", []string{"role:everything:prod"}, secret, false},
 		{"a binding through a rule for everything", []string{"role:everything:*"}, resource("create", "rbac.authorization.k8s.io", "rolebindings", "", "prod", ""), false},
 		{"a token of a service account", []string{"role:everything:*"}, resource("create", "", "serviceaccounts", "token", "prod", "default"), false},
-		{"acting as another", []string{"role:everything:*"}, resource("impersonate", "", "users", "", "", "bob"), false},
-		{"acting as another, constrained", []string{"role:everything:*"}, resource("impersonate:user-info", "", "users", "", "", "bob"), false},
-		{"acting as another on pods", []string{"role:everything:*"}, resource("impersonate-on:user-info:list", "", "pods", "", "prod", ""), false},
+		{"impersonation", []string{"role:everything:*"}, resource("impersonate", "", "users", "", "", "bob"), false},
+		{"constrained impersonation", []string{"role:everything:*"}, resource("impersonate:user-info", "", "users", "", "", "bob"), false},
+		{"constrained impersonation for pods", []string{"role:everything:*"}, resource("impersonate-on:user-info:list", "", "pods", "", "prod", ""), false},
 		{"one of several scopes suffices", []string{Info, "role:edit:prod"}, pod, true},
-		{"discovery is for all", []string{Info}, url("get", "/apis/user.openshift.io/v1"), true},
-		{"metrics are not", []string{Info}, url("get", "/metrics"), false},
+		{"discovery with any scope", []string{Info}, url("get", "/apis/user.openshift.io/v1"), true},
+		{"metrics need a scope", []string{Info}, url("get", "/metrics"), false},
 		{"no scope covers nothing", []string{}, pod, false},
-		{"a role that does not exist", []string{"role:missing:prod"}, pod, false},
-		{"a text that is no scope", []string{"root"}, pod, false},
+		{"a missing role", []string{"role:missing:prod"}, pod, false},
+		{"an invalid scope", []string{"root"}, pod, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestClientsAreRestrictedToScopes(t *testing.T) {
 		ok           bool
 	}{
 		{"none", nil, "user:full role:edit:prod:!", true},
-		{"what is no scope", nil, "root", false},
+		{"an invalid scope", nil, "root", false},
 		{"exact values", account, "user:info user:check-access", true},
 		{"another value", account, "user:full", false},
 		{"a role in the namespace", account, "role:admin:prod role:admin:prod:!", true},
@@ -180,6 +180,6 @@ func TestNamespacesOfScopes(t *testing.T) {
 
 func TestGrantedScopesCoverRequestedOnes(t *testing.T) {
 	if !Covers([]string{Info, CheckAccess}, []string{Info}) || Covers([]string{Info}, []string{Info, Full}) || !Covers([]string{Full}, []string{Info}) {
-		t.Error("granted scopes are compared wrongly")
+		t.Error("wrong result for granted scopes")
 	}
 }

@@ -2,7 +2,7 @@ package session
 
 import "testing"
 
-func TestBoxOpensOnlyItsOwnContent(t *testing.T) {
+func TestBoxOpensOnlyItsOwnValues(t *testing.T) {
 	box := func(secrets ...Secret) *Box {
 		t.Helper()
 		b, err := NewBox(secrets)
@@ -36,6 +36,6 @@ func TestBoxOpensOnlyItsOwnContent(t *testing.T) {
 		}
 	}
 	if _, err := NewBox(nil); err == nil {
-		t.Error("a box without a secret seals")
+		t.Error("a box without a secret seals values")
 	}
 }

@@ -32,7 +32,7 @@ func carry(response *httptest.ResponseRecorder) *http.Request {
 	return r
 }
 
-func TestSessionsAreRead(t *testing.T) {
+func TestSessionsCanBeReadWithSecret(t *testing.T) {
 	old, rotated := sessions(t, time.Minute, secret("a")), sessions(t, time.Minute, secret("b"), secret("a"))
 	alice := User{Name: "alice", UID: "1", Generation: "g"}
 	response := httptest.NewRecorder()
@@ -47,12 +47,12 @@ func TestSessionsAreRead(t *testing.T) {
 		reader *Sessions
 		want   bool
 	}{
-		"with the secret":             {old, true},
-		"after a change of secrets":   {rotated, true},
-		"with another secret":         {sessions(t, time.Minute, secret("c")), false},
-		"under another name":          {&Sessions{Name: "__Host-other", codecs: old.codecs}, false},
-		"after the end of its time":   {sessions(t, -time.Minute, secret("a")), false},
-		"by another cookie's content": {&Sessions{Name: "__Host-ssn", codecs: sessions(t, time.Minute, secret("d")).codecs}, false},
+		"with the secret":                    {old, true},
+		"after a change of secrets":          {rotated, true},
+		"with another secret":                {sessions(t, time.Minute, secret("c")), false},
+		"under another name":                 {&Sessions{Name: "__Host-other", codecs: old.codecs}, false},
+		"after its lifetime":                 {sessions(t, -time.Minute, secret("a")), false},
+		"with the content of another cookie": {&Sessions{Name: "__Host-ssn", codecs: sessions(t, time.Minute, secret("d")).codecs}, false},
 	} {
 		got, ok := tt.reader.User(carry(response))
 		if ok != tt.want || ok && got != alice {
@@ -89,7 +89,7 @@ func TestFormValueMatchesCookie(t *testing.T) {
 		"part of the value": {browser, value[1:], false},
 	} {
 		if CheckCSRF(tt.r, tt.value) != tt.want {
-			t.Errorf("%s is checked wrongly", name)
+			t.Errorf("wrong result for %s", name)
 		}
 	}
 }

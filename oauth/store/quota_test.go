@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store/storetest"
 )
 
-func TestUserHasLimitedTokens(t *testing.T) {
+func TestTokensOfUserAreLimited(t *testing.T) {
 	const limit, interval = 1000, 100
 	tokens := storetest.New[*oauthv1.OAuthAccessToken](oauthv1.Resource("oauthaccesstokens"))
 	tokens.Field = func(token *oauthv1.OAuthAccessToken, _ string) string { return token.UserName }
@@ -38,7 +38,7 @@ func TestUserHasLimitedTokens(t *testing.T) {
 			continue
 		}
 		if got := len(tokens.All()); got > 1+limit+interval {
-			t.Fatalf("there are %d tokens after %d logins", got, number)
+			t.Fatalf("%d tokens exist after %d logins", got, number)
 		}
 	}
 	names := map[string]bool{}
@@ -46,14 +46,14 @@ func TestUserHasLimitedTokens(t *testing.T) {
 		names[token.Name] = true
 	}
 	if !names["alice0"] {
-		t.Error("the token of another user is deleted")
+		t.Error("the token of another user was deleted")
 	}
 	for _, number := range slices.Backward([]int{3*limit - 1, 3*limit - 2, 2 * limit}) {
 		if !names[fmt.Sprint("mallory", number)] {
-			t.Errorf("token %d is deleted, which is not the oldest", number)
+			t.Errorf("token %d was deleted, although it is not the oldest", number)
 		}
 	}
 	if names["mallory0"] {
-		t.Error("the oldest token exists")
+		t.Error("the oldest token still exists")
 	}
 }

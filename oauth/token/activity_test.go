@@ -51,7 +51,7 @@ func TestUseExtendsLifetimeOfToken(t *testing.T) {
 				t.Fatal(err)
 			}
 			activity.Used(token)
-			eventually.True(t, "the use is recorded", func() bool { return len(activity.activity) == 0 && end() >= tt.min })
+			eventually.True(t, "the extended timeout", func() bool { return len(activity.activity) == 0 && end() >= tt.min })
 			stop()
 			<-done
 			if tt.min == tt.end && end() != tt.end {
@@ -89,7 +89,7 @@ func TestFailedExtensionIsRepeatedAtNextUse(t *testing.T) {
 	activity.Used(stored)
 	<-failures
 	activity.Used(stored)
-	eventually.True(t, "the second use extends the lifetime", func() bool {
+	eventually.True(t, "the extension after the second use", func() bool {
 		token, err := tokens.Get(t.Context(), "token")
 		return err == nil && token.InactivityTimeoutSeconds >= age+timeout
 	})

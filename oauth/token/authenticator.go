@@ -25,7 +25,7 @@ var (
 	ErrExpired  = errors.New("the token has expired")
 	ErrInactive = errors.New("the token was not used for too long")
 	ErrNoUser   = errors.New("the user of the token no longer exists")
-	ErrNoClient = errors.New("the service account that got the token no longer exists")
+	ErrNoClient = errors.New("the service account that received the token no longer exists")
 )
 
 // Authenticator authenticates access tokens. It reads the token and the user from the API server's

@@ -35,8 +35,8 @@ func ServerError() *Problem {
 	return &Problem{"server_error", "The authorization server encountered an unexpected condition that prevented it from fulfilling the request."}
 }
 
-// answer is a successful response.
-type answer struct {
+// success is a successful response.
+type success struct {
 	AccessToken string `json:"access_token"`
 	ExpiresIn   int64  `json:"expires_in,omitempty"`
 	Scope       string `json:"scope,omitempty"`
@@ -74,7 +74,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, http.StatusBadRequest, problem)
 		return
 	}
-	write(w, http.StatusOK, answer{grant.Secret, grant.ExpiresIn, strings.Join(grant.Scopes, " "), "Bearer"})
+	write(w, http.StatusOK, success{grant.Secret, grant.ExpiresIn, strings.Join(grant.Scopes, " "), "Bearer"})
 }
 
 func checkGrantType(grantType string) *Problem {

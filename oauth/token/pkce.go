@@ -64,10 +64,10 @@ func Verifies(challenge, method, verifier string) bool {
 	if !codeText.MatchString(verifier) {
 		return false
 	}
-	answer := verifier
+	computed := verifier
 	if method == S256 {
 		hash := sha256.Sum256([]byte(verifier))
-		answer = base64.RawURLEncoding.EncodeToString(hash[:])
+		computed = base64.RawURLEncoding.EncodeToString(hash[:])
 	}
-	return subtle.ConstantTimeCompare([]byte(answer), []byte(challenge)) == 1
+	return subtle.ConstantTimeCompare([]byte(computed), []byte(challenge)) == 1
 }

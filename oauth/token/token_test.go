@@ -11,7 +11,7 @@ func TestNameOfObjectIsDerivedFromSecret(t *testing.T) {
 		secret, name := New()
 		match, ok := Name(secret)
 		if !ok || match != name || seen[secret] {
-			t.Fatalf("the name of a secret is %q, %v, want %q; seen %v", match, ok, name, seen[secret])
+			t.Fatalf("the name of a secret is %q, %v, want %q; seen before: %v", match, ok, name, seen[secret])
 		}
 		seen[secret] = true
 		if strings.Contains(name, strings.TrimPrefix(secret, prefix)) {
@@ -26,17 +26,17 @@ func TestNameOfObjectIsDerivedFromSecret(t *testing.T) {
 func TestInvalidTokensAreNotLookedUp(t *testing.T) {
 	secret, _ := New()
 	for name, text := range map[string]string{
-		"empty":            "",
-		"short":            "abc",
-		"a path":           strings.Repeat("a", 40) + "/status",
-		"a part":           secret[:len(secret)-1],
-		"longer":           secret + "A",
-		"no base64":        prefix + strings.Repeat("!", encodedLength),
-		"a kilobyte":       strings.Repeat("x", 1024),
-		"a hash of others": strings.Repeat("a", 40) + "~b",
+		"empty":                      "",
+		"short":                      "abc",
+		"a path":                     strings.Repeat("a", 40) + "/status",
+		"a part":                     secret[:len(secret)-1],
+		"longer":                     secret + "A",
+		"no base64":                  prefix + strings.Repeat("!", encodedLength),
+		"a kilobyte":                 strings.Repeat("x", 1024),
+		"a hash with another prefix": strings.Repeat("a", 40) + "~b",
 	} {
 		if match, ok := Name(text); ok {
-			t.Errorf("%s: taken for the token %q", name, match)
+			t.Errorf("%s: interpreted as the token %q", name, match)
 		}
 	}
 	if name, ok := Name(strings.Repeat("a", MinLength)); !ok || name != strings.Repeat("a", MinLength) {
@@ -57,12 +57,12 @@ func TestChallengeIsValidated(t *testing.T) {
 	}{
 		{"S256", challenge, S256, verifier, true},
 		{"S256 with the challenge itself", challenge, S256, challenge, false},
-		{"S256 without an answer", challenge, S256, "", false},
+		{"S256 without a verifier", challenge, S256, "", false},
 		{"plain", verifier, Plain, verifier, true},
-		{"plain with another", verifier, Plain, challenge, false},
-		{"short answer", "short", Plain, "short", false},
+		{"plain with another verifier", verifier, Plain, challenge, false},
+		{"short verifier", "short", Plain, "short", false},
 		{"no challenge", "", "", "", true},
-		{"an answer without a challenge", "", "", verifier, false},
+		{"a verifier without a challenge", "", "", verifier, false},
 	}
 	for _, tt := range tests {
 		if got := Verifies(tt.challenge, tt.method, tt.verifier); got != tt.want {

@@ -27,8 +27,8 @@ type Provider struct {
 
 var _ idp.Password = (*Provider)(nil)
 
-// answer is the server's description of a user.
-type answer struct {
+// userInfo is the server's description of a user.
+type userInfo struct {
 	Subject           string `json:"sub"`
 	Name              string `json:"name"`
 	Email             string `json:"email"`
@@ -49,19 +49,19 @@ func (p *Provider) AuthenticatePassword(ctx context.Context,
 	}
 	request.SetBasicAuth(user, password)
 	request.Header.Set("Accept", "application/json")
-	var resp answer
-	reply, err := remote.JSON(ctx, p.Client, request, &resp)
+	var info userInfo
+	response, err := remote.JSON(ctx, p.Client, request, &info)
 	switch {
 	case err != nil:
 		return nil, err
-	case reply.StatusCode == http.StatusUnauthorized:
+	case response.StatusCode == http.StatusUnauthorized:
 		return nil, idp.ErrRefused
-	case reply.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("identity provider %s responds with %s", request.URL.Host, reply.Status)
-	case resp.Error != "":
+	case response.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("identity provider %s responds with %s", request.URL.Host, response.Status)
+	case info.Error != "":
 		return nil, fmt.Errorf("identity provider %s responds with an error", request.URL.Host)
-	case resp.Subject == "":
+	case info.Subject == "":
 		return nil, errors.New("the response of the identity provider has no user: sub is missing")
 	}
-	return &idp.Identity{UserName: resp.Subject, PreferredUserName: resp.PreferredUserName, Name: resp.Name, Email: resp.Email}, nil
+	return &idp.Identity{UserName: info.Subject, PreferredUserName: info.PreferredUserName, Name: info.Name, Email: info.Email}, nil
 }

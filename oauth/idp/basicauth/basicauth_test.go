@@ -12,15 +12,16 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/conformance"
 )
 
-// server responds as OpenShift 3's documentation specifies. answer responds to valid credentials.
-func server(t *testing.T, answer func(w http.ResponseWriter)) *Provider {
+// server responds as OpenShift 3's documentation specifies. respond handles requests with valid
+// credentials.
+func server(t *testing.T, respond func(w http.ResponseWriter)) *Provider {
 	t.Helper()
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, ok := r.BasicAuth(); !ok || user != "alice" || password != "secret" {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		answer(w)
+		respond(w)
 	}))
 	t.Cleanup(s.Close)
 	return &Provider{URL: s.URL, Client: s.Client()}
@@ -40,7 +41,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestResponsesWithoutUserAreErrors(t *testing.T) {
-	for name, answer := range map[string]func(w http.ResponseWriter){
+	for name, respond := range map[string]func(w http.ResponseWriter){
 		"no sub":     func(w http.ResponseWriter) { fmt.Fprint(w, `{"name":"Alice"}`) },
 		"error":      func(w http.ResponseWriter) { fmt.Fprint(w, `{"sub":"x","error":"no"}`) },
 		"not JSON":   func(w http.ResponseWriter) { fmt.Fprint(w, `<html>`) },
@@ -48,7 +49,7 @@ func TestResponsesWithoutUserAreErrors(t *testing.T) {
 		"redirect":   func(w http.ResponseWriter) { w.Header().Set("Location", "/other"); w.WriteHeader(http.StatusFound) },
 		"too long":   func(w http.ResponseWriter) { fmt.Fprintf(w, `{"sub":"%s"}`, strings.Repeat("a", 2<<20)) },
 	} {
-		got, err := server(t, answer).AuthenticatePassword(t.Context(), "alice", "secret")
+		got, err := server(t, respond).AuthenticatePassword(t.Context(), "alice", "secret")
 		if got != nil || err == nil || errors.Is(err, idp.ErrRefused) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}

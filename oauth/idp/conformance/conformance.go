@@ -28,16 +28,16 @@ type Password struct {
 
 // Test runs the tests.
 func (c Password) Test(t *testing.T) {
-	t.Run("the right password names the identity", func(t *testing.T) {
+	t.Run("the correct password returns the identity", func(t *testing.T) {
 		c.accepted(t, c.User, c.Secret)
 	})
 	t.Run("concurrent logins return their own identities", c.concurrent)
-	t.Run("an empty password is refused", func(t *testing.T) { c.expectRejected(t, c.User, "") })
-	t.Run("an empty name is refused", func(t *testing.T) { c.expectRejected(t, "", c.Secret) })
+	t.Run("an empty password is rejected", func(t *testing.T) { c.expectRejected(t, c.User, "") })
+	t.Run("an empty name is rejected", func(t *testing.T) { c.expectRejected(t, "", c.Secret) })
 	if !c.AcceptsAnyone {
-		t.Run("a wrong password is refused", func(t *testing.T) { c.expectRejected(t, c.User, c.Secret+"x") })
-		t.Run("an unknown user is refused", func(t *testing.T) { c.expectRejected(t, "nobody-of-that-name", c.Secret) })
-		t.Run("a name that means something elsewhere is refused", c.hostile)
+		t.Run("a wrong password is rejected", func(t *testing.T) { c.expectRejected(t, c.User, c.Secret+"x") })
+		t.Run("an unknown user is rejected", func(t *testing.T) { c.expectRejected(t, "nobody-of-that-name", c.Secret) })
+		t.Run("a name with special characters is rejected", c.hostile)
 	}
 	if c.Unreachable != nil {
 		t.Run("an unreachable provider returns an error without the password", c.unreachable)
@@ -59,7 +59,7 @@ func (c Password) expectRejected(t *testing.T, user, password string) {
 	t.Helper()
 	got, err := c.Provider.AuthenticatePassword(t.Context(), user, password)
 	if got != nil || !errors.Is(err, idp.ErrRefused) {
-		t.Errorf("user %.40q: identity %v, error %v, want a refusal", user, got, err)
+		t.Errorf("user %.40q: identity %v, error %v, want a rejection", user, got, err)
 	}
 }
 
@@ -95,7 +95,7 @@ func (c Password) unreachable(t *testing.T) {
 	const password = "a-password-that-no-error-may-hold"
 	got, err := c.Unreachable.AuthenticatePassword(t.Context(), c.User, password)
 	if got != nil || err == nil || errors.Is(err, idp.ErrRefused) {
-		t.Fatalf("identity %v, error %v, want an error other than a refusal", got, err)
+		t.Fatalf("identity %v, error %v, want an error other than a rejection", got, err)
 	}
 	if strings.Contains(err.Error(), password) {
 		t.Error("the error contains the password")

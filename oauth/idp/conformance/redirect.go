@@ -29,9 +29,9 @@ const callback = "https://master.example.com:8443/oauth2callback/test"
 
 // Test runs the tests.
 func (c Redirect) Test(t *testing.T) {
-	t.Run("a login names the identity", c.login)
+	t.Run("a login returns the identity", c.login)
 	t.Run("a code is valid only once", c.runOnce)
-	t.Run("a denied login is refused", func(t *testing.T) {
+	t.Run("a denied login is rejected", func(t *testing.T) {
 		got, err := c.Provider.AuthenticateCallback(t.Context(), callback, url.Values{"error": {"access_denied"}, "state": {"s"}})
 		if got != nil || !errors.Is(err, idp.ErrRefused) {
 			t.Errorf("identity %v, error %v", got, err)
@@ -93,7 +93,7 @@ func (c Redirect) runOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := c.Provider.AuthenticateCallback(t.Context(), callback, query); got != nil || err == nil {
-		t.Errorf("the same code again: identity %v, error %v", got, err)
+		t.Errorf("second use of the code: identity %v, error %v", got, err)
 	}
 }
 
@@ -101,6 +101,6 @@ func (c Redirect) runOnce(t *testing.T) {
 func (c Redirect) TestRefused(t *testing.T) {
 	got, err := c.Provider.AuthenticateCallback(t.Context(), callback, c.visit(t))
 	if got != nil || !errors.Is(err, idp.ErrRefused) {
-		t.Errorf("identity %v, error %v, want a refusal", got, err)
+		t.Errorf("identity %v, error %v, want a rejection", got, err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzFile proves that a line without a valid hash accepts no password, and that no file causes a
+// FuzzFile checks that a line without a valid hash accepts no password, and that no file causes a
 // panic.
 func FuzzFile(f *testing.F) {
 	for _, seed := range []string{

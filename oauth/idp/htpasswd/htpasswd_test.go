@@ -117,12 +117,12 @@ func TestInvalidUserNamesAreRejected(t *testing.T) {
 
 func TestEachLoginComparesOneBcryptHash(t *testing.T) {
 	for name, tt := range map[string]struct{ file, user, compared string }{
-		"known":                     {"alice:$2y$05$one\nbob:$2y$05$two\n", "bob", "$2y$05$two"},
-		"unknown":                   {"carol:$apr1$x$y\nalice:$2y$05$one\nbob:$2y$12$two\n", "eve", "$2y$05$one"},
-		"unknown in an old file":    {"carol:$apr1$x$y\n", "eve", dummyHash},
-		"unknown in an empty file":  {"", "eve", dummyHash},
-		"with an old hash":          {"carol:$apr1$x$y\nalice:$2y$05$one\n", "carol", "$2y$05$one"},
-		"with a hash of other form": {"dave:secret\n", "dave", dummyHash},
+		"known":                         {"alice:$2y$05$one\nbob:$2y$05$two\n", "bob", "$2y$05$two"},
+		"unknown":                       {"carol:$apr1$x$y\nalice:$2y$05$one\nbob:$2y$12$two\n", "eve", "$2y$05$one"},
+		"unknown in an old file":        {"carol:$apr1$x$y\n", "eve", dummyHash},
+		"unknown in an empty file":      {"", "eve", dummyHash},
+		"with an old hash":              {"carol:$apr1$x$y\nalice:$2y$05$one\n", "carol", "$2y$05$one"},
+		"with a hash in another format": {"dave:secret\n", "dave", dummyHash},
 	} {
 		var compared []string
 		provider := Provider{File: write(t, tt.file), compare: func(hash, password []byte) error {
@@ -137,13 +137,13 @@ func TestEachLoginComparesOneBcryptHash(t *testing.T) {
 		}
 	}
 	if cost, err := bcrypt.Cost([]byte(dummyHash)); cost != bcrypt.DefaultCost || err != nil {
-		t.Errorf("the dummy hash has cost %d, %v, want %d, as new passwords", cost, err, bcrypt.DefaultCost)
+		t.Errorf("the dummy hash has cost %d, %v, want %d as for new passwords", cost, err, bcrypt.DefaultCost)
 	}
 }
 
 func TestUnknownUserMatchesNoPassword(t *testing.T) {
 	provider := Provider{File: write(t, users), compare: func(_, _ []byte) error { return nil }}
 	if _, err := provider.AuthenticatePassword(t.Context(), "eve", "secret"); !errors.Is(err, idp.ErrRefused) {
-		t.Errorf("a password that another user has: %v", err)
+		t.Errorf("the password of another user: %v", err)
 	}
 }

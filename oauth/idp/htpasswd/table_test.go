@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestFileIsReadAgainOnlyAfterAChange(t *testing.T) {
+func TestFileIsReadAgainOnlyAfterChange(t *testing.T) {
 	path := write(t, "alice:{SHA}one\n")
 	if err := os.Chtimes(path, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestFileIsReadAgainOnlyAfterAChange(t *testing.T) {
 	}
 }
 
-func TestFileHasLimits(t *testing.T) {
+func TestFileSizeIsLimited(t *testing.T) {
 	var lines strings.Builder
 	for i := range maxUsers {
 		fmt.Fprintf(&lines, "u%d:\n", i)

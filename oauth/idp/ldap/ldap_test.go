@@ -71,7 +71,7 @@ func TestLDAP(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("a server of another authority is not believed", func(t *testing.T) {
+	t.Run("a server certificate of another CA is rejected", func(t *testing.T) {
 		for _, url := range []string{"ldap://" + server.Address, "ldaps://" + server.SecureAddress} {
 			p := provider(t, server, url+search)
 			p.Server.TLS = nil
@@ -80,26 +80,26 @@ func TestLDAP(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a filter keeps persons out", func(t *testing.T) {
+	t.Run("a filter excludes users", func(t *testing.T) {
 		p := provider(t, server, "ldap://"+server.Address+"/dc=example,dc=com?uid?sub?(!(uid=alice))")
 		if got, err := p.AuthenticatePassword(t.Context(), "alice", "secret"); got != nil || !errors.Is(err, idp.ErrRefused) {
 			t.Errorf("%v, %v", got, err)
 		}
 	})
-	t.Run("a name of two persons is an error", func(t *testing.T) {
+	t.Run("a name with two entries is an error", func(t *testing.T) {
 		p := provider(t, server, "ldap://"+server.Address+"/dc=example,dc=com?mail")
 		if got, err := p.AuthenticatePassword(t.Context(), "shared@example.com", "secret"); got != nil || err == nil || errors.Is(err, idp.ErrRefused) {
 			t.Errorf("%v, %v", got, err)
 		}
 	})
-	t.Run("who may not search is an error", func(t *testing.T) {
+	t.Run("a search without permission is an error", func(t *testing.T) {
 		p := provider(t, server, "ldap://"+server.Address+search)
 		p.Server.BindPassword = "wrong"
 		if got, err := p.AuthenticatePassword(t.Context(), "alice", "secret"); got != nil || err == nil || errors.Is(err, idp.ErrRefused) {
 			t.Errorf("%v, %v", got, err)
 		}
 	})
-	t.Run("an entry without the attribute of the ID is an error", func(t *testing.T) {
+	t.Run("an entry without the ID attribute is an error", func(t *testing.T) {
 		p := provider(t, server, "ldap://"+server.Address+search)
 		p.ID = []string{"employeeNumber"}
 		if got, err := p.AuthenticatePassword(t.Context(), "alice", "secret"); got != nil || err == nil || errors.Is(err, idp.ErrRefused) {
@@ -108,7 +108,7 @@ func TestLDAP(t *testing.T) {
 	})
 }
 
-func TestURLsAreRead(t *testing.T) {
+func TestURLsAreParsed(t *testing.T) {
 	server, query, attribute, err := ldap.ParseURL("ldaps://ldap.example.com/ou=a%20b,dc=example?mail,uid??(a=b%3fc)")
 	if err != nil || server.Address != "ldap.example.com:636" || query.BaseDN != "ou=a b,dc=example" || attribute != "mail" ||
 		query.Scope != "sub" || query.Filter != "(a=b?c)" {

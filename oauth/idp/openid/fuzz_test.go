@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// FuzzIDToken proves that an ID token is accepted only if it is for this client, names a user and
+// FuzzIDToken checks that an ID token is accepted only if it is for this client, names a user and
 // has not expired.
 func FuzzIDToken(f *testing.F) {
 	for _, seed := range []string{
@@ -16,7 +16,7 @@ func FuzzIDToken(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		_, _ = decode(string(payload)) // whatever it is
+		_, _ = decode(string(payload)) // the result does not matter
 		claims, err := decode("e30." + base64.RawURLEncoding.EncodeToString(payload) + ".")
 		if err != nil || check(claims, "client", time.Unix(1_900_000_000, 0)) != nil {
 			return

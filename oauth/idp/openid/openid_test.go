@@ -62,21 +62,21 @@ func TestInvalidTokensAreErrors(t *testing.T) {
 		issuer string // configured; HOST stands for the server's
 		want   string
 	}{
-		"no ID token":              {&oauthtest.Server{}, "", "no ID token"},
-		"for another client":       {&oauthtest.Server{Claims: map[string]any{"sub": "1", "aud": []string{"other"}}}, "", "cannot be verified"},
-		"for another, undescribed": {&oauthtest.Server{Undescribed: true, Claims: map[string]any{"sub": "1", "aud": []string{"other"}}}, "", "another client"},
-		"for several, by another":  {&oauthtest.Server{Claims: map[string]any{"sub": "1", "aud": []string{oauthtest.ClientID, "other"}, "azp": "other"}}, "", "another client"},
-		"expired":                  {&oauthtest.Server{Claims: map[string]any{"sub": "1", "exp": time.Now().Add(-time.Hour).Unix()}}, "", "cannot be verified"},
-		"expired, undescribed":     {&oauthtest.Server{Undescribed: true, Claims: map[string]any{"sub": "1", "exp": time.Now().Add(-time.Hour).Unix()}}, "", "expired"},
-		"without an end":           {&oauthtest.Server{Claims: map[string]any{"sub": "1", "exp": nil}}, "", ""},
-		"no user":                  {&oauthtest.Server{Claims: map[string]any{"sub": ""}}, "", "has no user"},
-		"of two persons":           {&oauthtest.Server{Claims: user, API: map[string]any{"/userinfo": map[string]any{"sub": "2"}}}, "", "a different user"},
-		"signed by another":        {&oauthtest.Server{Claims: user, Forged: true}, "", "cannot be verified"},
-		"signed, as configured":    {&oauthtest.Server{Claims: user, Forged: true}, "HOST", "cannot be verified"},
-		"of another issuer":        {&oauthtest.Server{Claims: map[string]any{"sub": "1", "iss": "https://other.example.com"}}, "HOST", "cannot be verified"},
-		"of an unknown issuer":     {&oauthtest.Server{Claims: user, Undescribed: true}, "HOST", "has no discovery document"},
-		"of another login":         {&oauthtest.Server{Claims: map[string]any{"sub": "1", "nonce": "other"}}, "", "nonce"},
-		"of no login":              {&oauthtest.Server{Claims: map[string]any{"sub": "1", "nonce": nil}, Undescribed: true}, "", "nonce"},
+		"no ID token":                                      {&oauthtest.Server{}, "", "no ID token"},
+		"for another client":                               {&oauthtest.Server{Claims: map[string]any{"sub": "1", "aud": []string{"other"}}}, "", "cannot be verified"},
+		"for another client, no discovery":                 {&oauthtest.Server{Undescribed: true, Claims: map[string]any{"sub": "1", "aud": []string{"other"}}}, "", "another client"},
+		"for several clients, authorized party is another": {&oauthtest.Server{Claims: map[string]any{"sub": "1", "aud": []string{oauthtest.ClientID, "other"}, "azp": "other"}}, "", "another client"},
+		"expired":                                    {&oauthtest.Server{Claims: map[string]any{"sub": "1", "exp": time.Now().Add(-time.Hour).Unix()}}, "", "cannot be verified"},
+		"expired, no discovery":                      {&oauthtest.Server{Undescribed: true, Claims: map[string]any{"sub": "1", "exp": time.Now().Add(-time.Hour).Unix()}}, "", "expired"},
+		"without expiration":                         {&oauthtest.Server{Claims: map[string]any{"sub": "1", "exp": nil}}, "", ""},
+		"no user":                                    {&oauthtest.Server{Claims: map[string]any{"sub": ""}}, "", "has no user"},
+		"user information of another user":           {&oauthtest.Server{Claims: user, API: map[string]any{"/userinfo": map[string]any{"sub": "2"}}}, "", "a different user"},
+		"signed with another key":                    {&oauthtest.Server{Claims: user, Forged: true}, "", "cannot be verified"},
+		"signed with another key, configured issuer": {&oauthtest.Server{Claims: user, Forged: true}, "HOST", "cannot be verified"},
+		"of another issuer":                          {&oauthtest.Server{Claims: map[string]any{"sub": "1", "iss": "https://other.example.com"}}, "HOST", "cannot be verified"},
+		"of an unknown issuer":                       {&oauthtest.Server{Claims: user, Undescribed: true}, "HOST", "has no discovery document"},
+		"of another login":                           {&oauthtest.Server{Claims: map[string]any{"sub": "1", "nonce": "other"}}, "", "nonce"},
+		"without a nonce":                            {&oauthtest.Server{Claims: map[string]any{"sub": "1", "nonce": nil}, Undescribed: true}, "", "nonce"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := settings(t, tt.server)

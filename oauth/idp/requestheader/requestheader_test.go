@@ -31,8 +31,8 @@ func TestHeadersAreTrustedFromProxyOnly(t *testing.T) {
 	}{
 		{"the proxy", all, authority.Issue(t, "proxy").Certificate, want},
 		{"no certificate", all, nil, nil},
-		{"a certificate of another authority", all, other.Issue(t, "proxy").Certificate, nil},
-		{"another client of the authority", all, authority.Issue(t, "bob").Certificate, nil},
+		{"a certificate of another CA", all, other.Issue(t, "proxy").Certificate, nil},
+		{"another client of the CA", all, authority.Issue(t, "bob").Certificate, nil},
 		{"no name", http.Header{"X-Name": {"Alice"}}, authority.Issue(t, "proxy").Certificate, nil},
 		{"a blank name", http.Header{"X-Remote-User": {"  "}}, authority.Issue(t, "proxy").Certificate, nil},
 		{"the header of another provider", http.Header{"X-Remote-Users": {"root"}}, authority.Issue(t, "proxy").Certificate, nil},

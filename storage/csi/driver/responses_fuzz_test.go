@@ -57,14 +57,14 @@ func FuzzResponses(f *testing.F) {
 	f.Add([]byte{}, info, []byte("\x0a\x00\x0a\x02\x0a\x00"), []byte("\xff"))
 	f.Add([]byte{}, info, service, []byte("\x0a\xff\xff\xff\xff\x0f"))
 
-	var answers atomic.Pointer[map[string][]byte]
+	var responses atomic.Pointer[map[string][]byte]
 	server := grpc.NewServer(grpc.ForceServerCodec(rawCodec{}), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
 		var request []byte
 		if err := stream.RecvMsg(&request); err != nil {
 			return err
 		}
 		method, _ := grpc.MethodFromServerStream(stream)
-		response := (*answers.Load())[filepath.Base(method)]
+		response := (*responses.Load())[filepath.Base(method)]
 		return stream.SendMsg(&response)
 	}))
 	socket := filepath.Join(f.TempDir(), "csi.sock")
@@ -81,7 +81,7 @@ func FuzzResponses(f *testing.F) {
 	f.Cleanup(func() { _ = driver.Close() })
 
 	f.Fuzz(func(t *testing.T, probe, info, plugin, controller []byte) {
-		answers.Store(&map[string][]byte{
+		responses.Store(&map[string][]byte{
 			"Probe": probe, "GetPluginInfo": info, "GetPluginCapabilities": plugin, "ControllerGetCapabilities": controller,
 		})
 		description, err := driver.Describe(t.Context())

@@ -116,11 +116,11 @@ func (a actor) review(ctx context.Context, c *kit.Cluster, right cell) (bool, er
 			Resource: resource, Subresource: subresource, Name: name,
 		}
 	}
-	answer, err := c.Client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	result, err := c.Client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
 		return false, err
 	}
-	return answer.Status.Allowed, nil
+	return result.Status.Allowed, nil
 }
 
 func (a actor) mayOrError(ctx context.Context, c *kit.Cluster, right cell) error {

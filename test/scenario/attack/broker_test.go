@@ -29,16 +29,16 @@ func TestBrokersPlatformCannotNamePrivilegedUsers(t *testing.T) {
 		request.Header.Set("Authorization", "Bearer "+token)
 		request.Header.Set("X-Broker-API-Version", "2.13")
 		request.Header.Set("X-Broker-API-Originating-Identity", "kubernetes "+base64.StdEncoding.EncodeToString([]byte(identity)))
-		answer, err := client.Do(request)
+		response, err := client.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer answer.Body.Close()
-		body, err := io.ReadAll(answer.Body)
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return answer.StatusCode, string(body)
+		return response.StatusCode, string(body)
 	}
 	if code, body := ask(`{"username": "alice", "groups": ["system:authenticated"]}`); code != http.StatusGone {
 		t.Errorf("for a person: %d %s", code, body)

@@ -137,7 +137,7 @@ func TestDetectionOfSourceCannotReachHostAndCluster(t *testing.T) {
 func TestImportIsNotRedirectedToHost(t *testing.T) {
 	s := tenants(t)
 	addresses, requests := s.inside(t)
-	for name, answer := range map[string]func(w http.ResponseWriter, r *http.Request, inside string){
+	for name, respond := range map[string]func(w http.ResponseWriter, r *http.Request, inside string){
 		"redirect": func(w http.ResponseWriter, r *http.Request, inside string) {
 			http.Redirect(w, r, "http://"+inside+r.URL.Path, http.StatusTemporaryRedirect)
 		},
@@ -151,7 +151,7 @@ func TestImportIsNotRedirectedToHost(t *testing.T) {
 				if name == "redirect" && r.URL.Path == "/v2/" {
 					return
 				}
-				answer(w, r, inside)
+				respond(w, r, inside)
 			})
 			if status := s.look(t, registry+"/team/app:v1"); status.Status != metav1.StatusFailure {
 				t.Errorf("%s to %s: %+v", name, inside, status)

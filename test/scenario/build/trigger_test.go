@@ -60,7 +60,7 @@ func TestHostsOfRepositoriesCallWebHooks(t *testing.T) {
 	}
 	p.configure("app", "", git+`, runPolicy: Parallel, triggers: [{type: Generic, generic: {secretReference: {name: hook}, allowEnv: true}},
 		{type: GitHub, github: {secret: plain}}, {type: GitLab, gitlab: {secretReference: {name: hook}}}, {type: Bitbucket, bitbucket: {secret: plain}}]`)
-	call := func(address string, header map[string]string, body string) (status int, answer string) {
+	call := func(address string, header map[string]string, body string) (status int, response string) {
 		t.Helper()
 		url := fmt.Sprintf("https://%s:8443/apis/build.openshift.io/v1/namespaces/%s/buildconfigs/%s", p.Address, p.Namespace, address)
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
@@ -94,7 +94,7 @@ func TestHostsOfRepositoriesCallWebHooks(t *testing.T) {
 		address, body string
 		header        map[string]string
 		status        int
-		answer        string
+		response      string
 	}{
 		{"app/webhooks/s3cret/generic", `{"env": [{"name": "WORD", "value": "sent"}]}`, nil, http.StatusOK, `"app-1"`},
 		{"app/webhooks/plain/github", fmt.Sprintf(body, "main"), push, http.StatusOK, `"app-2"`},
@@ -115,8 +115,8 @@ func TestHostsOfRepositoriesCallWebHooks(t *testing.T) {
 		{"app/webhooks/generic", "{}", nil, http.StatusUnauthorized, "did not accept your secret"},
 		{"app/webhooks/plain/subversion", "{}", nil, http.StatusNotFound, ""},
 	} {
-		if status, answer := call(tt.address, tt.header, tt.body); status != tt.status || !strings.Contains(answer, tt.answer) {
-			t.Errorf("%s with %.40q returns %d %s, want %d %s", tt.address, tt.body, status, answer, tt.status, tt.answer)
+		if status, response := call(tt.address, tt.header, tt.body); status != tt.status || !strings.Contains(response, tt.response) {
+			t.Errorf("%s with %.40q returns %d %s, want %d %s", tt.address, tt.body, status, response, tt.status, tt.response)
 		}
 	}
 	if got := p.OC("get", "build/app-2", "-o", "jsonpath={.spec.revision.git.commit} {.spec.triggeredBy[0].message} {.spec.triggeredBy[0].githubWebHook.secret}"); got !=

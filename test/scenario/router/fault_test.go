@@ -80,7 +80,7 @@ func TestInvalidCertificatesAffectOnlyTheirRoutes(t *testing.T) {
 	})
 	for _, tt := range []struct {
 		name, status, certificate string
-		answer                    int
+		response                  int
 	}{
 		// Clients decide whether they trust a certificate.
 		{"expired", "public:True", "expired.faults.example.com", http.StatusOK},
@@ -93,7 +93,7 @@ func TestInvalidCertificatesAffectOnlyTheirRoutes(t *testing.T) {
 	} {
 		name := tt.name + ".faults.example.com"
 		eventually.Equal(t, "status of "+name, func() string { return decision(c, tt.name) }, tt.status)
-		eventually.Equal(t, "response of "+name, func() int { status, _ := fetch(c, 443, name); return status }, tt.answer)
+		eventually.Equal(t, "response of "+name, func() int { status, _ := fetch(c, 443, name); return status }, tt.response)
 		if tt.certificate != "" {
 			eventually.Equal(t, "certificate of "+name, func() string { return page(t, c, name) }, tt.certificate)
 		}
