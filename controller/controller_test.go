@@ -145,7 +145,7 @@ func TestHungLoopDoesNotBlockOthers(t *testing.T) {
 func TestInvalidLoop(t *testing.T) {
 	err := Manager{{Name: "test"}}.Run(t.Context(), func() { t.Error("ready") })
 	if err == nil {
-		t.Error("Run accepted a controller that watches nothing")
+		t.Error("Run accepted a controller without a watch")
 	}
 }
 

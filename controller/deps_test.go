@@ -72,7 +72,7 @@ func TestClientsOfProcessShareRateLimiter(t *testing.T) {
 		t.Fatal(err)
 	}
 	if config.RateLimiter != nil {
-		t.Error("NewDeps changes the caller's configuration")
+		t.Error("NewDeps changed the caller's configuration")
 	}
 	builder, err := deps.AsServiceAccount("openshift-infra", "build-controller")
 	if err != nil {

@@ -59,7 +59,7 @@ func TestLostLeaseEndsLeadershipOnly(t *testing.T) {
 	second.broken.Store(true)
 	eventually.True(t, "first instance leads again", first.leads.Load)
 	if n := first.terms.Load(); n != 2 {
-		t.Errorf("the first instance has led %d times, want 2", n)
+		t.Errorf("the first instance was the leader %d times, want 2", n)
 	}
 
 	component.Stop()

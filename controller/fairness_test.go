@@ -51,7 +51,7 @@ func TestNamespaceLeavesWorkersToOthers(t *testing.T) {
 			return nil
 		},
 	}}.Run)
-	eventually.Equal(t, "slow keys that are reconciled", func() int { return busy.times("slow") }, limit)
+	eventually.Equal(t, "reconciles of slow keys", func() int { return busy.times("slow") }, limit)
 	for i := range 2 * count {
 		name := fmt.Sprint("quick", i)
 		store.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: name}})

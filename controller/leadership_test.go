@@ -60,7 +60,7 @@ func TestGroupRunsOnOneMaster(t *testing.T) {
 	eventually.True(t, "second master leads", second.admitted.Load)
 }
 
-func TestMasterThatLosesALeaseEnds(t *testing.T) {
+func TestMasterThatLosesLeaseEnds(t *testing.T) {
 	master := newCandidate(t, fake.NewClientset(), "first")
 	done := make(chan error, 1)
 	go func() { done <- master.Run(t.Context(), func() {}) }()
@@ -72,7 +72,7 @@ func TestMasterThatLosesALeaseEnds(t *testing.T) {
 	}
 }
 
-func TestMasterLeadsAtOnceAfterARestart(t *testing.T) {
+func TestMasterLeadsImmediatelyAfterRestart(t *testing.T) {
 	client := fake.NewClientset()
 	killed := newCandidate(t, client, "first")
 	componenttest.Run(t, killed.Run)

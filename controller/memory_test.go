@@ -52,7 +52,7 @@ func TestTransformsReduceMemory(t *testing.T) {
 		return removeManagedFields(object)
 	})
 	if cached > 0.9*sent {
-		t.Errorf("a cached pod uses %.0f bytes, and %.0f without a transform", cached, sent)
+		t.Errorf("a cached pod uses %.0f bytes, and %.0f bytes without a transform", cached, sent)
 	}
 }
 

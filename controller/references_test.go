@@ -56,7 +56,7 @@ func TestWatchReferencesEnqueuesReferringObjects(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	if got := keys("deployer"); len(got) > 0 {
-		t.Errorf("got %v for a service account of no pod", got)
+		t.Errorf("got %v for a service account that no pod uses", got)
 	}
 	if _, err := WatchReferences(pods, "account", func(any) []string { return nil }, accounts); err == nil {
 		t.Error("a second index of the same name is accepted")

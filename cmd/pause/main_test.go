@@ -29,7 +29,7 @@ func startPause(t *testing.T) *exec.Cmd {
 		_ = pause.Process.Kill()
 		_ = pause.Wait()
 	})
-	eventually.True(t, "pause to ignore SIGCHLD", func() bool {
+	eventually.True(t, "ignored SIGCHLD", func() bool {
 		const sigchld = 1 << (syscall.SIGCHLD - 1)
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pause.Process.Pid))
 		if err != nil {
@@ -58,7 +58,7 @@ func TestOrphansAreReaped(t *testing.T) {
 		return len(strings.Fields(string(data)))
 	}
 	// A child that ended and was not reaped would be listed until pause ends.
-	eventually.True(t, "the child that ended to be reaped and the other to stay", func() bool { return children() == 1 })
+	eventually.True(t, "reaping of the ended child only", func() bool { return children() == 1 })
 }
 
 func TestPauseEndsOnSignals(t *testing.T) {

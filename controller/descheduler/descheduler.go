@@ -43,11 +43,11 @@ type Descheduler struct {
 
 // Eviction is the result for a pod.
 type Eviction struct {
-	// Pod is the pod as it was before.
+	// Pod is the pod before its eviction.
 	Pod *corev1.Pod
 	// Strategy is the name of the strategy that evicted the pod. It is empty after a failure.
 	Strategy string
-	// Failure is the reason why the pod stays, such as a PodDisruptionBudget.
+	// Failure is the reason why the pod was not evicted, such as a PodDisruptionBudget.
 	Failure string
 }
 
@@ -60,7 +60,7 @@ func (e Eviction) String() string {
 }
 
 // Deschedule reads the nodes and pods of the cluster and runs each strategy of the policy once. It
-// needs no memory between two calls.
+// keeps no state between calls.
 func (d *Descheduler) Deschedule(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	// Upstream's plugins log each step. Report has the results.
@@ -158,8 +158,8 @@ func informersOf(factory informers.SharedInformerFactory, settings api.Deschedul
 	return list
 }
 
-// start starts the informers and waits for their content. The first failed request ends the pass,
-// for example if a role forbids it.
+// start starts the informers and waits until they have synced. The first failed request ends the
+// pass, for example if a role forbids it.
 func start(ctx context.Context, cancel context.CancelCauseFunc, factory informers.SharedInformerFactory, list []cache.SharedIndexInformer) error {
 	for _, informer := range list {
 		err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { cancel(err) })
@@ -191,7 +191,7 @@ func (p *pass) readyNodes() (ready []*corev1.Node, err error) {
 	return ready, nil
 }
 
-// run first removes the pods that break a rule, and then balances the remaining ones.
+// run first removes the pods that violate a rule, and then balances the remaining ones.
 func (p *pass) run(ctx context.Context, nodes []*corev1.Node) error {
 	var errs []error
 	for _, profile := range p.profiles {

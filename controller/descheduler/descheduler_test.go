@@ -88,18 +88,18 @@ func utilizationPolicy(numberOfNodes int) string {
 		"{thresholds: {cpu: 20, pods: 20}, targetThresholds: {cpu: 50, pods: 50}, numberOfNodes: %d}}}}", numberOfNodes)
 }
 
-func TestDuplicatesLeaveNode(t *testing.T) {
+func TestDuplicatesAreEvictedFromNode(t *testing.T) {
 	client := fake.NewClientset(node("a"), node("b"), pod("web-1", "a"), pod("web-2", "a"))
 	results := deschedule(t, client, duplicatesPolicy, false)
 	if len(results) != 1 || !strings.HasSuffix(results[0], "on node a: evicted by RemoveDuplicates") {
 		t.Errorf("got %q", results)
 	}
-	// With one pod on each node, there is nothing to do.
+	// With one pod on each node, no pod is evicted.
 	client = fake.NewClientset(node("a"), node("b"), pod("web-1", "a"), pod("web-2", "b"))
 	expectResults(t, deschedule(t, client, duplicatesPolicy, false))
 }
 
-func TestProtectedPodsStay(t *testing.T) {
+func TestProtectedPodsAreNotEvicted(t *testing.T) {
 	critical := int32(2000000000)
 	client := fake.NewClientset(node("a"), node("b"),
 		pod("annotated", "a", func(p *corev1.Pod) { p.Annotations = map[string]string{criticalAnnotation: ""} }),
@@ -114,12 +114,12 @@ func TestProtectedPodsStay(t *testing.T) {
 	expectResults(t, deschedule(t, client, utilizationPolicy(0), false), "pod shop/free on node a: evicted by LowNodeUtilization")
 }
 
-func TestPodsMoveFromFullToEmptyNodes(t *testing.T) {
+func TestPodsAreEvictedFromFullNodes(t *testing.T) {
 	objects := []runtime.Object{node("empty"), node("full")}
 	for i := range 6 {
 		objects = append(objects, pod(fmt.Sprint("web-", i), "full"))
 	}
-	// BestEffort pods go first.
+	// BestEffort pods are evicted first.
 	objects = append(objects, pod("best-effort", "full", func(p *corev1.Pod) {
 		p.Spec.Containers[0].Resources, p.Status.QOSClass = corev1.ResourceRequirements{}, corev1.PodQOSBestEffort
 	}))
@@ -129,12 +129,12 @@ func TestPodsMoveFromFullToEmptyNodes(t *testing.T) {
 	}
 	// There must be more underutilized nodes than numberOfNodes.
 	expectResults(t, deschedule(t, fake.NewClientset(objects...), utilizationPolicy(1), false))
-	// A cordoned node takes no pods.
+	// A cordoned node gets no pods.
 	objects[0].(*corev1.Node).Spec.Unschedulable = true
 	expectResults(t, deschedule(t, fake.NewClientset(objects...), utilizationPolicy(0), false))
 }
 
-func TestPodsBelowTargetStay(t *testing.T) {
+func TestPodsBelowTargetAreNotEvicted(t *testing.T) {
 	objects := []runtime.Object{node("empty"), node("used")}
 	for i := range 5 {
 		objects = append(objects, pod(fmt.Sprint("web-", i), "used"))
@@ -142,7 +142,7 @@ func TestPodsBelowTargetStay(t *testing.T) {
 	expectResults(t, deschedule(t, fake.NewClientset(objects...), utilizationPolicy(0), false))
 }
 
-func TestPodsThatBreakNodeAffinityMove(t *testing.T) {
+func TestPodsThatViolateNodeAffinityAreEvicted(t *testing.T) {
 	zone := func(value string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
 			expressions := []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{value}}}
@@ -155,7 +155,7 @@ func TestPodsThatBreakNodeAffinityMove(t *testing.T) {
 	expectResults(t, deschedule(t, client, affinityPolicy, false), "pod shop/west on node a: evicted by RemovePodsViolatingNodeAffinity")
 }
 
-func TestPodsThatBreakAntiAffinityMove(t *testing.T) {
+func TestPodsThatViolateAntiAffinityAreEvicted(t *testing.T) {
 	away := func(p *corev1.Pod) {
 		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "pod-a"}}, TopologyKey: corev1.LabelHostname,
@@ -168,7 +168,7 @@ func TestPodsThatBreakAntiAffinityMove(t *testing.T) {
 		"pod shop/pod-c on node a: evicted by RemovePodsViolatingInterPodAntiAffinity")
 }
 
-func TestDisruptionBudgetKeepsPod(t *testing.T) {
+func TestDisruptionBudgetPreventsEviction(t *testing.T) {
 	client := fake.NewClientset(node("a"), node("b"), pod("web-1", "a"), pod("web-2", "a"))
 	client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		return action.GetSubresource() == "eviction", nil, apierrors.NewTooManyRequests("it would violate the budget", 0)

@@ -13,7 +13,7 @@ import (
 	policyclient "k8s.io/client-go/kubernetes/typed/policy/v1"
 )
 
-// reporter receives the events of upstream's evictor, which are its only results.
+// reporter receives the events of upstream's evictor, which returns no other results.
 type reporter struct{ report func(Eviction) }
 
 // Eventf reports an eviction or its failure.

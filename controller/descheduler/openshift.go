@@ -43,7 +43,7 @@ type utilization struct {
 }
 
 // The strategies of OpenShift, in the order in which they run, before lowUtilization. Two of them
-// remove pods that break a rule. The others balance the remaining pods.
+// remove pods that violate a rule. The others balance the remaining pods.
 const (
 	nodeAffinity = removepodsviolatingnodeaffinity.PluginName
 	antiAffinity = removepodsviolatinginterpodantiaffinity.PluginName
@@ -65,7 +65,7 @@ func parseOpenShift(content []byte) (*api.DeschedulerPolicy, error) {
 		}
 	}
 	profile := api.DeschedulerProfile{Name: "openshift"}
-	// A pod that fits no other node stays.
+	// A pod that fits no other node is not evicted.
 	profile.PluginConfigs = []api.PluginConfig{{Name: defaultevictor.PluginName, Args: &defaultevictor.DefaultEvictorArgs{NodeFit: true}}}
 	for _, name := range known {
 		strategy := policy.Strategies[name]

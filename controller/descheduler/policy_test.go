@@ -69,7 +69,7 @@ func TestOpenShiftPolicyIsTranslated(t *testing.T) {
 	}
 }
 
-func TestCurrentPolicyIsRead(t *testing.T) {
+func TestCurrentPolicyIsParsed(t *testing.T) {
 	policy, err := parse([]byte(`
 apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy

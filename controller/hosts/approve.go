@@ -115,7 +115,7 @@ func (a *approver) firstCertificate(ctx context.Context, id string, request *cer
 		!slices.Contains(request.Spec.Groups, join.Group) || hasNames(certificate) {
 		return "", nil
 	}
-	// The node can exist since the host joined with another token.
+	// The node can exist because the host joined with another token.
 	_, err := a.client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if err == nil || !apierrors.IsNotFound(err) {
 		return "", err

@@ -65,7 +65,7 @@ func TestApprovalOfSigningRequests(t *testing.T) {
 		{"administrator", "second", apiClient, x509.CertificateRequest{Subject: admin}, false},
 		{"component with a further group", "second", apiClient, x509.CertificateRequest{Subject: dnsAsMaster}, false},
 		{"component of another node", "second", apiClient, x509.CertificateRequest{Subject: otherUnit}, false},
-		{"component of a host that did not join", "third", apiClient, x509.CertificateRequest{Subject: otherUnit}, false},
+		{"component of a host that has not joined", "third", apiClient, x509.CertificateRequest{Subject: otherUnit}, false},
 		{"component of a removed host", "removed", apiClient, x509.CertificateRequest{Subject: pkix.Name{CommonName: "system:kube-proxy", OrganizationalUnit: []string{"system:node:removed"}}}, false},
 	}
 	for _, tt := range tests {
@@ -97,9 +97,9 @@ func TestApprovalOfSigningRequests(t *testing.T) {
 	}
 }
 
-// TestKubeletHasTheIPv6AddressesOfItsNode checks that a certificate has them only if pods have such
-// addresses.
-func TestKubeletHasTheIPv6AddressesOfItsNode(t *testing.T) {
+// TestKubeletCertificateHasIPv6AddressesOfNode checks that a certificate contains IPv6 addresses
+// only if pods have such addresses.
+func TestKubeletCertificateHasIPv6AddressesOfNode(t *testing.T) {
 	f := newFixture(t)
 	own, foreign := net.ParseIP("2001:db8::2"), net.ParseIP("2001:db8::3")
 	if code, body := f.send(t, requestFor(f.createToken(t, time.Hour))); code != 200 {
@@ -178,7 +178,7 @@ func (f fixture) certificate(t *testing.T, token join.Token, name string) bool {
 	return reason != ""
 }
 
-func TestTwoTokensGiveNoTwoHostsTheSameName(t *testing.T) {
+func TestTwoTokensCannotGiveTwoHostsSameName(t *testing.T) {
 	f := newFixture(t)
 	first, second := f.createToken(t, time.Hour), f.createToken(t, time.Hour)
 	for _, token := range []join.Token{first, second} { // neither has a certificate yet
@@ -193,7 +193,7 @@ func TestTwoTokensGiveNoTwoHostsTheSameName(t *testing.T) {
 		t.Error("the host with the last claim got no certificate")
 	}
 	third := f.createToken(t, time.Hour)
-	if code, body := f.send(t, requestFor(third)); code != 403 || !strings.Contains(body, "another host joins as second") {
+	if code, body := f.send(t, requestFor(third)); code != 403 || !strings.Contains(body, "another host is joining as second") {
 		t.Errorf("a claim after the certificate: %d %s", code, body)
 	}
 	if f.certificate(t, third, "csr-3") {
@@ -201,25 +201,25 @@ func TestTwoTokensGiveNoTwoHostsTheSameName(t *testing.T) {
 	}
 }
 
-func TestNodeTokenGetsNotTheNameOfAMasterThatJoins(t *testing.T) {
+func TestNodeTokenCannotClaimNameOfJoiningMaster(t *testing.T) {
 	f := newFixture(t)
 	request, _ := masterRequest(t, f.masterToken(t))
 	if recorder := f.sendMaster(t, request, admitAll); recorder.Code != 200 {
 		t.Fatal(recorder.Body)
 	}
 	token := f.createToken(t, time.Hour)
-	if code, body := f.send(t, requestFor(token)); code != 403 || !strings.Contains(body, "another host joins as second") {
+	if code, body := f.send(t, requestFor(token)); code != 403 || !strings.Contains(body, "another host is joining as second") {
 		t.Errorf("got %d %s", code, body)
 	}
 	if f.certificate(t, token, "csr-1") {
-		t.Error("the token gave a certificate of the master's node")
+		t.Error("the token was exchanged for a certificate of the master's node")
 	}
 	if hosts, err := f.register.read(t.Context()); err != nil || hosts["second"].Role != join.RoleMaster {
-		t.Errorf("the register has %+v, %v", hosts, err)
+		t.Errorf("the register contains %+v, %v", hosts, err)
 	}
 }
 
-func TestStaysOnTheHost(t *testing.T) {
+func TestStaysOnHost(t *testing.T) {
 	controlled := func(kind string) *corev1.Pod {
 		yes := true
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: kind, Controller: &yes}}}}

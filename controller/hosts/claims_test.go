@@ -60,7 +60,7 @@ func (p *claims) validate(t *testing.T, node, resource string, old, object runti
 		&user.DefaultInfo{Name: userOfNode + node, Groups: []string{groupOfNodes}}), nil)
 }
 
-func TestNodeClaimsOnlyWhatIsItsOwn(t *testing.T) {
+func TestNodeCanClaimOnlyItsOwnFields(t *testing.T) {
 	p := newTestClaims(t)
 	address := func(text string) func(*corev1.Node) {
 		return func(n *corev1.Node) { n.Status.Addresses[0].Address = text }
@@ -69,31 +69,31 @@ func TestNodeClaimsOnlyWhatIsItsOwn(t *testing.T) {
 		change func(*corev1.Node)
 		want   string
 	}{
-		"nothing":                        {func(*corev1.Node) {}, ""},
-		"another address":                {address("192.0.2.9"), ""},
-		"annotation, condition":          {func(n *corev1.Node) { n.Annotations = map[string]string{LeaveAnnotation: "true"} }, ""},
-		"subnet":                         {func(n *corev1.Node) { n.Spec.PodCIDR, n.Spec.PodCIDRs = "10.132.0.0/24", []string{"10.132.0.0/24"} }, "spec.podCIDRs"},
-		"further subnet":                 {func(n *corev1.Node) { n.Spec.PodCIDRs = append(n.Spec.PodCIDRs, "fd00::/64") }, "spec.podCIDRs"},
-		"no finalizer":                   {func(n *corev1.Node) { n.Finalizers = nil }, "metadata.finalizers"},
-		"cordon":                         {func(n *corev1.Node) { n.Spec.Unschedulable = true }, "spec.unschedulable"},
-		"address of Cockpit":             {func(n *corev1.Node) { n.Annotations = map[string]string{CockpitAnnotation: "https://x"} }, CockpitAnnotation},
-		"label of a CSI driver":          {func(n *corev1.Node) { n.Labels["csi.example.com/rack"] = "1" }, ""},
-		"label of the kubelet":           {func(n *corev1.Node) { n.Labels["kubernetes.io/arch"] = "arm64" }, ""},
-		"new label of a team":            {func(n *corev1.Node) { n.Labels["team"] = "a" }, "metadata.labels"},
-		"empty label":                    {func(n *corev1.Node) { n.Labels["team"] = "" }, "metadata.labels"},
-		"another value of a label":       {func(n *corev1.Node) { n.Labels["example.com/zone"] = "secure" }, "metadata.labels"},
-		"no label":                       {func(n *corev1.Node) { delete(n.Labels, "region") }, "metadata.labels"},
-		"address of another node":        {address("192.0.2.3"), "belongs to the node third"},
-		"its other spelling in IPv6":     {address("FD0A::2"), "write it as fd0a::2"},
-		"address with a zone":            {address("fd0a::9%eth0"), "write it as fd0a::9"},
-		"name of another node":           {address("third"), "belongs to the node third"},
-		"address of the control plane":   {address("192.0.2.1"), "belongs to the control plane"},
-		"its other spelling":             {address("::ffff:192.0.2.1"), "cannot have"},
-		"name of the control plane":      {address("kubernetes"), "belongs to the control plane"},
-		"address of a pod":               {address("10.128.0.5"), "cannot have"},
-		"address of a service":           {address("172.30.0.1"), "cannot have"},
-		"address of the host's loopback": {address("127.0.0.2"), "cannot have"},
-		"link-local address":             {address("169.254.169.254"), "cannot have"},
+		"nothing":                          {func(*corev1.Node) {}, ""},
+		"another address":                  {address("192.0.2.9"), ""},
+		"annotation, condition":            {func(n *corev1.Node) { n.Annotations = map[string]string{LeaveAnnotation: "true"} }, ""},
+		"subnet":                           {func(n *corev1.Node) { n.Spec.PodCIDR, n.Spec.PodCIDRs = "10.132.0.0/24", []string{"10.132.0.0/24"} }, "spec.podCIDRs"},
+		"further subnet":                   {func(n *corev1.Node) { n.Spec.PodCIDRs = append(n.Spec.PodCIDRs, "fd00::/64") }, "spec.podCIDRs"},
+		"no finalizer":                     {func(n *corev1.Node) { n.Finalizers = nil }, "metadata.finalizers"},
+		"cordon":                           {func(n *corev1.Node) { n.Spec.Unschedulable = true }, "spec.unschedulable"},
+		"address of Cockpit":               {func(n *corev1.Node) { n.Annotations = map[string]string{CockpitAnnotation: "https://x"} }, CockpitAnnotation},
+		"label of a CSI driver":            {func(n *corev1.Node) { n.Labels["csi.example.com/rack"] = "1" }, ""},
+		"label of the kubelet":             {func(n *corev1.Node) { n.Labels["kubernetes.io/arch"] = "arm64" }, ""},
+		"new label of a team":              {func(n *corev1.Node) { n.Labels["team"] = "a" }, "metadata.labels"},
+		"empty label":                      {func(n *corev1.Node) { n.Labels["team"] = "" }, "metadata.labels"},
+		"another value of a label":         {func(n *corev1.Node) { n.Labels["example.com/zone"] = "secure" }, "metadata.labels"},
+		"no label":                         {func(n *corev1.Node) { delete(n.Labels, "region") }, "metadata.labels"},
+		"address of another node":          {address("192.0.2.3"), "belongs to the node third"},
+		"IPv6 address in another notation": {address("FD0A::2"), "write it as fd0a::2"},
+		"address with a zone":              {address("fd0a::9%eth0"), "write it as fd0a::9"},
+		"name of another node":             {address("third"), "belongs to the node third"},
+		"address of the control plane":     {address("192.0.2.1"), "belongs to the control plane"},
+		"address in another notation":      {address("::ffff:192.0.2.1"), "cannot have"},
+		"name of the control plane":        {address("kubernetes"), "belongs to the control plane"},
+		"address of a pod":                 {address("10.128.0.5"), "cannot have"},
+		"address of a service":             {address("172.30.0.1"), "cannot have"},
+		"address of the host's loopback":   {address("127.0.0.2"), "cannot have"},
+		"link-local address":               {address("169.254.169.254"), "cannot have"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := joinedNode("second", "10.130.0.0/23", "192.0.2.2")
@@ -117,7 +117,7 @@ func TestNewNodeHasNoSubnet(t *testing.T) {
 	expectRefusal(t, p.validate(t, "second", "nodes", nil, node), "spec.podCIDRs")
 }
 
-func TestOtherNetworkGivesPodsAnyAddressOfItsOwn(t *testing.T) {
+func TestPodsOfOtherNetworkPluginHaveAnyAddressOfIt(t *testing.T) {
 	p := newTestClaims(t)
 	p.Pods = []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14")}
 	for address, want := range map[string]string{"10.131.7.2": "", "10.130.0.5": "", "192.0.2.3": "status.podIPs", "172.30.0.1": "status.podIPs"} {
@@ -128,7 +128,7 @@ func TestOtherNetworkGivesPodsAnyAddressOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestPodHasIPv6AddressOfItsNode(t *testing.T) {
+func TestPodIPv6AddressMustBelongToNode(t *testing.T) {
 	p := newTestClaims(t)
 	networks := dualstack.Networks{
 		IPv4: netip.MustParsePrefix("10.128.0.0/14"), HostBits4: 9, IPv6: netip.MustParsePrefix("fd01::/48"), HostBits6: 64,
@@ -146,7 +146,7 @@ func TestPodHasIPv6AddressOfItsNode(t *testing.T) {
 	}
 }
 
-func TestPodHasAddressOfItsNode(t *testing.T) {
+func TestPodAddressMustBelongToNode(t *testing.T) {
 	p := newTestClaims(t)
 	pod := func(namespace, address string, hostNetwork bool) *corev1.Pod {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "pod"}, Spec: corev1.PodSpec{HostNetwork: hostNetwork}}

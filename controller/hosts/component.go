@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// tokenRetention is the time after which an expired token is deleted. Until then, a host gets the
-// reason why it cannot join.
+// tokenRetention is the time after which an expired token is deleted. Until then, the error for a
+// host contains the reason why it cannot join.
 const tokenRetention = 24 * time.Hour
 
 // Controllers is the component that approves the signing requests of hosts, removes hosts, and

@@ -130,7 +130,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		w.Header().Set("Content-Type", "application/x-pem-file")
-		_, _ = w.Write(authority) // the client might have gone
+		_, _ = w.Write(authority) // the client might have disconnected
 	case http.MethodPost:
 		response, err := d.join(r)
 		if refusal, ok := errors.AsType[Refusal](err); ok {
@@ -145,7 +145,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(response) // the client might have gone
+		_ = json.NewEncoder(w).Encode(response) // the client might have disconnected
 	default:
 		http.Error(w, "use GET or POST", http.StatusMethodNotAllowed)
 	}
@@ -223,7 +223,8 @@ func (d *door) record(ctx context.Context, token join.Token, request join.Reques
 		}
 		h.Pending = h.Pending || h.Token != token.ID
 		h.Address, h.Group, h.Role, h.Token, h.NoRouter = request.Address, group, request.Role, token.ID, request.NoRouter
-		if request.Role == join.RoleMaster { // it gets no certificate whose approval records the time
+		// It gets no certificate with an approval that records the time.
+		if request.Role == join.RoleMaster {
 			h.Joined, h.Pending = now(), false
 		}
 	})
@@ -234,7 +235,7 @@ func (d *door) record(ctx context.Context, token join.Token, request join.Reques
 }
 
 func refuseName(node string) Refusal {
-	return Refuse("another host joins as %s at the moment; set another nodeName in node-config.yaml of this host, or try again in %s if it was this one", node, joinPeriod)
+	return Refuse("another host is joining as %s; set another nodeName in node-config.yaml of this host, or try again in %s if it was this host", node, joinPeriod)
 }
 
 // admit returns the data for a new master, encrypted for it.
@@ -274,7 +275,7 @@ func (d *door) checkHost(ctx context.Context, request join.Request) error {
 	}
 	_, err := d.client.CoreV1().Nodes().Get(ctx, request.NodeName, metav1.GetOptions{})
 	if err == nil {
-		return Refusal{fmt.Errorf("the cluster has a node %s already; set another nodeName in node-config.yaml of the new host, or remove the previous host with: oc delete node %s", request.NodeName, request.NodeName)}
+		return Refusal{fmt.Errorf("the cluster already has a node %s; set another nodeName in node-config.yaml of the new host, or remove the previous host with: oc delete node %s", request.NodeName, request.NodeName)}
 	}
 	if !apierrors.IsNotFound(err) {
 		return err
@@ -286,7 +287,7 @@ func (d *door) checkHost(ctx context.Context, request join.Request) error {
 	for _, node := range nodes.Items {
 		for _, address := range node.Status.Addresses {
 			if address.Address == request.Address {
-				return Refusal{fmt.Errorf("node %s has the address %s already; set nodeIP in node-config.yaml of the new host to its own address", node.Name, request.Address)}
+				return Refusal{fmt.Errorf("node %s already has the address %s; set nodeIP in node-config.yaml of the new host to its own address", node.Name, request.Address)}
 			}
 		}
 	}

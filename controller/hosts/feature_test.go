@@ -40,7 +40,7 @@ func requestFor(token join.Token) join.Request {
 	return join.Request{Token: token.String(), Role: join.RoleNode, NodeName: "second", Address: "192.0.2.2", DNSDomain: "cluster.local"}
 }
 
-func TestHostJoinsOnceWithAToken(t *testing.T) {
+func TestTokenAdmitsOneHost(t *testing.T) {
 	f := newFixture(t)
 	token := f.createToken(t, time.Hour)
 	for attempt := range 2 { // the second one repeats an interrupted join
@@ -51,11 +51,11 @@ func TestHostJoinsOnceWithAToken(t *testing.T) {
 	}
 	hosts, err := f.register.read(t.Context())
 	if err != nil || hosts["second"].Address != "192.0.2.2" || hosts["second"].Group != "infra" {
-		t.Errorf("the register has %+v, %v", hosts, err)
+		t.Errorf("the register contains %+v, %v", hosts, err)
 	}
 }
 
-func TestRefusedHostsGetTheReason(t *testing.T) {
+func TestRejectedHostsGetReason(t *testing.T) {
 	tests := []struct {
 		name  string
 		valid time.Duration
@@ -78,8 +78,8 @@ func TestRefusedHostsGetTheReason(t *testing.T) {
 			f.send(t, *r)
 			r.NodeName, r.Address = "third", "192.0.2.3"
 		}, "the token is used up"},
-		{"name in use", time.Hour, func(_ *testing.T, _ fixture, r *join.Request) { r.NodeName = "master" }, "has a node master already"},
-		{"address in use", time.Hour, func(_ *testing.T, _ fixture, r *join.Request) { r.Address = "192.0.2.1" }, "node master has the address 192.0.2.1"},
+		{"name in use", time.Hour, func(_ *testing.T, _ fixture, r *join.Request) { r.NodeName = "master" }, "already has a node master"},
+		{"address in use", time.Hour, func(_ *testing.T, _ fixture, r *join.Request) { r.Address = "192.0.2.1" }, "node master already has the address 192.0.2.1"},
 		{"name of the API server", time.Hour, func(_ *testing.T, _ fixture, r *join.Request) { r.NodeName = "kubernetes" }, "belongs to the cluster itself"},
 		{"name of the master's node", time.Hour, func(_ *testing.T, _ fixture, r *join.Request) { r.NodeName = "own" }, "belongs to the cluster itself"},
 		{"name of a service", time.Hour, func(_ *testing.T, _ fixture, r *join.Request) { r.NodeName = "web.shop.svc" }, "belongs to the cluster itself"},
@@ -121,7 +121,7 @@ func TestRevokedTokenIsUnknown(t *testing.T) {
 	}
 }
 
-func TestRemovedHostCannotRepeatItsJoin(t *testing.T) {
+func TestRemovedHostCannotRepeatJoin(t *testing.T) {
 	f := newFixture(t)
 	token := f.createToken(t, time.Hour)
 	f.send(t, requestFor(token))
@@ -163,7 +163,7 @@ func TestHostWithoutRouterIsRecorded(t *testing.T) {
 	}
 }
 
-func TestUsedUpTokenIsNoUserAfterTheJoin(t *testing.T) {
+func TestUsedUpTokenHasNoAccessAfterJoin(t *testing.T) {
 	f := newFixture(t)
 	token := f.createToken(t, time.Hour)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api", nil)
@@ -181,7 +181,7 @@ func TestUsedUpTokenIsNoUserAfterTheJoin(t *testing.T) {
 	}
 	f.send(t, requestFor(token))
 	if !accepted() {
-		t.Error("a host that joins has no access")
+		t.Error("a joining host has no access")
 	}
 	if joined(time.Second); !accepted() {
 		t.Error("a host cannot read its certificate")
@@ -201,11 +201,11 @@ func TestUsedUpTokenIsNoUserAfterTheJoin(t *testing.T) {
 	r.Header.Set("Authorization", "Bearer "+token.String())
 	f.send(t, requestFor(token))
 	if !accepted() {
-		t.Error("a host that joins again has no access")
+		t.Error("a host that is joining again has no access")
 	}
 }
 
-func TestBearerTokenIsAUserWithoutOtherRights(t *testing.T) {
+func TestJoinTokenHasNoOtherPermissions(t *testing.T) {
 	f := newFixture(t)
 	token := f.createToken(t, time.Hour)
 	authenticate := func(value string) (string, bool, error) {

@@ -60,7 +60,7 @@ func FuzzJoin(f *testing.F) {
 		}
 		hosts, err := fixture.register.read(t.Context())
 		if err != nil || (len(hosts) > 0) != (recorder.Code == http.StatusOK) {
-			t.Errorf("%q: got %d, the register has %v, %v", body, recorder.Code, hosts, err)
+			t.Errorf("%q: got %d, the register contains %v, %v", body, recorder.Code, hosts, err)
 		}
 		for name, host := range hosts {
 			address, err := netip.ParseAddr(host.Address)

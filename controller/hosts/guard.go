@@ -82,8 +82,8 @@ func (g *guard) void(ctx context.Context, node string, cert *x509.Certificate) b
 }
 
 // isIssued reports whether the cluster has issued a certificate. The guard runs before
-// authentication: anyone can write a certificate in the name of a removed host, and must not make
-// the requests of other hosts wait for etcd.
+// authentication, and anyone can create a certificate with the name of a removed host: such
+// requests must not make those of other hosts wait for etcd.
 func (g *guard) isIssued(cert *x509.Certificate) bool {
 	data, err := g.authority()
 	if err != nil {

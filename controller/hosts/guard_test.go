@@ -63,8 +63,8 @@ func (f fixture) guard() *guard {
 	return &guard{register: f.register, ownNode: "master", authority: func() ([]byte, error) { return f.authority, nil }}
 }
 
-// TestForgedCertificateCausesNoReads sends certificates that anyone can write.
-func TestForgedCertificateCausesNoReads(t *testing.T) {
+// TestForgedCertificateDoesNotCauseReads sends certificates that anyone can create.
+func TestForgedCertificateDoesNotCauseReads(t *testing.T) {
 	f := newFixture(t)
 	removed := now()
 	if err := f.register.change(t.Context(), "second", func(h *Host) { h.Removed = &removed }); err != nil {
@@ -73,12 +73,12 @@ func TestForgedCertificateCausesNoReads(t *testing.T) {
 	g := f.guard()
 	subject := pkix.Name{CommonName: "system:node:second"}
 	g.request(t, newCertificate(t, subject, time.Now())) // reads the register for the first time
-	g.checked = time.Now()                               // it is current
+	g.checked = time.Now()                               // the copy is current
 	client := f.client.(*fake.Clientset)
 	client.ClearActions()
 	for range 3 {
 		if got := g.request(t, newCertificate(t, subject, time.Now())); got != http.StatusUnauthorized {
-			t.Errorf("a forged certificate of a removed host gets %d", got)
+			t.Errorf("a forged certificate of a removed host returns %d", got)
 		}
 	}
 	if actions := client.Actions(); len(actions) > 0 {
@@ -100,7 +100,7 @@ func (g *guard) request(t *testing.T, cert *x509.Certificate) int {
 	return recorder.Code
 }
 
-func TestHostThatJoinsAgainIsAcceptedAtOnce(t *testing.T) {
+func TestHostThatJoinsAgainIsAcceptedImmediately(t *testing.T) {
 	f := newFixture(t)
 	removed := metav1.Time{Time: time.Now().Add(-time.Hour).Truncate(time.Second)}
 	if err := f.register.change(t.Context(), "second", func(h *Host) { h.Removed = &removed }); err != nil {
@@ -109,12 +109,12 @@ func TestHostThatJoinsAgainIsAcceptedAtOnce(t *testing.T) {
 	g := f.guard()
 	cert := f.issue(t, pkix.Name{CommonName: "system:node:second"}, time.Now())
 	if got := g.request(t, cert); got != http.StatusUnauthorized {
-		t.Errorf("a removed host gets %d", got)
+		t.Errorf("the response to a removed host is %d", got)
 	}
 	if err := f.register.change(t.Context(), "second", func(h *Host) { h.Joined = now() }); err != nil {
 		t.Fatal(err)
 	}
 	if got := g.request(t, f.issue(t, cert.Subject, time.Now())); got != http.StatusOK {
-		t.Errorf("after the join, it gets %d", got)
+		t.Errorf("the response after the join is %d", got)
 	}
 }

@@ -52,7 +52,7 @@ type Host struct {
 	// Group is the node group of the token, or "".
 	Group string `json:"group,omitempty"`
 	// Token is the ID of the token of the last join. Pending means that this join has no certificate
-	// yet, so that Joined is the time of the one before it.
+	// yet, so that Joined is the time of the previous join.
 	Token   string `json:"token,omitempty"`
 	Pending bool   `json:"pending,omitempty"`
 	// NoRouter means that the host gets no credentials of a router.

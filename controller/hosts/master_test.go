@@ -83,7 +83,7 @@ func TestMasterGetsPrivateKeysEncrypted(t *testing.T) {
 	}
 	hosts, err := f.register.read(t.Context())
 	if host := hosts["second"]; err != nil || host.Role != join.RoleMaster || host.Joined.Time.IsZero() {
-		t.Errorf("the register has %+v, %v", host, err)
+		t.Errorf("the register contains %+v, %v", host, err)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestNodeTokenGetsNoPrivateKeys(t *testing.T) {
 	}
 }
 
-func TestMasterTokenIsNoBearerToken(t *testing.T) {
+func TestMasterTokenIsNotBearerToken(t *testing.T) {
 	f := newFixture(t)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api", nil)
 	r.Header.Set("Authorization", "Bearer "+f.masterToken(t).String())
@@ -109,7 +109,7 @@ func TestMasterTokenIsNoBearerToken(t *testing.T) {
 	}
 }
 
-func TestRefusedMastersGetTheReason(t *testing.T) {
+func TestRejectedMastersGetReason(t *testing.T) {
 	for name, tt := range map[string]struct {
 		edit func(*join.Request)
 		code int
@@ -132,7 +132,7 @@ func TestRefusedMastersGetTheReason(t *testing.T) {
 	}
 }
 
-func TestMasterThatPreparesRequestsARepetition(t *testing.T) {
+func TestPreparingMasterRequestsRepetition(t *testing.T) {
 	f := newFixture(t)
 	token := f.masterToken(t)
 	request, _ := masterRequest(t, token)
@@ -141,11 +141,11 @@ func TestMasterThatPreparesRequestsARepetition(t *testing.T) {
 		t.Errorf("got %d %v", recorder.Code, recorder.Header())
 	}
 	if recorder := f.sendMaster(t, request, admitAll); recorder.Code != http.StatusOK {
-		t.Errorf("the repetition got %d %s", recorder.Code, recorder.Body)
+		t.Errorf("the repetition returned %d %s", recorder.Code, recorder.Body)
 	}
 }
 
-func TestTokenOfAMasterGivesNoOtherHostTheKeys(t *testing.T) {
+func TestMasterTokenGivesKeysToOneHost(t *testing.T) {
 	f := newFixture(t)
 	token := f.masterToken(t)
 	request, _ := masterRequest(t, token)
@@ -170,7 +170,7 @@ func TestTokenOfAMasterGivesNoOtherHostTheKeys(t *testing.T) {
 	expect("the removed host with a new token", again, http.StatusOK)
 }
 
-func TestRemovedMasterLosesItsMemberBeforeItsNode(t *testing.T) {
+func TestMemberOfRemovedMasterIsRemovedBeforeNode(t *testing.T) {
 	f := newFixture(t)
 	if err := RecordMaster(t.Context(), f.client, "second", "192.0.2.2"); err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestRemovedMasterLosesItsMemberBeforeItsNode(t *testing.T) {
 		t.Errorf("got %v, removed %q", err, removed)
 	}
 	if stored, err := f.client.CoreV1().Nodes().Get(t.Context(), "second", metav1.GetOptions{}); err != nil || len(stored.Finalizers) == 0 {
-		t.Errorf("the node is gone: %v", err)
+		t.Errorf("the node was deleted: %v", err)
 	}
 	if err := r.finalize(t.Context(), node, Host{Removed: &past}); err != nil || len(removed) != 1 {
 		t.Errorf("a node without a control plane: %v, removed %q", err, removed)

@@ -84,7 +84,7 @@ func (r *remover) reconcile(ctx context.Context, key controller.Key) error {
 
 // adopt adds the finalizer and the node group to a new Node.
 func (r *remover) adopt(ctx context.Context, node *corev1.Node, host Host) error {
-	metadata := map[string]any{"finalizers": []string{finalizer}} // added to others
+	metadata := map[string]any{"finalizers": []string{finalizer}} // added to the others
 	if host.Group != "" {
 		metadata["annotations"] = map[string]string{nodegroup.GroupAnnotation: nodegroup.ConfigMapOf(host.Group)}
 	}
@@ -211,7 +211,7 @@ func (r *remover) drain(ctx context.Context, node *corev1.Node) (empty bool, err
 	return empty, nil
 }
 
-// stays reports whether a pod remains until its host ends: pods of daemon sets, static pods, and
+// stays reports whether a pod remains until its host stops: pods of daemon sets, static pods, and
 // pods that have ended.
 func stays(pod *corev1.Pod) bool {
 	_, static := pod.Annotations[corev1.MirrorPodAnnotationKey]

@@ -69,7 +69,7 @@ func TestNewNodeGetsFinalizerAndGroup(t *testing.T) {
 	}
 }
 
-func TestNodeStaysUntilItsCertificatesAreVoid(t *testing.T) {
+func TestNodeExistsUntilCertificatesAreVoid(t *testing.T) {
 	r := newRemoval(t)
 	deleted := now()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "second", Finalizers: []string{"example.com/other", finalizer}}}
@@ -107,11 +107,11 @@ func TestNodeStaysUntilItsCertificatesAreVoid(t *testing.T) {
 		t.Errorf("the signing requests are %v, %v", list, err)
 	}
 	if finalizers() != 1 {
-		t.Errorf("a minute later the node has %d finalizers", finalizers())
+		t.Errorf("a minute later, the node has %d finalizers", finalizers())
 	}
 }
 
-func TestNodeThatIsGoneIsRemoved(t *testing.T) {
+func TestDeletedNodeIsRecordedAsRemoved(t *testing.T) {
 	r := newRemoval(t)
 	r.reconcile(t, nil)
 	if !r.host(t).removed() {
@@ -119,9 +119,9 @@ func TestNodeThatIsGoneIsRemoved(t *testing.T) {
 	}
 }
 
-// TestHostIsRemovedInTheSecondOfItsJoin fails if times of whole seconds make a removal and a join
+// TestHostCanBeRemovedInSecondOfJoin fails if times of whole seconds make a removal and a join
 // equal, so that the host keeps its certificates.
-func TestHostIsRemovedInTheSecondOfItsJoin(t *testing.T) {
+func TestHostCanBeRemovedInSecondOfJoin(t *testing.T) {
 	r := newRemoval(t)
 	// The next second has not begun when the host is removed.
 	joined := metav1.Time{Time: now().Add(time.Second)}
@@ -132,7 +132,7 @@ func TestHostIsRemovedInTheSecondOfItsJoin(t *testing.T) {
 		t.Fatal(err)
 	}
 	if host := r.host(t); !host.removed() {
-		t.Errorf("the host joined at %s, was removed at %s, and is not removed", host.Joined, host.Removed)
+		t.Errorf("the host joined at %s and was removed at %s, but is not recorded as removed", host.Joined, host.Removed)
 	}
 }
 

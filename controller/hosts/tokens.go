@@ -43,7 +43,7 @@ const (
 var (
 	ErrUnknown = errors.New("the token does not exist: it was revoked, or it expired long ago; create another one with `slipway token create` on a master")
 	ErrExpired = errors.New("the token has expired; create another one with `slipway token create` on a master")
-	ErrUsedUp  = errors.New("the token is used up: a host has joined with it, or has begun to; create another one with `slipway token create` on a master")
+	ErrUsedUp  = errors.New("the token is used up: a host has joined with it, or is joining; create another one with `slipway token create` on a master")
 )
 
 // TokenInfo describes a token without its secret.
@@ -108,7 +108,7 @@ func (t Tokens) List(ctx context.Context) ([]TokenInfo, error) {
 	return infos, nil
 }
 
-// Revoke deletes a token. Hosts that have joined with it stay.
+// Revoke deletes a token. Hosts that have joined with it remain in the cluster.
 func (t Tokens) Revoke(ctx context.Context, id string) error {
 	err := t.Client.CoreV1().Secrets(namespace).Delete(ctx, secretName(id), metav1.DeleteOptions{})
 	if apierrors.IsNotFound(err) {

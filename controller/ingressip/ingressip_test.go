@@ -57,7 +57,7 @@ func (c cluster) add(service *corev1.Service) {
 	}
 }
 
-// waitForAddresses waits until a service has the wanted address and external IPs.
+// waitForAddresses waits until a service has the expected address and external IPs.
 func (c cluster) waitForAddresses(name, want string) {
 	c.Helper()
 	eventually.Equal(c, "addresses of "+name, func() string {

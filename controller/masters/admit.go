@@ -18,7 +18,7 @@ type MemberError struct{ Member etcdmember.Member }
 
 // Error names the member and the remedy.
 func (e MemberError) Error() string {
-	return fmt.Sprintf("etcd has a member %s at %s already; remove the previous host with: oc delete node %s", e.Member.Name, e.Member.PeerURL, e.Member.Name)
+	return fmt.Sprintf("etcd already has a member %s at %s; remove the previous host with: oc delete node %s", e.Member.Name, e.Member.PeerURL, e.Member.Name)
 }
 
 // Adder adds members to etcd.

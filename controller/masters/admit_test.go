@@ -29,10 +29,10 @@ func TestNewMasterIsAddedOnce(t *testing.T) {
 		want    string
 		added   bool
 	}{
-		"first request":                {[]etcdmember.Member{first}, "one=https://192.0.2.1:2380,two=https://192.0.2.2:2380", true},
-		"repetition":                   {[]etcdmember.Member{first, admitted}, "one=https://192.0.2.1:2380,two=https://192.0.2.2:2380", false},
-		"another one has not started":  {[]etcdmember.Member{silent}, "abc=https://192.0.2.9:2380,two=https://192.0.2.2:2380", true},
-		"both joined and have no name": {[]etcdmember.Member{silent, admitted}, "abc=https://192.0.2.9:2380,two=https://192.0.2.2:2380", false},
+		"first request":                   {[]etcdmember.Member{first}, "one=https://192.0.2.1:2380,two=https://192.0.2.2:2380", true},
+		"repetition":                      {[]etcdmember.Member{first, admitted}, "one=https://192.0.2.1:2380,two=https://192.0.2.2:2380", false},
+		"another learner has not started": {[]etcdmember.Member{silent}, "abc=https://192.0.2.9:2380,two=https://192.0.2.2:2380", true},
+		"both joined and have no name":    {[]etcdmember.Member{silent, admitted}, "abc=https://192.0.2.9:2380,two=https://192.0.2.2:2380", false},
 	} {
 		members := &fakeMembers{list: tt.members}
 		got, err := Admit(t.Context(), members, "two", "https://192.0.2.2:2380")
@@ -42,7 +42,7 @@ func TestNewMasterIsAddedOnce(t *testing.T) {
 	}
 }
 
-func TestMemberOfAFormerHostIsReported(t *testing.T) {
+func TestMemberOfPreviousHostIsReported(t *testing.T) {
 	for name, former := range map[string]etcdmember.Member{
 		"same name":    {ID: 2, Name: "two", PeerURL: "https://192.0.2.7:2380"},
 		"same address": {ID: 2, Name: "other", PeerURL: "https://192.0.2.2:2380"},
@@ -59,12 +59,12 @@ func TestMemberOfAFormerHostIsReported(t *testing.T) {
 	}
 }
 
-func TestRemovedMasterLeavesNothing(t *testing.T) {
+func TestRemovedMasterLeavesNoData(t *testing.T) {
 	members := &fakeMembers{list: []etcdmember.Member{voter(1), voter(2)}}
 	client := fake.NewClientset(&corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: settingsName}, Data: map[string]string{"1": "{}", "2": "{}"},
 	})
-	for range 2 { // the second time, it is already removed
+	for range 2 { // the second call has nothing to remove
 		if err := Remove(t.Context(), members, client, "2"); err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestRemovedMasterLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestOnlyMasterEndsWhenAnotherOneJoins(t *testing.T) {
+func TestOnlyMasterRestartsWhenAnotherJoins(t *testing.T) {
 	expanded := make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	if err := (Single{expanded}).Run(ctx, cancel); err != nil {

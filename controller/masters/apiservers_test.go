@@ -30,7 +30,7 @@ func registered(addresses ...string) *discoveryv1.EndpointSlice {
 	return slice
 }
 
-func TestAPIServersHaveTheirPort(t *testing.T) {
+func TestAPIServersIncludePort(t *testing.T) {
 	for name, tt := range map[string]struct{ addresses, want []string }{
 		"several masters": {[]string{"192.0.2.1", "192.0.2.2"}, []string{"192.0.2.1:8443", "192.0.2.2:8443"}},
 		"IPv6":            {[]string{"2001:db8::1"}, []string{"[2001:db8::1]:8443"}},
@@ -50,17 +50,17 @@ func TestAPIServersHaveTheirPort(t *testing.T) {
 	}
 }
 
-func TestOneAPIServerIsCountedIfTheListFails(t *testing.T) {
+func TestOneAPIServerIsCountedIfListFails(t *testing.T) {
 	client := fake.NewClientset()
 	if _, err := APIServers(t.Context(), client, metav1.GetOptions{}); err == nil {
-		t.Error("a list that does not exist is not an error")
+		t.Error("a missing list is not an error")
 	}
 	if got := CountAPIServers(client); got != 1 {
 		t.Errorf("got %d", got)
 	}
 }
 
-func TestConnectionsDifferInTheirAddressOnly(t *testing.T) {
+func TestConnectionsDifferOnlyInAddress(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer abc" {
 			http.Error(w, "unauthorized", http.StatusUnauthorized)

@@ -48,7 +48,7 @@ type progress struct {
 	index uint64
 	// since is the time of the last change.
 	since time.Time
-	// complete means that the learner had caught up. It is not expelled: a master can be off.
+	// complete means that the learner had caught up. It is not expelled, because a master can be down.
 	complete bool
 }
 
@@ -102,7 +102,7 @@ func (m *Membership) reconcile(ctx context.Context) error {
 	states := m.observe(ctx, members, time.Now())
 	var errs []error
 	for _, l := range expelled(states, time.Now()) {
-		slog.Warn("etcd expels a member that makes no progress", "address", l.PeerURL, "node", l.Name)
+		slog.Warn("expelled a member of etcd that makes no progress", "address", l.PeerURL, "node", l.Name)
 		errs = append(errs, m.Members.Remove(ctx, l.ID))
 	}
 	for _, l := range promoted(states, voters) {
@@ -112,7 +112,7 @@ func (m *Membership) reconcile(ctx context.Context) error {
 		case err != nil:
 			return errors.Join(append(errs, err)...)
 		}
-		slog.Info("a master has a vote in etcd", "node", l.Name)
+		slog.Info("a master has got a vote in etcd", "node", l.Name)
 	}
 	return errors.Join(errs...)
 }
@@ -129,7 +129,7 @@ func (m *Membership) observe(ctx context.Context, members []etcdmember.Member, n
 		status, err := m.Members.Status(ctx, member.ClientURL)
 		cancel()
 		if err != nil {
-			continue // it is off, which its progress shows
+			continue // the member is down, which its progress shows
 		}
 		indexes[member.ID] = status.Index
 		if !member.Learner {

@@ -41,7 +41,7 @@ func (f *fakeMembers) Remove(_ context.Context, id uint64) error {
 func (f *fakeMembers) Status(_ context.Context, url string) (etcdmember.Status, error) {
 	index, responds := f.index[url]
 	if !responds {
-		return etcdmember.Status{}, errors.New("it is off")
+		return etcdmember.Status{}, errors.New("the member is down")
 	}
 	return etcdmember.Status{Index: index}, nil
 }
@@ -73,14 +73,14 @@ func TestVotersStayOdd(t *testing.T) {
 		index map[string]uint64
 		want  []string
 	}{
-		"second master is on standby":            {[]etcdmember.Member{voter(1), newLearner(2)}, map[string]uint64{"1": 100, "2": 100}, nil},
-		"third master completes":                 {[]etcdmember.Member{voter(1), newLearner(2), newLearner(3)}, map[string]uint64{"1": 100, "2": 95, "3": 99}, []string{"promote 2", "promote 3"}},
-		"third master has not caught up":         {[]etcdmember.Member{voter(1), newLearner(2), newLearner(3)}, map[string]uint64{"1": 100, "2": 100, "3": 10}, nil},
-		"third master is off":                    {[]etcdmember.Member{voter(1), newLearner(2), newLearner(3)}, map[string]uint64{"1": 100, "2": 100}, nil},
-		"dead learner does not block the others": {[]etcdmember.Member{off, voter(1), newLearner(2), newLearner(3)}, map[string]uint64{"1": 100, "2": 100, "3": 100}, []string{"promote 2", "promote 3"}},
-		"even number of voters":                  {[]etcdmember.Member{voter(1), voter(2), newLearner(3)}, map[string]uint64{"1": 100, "2": 100, "3": 100}, []string{"promote 3"}},
-		"fourth master is on standby":            {[]etcdmember.Member{voter(1), voter(2), voter(3), newLearner(4)}, map[string]uint64{"1": 100, "2": 100, "3": 100, "4": 100}, nil},
-		"leader does not respond":                {[]etcdmember.Member{voter(1), newLearner(2), newLearner(3)}, map[string]uint64{"2": 100, "3": 100}, nil},
+		"second master is on standby":          {[]etcdmember.Member{voter(1), newLearner(2)}, map[string]uint64{"1": 100, "2": 100}, nil},
+		"third master has caught up":           {[]etcdmember.Member{voter(1), newLearner(2), newLearner(3)}, map[string]uint64{"1": 100, "2": 95, "3": 99}, []string{"promote 2", "promote 3"}},
+		"third master has not caught up":       {[]etcdmember.Member{voter(1), newLearner(2), newLearner(3)}, map[string]uint64{"1": 100, "2": 100, "3": 10}, nil},
+		"third master is down":                 {[]etcdmember.Member{voter(1), newLearner(2), newLearner(3)}, map[string]uint64{"1": 100, "2": 100}, nil},
+		"failed learner does not block others": {[]etcdmember.Member{off, voter(1), newLearner(2), newLearner(3)}, map[string]uint64{"1": 100, "2": 100, "3": 100}, []string{"promote 2", "promote 3"}},
+		"even number of voters":                {[]etcdmember.Member{voter(1), voter(2), newLearner(3)}, map[string]uint64{"1": 100, "2": 100, "3": 100}, []string{"promote 3"}},
+		"fourth master is on standby":          {[]etcdmember.Member{voter(1), voter(2), voter(3), newLearner(4)}, map[string]uint64{"1": 100, "2": 100, "3": 100, "4": 100}, nil},
+		"leader does not respond":              {[]etcdmember.Member{voter(1), newLearner(2), newLearner(3)}, map[string]uint64{"2": 100, "3": 100}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			members := &fakeMembers{list: tt.list, index: tt.index}
@@ -100,10 +100,10 @@ func TestLearnersWithoutProgressAreExpelled(t *testing.T) {
 		want    bool
 	}{
 		"never started":             {learner{Member: unstarted, progress: progress{since: now.Add(-startLimit)}}, true},
-		"is to start":               {learner{Member: unstarted, progress: progress{since: now.Add(-startLimit / 2)}}, false},
+		"has not started":           {learner{Member: unstarted, progress: progress{since: now.Add(-startLimit / 2)}}, false},
 		"receives nothing":          {learner{Member: newLearner(1), progress: progress{since: now.Add(-stallLimit)}}, true},
 		"is slow":                   {learner{Member: newLearner(1), progress: progress{since: now.Add(-stallLimit / 2)}}, false},
-		"has caught up and is off":  {learner{Member: newLearner(1), progress: progress{since: now.Add(-100 * stallLimit), complete: true}}, false},
+		"has caught up and is down": {learner{Member: newLearner(1), progress: progress{since: now.Add(-100 * stallLimit), complete: true}}, false},
 		"has caught up and waiting": {learner{Member: newLearner(1), progress: progress{since: now.Add(-100 * stallLimit), complete: true}, ready: true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,11 +114,11 @@ func TestLearnersWithoutProgressAreExpelled(t *testing.T) {
 	}
 }
 
-func TestStandbyThatIsOffWhenAnotherMasterLeadsStays(t *testing.T) {
+func TestStandbyThatIsDownIsNotExpelledByNewLeader(t *testing.T) {
 	members := &fakeMembers{list: []etcdmember.Member{voter(1), newLearner(2)}, index: map[string]uint64{"1": 100}}
 	m := &Membership{Members: members}
 	reconcileOnce(t, m)
 	if p := m.progress[2]; !p.complete {
-		t.Error("it would expel a master that is off")
+		t.Error("a master that is down would be expelled")
 	}
 }

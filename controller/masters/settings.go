@@ -80,7 +80,7 @@ func (s *Settings) compare(ctx context.Context) (string, error) {
 			continue // of another version
 		}
 		if keys := s.Differences(s.Values, others); len(keys) > 0 {
-			texts = append(texts, fmt.Sprintf("master-config.yaml differs from that of master %s: %s; make them equal and start both again", node, strings.Join(keys, ", ")))
+			texts = append(texts, fmt.Sprintf("master-config.yaml differs from that of master %s: %s; make them equal and restart both", node, strings.Join(keys, ", ")))
 		}
 	}
 	return strings.Join(texts, "\n"), nil

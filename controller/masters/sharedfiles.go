@@ -33,9 +33,9 @@ const filesName = "slipway-shared-files"
 const filesResync = time.Minute
 
 // SharedFiles keeps files of all masters equal: passwords, and the keys that encrypt secrets.
-// Change edits a file of this master and stores it in a Secret. As a component, SharedFiles
-// writes the files that other masters have stored. A file that an administrator edits manually
-// stays until the next Change of it.
+// Change edits a file of this master and stores it in a Secret. As a component, SharedFiles writes
+// the files that other masters have stored. A file that an administrator edits manually is kept
+// until its next Change.
 type SharedFiles struct {
 	Client kubernetes.Interface
 	// Files are the files by their key in the Secret.
@@ -80,7 +80,7 @@ func (f *SharedFiles) Run(ctx context.Context, ready func()) error {
 			unlock()
 		}
 		if err != nil {
-			slog.Warn("a file of another master is not written", "error", err)
+			slog.Warn("cannot write a file of another master", "error", err)
 		}
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{

@@ -73,13 +73,13 @@ func TestFilesReachAllMasters(t *testing.T) {
 		t.Errorf("the Secret is not sealed: %q, %v", secret.Data, err)
 	}
 
-	// first does not run: it has not seen this change when it writes its own.
+	// first does not run: it has not read this change when it writes its own.
 	add(t, second, "eve")
 	add(t, first, "joe")
 	eventually.Equal(t, "file of the second master", func() string { return content(t, second) }, "ann\nbob\neve\njoe\n")
 }
 
-func TestEditOfAFileStaysUntilTheNextChange(t *testing.T) {
+func TestManualEditIsKeptUntilNextChange(t *testing.T) {
 	client := fake.NewClientset()
 	first, second := newFiles(t, client), newFiles(t, client)
 	add(t, first, "bob")
@@ -90,9 +90,9 @@ func TestEditOfAFileStaysUntilTheNextChange(t *testing.T) {
 	eventually.Equal(t, "file of the second master", func() string { return content(t, second) }, "edited\neve\n")
 }
 
-// TestCommandExcludesTheComponent changes a file as a command does: in a process other than the
+// TestCommandExcludesComponent changes a file as a command does: in a process other than the
 // component's. The component gets the change immediately.
-func TestCommandExcludesTheComponent(t *testing.T) {
+func TestCommandExcludesComponent(t *testing.T) {
 	component := newFiles(t, fake.NewClientset())
 	command := &SharedFiles{Client: component.Client, Files: component.Files, Record: component.Record, Seal: reverse, Open: reverse}
 	componenttest.Run(t, component.Run)
@@ -107,7 +107,7 @@ func TestCommandExcludesTheComponent(t *testing.T) {
 	}
 }
 
-func TestChangeIsRepeatedAfterAConflict(t *testing.T) {
+func TestChangeIsRepeatedAfterConflict(t *testing.T) {
 	client := fake.NewClientset()
 	first, second := newFiles(t, client), newFiles(t, client)
 	add(t, first, "bob")

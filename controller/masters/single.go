@@ -6,7 +6,7 @@ import (
 )
 
 // Single replaces the election of a leader on the only master. It ends when another master joins,
-// so that the control plane starts again as one of several.
+// so that the control plane restarts as one of several.
 type Single struct {
 	// Expanded is closed when another master joins.
 	Expanded <-chan struct{}
@@ -22,6 +22,6 @@ func (s Single) Run(ctx context.Context, ready func()) error {
 	case <-ctx.Done():
 		return nil
 	case <-s.Expanded:
-		return errors.New("a second master joins: the control plane starts again as one of several")
+		return errors.New("a second master joins: the control plane restarts as one of several")
 	}
 }

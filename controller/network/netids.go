@@ -51,7 +51,7 @@ func (n *netIDs) load(ctx context.Context) error {
 	return nil
 }
 
-// reconcile makes a project and its NetNamespace agree.
+// reconcile makes a NetNamespace match its project.
 func (n *netIDs) reconcile(ctx context.Context, key controller.Key) error {
 	if n.ofProject == nil {
 		if err := n.load(ctx); err != nil {
@@ -88,8 +88,8 @@ func (n *netIDs) reconcile(ctx context.Context, key controller.Key) error {
 	return n.change(ctx, existing, project)
 }
 
-// settled reports whether the caches show that there is nothing to do for a project. Without it, a
-// start would send two requests for each project. If the caches are old, a further event follows.
+// settled reports whether the caches show that a project needs no change. Without it, a start would
+// send two requests for each project. If the caches are old, a further event follows.
 func (n *netIDs) settled(project string) bool {
 	namespace, err := n.namespaces.Get(project)
 	if err != nil {
@@ -184,7 +184,7 @@ func (n *netIDs) changedID(namespace *networkv1.NetNamespace, change networkplug
 		return id, nil
 	}
 	if namespace.NetID != networkplugin.GlobalID && n.projects[namespace.NetID] == 1 {
-		return namespace.NetID, nil // is isolated already
+		return namespace.NetID, nil // is already isolated
 	}
 	return n.free()
 }

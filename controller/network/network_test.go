@@ -136,12 +136,12 @@ func TestProjectsGetNetworkIDs(t *testing.T) {
 		c.ids("b=10 c=12 d=11 default=0")
 		c.request("c", "global:")
 		c.ids("b=10 c=0 d=11 default=0")
-		c.request("b", "isolate") // is isolated already
+		c.request("b", "isolate") // is already isolated
 		c.ids("b=10 c=0 d=11 default=0")
 		c.request("c", "isolate")
 		c.ids("b=10 c=12 d=11 default=0")
 	})
-	// While no control plane runs, projects come and go.
+	// While no control plane runs, projects are created and deleted.
 	c.deleteProject("b")
 	c.deleteProject("d")
 	c.project("e")
@@ -159,7 +159,7 @@ func TestProjectsGetNetworkIDs(t *testing.T) {
 	})
 }
 
-func TestNewProjectDoesNotInheritTheNetworkOfADeletedOne(t *testing.T) {
+func TestNewProjectDoesNotInheritNetworkOfDeletedProject(t *testing.T) {
 	c := newCluster(t, networkplugin.Multitenant)
 	c.projectWithUID("shared", "first")
 	c.run("first project", func(c *cluster) {
@@ -173,7 +173,7 @@ func TestNewProjectDoesNotInheritTheNetworkOfADeletedOne(t *testing.T) {
 	c.run("second project", func(c *cluster) { c.ids("default=0 shared=10") })
 }
 
-func TestNetNamespaceOfAFutureProjectKeepsItsID(t *testing.T) {
+func TestNetNamespaceOfFutureProjectKeepsID(t *testing.T) {
 	c := newCluster(t, networkplugin.Multitenant)
 	c.must(c.network.Tracker().Add(&networkv1.NetNamespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}, NetName: "a", NetID: 77}))
 	c.projectWithUID("a", "first")
@@ -188,7 +188,7 @@ func TestNetNamespaceOfAFutureProjectKeepsItsID(t *testing.T) {
 	})
 }
 
-func TestJoinWaitsForTheOtherProject(t *testing.T) {
+func TestJoinWaitsForOtherProject(t *testing.T) {
 	newCluster(t, networkplugin.Multitenant).run("", func(c *cluster) {
 		c.project("a")
 		c.ids("a=10 default=0")
@@ -208,7 +208,7 @@ func TestOtherPluginsChangeNoNetworks(t *testing.T) {
 	})
 }
 
-func TestDefaultNetworkFollowsTheConfiguration(t *testing.T) {
+func TestDefaultNetworkFollowsConfiguration(t *testing.T) {
 	c := newCluster(t, networkplugin.Multitenant)
 	networks := c.network.NetworkV1().ClusterNetworks()
 	plugin := func() string {
@@ -279,7 +279,7 @@ func TestNodesGetSubnets(t *testing.T) {
 		c.node("four", "192.0.2.4", "")
 		c.subnets("f5 192.0.2.9 10.128.0.0/23", "four 192.0.2.4 10.130.0.0/23", "old 192.0.2.1 10.128.2.0/23", "three 192.0.2.3 10.129.0.0/23")
 	})
-	// While no control plane runs, a node leaves and another one gets its address.
+	// While no control plane runs, a node is removed and another one gets its address.
 	c.must(c.kube.CoreV1().Nodes().Delete(t.Context(), "three", metav1.DeleteOptions{}))
 	c.node("five", "192.0.2.3", "")
 	c.run("after a restart", func(c *cluster) {

@@ -35,7 +35,7 @@ type hostSubnets struct {
 	dualStack dualstack.Networks
 }
 
-// reconcile makes the subnet of a node and its HostSubnet agree.
+// reconcile makes a HostSubnet match the subnet of its node.
 func (h *hostSubnets) reconcile(ctx context.Context, key controller.Key) error {
 	subnet, err := h.client.Get(ctx, key.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

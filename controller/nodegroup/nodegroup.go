@@ -2,7 +2,7 @@
 // ConfigMap (see package internal/nodegroup).
 //
 // The nodes of a group get a new configuration one after the other. The next one gets it when the
-// previous node has restarted with it. If a node refuses it, the others keep the previous one.
+// previous node has restarted with it. If a node rejects it, the others keep the previous one.
 package nodegroup
 
 import (
@@ -140,7 +140,7 @@ func (r *rollout) next(ctx context.Context, nodes []*corev1.Node, desired, hash 
 		named := node.Annotations[nodegroup.DesiredAnnotation] == desired
 		switch {
 		case node.Annotations[nodegroup.HashAnnotation] == hash:
-			if !named { // after a refusal, the ConfigMap has its previous content again
+			if !named { // after a rejection, the ConfigMap has its previous content again
 				return r.annotate(ctx, node, desired)
 			}
 		case node.Annotations[nodegroup.RefusedAnnotation] == hash:

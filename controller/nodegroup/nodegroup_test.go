@@ -108,7 +108,7 @@ func report(key, hash string) func(*corev1.Node) {
 
 const first, second = "apiVersion: v1\n", "apiVersion: v1\nkind: NodeConfig\n"
 
-func TestNodesGetConfigurationOneAfterTheOther(t *testing.T) {
+func TestNodesGetConfigurationOneAfterAnother(t *testing.T) {
 	f := newFixture(t, "a", "b", "c")
 	f.setNode("other", func(node *corev1.Node) { setReady(node, corev1.ConditionTrue, time.Now()) })
 	f.wantNamed(first, "a")
@@ -131,7 +131,7 @@ func TestLostNodeDelaysOthersForSomeTimeOnly(t *testing.T) {
 	f.wantNamed(first, "a b")
 }
 
-func TestRefusedConfigurationStaysOnOneNode(t *testing.T) {
+func TestRejectedConfigurationIsAppliedToOneNodeOnly(t *testing.T) {
 	f := newFixture(t, "a", "b")
 	for _, name := range []string{"a", "b"} {
 		f.setNode(name, func(node *corev1.Node) {
@@ -142,10 +142,10 @@ func TestRefusedConfigurationStaysOnOneNode(t *testing.T) {
 	f.wantNamed(second, "a")
 	f.setNode("a", report(nodegroup.RefusedAnnotation, nodegroup.Hash(second)))
 	f.wantNamed(second, "a")
-	f.wantNamed(first, "a b") // so that the node withdraws the refusal
+	f.wantNamed(first, "a b") // so that the node withdraws the rejection
 }
 
-func TestNodesHaveTheLabelsOfTheirGroup(t *testing.T) {
+func TestNodesHaveLabelsOfGroup(t *testing.T) {
 	f := newFixture(t, "a")
 	f.setNode("a", func(node *corev1.Node) { node.Labels["zone"] = "own" })
 	labels := func() map[string]string {

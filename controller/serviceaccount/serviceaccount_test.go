@@ -220,7 +220,7 @@ func TestDeletedSecretsAreReplaced(t *testing.T) {
 	}
 }
 
-func TestSecretsOfFormerAccountAreIgnored(t *testing.T) {
+func TestSecretsOfPreviousAccountAreIgnored(t *testing.T) {
 	former := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "robot-token-old", Annotations: map[string]string{
 			corev1.ServiceAccountNameKey: "robot", corev1.ServiceAccountUIDKey: "0", createdBy: creator,
@@ -233,6 +233,6 @@ func TestSecretsOfFormerAccountAreIgnored(t *testing.T) {
 		c.step()
 	}
 	if secret := c.onlySecret(corev1.SecretTypeDockercfg); secret.Annotations[tokenName] == former.Name {
-		t.Error("the token of a former account is used")
+		t.Error("the token of a previous account is used")
 	}
 }

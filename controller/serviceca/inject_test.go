@@ -34,7 +34,7 @@ func TestInjectByKind(t *testing.T) {
 			t.Errorf("%s: got %s (changed: %t)", input, got, changed)
 		}
 		if injectBundleInto(object, "PEM") {
-			t.Errorf("%s: changed a second time", input)
+			t.Errorf("%s: the second call changes the object", input)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package unidle wakes idle services. When an event reports a connection to an idle service, it
+// Package unidle scales up idle services. When an event reports a connection to an idle service, it
 // restores the replicas that `oc idle` has removed, and removes the annotations.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, idling applications; the
@@ -32,7 +32,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/idling"
 )
 
-// Services is the component that wakes services.
+// Services is the component that scales up idle services.
 type Services struct {
 	// Deps has the shared clients and caches.
 	Deps *controller.Deps
@@ -44,7 +44,7 @@ func (*Services) Name() string { return "unidling" }
 // minBackoff is short because most errors are conflicts with another writer.
 const minBackoff = 50 * time.Millisecond
 
-// Run wakes services until ctx ends. It calls ready when the cache contains all events.
+// Run scales up idle services until ctx ends. It calls ready when the cache contains all events.
 func (s *Services) Run(ctx context.Context, ready func()) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(s.Deps.Kube, 0, informers.WithTweakListOptions(func(options *metav1.ListOptions) {
 		options.FieldSelector = "reason=" + idling.NeedPods
@@ -100,11 +100,12 @@ func (l *loop) reconcile(ctx context.Context, key controller.Key) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return l.markAwake(ctx, key.Namespace, targets)
+	return l.removeMarks(ctx, key.Namespace, targets)
 }
 
-// markAwake removes the annotations from every service whose targets are all among the given ones.
-func (l *loop) markAwake(ctx context.Context, namespace string, targets []idling.Target) error {
+// removeMarks removes the annotations from every service whose targets are all among the given
+// ones.
+func (l *loop) removeMarks(ctx context.Context, namespace string, targets []idling.Target) error {
 	services := l.objects.Resource(corev1.SchemeGroupVersion.WithResource("services")).Namespace(namespace)
 	endpoints := l.objects.Resource(corev1.SchemeGroupVersion.WithResource("endpoints")).Namespace(namespace)
 	list, err := services.List(ctx, metav1.ListOptions{})
@@ -126,7 +127,7 @@ func (l *loop) markAwake(ctx context.Context, namespace string, targets []idling
 			continue
 		}
 		err = removeAnnotations(ctx, endpoints, service.GetName())
-		// The service is last: if an error occurs before, the idle service is retried.
+		// The service is last: after an earlier error, the service is still idle and is retried.
 		if err == nil {
 			err = removeAnnotations(ctx, services, service.GetName())
 		}

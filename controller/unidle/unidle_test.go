@@ -171,13 +171,13 @@ func TestEndpointsConflictIsRetried(t *testing.T) {
 	busy := rest.CopyConfig(config)
 	busy.Wrap(func(next http.RoundTripper) http.RoundTripper { rejection.RoundTripper = next; return rejection })
 	l := &loop{objects: dynamic.NewForConfigOrDie(busy)}
-	if err := l.markAwake(t.Context(), "shop", nil); err == nil || !rejection.refused {
-		t.Fatal("the change had no conflict")
+	if err := l.removeMarks(t.Context(), "shop", nil); err == nil || !rejection.refused {
+		t.Fatal("the change caused no conflict")
 	}
 	if got := r.state("services", "web"); got != "0 true" {
 		t.Errorf("got service %q, so its endpoints will not be updated", got)
 	}
-	if err := l.markAwake(t.Context(), "shop", nil); err != nil {
+	if err := l.removeMarks(t.Context(), "shop", nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, resource := range []string{"services", "endpoints"} {

@@ -49,7 +49,7 @@ type hostState struct {
 	Problem         string `json:"problem,omitempty"`
 }
 
-// printCluster prints the state of all hosts. It ends with errNotReady if something has a problem.
+// printCluster prints the state of all hosts. It returns errNotReady if something has a problem.
 func printCluster(cmd *cobra.Command, h *platform.Host, output string) error {
 	if h.Joined() {
 		return errors.New("--cluster works on masters; this host is only a node")
@@ -139,7 +139,7 @@ func probeHost(ctx context.Context, node *corev1.Node, master bool, port int) ho
 // need not be valid.
 func (s *hostState) probe(ctx context.Context, url string, mustServe bool) error {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
-	// A hostile node must not send this host's requests to servers that trust it.
+	// A hostile node must not redirect this host's requests to servers that trust this host.
 	client := http.Client{Transport: transport, Timeout: apiTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -170,7 +170,7 @@ func (s *hostState) probe(ctx context.Context, url string, mustServe bool) error
 	return nil
 }
 
-// healthy reports whether nothing has a problem.
+// healthy reports whether there are no problems.
 func (c *clusterState) healthy() bool {
 	return !slices.ContainsFunc(c.Hosts, func(h hostState) bool { return !h.Ready || h.Problem != "" }) &&
 		!slices.ContainsFunc(c.Members, func(m masters.MemberView) bool { return m.Problem != "" })

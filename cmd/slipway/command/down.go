@@ -38,7 +38,7 @@ func downCommand(opts *options) *cobra.Command {
 		Use:   "down",
 		Short: "Stop everything including pods, and remove everything on this host except the data",
 		Long: "Stop the cluster and its pods and remove all its processes, mounts, network devices, firewall tables and\n" +
-			"cgroups. Objects and volumes' data stay for the next `slipway up`. With --purge, the command also\n" +
+			"cgroups. Objects and the data of volumes are kept for the next `slipway up`. With --purge, the command also\n" +
 			"removes the data directory, the files of `slipway up --link` and `slipway install`, and the rules of\n" +
 			"administrators in the iptables chain OPENSHIFT-ADMIN-OUTPUT-RULES. You can repeat the command, and use\n" +
 			"it after a crash.",
@@ -58,7 +58,7 @@ func downCommand(opts *options) *cobra.Command {
 // returns all errors.
 func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 	if _, err := os.Stat(opts.dataDir); errors.Is(err, os.ErrNotExist) {
-		fmt.Fprintf(out, "There is nothing at %s.\n", opts.dataDir)
+		fmt.Fprintf(out, "%s does not exist.\n", opts.dataDir)
 		return nil
 	}
 	host, err := opts.load()

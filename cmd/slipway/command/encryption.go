@@ -28,7 +28,7 @@ background. It is complete when both commands print the same:
   slipway oc get configmap slipway-encryption -n kube-system -o jsonpath={.data.version}
   sha256sum <data>/pki/encryption.yaml
 
-The old keys stay in the file. Keep them as long as you have backups that need them. To revoke a stolen key, remove it from the file afterwards, on all
+The file still contains the old keys. Keep them as long as you have backups that need them. To revoke a stolen key, remove it from the file afterwards, on all
 masters.
 
 With several masters, all of them must run. The command gives them the key, waits until their API servers decrypt with it, and then lets them encrypt with
@@ -56,7 +56,7 @@ it. That takes about a minute.`,
 	return command
 }
 
-// loadTimeout limits the time until all API servers have read a new key, which each does once a
+// loadTimeout limits the time until all API servers have read a new key. Each reads the file once a
 // minute.
 const loadTimeout = 4 * time.Minute
 
@@ -97,8 +97,8 @@ func rotateOnAll(ctx context.Context, h *platform.Host) error {
 	return files.Change(ctx, platform.EncryptionFile, func() error { return key.Use(h.PKIDir()) })
 }
 
-// allServers returns connections to the API servers of all masters. One that is off would not get
-// the key.
+// allServers returns connections to the API servers of all masters. A master that is down would not
+// get the key.
 func allServers(ctx context.Context, h *platform.Host, config *rest.Config) ([]*rest.Config, error) {
 	servers, err := masters.Connections(ctx, config)
 	if err != nil {

@@ -30,8 +30,8 @@ func etcdCommand(opts *options) *cobra.Command {
 		etcdAddCommand(opts),
 		etcdUpdateCommand(opts),
 		&cobra.Command{
-			Use: "remove NAME", Short: "Remove the member of a master that is lost and has no node any more", Args: cobra.ExactArgs(1),
-			Long: "Remove the member of a master that is lost and has no node any more. For a master with a node, use `slipway leave` on it, or\n" +
+			Use: "remove NAME", Short: "Remove the member of a master that is lost and no longer has a node", Args: cobra.ExactArgs(1),
+			Long: "Remove the member of a master that is lost and no longer has a node. For a master with a node, use `slipway leave` on it, or\n" +
 				"`oc delete node` if it is lost: they also revoke its certificates.",
 			RunE: func(cmd *cobra.Command, args []string) error { return removeMember(cmd, opts, args[0]) },
 		},
@@ -75,7 +75,7 @@ func listMembers(cmd *cobra.Command, opts *options) error {
 	return table.Flush()
 }
 
-// errUnhealthy makes `slipway etcd health` end with 1 after it has printed the members.
+// errUnhealthy makes `slipway etcd health` exit with 1 after it has printed the members.
 var errUnhealthy = errors.New("not every member of etcd is healthy")
 
 func checkMembers(cmd *cobra.Command, opts *options) error {

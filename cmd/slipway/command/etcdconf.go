@@ -21,7 +21,7 @@ func etcdConfCommand() *cobra.Command {
 		Use:   "conf FILE",
 		Short: "Print the settings of master-config.yaml for an etcd.conf",
 		Long: "Print the settings of master-config.yaml for an etcd.conf, as in /etc/etcd/etcd.conf of OpenShift 3: the addresses and the\n" +
-			"directory. Variables without a counterpart are comments that name what replaces them.",
+			"directory. Variables without a counterpart become comments that name their replacement.",
 		Example: "  slipway etcd conf /etc/etcd/etcd.conf",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -74,7 +74,7 @@ var replacedVariables = []struct{ prefix, remedy string }{
 	{"ETCD_ELECTION_TIMEOUT", "fixed, for masters that are milliseconds apart"},
 	{"ETCD_QUOTA_BACKEND_BYTES", "fixed at 8 GiB; users can fill 80 % of 2 GiB"},
 	{"ETCD_SNAPSHOT_COUNT", "fixed"},
-	{"ETCD_AUTO_COMPACTION", "former revisions are removed after five minutes"},
+	{"ETCD_AUTO_COMPACTION", "previous revisions are removed after five minutes"},
 }
 
 // printEtcdConf prints a part of a MasterConfig.

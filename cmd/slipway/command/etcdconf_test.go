@@ -44,7 +44,7 @@ func TestEtcdConfBecomesMasterConfig(t *testing.T) {
 	}
 }
 
-func TestInvalidEtcdConfIsRefused(t *testing.T) {
+func TestInvalidEtcdConfIsRejected(t *testing.T) {
 	if _, err := readVariables(strings.NewReader("A=b\nlisten here")); err == nil || !strings.Contains(err.Error(), `line 2 is "listen here"`) {
 		t.Errorf("got %v", err)
 	}

@@ -29,7 +29,7 @@ func resetCommand(opts *options) *cobra.Command {
 			"continue to run. This master removes all others from etcd, so that they can't come back with their data: run\n" +
 			"`slipway down --purge` on them, delete their nodes, and let them join again as new masters.\n\n" +
 			"Writes that only a lost master has stored are lost. Never start two lost masters again that can't reach this one:\n" +
-			"together, they are a majority of the former cluster.",
+			"together, they are a majority of the previous cluster.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, err := opts.loadMaster()
@@ -40,7 +40,7 @@ func resetCommand(opts *options) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("reset etcd: %w", err)
 			}
-			question := fmt.Sprintf("Remove %s from etcd for ever, and continue with the data of %s?", memberNames(lost), h.Node.NodeName)
+			question := fmt.Sprintf("Remove %s from etcd permanently, and continue with the data of %s?", memberNames(lost), h.Node.NodeName)
 			if err := confirm(cmd.InOrStdin(), cmd.ErrOrStderr(), yes, question); err != nil {
 				return fmt.Errorf("reset etcd: %w", err)
 			}

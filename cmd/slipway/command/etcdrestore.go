@@ -16,8 +16,8 @@ func snapshotRestoreCommand(opts *options) *cobra.Command {
 		Use:   "restore FILE",
 		Short: "Replace all objects with the objects of a snapshot, while Slipway is stopped",
 		Long: "Replace all objects with the objects of a snapshot. First stop Slipway with `slipway down` or `systemctl stop slipway`. The command\n" +
-			"verifies the checksum, and changes the data in one step. The previous data stays in the directory that it prints.\n\n" +
-			"With several masters, stop Slipway on all. The master with the restored data begins another cluster: the others join it\n" +
+			"verifies the checksum, and changes the data in one step. The command prints the directory with the previous data.\n\n" +
+			"With several masters, stop Slipway on all. The master with the restored data starts a new cluster: the others join it\n" +
 			"again as new masters, after `slipway down --purge`.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

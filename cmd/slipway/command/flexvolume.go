@@ -6,7 +6,7 @@ func flexvolumeCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "flexvolume",
 		Short: "List, install, remove, call and check FlexVolume drivers of this host",
-		Long: "List, install, remove, call and check FlexVolume drivers of this host, and show what they did. The commands need no running cluster\n" +
+		Long: "List, install, remove, call and check FlexVolume drivers of this host, and show their calls. The commands need no running cluster\n" +
 			"and no restart.",
 		GroupID: "host",
 	}

@@ -120,7 +120,7 @@ func TestDriverWhoseInitFailsIsNotInstalled(t *testing.T) {
 	}
 }
 
-func TestNameRuleIsTheSameForInstallAndList(t *testing.T) {
+func TestInstallAndListHaveSameNameRule(t *testing.T) {
 	h := newFlexvolumeHost(t)
 	file := h.file(t, `{"status":"Success"}`)
 	if _, err := h.run("install", file, "--driver", "Example.com/loop"); err == nil || !strings.Contains(err.Error(), "lowercase") {
@@ -201,7 +201,7 @@ func TestReadingVerbsCreateNoFiles(t *testing.T) {
 		command.SetOut(io.Discard)
 		command.SetErr(io.Discard)
 		command.SetArgs(append(args, "--data-dir", dir))
-		_ = command.Execute() // a host that does not run has no status
+		_ = command.Execute() // a stopped host has no status
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
 			t.Fatalf("%q created the data directory: %v", args, err)
 		}
@@ -243,7 +243,7 @@ func TestFailedCallReturnsError(t *testing.T) {
 	}
 }
 
-func TestCheckFailsFromVerdictOfFlag(t *testing.T) {
+func TestCheckFailsFromVerdictInFlag(t *testing.T) {
 	h := newFlexvolumeHost(t)
 	// The driver does not report an unsupported operation, which the check reports as a risk.
 	risky := h.file(t, `{"status":"Success","capabilities":{"attach":false}}`)
@@ -302,7 +302,7 @@ func TestMissingJSONObjectIsAdded(t *testing.T) {
 	}
 }
 
-func TestSlowestOperationHasTheLongestMean(t *testing.T) {
+func TestSlowestOperationHasLongestMean(t *testing.T) {
 	latencies := map[string]volumeplugin.Latency{"mount": {MeanSeconds: 0.2}, "init": {MeanSeconds: 0.01}}
 	if got := slowestOperation(latencies); got != "mount 200ms" {
 		t.Errorf("got %q", got)

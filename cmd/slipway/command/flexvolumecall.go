@@ -85,7 +85,7 @@ func flexvolumeCallCommand(opts *options) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&volume.name, "volume", "call", "name of the volume in a JSON object that is left out")
+	flags.StringVar(&volume.name, "volume", "call", "name of the volume in an omitted JSON object")
 	flags.StringToStringVar(&volume.options, "options", nil, "options of the volume: key=value,...")
 	flags.StringVar(&volume.fsType, "fs-type", "", "file system of the volume")
 	flags.BoolVar(&volume.readOnly, "read-only", false, "make the volume read-only")
@@ -129,7 +129,7 @@ func printOutcome(out io.Writer, installed flexvolume.Installation, outcome flex
 func takenAs(outcome flexvolume.TrialResult) string {
 	switch {
 	case errors.Is(outcome.Err, flexvolume.ErrNotSupported):
-		return "not supported: Slipway does not need the operation, or does it itself"
+		return "not supported: Slipway does not need the operation, or performs it itself"
 	case outcome.Err != nil:
 		return "error: " + outcome.Err.Error()
 	}

@@ -74,7 +74,7 @@ func flexvolumeCheckCommand(opts *options) *cobra.Command {
 	flags.StringVar(&check.failOn, "fail-on", "wrong", "lowest result that makes the exit status 1: wrong, risk or never")
 	flags.StringToStringVar(&check.secrets, "secrets", nil, "keys and values of the volumes' secret: key=value,...")
 	flags.StringVar(&check.FSType, "fs-type", "", "file system of the volumes")
-	flags.StringVar(&check.Node, "node", "", "name of this machine, as the driver knows it (default: its host name)")
+	flags.StringVar(&check.Node, "node", "", "name of this machine for the driver (default: its host name)")
 	flags.StringVar(&check.size, "size", "100Mi", "size of the volumes; volumes are expanded to twice the size if the driver supports it")
 	flags.DurationVar(&check.Timeout, "timeout", 0, "deadline of each call (default 1m)")
 	flags.IntVar(&check.Kills, "kills", 0, "number of times each operation is killed (default 10)")

@@ -32,7 +32,7 @@ func leaveCommand(opts *options) *cobra.Command {
 		Use:   "leave",
 		Short: "Remove this host from the cluster that it joined",
 		Long: "Remove this host from the cluster that it joined: the master evicts its pods, deletes its node and rejects its certificates.\n" +
-			"A master that leaves is no member of etcd any more. Its disk has had the private keys of the cluster.\n" +
+			"A master that leaves is no longer a member of etcd. Its disk contained the private keys of the cluster.\n" +
 			"Then the command removes everything on this host, like `slipway down --purge`. With --force, it does not wait for the master.",
 		GroupID: "host",
 		Args:    cobra.NoArgs,
@@ -112,7 +112,7 @@ func leave(ctx context.Context, h *platform.Host, config *rest.Config, timeout t
 		if lastErr == nil {
 			lastErr = errors.New("pods remain, see `oc get pods -A -o wide` on a master; a pod disruption budget can prevent their eviction")
 		}
-		return fmt.Errorf("leave the cluster: the node exists after %s: %w; repeat the command, or use --force", timeout, lastErr)
+		return fmt.Errorf("leave the cluster: the node still exists after %s: %w; repeat the command, or use --force", timeout, lastErr)
 	}
 	fmt.Fprintf(out, "%5.1fs  node removed from the cluster\n", time.Since(start).Seconds())
 	return nil

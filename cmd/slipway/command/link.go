@@ -18,7 +18,7 @@ const (
 	// linkDir is the directory for the links. It is in every PATH, and only root can write to it.
 	linkDir = "/usr/local/bin"
 	// linkRecord is a file in the data directory that lists the created links, one on each line. It
-	// exists once the administrator has answered, so that the question is asked only once.
+	// exists after the administrator's reply, so that the command asks only once.
 	linkRecord = "links"
 )
 
@@ -69,11 +69,11 @@ func (l linker) offer() error {
 		return nil
 	}
 	fmt.Fprintf(l.out, "Link %s into %s, so that they are in your PATH? [y/N] ", strings.Join(missing, " and "), l.dir)
-	answer, err := bufio.NewReader(l.in).ReadString('\n')
+	reply, err := bufio.NewReader(l.in).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read answer: %w", err)
+		return fmt.Errorf("read reply: %w", err)
 	}
-	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+	if reply = strings.ToLower(strings.TrimSpace(reply)); reply != "y" && reply != "yes" {
 		return os.WriteFile(record, nil, 0o600)
 	}
 	// Write the record before the links, so that all links are recorded if this process is killed.

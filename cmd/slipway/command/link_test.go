@@ -26,7 +26,7 @@ func TestProgramsAreLinkedOnceAndUnlinked(t *testing.T) {
 			}
 		}
 		if got := strings.Count(out.String(), "Link slipway and oc into "+dir); got != 1 {
-			t.Errorf("%s: it asks %d times: %s", name, got, out.String())
+			t.Errorf("%s: %d prompts: %s", name, got, out.String())
 		}
 		for _, program := range []string{"slipway", "oc"} {
 			target, err := os.Readlink(filepath.Join(dir, program))
@@ -43,7 +43,7 @@ func TestProgramsAreLinkedOnceAndUnlinked(t *testing.T) {
 	}
 }
 
-func TestLinksReplaceNoOtherProgram(t *testing.T) {
+func TestLinksDoNotReplaceOtherPrograms(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	dir, data := t.TempDir(), t.TempDir()
 	other := filepath.Join(dir, "oc")

@@ -68,7 +68,7 @@ func logsCommand(opts *options) *cobra.Command {
 	flags := command.Flags()
 	flags.BoolVarP(&follow, "follow", "f", false, "print new lines as they are written")
 	flags.IntVarP(&tail, "tail", "n", 100, "number of last lines of each log; -1 prints all")
-	flags.DurationVar(&since, "since", 0, "print lines that are not older than this, such as 30s, 10m or 2h")
+	flags.DurationVar(&since, "since", 0, "print only lines that are at most this old, such as 30s, 10m or 2h")
 	flags.StringVar(&pattern, "grep", "", "print only lines that match this regular expression, in upper or lower case")
 	flags.StringVar(&level, "level", "", "print only lines of this level or a higher one: info, warning or error")
 	return command

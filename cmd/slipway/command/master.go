@@ -15,30 +15,30 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// masterCommand stops and starts parts of the control plane.
+// masterCommand stops and starts components of the control plane.
 func masterCommand(opts *options) *cobra.Command {
-	command := &cobra.Command{Use: "master", Short: "Stop and start parts of the control plane of this host", GroupID: "host"}
+	command := &cobra.Command{Use: "master", Short: "Stop and start components of the control plane of this host", GroupID: "host"}
 	part := strings.Join(platform.StoppableParts(), "|")
 	command.AddCommand(
 		&cobra.Command{
-			Use: "stop " + part, Short: "Stop a part of the control plane of this host, until it is started again", Args: cobra.ExactArgs(1),
-			Long: "Stop a part of the control plane of this host, until it is started again. In OpenShift 3, an administrator moves the manifest of a\n" +
-				"static pod away for this. Without `controllers`, this host runs no controllers and no scheduler: another master does, or none.\n" +
+			Use: "stop " + part, Short: "Stop a component of the control plane of this host, until it is started again", Args: cobra.ExactArgs(1),
+			Long: "Stop a component of the control plane of this host, until it is started again. In OpenShift 3, an administrator moves the manifest of a\n" +
+				"static pod away for this. Without `controllers`, this host runs no controllers and no scheduler; another master takes over, if there is one.\n" +
 				"Without `etcd`, the API server of this host does not serve either. The control plane restarts, and pods continue to run.",
 			RunE: func(cmd *cobra.Command, args []string) error { return setStopped(cmd, opts, args[0], true) },
 		},
 		&cobra.Command{
-			Use: "start " + part, Short: "Start a part of the control plane that was stopped", Args: cobra.ExactArgs(1),
+			Use: "start " + part, Short: "Start a stopped component of the control plane", Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error { return setStopped(cmd, opts, args[0], false) },
 		},
 	)
 	return command
 }
 
-// setStopped stops or starts a part of the control plane.
+// setStopped stops or starts a component of the control plane.
 func setStopped(cmd *cobra.Command, opts *options, part string, stop bool) error {
 	if !slices.Contains(platform.StoppableParts(), part) {
-		return fmt.Errorf("a master has no stoppable part %q; use one of %q", part, platform.StoppableParts())
+		return fmt.Errorf("the component %q cannot be stopped; use one of %q", part, platform.StoppableParts())
 	}
 	h, err := opts.loadMaster()
 	if err != nil {

@@ -23,15 +23,15 @@ func networkCommand(opts *options) *cobra.Command {
 		Use:   "network",
 		Short: "Capture and trace packets, and measure throughput, on this host or in a pod",
 		Long: "Capture and trace packets, and measure throughput, on this host or in the network of a pod that runs on this host. Pods need no tools\n" +
-			"and no rights for it.",
+			"and no permissions for it.",
 		GroupID: "look",
 	}
 	command.AddCommand(networkCaptureCommand(opts), networkThroughputCommand(opts), networkTraceCommand(opts))
 	return command
 }
 
-// networkPlace is where a command of `slipway network` acts: on the host, or in the network of a
-// pod.
+// networkPlace is the place where a command of `slipway network` acts: on the host, or in the
+// network of a pod.
 type networkPlace struct {
 	pod string // NAMESPACE/NAME, or empty for the host
 

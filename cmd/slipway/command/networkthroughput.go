@@ -69,7 +69,7 @@ func throughputMeasureCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "measure ADDRESS",
 		Short: "Measure the throughput to a server, and the latency",
-		Long: "Measure the throughput to a server, and the latency: the time of one byte there and back. With --udp, measure how many\n" +
+		Long: "Measure the throughput to a server, and the latency: the round-trip time of one byte. With --udp, measure how many\n" +
 			"datagrams arrive.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return m.run(cmd, opts, args[0]) },
@@ -115,7 +115,7 @@ func (m *measurement) run(cmd *cobra.Command, opts *options, host string) error 
 	if err != nil {
 		return hint(err)
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "TCP to %s: %s in %s\nLatency there and back: median %s, 99th percentile %s\n", address,
+	fmt.Fprintf(cmd.OutOrStdout(), "TCP to %s: %s in %s\nRound-trip latency: median %s, 99th percentile %s\n", address,
 		formatRate(r.Rate()), r.Duration.Round(time.Millisecond), r.Median.Round(time.Microsecond), r.P99.Round(time.Microsecond))
 	return nil
 }

@@ -185,8 +185,8 @@ func printTrace(out io.Writer, steps []trace.Step, response error) error {
 	return nil
 }
 
-// policies names the policies that decided together with the last step: the comments of the chains
-// of its table that the packet passed.
+// policies names the policies that contributed to the decision of the last step: the comments of
+// the chains of its table that the packet passed.
 func policies(steps []trace.Step) string {
 	var names []string
 	for _, step := range steps {

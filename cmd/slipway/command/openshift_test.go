@@ -39,7 +39,7 @@ func TestVerbsOfOpenShiftRunClient(t *testing.T) {
 	}
 }
 
-func TestOpenShiftStartNeedsSettingsOfExistingFile(t *testing.T) {
+func TestOpenShiftStartRequiresSettingsInExistingFile(t *testing.T) {
 	dir := t.TempDir()
 	if err := config.WriteDefaults(dir); err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestOpenShiftStartNeedsSettingsOfExistingFile(t *testing.T) {
 	}
 }
 
-func TestOpenShiftReportsWhatItNeeds(t *testing.T) {
+func TestOpenShiftReportsMissingArguments(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                "name a command",
 		"frobnicate":      "unknown command",
@@ -92,7 +92,7 @@ func TestOpenShiftDescribesItsCommands(t *testing.T) {
 		command.SetArgs(strings.Fields(args))
 		command.SetOut(&out)
 		if err := command.Execute(); err != nil || !strings.Contains(out.String(), want) {
-			t.Errorf("openshift %s: %v, no %q in\n%s", args, err, want, out.String())
+			t.Errorf("openshift %s: %v, %q is missing in\n%s", args, err, want, out.String())
 		}
 	}
 }

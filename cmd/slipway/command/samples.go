@@ -36,8 +36,8 @@ func samplesBuildCommand(opts *options) *cobra.Command {
 	var from, mirror string
 	command := &cobra.Command{
 		Use:   "build [NAME...]",
-		Short: "Create images out of Debian's packages and publish them in the project openshift",
-		Long: "Create images out of Debian's packages and publish them in the project openshift. Without names, the command\n" +
+		Short: "Create images from Debian's packages and publish them in the project openshift",
+		Long: "Create images from Debian's packages and publish them in the project openshift. Without names, the command\n" +
 			"creates all images. It needs root, the program mmdebstrap, and a mirror of Debian, unless --from names a directory\n" +
 			"of `slipway samples download`.",
 		Example: "  slipway samples build postgresql nodejs\n" +

@@ -23,7 +23,7 @@ var errNotReady = errors.New("not everything is ready")
 type hostStatus struct {
 	supervisor.Status
 	Nodes []nodeStatus `json:"nodes,omitempty"`
-	// Stopped are the parts of the control plane that the administrator has stopped.
+	// Stopped are the components of the control plane that the administrator has stopped.
 	Stopped []string `json:"stopped,omitempty"`
 	// Snapshots are the scheduled copies of etcd; nil on a host that is only a node.
 	Snapshots *snapshotStatus `json:"etcdSnapshots,omitempty"`
@@ -35,7 +35,7 @@ func statusCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:     "status",
 		Short:   "Print the health of each component and node",
-		Long:    "Print the health of each component and node. Ends with 0 when everything is ready and with 1 when it is not.",
+		Long:    "Print the health of each component and node. The exit status is 0 if everything is ready, otherwise 1.",
 		GroupID: "look",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -108,11 +108,11 @@ func writeStatus(out io.Writer, status hostStatus) error {
 	if status.Snapshots != nil {
 		fmt.Fprintf(out, "\n%s\n", status.Snapshots)
 	}
-	printRemarks(out, status)
+	printProblems(out, status)
 	return nil
 }
 
-// stoppedOf returns the parts of the control plane that the administrator has stopped.
+// stoppedOf returns the components of the control plane that the administrator has stopped.
 func stoppedOf(h *platform.Host) []string {
 	parts, err := h.StoppedParts()
 	if err != nil || h.Joined() {
@@ -121,8 +121,8 @@ func stoppedOf(h *platform.Host) []string {
 	return parts
 }
 
-// printRemarks prints problems on which an administrator might have to act.
-func printRemarks(out io.Writer, status hostStatus) {
+// printProblems prints problems on which an administrator might have to act.
+func printProblems(out io.Writer, status hostStatus) {
 	for _, part := range status.Stopped {
 		fmt.Fprintf(out, "\n%s is stopped on this host; to start it, run: slipway master start %[1]s\n", part)
 	}

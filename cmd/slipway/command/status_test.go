@@ -35,11 +35,11 @@ func TestStatusReportsWhyNodeAcceptsNoPods(t *testing.T) {
 		}
 	}
 	if strings.Contains(out.String(), "memory") {
-		t.Errorf("status names a pressure that does not exist:\n%s", &out)
+		t.Errorf("the status reports a missing condition:\n%s", &out)
 	}
 }
 
-func TestStatusWritesNoCommandsToTerminal(t *testing.T) {
+func TestStatusEscapesControlCharacters(t *testing.T) {
 	const text = "\x1b]52;c;cm0=\a\x1b[2J"
 	node := corev1.Node{Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{KubeletVersion: text}}}
 	cluster := &clusterState{Hosts: []hostState{probeHost(t.Context(), &node, false, 0)}}

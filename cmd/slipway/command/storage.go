@@ -34,9 +34,9 @@ func storageResetCommand(opts *options) *cobra.Command {
 		Use:   "reset",
 		Short: "Stop this host, and remove all its containers and images",
 		Long: "Stop this host with its pods, as `slipway down` does, and remove all containers, images and layers. Objects, volumes\n" +
-			"and the images in the registry stay. The next `slipway up` creates the storage again: pods start with new\n" +
+			"and the images in the registry are kept. The next `slipway up` creates the storage again: pods start with new\n" +
 			"containers, and pull their images.\n\n" +
-			"Use it if containerd's storage is damaged. To make space, remove images with `oc adm prune images` instead. Before,\n" +
+			"Use it if containerd's storage is damaged. To free space, remove images with `oc adm prune images` instead. First,\n" +
 			"move the pods to other hosts with `oc adm drain`. You can repeat the command.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -57,7 +57,7 @@ func storageResetCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// resetStorage stops the host and empties containerd's directory. The directory itself stays,
+// resetStorage stops the host and empties containerd's directory. It keeps the directory itself,
 // because it can be a mount point.
 func resetStorage(ctx context.Context, opts *options, host *platform.Host, out io.Writer) error {
 	if err := down(ctx, opts, false, out); err != nil {

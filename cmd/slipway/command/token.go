@@ -29,7 +29,7 @@ func tokenCommand(opts *options) *cobra.Command {
 			RunE: func(cmd *cobra.Command, _ []string) error { return listTokens(cmd, opts) },
 		},
 		&cobra.Command{
-			Use: "revoke ID...", Short: "Revoke tokens; hosts that joined with them stay", Args: cobra.MinimumNArgs(1),
+			Use: "revoke ID...", Short: "Revoke tokens; hosts that joined with them remain in the cluster", Args: cobra.MinimumNArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				tokens, _, err := openTokens(opts)
 				if err != nil {
@@ -98,7 +98,7 @@ func createTokenCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// checkGroup returns an error if there is no node group with a name.
+// checkGroup returns an error if a node group does not exist.
 func checkGroup(ctx context.Context, client kubernetes.Interface, group string) error {
 	if group == "" {
 		return nil

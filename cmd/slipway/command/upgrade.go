@@ -30,7 +30,7 @@ func upgradeCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use: "upgrade --check", Short: "List the obstacles to an upgrade of the cluster to this program", GroupID: "host", Args: cobra.NoArgs,
 		Long: "List the obstacles to an upgrade of the cluster to this program. Run the new program on a master, from any directory, while\n" +
-			"the former one runs. It changes nothing. It ends with 1 if there is an error; warnings need attention.",
+			"the previous one runs. It changes nothing. The exit status is 1 if there is an error; warnings need attention.",
 		Example: "  ./slipway upgrade --check",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !check {

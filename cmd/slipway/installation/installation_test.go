@@ -91,7 +91,7 @@ func TestInstallationIsRemovedCompletely(t *testing.T) {
 		t.Errorf("installed %t, %v", installed, err)
 	}
 	if removed, err := m.Remove(t.Context(), "/elsewhere"); removed || err != nil {
-		t.Errorf("the service of another data directory: %t, %v", removed, err)
+		t.Errorf("removal of the service of another data directory: %t, %v", removed, err)
 	}
 	if removed, err := m.Remove(t.Context(), "/var/lib/slip way"); !removed || err != nil {
 		t.Errorf("removed %t, %v", removed, err)
@@ -105,7 +105,7 @@ func TestInstallationIsRemovedCompletely(t *testing.T) {
 	}
 }
 
-func TestInstallationReplacesNoOtherFile(t *testing.T) {
+func TestInstallationDoesNotReplaceOtherFiles(t *testing.T) {
 	m := newMachine(t)
 	if err := os.WriteFile(m.path(clientPath), []byte("another client"), 0o755); err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestInstallationNeedsSystemd(t *testing.T) {
 	}
 }
 
-func TestServicesOfTwoDataDirectoriesExclude(t *testing.T) {
+func TestSecondDataDirectoryCannotBeInstalled(t *testing.T) {
 	m := newMachine(t)
 	if _, err := m.Install(t.Context(), newRequest(t, "/a")); err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestUnitIsValid(t *testing.T) {
 		t.Fatalf("command %s, %v", command, err)
 	}
 	if _, err := (Request{DataDir: "/a\"b"}).commandLine(); err == nil {
-		t.Error("a quote is accepted")
+		t.Error("a path with a quote is accepted")
 	}
 	if program == "" {
 		return

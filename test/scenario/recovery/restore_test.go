@@ -103,7 +103,7 @@ func checkStop(t *testing.T, c *kit.Cluster) {
 		_, err := c.Client.CoreV1().ServiceAccounts("stopped").Get(ctx, "builder", metav1.GetOptions{})
 		return err
 	})
-	if result := c.Slipway("master", "stop", "kubelet"); result.Code == 0 || !strings.Contains(result.Stderr, "no stoppable part") {
+	if result := c.Slipway("master", "stop", "kubelet"); result.Code == 0 || !strings.Contains(result.Stderr, "cannot be stopped") {
 		t.Errorf("slipway master stop kubelet: %+v", result)
 	}
 }
