@@ -13,7 +13,7 @@ import (
 type Binding struct {
 	// Use is the purpose, such as "API".
 	Use string
-	// Network is "tcp" or "udp".
+	// Network is the protocol: "tcp" or "udp".
 	Network string
 	Address netip.AddrPort
 	// Setting is the key of the address, and File the file that contains it.

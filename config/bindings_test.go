@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestBindingsOfTheConfiguration(t *testing.T) {
+func TestBindingsFollowConfiguration(t *testing.T) {
 	find := func(use string) func(*Config) any {
 		return func(c *Config) any {
 			bindings, err := c.Bindings("/etc/slipway.yaml")
@@ -25,7 +25,7 @@ func TestBindingsOfTheConfiguration(t *testing.T) {
 	checkSettings(t, masterKind, []settingTest{
 		{"API server", "servingInfo: {bindAddress: '192.0.2.1:443'}", find("API"),
 			[]string{"tcp 192.0.2.1:443 servingInfo.bindAddress /etc/slipway.yaml"}},
-		{"DNS of the master is off", "", find("DNS of the master"), []string(nil)},
+		{"without dnsConfig, the master has no DNS server", "", find("DNS of the master"), []string(nil)},
 		{"DNS of the master binds both protocols", "dnsConfig: {bindAddress: '192.0.2.1:53'}", find("DNS of the master"), []string{
 			"tcp 192.0.2.1:53 dnsConfig.bindAddress /etc/slipway.yaml", "udp 192.0.2.1:53 dnsConfig.bindAddress /etc/slipway.yaml",
 		}},
@@ -35,15 +35,15 @@ func TestBindingsOfTheConfiguration(t *testing.T) {
 	checkSettings(t, nodeKind, []settingTest{
 		{"health of the proxy by default", "", find("proxy health"),
 			[]string{"tcp 127.0.0.1:10256 proxyArguments.healthz-bind-address /etc/slipway.yaml"}},
-		{"last argument of the proxy applies", "proxyArguments: {healthz-bind-address: ['127.0.0.1:1', '127.0.0.1:2']}",
+		{"the last value of an argument applies", "proxyArguments: {healthz-bind-address: ['127.0.0.1:1', '127.0.0.1:2']}",
 			find("proxy health"), []string{"tcp 127.0.0.1:2 proxyArguments.healthz-bind-address /etc/slipway.yaml"}},
-		{"metrics of the proxy are off", "", find("proxy metrics"), []string(nil)},
+		{"the proxy serves no metrics by default", "", find("proxy metrics"), []string(nil)},
 		{"metrics of the proxy", "proxyArguments: {metrics-bind-address: ['127.0.0.1:3']}",
 			find("proxy metrics"), []string{"tcp 127.0.0.1:3 proxyArguments.metrics-bind-address /etc/slipway.yaml"}},
 	})
 }
 
-func TestBindingsNameTheFileOfEachSetting(t *testing.T) {
+func TestBindingNamesFileOfSetting(t *testing.T) {
 	c, err := Load(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestBindingsNameTheFileOfEachSetting(t *testing.T) {
 	}
 }
 
-func TestNodeBindsThePortOfTheMasters(t *testing.T) {
+func TestBalancerOfNodeBindsPortOfMasters(t *testing.T) {
 	c, err := Load(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)

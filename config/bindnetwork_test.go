@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestBindNetworkMatchesTheAddress(t *testing.T) {
+func TestBindNetworkMustMatchAddress(t *testing.T) {
 	for _, kind := range []string{masterKind, nodeKind} {
 		for keys, want := range map[string]string{
 			"servingInfo: {bindNetwork: tcp4}":                               "",

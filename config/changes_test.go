@@ -47,10 +47,10 @@ networkConfig: {externalIPNetworkCIDRs: [10.1.0.0/16]}
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	if same, err := Changes(before, before); err != nil || len(same) != 0 {
-		t.Errorf("a configuration differs from itself: %v, %v", same, err)
+		t.Errorf("comparing a configuration with itself: got %v, %v, want no changes", same, err)
 	}
 	if !Below("a.b.c", []string{"a.b"}) || Below("a.bc", []string{"a.b"}) {
-		t.Error("a key belongs to another block")
+		t.Error("the key does not belong to the block")
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 // checker collects problems with the values of one document. Its methods take a key and its value.
-// They treat an empty value as absent.
+// They treat an empty value as missing.
 type checker struct {
 	document *document
 	problems Problems
@@ -156,7 +156,7 @@ func (c *checker) arguments(key string, arguments legacyv1.ExtendedArguments) {
 	for name := range arguments {
 		switch {
 		case strings.HasPrefix(name, "-"):
-			c.fail(key+"."+name, "must be written without dashes in front: %s", strings.TrimLeft(name, "-"))
+			c.fail(key+"."+name, "must be written without leading dashes: %s", strings.TrimLeft(name, "-"))
 		case name == "":
 			c.fail(key, "has an argument without a name")
 		}

@@ -18,7 +18,7 @@ func loadCNI(t *testing.T, plugin, arguments string) (*Config, error) {
 	return Load(t.TempDir(), file)
 }
 
-func TestArgumentsOfKubeletNameTheDirectoriesOfCNI(t *testing.T) {
+func TestKubeletArgumentsSetCNIDirectories(t *testing.T) {
 	for arguments, want := range map[string][]string{
 		"{}": {"/etc/cni/net.d", "/opt/cni/bin"},
 		"{network-plugin: [cni], cni-conf-dir: [/srv/net.d], cni-bin-dir: ['/usr/lib/cni,/srv/bin']}": {"/srv/net.d", "/usr/lib/cni", "/srv/bin"},
@@ -42,7 +42,7 @@ func TestArgumentsOfKubeletNameTheDirectoriesOfCNI(t *testing.T) {
 	}
 }
 
-func TestWrongArgumentsAboutCNIAreReported(t *testing.T) {
+func TestInvalidCNIArgumentsAreReported(t *testing.T) {
 	for arguments, want := range map[string]string{
 		"{network-plugin: [kubenet]}":             `kubeletArguments.network-plugin[0]: is "kubenet", must be cni`,
 		"{cni-conf-dir: [net.d]}":                 `kubeletArguments.cni-conf-dir[0]: is "net.d", must be an absolute path`,
@@ -54,7 +54,7 @@ func TestWrongArgumentsAboutCNIAreReported(t *testing.T) {
 	}
 }
 
-func TestDirectoriesOfCNIHaveNoEffectWithTheOwnNetwork(t *testing.T) {
+func TestCNIDirectoriesAreIgnoredWithOwnNetwork(t *testing.T) {
 	c, err := loadCNI(t, "redhat/openshift-ovs-subnet", "{network-plugin: [cni], cni-bin-dir: [/opt/cni/bin]}")
 	if err != nil {
 		t.Fatal(err)

@@ -113,13 +113,13 @@ func TestMissingFileIsReported(t *testing.T) {
 	}
 }
 
-func TestLoadWritesNothing(t *testing.T) {
+func TestLoadWritesNoFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	if _, err := Load(dir, ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("data directory: %v, want that it does not exist", err)
+		t.Errorf("data directory: got error %v, want os.ErrNotExist", err)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestStartKeepsEditedFiles(t *testing.T) {
 	}
 }
 
-func TestFileLeavesDataDirectoryAlone(t *testing.T) {
+func TestConfigFileDoesNotChangeDataDirectory(t *testing.T) {
 	dir := t.TempDir()
 	write(t, NodeFile(dir), "apiVersion: v1\nkind: NodeConfig\nnodeName: of-the-data-directory\n")
 	file := filepath.Join(t.TempDir(), "c.yaml")
@@ -196,13 +196,13 @@ func TestFileLeavesDataDirectoryAlone(t *testing.T) {
 		t.Errorf("got port %d, node %q", port, c.Node.NodeName)
 	}
 	if _, err := os.Stat(MasterFile(dir)); !os.IsNotExist(err) {
-		t.Errorf("master file: %v, want that it does not exist", err)
+		t.Errorf("master file: got error %v, want os.ErrNotExist", err)
 	}
 }
 
 func TestWriteFailureIsReported(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "master"), "a file in the way")
+	write(t, filepath.Join(dir, "master"), "a file in place of the directory")
 	err := WriteDefaults(dir)
 	if err == nil || !strings.HasPrefix(err.Error(), "write default configuration: ") || !strings.Contains(err.Error(), dir) {
 		t.Errorf("WriteDefaults: %v, want an error that names the folder", err)

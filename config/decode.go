@@ -44,7 +44,7 @@ const maxDepth = 100
 // decoder decodes a YAML document into a Go type.
 type decoder struct {
 	*document
-	// retired are keys that OpenShift 3 accepted and that the types no longer have.
+	// retired lists keys that OpenShift 3 accepted and that the types no longer have.
 	retired  map[string]bool
 	nodes    int
 	depth    int

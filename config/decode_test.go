@@ -20,7 +20,7 @@ func decodeMaster(t *testing.T, text string) (*MasterConfig, Problems) {
 	return c, problems
 }
 
-func TestBooleansHaveTheSpellingsOfYAML11(t *testing.T) {
+func TestBooleansAcceptSpellingsOfYAML11(t *testing.T) {
 	for spelling, want := range map[string]bool{
 		"true": true, "True": true, "yes": true, "YES": true, "on": true, "On": true,
 		"false": false, "no": false, "No": false, "off": false, "OFF": false,
@@ -50,7 +50,7 @@ func TestStringsNeedNoQuotes(t *testing.T) {
 	}
 }
 
-func TestJSONIsYAML(t *testing.T) {
+func TestJSONIsAccepted(t *testing.T) {
 	c, problems := decodeMaster(t,
 		`{"servingInfo": {"bindAddress": "0.0.0.0:443", "maxRequestsInFlight": 7}, "oauthConfig": null}`)
 	serving := c.ServingInfo
@@ -60,7 +60,7 @@ func TestJSONIsYAML(t *testing.T) {
 	}
 }
 
-func TestFreeFormBecomesJSON(t *testing.T) {
+func TestFreeFormValueIsDecodedToJSON(t *testing.T) {
 	c, problems := decodeMaster(t, `admissionConfig: {pluginConfig: {p: {configuration: {
 	  a: 1, b: 18446744073709551615, c: 1.5, d: yes, e: "yes", f: [x, null], g: {h: 2020-01-01}, i: ~}}}}`)
 	if len(problems) > 0 {
@@ -88,11 +88,11 @@ func TestAliasesCannotExhaustMemory(t *testing.T) {
 	}
 	_, problems := decodeMaster(t, bomb+"}}}}")
 	if len(problems) != 1 || !strings.Contains(problems[0].Text, "more than 50000 values") {
-		t.Errorf("got %v, want one problem about the number of values", problems)
+		t.Errorf("got %v, want one problem with the number of values", problems)
 	}
 	_, problems = decodeMaster(t, "admissionConfig: {pluginConfig: {p: {configuration: &a {a: *a}}}}")
 	if len(problems) != 1 || !strings.Contains(problems[0].Text, "nested deeper than 100 levels") {
-		t.Errorf("got %v, want one problem about the depth", problems)
+		t.Errorf("got %v, want one problem with the depth", problems)
 	}
 }
 

@@ -16,7 +16,7 @@ func TestDualStack(t *testing.T) {
 	for _, tt := range []struct{ name, network, want string }{
 		{"default", "", "[10.128.0.0/14] [172.30.0.0/16] invalid Prefix"},
 		{"both families", dual + ", " + services, "[10.128.0.0/14 fd01::/48] [172.30.0.0/16 fd02::/112] fd01:0:0:1::/64"},
-		{"further IPv4 networks", pods + ", {cidr: 10.1.0.0/16, hostSubnetLength: 9}]", "[10.128.0.0/14] [172.30.0.0/16] invalid Prefix"},
+		{"several IPv4 networks", pods + ", {cidr: 10.1.0.0/16, hostSubnetLength: 9}]", "[10.128.0.0/14] [172.30.0.0/16] invalid Prefix"},
 		{"IPv6 only", `clusterNetworks: [{cidr: "fd01::/48", hostSubnetLength: 64}], serviceNetworkCIDR: "fd02::/112"`,
 			`networkConfig.clusterNetworks[0].cidr: is "fd01::/48", must be an IPv4 network; pods need IPv4 addresses, so list the IPv6 network second`},
 		{"two IPv6 networks", dual[:len(dual)-1] + `, {cidr: "fd03::/48", hostSubnetLength: 64}], ` + services, `is "fd03::/48", but "fd01::/48" is an IPv6 network too; keep one of them`},
@@ -27,10 +27,10 @@ func TestDualStack(t *testing.T) {
 		{"three networks of services", dual + ", serviceNetworkCIDR: '172.30.0.0/16,fd02::/112,fd03::/112'", "must be an IPv4 network, or an IPv4 and an IPv6 network"},
 		{"too many services", dual + ", serviceNetworkCIDR: '172.30.0.0/16,fd02::/107'", "must be between a /108 and a /124"},
 		{"services overlap pods", dual + ", serviceNetworkCIDR: '172.30.0.0/16,fd01::/112'", "overlaps the cluster network fd01::/48"},
-		{"no bits for addresses", pods + `, {cidr: "fd01::/48", hostSubnetLength: 8}], ` + services, "hostSubnetLength: is 8, must be at least that of the IPv4 network, 9"},
+		{"too few bits for addresses", pods + `, {cidr: "fd01::/48", hostSubnetLength: 8}], ` + services, "hostSubnetLength: is 8, must be at least that of the IPv4 network, 9"},
 		{"no bits for hosts", pods + `, {cidr: "fd01::/64", hostSubnetLength: 64}], ` + services, "which has 0 bits for the number of a host with hostSubnetLength 64; the IPv4 network has 9"},
 		{"too many bits", pods + `, {cidr: "fd01::/64", hostSubnetLength: 65}], ` + services, "is 65, must be between 3 and 64"},
-		{"addresses of the link", pods + `, {cidr: "fe80::/48", hostSubnetLength: 64}], ` + services, "must be a network of unique local or global addresses"},
+		{"link-local addresses", pods + `, {cidr: "fe80::/48", hostSubnetLength: 64}], ` + services, "must be a network of unique local or global addresses"},
 		{"not masked", pods + `, {cidr: "fd01::1/48", hostSubnetLength: 64}], ` + services, "write fd01::/48"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

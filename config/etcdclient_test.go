@@ -7,9 +7,9 @@ import (
 	legacyv1 "github.com/openshift/api/legacyconfig/v1"
 )
 
-func TestEtcdClientInfoDescribesTheOwnMember(t *testing.T) {
+func TestEtcdClientInfoMustDescribeOwnMember(t *testing.T) {
 	tests := []struct{ name, keys, address, err string }{
-		{"nothing is set", "", "127.0.0.1:4001", ""},
+		{"defaults", "", "127.0.0.1:4001", ""},
 		{
 			"port of OpenShift 3.11",
 			"masterPublicURL: https://master.example.com:8443\n" +

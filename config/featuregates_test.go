@@ -29,7 +29,7 @@ kubeletArguments: {feature-gates: ["BlockVolume=true", "RotateKubeletServerCerti
 		t.Fatal(err)
 	}
 	if gates, ok := c.Master.KubernetesMasterConfig.APIServerArguments[featureGates]; ok {
-		t.Errorf("the API server gets gates %q", gates)
+		t.Errorf("gates of the API server: %q", gates)
 	}
 	if diff := cmp.Diff([]string{"RotateKubeletServerCertificate=true"}, []string(c.Node.KubeletArguments[featureGates])); diff != "" {
 		t.Errorf("gates of the kubelet (-want +got):\n%s", diff)
@@ -43,11 +43,11 @@ kubeletArguments: {feature-gates: ["BlockVolume=true", "RotateKubeletServerCerti
 		}
 	}
 	if _, err := loadGates("BlockVolume=false"); err == nil || !strings.Contains(err.Error(), "has BlockVolume=false, but Kubernetes always has this feature; remove it") {
-		t.Errorf("a gate cannot disable its feature: %v", err)
+		t.Errorf("disable a gate of a feature that is always in effect: got error %v", err)
 	}
 }
 
-func TestGatesOfOneProcessAgree(t *testing.T) {
+func TestContradictingGatesOfOneProcessAreRejected(t *testing.T) {
 	for name, tt := range map[string]struct{ api, controllers, want string }{
 		"one component": {"APIResponseCompression=false", "", ""},
 		"same value":    {"APIResponseCompression=false, StorageVersionHash=true", "APIResponseCompression=false", ""},

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestFilesThatSettingsNameAreListed(t *testing.T) {
+func TestFilesInSettingsAreListed(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "config.yaml")
 	for _, name := range []string{"users", "ldap.crt", "ldap.password"} {

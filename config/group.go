@@ -101,7 +101,7 @@ func DecodeGroup(content []byte) (*NodeConfig, error) {
 }
 
 // mergeFile returns the YAML of a configuration in which the settings of a group replace the
-// settings that the group applied before.
+// settings of its previous version.
 func mergeFile(current map[string]any, applied, settings []byte) ([]byte, error) {
 	before, err := json.Marshal(current)
 	if err != nil {

@@ -71,7 +71,7 @@ func (c *Config) merge(t *testing.T, applied []byte, group string) (*Config, *Gr
 
 const group = "apiVersion: v1\nkind: NodeConfig\n"
 
-func TestGroupSetsAndRemovesItsKeysOnly(t *testing.T) {
+func TestGroupSetsAndRemovesOnlyItsKeys(t *testing.T) {
 	c := newNode(t, "nodeName: second\nkubeletArguments: {max-pods: ['250'], cert-dir: [/own]}\nslipway: {bridge: own0}\n")
 	first, file := c.merge(t, nil, group+"kubeletArguments: {max-pods: ['40'], image-gc-high-threshold: ['91'], cert-dir: [/own]}\n")
 	arguments := first.Node.KubeletArguments
@@ -84,7 +84,7 @@ func TestGroupSetsAndRemovesItsKeysOnly(t *testing.T) {
 	second, file := first.merge(t, file.Applied, group+"kubeletArguments: {node-labels: [zone=east]}\nnetworkConfig: {mtu: 1400}\n")
 	arguments = second.Node.KubeletArguments
 	if arguments["max-pods"][0] != "250" || arguments["image-gc-high-threshold"][0] != "90" || second.Node.NetworkConfig.MTU != 1400 {
-		t.Errorf("after keys were removed, arguments are %v and the MTU is %d", arguments, second.Node.NetworkConfig.MTU)
+		t.Errorf("after removing keys, arguments are %v and the MTU is %d", arguments, second.Node.NetworkConfig.MTU)
 	}
 	if arguments["cert-dir"][0] != "/own" || second.Node.NodeName != "second" || second.Node.Slipway.Bridge != "own0" {
 		t.Errorf("settings of the host changed: %v, %q, %q", arguments, second.Node.NodeName, second.Node.Slipway.Bridge)
@@ -95,7 +95,7 @@ func TestGroupSetsAndRemovesItsKeysOnly(t *testing.T) {
 	}
 }
 
-func TestGroupOfTheGuideIsAccepted(t *testing.T) {
+func TestExampleGroupOfOpenShiftGuideIsAccepted(t *testing.T) {
 	c, _ := newNode(t, "").merge(t, nil, sample)
 	node := c.Node
 	if dir, _ := node.ManifestDir(); dir != "/etc/origin/node/pods" || node.NetworkConfig.MTU != 8951 || node.MasterClientConnectionOverrides.Burst != 40 {
@@ -132,7 +132,7 @@ func TestGroupCannotSetPathsAndAddresses(t *testing.T) {
 		})
 	}
 	if _, err := c.MergeGroup(nil, []byte(group+"volumeDirectory: /own\n")); err != nil {
-		t.Errorf("the value of the host is rejected: %v", err)
+		t.Errorf("a group with the value of the host: got error %v", err)
 	}
 }
 
@@ -152,6 +152,6 @@ func TestInvalidGroupIsRejected(t *testing.T) {
 		}
 	}
 	if files, _ := filepath.Glob(filepath.Join(c.DataDir, "node", ".*")); len(files) > 0 {
-		t.Errorf("the check left %q", files)
+		t.Errorf("after the check, the directory contains %q", files)
 	}
 }

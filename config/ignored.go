@@ -124,13 +124,13 @@ func (c *Config) Ignored() []string {
 		list = append(list, masterKind+": networkConfig.clusterNetworks after the first")
 	}
 	if c.Scheduler.missing() {
-		list = append(list, masterKind+": kubernetesMasterConfig.schedulerConfigFile, because there is no such file")
+		list = append(list, masterKind+": kubernetesMasterConfig.schedulerConfigFile, because the file does not exist")
 	}
 	for key, path := range map[string]string{
 		"dnsRecursiveResolvConf": c.Node.DNSRecursiveResolvConf, "servingInfo.clientCA": c.Node.ServingInfo.ClientCA,
 	} {
 		if path != "" && existing(path) == "" {
-			list = append(list, nodeKind+": "+key+", because there is no such file")
+			list = append(list, nodeKind+": "+key+", because the file does not exist")
 		}
 	}
 	if cluster, plugin := c.Master.NetworkConfig.NetworkPluginName, c.Node.NetworkConfig.NetworkPluginName; plugin != "" && plugin != cluster {

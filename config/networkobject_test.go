@@ -39,7 +39,7 @@ func TestNetworkObjectFollowsConfiguration(t *testing.T) {
 	}
 }
 
-func TestPublicHostsAreThoseOfPublicAddresses(t *testing.T) {
+func TestPublicHostsComeFromPublicAddresses(t *testing.T) {
 	for keys, want := range map[string][]string{
 		"oauthConfig: null": nil,
 		// oauthConfig has the same address by default

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestNetworkPluginOfNodeIsThatOfCluster(t *testing.T) {
+func TestNetworkPluginOfNodeIsReplacedByThatOfCluster(t *testing.T) {
 	const notice = "NodeConfig: networkConfig.networkPluginName, because master-config.yaml has redhat/openshift-ovs-multitenant"
 	for plugin, want := range map[string][]string{
 		"redhat/openshift-ovs-multitenant":   nil,

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestSettingsForNodesAreAConfiguration(t *testing.T) {
+func TestNodeSettingsAreValidConfiguration(t *testing.T) {
 	for name, keys := range map[string]string{
 		"defaults": "",
 		"all settings": `

@@ -45,7 +45,7 @@ func TestOpenShiftFilesDecodeLikeUpstream(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(string(want), string(got)); diff != "" {
-			t.Errorf("decoded differently (-upstream +ours):\n%s", diff)
+			t.Errorf("configuration (-upstream +ours):\n%s", diff)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func TestViewIsValidConfigurationWithoutSecrets(t *testing.T) {
 	}
 	golden(t, "openshift.view", strings.ReplaceAll(string(view), filepath.Dir(c.master.file), "/etc/origin/master"))
 	if text := string(view); strings.Contains(text, "secret-value") || strings.Contains(text, "null") {
-		t.Errorf("view has a secret or a null:\n%s", text)
+		t.Errorf("the view contains a secret or a null:\n%s", text)
 	}
 
 	file := filepath.Join(t.TempDir(), "view.yaml")

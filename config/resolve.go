@@ -248,8 +248,8 @@ func (c *NodeConfig) Nameservers() []string {
 }
 
 // RecursiveResolvConf returns the file with the name servers for names outside of the cluster
-// (dnsRecursiveResolvConf), which dnsNameservers replaces. It is empty if there is no such file, as
-// on a host without OpenShift 3: the machine's own file then applies.
+// (dnsRecursiveResolvConf), which dnsNameservers replaces. It is empty if the file does not exist,
+// as on a host without OpenShift 3: the machine's own file then applies.
 func (c *NodeConfig) RecursiveResolvConf() string { return existing(c.DNSRecursiveResolvConf) }
 
 // KubeletClientCA returns the file with further authorities of clients of the kubelet

@@ -15,7 +15,7 @@ func TestOutboundSettings(t *testing.T) {
 		{"no network is allowed", "", networks, []string(nil)},
 		{"all networks of the file are allowed", "slipway: {outbound: {allowedNetworks: [192.0.2.0/24, '2001:db8::/32']}}", networks, []string{"192.0.2.0/24", "2001:db8::/32"}},
 		{"imports name no registry", "", registries, []string(nil)},
-		{"registries with a wildcard are not named",
+		{"registries with a wildcard are not listed",
 			"imagePolicyConfig: {allowedRegistriesForImport: [{domainName: '*.example.com'}, {domainName: 'registry.example.com'}]}",
 			registries, []string{"registry.example.com"}},
 	})

@@ -43,7 +43,7 @@ func SchedulerKeys() []string {
 }
 
 // readScheduler reads the arguments that upstream's scheduler no longer has, and the file that they
-// or schedulerConfigFile name. If there is no such file, the default policy applies, as in
+// or schedulerConfigFile name. If the file does not exist, the default policy applies, as in
 // OpenShift.
 func (c *Config) readScheduler() Problems {
 	kube, check := &c.Master.KubernetesMasterConfig, &checker{document: c.master}

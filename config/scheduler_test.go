@@ -74,13 +74,13 @@ func TestSchedulerPolicyProblemsNameLine(t *testing.T) {
 		},
 		"same name": {
 			content: "kind: Policy\napiVersion: v1\npredicates:\n- name: HostName\n- name: HostName\n",
-			want:    `scheduler.json:5: predicates[1].name: is "HostName", which an earlier predicate has; choose another name`,
+			want:    `scheduler.json:5: predicates[1].name: is "HostName", which an earlier predicate already has; choose another name`,
 		},
 		"misspelt key": {
 			content: "kind: Policy\napiVersion: v1\npredicate: []\n",
 			want:    "scheduler.json:3: predicate: unknown key; did you mean predicates?",
 		},
-		"mixture of YAML and JSON in the guide": {
+		"mixture of YAML and JSON, as in OpenShift's guide": {
 			content: "kind: \"Policy\"\nversion: \"v1\"\n\"predicates\": [\n        {\n            \"name\": \"HostName\"\n        }\n    ],\n    \"priorities\": []\n",
 			want:    "scheduler.json:",
 		},
@@ -116,12 +116,12 @@ func TestMissingSchedulerPolicyIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "MasterConfig: kubernetesMasterConfig.schedulerConfigFile, because there is no such file"; !slices.Contains(c.Ignored(), want) {
+	if want := "MasterConfig: kubernetesMasterConfig.schedulerConfigFile, because the file does not exist"; !slices.Contains(c.Ignored(), want) {
 		t.Errorf("ignored %v, want %q", c.Ignored(), want)
 	}
 }
 
-func TestChangeOfSchedulerPolicyIsAChangeOfItsKey(t *testing.T) {
+func TestChangedSchedulerPolicyFileIsReportedAsItsKey(t *testing.T) {
 	before, err := loadScheduler(t, "kind: Policy\napiVersion: v1\n", "schedulerConfigFile: scheduler.json")
 	if err != nil {
 		t.Fatal(err)
@@ -139,8 +139,8 @@ func TestSchedulerPolicyCanBeInConfigMap(t *testing.T) {
 	tests := []struct{ name, arguments, configMap, namespace, err string }{
 		{"namespace by default", "policy-configmap: [scheduler-policy]", "scheduler-policy", "kube-system", ""},
 		{"other namespace", "policy-configmap: [scheduler-policy], policy-configmap-namespace: [openshift-infra]", "scheduler-policy", "openshift-infra", ""},
-		{"file beside it", "policy-configmap: [scheduler-policy], policy-config-file: [scheduler.json]", "", "", "keep one of them"},
-		{"file takes precedence", "policy-configmap: [x], policy-config-file: [scheduler.json], use-legacy-policy-config: ['true']", "", "kube-system", ""},
+		{"ConfigMap and file", "policy-configmap: [scheduler-policy], policy-config-file: [scheduler.json]", "", "", "keep one of them"},
+		{"legacy policy file takes precedence", "policy-configmap: [x], policy-config-file: [scheduler.json], use-legacy-policy-config: ['true']", "", "kube-system", ""},
 		{"invalid name", "policy-configmap: [Scheduler/Policy]", "", "", "must be the name of a ConfigMap"},
 	}
 	for _, tt := range tests {

@@ -18,7 +18,7 @@ func loadText(t *testing.T, kind, keys string) (*Config, error) {
 }
 
 type settingTest struct {
-	name string // the default, or the effect of keys
+	name string // what the settings are by default, or what keys change
 	keys string
 	got  func(*Config) any
 	want any
@@ -93,7 +93,7 @@ func TestMasterSettings(t *testing.T) {
 		{"subdomain sets the host names of routes", "routingConfig: {subdomain: apps.example.com}",
 			func(c *Config) any { return c.Master.RoutingConfig.Subdomain }, "apps.example.com"},
 		{"secrets are encrypted", "", func(c *Config) any { return *c.Master.Slipway.EncryptSecrets }, true},
-		{"encryptSecrets turns encryption off", "slipway: {encryptSecrets: no}",
+		{"encryptSecrets can disable encryption", "slipway: {encryptSecrets: no}",
 			func(c *Config) any { return *c.Master.Slipway.EncryptSecrets }, false},
 		{"users are in a file of the data directory", "",
 			func(c *Config) any { return []any{c.DeveloperFile(), c.HTPasswdFiles()} },
@@ -152,7 +152,7 @@ func TestInvalidRegistrySettings(t *testing.T) {
 		name, keys, want string
 	}{
 		{"quota is not a quantity", "projectQuota: much", "projectQuota: is \"much\", must be a quantity"},
-		{"reserve is all of the disk", "reserve: 100%", "reserve: is \"100%\", must be at least 0% and less"},
+		{"reserve is the whole disk", "reserve: 100%", "reserve: is \"100%\", must be at least 0% and less"},
 		{"address without a port", "bindAddress: 192.0.2.1", "bindAddress: is \"192.0.2.1\", must be an IP"},
 	}
 	for _, tt := range tests {

@@ -44,7 +44,7 @@ func TestDifferencesOfMastersAreNamed(t *testing.T) {
 		"a network":                     {"networkConfig: {serviceNetworkCIDR: 10.99.0.0/16}\nkubernetesMasterConfig: {servicesSubnet: 10.99.0.0/16}\n", []string{"kubernetesMasterConfig.servicesSubnet", "networkConfig.serviceNetworkCIDR"}},
 		"addresses of one host":         {"etcdConfig: {peerAddress: 127.0.0.1:2380}\nslipway: {registry: {reserve: 1%}}\n", nil},
 		"a setting without a default":   {"projectConfig: {projectRequestMessage: ask us}\n", []string{"projectConfig.projectRequestMessage"}},
-		"a part of a list":              {"corsAllowedOrigins: [example]\n", []string{"corsAllowedOrigins"}},
+		"an element of a list":          {"corsAllowedOrigins: [example]\n", []string{"corsAllowedOrigins"}},
 		"the same as the default value": {"networkConfig: {serviceNetworkCIDR: 172.30.0.0/16}\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestDifferencesOfMastersAreNamed(t *testing.T) {
 	}
 }
 
-func TestFileOfTheFirstStartContradictsNoCluster(t *testing.T) {
+func TestFirstStartConfigurationContradictsNoCluster(t *testing.T) {
 	cluster, err := masterWith(t, "networkConfig: {serviceNetworkCIDR: 10.99.0.0/16}\n").SharedSettings()
 	if err != nil {
 		t.Fatal(err)

@@ -82,11 +82,11 @@ type EtcdMaintenance struct {
 
 // EtcdSnapshots configures the copies of etcd's database that a master saves.
 type EtcdSnapshots struct {
-	// Disabled turns the copies off. Existing copies stay.
+	// Disabled stops the copies. Existing copies remain.
 	Disabled bool `json:"disabled"`
 	// Interval is the time between two copies, twelve hours by default.
 	Interval metav1.Duration `json:"interval"`
-	// Keep is the number of copies that remain, five by default.
+	// Keep is the number of copies to keep, five by default.
 	Keep int `json:"keep"`
 	// Directory contains the copies, `<data>/snapshots` by default. Use a disk other than etcd's, so
 	// that the copies survive the loss of etcd's disk.
@@ -108,10 +108,10 @@ type Descheduler struct {
 }
 
 // Outbound lists servers that Slipway can connect to on behalf of users: registries of imported
-// images and the targets of their redirects. By default, Slipway refuses loopback and link-local
-// addresses and the networks of the host, of pods and of services. It allows the cluster's own
-// registry and the registries that imagePolicyConfig.allowedRegistriesForImport names without a
-// wildcard.
+// images and the targets of their redirects. By default, Slipway does not connect to loopback and
+// link-local addresses and the networks of the host, of pods and of services. It allows the
+// cluster's own registry and the registries that imagePolicyConfig.allowedRegistriesForImport names
+// without a wildcard.
 type Outbound struct {
 	// AllowedNetworks are allowed networks such as `192.0.2.0/24`.
 	AllowedNetworks []string `json:"allowedNetworks"`
@@ -122,7 +122,7 @@ type Outbound struct {
 
 // Registry configures the image registry of a cluster.
 type Registry struct {
-	// Disabled turns the registry off. Its images stay on the disk.
+	// Disabled turns the registry off. Its images remain on the disk.
 	Disabled bool `json:"disabled"`
 	// BindAddress is the address that the registry listens on, `0.0.0.0:5000` by default.
 	BindAddress string `json:"bindAddress"`
@@ -166,9 +166,10 @@ type NodeExtension struct {
 	// VXLANDevice is the VXLAN device to the pods of other hosts, at most 15 characters,
 	// `vxlan_sys_4789` by default.
 	VXLANDevice string `json:"vxlanDevice"`
-	// PodTransport is how packets of pods get to other hosts: `auto`, the default, sends them
-	// directly to hosts on a network segment of this host, and in VXLAN to others; `vxlan` sends
-	// all in VXLAN; `host-gw` sends all directly, and reaches no others. Set it on all hosts.
+	// PodTransport is how packets of pods get to other hosts: `auto`, the default, sends them directly
+	// to hosts on a network segment of this host, and in VXLAN to others; `vxlan` sends all packets in
+	// VXLAN; `host-gw` sends all directly, and cannot reach hosts on other segments. Set it on all
+	// hosts.
 	PodTransport string `json:"podTransport"`
 	// BalancerAddress is the address at which the node of one of several masters reaches the API
 	// servers of all masters, `127.0.0.1:8442` by default. Other hosts do not use it.
@@ -228,8 +229,8 @@ type Router struct {
 // LocalStorage configures the volumes of the driver local.csi.slipway.io on a node: their directory
 // and the disk space that they can use.
 type LocalStorage struct {
-	// Disabled turns the driver off on the node. A control plane on the same host then does not
-	// create the default StorageClass. Existing volumes stay on the disk but are unusable.
+	// Disabled turns the driver off on the node. A control plane on the same host then does not create
+	// the default StorageClass. Existing volumes remain on the disk but are unusable.
 	Disabled bool `json:"disabled"`
 	// Directory contains the volumes, `<data>/storage` by default. Use a separate disk with XFS or
 	// Btrfs for fast snapshots and clones.

@@ -153,7 +153,7 @@ func (h *Host) serviceAccountKeys() (signing string, verifying []string) {
 	return h.Master.ServiceAccountKeys(h.credentials.ServiceAccountKey, h.credentials.ServiceAccountPublicKey)
 }
 
-// auditFile returns the path of the audit log, or "" if it is off.
+// auditFile returns the path of the audit log, or "" if it is disabled.
 func (h *Host) auditFile() string {
 	if !h.Master.AuditConfig.Enabled {
 		return ""

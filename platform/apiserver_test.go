@@ -17,10 +17,10 @@ func TestServiceAccountKeysFollowConfiguration(t *testing.T) {
 		signing   string
 		verifying []string
 	}{
-		"own":                      {"", nil, "own", []string{"own.pub"}},
-		"own, after another":       {"", []string{"old.pub"}, "own", []string{"own.pub", "old.pub"}},
-		"configured":               {"new", []string{"new.pub", "old.pub"}, "new", []string{"new.pub", "old.pub"}},
-		"without a public key too": {"new", nil, "new", []string{"new"}},
+		"own":                       {"", nil, "own", []string{"own.pub"}},
+		"own key after another key": {"", []string{"old.pub"}, "own", []string{"own.pub", "old.pub"}},
+		"configured":                {"new", []string{"new.pub", "old.pub"}, "new", []string{"new.pub", "old.pub"}},
+		"without the public key":    {"new", nil, "new", []string{"new"}},
 	} {
 		h := &Host{Config: &config.Config{Master: &config.MasterConfig{}}}
 		h.credentials = &pki.Credentials{Files: pki.Files{ServiceAccountKey: "own", ServiceAccountPublicKey: "own.pub"}}

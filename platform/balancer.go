@@ -19,7 +19,7 @@ func (h *Host) nodeURL() string {
 }
 
 // balancer connects the components of the node to the API servers of all masters. The node of the
-// only master needs none, and starts again when the cluster gets others.
+// only master needs none, and restarts when the cluster gets others.
 func (h *Host) balancer() (component.Component, error) {
 	_, port := h.Master.APIAddress()
 	if h.Joined() {
@@ -52,14 +52,14 @@ func (h *Host) newBalancer(b *balancer.Balancer) (component.Component, error) {
 	return b, b.Connect(config)
 }
 
-// saveMembers stores the API servers in the record of a joined host.
+// saveMembers stores the addresses of the API servers in the record of a joined host.
 func (h *Host) saveMembers(servers []string) error {
 	next := *h.membership
 	next.Masters = servers
 	return next.Write(h.membershipFile())
 }
 
-// mastersFile contains the API servers that the node of a master found last.
+// mastersFile contains the addresses of the API servers that the node of a master last knew.
 func (h *Host) mastersFile() balancer.ServerFile {
 	return balancer.ServerFile(h.path("node", "masters.json"))
 }

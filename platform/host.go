@@ -37,11 +37,11 @@ type Host struct {
 	cluster *record.Cluster
 	// leadership elects the master that runs the controllers; nil if this is the only one.
 	leadership *controller.Leadership
-	// expand ends the control plane of the only master when another master joins: it closes expanded.
+	// expand closes expanded when another master joins the only one, which ends the control plane.
 	expand   func()
 	expanded chan struct{}
 
-	address     netip.Addr // of this machine
+	address     netip.Addr // the IP address of this machine
 	second      netip.Addr // its IPv6 address, if pods have such addresses and it has one
 	credentials *pki.Credentials
 	process     string        // the name of this process

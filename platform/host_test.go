@@ -32,7 +32,7 @@ func TestFlexVolumeSettingsComeFromConfiguration(t *testing.T) {
 	}
 }
 
-func TestConfigurationHasOperationsOfEngine(t *testing.T) {
+func TestConfigurationSupportsAllFlexVolumeOperations(t *testing.T) {
 	var want []string
 	for _, op := range flexvolume.Operations() {
 		want = append(want, string(op))

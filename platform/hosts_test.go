@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/platform/record"
 )
 
-func TestNamesOfTheControlPlaneAreReserved(t *testing.T) {
+func TestNamesOfControlPlaneAreReserved(t *testing.T) {
 	h := loadHost(t, "")
 	h.address = netip.MustParseAddr("192.0.2.1")
 	options := h.hostOptions()
@@ -25,7 +25,7 @@ func TestNamesOfTheControlPlaneAreReserved(t *testing.T) {
 	}
 }
 
-func TestMembershipDecidesTheProcesses(t *testing.T) {
+func TestJoinedHostRunsNoControlPlane(t *testing.T) {
 	dir := t.TempDir()
 	names := func() string {
 		h, err := Load(dir, "")

@@ -9,7 +9,7 @@ import (
 
 // Join adds this host, which must not have a cluster, to the cluster of a master, and returns its
 // role. The token determines whether it becomes a node or a master. url is the address of the
-// master's API server. After a failure, the host has joined nothing, or the error explains how to
+// master's API server. After a failure, the host has not joined, or the error explains how to
 // continue. The next Load reads the result.
 func (h *Host) Join(ctx context.Context, url string, token join.Token, router bool) (role string, err error) {
 	host := membership.Host{

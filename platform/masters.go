@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// errIncomplete means that a join was interrupted. Without the check, the host would start a
+// errIncomplete means that a join was interrupted. Without this error, the host would start a
 // separate cluster with the keys of the other one.
 var errIncomplete = errors.New("the join of this host as a master was interrupted: repeat `slipway up --join`, or remove everything with `slipway down --purge`")
 
@@ -53,8 +53,7 @@ func (h *Host) EtcdMembers() etcdmember.Client {
 func (h *Host) EtcdEndpoint() string { return h.Master.EtcdEndpoint(h.SeveralMasters()) }
 
 // elections returns the component that elects the master that runs the controllers. On the only
-// master it waits until another master joins. Then the control plane starts again as one of
-// several.
+// master it waits until another master joins. Then the control plane restarts as one of several.
 func (h *Host) elections() (component.Component, error) {
 	if h.leadership != nil {
 		return h.leadership, nil
@@ -102,7 +101,7 @@ func (h *Host) sharedSettings() (component.Component, error) {
 // admitMaster adds a host as a learner to etcd, and returns the data that it needs as a master.
 func (h *Host) admitMaster(ctx context.Context, request join.Request) (*join.Master, error) {
 	if h.file != "" {
-		return nil, hosts.Refuse("the master was started with --config %s; move its MasterConfig to %s, so that others can have it, too", h.file, config.MasterFile(h.DataDir))
+		return nil, hosts.Refuse("the master was started with --config %s; move its MasterConfig to %s, so that the other masters can use it, too", h.file, config.MasterFile(h.DataDir))
 	}
 	if h.cluster == nil {
 		return nil, h.becomeOneOfSeveral(ctx)
@@ -128,7 +127,7 @@ func (h *Host) admitMaster(ctx context.Context, request join.Request) (*join.Mas
 }
 
 // becomeOneOfSeveral records that the cluster gets several masters, and ends the control plane,
-// which then starts again. The error is ErrPreparing.
+// which then restarts. The error is ErrPreparing.
 func (h *Host) becomeOneOfSeveral(ctx context.Context) error {
 	if err := hosts.RecordMaster(ctx, h.deps.Kube, h.Node.NodeName, h.address.String()); err != nil {
 		return err

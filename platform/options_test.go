@@ -10,11 +10,11 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image"
 )
 
-func TestImportsFollowTheConfiguration(t *testing.T) {
+func TestImportSettingsFollowConfiguration(t *testing.T) {
 	for _, tt := range []struct {
 		name, config, registry string
 		allowed                []image.AllowedRegistry
-		registries             []string // some registries that imports can always reach
+		registries             []string // registries that imports can always reach
 	}{
 		{"every registry by default", "", "docker-registry.default.svc:5000", nil, []string{"docker-registry.default.svc:5000"}},
 		{"no registry", "imagePolicyConfig: {allowedRegistriesForImport: []}", "docker-registry.default.svc:5000", []image.AllowedRegistry{}, nil},
@@ -42,7 +42,7 @@ func TestImportsFollowTheConfiguration(t *testing.T) {
 	}
 }
 
-func TestNetworksOfThePlatform(t *testing.T) {
+func TestExternalAddressesExcludeClusterNetworks(t *testing.T) {
 	h := loadHost(t, "networkConfig: {clusterNetworks: [{cidr: 10.1.0.0/16, hostSubnetLength: 8}, {cidr: 10.2.0.0/16, hostSubnetLength: 8}], "+
 		"serviceNetworkCIDR: 10.3.0.0/16, externalIPNetworkCIDRs: [192.0.2.0/24]}")
 	h.address, h.second = netip.MustParseAddr("198.51.100.7"), netip.MustParseAddr("2001:db8::7")
@@ -64,7 +64,7 @@ func TestNetworksOfThePlatform(t *testing.T) {
 	}
 }
 
-func TestAuditFollowsTheConfiguration(t *testing.T) {
+func TestAuditSettingsFollowConfiguration(t *testing.T) {
 	if audit, err := loadHost(t, "auditConfig: {enabled: false}").audit(); err != nil || audit != nil {
 		t.Errorf("disabled: got %+v, error %v", audit, err)
 	}
@@ -74,7 +74,7 @@ func TestAuditFollowsTheConfiguration(t *testing.T) {
 	}
 }
 
-func TestAddressesOfConsoleAndServer(t *testing.T) {
+func TestPublicAddressesOfConsoleAndAPIServer(t *testing.T) {
 	for _, tt := range []struct {
 		name, config, address, second, want string
 	}{

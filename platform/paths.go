@@ -20,7 +20,7 @@ func (h *Host) MasterFile() string { return cmp.Or(h.file, config.MasterFile(h.D
 // NodeFile returns the file with the configuration of the node.
 func (h *Host) NodeFile() string { return cmp.Or(h.file, config.NodeFile(h.DataDir)) }
 
-// RunDir returns the directory of files that are valid for one boot.
+// RunDir returns the directory of files that are only valid until the next boot.
 func (h *Host) RunDir() string { return h.Node.Slipway.RunDirectory }
 
 // Socket returns the socket of the supervisor.
@@ -28,7 +28,7 @@ func (h *Host) Socket() string { return filepath.Join(h.RunDir(), "slipway.sock"
 
 func (h *Host) etcdSocket() string { return filepath.Join(h.RunDir(), "etcd.sock") }
 
-// ContainerdState returns containerd's directory of state that is valid for one boot.
+// ContainerdState returns containerd's directory of state that is only valid until the next boot.
 func (h *Host) ContainerdState() string { return filepath.Join(h.RunDir(), "containerd") }
 
 // ContainerdSocket returns the socket of containerd.

@@ -27,8 +27,8 @@ var errRestoring = errors.New("the restore of this host was interrupted: repeat 
 const restoredSnapshot = "restore.db"
 
 // RestoreEtcd replaces the data of etcd with a snapshot. The caller has the supervisor's lock. It
-// returns the directory of the previous data, or "" if there were none. With several masters,
-// this one is the only member afterwards.
+// returns the directory of the previous data, or "" if there was none. With several masters, this
+// one is the only member afterwards.
 func (h *Host) RestoreEtcd(ctx context.Context, path string, skipHash, force bool) (previous string, err error) {
 	own, err := h.ownEtcd()
 	if err != nil {
@@ -37,7 +37,7 @@ func (h *Host) RestoreEtcd(ctx context.Context, path string, skipHash, force boo
 	if previous, err = own.Restore(ctx, path, skipHash, force); err != nil {
 		return "", err
 	}
-	// The snapshot can be from an earlier version.
+	// The snapshot can be of an earlier version.
 	if err := h.versionFile().Remove(); err != nil {
 		return "", err
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// The parts of a control plane that an administrator can stop. In OpenShift 3, each is a static pod
-// whose manifest is moved away.
+// The components of a control plane that an administrator can stop. In OpenShift 3, each is a
+// static pod whose manifest is moved away.
 const (
 	// ControllersPart are the components that one of several masters runs: controllers and
 	// scheduler.
@@ -17,16 +17,16 @@ const (
 	EtcdPart = "etcd"
 )
 
-// StoppableParts returns the parts that an administrator can stop.
+// StoppableParts returns the components that an administrator can stop.
 func StoppableParts() []string { return []string{ControllersPart, EtcdPart} }
 
 func (h *Host) stoppedFile() string { return h.path("master", "stopped.json") }
 
-// StoppedParts returns the parts that the administrator has stopped on this host.
+// StoppedParts returns the components that the administrator has stopped on this host.
 func (h *Host) StoppedParts() ([]string, error) { return record.ReadStopped(h.stoppedFile()) }
 
-// SetStopped records whether a part is stopped. It takes effect at the next start of the control
-// plane.
+// SetStopped records whether a component is stopped. It takes effect at the next start of the
+// control plane.
 func (h *Host) SetStopped(part string, stopped bool) error {
 	return record.SetStopped(h.stoppedFile(), part, stopped)
 }

@@ -36,6 +36,6 @@ func TestBuildSettingsFollowConfiguration(t *testing.T) {
 		_, err = buildSettings(c)
 	}
 	if err == nil {
-		t.Error("a setting that does not exist is accepted")
+		t.Error("an unknown setting is accepted")
 	}
 }

@@ -58,7 +58,7 @@ func (f *fixture) prepareMessage(next *config.Config) (func(), error) {
 
 func (f *fixture) prepareSelector(next *config.Config) (func(), error) {
 	if next.Master.ProjectConfig.DefaultNodeSelector == "bad" {
-		return nil, errors.New("the selector is bad")
+		return nil, errors.New("the selector is invalid")
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -115,7 +115,7 @@ func TestInvalidConfigurationChangesNothing(t *testing.T) {
 	for _, tt := range []struct{ text, note string }{
 		{"projectConfig: {projectRequestMessage: lost", "not valid YAML"},
 		{"projectConfig: {projectRequestMessage: lost, nonsense: 1}", "nonsense"},
-		{"projectConfig: {projectRequestMessage: lost, defaultNodeSelector: bad}", "the selector is bad"},
+		{"projectConfig: {projectRequestMessage: lost, defaultNodeSelector: bad}", "the selector is invalid"},
 	} {
 		f.write(tt.text)
 		f.waitNote(tt.note)
@@ -127,8 +127,8 @@ func TestInvalidConfigurationChangesNothing(t *testing.T) {
 	if message, _ := f.state(); message != "" {
 		t.Errorf("the message became %q", message)
 	}
-	f.write("projectConfig: {projectRequestMessage: mended}")
-	f.waitMessage("mended")
+	f.write("projectConfig: {projectRequestMessage: fixed}")
+	f.waitMessage("fixed")
 }
 
 func TestRejectedConfigurationIsRetried(t *testing.T) {

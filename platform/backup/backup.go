@@ -48,7 +48,7 @@ type Manifest struct {
 // exist. replaced maps paths of files to the files with their content, such as a snapshot.
 func Write(path string, manifest Manifest, dataDir string, sources []string, replaced map[string]string) (err error) {
 	if _, err := os.Lstat(path); err == nil {
-		return fmt.Errorf("write backup: %q exists already", path)
+		return fmt.Errorf("write backup: %q already exists", path)
 	}
 	temporary := path + ".partial"
 	defer os.Remove(temporary)
@@ -107,7 +107,7 @@ func (w *writer) tree(root string) error {
 		if err == nil {
 			err = w.entry(path, path)
 		}
-		if errors.Is(err, fs.ErrNotExist) { // removed meanwhile, or never created
+		if errors.Is(err, fs.ErrNotExist) { // removed in the meantime, or never created
 			return nil
 		}
 		return err
@@ -146,7 +146,7 @@ func (w *writer) entry(path, source string) error {
 	if err := w.WriteHeader(header); err != nil {
 		return err
 	}
-	// Logs and other files that grow are cut at the size that they had.
+	// Logs and other growing files are cut at their size at the start.
 	_, err = io.Copy(w, io.LimitReader(file, header.Size))
 	return err
 }

@@ -82,11 +82,11 @@ func TestRestoredFilesHaveContentOwnerAndMode(t *testing.T) {
 		t.Errorf("the owner is %+v, %v", owner, err)
 	}
 	if Interrupted(dir) {
-		t.Error("a complete restore is interrupted")
+		t.Error("Interrupted returns true after a complete restore")
 	}
 }
 
-func TestInterruptedRestoreIsRepeated(t *testing.T) {
+func TestInterruptedRestoreCanBeRepeated(t *testing.T) {
 	archive, _, _ := save(t)
 	dir := t.TempDir()
 	cause := errors.New("killed")
@@ -107,11 +107,11 @@ func TestDamagedArchiveIsRejected(t *testing.T) {
 	part := filepath.Join(t.TempDir(), "part")
 	write(t, part, string(content[:len(content)-20]), 0o600)
 	if _, err := Read(part); err == nil {
-		t.Error("a part of an archive is accepted")
+		t.Error("a truncated archive is accepted")
 	}
 	write(t, outside, "bob", 0o640)
 	if _, err := Read(archive); err == nil || !strings.Contains(err.Error(), outside) {
-		t.Errorf("a file that differs is accepted: %v", err)
+		t.Errorf("a file with different content is accepted: %v", err)
 	}
 	for _, name := range []string{"data/../etc/passwd", "files/../../x", "other"} {
 		if _, err := target("/data", name); err == nil {
@@ -120,7 +120,7 @@ func TestDamagedArchiveIsRejected(t *testing.T) {
 	}
 }
 
-func TestOnlyAnEmptyHostIsRestored(t *testing.T) {
+func TestRestoreNeedsEmptyHost(t *testing.T) {
 	for name, tt := range map[string]struct {
 		files []string
 		empty bool
@@ -128,7 +128,7 @@ func TestOnlyAnEmptyHostIsRestored(t *testing.T) {
 		"no file":             {nil, true},
 		"configuration":       {[]string{"master/master-config.yaml", "node/node-config.yaml"}, true},
 		"certificates":        {[]string{"pki/ca.crt"}, false},
-		"data of etcd":        {[]string{"etcd/member"}, false},
+		"etcd data":           {[]string{"etcd/member"}, false},
 		"joined host":         {[]string{"node/membership.json"}, false},
 		"interrupted restore": {[]string{"pki/ca.crt", "restoring"}, true},
 	} {

@@ -20,10 +20,10 @@ import (
 const markerName = "restoring"
 
 // maxCompared is the size in bytes of the largest file outside of the data directory that a restore
-// accepts if it exists already.
+// accepts if it already exists.
 const maxCompared = 1 << 20
 
-// Interrupted reports whether the restore of a data directory has begun and is not complete.
+// Interrupted reports whether the restore of a data directory was started and is not complete.
 func Interrupted(dataDir string) bool {
 	_, err := os.Lstat(filepath.Join(dataDir, markerName))
 	return err == nil
@@ -60,7 +60,7 @@ func Read(path string) (Manifest, error) {
 			return err
 		}
 		if !same(target, header, content) {
-			conflicts = append(conflicts, fmt.Errorf("%q exists with another content; move it away", target))
+			conflicts = append(conflicts, fmt.Errorf("%q exists with different content; move it away", target))
 		}
 		return nil
 	})
@@ -105,7 +105,7 @@ func Restore(path, dataDir string, finish func() error) error {
 		if err := extract(target, header, content); err != nil {
 			return err
 		}
-		if header.Typeflag == tar.TypeDir { // files change its time
+		if header.Typeflag == tar.TypeDir { // writing files changes the time of the directory
 			folders = append(folders, func() error { return os.Chtimes(target, header.AccessTime, header.ModTime) })
 		}
 		return nil
@@ -140,7 +140,7 @@ func walk(path string, visit func(*tar.Header, io.Reader) error) error {
 	for {
 		header, err := entries.Next()
 		if errors.Is(err, io.EOF) {
-			_, err := io.Copy(io.Discard, content) // the checksum is at the end
+			_, err := io.Copy(io.Discard, content) // the checksum is at the end of the file
 			return err
 		}
 		if err != nil {

@@ -45,13 +45,13 @@ type Host struct {
 // interrupted join is new.
 func (h *Host) CheckNew() error {
 	if h.Membership != nil {
-		return errors.New("this host has joined a cluster already; start it with `slipway up`, or remove it with `slipway leave`")
+		return errors.New("this host has already joined a cluster; start it with `slipway up`, or remove it with `slipway leave`")
 	}
 	if h.Cluster != nil && !h.Cluster.Complete {
 		return nil
 	}
 	if h.Cluster != nil {
-		return errors.New("this host is one of the masters of a cluster already; start it with `slipway up`, or remove it with `slipway leave`")
+		return errors.New("this host is already one of the masters of a cluster; start it with `slipway up`, or remove it with `slipway leave`")
 	}
 	for _, path := range []string{h.Config.Master.EtcdDirectory(), h.path("pki", "ca.key")} {
 		if _, err := os.Stat(path); err == nil {
@@ -63,7 +63,7 @@ func (h *Host) CheckNew() error {
 
 // Join adds this host, which must be new, to the cluster of a master, and returns its role. The
 // token determines whether it becomes a node or a master. url is the address of the master's API
-// server. After a failure, the host has joined nothing, or the error explains how to continue.
+// server. After a failure, the host has not joined, or the error explains how to continue.
 func (h *Host) Join(ctx context.Context, url string, token join.Token, router bool) (role string, err error) {
 	if h.Address == hostaddr.OfflineAddress {
 		return "", errors.New("this machine has no address that the master can reach: connect it, or set nodeIP in node-config.yaml")
@@ -106,8 +106,8 @@ func (h *Host) path(names ...string) string {
 
 func (h *Host) sealKeyFile() string { return h.path("join.key") }
 
-// sealKey returns the private key of the join. A master accepts a repetition with the same key
-// only, so the file keeps it until the host has joined.
+// sealKey returns the private key of the join. A master accepts a repeated request only with the
+// same key, so the file keeps it until the host has joined.
 func (h *Host) sealKey() (*ecdh.PrivateKey, error) {
 	content, err := os.ReadFile(h.sealKeyFile())
 	if err == nil {
@@ -128,8 +128,7 @@ func (h *Host) sealKey() (*ecdh.PrivateKey, error) {
 	return key, atomicfile.Write(h.sealKeyFile(), key.Bytes(), 0o600)
 }
 
-// request requests that this host joins. A single master starts again before it accepts a second
-// one.
+// request requests that this host joins. A single master restarts before it accepts a second one.
 func request(ctx context.Context, master join.Client, authority []byte, request join.Request) (*join.Response, error) {
 	response, err := master.Join(ctx, authority, request)
 	if !errors.Is(err, join.ErrRetry) {
@@ -151,5 +150,5 @@ func request(ctx context.Context, master join.Client, authority []byte, request 
 		}
 		err = joinErr
 	}
-	return nil, fmt.Errorf("the master is not ready for the host after %s: %w", prepareTimeout, err)
+	return nil, fmt.Errorf("the master did not become ready for the host within %s: %w", prepareTimeout, err)
 }

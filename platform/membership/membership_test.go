@@ -78,15 +78,15 @@ func expectError(t *testing.T, name string, err error, text string) {
 	}
 }
 
-func TestOnlyANewHostJoins(t *testing.T) {
+func TestJoinRejectsHostWithCluster(t *testing.T) {
 	for name, tt := range map[string]struct {
 		membership *record.Membership
 		cluster    *record.Cluster
 		file, want string
 	}{
 		"new":                       {nil, nil, "", ""},
-		"joined":                    {&record.Membership{}, nil, "", "has joined a cluster already"},
-		"one of several masters":    {nil, &record.Cluster{Complete: true}, "", "is one of the masters"},
+		"joined":                    {&record.Membership{}, nil, "", "has already joined a cluster"},
+		"one of several masters":    {nil, &record.Cluster{Complete: true}, "", "is already one of the masters"},
 		"join was interrupted":      {nil, &record.Cluster{}, "pki/ca.key", ""},
 		"has certificates":          {nil, nil, "pki/ca.key", "has its own cluster"},
 		"has data of etcd":          {nil, nil, "etcd/member/x", "has its own cluster"},
@@ -101,14 +101,14 @@ func TestOnlyANewHostJoins(t *testing.T) {
 	}
 }
 
-func TestMachineWithoutANetworkCannotJoin(t *testing.T) {
+func TestJoinFailsWithoutNetwork(t *testing.T) {
 	h := newHost(t, "")
 	h.Address = hostaddr.OfflineAddress
 	_, err := h.Join(t.Context(), "https://192.0.2.1:8443", join.Token{}, false)
 	expectError(t, "offline", err, "no address that the master can reach")
 }
 
-func TestRepeatedJoinHasTheSameKey(t *testing.T) {
+func TestRepeatedJoinUsesSameKey(t *testing.T) {
 	h := newHost(t, "")
 	first, err := h.sealKey()
 	if err != nil {
@@ -123,7 +123,7 @@ func TestRepeatedJoinHasTheSameKey(t *testing.T) {
 	}
 }
 
-func TestMastersShareTheirConfiguration(t *testing.T) {
+func TestNewMasterGetsConfigurationOfOthers(t *testing.T) {
 	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "users")
 	for path, content := range map[string]string{
 		outside: "outside", filepath.Join(dir, "pki", "ca.key"): "key", filepath.Join(dir, "pki", "own.key"): "own",
@@ -142,7 +142,7 @@ func TestMastersShareTheirConfiguration(t *testing.T) {
 	}
 }
 
-func TestMasterGetsTheFilesOfTheCluster(t *testing.T) {
+func TestNewMasterGetsFilesOfCluster(t *testing.T) {
 	for _, tt := range []struct {
 		name, keys string
 		files      map[string][]byte
@@ -202,7 +202,7 @@ func TestMasterGetsTheFilesOfTheCluster(t *testing.T) {
 	}
 }
 
-func TestFailedNodeHasNoCredentials(t *testing.T) {
+func TestFailedJoinLeavesNoCredentials(t *testing.T) {
 	h := newHost(t, "")
 	token, authority := newToken(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -211,7 +211,7 @@ func TestFailedNodeHasNoCredentials(t *testing.T) {
 		masters []string
 		want    string
 	}{
-		"no API server":      {nil, "the master named no API server"},
+		"no API server":      {nil, "the response lists no API server"},
 		"address":            {[]string{"192.0.2.1"}, "read address of API server"},
 		"no certificate yet": {[]string{"192.0.2.1:8443"}, "did not issue the certificates"},
 	} {
@@ -226,7 +226,7 @@ func TestFailedNodeHasNoCredentials(t *testing.T) {
 	}
 }
 
-func TestBalancerHasThePortOfTheMasters(t *testing.T) {
+func TestBalancerUsesPortOfMasters(t *testing.T) {
 	if url, err := localURL([]string{"192.0.2.1:9443", "192.0.2.2:443"}); err != nil || url != "https://127.0.0.1:9443" {
 		t.Errorf("got %q, %v", url, err)
 	}

@@ -42,7 +42,7 @@ func (h *Host) becomeNode(ctx context.Context, url string, token join.Token, rou
 // masters.
 func localURL(masters []string) (string, error) {
 	if len(masters) == 0 {
-		return "", errors.New("the master named no API server; use the same version of slipway on all hosts")
+		return "", errors.New("the response of the master lists no API server; use the same version of slipway on all hosts")
 	}
 	_, port, err := net.SplitHostPort(masters[0])
 	if err != nil {
@@ -75,7 +75,7 @@ func (h *Host) requestCredentials(ctx context.Context, m pki.Member, url string,
 	defer cancel()
 	err = node.RequestCredentials(ctx, m, bootstrap, direct)
 	if ctx.Err() != nil {
-		return fmt.Errorf("the master did not issue the certificates of this host in %s; see `slipway logs control-plane` on the master: %w", certificatesTimeout, err)
+		return fmt.Errorf("the master did not issue the certificates of this host within %s; see `slipway logs control-plane` on the master: %w", certificatesTimeout, err)
 	}
 	if err != nil {
 		return err

@@ -34,8 +34,8 @@ func missingControllers(have, want []string) []Problem {
 			continue
 		}
 		remedy := "use a kernel that has it, and systemd or cgroupfs-mount to mount it"
-		if name == "memory" { // which some distributions switch off
-			remedy = "add cgroup_enable=memory to the kernel's command line and start the machine again"
+		if name == "memory" { // which some distributions disable
+			remedy = "add cgroup_enable=memory to the kernel's command line and reboot the machine"
 		}
 		problems = append(problems, Problem{Error, "cgroup " + name, "is not available", remedy})
 	}

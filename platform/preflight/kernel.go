@@ -49,7 +49,7 @@ func checkKernel(ctx context.Context, want Requirements, machine Machine) []Prob
 	}
 	for _, feature := range []Feature{Overlay, Namespaces, Bridge, Veth, NFTables} {
 		if feature == Overlay && dir == "" || feature == NFTables && machine.program("nft") == "" {
-			continue // there is nothing to try it with; checkPrograms reports nft
+			continue // nft is missing, which checkPrograms reports
 		}
 		err := machine.Try(ctx, feature, dir)
 		switch {

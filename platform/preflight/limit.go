@@ -30,8 +30,7 @@ func Limits() []Limit {
 	}
 }
 
-// Raise sets the limits that are lower, and leaves the others. root is the directory that proc is
-// in.
+// Raise raises the limits that are too low. root is the directory that proc is in.
 func Raise(root string, limits []Limit) error {
 	for _, limit := range limits {
 		value, ok, err := limit.value(root)

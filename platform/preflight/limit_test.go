@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestLimitsAreRaisedAndNeverLowered(t *testing.T) {
+func TestLimitsAreRaisedButNeverLowered(t *testing.T) {
 	h := healthy(t)
 	const instances, watches = "proc/sys/fs/inotify/max_user_instances", "proc/sys/fs/inotify/max_user_watches"
 	h.write(t, instances, "128\n")
@@ -23,11 +23,11 @@ func TestLimitsAreRaisedAndNeverLowered(t *testing.T) {
 	}
 	h.write(t, instances, "many")
 	if err := Raise(h.Root, limits); err == nil {
-		t.Error("a limit that is no number is no error")
+		t.Error("no error for a limit that is not a number")
 	}
 }
 
-func TestKernelHasEveryLimit(t *testing.T) {
+func TestKernelSupportsEveryLimit(t *testing.T) {
 	for _, limit := range Limits() {
 		if _, ok, err := limit.value("/"); err != nil || !ok {
 			t.Errorf("limit %s: known %t, error %v", limit.Name, ok, err)

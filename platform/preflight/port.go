@@ -36,7 +36,7 @@ const (
 )
 
 // bindWhenFree binds an address. If it is in use, it returns the process that uses it. It waits
-// while there is no such process.
+// while /proc shows no such process.
 func (m Machine) bindWhenFree(ctx context.Context, network string, address netip.AddrPort) (user owner, err error) {
 	ctx, stop := context.WithTimeout(ctx, exitTimeout)
 	defer stop()

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Requirements are a host's requirements of its machine. They follow from the configuration.
+// Requirements are what a host requires of its machine. They follow from the configuration.
 type Requirements struct {
 	// NodeName is the name that the node registers under.
 	NodeName string
@@ -43,7 +43,7 @@ func Programs() []Program {
 	}
 }
 
-// Port is an address that a part will bind.
+// Port is an address that a component will bind.
 type Port struct {
 	// Use is the purpose, such as "API".
 	Use string
@@ -59,7 +59,7 @@ type Directory struct {
 	Path string
 	// Free is the number of bytes that should be free.
 	Free uint64
-	// Programs means that programs are started from there.
+	// Programs means that programs are started from the directory.
 	Programs bool
 }
 
@@ -93,7 +93,8 @@ type Machine struct {
 	Path string
 	// Now is the machine's time.
 	Now time.Time
-	// Try uses a feature of the kernel and returns why it cannot. dir is a working directory.
+	// Try uses a feature of the kernel and returns an error if it does not work. dir is a working
+	// directory.
 	Try func(ctx context.Context, feature Feature, dir string) error
 	// Statfs describes a file system.
 	Statfs func(path string, fs *unix.Statfs_t) error

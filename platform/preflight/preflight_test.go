@@ -15,12 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// host is a machine made of files that a test damages, with the expected problems.
+// host is a machine of files that a test damages, with the expected problems.
 type host struct {
 	Machine
 	want Requirements
 	fs   unix.Statfs_t
-	// broken are features that the kernel refuses, busy the addresses that are in use.
+	// broken are features that the kernel does not support, busy the addresses that are in use.
 	broken map[Feature]error
 	busy   map[string]error
 }
@@ -117,7 +117,7 @@ func TestEveryProblemNamesRemedy(t *testing.T) {
 			h.write(t, "etc/os-release", "ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"\n")
 			must(t, os.Remove(filepath.Join(h.Path, "losetup")))
 		}, Problem{Error, "program losetup", "is not installed", "dnf install -y util-linux"}},
-		{"program is missing elsewhere", func(t *testing.T, h *host) {
+		{"program is missing on another distribution", func(t *testing.T, h *host) {
 			h.remove(t, "etc/os-release")
 			must(t, os.Remove(filepath.Join(h.Path, "mkfs.ext4")))
 		}, Problem{Error, "program mkfs.ext4", "is not installed", "install the equivalents of these Debian packages with the package manager: e2fsprogs"}},
@@ -149,7 +149,7 @@ func TestEveryProblemNamesRemedy(t *testing.T) {
 		{"a controller of version 1 is missing", func(t *testing.T, h *host) {
 			h.write(t, "proc/self/mountinfo", cgroupMounts("cpu,cpuacct", "cpuset", "devices", "memory", "pids"))
 		}, Problem{Error, "cgroup freezer", "is not available", "cgroupfs-mount"}},
-		{"the memory controller of version 2 is switched off", func(t *testing.T, h *host) {
+		{"the memory controller of version 2 is disabled", func(t *testing.T, h *host) {
 			h.write(t, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu io pids\n")
 		}, Problem{Error, "cgroup memory", "is not available", "cgroup_enable=memory"}},
 
@@ -161,16 +161,16 @@ func TestEveryProblemNamesRemedy(t *testing.T) {
 			h.write(t, "proc/sys/fs/inotify/max_user_instances", "128\n")
 			h.fs.Flags = unix.ST_RDONLY
 		}, Problem{Warning, "limit fs.inotify.max_user_instances", "is 128 and cannot be raised to 8192", "sysctl -w fs.inotify.max_user_instances=8192"}},
-		{"clock was never set", func(_ *testing.T, h *host) { h.Now = time.Unix(0, 0) },
+		{"clock was not set", func(_ *testing.T, h *host) { h.Now = time.Unix(0, 0) },
 			Problem{Error, "clock", "shows the year 1970", "timedatectl"}},
-		{"node name is none", func(_ *testing.T, h *host) { h.want.NodeName = "My_Host" },
+		{"node name is invalid", func(_ *testing.T, h *host) { h.want.NodeName = "My_Host" },
 			Problem{Error, "node name", `"My_Host" is not a DNS name`, "set nodeName in node-config.yaml"}},
 
 		{"too little space", func(_ *testing.T, h *host) { h.fs.Bavail = 1000 },
 			Problem{Error, "directory ", "has 4 MB free on its disk, 2000 MB are needed", "du -xh"}},
 		{"too few inodes", func(_ *testing.T, h *host) { h.fs.Ffree = 12 },
 			Problem{Error, "directory ", "has room for 12 more files (inodes)", "du -xh"}},
-		{"directory cannot be made", func(t *testing.T, h *host) {
+		{"directory cannot be created", func(t *testing.T, h *host) {
 			file := filepath.Join(t.TempDir(), "file")
 			must(t, os.WriteFile(file, nil, 0o600))
 			h.want.Directories[0].Path = filepath.Join(file, "data")
@@ -181,7 +181,7 @@ func TestEveryProblemNamesRemedy(t *testing.T) {
 
 		{"port is busy", func(_ *testing.T, h *host) { h.busy["0.0.0.0:8443"] = unix.EADDRINUSE },
 			Problem{Error, "port 8443", "for API is used by another process", "set servingInfo.bindAddress in master-config.yaml to another port"}},
-		{"port may not be bound", func(_ *testing.T, h *host) { h.busy["0.0.0.0:8443"] = unix.EACCES },
+		{"binding the port is not permitted", func(_ *testing.T, h *host) { h.busy["0.0.0.0:8443"] = unix.EACCES },
 			Problem{Error, "port 8443", "for API cannot be used: permission denied", "set servingInfo.bindAddress"}},
 	}
 	for _, tt := range tests {
@@ -190,12 +190,12 @@ func TestEveryProblemNamesRemedy(t *testing.T) {
 			tt.damage(t, h)
 			problems := Run(t.Context(), h.want, h.Machine)
 			if len(problems) != 1 {
-				t.Fatalf("found %d problems, want one: %v", len(problems), problems)
+				t.Fatalf("got %d problems, want one: %v", len(problems), problems)
 			}
 			got := problems[0]
 			if got.Severity != tt.want.Severity || !strings.HasPrefix(got.Subject, tt.want.Subject) ||
 				!strings.Contains(got.Text, tt.want.Text) || !strings.Contains(got.Remedy, tt.want.Remedy) {
-				t.Errorf("found (-want +got):\n%s", cmp.Diff(tt.want, got))
+				t.Errorf("problem (-want +got):\n%s", cmp.Diff(tt.want, got))
 			}
 		})
 	}
@@ -256,7 +256,7 @@ func TestProblemsAreReportedTogether(t *testing.T) {
 		}
 	}
 	if !Failed(problems) || Failed(problems[5:]) {
-		t.Error("errors fail and warnings do not")
+		t.Error("Failed must return true for errors and false for warnings")
 	}
 }
 

@@ -41,7 +41,7 @@ func TestFeatureChecksLeaveNothingBehind(t *testing.T) {
 
 func TestUnknownFeatureIsRejected(t *testing.T) {
 	if err := try(t.Context(), "warp drive", t.TempDir()); err == nil {
-		t.Error("a feature that does not exist works")
+		t.Error("no error for an unknown feature")
 	}
 }
 
@@ -69,7 +69,7 @@ func TestBusyPortNamesItsProcess(t *testing.T) {
 			expect(t, checkBusy(t, "udp", conn.LocalAddr().String()), "port", "for test is used by "+self)
 		})
 	}
-	t.Run("one address keeps all addresses from being bound", func(t *testing.T) {
+	t.Run("a port of one address is in use, but no problem is reported for all addresses", func(t *testing.T) {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		must(t, err)
 		defer listener.Close()
@@ -88,18 +88,18 @@ func checkBusy(t *testing.T, network, address string) []Problem {
 	return problems
 }
 
-func TestServiceIsStoppedWithSystemctl(t *testing.T) {
+func TestRemedyForBusyPortOfServiceIsSystemctl(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "123")
 	must(t, os.Mkdir(dir, 0o700))
 	must(t, os.WriteFile(filepath.Join(dir, "comm"), []byte("nginx\n"), 0o600))
 	must(t, os.WriteFile(filepath.Join(dir, "cgroup"), []byte("0::/system.slice/nginx.service\n"), 0o600))
 	owner := Machine{}.process(dir)
 	if owner.String() != "process 123 (nginx)" || owner.stop() != "systemctl stop nginx.service" {
-		t.Errorf("owner %s is stopped with %q", owner, owner.stop())
+		t.Errorf("owner %s: the remedy is %q", owner, owner.stop())
 	}
 }
 
-func TestProgramIsSearchedInPath(t *testing.T) {
+func TestProgramsAreFoundInPath(t *testing.T) {
 	machine := ThisMachine()
 	machine.Path = t.TempDir()
 	expect(t, checkPrograms(t.Context(), Requirements{Programs: []Program{{"mount", "mount"}}}, machine), "program mount", "is not installed")
@@ -177,6 +177,6 @@ func mountOverlay(t *testing.T, dir string) string {
 func fill(t *testing.T, path string) {
 	t.Helper()
 	if err := exec.Command("dd", "if=/dev/zero", "of="+path, "bs=4096").Run(); err == nil {
-		t.Fatal("the disk has no end")
+		t.Fatal("the disk does not become full")
 	}
 }

@@ -46,7 +46,7 @@ func (m Machine) availableMemory() (uint64, error) {
 	return 0, fmt.Errorf("read available memory: %s has no MemAvailable", file.Name())
 }
 
-// checkClock finds clocks that were never set: every certificate would be invalid.
+// checkClock reports a clock that was not set: every certificate would be invalid.
 func checkClock(_ context.Context, _ Requirements, machine Machine) []Problem {
 	if machine.Now.Year() >= 2025 {
 		return nil

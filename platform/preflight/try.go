@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/thread"
 )
 
-// errNoDirectory means that there is no directory in which a mount can be tried.
-var errNoDirectory = errors.New("no directory to try it in")
+// errNoDirectory means that no directory exists in which a mount can be tried.
+var errNoDirectory = errors.New("no directory exists in which it can be tried")
 
 // try uses a feature in the same way as the host does later. It creates devices and tables in a
 // network namespace that ends with the attempt.

@@ -1,5 +1,5 @@
 // Package record reads and writes the files in which a host records its role in a cluster, and
-// which parts of its control plane an administrator has stopped.
+// which components of its control plane an administrator has stopped.
 package record
 
 import (
@@ -25,7 +25,7 @@ type Membership struct {
 }
 
 // Cluster is the record of a host that is one of several masters, in the file master/cluster.json
-// of the data directory. A host without it is the only master, or no master.
+// of the data directory. A host without it is the only master, or only a node.
 type Cluster struct {
 	// Etcd lists the members of etcd for the first start of this one; "" on the first master.
 	Etcd string `json:"etcd,omitempty"`
@@ -56,16 +56,18 @@ func ReadCluster(path string) (*Cluster, error) {
 // Write replaces the record.
 func (c Cluster) Write(path string) error { return write(path, "record of the masters", c) }
 
-// ReadStopped reads which parts of the control plane the administrator has stopped on this host.
+// ReadStopped reads which components of the control plane the administrator has stopped on this
+// host.
 func ReadStopped(path string) ([]string, error) {
-	parts, err := read[[]string](path, "record of stopped parts", "remove the file")
+	parts, err := read[[]string](path, "record of stopped components", "remove the file")
 	if err != nil || parts == nil {
 		return nil, err
 	}
 	return *parts, nil
 }
 
-// SetStopped records whether a part is stopped. If no part is stopped, the file does not exist.
+// SetStopped records whether a component is stopped. If no component is stopped, the file does not
+// exist.
 func SetStopped(path, part string, stopped bool) error {
 	parts, err := ReadStopped(path)
 	if err != nil {
@@ -76,10 +78,10 @@ func SetStopped(path, part string, stopped bool) error {
 		parts = append(parts, part)
 	}
 	if len(parts) > 0 {
-		return write(path, "record of stopped parts", parts)
+		return write(path, "record of stopped components", parts)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove record of stopped parts: %w", err)
+		return fmt.Errorf("remove record of stopped components: %w", err)
 	}
 	return nil
 }

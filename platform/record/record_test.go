@@ -48,7 +48,7 @@ func TestMissingRecordsAreEmpty(t *testing.T) {
 		t.Errorf("cluster: got %v, error %v", c, err)
 	}
 	if parts, err := ReadStopped(path); parts != nil || err != nil {
-		t.Errorf("stopped parts: got %v, error %v", parts, err)
+		t.Errorf("stopped components: got %v, error %v", parts, err)
 	}
 }
 
@@ -64,7 +64,7 @@ func TestDamagedRecordNamesRemedy(t *testing.T) {
 		{"membership", "join again", func() error { _, err := ReadMembership(path); return err }},
 		{"cluster", "restore the file", func() error { _, err := ReadCluster(path); return err }},
 		{"stopped parts", "remove the file", func() error { _, err := ReadStopped(path); return err }},
-		{"change of stopped parts", "remove the file", func() error { return SetStopped(path, "etcd", true) }},
+		{"change of stopped components", "remove the file", func() error { return SetStopped(path, "etcd", true) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := tt.read()
@@ -75,19 +75,19 @@ func TestDamagedRecordNamesRemedy(t *testing.T) {
 	}
 }
 
-func TestStoppedPartsFollowAdministrator(t *testing.T) {
+func TestStoppedComponentsAreRecorded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stopped.json")
 	for _, tt := range []struct {
 		name, part string
 		stopped    bool
 		want       []string
 	}{
-		{"start of a running part", "etcd", false, nil},
+		{"start of a running component", "etcd", false, nil},
 		{"stop", "etcd", true, []string{"etcd"}},
 		{"repeated stop", "etcd", true, []string{"etcd"}},
-		{"stop of another part", "controllers", true, []string{"etcd", "controllers"}},
+		{"stop of another component", "controllers", true, []string{"etcd", "controllers"}},
 		{"start", "etcd", false, []string{"controllers"}},
-		{"start of the last part", "controllers", false, nil},
+		{"start of the last component", "controllers", false, nil},
 	} {
 		if err := SetStopped(path, tt.part, tt.stopped); err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
@@ -101,6 +101,6 @@ func TestStoppedPartsFollowAdministrator(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
-		t.Errorf("without stopped parts, the file still exists: %v", err)
+		t.Errorf("the file still exists without stopped components: %v", err)
 	}
 }

@@ -43,7 +43,7 @@ func (e Etcd) Lost(ctx context.Context, force bool) ([]etcdmember.Member, error)
 	if err == nil {
 		return nil, errors.New("etcd works: a majority of its members responds; to remove a lost master, use `oc delete node`")
 	}
-	members, err := e.known(ctx)
+	members, err := e.recordedMembers(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (e Etcd) Lost(ctx context.Context, force bool) ([]etcdmember.Member, error)
 }
 
 // Restore replaces the data of etcd with a snapshot; the member does not run. The member is the
-// only one afterwards. The result is the directory of the previous data, or "" if there were none.
+// only one afterwards. The result is the directory of the previous data, or "" if there was none.
 // With several masters, no other member may run, unless force is set.
 func (e Etcd) Restore(ctx context.Context, snapshot string, skipHash, force bool) (previous string, err error) {
 	restore := kube.EtcdRestore{Dir: e.Dir, Snapshot: snapshot, SkipHash: skipHash, Name: kube.SingleMember, PeerURL: e.PeerURL}
@@ -82,10 +82,10 @@ func (e Etcd) Restore(ctx context.Context, snapshot string, skipHash, force bool
 func (e Etcd) checkOthersStopped(ctx context.Context, force bool) error {
 	members, err := kube.StoredMembers(e.Dir)
 	if err != nil || force {
-		return nil // the data are missing or damaged
+		return nil // the data is missing or damaged
 	}
 	if alive := e.alive(ctx, members); len(alive) > 0 {
-		return fmt.Errorf("etcd still runs on %s: stop Slipway there, because this master begins another cluster; the others join it again after `slipway down --purge`", strings.Join(alive, ", "))
+		return fmt.Errorf("etcd still runs on %s: stop Slipway there, because this master starts a new cluster; the others join it again after `slipway down --purge`", strings.Join(alive, ", "))
 	}
 	return nil
 }
@@ -103,9 +103,9 @@ func (e Etcd) alive(ctx context.Context, members []etcdmember.Member) (names []s
 	return names
 }
 
-// known returns the members that this host's member has recorded. The member can be running without
-// a quorum.
-func (e Etcd) known(ctx context.Context) ([]etcdmember.Member, error) {
+// recordedMembers returns the members that this host's member has recorded. The member can be
+// running without a quorum.
+func (e Etcd) recordedMembers(ctx context.Context) ([]etcdmember.Member, error) {
 	members, err := e.members(ctx, e.PeerURL)
 	if err == nil {
 		return members, nil

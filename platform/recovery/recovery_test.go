@@ -82,18 +82,18 @@ func expectError(t *testing.T, err error, text string) {
 	}
 }
 
-func TestOnlyMasterLosesNoOther(t *testing.T) {
+func TestLostReturnsErrorOnOnlyMaster(t *testing.T) {
 	_, err := Etcd{}.Lost(t.Context(), true)
 	expectError(t, err, "is the only master")
 }
 
-func TestMemberWithoutDataCannotContinueAlone(t *testing.T) {
+func TestLostReturnsErrorWithoutData(t *testing.T) {
 	e, _ := newMember(t)
 	_, err := e.Lost(t.Context(), true)
 	expectError(t, err, "read members of etcd")
 }
 
-func TestMembersAreLostOnlyIfNoneResponds(t *testing.T) {
+func TestLostReturnsErrorIfMemberResponds(t *testing.T) {
 	e, process := newMember(t)
 	running := componenttest.Run(t, process().Run)
 	_, err := e.Lost(t.Context(), true)
@@ -110,7 +110,7 @@ func TestMembersAreLostOnlyIfNoneResponds(t *testing.T) {
 	expectError(t, err, `no member "stranger"`)
 }
 
-func TestRestoreNeedsOthersToStop(t *testing.T) {
+func TestRestoreReturnsErrorIfOtherMemberRuns(t *testing.T) {
 	e, process := newMember(t)
 	running := componenttest.Run(t, process().Run)
 	snapshot := filepath.Join(t.TempDir(), "snapshot.db")
@@ -124,7 +124,7 @@ func TestRestoreNeedsOthersToStop(t *testing.T) {
 	}
 	running.Stop()
 
-	// Another master, whose data list the first member.
+	// Another master, whose data contains the first member.
 	other := Etcd{Client: e.Client, Dir: t.TempDir(), Name: "second", PeerURL: "https://" + unusedAddress(t), Several: true}
 	copyDatabase(t, e.Dir, other.Dir)
 	running = componenttest.Run(t, process().Run)
@@ -136,23 +136,23 @@ func TestRestoreNeedsOthersToStop(t *testing.T) {
 	}
 	running.Stop()
 	if _, err = other.Restore(t.Context(), snapshot, false, false); err != nil {
-		t.Errorf("after the other one has stopped: %v", err)
+		t.Errorf("after the other member has stopped: %v", err)
 	}
 }
 
-func TestRestoredMemberIsTheOnlyOne(t *testing.T) {
+func TestRestoredMemberIsOnlyMember(t *testing.T) {
 	e, process := newMember(t)
 	running := componenttest.Run(t, process().Run)
 	addVoter(t, e)
 	running.Stop()
-	database := filepath.Join(e.Dir, "member", "snap", "db") // has no hash
+	database := filepath.Join(e.Dir, "member", "snap", "db") // the file has no hash
 	for _, tt := range []struct {
 		several bool
 		name    string
 	}{{true, "second"}, {false, kube.SingleMember}} {
 		restored := Etcd{Dir: t.TempDir(), Name: "second", PeerURL: e.PeerURL, Several: tt.several}
 		if _, err := restored.Restore(t.Context(), database, false, false); err == nil {
-			t.Error("a file without a hash is restored")
+			t.Error("no error for a file without a hash")
 		}
 		previous, err := restored.Restore(t.Context(), database, true, false)
 		if err != nil || previous != "" {

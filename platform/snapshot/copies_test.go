@@ -31,7 +31,7 @@ func names(t *testing.T, dir string) string {
 	return strings.Join(list, " ")
 }
 
-func TestSecondStorageHasTheSameCopies(t *testing.T) {
+func TestSecondStorageGetsSameCopies(t *testing.T) {
 	root := t.TempDir()
 	storage := filesystem.New(filesystem.DriverParameters{RootDirectory: root, MaxThreads: 25})
 	s := &Schedule{
@@ -63,7 +63,7 @@ func TestSecondStorageHasTheSameCopies(t *testing.T) {
 	}
 }
 
-func TestCopyToASecondStorageIsRepeatedAlone(t *testing.T) {
+func TestFailedUploadIsRetriedWithoutNewCopy(t *testing.T) {
 	root := t.TempDir()
 	var fails atomic.Bool
 	fails.Store(true)
@@ -85,5 +85,5 @@ func TestCopyToASecondStorageIsRepeatedAlone(t *testing.T) {
 	}
 	s.Interval = time.Second
 	componenttest.Run(t, s.Run)
-	eventually.True(t, "the storage follows", func() bool { return count(t, filepath.Join(root, "a")) == 2 })
+	eventually.True(t, "the storage has the same copies", func() bool { return count(t, filepath.Join(root, "a")) == 2 })
 }

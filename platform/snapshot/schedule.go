@@ -20,7 +20,7 @@ type Schedule struct {
 	Dir string
 	// Interval is the time between two copies. A restart does not change when the next one is due.
 	Interval time.Duration
-	// Keep is the number of copies that remain, at least 1.
+	// Keep is the number of copies to keep, at least 1.
 	Keep int
 	// Copies is a second storage of the copies, or nil.
 	Copies *Copies
@@ -91,15 +91,15 @@ func (s *Schedule) step(ctx context.Context) error {
 	return s.Copies.sync(ctx, files)
 }
 
-// delay returns the time until the next copy is due, at most Interval. first applies if there is
-// none.
+// delay returns the time until the next copy is due, at most Interval. first applies if there is no
+// copy.
 func (s *Schedule) delay(now time.Time, first time.Duration) time.Duration {
 	files, err := List(s.Dir)
 	if err != nil || len(files) == 0 {
 		return first
 	}
 	age := now.Sub(files[len(files)-1].Time)
-	return min(max(s.Interval-age, 0), s.Interval) // the clock can have been ahead
+	return min(max(s.Interval-age, 0), s.Interval) // the clock might have been ahead
 }
 
 // save saves a copy, and removes the oldest and the interrupted copies.

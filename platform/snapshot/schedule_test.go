@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// database is a source with a content of one page.
+// database is a source with one page of content.
 func database(_ context.Context, out io.Writer) error {
 	page := make([]byte, 512)
 	sum := sha256.Sum256(page)
@@ -34,7 +34,7 @@ func count(t *testing.T, dir string) int {
 	return len(files)
 }
 
-func TestScheduleKeepsTheNewestCopies(t *testing.T) {
+func TestScheduleKeepsNewestCopies(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "snapshots")
 	s := &Schedule{Source: database, Dir: dir, Interval: 12 * time.Hour, Keep: 2}
 	start := time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
@@ -57,7 +57,7 @@ func TestScheduleKeepsTheNewestCopies(t *testing.T) {
 	}
 }
 
-func TestNextCopyIsDueAnIntervalAfterTheNewest(t *testing.T) {
+func TestNextCopyIsDueIntervalAfterNewest(t *testing.T) {
 	dir := t.TempDir()
 	s := &Schedule{Source: database, Dir: dir, Interval: 12 * time.Hour, Keep: 2}
 	now := time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
@@ -76,7 +76,7 @@ func TestNextCopyIsDueAnIntervalAfterTheNewest(t *testing.T) {
 	}
 }
 
-func TestFailedCopyIsNotedAndRepeated(t *testing.T) {
+func TestFailedCopyIsReportedAndRetried(t *testing.T) {
 	dir := t.TempDir()
 	// Files of a killed process, and of the administrator.
 	for _, name := range []string{"etcd-20200101T000000Z.db.partial", "etcd-mine.db"} {
@@ -96,14 +96,14 @@ func TestFailedCopyIsNotedAndRepeated(t *testing.T) {
 	}}
 	s.Notes(func(text string) { noted.Store(text) })
 	componenttest.Run(t, s.Run)
-	eventually.True(t, "the failure is noted", func() bool { return strings.Contains(noted.Load().(string), "no leader") })
+	eventually.True(t, "the failure is reported", func() bool { return strings.Contains(noted.Load().(string), "no leader") })
 	if count(t, dir) != 0 {
-		t.Error("a copy that failed remains")
+		t.Error("a failed copy still exists")
 	}
 	fails.Store(false)
 	eventually.True(t, "a copy is saved", func() bool { return count(t, dir) == 1 && noted.Load() == "" })
 	if _, err := os.Stat(filepath.Join(dir, "etcd-20200101T000000Z.db.partial")); !os.IsNotExist(err) {
-		t.Errorf("the interrupted copy remains: %v", err)
+		t.Errorf("the interrupted copy still exists: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "etcd-mine.db")); err != nil {
 		t.Errorf("a file of the administrator was removed: %v", err)
@@ -116,7 +116,7 @@ func TestDamagedCopyIsDetected(t *testing.T) {
 		t.Fatalf("saved %d bytes, %v", size, err)
 	}
 	if _, err := Save(t.Context(), database, path); err == nil {
-		t.Error("an existing file is replaced")
+		t.Error("Save replaced an existing file")
 	}
 	for name, damage := range map[string]func([]byte) []byte{
 		"changed": func(b []byte) []byte { b[7] ^= 1; return b },
@@ -132,7 +132,7 @@ func TestDamagedCopyIsDetected(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := Check(damaged); err == nil {
-			t.Errorf("a copy that is damaged (%s) is complete", name)
+			t.Errorf("no error for a damaged copy (%s)", name)
 		}
 	}
 }

@@ -25,7 +25,7 @@ const partialSuffix = ".partial"
 // bytes. The file must not exist.
 func Save(ctx context.Context, source Source, path string) (size int64, err error) {
 	if _, err := os.Lstat(path); err == nil {
-		return 0, fmt.Errorf("save snapshot: %q exists already", path)
+		return 0, fmt.Errorf("save snapshot: %q already exists", path)
 	}
 	temporary := path + partialSuffix
 	defer os.Remove(temporary)

@@ -42,11 +42,11 @@ type API struct {
 const (
 	// maxKubeletAge is the number of minor versions that a kubelet may be older than the API server.
 	maxKubeletAge = 3
-	// maxSnapshotAge is the age above which a snapshot is too old to return to.
+	// maxSnapshotAge is the age above which a snapshot is too old.
 	maxSnapshotAge = 24 * time.Hour
 )
 
-// Check returns everything that prevents the upgrade, errors first.
+// Check returns all obstacles to the upgrade, errors first.
 func Check(s State) (problems []preflight.Problem, err error) {
 	program, err := utilversion.ParseGeneric(s.Program)
 	if err != nil {
@@ -86,13 +86,13 @@ func checkJump(server, program *utilversion.Version) []preflight.Problem {
 	case program.Major() != server.Major() || program.Minor() > server.Minor()+1:
 		return []preflight.Problem{{
 			Severity: preflight.Error, Subject: subject,
-			Text:   fmt.Sprintf("the data are those of Kubernetes %s, and this program contains %s: a jump over versions is not supported", server, program),
+			Text:   fmt.Sprintf("the data is of Kubernetes %s, and this program contains %s: an upgrade that skips versions is not supported", server, program),
 			Remedy: fmt.Sprintf("upgrade to a program with Kubernetes %d.%d first", server.Major(), server.Minor()+1),
 		}}
 	case program.Minor() < server.Minor():
 		return []preflight.Problem{{
 			Severity: preflight.Error, Subject: subject,
-			Text:   fmt.Sprintf("the data are those of Kubernetes %s, and this program contains the older %s", server, program),
+			Text:   fmt.Sprintf("the data is of Kubernetes %s, and this program contains the older %s", server, program),
 			Remedy: "to go back, restore a snapshot or a backup that a program of this version has saved",
 		}}
 	}
@@ -156,12 +156,12 @@ func checkDeprecated(apis []API, program *utilversion.Version) (problems []prefl
 func checkSnapshot(newest, now time.Time) []preflight.Problem {
 	text := fmt.Sprintf("the newest snapshot of etcd is %s old", now.Sub(newest).Round(time.Minute))
 	if newest.IsZero() {
-		text = "there is no snapshot of etcd"
+		text = "no snapshot of etcd exists"
 	} else if now.Sub(newest) < maxSnapshotAge {
 		return nil
 	}
 	return []preflight.Problem{{
-		Severity: preflight.Warning, Subject: "backup", Text: text + ": there is no way back from newer data",
+		Severity: preflight.Warning, Subject: "backup", Text: text + ": newer data cannot be downgraded",
 		Remedy: "slipway backup /backup",
 	}}
 }

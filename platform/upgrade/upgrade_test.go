@@ -29,20 +29,20 @@ func node(name, version string, ready corev1.ConditionStatus) corev1.Node {
 	}}
 }
 
-func TestEachObstacleIsNamed(t *testing.T) {
+func TestCheckReportsEachObstacle(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*State)
 		want   string // severity, subject, text or remedy; "" means no problem
 	}{
 		"nothing":               {func(*State) {}, ""},
 		"same version":          {func(s *State) { s.Server = "v1.37.0" }, ""},
-		"jump over a version":   {func(s *State) { s.Server = "v1.35.1" }, "error version with Kubernetes 1.36 first"},
+		"skipped version":       {func(s *State) { s.Server = "v1.35.1" }, "error version with Kubernetes 1.36 first"},
 		"older program":         {func(s *State) { s.Server = "v1.38.0" }, "error version to go back, restore a snapshot"},
 		"node is not ready":     {func(s *State) { s.Nodes = append(s.Nodes, node("second", "v1.36.4", corev1.ConditionUnknown)) }, "error node second it is not ready"},
 		"kubelet is too old":    {func(s *State) { s.Nodes[0] = node("first", "v1.33.9", corev1.ConditionTrue) }, "error node first its kubelet has version 1.33.9"},
 		"member is not healthy": {func(s *State) { s.Members["second"] = "no leader" }, "error etcd member second no leader"},
 		"API disappears":        {func(s *State) { s.Deprecated[1].Removed = "1.37" }, "error API flowschemas.v1beta3.flowcontrol.apiserver.k8s.io clients use it"},
-		"no snapshot":           {func(s *State) { s.Snapshot = time.Time{} }, "warning backup there is no snapshot of etcd"},
+		"no snapshot":           {func(s *State) { s.Snapshot = time.Time{} }, "warning backup no snapshot of etcd exists"},
 		"old snapshot":          {func(s *State) { s.Snapshot = s.Now.Add(-25 * time.Hour) }, "warning backup 25h0m0s old"},
 		"budget":                {func(s *State) { s.Budgets[0].Status.DisruptionsAllowed = 0 }, "warning budget / it permits no disruption"},
 	} {
@@ -78,7 +78,7 @@ func TestErrorsComeFirst(t *testing.T) {
 	}
 }
 
-func TestJumpsAreRefusedWithTheWay(t *testing.T) {
+func TestSkippedVersionErrorNamesUpgradePath(t *testing.T) {
 	for data, want := range map[string]string{
 		"v1.37.0": "", "v1.36.9": "", "v1.35.9": "upgrade to a program with Kubernetes 1.36 first", "v1.38.0": "restore a snapshot or a backup", "x": "read version",
 	} {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestRecordedVersionDecidesWhoContinues(t *testing.T) {
+func TestCheckComparesRecordedVersion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "version")
 	file := VersionFile(path)
 	if err := file.Check("v1.2.3"); err != nil {
@@ -27,7 +27,7 @@ func TestRecordedVersionDecidesWhoContinues(t *testing.T) {
 	if same, other := file.Former("v1.37.2"), file.Former("v1.38.0"); same != "" || other != "v1.37.2" {
 		t.Errorf("the former version is %q, and of another program %q", same, other)
 	}
-	for range 2 { // the second time, there is none
+	for range 2 { // the second time, the file does not exist
 		if err := file.Remove(); err != nil {
 			t.Fatal(err)
 		}

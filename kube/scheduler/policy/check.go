@@ -87,7 +87,7 @@ func (c *checker) name(key, name string, names map[string]bool, kind string, con
 	case name == "":
 		c.fail(key, "is missing; give the %s a name", kind)
 	case names[name]:
-		c.fail(key, "is %q, which an earlier %s has; choose another name", name, kind)
+		c.fail(key, "is %q, which an earlier %s already has; choose another name", name, kind)
 	case !configured && !slices.Contains(known, name):
 		c.fail(key, "is %q, which is not a known %s; use one of %s, or add an argument", name, kind, strings.Join(known, ", "))
 	}
