@@ -60,7 +60,7 @@ func TestHostsOfRepositoriesCallWebHooks(t *testing.T) {
 	}
 	p.configure("app", "", git+`, runPolicy: Parallel, triggers: [{type: Generic, generic: {secretReference: {name: hook}, allowEnv: true}},
 		{type: GitHub, github: {secret: plain}}, {type: GitLab, gitlab: {secretReference: {name: hook}}}, {type: Bitbucket, bitbucket: {secret: plain}}]`)
-	call := func(address string, header map[string]string, body string) (status int, response string) {
+	call := func(address string, header map[string]string, body string) (status int, message string) {
 		t.Helper()
 		url := fmt.Sprintf("https://%s:8443/apis/build.openshift.io/v1/namespaces/%s/buildconfigs/%s", p.Address, p.Namespace, address)
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
