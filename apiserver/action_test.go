@@ -22,7 +22,7 @@ func TestAboutChecksBody(t *testing.T) {
 		"body of the object":     {"front", &routev1.Route{}, nil, func(err error) bool { return err == nil }},
 		"body of another object": {"back", &routev1.Route{}, nil, apierrors.IsBadRequest},
 		"body of another kind":   {"front", &routev1.RouteList{}, nil, apierrors.IsBadRequest},
-		"body that is not valid": {"front", &routev1.Route{}, func(context.Context, runtime.Object) error { return errInvalid }, func(err error) bool { return errors.Is(err, errInvalid) }},
+		"invalid body":           {"front", &routev1.Route{}, func(context.Context, runtime.Object) error { return errInvalid }, func(err error) bool { return errors.Is(err, errInvalid) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Action[*routev1.Route]{Kind: routev1.GroupVersion.WithKind("Route")}.About(t.Context(), tt.path, tt.body, tt.validate,

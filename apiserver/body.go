@@ -48,7 +48,7 @@ type body struct {
 	request *http.Request
 	control *http.ResponseController
 	begin   bytes.Buffer
-	err     error // after begin; without one, the rest follows
+	err     error // an error after begin; without an error, the rest follows
 }
 
 // Receive prepares requests for ReceiveFirst. It must wrap the chain that uses it.
@@ -98,7 +98,7 @@ func (f receiveFirst) Handle(ctx context.Context, digest flowcontrol.RequestDige
 		return
 	}
 	defer f.costs.receive(ctx, b)()
-	// The time in which the client sends does not count as waiting.
+	// The time that the client takes to send does not count as waiting.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), seatTimeout)
 	defer cancel()
 	defer context.AfterFunc(b.request.Context(), cancel)()

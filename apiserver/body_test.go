@@ -96,7 +96,7 @@ func TestSlowClientsOccupyNoSeats(t *testing.T) {
 	begin(t, server, "mallory", 2*smallBody, strings.Repeat("x", smallBody+1))
 	for _, size := range []int{0, 5, smallBody - 1, smallBody, smallBody + 1, largeBody - 1, largeBody, largeBody + smallBody} {
 		if text := strings.Repeat("y", size); post(t, server, "alice", text) != text {
-			t.Errorf("a body of %d bytes arrives changed", size)
+			t.Errorf("a body of %d bytes was changed", size)
 		}
 		<-seats.taken
 	}
@@ -106,10 +106,10 @@ func TestSlowClientsOccupyNoSeats(t *testing.T) {
 	if _, err := io.WriteString(slow, "cd"); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "a seat for a complete request", func() bool { return len(seats.taken) == 1 })
+	eventually.True(t, "the complete request has a seat", func() bool { return len(seats.taken) == 1 })
 }
 
-func TestTenantSendsFewLargeBodiesAtATime(t *testing.T) {
+func TestLargeBodiesOfTenantAreLimited(t *testing.T) {
 	costs := userCosts()
 	costs.bodies.waiting = 0
 	server, _ := newSeats(t, costs)
@@ -117,7 +117,7 @@ func TestTenantSendsFewLargeBodiesAtATime(t *testing.T) {
 		begin(t, server, "mallory", 2*smallBody, strings.Repeat("x", smallBody+1))
 	}
 	large := strings.Repeat("y", smallBody+1)
-	eventually.True(t, "rejection of a further large body", func() bool { return strings.Contains(post(t, server, "mallory", large), "too many large requests") })
+	eventually.True(t, "further large bodies are rejected", func() bool { return strings.Contains(post(t, server, "mallory", large), "too many large requests") })
 	if post(t, server, "mallory", "small") != "small" || post(t, server, "alice", large) != large {
 		t.Error("small bodies, or those of other tenants, are rejected")
 	}

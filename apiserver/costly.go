@@ -64,7 +64,7 @@ func (c *Costs) boundLists(next http.Handler) http.Handler {
 		if info.Verb == "deletecollection" || isCopied(r.Header.Values("Accept"), query) {
 			release, err := c.lists.acquire(r.Context(), tenant)
 			if err != nil {
-				refuse(w, err)
+				serveError(w, err)
 				return
 			}
 			defer release()
@@ -87,8 +87,8 @@ func isCopied(accept []string, query url.Values) bool {
 	return query.Get("continue") != "" || query.Get("resourceVersionMatch") == string(metav1.ResourceVersionMatchExact)
 }
 
-// refuse sends an error of the API as JSON.
-func refuse(w http.ResponseWriter, err error) {
+// serveError sends an error of the API as JSON.
+func serveError(w http.ResponseWriter, err error) {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		status = apierrors.NewInternalError(err)

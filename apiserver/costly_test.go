@@ -23,7 +23,7 @@ func asked(name, verb, target, media, body string) (*httptest.ResponseRecorder, 
 	return httptest.NewRecorder(), r.WithContext(request.WithUser(request.WithRequestInfo(r.Context(), info), &user.DefaultInfo{Name: name}))
 }
 
-// userCosts returns limits that treat every user except the platform as a tenant. Nobody waits.
+// userCosts returns limits that treat every user except the platform as a tenant. No request waits.
 func userCosts() *Costs {
 	c := NewCosts(func(r *http.Request) string {
 		u, _ := request.UserFrom(r.Context())
@@ -33,7 +33,7 @@ func userCosts() *Costs {
 	return c
 }
 
-func TestTenantHasFewCostlyRequestsAtATime(t *testing.T) {
+func TestCostlyRequestsOfTenantAreLimited(t *testing.T) {
 	list := func(values int) string { return "[1" + strings.Repeat(",1", values) + "]" }
 	for name, tt := range map[string]struct {
 		verb, target, media, body string
@@ -88,13 +88,13 @@ func TestTenantHasFewCostlyRequestsAtATime(t *testing.T) {
 				t.Errorf("%d requests of the platform, want %d", got, depth)
 			}
 			if len(c.lists.tenants)+len(c.writes.tenants) > 0 {
-				t.Error("tenants without requests are remembered")
+				t.Error("tenants without requests are still in the map")
 			}
 		})
 	}
 }
 
-func TestCostlyRequestsOfTenantDelayNoOther(t *testing.T) {
+func TestCostlyRequestsDoNotDelayOtherTenants(t *testing.T) {
 	c := userCosts()
 	release, err := c.writes.acquire(t.Context(), "mallory")
 	if err != nil {
@@ -133,13 +133,13 @@ func TestListsOfTenantsAreNotIndented(t *testing.T) {
 		w, r := asked(name, "list", "/?pretty=true&limit=5", "application/json", "")
 		userCosts().Bound(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			if query := r.URL.Query(); query.Get("pretty") != want || query.Get("limit") != "5" {
-				t.Errorf("the list of %q has the query %v", name, query)
+				t.Errorf("the query of the list of %q is %v", name, query)
 			}
 		})).ServeHTTP(w, r)
 	}
 }
 
-func TestRefusedListSaysWhenToRepeat(t *testing.T) {
+func TestRejectedListHasRetryAfter(t *testing.T) {
 	c := userCosts()
 	for range maxCostlyLists {
 		if _, err := c.lists.acquire(t.Context(), "mallory"); err != nil {

@@ -39,7 +39,7 @@ func newDocuments(t *testing.T, program string, resources ...string) *documents 
 	return d
 }
 
-// address returns the address that the list has for the document.
+// address returns the address of the document in the list.
 func address(t *testing.T, d *documents) string {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -57,7 +57,7 @@ func get(d *documents, target string) *httptest.ResponseRecorder {
 	return w
 }
 
-func TestListedDocumentIsServedForAYear(t *testing.T) {
+func TestListedDocumentIsCachedForYear(t *testing.T) {
 	d := newDocuments(t, "program", "widgets")
 	w := get(d, address(t, d))
 	var document spec3.OpenAPI
@@ -72,7 +72,7 @@ func TestListedDocumentIsServedForAYear(t *testing.T) {
 	}
 }
 
-func TestDocumentWithoutHashIsNotKept(t *testing.T) {
+func TestDocumentWithoutHashIsNotCached(t *testing.T) {
 	w := get(newDocuments(t, "program", "widgets"), documentsPath+"/"+widgets)
 	if w.Code != http.StatusOK || w.Header().Get("Cache-Control") != "" {
 		t.Errorf("status %d, Cache-Control %q", w.Code, w.Header().Get("Cache-Control"))

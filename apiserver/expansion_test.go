@@ -61,41 +61,41 @@ func TestBodiesThatExpandAreRejected(t *testing.T) {
 		groups        []string
 		wantErr       bool
 	}{
-		"JSON":                   {content: "application/json", body: list(maxValues), wantErr: true},
-		"without a type":         {body: list(maxValues), wantErr: true},
-		"a strategic patch":      {content: "application/strategic-merge-patch+json", body: list(maxPatchValues), wantErr: true},
-		"a JSON patch":           {content: "application/json-patch+json", body: list(maxPatchValues), wantErr: true},
-		"a small patch":          {content: "application/strategic-merge-patch+json", body: list(maxPatchValues / 4)},
-		"a merge patch":          {content: "application/merge-patch+json", body: list(maxValues), wantErr: true},
-		"little JSON":            {content: "application/json", body: list(maxValues / 4)},
-		"a long text":            {content: "application/json", body: `{"data": {"a": "` + strings.Repeat("{,", maxValues) + `"}}`},
-		"YAML in lines":          {content: "application/yaml", body: "spec:\n  containers:\n" + strings.Repeat("  -\n", maxValues), wantErr: true},
-		"YAML in a line":         {content: "application/apply-patch+yaml", body: list(maxValues), wantErr: true},
-		"YAML with a quotation":  {content: "application/yaml", body: "# \"\nspec: {containers: [{}" + strings.Repeat(",{}", maxValues) + "]}", wantErr: true},
-		"YAML with returns":      {content: "application/yaml", body: "spec:\n  containers:\r" + strings.Repeat("  -\r", maxValues), wantErr: true},
-		"JSON text as YAML":      {content: "application/apply-patch+yaml", body: `{"data": {"a": "` + strings.Repeat("{,", maxValues) + `"}}`},
-		"YAML with an alias":     {content: "application/yaml", body: "a: &a text\nb: *a\n"},
-		"YAML with long aliases": {content: "application/yaml", body: "a: &a " + strings.Repeat("x", 1<<16) + "\nb: [" + strings.Repeat("*a,", 100) + "]", wantErr: true},
-		"YAML with many aliases": {content: "application/apply-patch+yaml", body: "a: &a [" + strings.Repeat("1,", 1000) + "]\nb: [" + strings.Repeat("*a,", 100) + "]", wantErr: true},
-		"field paths":            {content: "application/json", body: fields("f:b"), info: review, wantErr: true},
-		"escaped field paths":    {content: "application/json", body: fields(`\u0066:b`), info: review, wantErr: true},
-		"escaped colons":         {content: "application/json", body: fields(`f\u003ab`), info: review, wantErr: true},
-		"field paths in YAML":    {content: "application/yaml", body: "# \n" + fields("f:b"), info: review, wantErr: true},
-		"other keys":             {content: "application/json", body: fields("fb"), info: review},
-		"field paths, protobuf":  {content: "application/vnd.kubernetes.protobuf", body: withPaths(t, maxPaths), wantErr: true},
-		"few paths, protobuf":    {content: "application/vnd.kubernetes.protobuf", body: withPaths(t, maxPaths/4)},
-		"protobuf":               {content: "application/vnd.kubernetes.protobuf", body: podOf(t, maxValues+2), wantErr: true},
-		"little protobuf":        {content: "application/vnd.kubernetes.protobuf", body: podOf(t, maxValues/4)},
-		"a long text, protobuf":  {content: "application/vnd.kubernetes.protobuf", body: "k8s\x00\x12\x80\x80\x40" + strings.Repeat("text of a file\n", 1<<20/15+1)},
-		"protobuf behind a hole": {content: "application/vnd.kubernetes.protobuf", body: "k8s\x00\xf8\xff\xff\xff\xff\xff\xff\xff\xff\x78\x01\x1b\x1c" + podOf(t, maxValues+2)[4:], wantErr: true},
-		"for a pod's own port":   {content: "application/json", body: list(maxValues), info: request.RequestInfo{IsResourceRequest: true, Namespace: "shop", Subresource: "proxy"}},
-		"a group of users":       {content: "application/json", body: list(maxValues), info: request.RequestInfo{IsResourceRequest: true, APIGroup: "user.openshift.io"}},
-		"a custom resource":      {content: "application/json", body: list(maxValues), info: request.RequestInfo{IsResourceRequest: true, Namespace: "shop", APIGroup: "example.com"}},
-		"a large custom one":     {content: "application/json", body: list(maxLooseValues), info: request.RequestInfo{IsResourceRequest: true, Namespace: "shop", APIGroup: "example.com"}, wantErr: true},
-		"of the administrator":   {content: "application/json", body: list(maxValues), groups: []string{user.SystemPrivilegedGroup}},
+		"JSON":                                {content: "application/json", body: list(maxValues), wantErr: true},
+		"without a type":                      {body: list(maxValues), wantErr: true},
+		"a strategic patch":                   {content: "application/strategic-merge-patch+json", body: list(maxPatchValues), wantErr: true},
+		"a JSON patch":                        {content: "application/json-patch+json", body: list(maxPatchValues), wantErr: true},
+		"a small patch":                       {content: "application/strategic-merge-patch+json", body: list(maxPatchValues / 4)},
+		"a merge patch":                       {content: "application/merge-patch+json", body: list(maxValues), wantErr: true},
+		"little JSON":                         {content: "application/json", body: list(maxValues / 4)},
+		"a long text":                         {content: "application/json", body: `{"data": {"a": "` + strings.Repeat("{,", maxValues) + `"}}`},
+		"YAML in lines":                       {content: "application/yaml", body: "spec:\n  containers:\n" + strings.Repeat("  -\n", maxValues), wantErr: true},
+		"YAML in a line":                      {content: "application/apply-patch+yaml", body: list(maxValues), wantErr: true},
+		"YAML with a quotation":               {content: "application/yaml", body: "# \"\nspec: {containers: [{}" + strings.Repeat(",{}", maxValues) + "]}", wantErr: true},
+		"YAML with returns":                   {content: "application/yaml", body: "spec:\n  containers:\r" + strings.Repeat("  -\r", maxValues), wantErr: true},
+		"JSON text as YAML":                   {content: "application/apply-patch+yaml", body: `{"data": {"a": "` + strings.Repeat("{,", maxValues) + `"}}`},
+		"YAML with an alias":                  {content: "application/yaml", body: "a: &a text\nb: *a\n"},
+		"YAML with long aliases":              {content: "application/yaml", body: "a: &a " + strings.Repeat("x", 1<<16) + "\nb: [" + strings.Repeat("*a,", 100) + "]", wantErr: true},
+		"YAML with many aliases":              {content: "application/apply-patch+yaml", body: "a: &a [" + strings.Repeat("1,", 1000) + "]\nb: [" + strings.Repeat("*a,", 100) + "]", wantErr: true},
+		"field paths":                         {content: "application/json", body: fields("f:b"), info: review, wantErr: true},
+		"escaped field paths":                 {content: "application/json", body: fields(`\u0066:b`), info: review, wantErr: true},
+		"escaped colons":                      {content: "application/json", body: fields(`f\u003ab`), info: review, wantErr: true},
+		"field paths in YAML":                 {content: "application/yaml", body: "# \n" + fields("f:b"), info: review, wantErr: true},
+		"other keys":                          {content: "application/json", body: fields("fb"), info: review},
+		"field paths, protobuf":               {content: "application/vnd.kubernetes.protobuf", body: withPaths(t, maxPaths), wantErr: true},
+		"few paths, protobuf":                 {content: "application/vnd.kubernetes.protobuf", body: withPaths(t, maxPaths/4)},
+		"protobuf":                            {content: "application/vnd.kubernetes.protobuf", body: podOf(t, maxValues+2), wantErr: true},
+		"little protobuf":                     {content: "application/vnd.kubernetes.protobuf", body: podOf(t, maxValues/4)},
+		"a long text, protobuf":               {content: "application/vnd.kubernetes.protobuf", body: "k8s\x00\x12\x80\x80\x40" + strings.Repeat("text of a file\n", 1<<20/15+1)},
+		"protobuf after a gap":                {content: "application/vnd.kubernetes.protobuf", body: "k8s\x00\xf8\xff\xff\xff\xff\xff\xff\xff\xff\x78\x01\x1b\x1c" + podOf(t, maxValues+2)[4:], wantErr: true},
+		"for a pod's own port":                {content: "application/json", body: list(maxValues), info: request.RequestInfo{IsResourceRequest: true, Namespace: "shop", Subresource: "proxy"}},
+		"a group of users":                    {content: "application/json", body: list(maxValues), info: request.RequestInfo{IsResourceRequest: true, APIGroup: "user.openshift.io"}},
+		"a custom resource":                   {content: "application/json", body: list(maxValues), info: request.RequestInfo{IsResourceRequest: true, Namespace: "shop", APIGroup: "example.com"}},
+		"a large custom resource":             {content: "application/json", body: list(maxLooseValues), info: request.RequestInfo{IsResourceRequest: true, Namespace: "shop", APIGroup: "example.com"}, wantErr: true},
+		"a large object of the administrator": {content: "application/json", body: list(maxValues), groups: []string{user.SystemPrivilegedGroup}},
 	} {
 		for way, reader := range map[string]func(io.Reader) io.Reader{
-			"at once": func(r io.Reader) io.Reader { return r }, "with its end": iotest.DataErrReader, "halved": iotest.HalfReader,
+			"at once": func(r io.Reader) io.Reader { return r }, "read with the end of the body": iotest.DataErrReader, "halved": iotest.HalfReader,
 		} {
 			if !tt.info.IsResourceRequest {
 				tt.info = request.RequestInfo{IsResourceRequest: true, Namespace: "shop"}
@@ -107,7 +107,7 @@ func TestBodiesThatExpandAreRejected(t *testing.T) {
 			NewCosts(func(*http.Request) string { return "user mallory" }).Bound(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				var read []byte
 				if read, err = io.ReadAll(r.Body); err == nil && string(read) != tt.body {
-					err = errors.New("the body is changed")
+					err = errors.New("the body was changed")
 				}
 			})).ServeHTTP(httptest.NewRecorder(), r)
 			if apierrors.IsRequestEntityTooLargeError(err) != tt.wantErr || !tt.wantErr && err != nil {

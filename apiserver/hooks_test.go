@@ -58,7 +58,7 @@ func TestPublicHandlersHaveSeparateChain(t *testing.T) {
 	}
 }
 
-func TestOurAuthenticatorsComeFirst(t *testing.T) {
+func TestFeatureAuthenticatorsRunFirst(t *testing.T) {
 	knows := func(name string) authenticator.Request {
 		return authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
 			return &authenticator.Response{User: &user.DefaultInfo{Name: name}}, r.Header.Get("Token") != "", nil
@@ -83,7 +83,7 @@ func TestOurAuthenticatorsComeFirst(t *testing.T) {
 	}
 }
 
-func TestOurAuthorizersComeFirst(t *testing.T) {
+func TestFeatureAuthorizersRunFirst(t *testing.T) {
 	allow := authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		if a.GetVerb() == "delete" {
 			return authorizer.DecisionDeny, "never", nil
@@ -103,7 +103,7 @@ func TestOurAuthorizersComeFirst(t *testing.T) {
 	}
 }
 
-func TestHooksGetAuthorizerWithThoseOfAllFeatures(t *testing.T) {
+func TestHooksGetAuthorizerOfAllFeatures(t *testing.T) {
 	var first Deps
 	never := authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 		return authorizer.DecisionDeny, "never", nil

@@ -31,7 +31,7 @@ func TestRedirectLegacyMovesOldPaths(t *testing.T) {
 		resp := httptest.NewRecorder()
 		target.ServeHTTP(resp, httptest.NewRequest(http.MethodGet, path, nil))
 		if got := resp.Body.String(); got != want {
-			t.Errorf("%s leads to %s, want %s", path, got, want)
+			t.Errorf("%s is redirected to %s, want %s", path, got, want)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // refuser rejects every request with the text of its configuration. It requires an authorizer.
-type refuser struct {
+type rejecter struct {
 	*admission.Handler
 	text       string
 	authorizer authorizer.Authorizer
@@ -29,19 +29,19 @@ func newRefuser(config io.Reader) (admission.Interface, error) {
 		}
 		text = string(content)
 	}
-	return &refuser{Handler: admission.NewHandler(admission.Create), text: text}, nil
+	return &rejecter{Handler: admission.NewHandler(admission.Create), text: text}, nil
 }
 
-func (r *refuser) SetAuthorizer(a authorizer.Authorizer) { r.authorizer = a }
+func (r *rejecter) SetAuthorizer(a authorizer.Authorizer) { r.authorizer = a }
 
-func (r *refuser) ValidateInitialization() error {
+func (r *rejecter) ValidateInitialization() error {
 	if r.authorizer == nil {
 		return errors.New("no authorizer")
 	}
 	return nil
 }
 
-func (r *refuser) Validate(context.Context, admission.Attributes, admission.ObjectInterfaces) error {
+func (r *rejecter) Validate(context.Context, admission.Attributes, admission.ObjectInterfaces) error {
 	return errors.New(r.text)
 }
 
@@ -51,7 +51,7 @@ func TestPrepareReplacesLivePlugins(t *testing.T) {
 	}}}
 	live := MakeLive(features, map[string]PluginConfig{"on": {Content: []byte("first")}})
 	if got := strings.Join(live.Names(), " "); got != "on optional" {
-		t.Fatalf("plugins that are live: %s", got)
+		t.Fatalf("live plugins: %s", got)
 	}
 	var chain []admission.ValidationInterface
 	for _, plugin := range features[0].Admission[:2] {

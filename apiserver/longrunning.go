@@ -30,7 +30,7 @@ func (c *Costs) boundLongRunning(next http.Handler) http.Handler {
 		}
 		release, err := c.lasting.acquire(r.Context(), tenant)
 		if err != nil {
-			refuse(w, err)
+			serveError(w, err)
 			return
 		}
 		defer release()

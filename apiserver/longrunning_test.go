@@ -46,7 +46,7 @@ func TestTenantHasLimitedLongRunningRequests(t *testing.T) {
 			}
 			started.Wait()
 			if got := send("mallory", info); got.Code != http.StatusTooManyRequests || !strings.Contains(got.Body.String(), "too many watches") {
-				t.Errorf("one request more: %d %s", got.Code, got.Body)
+				t.Errorf("one more request: %d %s", got.Code, got.Body)
 			}
 			for range limit + 1 {
 				start("platform", info)

@@ -16,7 +16,7 @@ func newObject[T runtime.Object]() T { return reflect.New(reflect.TypeFor[T]().E
 func newList(scheme *runtime.Scheme, kind schema.GroupVersionKind) runtime.Object {
 	list, err := scheme.New(kind)
 	if err != nil {
-		// the test that serves every group proves that this cannot happen
+		// the test that serves every group checks that this cannot happen
 		panic(fmt.Sprintf("create %s: %v", kind, err))
 	}
 	return list

@@ -36,8 +36,8 @@ type Recorded struct {
 type original struct{}
 
 // Serve serves a request and records its user and its result. It calls next if recorded.Token is
-// valid or empty, and refused if it is invalid.
-func (r *Recorder) Serve(w http.ResponseWriter, req *http.Request, recorded Recorded, next, refused http.Handler) {
+// valid or empty, and rejected if it is invalid.
+func (r *Recorder) Serve(w http.ResponseWriter, req *http.Request, recorded Recorded, next, rejected http.Handler) {
 	var config *genericserver.Config
 	if r != nil {
 		config = r.config.Load()
@@ -53,7 +53,7 @@ func (r *Recorder) Serve(w http.ResponseWriter, req *http.Request, recorded Reco
 		})
 	}
 	chain := filters.WithAudit(unwrap(next), config.AuditBackend, config.AuditPolicyRuleEvaluator, nil)
-	failed := filters.WithFailedAuthenticationAudit(unwrap(refused), config.AuditBackend, config.AuditPolicyRuleEvaluator)
+	failed := filters.WithFailedAuthenticationAudit(unwrap(rejected), config.AuditBackend, config.AuditPolicyRuleEvaluator)
 	chain = filters.WithAuthentication(chain, auth, failed, config.Authentication.APIAudiences, nil)
 	filters.WithAuditInit(chain).ServeHTTP(w, recorded.redact(req))
 }

@@ -68,9 +68,9 @@ type Resource[T Object] struct {
 	CreateOnUpdate, Unconditional bool
 	// Adjust sets options of the store that have no field here; optional.
 	Adjust func(Deps, *registry.Store)
-	// Answer returns the storage that serves requests instead of the store, for instance to resolve
+	// Wrap returns the storage that serves requests instead of the store, for instance to resolve
 	// names that are not the names of objects. The storage must embed the Store; optional.
-	Answer func(Deps, *Store) rest.Storage
+	Wrap func(Deps, *Store) rest.Storage
 	// Subresources returns further subresources by name, for instance "scale"; optional.
 	Subresources func(Deps, *registry.Store) (map[string]rest.Storage, error)
 }
@@ -152,8 +152,8 @@ func (r Resource[T]) storage(deps Deps, gv schema.GroupVersion) (map[string]rest
 	deps.Stores[resource] = store
 	own := &Store{store, accepted(gv), r.ShortNames, r.Categories}
 	served := map[string]rest.Storage{r.Plural: own}
-	if r.Answer != nil {
-		served[r.Plural] = r.Answer(deps, own)
+	if r.Wrap != nil {
+		served[r.Plural] = r.Wrap(deps, own)
 	}
 	if r.Status {
 		status := newStatus(store, plan, gv)

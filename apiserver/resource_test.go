@@ -115,7 +115,7 @@ func TestStatusUpdateChangesOnlyStatus(t *testing.T) {
 func TestValidationSeesMetadataAndOldObject(t *testing.T) {
 	plan := samplePlan(t)
 	if errs := plan.Validate(t.Context(), route(nil)); len(errs) > 0 {
-		t.Errorf("refused: %v", errs)
+		t.Errorf("rejected: %v", errs)
 	}
 	if errs := plan.Validate(t.Context(), route(func(r *routev1.Route) { r.Name = "A_B" })); len(errs) != 1 || errs[0].Field != "metadata.name" {
 		t.Errorf("name A_B: %v", errs)
@@ -135,7 +135,7 @@ func TestValidationSeesMetadataAndOldObject(t *testing.T) {
 	}
 }
 
-func TestDefaultsReachObjectsAndLists(t *testing.T) {
+func TestDefaultsApplyToObjectsAndLists(t *testing.T) {
 	scheme := sampleScheme(t)
 	list := &routev1.RouteList{Items: []routev1.Route{*route(nil), *route(nil)}}
 	item := route(nil)
@@ -157,14 +157,14 @@ func TestFieldSelectors(t *testing.T) {
 		}
 	}
 	if _, _, err := scheme.ConvertFieldLabel(kind, "spec.path", "x"); err == nil {
-		t.Error("spec.path is not a field selector, but was accepted")
+		t.Error("spec.path was accepted, but is not a field selector")
 	}
 	match := sample().predicate(labels.Everything(), fields.ParseSelectorOrDie("spec.host=www.example.com,metadata.namespace=shop"))
 	if ok, err := match.Matches(route(nil)); !ok || err != nil {
-		t.Errorf("does not match: %v", err)
+		t.Errorf("the selector does not match: %v", err)
 	}
 	if ok, _ := match.Matches(route(func(r *routev1.Route) { r.Spec.Host = "x" })); ok {
-		t.Error("matches another host")
+		t.Error("the selector matches another host")
 	}
 }
 
@@ -193,7 +193,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-func TestAgeIsThatOfKubectl(t *testing.T) {
+func TestAgeHasFormOfKubectl(t *testing.T) {
 	if got := Age[*routev1.Route]().Value(route(nil)); got != "<unknown>" {
 		t.Errorf("age is %v", got)
 	}

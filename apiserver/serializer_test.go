@@ -30,7 +30,7 @@ func TestTypesWithoutProtobufAreStoredAsJSON(t *testing.T) {
 	}
 	for _, info := range (jsonOnly{serializer.NewCodecFactory(scheme)}).SupportedMediaTypes() {
 		if info.MediaType == runtime.ContentTypeProtobuf {
-			t.Error("protobuf is offered to clients")
+			t.Error("clients can request protobuf")
 		}
 	}
 }

@@ -38,7 +38,7 @@ func TestRequestWaitsForTurnOfItsTenant(t *testing.T) {
 		return s.tenants["alice"].count == 2
 	})
 	if _, err := s.acquire(t.Context(), "alice"); !apierrors.IsTooManyRequests(err) {
-		t.Errorf("a third request gets %v", err)
+		t.Errorf("a third request: got %v", err)
 	}
 	acquire(t, s, "bob")()
 	select {
@@ -49,7 +49,7 @@ func TestRequestWaitsForTurnOfItsTenant(t *testing.T) {
 	release()
 	(<-turns)()
 	if len(s.tenants) > 0 {
-		t.Errorf("tenants without requests remain: %v", s.tenants)
+		t.Errorf("tenants without requests are still in the map: %v", s.tenants)
 	}
 }
 
@@ -76,7 +76,7 @@ func TestWaitForTurnEnds(t *testing.T) {
 			s.timeout = time.Minute
 			acquire(t, s, "alice")()
 			if len(s.tenants) > 0 {
-				t.Errorf("tenants without requests remain: %v", s.tenants)
+				t.Errorf("tenants without requests are still in the map: %v", s.tenants)
 			}
 		})
 	}

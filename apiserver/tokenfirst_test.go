@@ -12,7 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// certificateFirst authenticates as upstream does: by certificate, or else by the token `good`.
+// certificateFirst authenticates like upstream: by certificate, or else by the token `good`.
 func certificateFirst(r *http.Request) (*authenticator.Response, bool, error) {
 	switch {
 	case len(r.TLS.PeerCertificates) > 0:
@@ -31,15 +31,15 @@ func TestTokensPrecedeClientCertificates(t *testing.T) {
 		proxied       bool
 		want          string
 	}{
-		"certificate alone":               {want: "certificate"},
-		"valid token":                     {header: "Authorization", value: "Bearer good", want: "token"},
-		"invalid token":                   {header: "Authorization", value: "Bearer bogus", want: "refused"},
-		"token without a value":           {header: "Authorization", value: "Bearer ", want: "certificate"},
-		"password":                        {header: "Authorization", value: "Basic abc", want: "certificate"},
-		"token of a web socket":           {header: "Sec-WebSocket-Protocol", value: "v4.channel.k8s.io, base64url.bearer.authorization.k8s.io.Z29vZA", want: "token"},
-		"web socket without a token":      {header: "Sec-WebSocket-Protocol", value: "v4.channel.k8s.io", want: "certificate"},
-		"certificate of the front proxy":  {header: "Authorization", value: "Bearer bogus", proxied: true, want: "certificate"},
-		"token in lower case is a bearer": {header: "Authorization", value: "bearer bogus", want: "refused"},
+		"certificate alone":              {want: "certificate"},
+		"valid token":                    {header: "Authorization", value: "Bearer good", want: "token"},
+		"invalid token":                  {header: "Authorization", value: "Bearer bogus", want: "rejected"},
+		"token without a value":          {header: "Authorization", value: "Bearer ", want: "certificate"},
+		"password":                       {header: "Authorization", value: "Basic abc", want: "certificate"},
+		"token of a web socket":          {header: "Sec-WebSocket-Protocol", value: "v4.channel.k8s.io, base64url.bearer.authorization.k8s.io.Z29vZA", want: "token"},
+		"web socket without a token":     {header: "Sec-WebSocket-Protocol", value: "v4.channel.k8s.io", want: "certificate"},
+		"certificate of the front proxy": {header: "Authorization", value: "Bearer bogus", proxied: true, want: "certificate"},
+		"scheme in lower case":           {header: "Authorization", value: "bearer bogus", want: "rejected"},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/api", nil)
 		r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{}}}
@@ -49,7 +49,7 @@ func TestTokensPrecedeClientCertificates(t *testing.T) {
 		if tt.proxied {
 			r.Header.Set(remoteUserHeader, "joe")
 		}
-		got := "refused"
+		got := "rejected"
 		if resp, ok, err := (tokenFirst{authenticator.RequestFunc(certificateFirst)}).AuthenticateRequest(r); ok && err == nil {
 			got = resp.User.GetName()
 		}
@@ -57,7 +57,7 @@ func TestTokensPrecedeClientCertificates(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
 		}
 		if len(r.TLS.PeerCertificates) != 1 {
-			t.Errorf("%s: the request has lost its certificate", name)
+			t.Errorf("%s: the request no longer has its certificate", name)
 		}
 	}
 }

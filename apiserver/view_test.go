@@ -28,7 +28,7 @@ func TestViewRespondsWithResult(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			view := View("/view", time.Minute, http.StatusServiceUnavailable, func(ctx context.Context, r *http.Request) (any, error) {
 				if _, limited := ctx.Deadline(); !limited {
-					t.Error("the time of the response is not limited")
+					t.Error("the response has no timeout")
 				}
 				return map[string]string{"path": r.URL.Path}, tt.err
 			})

@@ -67,7 +67,7 @@ func upload(file string) string {
 
 // lastWrite returns the time at which a client last wrote to an upload, or the zero time if only
 // the modification times of its files contain it. Storage other than files does not record the
-// time. There, for an upload that began before this process started, it is the time of the start.
+// time. There, for an upload from before the start of this process, it is the time of the start.
 func (c *collection) lastWrite(id string) time.Time {
 	if c.uploads == nil {
 		return time.Time{}

@@ -28,7 +28,7 @@ func (g *testRegistry) fetch(method, path string, header http.Header) blobRespon
 	return blobResponse{response.StatusCode, response.Header, string(body)}
 }
 
-func TestFilesAreServedLikeDistribution(t *testing.T) {
+func TestBlobsAreServedLikeDistribution(t *testing.T) {
 	dir := t.TempDir()
 	headers := configuration.HTTP{Headers: http.Header{"X-Content-Type-Options": {"nosniff"}}}
 	registry := testRegistryWith(t, &configuration.Configuration{Storage: Directory(dir, false), HTTP: headers})
@@ -42,17 +42,17 @@ func TestFilesAreServedLikeDistribution(t *testing.T) {
 		path, method string
 		header       http.Header
 	}{
-		"a blob":                     {blob, http.MethodGet, nil},
-		"its header":                 {blob, http.MethodHead, nil},
-		"its middle":                 {blob, http.MethodGet, http.Header{"Range": {"bytes=10-19"}}},
-		"its end":                    {blob, http.MethodGet, http.Header{"Range": {"bytes=-5"}}},
-		"two parts that are too far": {blob, http.MethodGet, http.Header{"Range": {"bytes=100000-,200000-"}}},
-		"a part of another":          {blob, http.MethodGet, http.Header{"Range": {"bytes=10-19"}, "If-Range": {`"other"`}}},
-		"an existing one":            {blob, http.MethodGet, http.Header{"If-None-Match": {`"` + id + `"`}}},
-		"one that nobody pushed":     {"/v2/shop/app/blobs/" + digest.FromString("other").String(), http.MethodGet, nil},
-		"one of no repository":       {"/v2/shop/other/blobs/" + id, http.MethodGet, nil},
-		"no digest":                  {"/v2/shop/app/blobs/sha256:1", http.MethodGet, nil},
-		"no method":                  {blob, http.MethodPut, nil},
+		"a blob":                                {blob, http.MethodGet, nil},
+		"its header":                            {blob, http.MethodHead, nil},
+		"its middle":                            {blob, http.MethodGet, http.Header{"Range": {"bytes=10-19"}}},
+		"its end":                               {blob, http.MethodGet, http.Header{"Range": {"bytes=-5"}}},
+		"two ranges beyond the end":             {blob, http.MethodGet, http.Header{"Range": {"bytes=100000-,200000-"}}},
+		"a range with the ETag of another blob": {blob, http.MethodGet, http.Header{"Range": {"bytes=10-19"}, "If-Range": {`"other"`}}},
+		"a blob that the client has":            {blob, http.MethodGet, http.Header{"If-None-Match": {`"` + id + `"`}}},
+		"a blob that was never pushed":          {"/v2/shop/app/blobs/" + digest.FromString("other").String(), http.MethodGet, nil},
+		"a blob of a missing repository":        {"/v2/shop/other/blobs/" + id, http.MethodGet, nil},
+		"an invalid digest":                     {"/v2/shop/app/blobs/sha256:1", http.MethodGet, nil},
+		"an unsupported method":                 {blob, http.MethodPut, nil},
 	} {
 		if request.header == nil {
 			request.header = http.Header{}
@@ -63,6 +63,7 @@ func TestFilesAreServedLikeDistribution(t *testing.T) {
 		}
 	}
 	if got := registry.fetch(http.MethodGet, blob, http.Header{"If-Match": {`"other"`}}); got.Status != http.StatusPreconditionFailed || got.Body != "" {
-		t.Errorf("one that is another: %+v", got) // distribution promises a body there, and sends none
+		// Distribution announces a body there, and sends none.
+		t.Errorf("If-Match with the ETag of another blob: %+v", got)
 	}
 }

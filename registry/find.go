@@ -27,7 +27,7 @@ type location struct {
 	unproven bool
 }
 
-// find looks up a tag or a digest in a stream. ok is false if there is no such stream or image.
+// find looks up a tag or a digest in a stream. ok is false if the stream or image does not exist.
 func (s *server) find(ctx context.Context, t target) (at location, ok bool, err error) {
 	free, err := s.lookups.take(ctx)
 	if err != nil {

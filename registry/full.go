@@ -17,15 +17,15 @@ import (
 // fullMessage is the message for clients if the disk is full.
 const fullMessage = "the disk of the registry is full: free space there, for instance with oc adm prune images, and push again"
 
-// upload forwards a request of an upload to distribution. If the disk is full or refused returns an
+// upload forwards a request of an upload to distribution. If the disk is full or failure returns an
 // error, it sends the error and removes the upload.
-func (s *store) upload(w http.ResponseWriter, r *http.Request, refused func() error) {
+func (s *store) upload(w http.ResponseWriter, r *http.Request, failure func() error) {
 	response := &failing{ResponseWriter: named(w, r.URL.Query().Get("digest"))}
 	s.Handler.ServeHTTP(response, r)
 	if response.status < http.StatusInternalServerError {
 		return
 	}
-	err := refused()
+	err := failure()
 	if err == nil && !full(response.buffered.Bytes()) {
 		response.release()
 		return
@@ -33,14 +33,14 @@ func (s *store) upload(w http.ResponseWriter, r *http.Request, refused func() er
 	if err == nil {
 		err = &refusal{full: true, message: fullMessage}
 	}
-	s.refuse(w, r, err)
+	s.rejectUpload(w, r, err)
 }
 
-// neverRefused is the argument of upload if uploads have no size limit.
-func neverRefused() error { return nil }
+// noLimit is the argument of upload if uploads have no size limit.
+func noLimit() error { return nil }
 
-// refuse sends an error and, if the request continues an upload, removes the upload.
-func (s *store) refuse(w http.ResponseWriter, r *http.Request, err error) {
+// rejectUpload sends an error and, if the request continues an upload, removes the upload.
+func (s *store) rejectUpload(w http.ResponseWriter, r *http.Request, err error) {
 	t, name := routeOf(r)
 	if _, err := uuid.Parse(t.upload); err == nil && t.route == v2.RouteNameBlobUploadChunk {
 		_ = s.driver.Delete(context.WithoutCancel(r.Context()), path.Join(repositoriesDir, name, uploadsDir, t.upload))

@@ -16,7 +16,7 @@ func FuzzReadSignature(f *testing.F) {
 	f.Add([]byte(`[{"schemaVersion":"2"}]`), someDigest)
 	f.Fuzz(func(t *testing.T, body []byte, image string) {
 		if read, err := readSignature(bytes.NewReader(body), image); err == nil && !strings.HasPrefix(read.Name+"@", image+"@") {
-			t.Errorf("a signature of %q is taken for one of %q", read.Name, image)
+			t.Errorf("a signature of %q is accepted for %q", read.Name, image)
 		}
 	})
 }
@@ -28,7 +28,7 @@ func FuzzSubject(f *testing.F) {
 	f.Fuzz(func(t *testing.T, manifest []byte) {
 		subject := subjectOf(manifest)
 		if subject == "" || subject.Validate() != nil {
-			return // refused
+			return // rejected
 		}
 		if dir := referrerDir("shop/app", subject, someDigest); !strings.HasPrefix(dir, repositoriesDir+"/shop/app/"+referrersDir+"/") {
 			t.Errorf("subject %q is recorded at %q", subject, dir)

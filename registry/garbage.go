@@ -29,14 +29,14 @@ type collection struct {
 	now     time.Time
 	// skip contains projects whose repositories are treated as removed.
 	skip map[string]bool
-	// promises, if set, contains the blobs that must stay.
+	// promises, if set, contains the blobs that must be kept.
 	promises *promises
 	// uploads, if set, contains the times of clients' last writes.
 	uploads *uploads
 
 	dryRemoved map[string]bool // images that a dry run treats as removed
 	candidates map[string]bool // blobs that can be removed; all if nil
-	inUse      map[string]bool // blobs that stay if they are linked
+	inUse      map[string]bool // blobs that are kept if they are linked
 	linked     map[string]bool // blobs to which remaining links of repositories refer
 	garbage    record.Garbage
 	visits     []*visit

@@ -226,7 +226,7 @@ func TestOnlyPostCollectsGarbage(t *testing.T) {
 	}
 }
 
-func TestImageKeepsNoLayersOfAnotherProject(t *testing.T) {
+func TestImageDoesNotKeepLayersOfOtherProject(t *testing.T) {
 	for name, request := range map[string]func(digest string) record.GarbageRequest{
 		"everything": func(string) record.GarbageRequest { return record.GarbageRequest{Everything: true} },
 		"one image": func(digest string) record.GarbageRequest {
@@ -246,7 +246,7 @@ func TestImageKeepsNoLayersOfAnotherProject(t *testing.T) {
 				t.Fatal("the image still exists")
 			}
 			if exists(t, g.store, digestOf(t, layer)) {
-				t.Error("the layer stays on the disk, though no repository has it")
+				t.Error("the layer still exists, although no repository links to it")
 			}
 			if !g.has("evil/app", evil) {
 				t.Error("the remaining image is incomplete")

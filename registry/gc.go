@@ -16,7 +16,7 @@ const (
 )
 
 // collectGarbage periodically removes abandoned uploads and the content of deleted projects until
-// ctx is done. When it changes, it passes to note the reason why pushes are refused, or "".
+// ctx is done. When it changes, it passes to note the reason why pushes are rejected, or "".
 func (s *server) collectGarbage(ctx context.Context, note func(string)) {
 	ticker := time.NewTicker(diskInterval)
 	defer ticker.Stop()

@@ -50,7 +50,7 @@ func (r *refusal) serve(w http.ResponseWriter) {
 	serveError(w, errcode.ErrorCodeDenied.WithMessage(r.message))
 }
 
-// guard refuses content that exceeds the quota of the project or the space on the disk.
+// guard rejects content that exceeds the quota of the project or the space on the disk.
 type guard struct {
 	// dir is a directory on the disk that stores images. It is empty if images are not stored on a
 	// disk.
@@ -119,7 +119,7 @@ func (s *server) upload(w http.ResponseWriter, r *http.Request, store *store, pr
 	announced := max(r.ContentLength, 0) + entryBytes
 	err := take(announced)
 	if err != nil {
-		store.refuse(w, r, err)
+		store.rejectUpload(w, r, err)
 		return
 	}
 	s.guard.give(project, announced-entryBytes) // meter reserves the body as it arrives

@@ -48,7 +48,7 @@ func send(t *testing.T, front *httptest.Server, size int, chunked bool) (int, st
 	}
 	var content io.Reader = bytes.NewReader(make([]byte, size))
 	if chunked {
-		content = io.MultiReader(content) // whose length is unknown
+		content = io.MultiReader(content) // a body whose length is unknown
 	}
 	request, err := http.NewRequest(http.MethodPatch, at.String(), content)
 	if err != nil {
@@ -73,11 +73,11 @@ func TestUploadsCannotExceedQuotaOfProject(t *testing.T) {
 			t.Errorf("%s: an upload over the quota: %d %s", name, status, body)
 		}
 		if remaining := g.uploadDirs(t); len(remaining) != 1 {
-			t.Errorf("%s: %d uploads are on the disk, want the one that was allowed", name, len(remaining))
+			t.Errorf("%s: %d uploads are on the disk, want only the allowed one", name, len(remaining))
 		}
-		s.guard.usage.forget("shop") // as if counted again
+		s.guard.usage.forget("shop") // the next use counts again
 		if status, body := send(t, front, 400<<10, chunked); status != http.StatusAccepted {
-			t.Errorf("%s: an upload in what the quota has left: %d %s", name, status, body)
+			t.Errorf("%s: an upload within the remaining quota: %d %s", name, status, body)
 		}
 	}
 }
@@ -92,15 +92,15 @@ func TestEmptyUploadsCountAgainstQuota(t *testing.T) {
 		resp.Body.Close()
 		if resp.StatusCode == http.StatusForbidden {
 			if n < 10 {
-				t.Errorf("upload %d is refused", n)
+				t.Errorf("upload %d is rejected", n)
 			}
 			return
 		}
 	}
-	t.Error("100 uploads were started")
+	t.Error("100 empty uploads were accepted")
 }
 
-func TestUploadsLeaveTheReserveOfTheDisk(t *testing.T) {
+func TestUploadsCannotUseReserveOfDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
 		t.Fatal(err)
@@ -116,10 +116,10 @@ func TestUploadsLeaveTheReserveOfTheDisk(t *testing.T) {
 	}
 	status, body := send(t, front, 5<<20, true)
 	if status != http.StatusInsufficientStorage || !strings.Contains(body, `"DENIED"`) || !strings.Contains(body, "slipway.registry.reserve") {
-		t.Errorf("an upload into the reserve: %d %s", status, body)
+		t.Errorf("an upload that needs the reserve: %d %s", status, body)
 	}
 	if note := s.diskNote(); note != "" {
-		t.Errorf("with the refused upload removed: %s", note)
+		t.Errorf("after the rejected upload was removed: %s", note)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "filler"), make([]byte, 3<<20), 0o600); err != nil {
 		t.Fatal(err)

@@ -82,12 +82,12 @@ func TestContentIsNamedByDigestOfClient(t *testing.T) {
 		resp := g.pushBlob("shop/app", names[i], content)
 		at, err := url.Parse(resp.Header.Get("Location"))
 		if got := resp.Header.Get("Docker-Content-Digest"); err != nil || got != names[i].String() || !strings.HasSuffix(at.Path, names[i].String()) {
-			t.Errorf("a pushed blob is called %q at %q", got, resp.Header.Get("Location"))
+			t.Errorf("a pushed blob has the digest %q at %q", got, resp.Header.Get("Location"))
 		}
 		for _, method := range []string{http.MethodHead, http.MethodGet} {
 			read, body := g.do(method, "/v2/shop/app/blobs/"+names[i].String(), "", nil)
 			if got := read.Header.Get("Docker-Content-Digest"); read.StatusCode != http.StatusOK || got != names[i].String() || method == http.MethodGet && body != string(content) {
-				t.Errorf("%s: %s, a blob is called %q and is %q", method, read.Status, got, body)
+				t.Errorf("%s: %s, a blob has the digest %q and the content %q", method, read.Status, got, body)
 			}
 		}
 	}

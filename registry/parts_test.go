@@ -12,10 +12,10 @@ import (
 	"github.com/slipway-platform/slipway/internal/diskspace"
 )
 
-// TestPushReusesWhatStreamServes pushes images to a stream that refers to a base image in another
-// repository or registry. When a client checks for the base layer, the registry responds that it
-// exists, and the client does not send it.
-func TestPushReusesWhatStreamServes(t *testing.T) {
+// TestPushReusesContentThatStreamServes pushes images to a stream that refers to a base image in
+// another repository or registry. When a client checks for the base layer, the registry responds
+// that it exists, and the client does not send it.
+func TestPushReusesContentThatStreamServes(t *testing.T) {
 	for name, place := range map[string]func(t *testing.T, g *testRegistry) (*testRegistry, source){
 		"another repository": func(_ *testing.T, g *testRegistry) (*testRegistry, source) {
 			return g, source{repository: "base/image"}

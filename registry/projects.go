@@ -230,7 +230,7 @@ func (s *server) removeImages(ctx context.Context, search collection, inUse map[
 		err := s.images.Images().Delete(ctx, image.Name, metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{UID: ptr.To(image.UID), ResourceVersion: ptr.To(image.ResourceVersion)},
 		})
-		if apierrors.IsConflict(err) { // it was pushed again meanwhile, elsewhere
+		if apierrors.IsConflict(err) { // it was pushed again in the meantime, to another repository
 			search.images[image.Name] = record.Blobs(image)
 			continue
 		}

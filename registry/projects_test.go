@@ -75,7 +75,7 @@ func TestContentOfDeletedProjectIsRemoved(t *testing.T) {
 		t.Errorf("the projects are %q, %v", dirs, err)
 	}
 	if _, err := s.images.Images().Get(t.Context(), deleted, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the record of an image that no repository has: %v", err)
+		t.Errorf("the record of an image that is in no repository: %v", err)
 	}
 	for _, name := range []string{promoted, staying} {
 		if _, err := s.images.Images().Get(t.Context(), name, metav1.GetOptions{}); err != nil {
@@ -132,7 +132,7 @@ func TestRecreatedProjectGetsNoOldContent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if remaining := g.blobs(); len(remaining) > 0 {
-			t.Errorf("%s: %q are left of the former project", name, remaining)
+			t.Errorf("%s: the former project still has %q", name, remaining)
 		}
 		if owner, err := g.driver.GetContent(t.Context(), projectsDir+"/shop"); err != nil || string(owner) != "2" {
 			t.Errorf("%s: the owner is %q, %v", name, owner, err)

@@ -30,7 +30,7 @@ func (p *promises) make(repository string, id digest.Digest) (withdraw func()) {
 	_, exists := p.blobs[id][repository]
 	p.blobs[id][repository] = time.Now()
 	return func() {
-		if !exists { // otherwise it is the promise of another push, too
+		if !exists { // otherwise it is also the promise of another push
 			p.drop(repository, id)
 		}
 	}

@@ -35,7 +35,8 @@ func (s *server) pullManifest(w http.ResponseWriter, r *http.Request, store *sto
 	}
 	if at.source.remote == "" {
 		if id, err := digest.Parse(at.digest); err == nil && at.source.repository != t.repository() && store.hasManifest(r.Context(), t.repository(), id) {
-			at.source.repository = t.repository() // the image moved here when the other project was deleted
+			// The image was moved here when the other project was deleted.
+			at.source.repository = t.repository()
 		}
 		if at.source.repository != t.repository() && !at.unproven {
 			s.remember(r.Context(), t, at)

@@ -50,12 +50,12 @@ func serverWith(image, reference string) *server {
 }
 
 func TestReferrersOfRemoteImageArePulledThrough(t *testing.T) {
-	for name, support := range map[string]bool{"that lists referrers": true, "that has a tag of them": false} {
+	for name, support := range map[string]bool{"with a list of referrers": true, "with a tag of referrers": false} {
 		silent := other.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelError))
-		var refuses atomic.Bool
+		var forbidden atomic.Bool
 		content := other.New(other.WithReferrersSupport(support), silent)
 		far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if refuses.Load() {
+			if forbidden.Load() {
 				w.WriteHeader(http.StatusForbidden)
 				return
 			}
@@ -90,7 +90,7 @@ func TestReferrersOfRemoteImageArePulledThrough(t *testing.T) {
 			t.Errorf("a registry %s: referrers %s", name, got)
 		}
 		if got := referrers("?artifactType=" + string(billType)); len(got) != 1 || got[0] != bill {
-			t.Errorf("a registry %s: bills %s, want %s", name, got, bill)
+			t.Errorf("a registry %s: bills of materials: %s, want %s", name, got, bill)
 		}
 		for _, id := range []string{bill, signature} {
 			artifact, err := remote.Image(registry.digest("team/app", id))
@@ -111,16 +111,16 @@ func TestReferrersOfRemoteImageArePulledThrough(t *testing.T) {
 		}
 		attachment := local.attachTo("shop/app", registry.digest("team/app", image), billType, "ours")
 		if got := referrers(""); len(got) != 3 || got[0] != attachment {
-			t.Errorf("a registry %s: with one that was pushed here, %s", name, got)
+			t.Errorf("a registry %s: with a referrer that was pushed here: %s", name, got)
 		}
-		refuses.Store(true)
+		forbidden.Store(true)
 		if w := ask(s.pullReferrers, "/v2/shop/app/referrers/"+image, target{digest: image}); w.Code != http.StatusForbidden {
-			t.Errorf("a registry %s refuses: %d %s", name, w.Code, w.Body)
+			t.Errorf("a registry %s returns 403: %d %s", name, w.Code, w.Body)
 		}
 	}
 }
 
-func TestManifestOfOtherProjectIsNotAReferrer(t *testing.T) {
+func TestManifestOfOtherProjectIsNotServedAsReferrer(t *testing.T) {
 	far := httptest.NewServer(other.New(other.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelError))))
 	t.Cleanup(far.Close)
 	remoteName := strings.TrimPrefix(far.URL, "http://") + "/team/app"
@@ -131,7 +131,7 @@ func TestManifestOfOtherProjectIsNotAReferrer(t *testing.T) {
 	if _, err := s.images.Images().Create(t.Context(), image, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	// Its registry has listed it.
+	// The registry of the other project has listed the manifest.
 	s.blobs.add("shop/app", []string{private}, source{remote: remoteName})
 	w := httptest.NewRecorder()
 	s.pullManifest(w, httptest.NewRequest(http.MethodGet, "/v2/shop/app/manifests/"+private, nil), registry.store, target{namespace: "shop", stream: "app", reference: private})

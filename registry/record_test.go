@@ -44,13 +44,13 @@ func recording(t *testing.T) (*server, *auditEvent) {
 	config := &genericserver.Config{AuditBackend: log, AuditPolicyRuleEvaluator: policy.NewFakePolicyRuleEvaluator(audit.LevelMetadata, nil)}
 	config.Authentication.Authenticator = authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
 		if r.TLS != nil || r.Header.Get("X-Remote-User") != "" {
-			t.Error("the authenticators see more than the token")
+			t.Error("the authenticators get more than the token")
 		}
 		switch r.Header.Get("Authorization") {
 		case "Bearer alice":
 			return &authenticator.Response{User: &user.DefaultInfo{Name: "alice"}}, true, nil
 		case "Bearer broken":
-			return nil, false, errors.New("the token is broken")
+			return nil, false, errors.New("the token is malformed")
 		}
 		return nil, false, nil
 	})
@@ -63,7 +63,7 @@ func TestAuditLogContainsUserAndAction(t *testing.T) {
 	s, log := recording(t)
 	tests := []struct{ name, method, path, token, want string }{
 		{"an invalid token at a pull", "GET", "/v2/shop/app/manifests/latest", "wrong", " get /v2/shop/app/manifests/latest Unauthorized shop/imagestreams/app/layers"},
-		{"a broken token at a push", "PUT", "/v2/shop/app/manifests/latest", "broken", " update /v2/shop/app/manifests/latest Unauthorized shop/imagestreams/app/layers"},
+		{"a malformed token at a push", "PUT", "/v2/shop/app/manifests/latest", "broken", " update /v2/shop/app/manifests/latest Unauthorized shop/imagestreams/app/layers"},
 		{"an invalid token at a deletion", "DELETE", "/v2/shop/app/manifests/sha256:" + strings.Repeat("a", 64), "wrong",
 			" delete /v2/shop/app/manifests/sha256:" + strings.Repeat("a", 64) + " Unauthorized shop/imagestreams/app/layers"},
 		{"the state of an upload", "PATCH", "/v2/shop/app/blobs/uploads/0?_state=signed&digest=x", "wrong", " update /v2/shop/app/blobs/uploads/0?digest=x Unauthorized shop/imagestreams/app/layers"},
@@ -101,9 +101,9 @@ func TestAuditLogContainsUserAndAction(t *testing.T) {
 	}
 }
 
-// TestInvalidTokensDelayNoOthers sends invalid pull secrets of one project from the address of a
+// TestInvalidTokensDoNotDelayOthers sends invalid pull secrets of one project from the address of a
 // node, which also pulls for other projects.
-func TestInvalidTokensDelayNoOthers(t *testing.T) {
+func TestInvalidTokensDoNotDelayOthers(t *testing.T) {
 	s, _ := recording(t)
 	send := func(token string) int {
 		request := httptest.NewRequest(http.MethodGet, "/openshift/nothing", nil)

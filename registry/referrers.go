@@ -70,13 +70,13 @@ func (s *store) noteReferrer(ctx context.Context, repository string,
 	return nil
 }
 
-// elsewhere returns the referrers of a manifest that another registry stores.
-type elsewhere func(subject digest.Digest) ([]ocispec.Descriptor, error)
+// remoteReferrers returns the referrers of a manifest that another registry stores.
+type remoteReferrers func(subject digest.Digest) ([]ocispec.Descriptor, error)
 
 // serveReferrers serves the referrers of a manifest as an index. The last page includes the
 // referrers that more returns, unless more is nil.
 func (s *store) serveReferrers(w http.ResponseWriter, r *http.Request, repository, subject string,
-	more elsewhere) {
+	more remoteReferrers) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		serveError(w, errcode.ErrorCodeUnsupported.WithMessage("referrers can only be read"))
 		return

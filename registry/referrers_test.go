@@ -99,7 +99,7 @@ func TestReferrersAreListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := g.referring("shop/app", image); !slices.Equal(got, []string{bill}) {
-		t.Errorf("after one was removed there are %s, want %s", got, bill)
+		t.Errorf("after a removal, the referrers are %s, want %s", got, bill)
 	}
 }
 
@@ -147,28 +147,28 @@ func TestLargeReferrersArePaged(t *testing.T) {
 	}
 }
 
-// refusing is storage that fails to remove files whose path contains kind.
-type refusing struct {
+// unremovable is storage that fails to remove files whose path contains kind.
+type unremovable struct {
 	driver.StorageDriver
 	kind string
 }
 
-func (r refusing) Delete(ctx context.Context, path string) error {
+func (r unremovable) Delete(ctx context.Context, path string) error {
 	if strings.Contains(path, r.kind) {
-		return fmt.Errorf("remove %q: refused", path)
+		return fmt.Errorf("remove %q: not permitted", path)
 	}
 	return r.StorageDriver.Delete(ctx, path)
 }
 
-func TestReferrerStaysListedIfRemovalFails(t *testing.T) {
+func TestReferrerIsListedUntilRemovalSucceeds(t *testing.T) {
 	g := newTestRegistry(t)
 	subject := g.push("shop/app", g.layer())
 	referrer := g.attach("shop/app", subject, billType)
 	search := collection{store: g.store, request: record.GarbageRequest{Images: []record.GarbageImage{{Digest: subject, Repositories: []string{"shop/app"}}}}}
 	files := g.driver
-	g.driver = refusing{files, revisionsDir}
+	g.driver = unremovable{files, revisionsDir}
 	if _, err := search.run(t.Context()); err == nil {
-		t.Fatal("nothing was refused")
+		t.Fatal("no removal failed")
 	}
 	g.driver = files
 	if got := g.referring("shop/app", subject); !slices.Equal(got, []string{referrer}) {
@@ -184,7 +184,7 @@ func TestReferrersAreRemovedWithSubject(t *testing.T) {
 	g := newTestRegistry(t)
 	remaining, deleted := g.push("shop/app", g.layer()), g.push("shop/app", g.layer())
 	bill := g.attach("shop/app", remaining, billType)
-	signature := g.attach("shop/app", bill, signatureType) // of the bill
+	signature := g.attach("shop/app", bill, signatureType) // of the bill of materials
 	referrer := g.attach("shop/app", deleted, billType)
 	now := time.Now().Add(2 * time.Hour)
 
@@ -202,13 +202,13 @@ func TestReferrersAreRemovedWithSubject(t *testing.T) {
 		t.Error("a referrer of an image in use was removed")
 	}
 	// Referrers of an image that is only in the stream, and not in this repository, are kept.
-	elsewhere := g.push("shop/base", g.layer())
-	if garbage := g.collect(collection{request: all, images: map[string][]string{elsewhere: nil}, streams: map[string][]string{"shop/app": {remaining}}, now: now}); !g.has("shop/app", signature) {
+	remoteImage := g.push("shop/base", g.layer())
+	if garbage := g.collect(collection{request: all, images: map[string][]string{remoteImage: nil}, streams: map[string][]string{"shop/app": {remaining}}, now: now}); !g.has("shop/app", signature) {
 		t.Errorf("referrers of an image of the stream: removed %+v", garbage)
 	}
 	g.collect(collection{request: all, images: map[string][]string{}, now: now})
 	if g.has("shop/app", bill) || g.has("shop/app", signature) {
-		t.Error("referrers of an image that is unknown still exist")
+		t.Error("referrers of an unknown image still exist")
 	}
 }
 
@@ -258,7 +258,7 @@ func TestDigestsOfOtherAlgorithms(t *testing.T) {
 	id, other := digest.SHA512.FromBytes(manifest), digest.SHA512.FromString("another")
 	header := http.Header{"Content-Type": {string(types.OCIManifestSchema1)}, "Accept": {string(types.OCIManifestSchema1)}}
 	if resp := g.send(http.MethodPut, "/v2/shop/app/manifests/"+other.String(), header, manifest); resp.StatusCode != http.StatusBadRequest {
-		t.Errorf("a manifest under the digest of another: %s", resp.Status)
+		t.Errorf("a manifest with the digest of another one: %s", resp.Status)
 	}
 	resp := g.send(http.MethodPut, "/v2/shop/app/manifests/"+id.String(), header, manifest)
 	if resp.StatusCode != http.StatusCreated || resp.Header.Get("Docker-Content-Digest") != id.String() || !strings.HasSuffix(resp.Header.Get("Location"), id.String()) {

@@ -97,7 +97,7 @@ func TestCredentialsAreTokens(t *testing.T) {
 func TestUploadErrorWithoutBodyIsReported(t *testing.T) {
 	w := httptest.NewRecorder()
 	broken := &store{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })}
-	broken.upload(w, httptest.NewRequest(http.MethodPatch, "/v2/shop/app/blobs/uploads/1", nil), neverRefused)
+	broken.upload(w, httptest.NewRequest(http.MethodPatch, "/v2/shop/app/blobs/uploads/1", nil), noLimit)
 	if w.Code != http.StatusBadGateway {
 		t.Errorf("the client reads %d", w.Code)
 	}

@@ -33,7 +33,7 @@ func TestClientCannotExceedItsShare(t *testing.T) {
 		results <- err
 	}()
 	if err := <-results; !errors.Is(err, errBusy) {
-		t.Errorf("a request beyond those that may wait: %v, want %v", err, errBusy)
+		t.Errorf("a request beyond the waiting ones: %v, want %v", err, errBusy)
 	}
 	stop()
 	release, err := s.take(t.Context(), "alice")
@@ -48,6 +48,6 @@ func TestClientCannotExceedItsShare(t *testing.T) {
 		release()
 	}
 	if len(s.clients) != 0 {
-		t.Errorf("after all requests ended there are %d clients", len(s.clients))
+		t.Errorf("after all requests ended, %d clients are left", len(s.clients))
 	}
 }

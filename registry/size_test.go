@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-func TestSizeOfIndexIsThatOfLargestImage(t *testing.T) {
+func TestSizeOfIndexIsSizeOfLargestImage(t *testing.T) {
 	g := newTestRegistry(t)
 	var want int64
 	var index v1.ImageIndex = empty.Index

@@ -176,9 +176,9 @@ func (s *standalone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
 		query.Del("mount")
 		r.URL.RawQuery = query.Encode()
-		s.upload(w, r, neverRefused)
+		s.upload(w, r, noLimit)
 	case t.route == v2.RouteNameBlobUpload, t.route == v2.RouteNameBlobUploadChunk:
-		s.upload(w, r, neverRefused)
+		s.upload(w, r, noLimit)
 	case t.route == v2.RouteNameBlob:
 		s.serveBlob(w, r)
 	default:

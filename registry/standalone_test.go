@@ -74,13 +74,13 @@ func TestInsecureConfigurationsAreReported(t *testing.T) {
 		settings configuration.Configuration
 		want     string
 	}{
-		"users and TLS":         {configuration.Configuration{Auth: users, HTTP: encrypted}, ""},
-		"users on a socket":     {configuration.Configuration{Auth: users, HTTP: configuration.HTTP{Net: "unix"}}, ""},
-		"users without TLS":     {configuration.Configuration{Auth: users}, "without encryption"},
-		"nobody":                {configuration.Configuration{HTTP: encrypted}, "no users are configured"},
-		"nobody, said aloud":    {configuration.Configuration{HTTP: encrypted, Auth: configuration.Auth{"none": {}}}, "no users are configured"},
-		"clients' certificates": {configuration.Configuration{HTTP: scheme}, ""},
-		"those that are given":  {configuration.Configuration{HTTP: request}, "no users are configured"},
+		"users and TLS":                   {configuration.Configuration{Auth: users, HTTP: encrypted}, ""},
+		"users on a socket":               {configuration.Configuration{Auth: users, HTTP: configuration.HTTP{Net: "unix"}}, ""},
+		"users without TLS":               {configuration.Configuration{Auth: users}, "without encryption"},
+		"no users":                        {configuration.Configuration{HTTP: encrypted}, "no users are configured"},
+		"no users, set explicitly":        {configuration.Configuration{HTTP: encrypted, Auth: configuration.Auth{"none": {}}}, "no users are configured"},
+		"clients' certificates":           {configuration.Configuration{HTTP: scheme}, ""},
+		"clients' certificates, optional": {configuration.Configuration{HTTP: request}, "no users are configured"},
 	} {
 		if got := risk(&tt.settings); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
@@ -109,7 +109,7 @@ auth: {htpasswd: {realm: registry, path: %[1]s/users}}
 	option := remote.WithAuth(&authn.Basic{Username: "ann", Password: "secret"})
 	image := g.image(g.layer())
 	if err := remote.Write(g.tag("any/deep/name"), image); err == nil {
-		t.Error("a client without credentials pushes")
+		t.Error("a client without credentials can push")
 	}
 	if err := remote.Write(g.tag("any/deep/name"), image, option); err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ auth: {htpasswd: {realm: registry, path: %[1]s/users}}
 	}
 }
 
-func TestStorageOfTheClustersRegistry(t *testing.T) {
+func TestReadStorageOfClusterRegistry(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yml")
 	if err := os.WriteFile(file, []byte("version: 0.1\nstorage: {filesystem: {rootdirectory: /file}}"), 0o600); err != nil {
 		t.Fatal(err)
@@ -142,9 +142,9 @@ func TestStorageOfTheClustersRegistry(t *testing.T) {
 		want       configuration.Storage
 	}{
 		{"directory", "", false, configuration.Storage{"filesystem": {"rootdirectory": "/dir"}}},
-		{"read-only directory", "", true, configuration.Storage{"filesystem": {"rootdirectory": "/dir"}, "maintenance": refusePushes()}},
+		{"read-only directory", "", true, configuration.Storage{"filesystem": {"rootdirectory": "/dir"}, "maintenance": rejectPushes()}},
 		{"configuration file", file, false, configuration.Storage{"filesystem": {"rootdirectory": "/file"}}},
-		{"read-only configuration file", file, true, configuration.Storage{"filesystem": {"rootdirectory": "/file"}, "maintenance": refusePushes()}},
+		{"read-only configuration file", file, true, configuration.Storage{"filesystem": {"rootdirectory": "/file"}, "maintenance": rejectPushes()}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := ReadStorage("/dir", tt.file, tt.readOnly)
@@ -169,14 +169,14 @@ func TestReadOnlyRegistryServesPulls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, storage := range map[string]configuration.Storage{"by our setting": Directory(dir, true), "by distribution's": settings.Storage} {
+	for name, storage := range map[string]configuration.Storage{"by Slipway's setting": Directory(dir, true), "by distribution's": settings.Storage} {
 		frozen := testRegistryOn(t, storage)
 		if !frozen.has("shop/app", id) {
 			t.Errorf("read-only %s: the image cannot be pulled", name)
 		}
 		image := frozen.image(frozen.layer())
 		if err := remote.Write(frozen.tag("shop/app"), image); err == nil {
-			t.Errorf("read-only %s: a push works", name)
+			t.Errorf("read-only %s: a push succeeds", name)
 		}
 		if err := remote.Delete(frozen.digest("shop/app", id)); err == nil {
 			t.Errorf("read-only %s: an image is removed", name)

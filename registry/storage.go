@@ -35,7 +35,7 @@ func ReadStorage(dir, file string, readOnly bool) (configuration.Storage, error)
 		return nil, err
 	}
 	if readOnly {
-		settings.Storage["maintenance"] = refusePushes()
+		settings.Storage["maintenance"] = rejectPushes()
 	}
 	return settings.Storage, nil
 }
@@ -54,14 +54,14 @@ func OpenStorage(ctx context.Context, file string) (driver.StorageDriver, error)
 func Directory(dir string, readOnly bool) configuration.Storage {
 	storage := configuration.Storage{"filesystem": {"rootdirectory": dir}}
 	if readOnly {
-		storage["maintenance"] = refusePushes()
+		storage["maintenance"] = rejectPushes()
 	}
 	return storage
 }
 
-// refusePushes returns the storage setting `maintenance` that makes the registry reject pushes and
+// rejectPushes returns the storage setting `maintenance` that makes the registry reject pushes and
 // keep abandoned uploads.
-func refusePushes() configuration.Parameters {
+func rejectPushes() configuration.Parameters {
 	return configuration.Parameters{
 		"readonly": map[any]any{"enabled": true}, "uploadpurging": map[any]any{"enabled": false},
 	}
@@ -89,36 +89,36 @@ func ReadConfiguration(path string) (*configuration.Configuration, error) {
 // understood reports all unsupported settings and all missing required ones.
 func understood(settings *configuration.Configuration) error {
 	var problems []error
-	refuse := func(bad bool, format string, values ...any) {
+	rejectIf := func(bad bool, format string, values ...any) {
 		if bad {
 			problems = append(problems, fmt.Errorf(format, values...))
 		}
 	}
 	kind := settings.Storage.Type()
 	inS3 := slices.Contains(s3.Names(), kind)
-	refuse(kind != "filesystem" && !inS3, "storage %q is not supported: use filesystem or s3", kind)
-	refuse(kind == "filesystem" && settings.Storage.Parameters()["rootdirectory"] == nil, "storage.filesystem needs rootdirectory")
+	rejectIf(kind != "filesystem" && !inS3, "storage %q is not supported: use filesystem or s3", kind)
+	rejectIf(kind == "filesystem" && settings.Storage.Parameters()["rootdirectory"] == nil, "storage.filesystem needs rootdirectory")
 	if inS3 {
 		err := s3.Check(settings.Storage.Parameters())
-		refuse(err != nil, "%w", err)
+		rejectIf(err != nil, "%w", err)
 	}
 	http := settings.HTTP
-	refuse(http.TLS.LetsEncrypt.CacheFile != "", "http.tls.letsencrypt is not supported: set http.tls.certificate and http.tls.key")
-	refuse((http.TLS.Certificate == "") != (http.TLS.Key == ""), "http.tls.certificate and http.tls.key must be set together")
-	refuse(len(http.TLS.ClientCAs) > 0 && http.TLS.Certificate == "", "http.tls.clientcas needs http.tls.certificate and http.tls.key: clients send certificates only over TLS")
-	refuse(http.Debug.Addr != "", "http.debug is not supported: remove it")
-	refuse(http.Prefix != "" && http.Prefix != "/", "http.prefix is not supported: remove it")
-	refuse(http.H2C.Enabled, "http.h2c is not supported: remove it")
-	refuse(len(http.TLS.CipherSuites) > 0, "http.tls.ciphersuites is not supported: remove it, and Go's secure defaults are used")
-	refuse(settings.Proxy.RemoteURL != "", "proxy is not supported: image streams pull through")
+	rejectIf(http.TLS.LetsEncrypt.CacheFile != "", "http.tls.letsencrypt is not supported: set http.tls.certificate and http.tls.key")
+	rejectIf((http.TLS.Certificate == "") != (http.TLS.Key == ""), "http.tls.certificate and http.tls.key must be set together")
+	rejectIf(len(http.TLS.ClientCAs) > 0 && http.TLS.Certificate == "", "http.tls.clientcas needs http.tls.certificate and http.tls.key: clients send certificates only over TLS")
+	rejectIf(http.Debug.Addr != "", "http.debug is not supported: remove it")
+	rejectIf(http.Prefix != "" && http.Prefix != "/", "http.prefix is not supported: remove it")
+	rejectIf(http.H2C.Enabled, "http.h2c is not supported: remove it")
+	rejectIf(len(http.TLS.CipherSuites) > 0, "http.tls.ciphersuites is not supported: remove it, and Go's secure defaults are used")
+	rejectIf(settings.Proxy.RemoteURL != "", "proxy is not supported: image streams pull through")
 	switch kind := settings.Auth.Type(); kind {
 	case "", "none", "token":
 	case "htpasswd":
 		path, _ := settings.Auth.Parameters()["path"].(string)
 		_, err := os.Stat(path)
-		refuse(err != nil, "auth.htpasswd.path: %w; create it with: slipway htpasswd --file %s set USER", err, path)
+		rejectIf(err != nil, "auth.htpasswd.path: %w; create it with: slipway htpasswd --file %s set USER", err, path)
 	default:
-		refuse(true, "auth %q is not supported: use htpasswd or token", kind)
+		rejectIf(true, "auth %q is not supported: use htpasswd or token", kind)
 	}
 	return errors.Join(problems...)
 }

@@ -90,7 +90,7 @@ func (s *tokenServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func TestTokenServerUsersHaveRightsOfToken(t *testing.T) {
+func TestUserHasPermissionsInToken(t *testing.T) {
 	authority := certtest.New(t)
 	tokens := newTokenServer(t, authority)
 	server := httptest.NewServer(tokens)
@@ -119,11 +119,11 @@ auth: {token: {realm: %s/token, service: registry, issuer: the test, rootcertbun
 		t.Errorf("referrers of an image: %v", err)
 	}
 	for name, try := range map[string]func() error{
-		"a push of a user who may pull":    func() error { return remote.Write(g.tag("team/app"), g.image(g.layer()), as("bob")) },
-		"a push to another's repository":   func() error { return remote.Write(g.tag("theirs/app"), image, as("ann")) },
-		"a pull of another's repository":   func() error { _, err := remote.Image(g.digest("team/other", id), as("bob")); return err },
-		"a pull without credentials":       func() error { _, err := remote.Image(g.digest("team/app", id)); return err },
-		"what refers, without credentials": func() error { _, err := remote.Referrers(g.digest("team/app", id)); return err },
+		"a push by a user who may only pull":      func() error { return remote.Write(g.tag("team/app"), g.image(g.layer()), as("bob")) },
+		"a push to a repository of another user":  func() error { return remote.Write(g.tag("theirs/app"), image, as("ann")) },
+		"a pull of a repository of another user":  func() error { _, err := remote.Image(g.digest("team/other", id), as("bob")); return err },
+		"a pull without credentials":              func() error { _, err := remote.Image(g.digest("team/app", id)); return err },
+		"a list of referrers without credentials": func() error { _, err := remote.Referrers(g.digest("team/app", id)); return err },
 		"a wrong password": func() error {
 			_, err := remote.Image(g.digest("team/app", id), remote.WithAuth(&authn.Basic{Username: "ann", Password: "wrong"}))
 			return err
@@ -139,9 +139,9 @@ auth: {token: {realm: %s/token, service: registry, issuer: the test, rootcertbun
 		token string
 		want  int
 	}{
-		"its own token":        {tokens.issue("bob", all, time.Now().Add(time.Minute)), http.StatusOK},
-		"one that has expired": {tokens.issue("bob", all, time.Now().Add(-time.Hour)), http.StatusUnauthorized},
-		"somebody else's":      {forger.issue("bob", all, time.Now().Add(time.Minute)), http.StatusUnauthorized},
+		"a valid token":    {tokens.issue("bob", all, time.Now().Add(time.Minute)), http.StatusOK},
+		"an expired token": {tokens.issue("bob", all, time.Now().Add(-time.Hour)), http.StatusUnauthorized},
+		"somebody else's":  {forger.issue("bob", all, time.Now().Add(time.Minute)), http.StatusUnauthorized},
 	} {
 		if got := g.send(http.MethodGet, path, http.Header{"Authorization": {"Bearer " + tt.token}, "Accept": {string(types.OCIManifestSchema1)}}, nil); got.StatusCode != tt.want {
 			t.Errorf("%s: %s, want %d", name, got.Status, tt.want)

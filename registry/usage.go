@@ -17,7 +17,7 @@ import (
 // usage counts the bytes that projects have in the registry: each blob once, and uploads in
 // progress. The first push of a project counts its content; later pushes add to the count. Because
 // this counts repeated blobs twice and ignores removals, a project is recounted before a push is
-// refused.
+// rejected.
 type usage struct {
 	mu       sync.Mutex
 	projects map[string]*projectUsage

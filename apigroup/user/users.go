@@ -29,7 +29,7 @@ func users() apiserver.Served {
 			{Name: "Full Name", Description: "Name of the person", Value: func(u *userv1.User) any { return u.FullName }},
 			{Name: "Identities", Description: "Identities that are mapped to the user", Value: func(u *userv1.User) any { return strings.Join(u.Identities, ", ") }},
 		},
-		Answer: func(_ apiserver.Deps, store *apiserver.Store) rest.Storage { return &self{store} },
+		Wrap: func(_ apiserver.Deps, store *apiserver.Store) rest.Storage { return &self{store} },
 	}
 }
 

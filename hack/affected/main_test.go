@@ -54,12 +54,12 @@ func TestPackagesOfThisModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	if imports, ok := g[module+"/hack/affected"]; !ok || !slices.Contains(imports, "encoding/json") {
-		t.Errorf("imports %v of this package", imports)
+		t.Errorf("the imports of this package are %v", imports)
 	}
 }
 
 func TestMissingBaseIsReported(t *testing.T) {
 	if err := run(nil, "no-such-branch", false); err == nil || !strings.Contains(err.Error(), `"no-such-branch"`) {
-		t.Errorf("error %v, want one with the name of the branch", err)
+		t.Errorf("error %v, want an error with the name of the branch", err)
 	}
 }

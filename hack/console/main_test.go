@@ -84,10 +84,10 @@ func TestConsoleIsBuiltOnlyWhenItsSourcesChange(t *testing.T) {
 	}{
 		{"at first", func() {}, []string{"ci", "run"}},
 		{"without a change", func() {}, nil},
-		{"with another source", func() { f.write("web/index.html", "two") }, []string{"run"}},
-		{"with other packages", func() { f.write("web/package-lock.json", "{\n}") }, []string{"ci", "run"}},
-		{"with files of npm", func() { f.write("web/node_modules/.cache", "") }, nil},
-		{"after the built files were removed", func() {
+		{"after a changed source,", func() { f.write("web/index.html", "two") }, []string{"run"}},
+		{"after changed packages,", func() { f.write("web/package-lock.json", "{\n}") }, []string{"ci", "run"}},
+		{"after npm changed files,", func() { f.write("web/node_modules/.cache", "") }, nil},
+		{"after the built files were removed,", func() {
 			if err := os.RemoveAll(filepath.Join(f.dist, inputsFile)); err != nil {
 				t.Fatal(err)
 			}
@@ -95,7 +95,7 @@ func TestConsoleIsBuiltOnlyWhenItsSourcesChange(t *testing.T) {
 	} {
 		tt.change()
 		if got := f.runs(); !slices.Equal(got, tt.want) {
-			t.Errorf("%s npm runs %q, want %q", tt.name, got, tt.want)
+			t.Errorf("%s npm ran %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }
@@ -129,10 +129,10 @@ func TestFailedBuildIsRepeated(t *testing.T) {
 	}
 	f.fail = "run"
 	if err := f.run(t.Context()); err == nil {
-		t.Error("a failed build is no error")
+		t.Error("no error after a failed build")
 	}
 	f.fail = ""
 	if got := f.runs(); !slices.Equal(got, []string{"run"}) {
-		t.Errorf("npm runs %q after a failed build", got)
+		t.Errorf("after a failed build, npm ran %q", got)
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	markdown := flag.Bool("markdown", false, "write the totals into docs/coverage.md")
+	markdown := flag.Bool("markdown", false, "write the totals to docs/coverage.md")
 	root := flag.String("root", ".", "root folder of the repository")
 	flag.Parse()
 	if err := run(*root, *markdown); err != nil {

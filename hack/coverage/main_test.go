@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/coverage"
 )
 
-func TestPageHasPresentTotals(t *testing.T) {
+func TestPageHasCurrentTotals(t *testing.T) {
 	root := filepath.Join("..", "..")
 	totals, err := load(root)
 	if err != nil {
@@ -64,7 +64,7 @@ all documents                                       works partial kubernetes ret
 	}
 }
 
-func TestTablesCountTheRows(t *testing.T) {
+func TestTablesCountRows(t *testing.T) {
 	if got := tables(sample[:1]); !strings.Contains(got, "\n### csi\n") || !strings.Contains(got, "| Goals | 2 | - | - | - | - | 2 |\n") {
 		t.Errorf("tables are:\n%s", got)
 	}

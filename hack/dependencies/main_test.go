@@ -122,7 +122,7 @@ func TestNoticeHasCopyrights(t *testing.T) {
 	}
 }
 
-func TestBillNamesModulesOfPrograms(t *testing.T) {
+func TestBillListsModulesOfPrograms(t *testing.T) {
 	path, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -164,6 +164,6 @@ func TestBillNamesModulesOfPrograms(t *testing.T) {
 		}
 	}
 	if _, err := billOf(programs, linked[1:], nil); err == nil || !strings.Contains(err.Error(), "run: make build") {
-		t.Errorf("a module that go.mod doesn't name: %v", err)
+		t.Errorf("a module that is not in go.mod: %v", err)
 	}
 }

@@ -18,7 +18,7 @@ func configurationPages(all pages) error {
 		{"configuration/node-config.md", "`node-config.yaml`", reflect.TypeFor[config.NodeConfig]()},
 	} {
 		page := &strings.Builder{}
-		fmt.Fprintf(page, "# %s\n\nKeys that a file leaves out have their defaults. `slipway config view` prints all of them.\n", file.title)
+		fmt.Fprintf(page, "# %s\n\nOmitted keys have their defaults. `slipway config view` prints all of them.\n", file.title)
 		r := newTypes(page)
 		if err := r.writeAll(file.root); err != nil {
 			return fmt.Errorf("describe %s: %w", file.title, err)

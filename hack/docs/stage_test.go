@@ -22,7 +22,7 @@ func TestLinksAreRewritten(t *testing.T) {
 	for name, tt := range map[string]struct{ page, target, want string }{
 		"sibling":                 {"docs/admin/csi.md", "../compat.md", "../compat.md"},
 		"folder with a page":      {"docs/admin/csi.md", "../../examples/go", "../examples/go/index.md"},
-		"file that is no page":    {"docs/admin/csi.md", "../../go.mod", repository + "go.mod"},
+		"file that is not a page": {"docs/admin/csi.md", "../../go.mod", repository + "go.mod"},
 		"another site":            {"docs/compat.md", "https://kubernetes.io/docs", "https://kubernetes.io/docs"},
 		"generated when it's due": {"docs/compat.md", "reference/oc/index.md", "reference/oc/index.md"},
 	} {

@@ -175,7 +175,7 @@ func (r *types) readDeclaration(path string, declaration ast.Decl) {
 	}
 }
 
-// marker matches lines of a comment that are written for generators.
+// marker matches lines of a comment that are for generators.
 var marker = regexp.MustCompile(`(?m)^\s*(\+|\*\*|---).*$`)
 
 // sentence returns a comment as one paragraph. It removes "NAME is" and "NAME are" from the

@@ -28,7 +28,7 @@ a line that is not JSON
 {"Action":"fail","Package":"example.com/b","Elapsed":9.1}
 `
 
-func TestOutputNamesPackagesAndFailures(t *testing.T) {
+func TestOutputHasPackagesAndFailures(t *testing.T) {
 	var out strings.Builder
 	run, err := readEvents(&out, strings.NewReader(events))
 	if err != nil {
@@ -88,10 +88,10 @@ func TestRunFailsIfTestsFail(t *testing.T) {
 	var out strings.Builder
 	err := run(&out, filepath.Join(t.TempDir(), "x.json"), "", 0, []string{"./no-such-package"})
 	if err == nil || !strings.Contains(err.Error(), "run go test") {
-		t.Errorf("error %v, want that of go test", err)
+		t.Errorf("got error %v, want the error of go test", err)
 	}
 	if err := run(&out, "", t.TempDir(), 0, nil); err == nil || !strings.Contains(err.Error(), "run make test") {
-		t.Errorf("error %v without records, want what to do", err)
+		t.Errorf("error without records: got %v, want the command to run", err)
 	}
 	if err := run(&out, "", "", 0, nil); err == nil {
 		t.Error("no error without arguments")

@@ -51,15 +51,15 @@ func TestFine(t *testing.T) {}
 `,
 }
 
-func TestFailedTestsRunOnceMore(t *testing.T) {
+func TestFailedTestsAreRunAgain(t *testing.T) {
 	for _, test := range []struct {
 		name, pkg string
 		limit     int
 		fails     bool
 		flaky     []testName
 	}{
-		{"passes the second time", "./flaky", 1, false, []testName{{"example.com/flaky/flaky", "TestSecondTime"}}},
-		{"no second time", "./flaky", 0, true, nil},
+		{"passes on the second run", "./flaky", 1, false, []testName{{"example.com/flaky/flaky", "TestSecondTime"}}},
+		{"without a second run", "./flaky", 0, true, nil},
 		{"fails twice", "./broken", 1, true, nil},
 		{"fails after its tests", "./left", 1, true, nil},
 	} {
@@ -76,7 +76,7 @@ func TestFailedTestsRunOnceMore(t *testing.T) {
 			var out strings.Builder
 			err := run(&out, "times/unit.json", "", test.limit, []string{"-count=1", "-p", "1", test.pkg})
 			if (err != nil) != test.fails {
-				t.Fatalf("error %v, want one: %v; output:\n%s", err, test.fails, &out)
+				t.Fatalf("got error %v, want an error: %v; output:\n%s", err, test.fails, &out)
 			}
 			runs, err := readRecords("times")
 			if err != nil {

@@ -52,29 +52,29 @@ func TestProgramIsBuiltOnlyWhenItsInputsChange(t *testing.T) {
 	changes := func() bool {
 		t.Helper()
 		if diff := cmp.Diff(first, build(t, dir, manifest.Pause)); diff != "" {
-			t.Errorf("the same sources give another program:\n%s", diff)
+			t.Errorf("a second build of the same sources differs:\n%s", diff)
 		}
 		earlier := before
 		before = open()
 		return !os.SameFile(earlier, before)
 	}
 	if changes() {
-		t.Error("it was built again without a reason")
+		t.Error("the program was built again although nothing changed")
 	}
 	other := first
 	other.Programs = []manifest.Program{pause}
-	other.Programs[0].Inputs = "those of an older source"
+	other.Programs[0].Inputs = "hash of an older source"
 	if err := save(dir, other); err != nil {
 		t.Fatal(err)
 	}
 	if !changes() {
-		t.Error("it was not built again for other inputs")
+		t.Error("the program was not built again after its inputs changed")
 	}
 	if err := os.Remove(archive); err != nil {
 		t.Fatal(err)
 	}
 	if !changes() {
-		t.Error("it was not built again after it was removed")
+		t.Error("the program was not built again after it was removed")
 	}
 }
 

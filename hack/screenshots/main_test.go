@@ -42,10 +42,10 @@ func TestPictureKeepsItsFrequentColors(t *testing.T) {
 	}
 	palette, ok := decoded.(*image.Paletted)
 	if !ok || len(palette.Palette) != paletteSize || rgba(decoded.At(7, 0)) != blue {
-		t.Errorf("the picture is a %T with the color %v", decoded, decoded.At(7, 0))
+		t.Errorf("got a %T with the color %v", decoded, decoded.At(7, 0))
 	}
 	if _, err := os.Stat(filepath.Join(to, "other.png")); err == nil {
-		t.Error("the guide gets a picture that it does not show")
+		t.Error("a picture was added that the guide does not have")
 	}
 }
 

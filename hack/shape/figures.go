@@ -15,8 +15,8 @@ const (
 	maxRows        = 5
 	screenLines    = 60
 	maxFunction    = 80
-	repeatedLines  = 6   // lines in a row that make a repetition
-	maxRepetitions = 100 // places of a run that is too common to count
+	repeatedLines  = 6   // minimum number of equal lines in a repetition
+	maxRepetitions = 100 // number of places from which a run is too common to count
 )
 
 // figure is a named size.
@@ -86,7 +86,7 @@ func writeTests(w io.Writer, sources []source) {
 			code[s.folder()] += s.code
 		}
 	}
-	fmt.Fprintf(w, "\nLines of unit tests for each line of code (aim: 1.0 where behaviour is)\n")
+	fmt.Fprintf(w, "\nLines of unit tests for each line of code (aim: 1.0 where the code has behaviour)\n")
 	for _, folder := range slices.Sorted(maps.Keys(code)) {
 		fmt.Fprintf(w, "%8.2f  %s (%d lines)\n", ratio(test[folder], code[folder]), folder, code[folder])
 	}

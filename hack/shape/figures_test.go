@@ -81,7 +81,7 @@ func TestDocumentFigures(t *testing.T) {
 	}
 }
 
-func TestTimesOfTheLastRunsArePrinted(t *testing.T) {
+func TestTimesOfLastRunsArePrinted(t *testing.T) {
 	root := t.TempDir()
 	times := filepath.Join(root, "bin", "times")
 	if err := os.MkdirAll(times, 0o755); err != nil {
@@ -100,7 +100,7 @@ func TestTimesOfTheLastRunsArePrinted(t *testing.T) {
 	}
 }
 
-func TestSizeOfTheCompositionRoot(t *testing.T) {
+func TestSizeOfCompositionRootIsPrinted(t *testing.T) {
 	var out strings.Builder
 	writeRoot(&out, testSources(t, map[string]string{
 		"platform/a.go": "package platform\n\n// comment\nvar a = 1\n", "platform/a_test.go": "package platform\n",

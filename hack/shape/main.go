@@ -1,8 +1,8 @@
 // Command shape prints the shape of the repository. For every package, it prints the lines of code
 // and of tests, the purpose, and the imported packages of the repository. It then prints figures of
-// the whole repository: sizes of files and functions, tests by folder, repetitions, code that
-// belongs in few places, verbs of oc without phases, names that the glossary avoids, documents, and
-// the times of the last `make check` and `make test`. It reports no errors; the rules are in
+// the whole repository: sizes of files and functions, tests by folder, repetitions, code that only
+// some places may contain, verbs of oc without phases, names that the glossary avoids, documents,
+// and the times of the last `make check` and `make test`. It reports no errors; the rules are in
 // internal/repocheck.
 //
 //	go run ./hack/shape

@@ -17,7 +17,7 @@ func TestLoadAndReport(t *testing.T) {
 		"kube/kube_test.go": "package kube\n\nvar a = 1\n",
 		"kube/etcd/etcd.go": "package etcd\n",
 		"kube-x/x.go":       "// Command kube-x helps.\npackage main\n\nfunc main() {}\n",
-		"test/x_test.go":    "// Package test proves it.\npackage test\n",
+		"test/x_test.go":    "// Package test tests it.\npackage test\n",
 		"broken/broken.go":  "package broken\n\nimport _ \"example.com/m/gone\"\n\nfunc {\n",
 	} {
 		path = filepath.Join(root, filepath.FromSlash(path))
@@ -55,7 +55,7 @@ func TestLoadAndReport(t *testing.T) {
      2      0  kube-x
                helps.
      0      1  test
-               proves it.
+               tests it.
      8      3  in 5 packages; lines with code, without comments and blank lines
 `
 	if diff := cmp.Diff(want[1:], out.String()); diff != "" {
@@ -90,7 +90,7 @@ func TestCountCode(t *testing.T) {
 	}{
 		{"empty", "", 0},
 		{"comments and blank lines", "// a\n\n/* b\nc */\n", 0},
-		{"code beside a comment", "package a // b\n", 1},
+		{"code and a comment on a line", "package a // b\n", 1},
 		{"several tokens on a line", "package a\nvar b, c = 1, 2\n", 2},
 		{"raw string over three lines", "package a\nvar b = `1\n\n3` + `4`\n", 4},
 	}

@@ -39,7 +39,7 @@ func avoided(text, section, row string) map[string]bool {
 // writeNames prints where locals and log attributes have names that the glossary avoids.
 func writeNames(w io.Writer, sources []source, glossary string) {
 	locals, keys := avoided(glossary, "Names", "locals"), avoided(glossary, "Log attributes", "")
-	delete(locals, "seen") // allowed for sets, and nearly all are sets
+	delete(locals, "seen") // allowed for sets, which nearly all of these are
 	var localPlaces, keyPlaces []string
 	for _, s := range sources {
 		at := func(node ast.Node, name string) string {

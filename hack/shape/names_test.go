@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestNamesThatTheGlossaryAvoids(t *testing.T) {
+func TestNamesAvoidedByGlossaryArePrinted(t *testing.T) {
 	const text = `
 ## Names
 
@@ -51,7 +51,7 @@ Log attributes with keys that the glossary avoids: 1
 	}
 }
 
-func TestVerbsWithAndWithoutPhases(t *testing.T) {
+func TestVerbsWithoutPhasesArePrinted(t *testing.T) {
 	var out strings.Builder
 	writePhases(&out, testSources(t, map[string]string{
 		"cli/a.go": "package cli\n\nvar (\n\ta = &cobra.Command{Run: func() {\n\t\tcheck(o.validate())\n" + strings.Repeat("\t\tcheck()\n", 20) +

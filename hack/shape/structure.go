@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// construct is a kind of code that belongs in few places.
+// construct is a kind of code that only some places may contain.
 type construct struct {
 	title   string
 	pattern *regexp.Regexp

@@ -4,7 +4,7 @@
 //
 //	go run ./hack/soak -time 1h                     all targets share an hour
 //	go run ./hack/soak -each 1m -only 'FuzzQuery'   a minute for each target that matches
-//	go run ./hack/soak -time 38h -markdown          write the table into docs/soak.md too
+//	go run ./hack/soak -time 38h -markdown          write the table to docs/soak.md, too
 //
 // Inputs that reach new code stay in Go's cache, from which the next run continues, until `go clean
 // -fuzzcache`. The first run compiles the dependencies of the targets again, because Go instruments
@@ -33,9 +33,9 @@ type options struct {
 func main() {
 	var o options
 	flag.DurationVar(&o.total, "time", time.Hour, "time that the targets share")
-	flag.DurationVar(&o.each, "each", 0, "time for each target, in place of a share")
+	flag.DurationVar(&o.each, "each", 0, "time for each target, instead of a share")
 	flag.StringVar(&o.only, "only", "", "regular expression that selects targets by directory and name, such as oauth/scope.FuzzScopes")
-	flag.BoolVar(&o.markdown, "markdown", false, "write the table into docs/soak.md")
+	flag.BoolVar(&o.markdown, "markdown", false, "write the table to docs/soak.md")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -43,7 +43,7 @@ func TestEveryTargetOfRepositoryIsListed(t *testing.T) {
 	}
 }
 
-func TestProgressAndFindingsAreRead(t *testing.T) {
+func TestProgressAndFindingsAreParsed(t *testing.T) {
 	var r result
 	for _, line := range []string{
 		"fuzz: elapsed: 0s, gathering baseline coverage: 0/7 completed",
@@ -58,7 +58,7 @@ func TestProgressAndFindingsAreRead(t *testing.T) {
 	}
 }
 
-func TestRowsOfOtherTargetsStay(t *testing.T) {
+func TestRowsOfOtherTargetsAreKept(t *testing.T) {
 	item, two := result{target: target{"a", "FuzzOne"}, duration: time.Minute, executions: 5, inputs: 2}, result{target: target{"b", "FuzzTwo"}, duration: time.Second, finding: "x"}
 	page := "# Title\n\n" + table(map[string]string{}, []result{item, two})
 	two.finding, two.executions = "", 9

@@ -59,7 +59,7 @@ func TestFileHasWrittenContent(t *testing.T) {
 			want = nil
 		}
 		if got := writeFile(t, files, want, test.pieces, test.closed); sum(got) != sum(want) {
-			t.Errorf("%+v: wrote %d bytes, read %d others", test, len(want), len(got))
+			t.Errorf("%+v: wrote %d bytes, read %d different ones", test, len(want), len(got))
 		}
 	}
 }
@@ -160,7 +160,7 @@ func TestURLsPointToConfiguredServer(t *testing.T) {
 			}
 			address, query, _ := strings.Cut(got, "?")
 			if address != test.want || !strings.Contains(query, "Signature=") || strings.Contains(query, "geheim") {
-				t.Errorf("%v: %s leads to %s, want %s", test.parameters, method, got, test.want)
+				t.Errorf("%v: %s refers to %s, want %s", test.parameters, method, got, test.want)
 			}
 		}
 		if got, err := open(t, parameters).RedirectURL(httptest.NewRequest(http.MethodPut, "/", nil), file); got != "" || err != nil {
@@ -212,7 +212,7 @@ func TestFilesAreListed(t *testing.T) {
 	}
 	failure := errors.New("no more")
 	if err := files.Walk(t.Context(), "/", func(driver.FileInfo) error { return failure }); err == nil || !strings.Contains(err.Error(), failure.Error()) {
-		t.Errorf("walk that fails: %v", err)
+		t.Errorf("failing walk: %v", err)
 	}
 	canceled, end := context.WithCancel(t.Context())
 	end()
@@ -244,7 +244,7 @@ func TestFilesAreRemovedAndMoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := files.Delete(t.Context(), "/a/upload"); err != nil {
-		t.Errorf("remove a directory that is only written to: %v", err)
+		t.Errorf("remove a directory with only incomplete files: %v", err)
 	}
 	if _, err := files.Writer(t.Context(), "/a/upload/data", true); !missing(err) {
 		t.Errorf("continue a removed upload: %v", err)

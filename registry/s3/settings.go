@@ -35,7 +35,7 @@ type settings struct {
 	keyID, logLevel                       string
 	encrypt, secure, skipVerify, v4       bool
 	dualStack, accelerate, fips           bool
-	pathStyle                             *bool // nil if not given
+	pathStyle                             *bool // nil if not set
 	part, copyPart, copyThreshold, copies int64
 }
 
@@ -99,22 +99,22 @@ func (s *settings) keys() map[string]func(string) error {
 
 // check returns errors for keys that are missing or contradict each other.
 func (s *settings) check() (problems []error) {
-	refuse := func(bad bool, text string) {
+	rejectIf := func(bad bool, text string) {
 		if bad {
 			problems = append(problems, errors.New(text))
 		}
 	}
-	refuse(s.bucket == "", "bucket is missing")
-	refuse(s.region == "" && s.endpoint == "", "region is missing: name the region of the bucket, such as eu-west-1, or a regionendpoint")
-	refuse(s.region != "" && s.endpoint == "" && !isRegion(s.region), "region is unknown: correct it, or name its regionendpoint")
-	refuse((s.accessKey == "") != (s.secretKey == ""), "accesskey and secretkey must be set together")
-	refuse(s.sessionToken != "" && s.accessKey == "", "sessiontoken needs accesskey and secretkey")
-	refuse(s.keyID != "" && !s.encrypt, "keyid needs encrypt: true")
-	refuse(!s.v4 && s.endpoint == "", "v4auth: false needs a regionendpoint: Amazon S3 accepts version 4 signatures only")
-	refuse(!s.v4 && s.accessKey == "", "v4auth: false needs accesskey and secretkey")
-	refuse(s.endpoint != "" && (s.fips || s.accelerate || s.dualStack), "usefipsendpoint, accelerate and usedualstack select an endpoint of Amazon: remove regionendpoint")
-	refuse(strings.Contains(s.endpoint, "://") && !bare(s.endpoint), "regionendpoint must be a URL without a path, such as https://s3.example.com")
-	refuse(s.redirect != "" && !bare(s.redirect), "redirectendpoint must be a URL without a path, such as https://images.example.com")
+	rejectIf(s.bucket == "", "bucket is missing")
+	rejectIf(s.region == "" && s.endpoint == "", "region is missing: name the region of the bucket, such as eu-west-1, or a regionendpoint")
+	rejectIf(s.region != "" && s.endpoint == "" && !isRegion(s.region), "region is unknown: correct it, or name its regionendpoint")
+	rejectIf((s.accessKey == "") != (s.secretKey == ""), "accesskey and secretkey must be set together")
+	rejectIf(s.sessionToken != "" && s.accessKey == "", "sessiontoken needs accesskey and secretkey")
+	rejectIf(s.keyID != "" && !s.encrypt, "keyid needs encrypt: true")
+	rejectIf(!s.v4 && s.endpoint == "", "v4auth: false needs a regionendpoint: Amazon S3 accepts version 4 signatures only")
+	rejectIf(!s.v4 && s.accessKey == "", "v4auth: false needs accesskey and secretkey")
+	rejectIf(s.endpoint != "" && (s.fips || s.accelerate || s.dualStack), "usefipsendpoint, accelerate and usedualstack select an endpoint of Amazon: remove regionendpoint")
+	rejectIf(strings.Contains(s.endpoint, "://") && !bare(s.endpoint), "regionendpoint must be a URL without a path, such as https://s3.example.com")
+	rejectIf(s.redirect != "" && !bare(s.redirect), "redirectendpoint must be a URL without a path, such as https://images.example.com")
 	return problems
 }
 
