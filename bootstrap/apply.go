@@ -26,7 +26,7 @@ import (
 const manager = "slipway-bootstrap"
 
 // onceAnnotation marks objects that are only created if they do not exist. Later changes by an
-// administrator stay.
+// administrator are kept.
 const onceAnnotation = "bootstrap.slipway.io/once"
 
 // contentAnnotation is a hash of an object's default content. Without it, an object of another
@@ -62,8 +62,8 @@ func newApplier(deps *controller.Deps) *applier {
 	return &applier{deps.Dynamic, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(deps.Kube.Discovery()))}
 }
 
-// apply applies objects, several at a time: first the kinds that others need: namespaces and
-// definitions of kinds. It returns the objects whose kind the API server does not serve yet.
+// apply applies objects, several at a time. It first applies the kinds that others need: namespaces
+// and definitions of kinds. It returns the objects whose kind the API server does not serve yet.
 func (a *applier) apply(ctx context.Context, objects []*unstructured.Unstructured) (remaining []*unstructured.Unstructured, err error) {
 	var first, others []*unstructured.Unstructured
 	for _, object := range objects {
@@ -132,7 +132,7 @@ func (a *applier) insist(ctx context.Context, objects []*unstructured.Unstructur
 	}
 }
 
-// apply applies an object, unless the cluster has all of its content. If the object has
+// apply applies an object unless the cluster already has its content. If the object has
 // onceAnnotation, apply only creates it if it is missing.
 func apply(ctx context.Context, resource dynamic.ResourceInterface, object *unstructured.Unstructured) error {
 	// A start that changes nothing only reads, which takes a tenth of the time.

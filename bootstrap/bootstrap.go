@@ -1,6 +1,6 @@
 // Package bootstrap maintains the objects that every cluster starts with. At each start, the
 // control plane applies the embedded manifests with server-side apply and reconciles the default
-// roles and bindings. Additions of an administrator stay, and missing content is restored.
+// roles and bindings. Additions of an administrator are kept, and missing content is restored.
 package bootstrap
 
 import (

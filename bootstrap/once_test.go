@@ -42,7 +42,7 @@ func TestObjectsCreatedOnceAreNotReverted(t *testing.T) {
 		}
 		remaining, err := client.Get(t.Context(), object.GetName(), metav1.GetOptions{})
 		if err != nil || remaining.Object["reclaimPolicy"] != "Retain" {
-			t.Errorf("the changed class has become %v, %v", remaining, err)
+			t.Errorf("the changed class is now %v, %v", remaining, err)
 		}
 		return
 	}
@@ -77,10 +77,10 @@ func TestUnchangedObjectsAreNotApplied(t *testing.T) {
 		stored, value map[string]any
 		applied       bool
 	}{
-		"same content":          {map[string]any{"a": "1"}, map[string]any{"a": "1"}, false},
-		"changed value":         {map[string]any{"a": "1"}, map[string]any{"a": "2"}, true},
-		"new key":               {map[string]any{"a": "1"}, map[string]any{"a": "1", "b": "2"}, true},
-		"key that is no longer": {map[string]any{"a": "1", "b": "2"}, map[string]any{"a": "1"}, true},
+		"same content":  {map[string]any{"a": "1"}, map[string]any{"a": "1"}, false},
+		"changed value": {map[string]any{"a": "1"}, map[string]any{"a": "2"}, true},
+		"new key":       {map[string]any{"a": "1"}, map[string]any{"a": "1", "b": "2"}, true},
+		"removed key":   {map[string]any{"a": "1", "b": "2"}, map[string]any{"a": "1"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kinds := map[schema.GroupVersionResource]string{maps: "ConfigMapList"}
@@ -93,7 +93,7 @@ func TestUnchangedObjectsAreNotApplied(t *testing.T) {
 			}
 			writes := slices.DeleteFunc(client.Actions(), func(a clienttesting.Action) bool { return a.GetVerb() == "get" })
 			if applied := len(writes) > 0; applied != test.applied {
-				t.Errorf("writes %v, want one: %t", writes, test.applied)
+				t.Errorf("got writes %v, want a write: %t", writes, test.applied)
 			}
 		})
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-func TestReconcileAddsWhatIsMissingAndKeepsTheRest(t *testing.T) {
+func TestReconcileAddsMissingRulesAndKeepsOthers(t *testing.T) {
 	rule := rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{"example.com"}, Resources: []string{"things"}}
 	guest := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "User", Name: "guest"}
 	client := fake.NewClientset(
@@ -57,6 +57,6 @@ func TestReconcileAddsWhatIsMissingAndKeepsTheRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if actions := client.Actions(); len(actions) != 2 {
-		t.Errorf("a second start sends %d requests, want the two lists: %v", len(actions), actions)
+		t.Errorf("a second start sent %d requests, want only the two lists: %v", len(actions), actions)
 	}
 }

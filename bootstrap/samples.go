@@ -9,7 +9,7 @@ import (
 )
 
 // sampleObjects returns the initial image streams and templates of the project openshift. Each is
-// created only if it does not exist. Later changes by an administrator stay.
+// created only if it does not exist. Later changes by an administrator are kept.
 func sampleObjects() (all []*unstructured.Unstructured, err error) {
 	manifests, err := samples.Manifests()
 	if err != nil {

@@ -61,7 +61,7 @@ func (i *issuer) checkAuthority(files Pair) error {
 	cert, certErr := readCertificate(files.Cert)
 	key, keyErr := readKey(files.Key)
 	if errors.Is(certErr, fs.ErrNotExist) && !i.hasLeaf(files) {
-		return nil // a first start, perhaps interrupted: nothing depends on the authority yet
+		return nil // a first start, possibly interrupted: nothing depends on the authority yet
 	}
 	remedy := fmt.Sprintf("restore %q and %q from a backup, or remove the directory %q to create new credentials "+
 		"(every kubeconfig and token in use then becomes invalid)", files.Cert, files.Key, i.spec.Dir)

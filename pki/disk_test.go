@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFullDiskIsReportedAndBreaksNothing starts on file systems that fill up at different points.
-func TestFullDiskIsReportedAndBreaksNothing(t *testing.T) {
+// TestFullDiskIsReportedAndDamagesNothing starts on file systems that fill up at different points.
+func TestFullDiskIsReportedAndDamagesNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=16k"); err != nil {
 		t.Fatalf("mount %s: %v; this test needs root", dir, err)
@@ -21,7 +21,7 @@ func TestFullDiskIsReportedAndBreaksNothing(t *testing.T) {
 		}
 		_, err := Ensure(spec)
 		if err == nil || !strings.Contains(err.Error(), "no space left on device") || !strings.Contains(err.Error(), dir) {
-			t.Errorf("Ensure with %s: %v, want that the disk is full and a path", size, err)
+			t.Errorf("Ensure with %s: got error %v, want ENOSPC and a path", size, err)
 		}
 		for _, l := range leavesOf(spec) {
 			if _, err := os.Stat(l.files.Cert); err == nil {

@@ -35,8 +35,8 @@ const encryptionHead = `# The API server encrypts secrets with these keys. Keep 
 // EnsureEncryption makes the file encryption.yaml in dir encrypt EncryptedResources or, if encrypt
 // is false, only decrypt them. A new file gets a generated key for XSalsa20 and Poly1305
 // (secretbox). EnsureEncryption never changes or removes keys of an existing file, so existing
-// objects stay readable. It returns the path of the file. The path is empty if there is no file and
-// encrypt is false.
+// objects remain readable. It returns the path of the file. The path is empty if the file does not
+// exist and encrypt is false.
 func EnsureEncryption(dir string, encrypt bool) (path string, err error) {
 	return editEncryption(dir, func(file *apiserverv1.EncryptionConfiguration) (bool, error) {
 		if len(file.Resources) == 0 && !encrypt {
@@ -106,8 +106,8 @@ func (e *EncryptionKey) index(keys []apiserverv1.Key) int {
 	return slices.IndexFunc(keys, func(k apiserverv1.Key) bool { return k.Secret == e.key.Secret })
 }
 
-// ReplaceEncryption writes the file of another master. Keys that only the previous file has stay
-// at the end of the list: backups can need them.
+// ReplaceEncryption writes the file of another master. Keys that only the previous file has are
+// kept at the end of the list: backups might need them.
 func ReplaceEncryption(dir string, content []byte) error {
 	var former []apiserverv1.Key
 	err := editKeys(dir, func(keys []apiserverv1.Key) []apiserverv1.Key {

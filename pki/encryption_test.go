@@ -64,7 +64,7 @@ func encryption(t *testing.T, dir string, encrypt bool) (path, content string) {
 	return path, string(text)
 }
 
-func TestAPIServerEncrypts(t *testing.T) {
+func TestAPIServerEncryptsSecrets(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pki")
 	path, first := encryption(t, dir, true)
 	secrets := transformer(t, path)
@@ -86,10 +86,10 @@ func TestAPIServerEncrypts(t *testing.T) {
 	}
 }
 
-func TestEncryptionCanBeTurnedOffAndOn(t *testing.T) {
+func TestEncryptionCanBeDisabledAndEnabled(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pki")
 	if path, err := EnsureEncryption(dir, false); path != "" || err != nil {
-		t.Errorf("a cluster that never encrypted has %q, %v", path, err)
+		t.Errorf("a cluster that never encrypted: got file %q, %v", path, err)
 	}
 	path, on := encryption(t, dir, true)
 	data := encrypted(t, transformer(t, path), "text")
@@ -102,7 +102,7 @@ func TestEncryptionCanBeTurnedOffAndOn(t *testing.T) {
 		t.Errorf("stored as %q", got)
 	}
 	if _, second := encryption(t, dir, true); second != on {
-		t.Errorf("turned on again, the file is\n%s\nnot\n%s", second, on)
+		t.Errorf("after encryption is enabled again, the file is\n%s\nwant\n%s", second, on)
 	}
 }
 
@@ -156,7 +156,7 @@ resources:
 	}
 }
 
-func TestDamagedEncryptionFileShowsNoKey(t *testing.T) {
+func TestErrorForDamagedEncryptionFileContainsNoKey(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "encryption.yaml"), []byte("resources: topsecret\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -181,7 +181,7 @@ func keys(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-func TestKeyDecryptsOnAllMastersBeforeItEncrypts(t *testing.T) {
+func TestAddedKeyOnlyDecryptsUntilUse(t *testing.T) {
 	first, second := t.TempDir(), t.TempDir()
 	path, content := encryption(t, first, true)
 	if err := os.WriteFile(encryptionFile(second), []byte(content), 0o600); err != nil {
@@ -189,7 +189,7 @@ func TestKeyDecryptsOnAllMastersBeforeItEncrypts(t *testing.T) {
 	}
 	before := transformer(t, path)
 	key := NewEncryptionKey()
-	for range 2 { // a repetition adds no second key
+	for range 2 { // a repeated call adds no second key
 		if err := key.Add(first); err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +199,7 @@ func TestKeyDecryptsOnAllMastersBeforeItEncrypts(t *testing.T) {
 	}
 	added := transformer(t, path)
 	if text, _ := decrypted(t, before, encrypted(t, added, "a")); text != "a" {
-		t.Error("the key encrypts before other masters have it")
+		t.Error("the key encrypts before Use")
 	}
 	if err := key.Use(first); err != nil {
 		t.Fatal(err)
@@ -232,7 +232,7 @@ func TestKeyDecryptsOnAllMastersBeforeItEncrypts(t *testing.T) {
 	}
 }
 
-func TestSealedFilesAreThoseOfTheAuthority(t *testing.T) {
+func TestSealedFileCanOnlyBeOpenedWithSameAuthority(t *testing.T) {
 	dirs := map[string]string{"own": t.TempDir(), "other": t.TempDir()}
 	for name, dir := range dirs {
 		if err := os.WriteFile(FilesIn(dir).CA.Key, []byte(name), 0o600); err != nil {
@@ -248,10 +248,10 @@ func TestSealedFilesAreThoseOfTheAuthority(t *testing.T) {
 	}
 	for name, data := range map[string][]byte{"changed": append(slices.Clone(sealed[:len(sealed)-1]), sealed[len(sealed)-1]^1), "cut": sealed[:5]} {
 		if _, err := Open(dirs["own"], data); err == nil {
-			t.Errorf("a file that is %s is opened", name)
+			t.Errorf("Open accepted a file that is %s", name)
 		}
 	}
 	if _, err := Open(dirs["other"], sealed); err == nil {
-		t.Error("another cluster opens the file")
+		t.Error("Open accepted a file of another cluster")
 	}
 }

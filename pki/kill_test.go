@@ -29,9 +29,10 @@ func runChild(dir string) {
 	}
 }
 
-// TestKillAtAnyMoment kills an issuing process at many moments, starting with the first start. If a
-// machine is too slow to complete a first start in that time, each further run gets more time.
-func TestKillAtAnyMoment(t *testing.T) {
+// TestKilledEnsureCanBeRepeated kills an issuing process at many moments, starting with the first
+// start. If a machine is too slow to complete a first start in that time, each further run gets
+// more time.
+func TestKilledEnsureCanBeRepeated(t *testing.T) {
 	dir := t.TempDir()
 	spec := specIn(dir)
 	authority := ""
@@ -47,7 +48,7 @@ func TestKillAtAnyMoment(t *testing.T) {
 		go func() { done <- child.Wait() }()
 		select {
 		case err := <-done:
-			t.Fatalf("run %d: Ensure failed after an earlier kill: %v", n, err)
+			t.Fatalf("run %d: Ensure failed after a kill: %v", n, err)
 		case <-time.After(time.Duration((20+n*37%400)*(1+n/25)) * time.Millisecond):
 		}
 		if err := child.Process.Kill(); err != nil {
@@ -74,7 +75,7 @@ func TestKillAtAnyMoment(t *testing.T) {
 	}
 	remaining, err := filepath.Glob(filepath.Join(spec.Dir, ".*.new"))
 	if err != nil || len(remaining) > 1 {
-		t.Errorf("temporary files %v, %v, want at most that of the last kill", remaining, err)
+		t.Errorf("temporary files %v, %v, want at most the file of the last kill", remaining, err)
 	}
 }
 

@@ -135,7 +135,8 @@ func (i *issuer) sign(l leaf, ca *authority, key crypto.Signer) error {
 	now := i.spec.Now()
 	dns, ips := split(l.hosts)
 	template := &x509.Certificate{
-		SerialNumber:          serial.Add(serial, big.NewInt(2)), // 1 is the authority's
+		// 1 is the serial number of the authority.
+		SerialNumber:          serial.Add(serial, big.NewInt(2)),
 		Subject:               pkix.Name{CommonName: l.user, Organization: l.groups},
 		NotBefore:             latest(now.Add(-backdated), ca.cert.NotBefore),
 		NotAfter:              earliest(now.Add(i.spec.LeafLifetime), ca.cert.NotAfter),

@@ -21,7 +21,7 @@ func TestKeysAreReplacedOnRequest(t *testing.T) {
 		"serviceaccounts.private.key": true, "serviceaccounts.public.key": true}
 	for name, content := range after {
 		if strings.HasSuffix(name, ".key") && (content == before[name]) != remaining[name] {
-			t.Errorf("%s is the same: %t, want %t", name, content == before[name], remaining[name])
+			t.Errorf("%s is unchanged: %t, want %t", name, content == before[name], remaining[name])
 		}
 	}
 	for name := range after {

@@ -63,7 +63,8 @@ type Spec struct {
 	// LeafLifetime and CALifetime are the lifetimes of new certificates. The defaults are one and
 	// ten years.
 	LeafLifetime, CALifetime time.Duration
-	// ReplaceKeys issues all leaves with new keys. Authorities and the key of service accounts stay.
+	// ReplaceKeys issues all leaves with new keys. Authorities and the key of service accounts are
+	// kept.
 	ReplaceKeys bool
 	// Now returns the time. The default is time.Now.
 	Now func() time.Time

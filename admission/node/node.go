@@ -48,7 +48,7 @@ func (plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Objec
 }
 
 // withOutOfDisk returns conditions with OutOfDisk as the first one, where 3.11 has it. Conditions
-// without DiskPressure stay as they are.
+// without DiskPressure are unchanged.
 func withOutOfDisk(conditions []corev1.NodeCondition) []corev1.NodeCondition {
 	index := slices.IndexFunc(conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeDiskPressure })
 	if index < 0 {

@@ -30,11 +30,11 @@ func TestOutOfDiskFollowsDiskPressure(t *testing.T) {
 		"registration without pressure": {admission.Create, "nodes", "", []corev1.NodeCondition{noPressure, ready}, []corev1.NodeCondition{sufficient, noPressure, ready}},
 		"pressure": {admission.Update, "nodes", "status", []corev1.NodeCondition{sufficient, pressure, ready},
 			[]corev1.NodeCondition{condition(OutOfDisk, corev1.ConditionTrue, "KubeletOutOfDisk", "out of disk space", later), pressure, ready}},
-		"no status for a while": {admission.Update, "nodes", "status", []corev1.NodeCondition{unknown, sufficient},
+		"expired status": {admission.Update, "nodes", "status", []corev1.NodeCondition{unknown, sufficient},
 			[]corev1.NodeCondition{condition(OutOfDisk, corev1.ConditionUnknown, unknown.Reason, unknown.Message, later), unknown}},
-		"a node without DiskPressure":       {admission.Update, "nodes", "status", []corev1.NodeCondition{ready}, []corev1.NodeCondition{ready}},
-		"a request that leaves the status":  {admission.Update, "nodes", "", []corev1.NodeCondition{pressure}, []corev1.NodeCondition{pressure}},
-		"a registration without conditions": {admission.Create, "nodes", "", nil, nil},
+		"a node without DiskPressure":               {admission.Update, "nodes", "status", []corev1.NodeCondition{ready}, []corev1.NodeCondition{ready}},
+		"a request that does not change the status": {admission.Update, "nodes", "", []corev1.NodeCondition{pressure}, []corev1.NodeCondition{pressure}},
+		"a registration without conditions":         {admission.Create, "nodes", "", nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			node := &corev1.Node{Status: corev1.NodeStatus{Conditions: tt.conditions}}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-func TestAffinityToPodsOfOtherProjectsIsReserved(t *testing.T) {
+func TestAffinityToPodsOfOtherProjectsNeedsQuota(t *testing.T) {
 	all := corev1.PodAffinityTerm{NamespaceSelector: &metav1.LabelSelector{}}
 	named := func(names ...string) corev1.PodAffinityTerm { return corev1.PodAffinityTerm{Namespaces: names} }
 	with := func(term corev1.PodAffinityTerm) []corev1.Affinity {

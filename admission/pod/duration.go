@@ -20,7 +20,7 @@ const deadlineAnnotation = "openshift.io/active-deadline-seconds-override"
 
 // duration is the plugin RunOnceDuration. It limits the active deadline of a pod that runs once
 // (restartPolicy Never or OnFailure) to the limit of its project or, if the project has none, of
-// the cluster. An earlier deadline of the pod stays.
+// the cluster. An earlier deadline of the pod remains.
 type duration struct {
 	*admission.Handler
 	seconds    *int64

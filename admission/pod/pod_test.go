@@ -44,14 +44,14 @@ func TestRunOnceDuration(t *testing.T) {
 		limit, want *int64
 		wantErr     bool
 	}{
-		"cluster":            {config: "activeDeadlineSecondsOverride: 3600", policy: corev1.RestartPolicyNever, want: new(int64(3600))},
-		"on failure":         {config: "activeDeadlineSecondsOverride: 3600", policy: corev1.RestartPolicyOnFailure, want: new(int64(3600))},
-		"always":             {config: "activeDeadlineSecondsOverride: 3600", policy: corev1.RestartPolicyAlways},
-		"own is earlier":     {config: "activeDeadlineSecondsOverride: 3600", policy: corev1.RestartPolicyNever, limit: new(int64(5)), want: new(int64(5))},
-		"own is later":       {config: "activeDeadlineSecondsOverride: 3600", policy: corev1.RestartPolicyNever, limit: new(int64(5000)), want: new(int64(3600))},
-		"project":            {config: "activeDeadlineSecondsOverride: 3600", annotations: map[string]string{deadlineAnnotation: "1000"}, policy: corev1.RestartPolicyNever, want: new(int64(1000))},
-		"project has no one": {annotations: map[string]string{deadlineAnnotation: "1h"}, policy: corev1.RestartPolicyNever, wantErr: true},
-		"nothing":            {policy: corev1.RestartPolicyNever},
+		"cluster":                      {config: "activeDeadlineSecondsOverride: 3600", policy: corev1.RestartPolicyNever, want: new(int64(3600))},
+		"on failure":                   {config: "activeDeadlineSecondsOverride: 3600", policy: corev1.RestartPolicyOnFailure, want: new(int64(3600))},
+		"always":                       {config: "activeDeadlineSecondsOverride: 3600", policy: corev1.RestartPolicyAlways},
+		"earlier deadline of the pod":  {config: "activeDeadlineSecondsOverride: 3600", policy: corev1.RestartPolicyNever, limit: new(int64(5)), want: new(int64(5))},
+		"later deadline of the pod":    {config: "activeDeadlineSecondsOverride: 3600", policy: corev1.RestartPolicyNever, limit: new(int64(5000)), want: new(int64(3600))},
+		"project":                      {config: "activeDeadlineSecondsOverride: 3600", annotations: map[string]string{deadlineAnnotation: "1000"}, policy: corev1.RestartPolicyNever, want: new(int64(1000))},
+		"invalid limit of the project": {annotations: map[string]string{deadlineAnnotation: "1h"}, policy: corev1.RestartPolicyNever, wantErr: true},
+		"nothing":                      {policy: corev1.RestartPolicyNever},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plugin, err := newDuration(strings.NewReader("apiVersion: v1\nkind: RunOnceDurationConfig\n" + c.config))
@@ -75,14 +75,14 @@ func TestRunOnceDuration(t *testing.T) {
 func TestInvalidConfigurationsFail(t *testing.T) {
 	for _, text := range []string{"kind: Other", "kind: RunOnceDurationConfig\nactiveDeadlineSecondsOverride: 0", "kind: RunOnceDurationConfig\nseconds: 1", "["} {
 		if _, err := newDuration(strings.NewReader(text)); err == nil {
-			t.Errorf("RunOnceDuration accepts %q", text)
+			t.Errorf("RunOnceDuration accepted %q", text)
 		}
 	}
 	if _, err := newOverride(strings.NewReader("kind: ClusterResourceOverrideConfig\ncpuRequestToLimitPercent: 101\nmemoryRequestToLimitPercent: -1\nlimitCPUToMemoryPercent: -1")); err == nil || strings.Count(err.Error(), "Percent is") != 3 {
 		t.Errorf("error is %v, want three problems", err)
 	}
 	if _, err := newConstraints(strings.NewReader("kind: PodNodeConstraintsConfig\nlabels: [a]")); err == nil {
-		t.Error("PodNodeConstraints accepts an unknown field")
+		t.Error("PodNodeConstraints accepted an unknown field")
 	}
 }
 
@@ -97,7 +97,7 @@ func binders(names ...string) authorizer.Authorizer {
 }
 
 func TestPodNodeConstraintsNeedPermissionToBind(t *testing.T) {
-	plugin, err := newConstraints(strings.NewReader("apiversion: v1 # as the guide has it\nkind: PodNodeConstraintsConfig\nnodeSelectorLabelBlacklist: [kubernetes.io/hostname, zone]"))
+	plugin, err := newConstraints(strings.NewReader("apiversion: v1 # as in the guide\nkind: PodNodeConstraintsConfig\nnodeSelectorLabelBlacklist: [kubernetes.io/hostname, zone]"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestClusterResourceOverrideSetsRequests(t *testing.T) {
 		got := pod.Spec.Containers[0].Resources
 		if off {
 			if got.Requests != nil || len(got.Limits) != 1 {
-				t.Errorf("resources in a project that turned the override off are %v", got)
+				t.Errorf("resources in a project with the override disabled: %v", got)
 			}
 			continue
 		}
@@ -151,7 +151,7 @@ func TestClusterResourceOverrideSetsRequests(t *testing.T) {
 			t.Errorf("resources are %v", got)
 		}
 		if second := pod.Spec.Containers[1].Resources; second.Requests != nil {
-			t.Errorf("a container without limits gets requests: %v", second)
+			t.Errorf("a container without limits got requests: %v", second)
 		}
 	}
 }

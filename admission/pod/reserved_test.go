@@ -36,22 +36,22 @@ func TestSystemPriorityRejectsPodsOfTenants(t *testing.T) {
 		quota            *corev1.ResourceQuotaSpec
 		ok               bool
 	}{
-		"no class":                     {"shop", "", nil, true},
-		"class of the administrator":   {"shop", "high", nil, true},
-		"node":                         {"shop", node, nil, false},
-		"cluster":                      {"shop", cluster, nil, false},
-		"a class that may come":        {"shop", "system-other", nil, false},
-		"kube-system":                  {"kube-system", node, nil, true},
-		"default":                      {"default", cluster, nil, true},
-		"openshift":                    {"openshift", cluster, nil, true},
-		"openshift-monitoring":         {"openshift-monitoring", cluster, nil, true},
-		"like a name of the platform":  {"kubeshop", node, nil, false},
-		"quota for something else":     {"shop", node, &corev1.ResourceQuotaSpec{Scopes: []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeBestEffort}}, false},
-		"quota for another class":      {"shop", node, new(selector(corev1.ScopeSelectorOpIn, cluster)), false},
-		"quota for all but the class":  {"shop", node, new(selector(corev1.ScopeSelectorOpNotIn, cluster)), false},
-		"quota for the class":          {"shop", node, new(selector(corev1.ScopeSelectorOpIn, cluster, node)), true},
-		"quota for each class":         {"shop", node, new(selector(corev1.ScopeSelectorOpExists)), true},
-		"quota for each class, scoped": {"shop", node, &corev1.ResourceQuotaSpec{Scopes: []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopePriorityClass}}, true},
+		"no class":                   {"shop", "", nil, true},
+		"class of the administrator": {"shop", "high", nil, true},
+		"node":                       {"shop", node, nil, false},
+		"cluster":                    {"shop", cluster, nil, false},
+		"an unknown system class":    {"shop", "system-other", nil, false},
+		"kube-system":                {"kube-system", node, nil, true},
+		"default":                    {"default", cluster, nil, true},
+		"openshift":                  {"openshift", cluster, nil, true},
+		"openshift-monitoring":       {"openshift-monitoring", cluster, nil, true},
+		"name that begins like a platform namespace": {"kubeshop", node, nil, false},
+		"quota with another scope":                   {"shop", node, &corev1.ResourceQuotaSpec{Scopes: []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeBestEffort}}, false},
+		"quota for another class":                    {"shop", node, new(selector(corev1.ScopeSelectorOpIn, cluster)), false},
+		"quota for all but the class":                {"shop", node, new(selector(corev1.ScopeSelectorOpNotIn, cluster)), false},
+		"quota for the class":                        {"shop", node, new(selector(corev1.ScopeSelectorOpIn, cluster, node)), true},
+		"quota for each class":                       {"shop", node, new(selector(corev1.ScopeSelectorOpExists)), true},
+		"quota for each class by scope":              {"shop", node, &corev1.ResourceQuotaSpec{Scopes: []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopePriorityClass}}, true},
 	} {
 		var quota *corev1.ResourceQuota
 		if c.quota != nil {

@@ -29,10 +29,10 @@ func TestServiceAuthorityAddsCAToTokenVolume(t *testing.T) {
 	}
 	sources := pod.Spec.Volumes[2].Projected.Sources
 	if len(sources) != 2 {
-		t.Fatalf("the token has %d sources beside it", len(sources)-1)
+		t.Fatalf("the volume has %d sources besides the token", len(sources)-1)
 	}
 	got := sources[1].ConfigMap
 	if got.Name != "authorities" || got.Items[0] != (corev1.KeyToPath{Key: "service-ca.crt", Path: "service-ca.crt"}) || !*got.Optional {
-		t.Errorf("the authority comes from %v", got)
+		t.Errorf("the authority is from %v", got)
 	}
 }

@@ -1,7 +1,7 @@
 // Package podcost limits what the kubelet needs for a pod: memory that no limit of the pod counts.
 //
 // The kubelet replaces references such as $(NAME) by the values of variables, which can contain
-// references themselves. If each variable names the previous one twice, forty of them need a
+// references themselves. If each variable refers to the previous one twice, forty of them need a
 // terabyte. The kubelet has no limit, although no program starts with more than a few megabytes.
 //
 // It also writes each secret to memory as often as the volumes of the pod name it.
@@ -53,7 +53,7 @@ type plugin struct {
 
 var _ admission.ValidationInterface = plugin{}
 
-// Validate rejects a new pod, or further containers of a pod, that expand to too much.
+// Validate rejects a new pod, or further containers of a pod, whose expansion is too large.
 func (p plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, ok := a.GetObject().(*corev1.Pod)
 	isNew := a.GetOperation() == admission.Create && a.GetSubresource() == ""

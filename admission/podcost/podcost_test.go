@@ -14,7 +14,7 @@ import (
 
 var reference = regexp.MustCompile(`\$\$|\$\(([^)]*)\)`)
 
-// expand does what kube.ExpandReferences does, which this layer does not import.
+// expand does the same as kube.ExpandReferences, which this layer must not import.
 func expand(text string, value func(string) string) string {
 	return reference.ReplaceAllStringFunc(text, func(match string) string {
 		if match == "$$" {
@@ -24,7 +24,7 @@ func expand(text string, value func(string) string) string {
 	})
 }
 
-// doubling returns variables, each of which names the previous one twice.
+// doubling returns variables, each of which refers to the previous one twice.
 func doubling(number int) []corev1.EnvVar {
 	list := []corev1.EnvVar{{Name: "V0", Value: "x"}}
 	for i := 1; i < number; i++ {
@@ -33,7 +33,7 @@ func doubling(number int) []corev1.EnvVar {
 	return list
 }
 
-func TestPodExpandsToLittle(t *testing.T) {
+func TestExpansionOfPodIsLimited(t *testing.T) {
 	secret := corev1.EnvVar{Name: "SECRET", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "a"}}}
 	manySecrets := strings.Repeat("$(SECRET)", 10_000)
 	allOfSecret := []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{}}}
@@ -45,14 +45,14 @@ func TestPodExpandsToLittle(t *testing.T) {
 		"usual references":                {corev1.Container{Env: append(doubling(10), secret), Args: []string{"--password=$(SECRET) $(V3)"}}, true},
 		"many secrets":                    {corev1.Container{Env: manyOf(secret)}, true},
 		"a terabyte":                      {corev1.Container{Env: doubling(40)}, false},
-		"more than any number":            {corev1.Container{Env: doubling(400)}, false},
+		"overflow of the sum":             {corev1.Container{Env: doubling(400)}, false},
 		"a variable in many arguments":    {corev1.Container{Env: doubling(15), Args: repeat("$(V14)", 1000)}, false},
 		"a variable in many commands":     {corev1.Container{Env: doubling(15), Command: repeat("$(V14)", 1000)}, false},
 		"a secret in an argument":         {corev1.Container{Env: []corev1.EnvVar{secret}, Args: []string{manySecrets}}, false},
 		"a secret in a path":              {corev1.Container{Env: []corev1.EnvVar{secret}, VolumeMounts: []corev1.VolumeMount{{SubPathExpr: manySecrets}}}, false},
 		"a secret with unknown variables": {corev1.Container{EnvFrom: allOfSecret, Args: []string{manySecrets}}, false},
 		"a script":                        {corev1.Container{Args: []string{manySecrets}}, true},
-		"references that do not count":    {corev1.Container{Env: []corev1.EnvVar{secret}, Args: []string{strings.Repeat("$$(SECRET)", 10_000)}}, true},
+		"escaped references":              {corev1.Container{Env: []corev1.EnvVar{secret}, Args: []string{strings.Repeat("$$(SECRET)", 10_000)}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ephemeral := []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon(tt.container)}}
@@ -75,7 +75,7 @@ func TestPodExpandsToLittle(t *testing.T) {
 	}
 }
 
-func TestKubeletWritesFewSecrets(t *testing.T) {
+func TestSecretsInVolumesAreLimited(t *testing.T) {
 	items := func(number int) []corev1.KeyToPath { return make([]corev1.KeyToPath, number) }
 	secret := corev1.Volume{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{Items: items(2)}}}
 	config := corev1.Volume{VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{}}}

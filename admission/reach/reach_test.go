@@ -79,10 +79,10 @@ func TestExternalIPRangerAllowsConfiguredNetworks(t *testing.T) {
 	update := service("198.51.100.1")
 	update.Spec.Selector = map[string]string{"app": "web"}
 	if err := plugin.Validate(t.Context(), request(update, service("198.51.100.1"), services(), "joe"), nil); err != nil {
-		t.Errorf("an address that the service has: %v", err)
+		t.Errorf("an address that the service already has: %v", err)
 	}
 	if _, err := newRanger([]string{"192.0.1.0.0/24"}, netip.Prefix{}, platform(t)); err == nil || !strings.Contains(err.Error(), "externalIPNetworkCIDRs") {
-		t.Errorf("a network of five numbers: %v", err)
+		t.Errorf("an invalid network: got error %v", err)
 	}
 }
 
@@ -112,15 +112,15 @@ func TestExternalIPRangerRejectsPlatformAddresses(t *testing.T) {
 			request admission.Attributes
 			ok      bool
 		}{
-			"new":                     {request(service(address), nil, services(), "joe"), false},
-			"added":                   {request(service("192.0.2.1", address), service("192.0.2.1"), services(), "joe"), false},
-			"kept with another port":  {request(changed, service(address), services(), "joe"), false},
-			"kept":                    {request(service(address), service(address), services(), "joe"), true},
-			"removed":                 {request(service(), service(address), services(), "joe"), true},
-			"wish":                    {request(&corev1.Service{Spec: corev1.ServiceSpec{LoadBalancerIP: address}}, nil, services(), "joe"), false},
-			"status":                  {request(balanced(address, corev1.LoadBalancerIPModeVIP), service(), services(), "joe", "status"), false},
-			"status of a real one":    {request(balanced(address, corev1.LoadBalancerIPModeProxy), service(), services(), "joe", "status"), true},
-			"status as it was before": {request(balanced(address, corev1.LoadBalancerIPModeVIP), balanced(address, corev1.LoadBalancerIPModeVIP), services(), "joe", "status"), true},
+			"new":                      {request(service(address), nil, services(), "joe"), false},
+			"added":                    {request(service("192.0.2.1", address), service("192.0.2.1"), services(), "joe"), false},
+			"kept with a changed port": {request(changed, service(address), services(), "joe"), false},
+			"kept":                     {request(service(address), service(address), services(), "joe"), true},
+			"removed":                  {request(service(), service(address), services(), "joe"), true},
+			"loadBalancerIP":           {request(&corev1.Service{Spec: corev1.ServiceSpec{LoadBalancerIP: address}}, nil, services(), "joe"), false},
+			"status":                   {request(balanced(address, corev1.LoadBalancerIPModeVIP), service(), services(), "joe", "status"), false},
+			"status with ipMode Proxy": {request(balanced(address, corev1.LoadBalancerIPModeProxy), service(), services(), "joe", "status"), true},
+			"unchanged status":         {request(balanced(address, corev1.LoadBalancerIPModeVIP), balanced(address, corev1.LoadBalancerIPModeVIP), services(), "joe", "status"), true},
 		} {
 			if err := plugin.Validate(t.Context(), c.request, nil); (err == nil) != c.ok {
 				t.Errorf("%s, %s: %v", address, name, err)
@@ -128,7 +128,7 @@ func TestExternalIPRangerRejectsPlatformAddresses(t *testing.T) {
 		}
 	}
 	if err := plugin.Validate(t.Context(), request(balanced("203.0.113.5", corev1.LoadBalancerIPModeVIP), service(), services(), "joe", "status"), nil); err != nil {
-		t.Errorf("an address outside of the cluster as that of a load balancer: %v", err)
+		t.Errorf("a load balancer address outside of the cluster: %v", err)
 	}
 }
 
@@ -146,10 +146,10 @@ func TestExternalIPRangerRejectsChosenIngressAddresses(t *testing.T) {
 		object, old *corev1.Service
 		ok          bool
 	}{
-		"another network": {service("192.0.2.1"), nil, true}, "made with one": {balanced("172.29.0.1", "172.29.0.1"), nil, false},
-		"its own": {balanced("172.29.0.1", "172.29.0.1"), balanced("172.29.0.1"), true}, "another's": {balanced("172.29.0.1", "172.29.0.2"), balanced("172.29.0.1"), false},
-		"another's in another spelling": {balanced("172.29.0.1", "::ffff:172.29.0.2"), balanced("172.29.0.1"), false},
-		"its own as another type":       {service("172.29.0.1"), balanced("172.29.0.1"), false}, "its own, kept": {service("172.29.0.1"), balanced("172.29.0.1", "172.29.0.1"), true},
+		"another network": {service("192.0.2.1"), nil, true}, "new service with an ingress address": {balanced("172.29.0.1", "172.29.0.1"), nil, false},
+		"its own": {balanced("172.29.0.1", "172.29.0.1"), balanced("172.29.0.1"), true}, "another service's": {balanced("172.29.0.1", "172.29.0.2"), balanced("172.29.0.1"), false},
+		"another service's in a different notation": {balanced("172.29.0.1", "::ffff:172.29.0.2"), balanced("172.29.0.1"), false},
+		"its own with another service type":         {service("172.29.0.1"), balanced("172.29.0.1"), false}, "its own, unchanged": {service("172.29.0.1"), balanced("172.29.0.1", "172.29.0.1"), true},
 	} {
 		var old runtime.Object
 		if c.old != nil {

@@ -35,19 +35,19 @@ func TestReplicasAreLimited(t *testing.T) {
 		subresource string
 		ok          bool
 	}{
-		"a thousand":              {nil, setOf(1000, 0), nil, "", true},
-		"no number":               {nil, withoutNumber, nil, "", true},
-		"all numbers":             {nil, setOf(math.MaxInt32, 0), nil, "", false},
-		"a large template":        {nil, setOf(200, 20_000), nil, "", false},
-		"few of a large template": {nil, setOf(3, 20_000), nil, "", true},
-		"more later":              {one, setOf(math.MaxInt32, 0), one, "", false},
-		"a larger template later": {one, setOf(1000, 20_000), setOf(1000, 0), "", false},
-		"less than before":        {one, setOf(1_000_000, 0), setOf(2_000_000, 0), "", true},
-		"scale":                   {one, scale(1000), scale(1), "scale", true},
-		"too large a scale":       {one, scale(math.MaxInt32), scale(1), "scale", false},
-		"scale, large template":   {setOf(1, 20_000), scale(1000), scale(1), "scale", false},
-		"scale of a missing set":  {nil, scale(math.MaxInt32), scale(1), "scale", true},
-		"status":                  {one, setOf(math.MaxInt32, 0), one, "status", true},
+		"a thousand":                       {nil, setOf(1000, 0), nil, "", true},
+		"no replicas":                      {nil, withoutNumber, nil, "", true},
+		"maximum replicas":                 {nil, setOf(math.MaxInt32, 0), nil, "", false},
+		"a large template":                 {nil, setOf(200, 20_000), nil, "", false},
+		"few replicas of a large template": {nil, setOf(3, 20_000), nil, "", true},
+		"update to more replicas":          {one, setOf(math.MaxInt32, 0), one, "", false},
+		"update to a larger template":      {one, setOf(1000, 20_000), setOf(1000, 0), "", false},
+		"update to fewer replicas":         {one, setOf(1_000_000, 0), setOf(2_000_000, 0), "", true},
+		"scale":                            {one, scale(1000), scale(1), "scale", true},
+		"too large a scale":                {one, scale(math.MaxInt32), scale(1), "scale", false},
+		"scale, large template":            {setOf(1, 20_000), scale(1000), scale(1), "scale", false},
+		"scale of a missing set":           {nil, scale(math.MaxInt32), scale(1), "scale", true},
+		"status":                           {one, setOf(math.MaxInt32, 0), one, "status", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset()
@@ -71,6 +71,6 @@ func TestReplicasAreLimited(t *testing.T) {
 
 func TestPluginNeedsClient(t *testing.T) {
 	if err := newPlugin().ValidateInitialization(); err == nil {
-		t.Error("the plugin starts without a client")
+		t.Error("no error without a client")
 	}
 }

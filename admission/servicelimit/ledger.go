@@ -76,7 +76,7 @@ func (l *ledger) use(factory informers.SharedInformerFactory) error {
 		return nil
 	}
 	namespaces := factory.Core().V1().Namespaces().Informer()
-	if namespaces.GetIndexer().GetIndexers()[byOwner] == nil { // another ledger can have added it
+	if namespaces.GetIndexer().GetIndexers()[byOwner] == nil { // another ledger might have added it
 		if err := namespaces.AddIndexers(cache.Indexers{byOwner: func(object any) ([]string, error) { return []string{ownerOf(object)}, nil }}); err != nil {
 			return fmt.Errorf("index projects by owner: %w", err)
 		}

@@ -98,16 +98,16 @@ func TestPortsOfServicesAreLimited(t *testing.T) {
 	p, _ := newTest(t, defaultLimit)
 	const all = defaultPorts + 2*perProject // mallory has two projects
 	if !p.admit(t, serviceOf("evil", "half", all/2), nil, false) || !p.admit(t, serviceOf("worse", "half", all/2), nil, false) {
-		t.Fatal("services below the limit are rejected")
+		t.Fatal("services up to the limit are rejected")
 	}
 	if p.admit(t, serviceOf("worse", "other", 1), nil, false) {
 		t.Error("a port beyond the limit is admitted")
 	}
 	if !p.admit(t, sliceOf("worse", "half", "half-1", 10, 10), nil, false) {
-		t.Error("endpoints count as ports of services")
+		t.Error("endpoints are counted as ports of services")
 	}
 	if !p.admit(t, serviceOf("shop", "other", 1), nil, false) {
-		t.Error("the ports of one user count for another project")
+		t.Error("the ports of one user are counted for a project of another")
 	}
 }
 
@@ -118,24 +118,24 @@ func TestCombinationsAreLimited(t *testing.T) {
 		objects []runtime.Object
 		ok      bool
 	}{
-		"ports of a service":          {[]runtime.Object{serviceOf("shop", "a", one)}, true},
-		"too many ports":              {[]runtime.Object{serviceOf("shop", "a", one+1)}, false},
-		"endpoints":                   {[]runtime.Object{endpointsOf("shop", "a", one/10, 10)}, true},
-		"too many endpoints":          {[]runtime.Object{endpointsOf("shop", "a", one/10+1, 10)}, false},
-		"slice":                       {[]runtime.Object{sliceOf("shop", "a", "a-1", one/10, 10)}, true},
-		"too large slice":             {[]runtime.Object{sliceOf("shop", "a", "a-1", one/10+1, 10)}, false},
-		"slices":                      {[]runtime.Object{sliceOf("shop", "a", "a-1", one/10, 10), sliceOf("shop", "a", "a-2", 1, 1)}, false},
-		"slices of Endpoints":         {[]runtime.Object{endpointsOf("shop", "a", one/10, 10), sliceOf("shop", "a", "a-1", one/20, 10), sliceOf("shop", "a", "a-2", one/20, 10)}, true},
-		"more slices than Endpoints":  {[]runtime.Object{endpointsOf("shop", "a", one/10, 10), sliceOf("shop", "a", "a-1", one/10, 10), sliceOf("shop", "a", "a-2", 1, 1)}, false},
-		"slices before the Endpoints": {[]runtime.Object{sliceOf("shop", "a", "a-1", one/10, 10), endpointsOf("shop", "a", one/10, 10)}, true},
-		"Endpoints of two services":   {[]runtime.Object{endpointsOf("shop", "a", one/10, 10), endpointsOf("shop", "b", 1, 1)}, false},
-		"the sum of kinds":            {[]runtime.Object{serviceOf("shop", "a", one/2), sliceOf("shop", "a", "a-1", one/2+1, 1)}, false},
-		"two projects of a user":      {[]runtime.Object{serviceOf("evil", "a", two/2), serviceOf("worse", "a", two/2)}, true},
-		"too much in two projects":    {[]runtime.Object{serviceOf("evil", "a", two/2), serviceOf("worse", "a", two/2+1)}, false},
-		"projects without a user":     {[]runtime.Object{serviceOf("shop", "a", one), serviceOf("store", "a", one)}, true},
-		"a new project":               {[]runtime.Object{serviceOf("new", "a", one)}, true},
-		"too much in a new project":   {[]runtime.Object{serviceOf("new", "a", one+1)}, false},
-		"another kind":                {[]runtime.Object{&corev1.Pod{ObjectMeta: meta("shop", "a")}}, true},
+		"ports of a service":              {[]runtime.Object{serviceOf("shop", "a", one)}, true},
+		"too many ports":                  {[]runtime.Object{serviceOf("shop", "a", one+1)}, false},
+		"endpoints":                       {[]runtime.Object{endpointsOf("shop", "a", one/10, 10)}, true},
+		"too many endpoints":              {[]runtime.Object{endpointsOf("shop", "a", one/10+1, 10)}, false},
+		"slice":                           {[]runtime.Object{sliceOf("shop", "a", "a-1", one/10, 10)}, true},
+		"slice that is too large":         {[]runtime.Object{sliceOf("shop", "a", "a-1", one/10+1, 10)}, false},
+		"slices":                          {[]runtime.Object{sliceOf("shop", "a", "a-1", one/10, 10), sliceOf("shop", "a", "a-2", 1, 1)}, false},
+		"slices of Endpoints":             {[]runtime.Object{endpointsOf("shop", "a", one/10, 10), sliceOf("shop", "a", "a-1", one/20, 10), sliceOf("shop", "a", "a-2", one/20, 10)}, true},
+		"more slices than Endpoints":      {[]runtime.Object{endpointsOf("shop", "a", one/10, 10), sliceOf("shop", "a", "a-1", one/10, 10), sliceOf("shop", "a", "a-2", 1, 1)}, false},
+		"slices before the Endpoints":     {[]runtime.Object{sliceOf("shop", "a", "a-1", one/10, 10), endpointsOf("shop", "a", one/10, 10)}, true},
+		"Endpoints of two services":       {[]runtime.Object{endpointsOf("shop", "a", one/10, 10), endpointsOf("shop", "b", 1, 1)}, false},
+		"the sum of kinds":                {[]runtime.Object{serviceOf("shop", "a", one/2), sliceOf("shop", "a", "a-1", one/2+1, 1)}, false},
+		"two projects of a user":          {[]runtime.Object{serviceOf("evil", "a", two/2), serviceOf("worse", "a", two/2)}, true},
+		"too many ports in two projects":  {[]runtime.Object{serviceOf("evil", "a", two/2), serviceOf("worse", "a", two/2+1)}, false},
+		"projects without a user":         {[]runtime.Object{serviceOf("shop", "a", one), serviceOf("store", "a", one)}, true},
+		"a new project":                   {[]runtime.Object{serviceOf("new", "a", one)}, true},
+		"too many ports in a new project": {[]runtime.Object{serviceOf("new", "a", one+1)}, false},
+		"another kind":                    {[]runtime.Object{&corev1.Pod{ObjectMeta: meta("shop", "a")}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, _ := newTest(t, limit)
@@ -153,10 +153,10 @@ func TestStoredObjectsCountOnce(t *testing.T) {
 	p, client := newTest(t, limit)
 	stored := sliceOf("shop", "a", "a-1", 100, 9)
 	if p.admit(t, sliceOf("shop", "b", "b-1", 1001, 1), nil, true) || !p.admit(t, sliceOf("shop", "b", "b-1", 1000, 1), nil, true) {
-		t.Fatal("a dry run is judged wrongly")
+		t.Fatal("a dry run has the wrong result")
 	}
 	if !p.admit(t, stored, nil, false) {
-		t.Fatal("a slice is rejected, though a dry run came before")
+		t.Fatal("a slice is rejected after a dry run")
 	}
 	if _, err := client.DiscoveryV1().EndpointSlices("shop").Create(t.Context(), stored, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -168,10 +168,10 @@ func TestStoredObjectsCountOnce(t *testing.T) {
 	}
 	eventually.Equal(t, "stored combinations", count, 900)
 	if p.admit(t, sliceOf("shop", "b", "b-1", 101, 1), nil, false) {
-		t.Error("a stored slice does not count")
+		t.Error("a stored slice is not counted")
 	}
 	if p.admit(t, sliceOf("shop", "a", "a-1", 100, 11), stored, false) || !p.admit(t, sliceOf("shop", "a", "a-1", 100, 10), stored, true) {
-		t.Error("a change of a stored slice is judged wrongly")
+		t.Error("a change of a stored slice has the wrong result")
 	}
 	for range 2 {
 		if !p.admit(t, sliceOf("shop", "a", "a-1", 90, 9), sliceOf("shop", "a", "a-1", 5000, 9), false) {
@@ -231,6 +231,6 @@ func TestConfigurationIsChecked(t *testing.T) {
 	if p, err := newPlugin(nil, newLedgers()); err != nil || p.limit != defaultLimit || p.nodePorts != defaultNodePorts {
 		t.Errorf("without a configuration: %+v, %v", p, err)
 	} else if err := p.ValidateInitialization(); err == nil {
-		t.Error("the plugin starts without informers")
+		t.Error("no error without informers")
 	}
 }

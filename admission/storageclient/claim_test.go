@@ -41,7 +41,7 @@ func claim(class, volumeName string, change func(*corev1.PersistentVolumeClaim))
 	return claim
 }
 
-func TestClientChangesClaimsLikeItsDriver(t *testing.T) {
+func TestClientCanOnlyMakeChangesOfDriver(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*corev1.PersistentVolumeClaim)
 		want   string
@@ -49,19 +49,19 @@ func TestClientChangesClaimsLikeItsDriver(t *testing.T) {
 		"removes its finalizer and annotation": {func(c *corev1.PersistentVolumeClaim) {
 			c.Finalizers, c.Annotations = c.Finalizers[:1], map[string]string{"note": "of the user"}
 		}, ""},
-		"selects another node":             {func(c *corev1.PersistentVolumeClaim) { c.Annotations[ownAnnotation] = "second" }, ""},
-		"orders finalizers":                {func(c *corev1.PersistentVolumeClaim) { c.Finalizers = []string{c.Finalizers[1], c.Finalizers[0]} }, ""},
-		"writes the status":                {func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimBound }, ""},
-		"removes the last owners' absence": {func(c *corev1.PersistentVolumeClaim) { c.OwnerReferences = []metav1.OwnerReference{} }, ""},
+		"selects another node":         {func(c *corev1.PersistentVolumeClaim) { c.Annotations[ownAnnotation] = "second" }, ""},
+		"orders finalizers":            {func(c *corev1.PersistentVolumeClaim) { c.Finalizers = []string{c.Finalizers[1], c.Finalizers[0]} }, ""},
+		"writes the status":            {func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimBound }, ""},
+		"sets an empty list of owners": {func(c *corev1.PersistentVolumeClaim) { c.OwnerReferences = []metav1.OwnerReference{} }, ""},
 		"adds an owner that does not exist": {func(c *corev1.PersistentVolumeClaim) {
 			c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "missing", UID: "1"}}
 		}, "metadata.ownerReferences"},
-		"removes the protection":       {func(c *corev1.PersistentVolumeClaim) { c.Finalizers = []string{ownFinalizer} }, "metadata.finalizers"},
-		"adds a finalizer":             {func(c *corev1.PersistentVolumeClaim) { c.Finalizers = append(c.Finalizers, "example.com/forever") }, "metadata.finalizers"},
-		"changes a label":              {func(c *corev1.PersistentVolumeClaim) { c.Labels["app"] = "back" }, "metadata.labels"},
-		"changes an annotation":        {func(c *corev1.PersistentVolumeClaim) { c.Annotations["note"] = "forged" }, "metadata.annotations"},
-		"names itself the provisioner": {func(c *corev1.PersistentVolumeClaim) { c.Annotations[provisionerAnnotations[0]] = driver }, "metadata.annotations"},
-		"binds the claim":              {func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "pv" }, "must not change the spec"},
+		"removes the protection finalizer": {func(c *corev1.PersistentVolumeClaim) { c.Finalizers = []string{ownFinalizer} }, "metadata.finalizers"},
+		"adds a finalizer":                 {func(c *corev1.PersistentVolumeClaim) { c.Finalizers = append(c.Finalizers, "example.com/forever") }, "metadata.finalizers"},
+		"changes a label":                  {func(c *corev1.PersistentVolumeClaim) { c.Labels["app"] = "back" }, "metadata.labels"},
+		"changes an annotation":            {func(c *corev1.PersistentVolumeClaim) { c.Annotations["note"] = "forged" }, "metadata.annotations"},
+		"sets itself as the provisioner":   {func(c *corev1.PersistentVolumeClaim) { c.Annotations[provisionerAnnotations[0]] = driver }, "metadata.annotations"},
+		"binds the claim":                  {func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "pv" }, "must not change the spec"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := limited().Validate(t.Context(), attributes(group, "persistentvolumeclaims", admission.Update, claim("local", "", nil), claim("local", "", tt.change)), nil)
@@ -70,25 +70,25 @@ func TestClientChangesClaimsLikeItsDriver(t *testing.T) {
 	}
 }
 
-func TestClientChangesOnlyClaimsOfItsDriver(t *testing.T) {
+func TestClientCanOnlyChangeClaimsOfItsDriver(t *testing.T) {
 	const foreign = "neither the StorageClass nor the volume"
 	deleted := func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = ptr.To(metav1.Now()) }
 	for name, tt := range map[string]struct {
 		claim *corev1.PersistentVolumeClaim
 		want  string
 	}{
-		"of its class": {claim("local", "", nil), ""},
-		"of its class, bound to another driver's volume": {claim("local", "nfs-volume", nil), ""},
-		"of its volume": {claim("", "local-volume", nil), ""},
-		"of a class that is gone, with its provisioner": {claim("gone", "", func(c *corev1.PersistentVolumeClaim) { c.Annotations[provisionerAnnotations[1]] = driver }), ""},
-		"of another class":                                  {claim("nfs", "", nil), foreign},
-		"of another volume":                                 {claim("", "nfs-volume", nil), foreign},
-		"of no class":                                       {claim("", "", nil), foreign},
-		"of a class that is gone":                           {claim("gone", "", nil), foreign},
-		"of a volume that is gone":                          {claim("nfs", "gone", nil), foreign},
-		"of a volume that is gone, while it is deleted":     {claim("nfs", "gone", deleted), ""},
-		"of another driver's volume, while it is deleted":   {claim("nfs", "nfs-volume", deleted), foreign},
-		"of another provisioner, of which the class is not": {claim("nfs", "", func(c *corev1.PersistentVolumeClaim) { c.Annotations[provisionerAnnotations[0]] = "nfs.example.com" }), foreign},
+		"class of the driver": {claim("local", "", nil), ""},
+		"class of the driver, bound to another driver's volume": {claim("local", "nfs-volume", nil), ""},
+		"volume of the driver":                                  {claim("", "local-volume", nil), ""},
+		"deleted class, provisioner annotation of the driver":   {claim("gone", "", func(c *corev1.PersistentVolumeClaim) { c.Annotations[provisionerAnnotations[1]] = driver }), ""},
+		"class of another driver":                               {claim("nfs", "", nil), foreign},
+		"volume of another driver":                              {claim("", "nfs-volume", nil), foreign},
+		"no class":                                              {claim("", "", nil), foreign},
+		"deleted class":                                         {claim("gone", "", nil), foreign},
+		"deleted volume":                                        {claim("nfs", "gone", nil), foreign},
+		"deleted volume, claim that is being deleted":           {claim("nfs", "gone", deleted), ""},
+		"volume of another driver, claim that is being deleted": {claim("nfs", "nfs-volume", deleted), foreign},
+		"provisioner annotation of another driver":              {claim("nfs", "", func(c *corev1.PersistentVolumeClaim) { c.Annotations[provisionerAnnotations[0]] = "nfs.example.com" }), foreign},
 	} {
 		t.Run(name, func(t *testing.T) {
 			after := tt.claim.DeepCopy()

@@ -54,7 +54,7 @@ func setClass(name string) func(*unstructured.Unstructured) {
 	}
 }
 
-func TestClientChangesSnapshotsLikeItsDriver(t *testing.T) {
+func TestClientCanOnlyChangeSnapshotsOfItsDriver(t *testing.T) {
 	const claimName, contentName = "persistentVolumeClaimName", "volumeSnapshotContentName"
 	release := func(s *unstructured.Unstructured) { s.SetFinalizers(s.GetFinalizers()[:1]) }
 	report := func(s *unstructured.Unstructured) { s.Object["status"] = map[string]any{"readyToUse": false} }
@@ -69,29 +69,29 @@ func TestClientChangesSnapshotsLikeItsDriver(t *testing.T) {
 		change func(*unstructured.Unstructured)
 		want   string
 	}{
-		"of its class":                        {snapshot("a", "local", claimName, "missing"), release, ""},
-		"of its content":                      {snapshot("local", "", claimName, "missing"), release, ""},
-		"of its content, whose class is gone": {snapshot("local", "gone", claimName, "missing"), release, ""},
-		"of its content, which it names":      {snapshot("a", "", contentName, "snapcontent-local"), release, ""},
-		"of its volume":                       {snapshot("a", "", claimName, "local-claim"), release, ""},
-		"of another class":                    {snapshot("a", "nfs", claimName, "local-claim"), release, foreign},
-		"of another class, with a content that the client created": {snapshot("local", "nfs", claimName, "missing"), release, foreign},
-		"of another content":                                  {snapshot("nfs", "", claimName, "local-claim"), release, foreign},
-		"of another content by name":                          {snapshot("a", "local", contentName, "snapcontent-nfs"), release, foreign},
-		"of another volume":                                   {snapshot("a", "", claimName, "nfs-claim"), release, foreign},
-		"of another driver, deleted":                          {deleted(snapshot("nfs", "nfs", claimName, "nfs-claim")), release, foreign},
-		"of its content, deleted after its class was changed": {deleted(snapshot("local", "nfs", claimName, "missing")), release, ""},
+		"class of the driver":                                        {snapshot("a", "local", claimName, "missing"), release, ""},
+		"content of the driver":                                      {snapshot("local", "", claimName, "missing"), release, ""},
+		"content of the driver, deleted class":                       {snapshot("local", "gone", claimName, "missing"), release, ""},
+		"content of the driver by name":                              {snapshot("a", "", contentName, "snapcontent-local"), release, ""},
+		"volume of the driver":                                       {snapshot("a", "", claimName, "local-claim"), release, ""},
+		"class of another driver":                                    {snapshot("a", "nfs", claimName, "local-claim"), release, foreign},
+		"class of another driver, content that the client created":   {snapshot("local", "nfs", claimName, "missing"), release, foreign},
+		"content of another driver":                                  {snapshot("nfs", "", claimName, "local-claim"), release, foreign},
+		"content of another driver by name":                          {snapshot("a", "local", contentName, "snapcontent-nfs"), release, foreign},
+		"volume of another driver":                                   {snapshot("a", "", claimName, "nfs-claim"), release, foreign},
+		"deleted snapshot of another driver":                         {deleted(snapshot("nfs", "nfs", claimName, "nfs-claim")), release, foreign},
+		"content of the driver, deleted after its class was changed": {deleted(snapshot("local", "nfs", claimName, "missing")), release, ""},
 
-		"of no driver":                     {snapshot("a", "", claimName, "missing"), release, none},
-		"of no driver, its status":         {snapshot("a", "", claimName, "missing"), report, ""},
-		"of no driver, deleted":            {deleted(snapshot("a", "gone", claimName, "nfs-claim")), release, ""},
-		"of another driver, its status":    {snapshot("a", "nfs", claimName, "missing"), report, foreign},
-		"of a missing content, its status": {snapshot("a", "nfs", contentName, "missing"), report, ""},
+		"no driver":                   {snapshot("a", "", claimName, "missing"), release, none},
+		"no driver, status":           {snapshot("a", "", claimName, "missing"), report, ""},
+		"no driver, deleted snapshot": {deleted(snapshot("a", "gone", claimName, "nfs-claim")), release, ""},
+		"another driver, status":      {snapshot("a", "nfs", claimName, "missing"), report, foreign},
+		"missing content, status":     {snapshot("a", "nfs", contentName, "missing"), report, ""},
 
-		"sets its class":             {snapshot("a", "", claimName, "local-claim"), setClass("local"), ""},
-		"sets another class":         {snapshot("a", "", claimName, "local-claim"), setClass("nfs"), "spec.volumeSnapshotClassName"},
-		"changes the class":          {snapshot("a", "other", claimName, "local-claim"), setClass("local"), "must not change the spec"},
-		"takes a snapshot of nobody": {snapshot("a", "", claimName, "missing"), setClass("local"), none},
+		"sets its class":     {snapshot("a", "", claimName, "local-claim"), setClass("local"), ""},
+		"sets another class": {snapshot("a", "", claimName, "local-claim"), setClass("nfs"), "spec.volumeSnapshotClassName"},
+		"changes the class":  {snapshot("a", "other", claimName, "local-claim"), setClass("local"), "must not change the spec"},
+		"sets the class of a snapshot of a missing claim": {snapshot("a", "", claimName, "missing"), setClass("local"), none},
 		"changes the source": {snapshot("a", "local", claimName, "local-claim"), func(s *unstructured.Unstructured) {
 			_ = unstructured.SetNestedField(s.Object, "another", "spec", "source", claimName)
 		}, "must not change the spec"},

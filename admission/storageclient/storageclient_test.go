@@ -37,7 +37,7 @@ func attributes(who, resource string, operation admission.Operation, old, object
 		schema.GroupVersionResource{Resource: resource}, "", operation, nil, false, &user.DefaultInfo{Name: "client", Groups: []string{who}})
 }
 
-func TestClientHasCapacitiesInItsNamespace(t *testing.T) {
+func TestClientCanOnlyHaveCapacitiesInItsNamespace(t *testing.T) {
 	limits := Limits{Group: group, Driver: driver, CapacityNamespace: "shop"}
 	err := newPlugin(limits).Validate(t.Context(), attributes(group, "csistoragecapacities", admission.Create, nil, &storagev1.CSIStorageCapacity{}), nil)
 	expect(t, err, "")
@@ -61,22 +61,22 @@ func TestClientIsLimitedToItsDriver(t *testing.T) {
 		old, new runtime.Object
 		want     string
 	}{
-		"volume of the driver":                {"persistentvolumes", nil, csiVolume(driver, nil), ""},
-		"local volume":                        {"persistentvolumes", nil, local, "only use volumes of the CSI driver"},
-		"host path":                           {"persistentvolumes", nil, host, "only use volumes of the CSI driver"},
-		"volume of another driver":            {"persistentvolumes", nil, csiVolume("nfs.example.com", nil), "spec.csi.driver"},
-		"volume with a secret":                {"persistentvolumes", nil, csiVolume(driver, secret), "spec.csi.nodePublishSecretRef"},
-		"change of another volume":            {"persistentvolumes", local, csiVolume(driver, nil), "only use volumes of the CSI driver"},
-		"deletion of another driver's volume": {"persistentvolumes", csiVolume("nfs.example.com", nil), nil, "spec.csi.driver"},
-		"deletion of a volume of the driver":  {"persistentvolumes", csiVolume(driver, nil), nil, ""},
-		"its driver":                          {"csidrivers", nil, csiDriver(driver), ""},
-		"another driver":                      {"csidrivers", nil, csiDriver("nfs.example.com"), "metadata.name"},
-		"content of its driver":               {"volumesnapshotcontents", nil, content(driver), ""},
-		"content of another driver":           {"volumesnapshotcontents", nil, content("nfs.example.com"), "spec.driver"},
-		"deletion of another content":         {"volumesnapshotcontents", content("nfs.example.com"), nil, "spec.driver"},
-		"event":                               {"events", nil, &corev1.Event{}, ""},
-		"capacity elsewhere":                  {"csistoragecapacities", nil, &storagev1.CSIStorageCapacity{}, "only have CSIStorageCapacities in namespace"},
-		"deletion of a capacity elsewhere":    {"csistoragecapacities", &storagev1.CSIStorageCapacity{}, nil, "only have CSIStorageCapacities in namespace"},
+		"volume of the driver":                        {"persistentvolumes", nil, csiVolume(driver, nil), ""},
+		"local volume":                                {"persistentvolumes", nil, local, "only use volumes of the CSI driver"},
+		"host path":                                   {"persistentvolumes", nil, host, "only use volumes of the CSI driver"},
+		"volume of another driver":                    {"persistentvolumes", nil, csiVolume("nfs.example.com", nil), "spec.csi.driver"},
+		"volume with a secret":                        {"persistentvolumes", nil, csiVolume(driver, secret), "spec.csi.nodePublishSecretRef"},
+		"change of another volume":                    {"persistentvolumes", local, csiVolume(driver, nil), "only use volumes of the CSI driver"},
+		"deletion of another driver's volume":         {"persistentvolumes", csiVolume("nfs.example.com", nil), nil, "spec.csi.driver"},
+		"deletion of a volume of the driver":          {"persistentvolumes", csiVolume(driver, nil), nil, ""},
+		"its driver":                                  {"csidrivers", nil, csiDriver(driver), ""},
+		"another driver":                              {"csidrivers", nil, csiDriver("nfs.example.com"), "metadata.name"},
+		"content of its driver":                       {"volumesnapshotcontents", nil, content(driver), ""},
+		"content of another driver":                   {"volumesnapshotcontents", nil, content("nfs.example.com"), "spec.driver"},
+		"deletion of another content":                 {"volumesnapshotcontents", content("nfs.example.com"), nil, "spec.driver"},
+		"event":                                       {"events", nil, &corev1.Event{}, ""},
+		"capacity in another namespace":               {"csistoragecapacities", nil, &storagev1.CSIStorageCapacity{}, "only have CSIStorageCapacities in namespace"},
+		"deletion of a capacity in another namespace": {"csistoragecapacities", &storagev1.CSIStorageCapacity{}, nil, "only have CSIStorageCapacities in namespace"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			operation := admission.Update

@@ -20,7 +20,7 @@ type recorder struct{ texts []string }
 
 func (r *recorder) AddWarning(_, text string) { r.texts = append(r.texts, text) }
 
-func TestUnenforcedWarningsForConfiguredResources(t *testing.T) {
+func TestOnlyConfiguredResourcesCauseWarnings(t *testing.T) {
 	policies := networkingv1.SchemeGroupVersion.WithResource("networkpolicies")
 	plugin := newWarner([]schema.GroupVersionResource{policies}, "of its mode")
 	for _, c := range []struct {
@@ -44,7 +44,7 @@ func TestUnenforcedWarningsForConfiguredResources(t *testing.T) {
 	}
 }
 
-func TestPoliciesThatNetworkPluginsDoNotEnforce(t *testing.T) {
+func TestNetworkReturnsPoliciesThatPluginDoesNotEnforce(t *testing.T) {
 	const policies, firewalls = "networkpolicies.networking.k8s.io", "egressnetworkpolicies.network.openshift.io"
 	tests := map[string][]string{
 		networkplugin.Subnet:        {policies, firewalls},
@@ -55,7 +55,7 @@ func TestPoliciesThatNetworkPluginsDoNotEnforce(t *testing.T) {
 	for _, plugin := range networkplugin.Names() {
 		want, ok := tests[plugin]
 		if !ok {
-			t.Errorf("no test of the plugin %q", plugin)
+			t.Errorf("no test case for the plugin %q", plugin)
 		}
 		var got []string
 		for _, feature := range Network(plugin) {

@@ -25,14 +25,14 @@ func roles(t *testing.T) map[string]rbacv1.ClusterRole {
 	byName := map[string]rbacv1.ClusterRole{}
 	for _, role := range list {
 		if _, twice := byName[role.Name]; twice {
-			t.Errorf("role %s appears twice in the table", role.Name)
+			t.Errorf("role %s is twice in the table", role.Name)
 		}
 		byName[role.Name] = role
 	}
 	return byName
 }
 
-func TestSpecifiedRulesAreInTheRoles(t *testing.T) {
+func TestRolesHaveSpecifiedRules(t *testing.T) {
 	all := roles(t)
 	owner := map[string][]rbacv1.PolicyRule{
 		"admin":      all["system:openshift:aggregate-to-admin"].Rules,
@@ -59,11 +59,11 @@ func TestSpecifiedRulesAreInTheRoles(t *testing.T) {
 		t.Fatalf("%d and %d rules are specified, want 134 and 13", len(rules["admin"]), len(rules["basic-user"]))
 	}
 	if covered, extra := validation.Covers(rules["basic-user"], owner["basic-user"]); !covered {
-		t.Errorf("basic-user has more than is specified: %v", extra)
+		t.Errorf("basic-user has rules that are not specified: %v", extra)
 	}
 }
 
-func TestEditAndViewDoNotReachMembership(t *testing.T) {
+func TestEditAndViewCannotAccessMembership(t *testing.T) {
 	all := roles(t)
 	forbidden := map[string][]string{
 		"system:openshift:aggregate-to-edit": {"roles", "rolebindings", "rolebindingrestrictions"},
@@ -87,11 +87,11 @@ func TestEditAndViewDoNotReachMembership(t *testing.T) {
 	}
 }
 
-func TestClusterReaderReadsEverythingButSecrets(t *testing.T) {
+func TestClusterReaderCanReadEverythingExceptSecrets(t *testing.T) {
 	for _, rule := range roles(t)["cluster-reader"].Rules {
 		for _, resource := range rule.Resources {
 			if resource == "secrets" || resource == "*" || strings.HasSuffix(resource, "tokens") {
-				t.Errorf("cluster-reader reads %s", resource)
+				t.Errorf("cluster-reader can read %s", resource)
 			}
 		}
 	}
@@ -113,7 +113,7 @@ func TestBindingsReferToRoles(t *testing.T) {
 	}
 }
 
-func TestLinesThatCannotBeReadAreNamed(t *testing.T) {
+func TestInvalidRulesAndSubjectsAreRejected(t *testing.T) {
 	for _, text := range []string{"get core", "get"} {
 		if _, err := parseRule(text); err == nil {
 			t.Errorf("rule %q is accepted", text)
@@ -124,7 +124,7 @@ func TestLinesThatCannotBeReadAreNamed(t *testing.T) {
 	}
 }
 
-func TestRolesSayWhatTheyAreFor(t *testing.T) {
+func TestRolesHaveDescriptionsAndAnnotations(t *testing.T) {
 	all := roles(t)
 	for _, name := range []string{"cluster-admin", "cluster-debugger", "cluster-reader"} {
 		if all[name].Annotations["authorization.openshift.io/system-only"] != "true" {
@@ -141,7 +141,7 @@ func TestRolesSayWhatTheyAreFor(t *testing.T) {
 		t.Errorf("cluster-debugger lacks %v", missing)
 	}
 	if covered, extra := validation.Covers(debug, all["cluster-debugger"].Rules); !covered {
-		t.Errorf("cluster-debugger has more than is specified: %v", extra)
+		t.Errorf("cluster-debugger has rules that are not specified: %v", extra)
 	}
 	status := []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/healthz", "/version", "/api", "/apis"}}}
 	if covered, missing := validation.Covers(all["cluster-status"].Rules, status); !covered {
@@ -153,7 +153,7 @@ func TestRolesSayWhatTheyAreFor(t *testing.T) {
 	}
 }
 
-func TestUsersOfTheSystemHaveTheirRoles(t *testing.T) {
+func TestSystemUsersHaveExpectedRoles(t *testing.T) {
 	bindings, err := Bindings()
 	if err != nil {
 		t.Fatal(err)

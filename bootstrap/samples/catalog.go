@@ -75,13 +75,13 @@ var keysOf = map[string][]key{
 	"POSTGRESQL": {
 		{"database-user", "USER", "POSTGRESQL_USER", "PostgreSQL Connection Username", "The user that owns the database.", "", userPattern},
 		{"database-password", "PASSWORD", "POSTGRESQL_PASSWORD", "PostgreSQL Connection Password", "The password of the user.", "", passwordPattern},
-		{"database-name", "DATABASE", "POSTGRESQL_DATABASE", "PostgreSQL Database Name", "The database that is created.", "sampledb", ""},
+		{"database-name", "DATABASE", "POSTGRESQL_DATABASE", "PostgreSQL Database Name", "The database to create.", "sampledb", ""},
 	},
 	"MYSQL": {
 		{"database-user", "USER", "MYSQL_USER", "MariaDB Connection Username", "The user that owns the database.", "", userPattern},
 		{"database-password", "PASSWORD", "MYSQL_PASSWORD", "MariaDB Connection Password", "The password of the user.", "", passwordPattern},
 		{"database-root-password", "ROOT_PASSWORD", "MYSQL_ROOT_PASSWORD", "MariaDB root Password", "The password of the user root.", "", passwordPattern},
-		{"database-name", "DATABASE", "MYSQL_DATABASE", "MariaDB Database Name", "The database that is created.", "sampledb", ""},
+		{"database-name", "DATABASE", "MYSQL_DATABASE", "MariaDB Database Name", "The database to create.", "sampledb", ""},
 	},
 	"REDIS": {
 		{"database-password", "PASSWORD", "REDIS_PASSWORD", "Redis Connection Password", "The password of all clients.", "", passwordPattern},
@@ -100,7 +100,7 @@ var prefixes = map[string]string{"postgresql": "POSTGRESQL", "mariadb": "MYSQL",
 // schemes are the schemes of databases' addresses by their prefixes.
 var schemes = map[string]string{"POSTGRESQL": "postgres", "MYSQL": "mysql", "REDIS": "redis"}
 
-// templates returns the templates that the images make possible.
+// templates returns the templates that the images support.
 func templates(images []*Image) (all []entry, err error) {
 	for _, stream := range streams(images) {
 		switch {

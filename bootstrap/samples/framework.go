@@ -13,7 +13,7 @@ type framework struct {
 	// Repository is the source by default. Health is the path of the health checks. Hook is the
 	// command that prepares the database before a deployment, or "".
 	Repository, Health, Hook string
-	// Prefixed is set if pods get the values of the database also by the names of its variables.
+	// Prefixed is set if pods get the values of the database also under the names of its variables.
 	Prefixed   bool
 	Parameters []setting
 }
@@ -59,7 +59,7 @@ var kinds = []struct {
 				{Name: "CAKEPHP_SECRET_TOKEN", Variable: "CAKEPHP_SECRET_TOKEN", Secret: "cakephp-secret-token", DisplayName: "CakePHP Secret Token", Description: "The token of sessions.", From: tokenPattern},
 				{Name: "CAKEPHP_SECURITY_SALT", Variable: "CAKEPHP_SECURITY_SALT", Secret: "cakephp-security-salt", DisplayName: "CakePHP Security Salt", Description: "The salt of hashes.", From: "[a-zA-Z0-9]{40}"},
 				{Name: "CAKEPHP_SECURITY_CIPHER_SEED", Variable: "CAKEPHP_SECURITY_CIPHER_SEED", Secret: "cakephp-security-cipher-seed", DisplayName: "CakePHP Security Cipher Seed", Description: "The seed of ciphers.", From: "[0-9]{30}"},
-				{Name: "OPCACHE_REVALIDATE_FREQ", Variable: "OPCACHE_REVALIDATE_FREQ", DisplayName: "OPcache Revalidation Frequency", Description: "The interval in seconds in which files are checked for changes.", Value: "2"},
+				{Name: "OPCACHE_REVALIDATE_FREQ", Variable: "OPCACHE_REVALIDATE_FREQ", DisplayName: "OPcache Revalidation Frequency", Description: "The interval in seconds at which files are checked for changes.", Value: "2"},
 				{Name: "COMPOSER_MIRROR", Build: "COMPOSER_MIRROR", DisplayName: "Custom Composer Mirror URL", Description: "The repository of PHP packages that builds use."},
 			},
 		},
@@ -70,7 +70,7 @@ var kinds = []struct {
 			Framework: "dancer", DisplayName: "Dancer", Icon: "perl", Builder: "perl", Health: "/health",
 			Repository: "https://github.com/sclorg/dancer-ex.git",
 			Parameters: []setting{
-				{Name: "PERL_APACHE2_RELOAD", Variable: "PERL_APACHE2_RELOAD", DisplayName: "Perl Module Reload", Description: "With true, changed modules are loaded again."},
+				{Name: "PERL_APACHE2_RELOAD", Variable: "PERL_APACHE2_RELOAD", DisplayName: "Perl Module Reload", Description: "If true, changed modules are reloaded."},
 				{Name: "SECRET_KEY_BASE", Variable: "SECRET_KEY_BASE", Secret: "keybase", DisplayName: "Secret Key", Description: "The key of sessions.", From: "[a-z0-9]{127}"},
 				{Name: "CPAN_MIRROR", Build: "CPAN_MIRROR", DisplayName: "Custom CPAN Mirror URL", Description: "The mirror of Perl modules that builds use."},
 			},
@@ -93,7 +93,7 @@ var kinds = []struct {
 	},
 }
 
-// frameworks returns the templates that the streams make possible.
+// frameworks returns the templates that the streams support.
 func frameworks(streams []stream) (all []entry, err error) {
 	byName := map[string]stream{}
 	for _, stream := range streams {

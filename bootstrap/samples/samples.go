@@ -1,4 +1,4 @@
-// Package samples contains the images that Slipway can create out of Debian's packages, and the
+// Package samples contains the images that Slipway can create from Debian's packages, and the
 // initial image streams and templates of the project openshift. Each image is a folder below
 // images: the table image.yaml, files of the image in root, and apb.yml if the image is an Ansible
 // playbook bundle.
@@ -38,7 +38,7 @@ type Image struct {
 	// Example is the folder of the example application in the repository of Slipway, if the image is
 	// a builder.
 	Example string
-	// Base is the name of the image that this image extends by files, or "". Such an image has no
+	// Base is the name of the image to which this image adds files, or "". Such an image has no
 	// packages, and the settings of its base.
 	Base string
 	// Packages are the names of Debian packages. Omit are patterns of paths in them that the image

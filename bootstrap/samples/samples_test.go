@@ -73,7 +73,7 @@ func TestTablesOfImagesAreComplete(t *testing.T) {
 	}
 }
 
-func TestRecipeHasTheContractOfTheImage(t *testing.T) {
+func TestRecipeFollowsImageTable(t *testing.T) {
 	selected, err := Select([]string{"mysql"})
 	if err != nil || len(selected) != 1 || selected[0].Name != "mariadb" {
 		t.Fatalf("the image of the stream mysql is %v, %v", selected, err)
@@ -90,18 +90,18 @@ func TestRecipeHasTheContractOfTheImage(t *testing.T) {
 		`VOLUME ["/var/lib/mysql/data"]`, "EXPOSE 3306", "USER 27", `CMD ["run-mysqld"]`, `LABEL io.openshift.expose-services="3306:mysql"`, `ENV HOME="/var/lib/mysql"`,
 	} {
 		if !strings.Contains(string(text), want+"\n") {
-			t.Errorf("there is no %s in\n%s", want, text)
+			t.Errorf("%s is missing in\n%s", want, text)
 		}
 	}
 	if info, err := os.Stat(filepath.Join(dir, "root/run/mysqld")); err != nil || info.Mode().Perm() != 0o775 {
 		t.Errorf("the group cannot write /run/mysqld: %v, %v", info, err)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "root/usr/bin/run-mysqld")); err != nil || info.Mode().Perm()&0o111 == 0 {
-		t.Errorf("run-mysqld is not a program: %v", err)
+		t.Errorf("run-mysqld is not executable: %v", err)
 	}
 }
 
-func TestRecipeOfBundleHasItsBaseAndItsSpecification(t *testing.T) {
+func TestRecipeOfBundleHasBaseAndSpecification(t *testing.T) {
 	selected, err := Select([]string{"hello-world-apb", "apb-base", "postgresql-apb"})
 	var names []string
 	for _, image := range selected {
@@ -130,13 +130,13 @@ func TestRecipeOfBundleHasItsBaseAndItsSpecification(t *testing.T) {
 	}
 }
 
-func TestUnknownImageIsAnErrorWithTheNames(t *testing.T) {
+func TestSelectReturnsErrorForUnknownImage(t *testing.T) {
 	if _, err := Select([]string{"oracle"}); err == nil || !strings.Contains(err.Error(), `find image "oracle": the images are apb-base, golang`) {
 		t.Error(err)
 	}
 }
 
-func TestStreamsNameTheCommandThatBuildsTheirImages(t *testing.T) {
+func TestStreamTagsContainBuildCommand(t *testing.T) {
 	for name, stream := range objects[imagev1.ImageStream](t, "ImageStream") {
 		if len(stream.Spec.Tags) != 2 || stream.Spec.Tags[0].From.Name != stream.Spec.Tags[1].Name {
 			t.Fatalf("stream %q has tags %+v", name, stream.Spec.Tags)
@@ -144,7 +144,7 @@ func TestStreamsNameTheCommandThatBuildsTheirImages(t *testing.T) {
 		for _, tag := range stream.Spec.Tags {
 			_, target, _ := strings.Cut(tag.Annotations["slipway.openshift.io/build-command"], "slipway samples build ")
 			if selected, err := Select([]string{target}); target == "" || err != nil || !slices.Contains(selected[len(selected)-1].Streams, name) {
-				t.Errorf("tag %q of stream %q is built by %q, %v", tag.Name, name, target, err)
+				t.Errorf("the command that builds tag %q of stream %q is %q, %v", tag.Name, name, target, err)
 			}
 			if icon := tag.Annotations["iconClass"]; len(icon) <= len("icon-") {
 				t.Errorf("tag %q of stream %q has icon %q", tag.Name, name, icon)
@@ -153,7 +153,7 @@ func TestStreamsNameTheCommandThatBuildsTheirImages(t *testing.T) {
 	}
 }
 
-func TestTemplatesUseTheParametersThatTheyHave(t *testing.T) {
+func TestTemplatesUseAllTheirParameters(t *testing.T) {
 	reference := regexp.MustCompile(`\$\{(\w+)\}`)
 	for name, template := range objects[templatev1.Template](t, "Template") {
 		text, err := json.Marshal(template.Objects)
@@ -168,10 +168,10 @@ func TestTemplatesUseTheParametersThatTheyHave(t *testing.T) {
 			declared[parameter.Name] = true
 		}
 		if !maps.Equal(inUse, declared) {
-			t.Errorf("template %q uses the parameters %v and has %v", name, inUse, declared)
+			t.Errorf("template %q uses the parameters %v, but defines %v", name, inUse, declared)
 		}
 		if template.Name != name {
-			t.Errorf("template %q is named %q", name, template.Name)
+			t.Errorf("template %q has the name %q", name, template.Name)
 		}
 	}
 }
@@ -180,7 +180,7 @@ func TestTemplatesUseTheParametersThatTheyHave(t *testing.T) {
 // parenthesis.
 var metric = regexp.MustCompile(`\b[a-z]+(?:_[a-z]+)+\b(\{[^}]*\}|\()?`)
 
-// Services of tenants can have metrics of any name, and so could cause or prevent alerts.
+// Services of tenants can have metrics of any name, and could thus cause or prevent alerts.
 func TestAlertsTrustOnlyMetricsOfPlatform(t *testing.T) {
 	template := objects[templatev1.Template](t, "Template")["prometheus-persistent"]
 	var rules struct {

@@ -14,20 +14,20 @@ import (
 // release is the release of Debian.
 const release = "bookworm"
 
-// basePackages are in every image. Bash is there for scripts of applications. Time zones are there
-// for the variable TZ, and for frameworks such as Rails that do not start without them.
+// basePackages are in every image. Bash is for scripts of applications. Time zones are for the
+// variable TZ, and for frameworks such as Rails that do not start without them.
 const basePackages = "bash,dash,coreutils,findutils,grep,sed,tar,gzip,libc-bin,ca-certificates,tzdata"
 
 // baseOmitted are paths that no image gets.
 const baseOmitted = "/usr/share/doc/* /usr/share/man/* /usr/share/info/* /usr/share/locale/* /usr/share/lintian/*"
 
 // errNoTool is the error of Unpack on a system without mmdebstrap.
-var errNoTool = errors.New("the program mmdebstrap is not on this machine: install the package mmdebstrap, " +
+var errNoTool = errors.New("the program mmdebstrap is not installed: install the package mmdebstrap, " +
 	"or run `slipway samples download` on a machine with Debian and build with --from")
 
 // Unpack writes the file system of an image to a tar file: its packages of Debian, configured. It
 // needs root, mmdebstrap, and a mirror of Debian: the usual one if mirror is empty, or a URL or a
-// line of sources.list. A file that exists is replaced when everything has succeeded.
+// line of sources.list. An existing file is replaced only after success.
 func (i *Image) Unpack(ctx context.Context, file, mirror string) error {
 	tool, err := exec.LookPath("mmdebstrap")
 	if err != nil {
@@ -38,7 +38,7 @@ func (i *Image) Unpack(ctx context.Context, file, mirror string) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	if err := os.Chmod(work, 0o755); err != nil { // apt reads as another user
+	if err := os.Chmod(work, 0o755); err != nil { // apt reads files as another user
 		return err
 	}
 	hook := filepath.Join(work, "configure.sh")

@@ -153,8 +153,8 @@ func full(t *testing.T, dir string) string {
 	return small
 }
 
-// TestKillAtAnyMoment kills a process while it writes, and reads the file.
-func TestKillAtAnyMoment(t *testing.T) {
+// TestKilledEnsureCanBeRepeated kills a process while it writes, and reads the file.
+func TestKilledEnsureCanBeRepeated(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := Write(path, contentOf(0), 0o600); err != nil {
 		t.Fatal(err)

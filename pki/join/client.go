@@ -31,10 +31,10 @@ const (
 )
 
 // Errors of requests that callers distinguish: ErrRetry means that the master accepts the same
-// request later, ErrRefused that it never does.
+// request later, ErrRejected that it never does.
 var (
 	ErrRetry   = errors.New("the master is not ready for the host yet")
-	ErrRefused = errors.New("the master refuses the host")
+	ErrRejected = errors.New("the master rejects the host")
 )
 
 // Authority returns the cluster's certificate authority, in PEM. The token proves that it is the
@@ -95,7 +95,7 @@ func (c Client) send(ctx context.Context, settings *tls.Config, method string, b
 		return nil, fmt.Errorf("read response of %s: %w", c.URL, err)
 	}
 	if response.StatusCode != http.StatusOK {
-		err := refusal(c.URL, response.StatusCode, data)
+		err := rejection(c.URL, response.StatusCode, data)
 		if response.Header.Get("Retry-After") != "" {
 			err = fmt.Errorf("%w: %w", ErrRetry, err)
 		}
@@ -104,22 +104,22 @@ func (c Client) send(ctx context.Context, settings *tls.Config, method string, b
 	return data, checkClock(response.Header.Get("Date"))
 }
 
-// refusal returns the reason of a master that rejects a request.
-func refusal(url string, code int, data []byte) error {
+// rejection returns the reason of a master that rejects a request.
+func rejection(url string, code int, data []byte) error {
 	switch code {
 	case http.StatusForbidden:
-		return refused(strings.TrimSpace(string(data)))
+		return rejected(strings.TrimSpace(string(data)))
 	case http.StatusServiceUnavailable, http.StatusInternalServerError:
 		return errors.New(strings.TrimSpace(string(data)))
 	}
 	return fmt.Errorf("%s is not the address of a master of slipway: it returned HTTP status %d", url, code)
 }
 
-// refused is the sentence of a master. It is ErrRefused.
-type refused string
+// rejected is the reason of a master. It is ErrRejected.
+type rejected string
 
-func (r refused) Error() string        { return string(r) }
-func (r refused) Is(target error) bool { return target == ErrRefused }
+func (r rejected) Error() string        { return string(r) }
+func (r rejected) Is(target error) bool { return target == ErrRejected }
 
 // checkClock reports a clock that differs from the master's.
 func checkClock(date string) error {

@@ -72,13 +72,13 @@ func (m *master) join(t *testing.T, url string, token Token) error {
 		return err
 	}
 	if string(authority) != string(m.authority) {
-		t.Errorf("the host trusts\n%s", authority)
+		t.Errorf("got authority\n%s", authority)
 	}
 	_, err = c.Join(t.Context(), authority, Request{Token: token.String()})
 	return err
 }
 
-func TestHostJoinsTheClusterOfItsToken(t *testing.T) {
+func TestHostJoinsClusterOfToken(t *testing.T) {
 	m := newMaster(t)
 	token, err := New(m.authority)
 	if err != nil {
@@ -89,8 +89,8 @@ func TestHostJoinsTheClusterOfItsToken(t *testing.T) {
 	}
 }
 
-// TestHostTrustsOnlyTheAuthorityOfItsToken intercepts the connection of a host that joins.
-func TestHostTrustsOnlyTheAuthorityOfItsToken(t *testing.T) {
+// TestHostTrustsOnlyAuthorityOfToken intercepts the connection of a host that joins.
+func TestHostTrustsOnlyAuthorityOfToken(t *testing.T) {
 	m, attacker := newMaster(t), newMaster(t)
 	token, err := New(m.authority)
 	if err != nil {
@@ -99,9 +99,9 @@ func TestHostTrustsOnlyTheAuthorityOfItsToken(t *testing.T) {
 	block, _ := pem.Decode(m.authority)
 	renamed := pem.EncodeToMemory(&pem.Block{Type: "TRUSTED CERTIFICATE", Bytes: block.Bytes})
 	for name, shown := range map[string][]byte{
-		"its own authority":                    attacker.authority,
-		"a second authority":                   []byte(string(m.authority) + string(attacker.authority)),
-		"an authority after another PEM block": []byte(string(renamed) + string(attacker.authority)),
+		"authority of the attacker":         attacker.authority,
+		"a second authority":                []byte(string(m.authority) + string(attacker.authority)),
+		"authority after another PEM block": []byte(string(renamed) + string(attacker.authority)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			attacker.shown = shown
@@ -112,7 +112,7 @@ func TestHostTrustsOnlyTheAuthorityOfItsToken(t *testing.T) {
 	}
 }
 
-func TestTokenIsNotSentToTheTargetOfARedirect(t *testing.T) {
+func TestTokenIsNotSentToRedirectTarget(t *testing.T) {
 	m := newMaster(t)
 	token, err := New(m.authority)
 	if err != nil {

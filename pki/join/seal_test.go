@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestSealedMessageIsForOneHostAndToken(t *testing.T) {
+func TestSealedMessageCanOnlyBeOpenedByHostWithToken(t *testing.T) {
 	ca := authority(t)
 	token, err := New(ca)
 	if err != nil {
@@ -29,7 +29,7 @@ func TestSealedMessageIsForOneHostAndToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	if bytes.Contains(sealed, message) {
-		t.Error("the message is readable")
+		t.Error("the sealed message contains the plain text")
 	}
 	if again, _ := token.Seal(key.PublicKey().Bytes(), message); bytes.Equal(again, sealed) {
 		t.Error("two messages have the same key")
@@ -38,10 +38,10 @@ func TestSealedMessageIsForOneHostAndToken(t *testing.T) {
 		t.Errorf("got %q, %v", opened, err)
 	}
 	if _, err := other.Open(key, sealed); err == nil {
-		t.Error("another token opens the message")
+		t.Error("Open accepted another token")
 	}
 	if _, err := token.Open(foreign, sealed); err == nil {
-		t.Error("another host opens the message")
+		t.Error("Open accepted the key of another host")
 	}
 	changed := bytes.Clone(sealed)
 	changed[len(changed)-1] ^= 1
@@ -51,6 +51,6 @@ func TestSealedMessageIsForOneHostAndToken(t *testing.T) {
 		}
 	}
 	if _, err := token.Seal([]byte("no key"), message); err == nil {
-		t.Error("Seal accepts an invalid key")
+		t.Error("Seal accepted an invalid key")
 	}
 }

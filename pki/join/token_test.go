@@ -27,7 +27,7 @@ func authority(t *testing.T) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-func TestTokenSurvivesItsText(t *testing.T) {
+func TestParseReturnsFormattedToken(t *testing.T) {
 	token, err := New(authority(t))
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestTokenSurvivesItsText(t *testing.T) {
 	}
 }
 
-func TestTokenNamesItsCluster(t *testing.T) {
+func TestTokenTrustsOnlyAuthorityOfCluster(t *testing.T) {
 	own, other := authority(t), authority(t)
 	token, err := New(own)
 	if err != nil {
@@ -48,7 +48,7 @@ func TestTokenNamesItsCluster(t *testing.T) {
 		data []byte
 		want bool
 	}{
-		"its own cluster": {own, true}, "another cluster": {other, false}, "no certificate": {[]byte("no certificate"), false},
+		"authority of the cluster": {own, true}, "another cluster": {other, false}, "no certificate": {[]byte("no certificate"), false},
 	} {
 		if _, got := token.Trusted(tt.data); got != tt.want {
 			t.Errorf("%s: trusted %t", name, got)
@@ -59,7 +59,7 @@ func TestTokenNamesItsCluster(t *testing.T) {
 	}
 }
 
-func TestHashMatchesOnlyItsToken(t *testing.T) {
+func TestSecretHashMatchesOnlyItsToken(t *testing.T) {
 	ca := authority(t)
 	first, _ := New(ca)
 	second, _ := New(ca)
@@ -76,7 +76,7 @@ func TestHashMatchesOnlyItsToken(t *testing.T) {
 	}
 }
 
-func TestParseRejectsTextsWithoutRepeatingThem(t *testing.T) {
+func TestParseErrorDoesNotContainText(t *testing.T) {
 	token, err := New(authority(t))
 	if err != nil {
 		t.Fatal(err)

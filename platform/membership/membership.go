@@ -145,7 +145,7 @@ func request(ctx context.Context, master join.Client, authority []byte, request 
 		if joinErr == nil {
 			return response, nil
 		}
-		if errors.Is(joinErr, join.ErrRefused) {
+		if errors.Is(joinErr, join.ErrRejected) {
 			return nil, joinErr
 		}
 		err = joinErr
