@@ -33,8 +33,8 @@ func Exec(path string, args, env []string) error {
 	return nil
 }
 
-// Reexec is Exec for a new start of the same program. The supervisor, which delays further starts
-// of a process that has ended, does not notice it.
+// Reexec is Exec for a new start of the same program. The supervisor delays the restart of a
+// process that has ended, but does not notice this start.
 func Reexec() error {
 	// Reporter has set the flag.
 	if _, err := unix.FcntlInt(ReportDescriptor, unix.F_SETFD, 0); err != nil {

@@ -79,8 +79,9 @@ func TestProcessThatExecutesEndsWithSupervisor(t *testing.T) {
 	if err := command.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = command.Wait()                                     // it ends with the signal
-	t.Cleanup(func() { _ = unix.Kill(pid, unix.SIGKILL) }) // it has ended unless the test failed
+	_ = command.Wait() // the process ends with the signal
+	// The process has ended unless the test failed.
+	t.Cleanup(func() { _ = unix.Kill(pid, unix.SIGKILL) })
 	eventually.True(t, "the process ends with its supervisor", func() bool {
 		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		return err != nil || strings.Contains(string(state), ") Z ")

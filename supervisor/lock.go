@@ -35,7 +35,7 @@ func Lock(dataDir, runDir string) (*os.File, error) {
 }
 
 // allowTraversal lets other users enter the directories above the containers' root file systems:
-// the root user of a pod with its own user namespace is one of them. The files below have their own
+// they include the root user of a pod with its own user namespace. The files below have their own
 // modes.
 func allowTraversal(dirs ...string) error {
 	for _, dir := range dirs {

@@ -137,8 +137,8 @@ func (s *Supervisor) runOnce(ctx context.Context, p Process) error {
 	close(stopped)
 	stopWaiting()
 	<-readyDone
-	// All events of the process are in the pipe. A program that the process left behind can keep the
-	// other end open as long as it runs.
+	// All events of the process are in the pipe. A program that the process started can keep the other
+	// end open as long as it runs.
 	_ = reports.SetReadDeadline(time.Now().Add(lastReportsTimeout))
 	<-reportsDone
 	return s.endReason(p.Name, err)
@@ -248,9 +248,9 @@ func (s *Supervisor) endReason(name string, err error) error {
 			starting = append(starting, c.Name)
 		}
 	}
-	reason := "it ended without an error"
+	reason := "the process ended without an error"
 	if err != nil {
-		reason = "it ended with " + strings.TrimPrefix(err.Error(), "signal: ")
+		reason = "the process ended with " + strings.TrimPrefix(err.Error(), "signal: ")
 	}
 	if len(starting) > 0 {
 		reason += " while " + strings.Join(starting, ", ") + " started"

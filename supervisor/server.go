@@ -28,7 +28,7 @@ func (s *Supervisor) serve() (*http.Server, error) {
 	})
 	mux.HandleFunc("POST /restart/{process}", func(w http.ResponseWriter, r *http.Request) {
 		if !s.restart(r.PathValue("process")) {
-			http.Error(w, "there is no such process", http.StatusNotFound)
+			http.Error(w, "the process does not exist", http.StatusNotFound)
 			return
 		}
 		w.WriteHeader(http.StatusAccepted)

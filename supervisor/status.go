@@ -63,7 +63,7 @@ func (p *ProcessStatus) apply(event component.Event, now time.Time) {
 func (c *ComponentStatus) apply(event component.Event, now time.Time) {
 	c.Note = event.Note
 	if c.State == event.State && event.State == component.Ready {
-		return // only the note is new
+		return // only the note has changed
 	}
 	c.State, c.Since, c.Error = event.State, now, event.Error
 	switch event.State {

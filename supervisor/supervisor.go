@@ -57,10 +57,10 @@ func (s *Supervisor) restart(name string) bool {
 	return true
 }
 
-// ErrStopped is the result of Run after a client requested the stop.
+// ErrStopped is the result of Run after a client requested the supervisor to stop.
 var ErrStopped = errors.New("stopped")
 
-// Run supervises until ctx ends, or returns ErrStopped after a client requested the stop. The
+// Run supervises until ctx ends, or returns ErrStopped after a client requested a stop. The
 // processes stop in the reverse order of their start, one after the other.
 func (s *Supervisor) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)

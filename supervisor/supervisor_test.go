@@ -81,7 +81,7 @@ func TestEndedProcessRestartsAndStatusHasReason(t *testing.T) {
 func TestProcessKilledBySignalRestarts(t *testing.T) {
 	client, _ := startSupervisor(t, `if [ ! -e once ]; then touch once; kill -9 $$; fi;`+reportReady+` exec sleep 1000`)
 	status := waitStatus(t, client, "ready after a restart", func(s Status) bool { return s.Ready })
-	if got := status.Processes[0].LastError; got != "it ended with killed" {
+	if got := status.Processes[0].LastError; got != "the process ended with killed" {
 		t.Errorf("reason is %q", got)
 	}
 }
@@ -126,7 +126,7 @@ func TestProcessRestartsOnRequestWithoutError(t *testing.T) {
 		t.Errorf("the process did not get SIGTERM: %v", err)
 	}
 	if err := client.Restart(t.Context(), "ghost"); err == nil {
-		t.Error("a process that does not exist restarts")
+		t.Error("Restart succeeded for an unknown process")
 	}
 }
 

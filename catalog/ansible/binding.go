@@ -6,7 +6,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// bind begins to create a binding. If the bundle has no playbook for bindings, the binding gets the
+// bind starts to create a binding. If the bundle has no playbook for bindings, the binding gets the
 // credentials of the instance immediately.
 func (b *broker) bind(r *http.Request) (osbserver.Response, error) {
 	rec, id, user, err := b.bindingRequest(r)
@@ -14,7 +14,7 @@ func (b *broker) bind(r *http.Request) (osbserver.Response, error) {
 		return osbserver.Response{}, err
 	}
 	if rec == nil || !rec.Provisioned {
-		return osbserver.Response{}, osbserver.Refuse(http.StatusBadRequest, "there is no instance %q that is provisioned", r.PathValue("instance"))
+		return osbserver.Response{}, osbserver.Refuse(http.StatusBadRequest, "instance %q does not exist or is not provisioned", r.PathValue("instance"))
 	}
 	var body request
 	if err := osbserver.Read(r, &body); err != nil {
@@ -88,12 +88,12 @@ func (b *broker) readBinding(r *http.Request) (osbserver.Response, error) {
 		return osbserver.Response{}, err
 	}
 	if rec == nil || rec.Bindings[id] == nil || rec.Bindings[id].Failure != "" {
-		return osbserver.Response{}, osbserver.Refuse(http.StatusNotFound, "there is no binding %q", id)
+		return osbserver.Response{}, osbserver.Refuse(http.StatusNotFound, "binding %q does not exist", id)
 	}
 	return osbserver.Response{Code: http.StatusOK, Body: credentialsBody(rec.Bindings[id])}, nil
 }
 
-// unbind begins to delete a binding.
+// unbind starts to delete a binding.
 func (b *broker) unbind(r *http.Request) (osbserver.Response, error) {
 	rec, id, user, err := b.bindingRequest(r)
 	if err != nil {

@@ -14,7 +14,7 @@ func FuzzSpec(f *testing.F) {
 	f.Fuzz(func(t *testing.T, label, parameters string) {
 		spec, ok, err := specOf(image(t, label))
 		if !ok {
-			t.Fatalf("%q is no bundle: %v", label, err)
+			t.Fatalf("%q is not a bundle: %v", label, err)
 		}
 		if err != nil {
 			return

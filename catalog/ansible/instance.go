@@ -21,7 +21,7 @@ type request struct {
 	Parameters map[string]any `json:"parameters"`
 }
 
-// provision begins to create an instance.
+// provision starts to create an instance.
 func (b *broker) provision(r *http.Request) (osbserver.Response, error) {
 	id, body, err := readRequest(r)
 	if err != nil {
@@ -79,7 +79,7 @@ func (b *broker) order(r *http.Request, body request) (source, map[string]any, e
 		return source{}, nil, err
 	}
 	if bundle == nil {
-		return source{}, nil, osbserver.Refuse(http.StatusBadRequest, "there is no service %q", body.ServiceID)
+		return source{}, nil, osbserver.Refuse(http.StatusBadRequest, "service %q does not exist", body.ServiceID)
 	}
 	plan := bundle.plan(body.PlanID)
 	if plan == nil {
@@ -110,12 +110,12 @@ func (b *broker) permitted(r *http.Request, project string) (name string, err er
 func (b *broker) existing(r *http.Request, id string) (*record, error) {
 	rec, err := b.load(r.Context(), id)
 	if err == nil && (rec == nil || !rec.Provisioned) {
-		err = osbserver.Refuse(http.StatusBadRequest, "there is no instance %q that is provisioned", id)
+		err = osbserver.Refuse(http.StatusBadRequest, "instance %q does not exist or is not provisioned", id)
 	}
 	return rec, err
 }
 
-// update begins to change the plan or the parameters of an instance.
+// update starts to change the plan or the parameters of an instance.
 func (b *broker) update(r *http.Request) (osbserver.Response, error) {
 	id, body, err := readRequest(r)
 	if err != nil {
@@ -160,7 +160,7 @@ func (b *broker) readInstance(r *http.Request) (osbserver.Response, error) {
 		return osbserver.Response{}, err
 	}
 	if rec == nil || !rec.Provisioned {
-		return osbserver.Response{}, osbserver.Refuse(http.StatusNotFound, "there is no instance %q that is provisioned", id)
+		return osbserver.Response{}, osbserver.Refuse(http.StatusNotFound, "instance %q does not exist or is not provisioned", id)
 	}
 	body := map[string]string{"service_id": rec.Service, "plan_id": rec.Plan}
 	if rec.Dashboard != "" {
@@ -192,13 +192,13 @@ func (b *bundle) change(rec *record, body request) (*plan, map[string]any, error
 		}
 	}
 	for name, value := range body.Parameters {
-		merged[name] = value // complete rejects those that the plan does not have
+		merged[name] = value // complete rejects parameters that the plan does not have
 	}
 	values, err := complete(target.Parameters, merged)
 	return target, values, err
 }
 
-// deprovision begins to delete an instance. If the bundle of an instance is no longer offered, the
+// deprovision starts to delete an instance. If the bundle of an instance is no longer offered, the
 // image that created the instance deletes it.
 func (b *broker) deprovision(r *http.Request) (osbserver.Response, error) {
 	id, err := osbserver.ID(r, "instance")

@@ -85,7 +85,7 @@ func (b *broker) begin(ctx context.Context, rec *record, op *operation) (osbserv
 const maxOperations = 2
 
 // checkShare returns an error if other instances of the project have too many operations in
-// progress. The platform repeats the request.
+// progress. The platform then repeats the request.
 func (b *broker) checkShare(ctx context.Context, rec *record) error {
 	selector := labels.SelectorFromSet(labels.Set{projectLabel: rec.Namespace, runningLabel: "true"})
 	list, err := b.kube.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
@@ -162,7 +162,7 @@ func (b *broker) advance(ctx context.Context, rec *record) error {
 	case pod.Status.Phase == corev1.PodFailed:
 		cause := cmp.Or(pod.Status.Reason, fmt.Sprintf("exit code %d", code))
 		if code == notImplemented {
-			cause = "it has no playbook for this action"
+			cause = "the bundle has no playbook for this action"
 		}
 		text := fmt.Sprintf("bundle %q: %s ended with an error: %s", op.Bundle.Name, op.Action, cause)
 		if said := pod.Annotations[lastOperationAnnotation]; said != "" {

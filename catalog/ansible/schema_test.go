@@ -67,7 +67,7 @@ func TestSpecificationsBecomeServices(t *testing.T) {
 	}
 }
 
-func TestInvalidSpecificationsAreNamed(t *testing.T) {
+func TestInvalidSpecificationErrorsNameField(t *testing.T) {
 	for text, want := range map[string]string{
 		"name: a":            "plans is empty",
 		"plans: [{name: a}]": "name is missing",

@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-func TestProjectHasFewOperationsAtOnce(t *testing.T) {
+func TestConcurrentOperationsOfProjectAreLimited(t *testing.T) {
 	b := &broker{kube: fake.NewClientset()}
 	instance := func(id, project, state string) *record {
 		return &record{ID: id, Namespace: project, Operation: &operation{State: state}}

@@ -35,7 +35,7 @@ func TestConformantBrokerPasses(t *testing.T) {
 	}
 }
 
-func TestViolationsAreFound(t *testing.T) {
+func TestViolationsAreReported(t *testing.T) {
 	status := func(method, suffix string, code int) func(*osbtest.Broker) {
 		return func(b *osbtest.Broker) {
 			b.Refuse = func(w http.ResponseWriter, r *http.Request) bool {

@@ -14,8 +14,8 @@ import (
 // errUnfinished means that an operation failed or did not end.
 var errUnfinished = errors.New("the operation did not succeed")
 
-// checkLifecycle orders an instance, updates and binds it, and returns both. The remains of a
-// failure are deleted.
+// checkLifecycle orders an instance, updates and binds it, and returns both. After a failure, it
+// deletes what it created.
 func (c *checker) checkLifecycle(ctx context.Context) error {
 	s, p, err := c.find(c.Service, c.Plan)
 	if err != nil {
@@ -127,7 +127,7 @@ func (c *checker) remove(ctx context.Context, kind, path string, s service, p pl
 	return nil
 }
 
-// poll waits until an operation has succeeded. A deleted object can be gone.
+// poll waits until an operation has succeeded. After a deletion, status 410 also means success.
 func (c *checker) poll(ctx context.Context, kind, path, operation string, deletes bool, s service, p plan) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
@@ -142,11 +142,11 @@ func (c *checker) poll(ctx context.Context, kind, path, operation string, delete
 		case err != nil:
 			return fmt.Errorf("poll operation of %s: %w", kind, err)
 		case deletes && got.code == http.StatusGone, got.code == http.StatusOK && state == "succeeded":
-			c.rule("last_operation gets 200 with a valid state, or 410 for what is deleted")
+			c.rule("last_operation gets 200 with a valid state, or 410 for a deleted object")
 			return nil
 		case got.code != http.StatusOK || state != "in progress":
-			c.rule("last_operation gets 200 with a valid state, or 410 for what is deleted",
-				fmt.Sprintf("the status for a %s is %d and the state %q", kind, got.code, state))
+			c.rule("last_operation gets 200 with a valid state, or 410 for a deleted object",
+				fmt.Sprintf("the status for a %s is %d, and the state is %q", kind, got.code, state))
 			return fmt.Errorf("poll operation of %s: %w: %s", kind, errUnfinished, got.description())
 		}
 		select {

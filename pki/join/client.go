@@ -33,7 +33,7 @@ const (
 // Errors of requests that callers distinguish: ErrRetry means that the master accepts the same
 // request later, ErrRejected that it never does.
 var (
-	ErrRetry   = errors.New("the master is not ready for the host yet")
+	ErrRetry    = errors.New("the master is not ready for the host yet")
 	ErrRejected = errors.New("the master rejects the host")
 )
 

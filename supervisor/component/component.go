@@ -24,8 +24,8 @@ type Noter interface {
 // still stop, such as a store without its peers.
 type Drainer interface {
 	Component
-	// Drain begins the end of the process, before the context of Run ends. The component then fails
-	// requests immediately that it would otherwise let wait. Drain does not block.
+	// Drain is called before the context of Run ends, when the process starts to stop. The component
+	// then fails requests immediately that would otherwise wait. Drain does not block.
 	Drain()
 }
 
@@ -40,7 +40,7 @@ type Entry struct {
 }
 
 // Gate admits components that run in one of several processes, such as the controllers of a cluster
-// with several masters. A process that must end a component ends.
+// with several masters. A process that must end a component exits.
 type Gate interface {
 	// Wait returns nil when the component can run, and an error if ctx ends first. It calls standby
 	// if another process runs the component.

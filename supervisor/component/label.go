@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// names has the names of components by the labels of their goroutines (unsafe.Pointer). Like the
-// log, it belongs to the whole process.
+// names contains the names of components by the labels of their goroutines (unsafe.Pointer). Like
+// the log, it belongs to the whole process.
 var names = sync.Map{}
 
 // labels returns the profiler's labels of the calling goroutine. The runtime keeps this function

@@ -17,7 +17,7 @@ func TestGoroutinesInheritComponent(t *testing.T) {
 		return context.Canceled
 	})
 	if err != context.Canceled {
-		t.Errorf("error is %v, want that of the component", err)
+		t.Errorf("got error %v, want the error of the component", err)
 	}
 	if got := Current(); got != "" {
 		t.Errorf("a goroutine outside of components belongs to %q", got)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestOptionalComponentNotesErrorUntilItServes(t *testing.T) {
+func TestOptionalComponentReportsErrorUntilItServes(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	attempts := 0
 	optional := &Optional{

@@ -103,14 +103,14 @@ type draining struct {
 
 func (d draining) Drain() { close(d.drained) }
 
-func TestComponentDrainsWhileItsClientsStop(t *testing.T) {
+func TestComponentIsDrainedBeforeItsClientsStop(t *testing.T) {
 	var j journal
 	ctx, cancel := context.WithCancel(t.Context())
 	store := draining{fake{"store", serving("store", j.record).Run}, make(chan struct{})}
 	client := fake{"client", func(ctx context.Context, ready func()) error {
 		ready()
 		<-ctx.Done()
-		<-store.drained // the response to its last request
+		<-store.drained // the response to the last request
 		j.record("stop client")
 		return nil
 	}}
@@ -120,7 +120,7 @@ func TestComponentDrainsWhileItsClientsStop(t *testing.T) {
 	}
 }
 
-func TestFailedComponentStopsOthersAndIsNamed(t *testing.T) {
+func TestErrorNamesFailedComponentAndOthersStop(t *testing.T) {
 	var j journal
 	broken := fake{"broken", func(context.Context, func()) error { return errors.New("disk is full") }}
 	entries := []Entry{
@@ -137,7 +137,7 @@ func TestFailedComponentStopsOthersAndIsNamed(t *testing.T) {
 	}
 }
 
-func TestComponentThatEndsUnaskedHasFailed(t *testing.T) {
+func TestComponentThatEndsWithoutRequestFails(t *testing.T) {
 	short := fake{"short", func(context.Context, func()) error { return nil }}
 	err := Run(t.Context(), []Entry{{Component: short}}, ignoreEvent, ignoreReady)
 	if err == nil || err.Error() != "short: ended without a request to stop" {
@@ -165,7 +165,7 @@ func (g gate) Wait(ctx context.Context, standby func()) error {
 	}
 }
 
-func TestComponentOnStandbyWaitsForItsGate(t *testing.T) {
+func TestComponentWaitsOnStandbyForGate(t *testing.T) {
 	var j journal
 	ctx, cancel := context.WithCancel(t.Context())
 	open := make(gate)
@@ -184,7 +184,7 @@ func TestComponentOnStandbyWaitsForItsGate(t *testing.T) {
 			cancel()
 		}
 	}, func(context.Context) {
-		j.record("complete") // although two components are on standby
+		j.record("complete") // not called for components on standby
 		close(open)
 	})
 	if err != nil {
@@ -199,7 +199,7 @@ func TestComponentOnStandbyWaitsForItsGate(t *testing.T) {
 	}
 }
 
-func TestComponentWithAClosedGateStaysOnStandby(t *testing.T) {
+func TestComponentWithClosedGateRemainsOnStandby(t *testing.T) {
 	var j journal
 	ctx, cancel := context.WithCancel(t.Context())
 	entries := []Entry{{Component: serving("stopped", j.record), Gate: Closed{}}, {Component: serving("other", j.record)}}

@@ -26,7 +26,7 @@ func TestLargeLogIsRotated(t *testing.T) {
 	if err := rotate(path, 5); err != nil {
 		t.Fatal(err)
 	}
-	// The process keeps the file open and appends at its new end.
+	// The process keeps the file open and appends to its new end.
 	if _, err := file.WriteString("third\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -178,13 +178,13 @@ func TestSeveralLogsAreMergedByTime(t *testing.T) {
 func TestTimeOfLine(t *testing.T) {
 	now := time.Date(2027, 1, 1, 0, 30, 0, 0, time.Local)
 	for line, want := range map[string]time.Time{
-		"I1231 23:59:58.000001 1 a.go:1] x":          time.Date(2026, 12, 31, 23, 59, 58, 1000, time.Local),
-		"E0101 00:10:00.000000 1 a.go:1] x":          time.Date(2027, 1, 1, 0, 10, 0, 0, time.Local),
-		`time="2026-12-31T10:00:00.5Z" level=info`:   time.Date(2026, 12, 31, 10, 0, 0, 5e8, time.UTC),
-		"2026/12/31 01:44:34 INFO process started":   time.Date(2026, 12, 31, 1, 44, 34, 0, time.Local),
-		"\tgoroutine 1 [running]:":                   {},
-		"":                                           {},
-		"Information without a time in front of it.": {},
+		"I1231 23:59:58.000001 1 a.go:1] x":        time.Date(2026, 12, 31, 23, 59, 58, 1000, time.Local),
+		"E0101 00:10:00.000000 1 a.go:1] x":        time.Date(2027, 1, 1, 0, 10, 0, 0, time.Local),
+		`time="2026-12-31T10:00:00.5Z" level=info`: time.Date(2026, 12, 31, 10, 0, 0, 5e8, time.UTC),
+		"2026/12/31 01:44:34 INFO process started": time.Date(2026, 12, 31, 1, 44, 34, 0, time.Local),
+		"\tgoroutine 1 [running]:":                 {},
+		"":                                         {},
+		"Information without a leading time.":      {},
 	} {
 		if got, ok := timeOf(line, now); !got.Equal(want) || ok == want.IsZero() {
 			t.Errorf("the time of %q is %s (%t), want %s", line, got, ok, want)

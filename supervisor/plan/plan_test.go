@@ -69,7 +69,7 @@ func example() Plan {
 	}
 }
 
-func TestPlanAndLockReachTheNextProgram(t *testing.T) {
+func TestPlanAndLockArePassedToNextProgram(t *testing.T) {
 	dir := t.TempDir()
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), passTo+"="+dir)
@@ -86,16 +86,16 @@ func TestPlanAndLockReachTheNextProgram(t *testing.T) {
 		cmpopts.IgnoreFields(Plan{}, "Lock"), cmpopts.IgnoreUnexported(supervisor.ComponentStatus{}), cmpopts.EquateComparable(netip.Addr{}),
 	}
 	if diff := cmp.Diff(example(), got, options...); diff != "" {
-		t.Errorf("the plan differs (-want +got):\n%s", diff)
+		t.Errorf("plan (-want +got):\n%s", diff)
 	}
 	if lock, err := supervisor.Lock(dir, dir); err != nil {
-		t.Errorf("the lock outlives the program: %v", err)
+		t.Errorf("the lock remains after the program has ended: %v", err)
 	} else {
 		lock.Close()
 	}
 }
 
-func TestErrorsNameTheFile(t *testing.T) {
+func TestErrorsContainPathOfFile(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "plan.json")
 	if err := os.WriteFile(broken, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)

@@ -57,7 +57,7 @@ type Plan struct {
 	Free bool `json:"free"`
 	// Bindable reports whether instances can be bound.
 	Bindable bool `json:"bindable"`
-	// UpdatesTo are the names of the plans that can follow.
+	// UpdatesTo are the names of the plans to which an instance can be updated.
 	UpdatesTo []string `json:"updatesTo,omitempty"`
 	// Parameters are the parameters of instances, BindParameters the parameters of bindings.
 	Parameters     []Parameter `json:"parameters,omitempty"`
