@@ -9,6 +9,8 @@ root:x:0:0:root:/root:/bin/sh
 default:x:1001:0:pipeline:/opt/app-root:/bin/sh
 USERS
 echo root:x:0: >etc/group
+# The runner adds the user that the cluster chooses.
+chmod 664 etc/passwd
 mkdir -p opt/app-root tmp
 chown -R 1001:0 opt/app-root
 chmod -R u=rwX,g=rwX,o=rX opt/app-root

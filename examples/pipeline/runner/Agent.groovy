@@ -64,7 +64,15 @@ class Agent {
 
     void forget(List<String> files) { beside { output(['rm', '-f', '--'] + files) } }
 
-    /** Runs a body in the directory of temporary files, next to the workspace. */
+    /**
+     * Gives the user of the container a name if its image permits it. The cluster chooses the ID of the
+     * user, and ssh refuses to run without a name.
+     */
+    void nameUser() {
+        beside { output(['sh', '-c', 'id -un >/dev/null 2>&1 || ! test -w /etc/passwd || echo "pipeline:x:$(id -u):0::${HOME:-/}:/bin/sh" >>/etc/passwd']) }
+    }
+
+    /** Runs a body in the directory of temporary files, next to the workspace. Nothing interrupts it. */
     protected beside(Closure body) { Frame.current().child('', [dir: "${workspace}@tmp".toString(), scope: new Scope(null)]).run(body) }
 
     /** Is called when the block of the node ends. */

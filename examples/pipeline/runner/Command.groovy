@@ -8,7 +8,6 @@ import java.nio.file.attribute.PosixFilePermissions
 class Command {
     /** The limit of the output that the result of a command keeps, in characters. */
     private static final int LIMIT = 1 << 20
-    private static final String ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
     private static final List<String> FILES = ['-f', '--filename', '--from-file', '--from-dir', '--from-archive', '--from-repo', '--from-env-file', '--param-file', '-k', '--kustomize']
     private final Run run
     private final List<String> words
@@ -38,9 +37,9 @@ class Command {
     private Map execute(File scratch) {
         Frame frame = Frame.current()
         Map<String, String> env = new LinkedHashMap<String, String>(frame.env)
-        if (frame.token) {
+        if (frame.token || frame.cluster) {
             File file = new File(scratch, 'kubeconfig')
-            configure(file, run, [token: frame.token])
+            configure(file, OpenShift.access(frame.cluster, frame.token))
             env.KUBECONFIG = file.path
         }
         File files = new File(scratch, 'files')
@@ -82,9 +81,9 @@ class Command {
         into.directory ? result : words
     }
 
-    private static void configure(File file, Run run, Map user) {
-        file.text = JsonOutput.toJson([apiVersion: 'v1', kind: 'Config', 'current-context': 'own',
-            clusters: [[name: 'own', cluster: [server: run.openshift.cluster(), 'certificate-authority': "$ACCOUNT/ca.crt".toString()]]],
-            users: [[name: 'own', user: user]], contexts: [[name: 'own', context: [cluster: 'own', user: 'own', namespace: run.namespace]]]])
+    private static void configure(File file, Map access) {
+        file.text = JsonOutput.toJson([apiVersion: 'v1', kind: 'Config', 'current-context': 'pipeline',
+            clusters: [[name: 'pipeline', cluster: access.cluster]], users: [[name: 'pipeline', user: access.user]],
+            contexts: [[name: 'pipeline', context: [cluster: 'pipeline', user: 'pipeline']]]])
     }
 }

@@ -13,8 +13,10 @@ class Credential {
         [(name): values.secrettext ?: values['openshift-client-token'] ?: password ?: values.values().join('')]
     }
 
-    /** Returns what the log must not show. Names of users are not secret. */
+    private static final List<String> PUBLIC = ['username', 'server', 'project', 'ca.crt', 'known_hosts']
+
+    /** Returns what the log must not show. */
     static List<String> lines(Map<String, String> values) {
-        values.findAll { it.key != 'username' }.collectMany { [it.value.trim()] + it.value.readLines()*.trim() }.findAll { it.length() > 3 }
+        values.findAll { !PUBLIC.contains(it.key) }.collectMany { [it.value.trim()] + it.value.readLines()*.trim() }.findAll { it.length() > 3 }
     }
 }

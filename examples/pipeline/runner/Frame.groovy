@@ -14,6 +14,8 @@ class Frame {
     Scope scope
     /** The project and the token of openshift.withProject and withCredentials, or null. */
     String project, token
+    /** The cluster of openshift.withCluster, or null if it is the pipeline's own. */
+    Cluster cluster
     boolean timestamps
     /** The pods of podTemplate by their labels. */
     Map<String, Map> templates = [:]
@@ -26,7 +28,7 @@ class Frame {
     /** Returns a copy for a block inside. */
     Frame child(String name, Map changes = [:]) {
         def frame = new Frame(path: name, prefix: prefix, dir: dir, env: new LinkedHashMap<String, String>(env), stage: stage,
-                agent: agent, scope: scope, project: project, token: token, timestamps: timestamps, templates: templates)
+                agent: agent, scope: scope, project: project, token: token, cluster: cluster, timestamps: timestamps, templates: templates)
         changes.each { key, value -> frame[(String) key] = value }
         frame
     }

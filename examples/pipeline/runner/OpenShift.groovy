@@ -5,7 +5,7 @@ import groovy.json.JsonSlurper
 
 /**
  * The object `openshift` of a Jenkinsfile: the language of OpenShift's client plugin. Its actions run
- * oc with the account of the pipeline or a token, and only in the cluster of the build.
+ * oc, in the cluster of the build with the account of the pipeline or a token, or in another cluster.
  */
 class OpenShift {
     /** Commands of oc that are actions by themselves, with the same arguments. */
@@ -15,15 +15,16 @@ class OpenShift {
 
     OpenShift(Run run) { this.run = run }
 
-    /** Arguments: a name or an address of the own cluster, credentials or a token, and the block. */
+    /** Arguments: the name or the address of a cluster, credentials or a token, and the block. */
     def withCluster(Object... arguments) {
         List list = arguments as List
-        if (list.size() > 1 && !own(list[0])) throw new Failure("openshift.withCluster(${list[0]}): pipelines use their own cluster only")
-        inside('withCluster', list.size() > 2 ? login(list[1]) : [:], (Closure) list.last())
+        Cluster other = list.size() > 1 && !own(list[0]) ? Cluster.of(run, list[0].toString()) : null
+        Map changes = other || Frame.current().cluster ? [cluster: other, project: other?.project, token: null] : [:]
+        inside('withCluster', changes + (list.size() > 2 ? login(list[1]) : [:]), (Closure) list.last())
     }
 
     def withProject(Object... arguments) {
-        String name = arguments.length > 1 && arguments[0] ? arguments[0] : run.namespace
+        String name = arguments.length > 1 && arguments[0] ? arguments[0] : Frame.current().cluster?.project ?: run.namespace
         inside("withProject ($name)", [project: name], (Closure) arguments.last())
     }
 
@@ -50,20 +51,32 @@ class OpenShift {
     private Map login(Object credentials) {
         if (!credentials) return [token: null]
         Map<String, String> values = run.steps.secretOrNull(credentials.toString())
-        String token = values == null ? credentials : values['openshift-client-token'] ?: values.token ?: values.secrettext
+        String token = values == null ? credentials.toString().trim() : tokenOf(values)
         if (!token) throw new Failure("the secret of the credentials \"$credentials\" has no key \"openshift-client-token\"")
-        run.log.hide([token.trim()])
-        [token: token.trim()]
+        run.log.hide([token])
+        [token: token]
     }
+
+    /** Returns the token in a secret, or null. */
+    static String tokenOf(Map<String, String> values) { (values['openshift-client-token'] ?: values.token ?: values.secrettext)?.trim() }
 
     String project() { Frame.current().project ?: run.namespace }
 
-    String cluster() {
+    String cluster() { Frame.current().cluster?.server ?: ownCluster() }
+
+    private static String ownCluster() {
         String host = System.getenv('KUBERNETES_SERVICE_HOST') ?: ''
         "https://${host.contains(':') ? "[$host]" : host}:${System.getenv('KUBERNETES_SERVICE_PORT')}"
     }
 
-    boolean skipTLSVerify() { false }
+    /** Returns the entry of a cluster and that of its user in a kubeconfig. */
+    static Map access(Cluster cluster, String token) {
+        if (!cluster) return [cluster: [server: ownCluster(), 'certificate-authority': '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt'], user: [token: token]]
+        if (!(token ?: cluster.token)) throw new Failure("the cluster $cluster.server needs a token: put it into the secret of the cluster, or name it in withCluster")
+        [cluster: cluster.entry(), user: [token: token ?: cluster.token]]
+    }
+
+    boolean skipTLSVerify() { Frame.current().cluster?.insecure ?: false }
 
     void setLockName(Object ignored) { }
 

@@ -10,11 +10,11 @@ trait OpenShiftSteps {
 
     abstract timeout(Map options, Closure body)
 
-    /** Runs an action in the project of the options, with their token, for at most their time. */
+    /** Runs an action in the cluster and the project of the options, with their token, for at most their time. */
     private within(Map options, int minutes, Closure body) {
         OpenShift openshift = getRun().openshift
         Closure inProject = { openshift.withProject(options.namespace ?: '') { body(openshift) } }
-        Closure all = options.authToken ? { openshift.withCredentials(options.authToken, inProject) } : inProject
+        Closure all = options.apiURL ? { openshift.withCluster(options.apiURL, options.authToken ?: '', inProject) } : options.authToken ? { openshift.withCredentials(options.authToken, inProject) } : inProject
         Map limit = [time: (options.waitTime ?: minutes * 60000).toString().toLong() , unit: (options.waitUnit ?: 'milli').toString().toLowerCase()]
         limit.unit = [milli: 'MILLISECONDS', sec: 'SECONDS', min: 'MINUTES'][(String) limit.unit] ?: 'MILLISECONDS'
         timeout(limit, all)
@@ -78,6 +78,17 @@ trait OpenShiftSteps {
         within(options, 3) { OpenShift o -> o.oc('tag', [from] + to + (on(options.alias) ? ['--alias'] : [])) }
     }
 
+    /**
+     * Returns the name of the image of a tag, which must exist. In Jenkins, its changes start builds; here,
+     * a trigger ImageChange of the BuildConfig does.
+     */
+    String openshiftImageStream(Map options) {
+        String tag = required(options, 'name', 'imageStreamName') + ':' + required(options, 'tag'), image = null
+        within(options, 3) { OpenShift o -> image = o.oc('get', ["istag/$tag", '-o', 'jsonpath={.image.metadata.name}']).out.trim() }
+        leaf('log') { getRun().log.println("The image of $tag is $image"); null }
+        image
+    }
+
     void openshiftVerifyBuild(Map options) {
         String name = required(options, 'bldCfg', 'buildConfig')
         within(options, 1) { OpenShift o ->
@@ -109,6 +120,7 @@ trait OpenShiftSteps {
 
     /** Reports whether a service accepts a connection within some attempts. */
     boolean accepts(Selector service, int attempts) {
+        if (Frame.current().cluster) throw new Failure('the services of another cluster cannot be reached')
         Map spec = (Map) service.object().spec
         String host = spec.clusterIP == 'None' ? "${service.name().tokenize('/')[1]}.${service.project()}.svc" : spec.clusterIP
         (boolean) leaf('connect') {

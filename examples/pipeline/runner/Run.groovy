@@ -63,6 +63,7 @@ class Run {
             started = (Long) steps.leaf('start') { System.currentTimeMillis() }
             report.start()
             try {
+                local.nameUser()
                 script(jenkinsfile()).run()
                 if (steps.declarative) steps.declarative.run()
             } catch (Throwable t) {

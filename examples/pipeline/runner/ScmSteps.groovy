@@ -20,6 +20,7 @@ trait ScmSteps {
             Map remote = scm.userRemoteConfigs[0]
             return git(url: remote.url, credentialsId: remote.credentialsId, branch: (scm.branches ? scm.branches[0].name : 'master').toString().replaceFirst(/^\*\//, ''))
         }
+        if (scm instanceof Map && scm['$class'] == 'OpenShiftImageStreams') return getRun().steps.openshiftImageStream(scm)
         if (scm instanceof Map && scm.scm) return checkout(scm.scm)
         if (!scm || !getRun().source()) throw new Failure('checkout scm: the source of the build is no Git repository')
         Map result = (Map) leaf('checkout') {
@@ -43,7 +44,7 @@ trait ScmSteps {
         reader.join()
     }
 
-    /** Returns the variables with which git logs in to the server of a repository. */
+    /** Returns the variables with which git logs in to a web server. */
     private Map<String, String> login(Object credentials) {
         if (!credentials) return [SLIPWAY_GIT_USER: '', SLIPWAY_GIT_PASSWORD: '']
         Map<String, String> values = secret(credentials.toString())
@@ -58,12 +59,15 @@ trait ScmSteps {
             String branch = all.branch ?: 'master', url = all.url.toString()
             // The images of agents need no git.
             File clone = agent() instanceof PodAgent ? new File(getRun().work, "clone-${UUID.randomUUID()}") : null
-            Frame frame = Frame.current().child('', [env: Frame.current().env + login(all.credentialsId)] + (clone ? [dir: clone.path] : [:]))
+            boolean ssh = SshLogin.appliesTo(url)
+            Map<String, String> env = Frame.current().env + (ssh ? [:] : login(all.credentialsId))
+            Frame frame = Frame.current().child('', [env: env] + (clone ? [dir: clone.path] : [:]))
             String server = (url =~ '^https?://[^/]*').with { it ? it[0].toString().replaceAll('//[^/@]*@', '//') : '' }
             def command = 'set -e; git init -q; git config --add safe.directory "$PWD"; ' +
                     'git -c "credential.$2.helper=!f() { test -z \\"\\$SLIPWAY_GIT_USER\\" || printf \'username=%s\\npassword=%s\\n\' \\"\\$SLIPWAY_GIT_USER\\" \\"\\$SLIPWAY_GIT_PASSWORD\\"; }; f" ' +
                     'fetch -q --depth 1 -- "$0" "$1" && git checkout -q -f FETCH_HEAD && git rev-parse HEAD'
-            String commit = (String) frame.run { getRun().local.output(['sh', '-c', command, url, branch, server ?: 'none']) }.trim()
+            Closure fetch = { getRun().local.output(['sh', '-c', command, url, branch, server ?: 'none']).trim() }
+            String commit = frame.run { ssh ? SshLogin.run(getRun(), url, all.credentialsId, fetch) : fetch() }
             if (clone) {
                 copy(clone)
                 clone.deleteDir()

@@ -1,7 +1,7 @@
 package pipeline
 
 /** The steps of scripted pipelines that control the flow. Steps of other concerns are in traits. */
-class Steps implements AgentSteps, CommandSteps, FileSteps, ScmSteps, InputSteps, CredentialSteps, OpenShiftSteps, TestSteps, UtilitySteps {
+class Steps implements AgentSteps, CommandSteps, FileSteps, ScmSteps, SshSteps, InputSteps, CredentialSteps, OpenShiftSteps, TestSteps, UtilitySteps {
     final Run run
     Declarative declarative
 

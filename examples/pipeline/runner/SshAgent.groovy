@@ -1,0 +1,47 @@
+package pipeline
+
+/** A process ssh-agent in the container of an agent. It keeps private keys in memory while a block runs. */
+class SshAgent {
+    /**
+     * Adds the key of the input. The program that ssh-add asks for the passphrase answers once, because
+     * ssh-add asks again after a wrong answer, and gives up after an empty one.
+     */
+    private static final String ADD = '''umask 077; d=$(mktemp -d) && printf %s "$SLIPWAY_PASSPHRASE" >"$d/word" &&
+        printf '#!/bin/sh\\ncat "%s" && rm -f "%s"\\n' "$d/word" "$d/word" >"$d/ask" && chmod 700 "$d/ask" &&
+        SSH_ASKPASS="$d/ask" SSH_ASKPASS_REQUIRE=force ssh-add -q -; c=$?; rm -rf "$d"; exit $c'''
+    private final Agent place
+    /** The variables with which programs find the process. */
+    final Map<String, String> variables
+
+    private SshAgent(Agent place, Map<String, String> variables) {
+        this.place = place
+        this.variables = variables
+    }
+
+    /** Returns the secret of credentials, which contains a private key. */
+    static Map<String, String> secretOf(Run run, String id) {
+        Map<String, String> secret = run.steps.secret(id)
+        if (!secret['ssh-privatekey']) throw new Failure("the secret of the credentials \"$id\" has no key \"ssh-privatekey\"")
+        secret
+    }
+
+    static SshAgent start(Agent place) {
+        String text
+        try {
+            place.nameUser()
+            text = place.output(['ssh-agent', '-s'])
+        } catch (Failure e) {
+            throw new Failure("start ssh-agent in the container of ${place.name}: $e.message", e.result)
+        }
+        new SshAgent(place, (text =~ /(SSH_\w+)=([^;]+);/).collectEntries { [(it[1]): it[2]] })
+    }
+
+    /** Adds the key ssh-privatekey of a secret, with its passphrase if it has one. */
+    void add(Map<String, String> secret) {
+        String key = secret['ssh-privatekey'].replace('\r\n', '\n').trim() + '\n'
+        Map<String, String> env = Frame.current().env + variables + [SLIPWAY_PASSPHRASE: secret.passphrase ?: '']
+        Frame.current().child('', [env: env]).run { place.output(['sh', '-c', ADD], key.getBytes('UTF-8')) }
+    }
+
+    void stop() { place.beside { place.output(['sh', '-c', 'kill "$0" 2>/dev/null || true', variables.SSH_AGENT_PID]) } }
+}
