@@ -18,5 +18,5 @@ for path in $leave_out; do set -- "$@" --dpkgopt="path-exclude=$path"; done
 # Packages are not configured, so that the image contains no package management. configure.sh
 # creates the missing files.
 mmdebstrap --quiet --mode=root --format=tar --variant=extract --include="$packages" "$@" --aptopt='Acquire::Retries "5"' \
-	--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr --customize-hook="$here/configure.sh" bookworm "$file.part" ${MIRROR:+"$MIRROR"}
+	--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr --extract-hook="$here/configure.sh" bookworm "$file.part" ${MIRROR:+"$MIRROR"}
 mv "$file.part" "$file"
