@@ -282,7 +282,7 @@ func defaultAnsibleBroker(c *AnsibleServiceBrokerConfig) {
 	if c.Namespaces == nil {
 		c.Namespaces = []string{"openshift"}
 	}
-	if c.WhiteList == nil {
+	if c.WhiteList == nil && len(c.BlackList) == 0 {
 		c.WhiteList = []string{"-apb$"}
 	}
 	fill(&c.SandboxRole, "edit")

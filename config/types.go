@@ -31,9 +31,10 @@ type AnsibleServiceBrokerConfig struct {
 	// are Ansible playbook bundles, `openshift` by default. An empty list turns the broker off.
 	Namespaces []string `json:"namespaces"`
 	// WhiteList contains regular expressions. The name of a bundle's image stream must match one of
-	// them. The default is `-apb$`.
+	// them. The default is `-apb$`, or all names if there is a BlackList.
 	WhiteList []string `json:"whiteList"`
-	// BlackList contains regular expressions for names that the broker does not offer.
+	// BlackList contains regular expressions for names that the broker does not offer. It takes
+	// precedence over WhiteList.
 	BlackList []string `json:"blackList"`
 	// SandboxRole is the cluster role that a bundle has in the project of an instance while it runs,
 	// `edit` by default. Users need its permissions to order services.

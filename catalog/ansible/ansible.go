@@ -22,6 +22,7 @@ import (
 
 	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -37,7 +38,7 @@ type Options struct {
 	// Namespaces are the projects whose image streams can be bundles.
 	Namespaces []string
 	// WhiteList and BlackList are regular expressions. The name of a bundle's image stream must match
-	// one of WhiteList and none of BlackList.
+	// one of WhiteList and none of BlackList. If only WhiteList is empty, all names match it.
 	WhiteList, BlackList []string
 	// SandboxRole is the cluster role that a bundle has in the user's project.
 	SandboxRole string
@@ -61,7 +62,10 @@ type broker struct {
 func Feature(options Options) apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{group(options)}, Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 		b, err := newBroker(deps, options)
-		return apiserver.Hooks{Handlers: []apiserver.Handler{{Path: Root, Handler: b.routes()}}}, err
+		return apiserver.Hooks{
+			Handlers:  []apiserver.Handler{{Path: Root, Handler: b.routes()}},
+			PostStart: map[string]genericserver.PostStartHookFunc{"slipway/bundles": b.startSweeping},
+		}, err
 	}}
 }
 

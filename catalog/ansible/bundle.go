@@ -104,7 +104,7 @@ func (b *broker) bundles(ctx context.Context) (all []bundle, images int, rejecte
 		}
 		for i := range streams.Items {
 			name := streams.Items[i].Name
-			if !matches(b.allow, name) || matches(b.deny, name) {
+			if !b.offers(name) {
 				continue
 			}
 			tag, err := b.images.ImageStreamTags(namespace).Get(ctx, name+":"+bundleTag, metav1.GetOptions{})
@@ -125,6 +125,16 @@ func (b *broker) bundles(ctx context.Context) (all []bundle, images int, rejecte
 		}
 	}
 	return all, images, rejected, nil
+}
+
+// offers reports whether the lists contain the name of an image stream. Without lists, none is
+// offered.
+//
+// Source: OpenShift Container Platform 3.11, Configuring Clusters, OpenShift Ansible Broker
+// Configuration.
+func (b *broker) offers(name string) bool {
+	allowed := matches(b.allow, name) || len(b.allow) == 0 && len(b.deny) > 0
+	return allowed && !matches(b.deny, name)
 }
 
 func matches(expressions []*regexp.Regexp, name string) bool {

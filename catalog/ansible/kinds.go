@@ -160,24 +160,8 @@ func encoded(values map[string]any) string {
 	return string(content)
 }
 
-// records returns the records of all instances.
-func (b *broker) records(ctx context.Context) (all []*record, err error) {
-	secrets, err := b.kube.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: projectLabel})
-	if err != nil {
-		return nil, fmt.Errorf("list the records of instances: %w", err)
-	}
-	for i := range secrets.Items {
-		rec, err := decode(strings.TrimPrefix(secrets.Items[i].Name, secretName("")), &secrets.Items[i])
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, rec)
-	}
-	return all, nil
-}
-
 func (b *broker) instanceObjects(ctx context.Context) (items []v1alpha1.BundleInstance, err error) {
-	all, err := b.records(ctx)
+	all, err := b.selectRecords(ctx, projectLabel)
 	for _, rec := range all {
 		o := v1alpha1.BundleInstance{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: rec.ID, CreationTimestamp: rec.secret.CreationTimestamp},
@@ -202,7 +186,7 @@ func (b *broker) instanceObjects(ctx context.Context) (items []v1alpha1.BundleIn
 }
 
 func (b *broker) bindingObjects(ctx context.Context) (items []v1alpha1.BundleBinding, err error) {
-	all, err := b.records(ctx)
+	all, err := b.selectRecords(ctx, projectLabel)
 	for _, rec := range all {
 		for id, binding := range rec.Bindings {
 			o := v1alpha1.BundleBinding{

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -79,6 +80,22 @@ func (b *broker) load(ctx context.Context, id string) (*record, error) {
 		return nil, fmt.Errorf("read the record of instance %q: %w", id, err)
 	}
 	return decode(id, secret)
+}
+
+// selectRecords returns the records whose labels match a selector.
+func (b *broker) selectRecords(ctx context.Context, selector string) (all []*record, err error) {
+	secrets, err := b.kube.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, fmt.Errorf("list the records of instances: %w", err)
+	}
+	for i := range secrets.Items {
+		rec, err := decode(strings.TrimPrefix(secrets.Items[i].Name, secretName("")), &secrets.Items[i])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, rec)
+	}
+	return all, nil
 }
 
 // decode returns the record in a secret.

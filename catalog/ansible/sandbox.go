@@ -44,10 +44,7 @@ func (b *broker) rights(rec *record) map[string]string {
 // launch creates the missing objects of the sandbox of an operation, and then the pod.
 func (b *broker) launch(ctx context.Context, rec *record) error {
 	name := rec.Operation.Name
-	meta := metav1.ObjectMeta{Name: name, Annotations: map[string]string{
-		operationAnnotation: rec.ID, "openshift.io/display-name": rec.Operation.Bundle.Name + ": " + rec.Operation.Action,
-	}}
-	_, err := b.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: meta}, metav1.CreateOptions{})
+	_, err := b.kube.CoreV1().Namespaces().Create(ctx, sandboxOf(rec), metav1.CreateOptions{})
 	if err = ignoreExisting(err); err == nil {
 		_, err = b.kube.CoreV1().ServiceAccounts(name).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 		err = ignoreExisting(err)
@@ -66,6 +63,16 @@ func (b *broker) launch(ctx context.Context, rec *record) error {
 		return fmt.Errorf("create sandbox %q: %w", name, err)
 	}
 	return b.createPod(ctx, rec)
+}
+
+// sandboxOf returns the sandbox of an operation.
+func sandboxOf(rec *record) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: rec.Operation.Name, Labels: map[string]string{sandboxLabel: "true"},
+		Annotations: map[string]string{
+			operationAnnotation: rec.ID, "openshift.io/display-name": rec.Operation.Bundle.Name + ": " + rec.Operation.Action,
+		},
+	}}
 }
 
 func ignoreExisting(err error) error {
@@ -187,10 +194,14 @@ func (b *broker) clean(ctx context.Context, rec *record) error {
 	if b.options.KeepNamespace || b.options.KeepNamespaceOnError && op.State == failed {
 		return nil
 	}
-	err := b.kube.CoreV1().Namespaces().Delete(ctx, op.Name, metav1.DeleteOptions{})
+	return b.deleteSandbox(ctx, op.Name)
+}
+
+func (b *broker) deleteSandbox(ctx context.Context, name string) error {
+	err := b.kube.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{})
 	// A conflict means that the namespace is already being deleted.
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("delete sandbox %q: %w", op.Name, err)
+		return fmt.Errorf("delete sandbox %q: %w", name, err)
 	}
 	return nil
 }

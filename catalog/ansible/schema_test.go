@@ -108,3 +108,33 @@ func TestParametersAreCheckedAndCompleted(t *testing.T) {
 		}
 	}
 }
+
+func TestListsChooseBundles(t *testing.T) {
+	for name, tt := range map[string]struct {
+		white, black []string
+		want         string
+	}{
+		"no list":    {nil, nil, ""},
+		"white list": {[]string{"-apb$"}, nil, "db-apb test-apb"},
+		"black list": {nil, []string{"^test-"}, "db-apb nginx"},
+		"both":       {[]string{"-apb$"}, []string{"^test-"}, "db-apb"},
+		"other name": {[]string{"^none$"}, []string{"^test-"}, ""},
+	} {
+		b := &broker{}
+		var err, denyErr error
+		b.allow, err = compile(tt.white)
+		b.deny, denyErr = compile(tt.black)
+		if err != nil || denyErr != nil {
+			t.Fatal(err, denyErr)
+		}
+		var got []string
+		for _, stream := range []string{"db-apb", "nginx", "test-apb"} {
+			if b.offers(stream) {
+				got = append(got, stream)
+			}
+		}
+		if text := strings.Join(got, " "); text != tt.want {
+			t.Errorf("%s: the broker offers %q, want %q", name, text, tt.want)
+		}
+	}
+}

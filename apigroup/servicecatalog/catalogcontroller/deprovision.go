@@ -78,7 +78,7 @@ func (r *reconciler) finishDeletion(ctx context.Context, instance *v1beta1.Servi
 		r.emit(instance, "", "DeprovisionedSuccessfully", "The instance was deprovisioned successfully")
 		return r.releaseInstance(ctx, instance)
 	}
-	status.DeprovisionStatus = v1beta1.DeletionNotRequired
+	status.DeprovisionStatus = v1beta1.DeletionSucceeded
 	clearOperation(status)
 	apimeta.RemoveStatusCondition(&status.Conditions, v1beta1.ConditionOrphanMitigation)
 	if err := r.writeInstance(ctx, instance); err != nil {

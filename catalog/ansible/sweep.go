@@ -1,0 +1,87 @@
+package ansible
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	genericserver "k8s.io/apiserver/pkg/server"
+)
+
+// sweepInterval is a safety net. Normally polls of the platform continue and end operations.
+const sweepInterval = time.Minute
+
+// sandboxLabel marks sandboxes.
+const sandboxLabel = "slipway.openshift.io/ansible-sandbox"
+
+// startSweeping runs sweep until the API server ends.
+func (b *broker) startSweeping(hook genericserver.PostStartHookContext) error {
+	go b.sweepRegularly(hook.Context)
+	return nil
+}
+
+func (b *broker) sweepRegularly(ctx context.Context) {
+	ticker := time.NewTicker(sweepInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if err := b.sweep(ctx); err != nil && ctx.Err() == nil {
+			slog.Warn("Cannot continue the operations of bundles that no platform polls", "err", err)
+		}
+	}
+}
+
+// sweep continues all operations in progress, and deletes the sandboxes of others. Without it, the
+// operations of a platform that no longer polls would keep their sandboxes and their rights.
+func (b *broker) sweep(ctx context.Context) error {
+	running, err := b.selectRecords(ctx, labels.Set{runningLabel: "true"}.String())
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, rec := range running {
+		// After a conflict, a request of the platform has continued the operation.
+		if err := b.advance(ctx, rec); err != nil && !apierrors.IsConflict(err) {
+			errs = append(errs, fmt.Errorf("continue operation of instance %q: %w", rec.ID, err))
+		}
+	}
+	sandboxes, err := b.kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: sandboxLabel})
+	if err != nil {
+		return errors.Join(append(errs, fmt.Errorf("list sandboxes: %w", err))...)
+	}
+	for i := range sandboxes.Items {
+		errs = append(errs, b.sweepSandbox(ctx, &sandboxes.Items[i]))
+	}
+	return errors.Join(errs...)
+}
+
+// sweepSandbox deletes a sandbox whose operation is not in progress.
+func (b *broker) sweepSandbox(ctx context.Context, sandbox *corev1.Namespace) error {
+	if sandbox.DeletionTimestamp != nil {
+		return nil
+	}
+	rec, err := b.load(ctx, sandbox.Annotations[operationAnnotation])
+	switch {
+	case err != nil:
+		return err
+	case rec == nil || rec.Operation == nil || rec.Operation.Name != sandbox.Name:
+		// The rights outside of the sandbox were deleted before the operation was replaced.
+		if b.options.KeepNamespace || b.options.KeepNamespaceOnError {
+			return nil
+		}
+		return b.deleteSandbox(ctx, sandbox.Name)
+	case rec.Operation.State == inProgress:
+		return nil
+	}
+	return b.clean(ctx, rec)
+}
