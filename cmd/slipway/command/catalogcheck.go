@@ -27,9 +27,9 @@ type catalogCheck struct {
 	username, passwordFile, tokenFile, caFile, parameters, namespace string
 }
 
-func catalogCommand() *cobra.Command {
-	command := &cobra.Command{Use: "catalog", Short: "Check brokers of the service catalog", GroupID: "host"}
-	command.AddCommand(catalogCheckCommand())
+func catalogCommand(opts *options) *cobra.Command {
+	command := &cobra.Command{Use: "catalog", Short: "Check brokers and bundles of the service catalog", GroupID: "host"}
+	command.AddCommand(catalogCheckCommand(), catalogTestCommand(opts))
 	return command
 }
 

@@ -113,7 +113,7 @@ func verbs(opts *options) []*cobra.Command {
 		imagesCommand(opts),
 		storageCommand(opts),
 		samplesCommand(opts),
-		catalogCommand(),
+		catalogCommand(opts),
 		flexvolumeCommand(opts),
 		csiCommand(opts),
 		routerCommand(),
