@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-platform/slipway/cli/objects"
@@ -19,35 +21,37 @@ import (
 	"github.com/slipway-platform/slipway/cli/registry"
 )
 
-func clusterRegistry(ctx context.Context, env *environment) ([]string, error) {
+func clusterRegistry(ctx context.Context, env *environment) ([]problem, error) {
 	config, err := env.factory.ToRESTConfig()
 	if err != nil {
 		return nil, err
 	}
-	_, err = registry.Find(ctx, config, metav1.NamespaceDefault)
-	return nil, err
+	if _, err = registry.Find(ctx, config, metav1.NamespaceDefault); err != nil {
+		return []problem{{"registry", err.Error()}}, nil
+	}
+	return nil, nil
 }
 
-func clusterRoles(ctx context.Context, env *environment) (problems []string, err error) {
+func clusterRoles(ctx context.Context, env *environment) (problems []problem, err error) {
 	names, err := policy.DifferentClusterRoles(ctx, env.kubernetes.RbacV1())
 	for _, name := range names {
-		problems = append(problems, name+" lacks rules of the default or does not exist; to restore it: oc adm policy reconcile-cluster-roles --confirm")
+		problems = append(problems, problem{"role-differs", name + " lacks rules of the default or does not exist"})
 	}
 	return problems, err
 }
 
-func clusterRoleBindings(ctx context.Context, env *environment) (problems []string, err error) {
+func clusterRoleBindings(ctx context.Context, env *environment) (problems []problem, err error) {
 	names, err := policy.DifferentClusterRoleBindings(ctx, env.kubernetes.RbacV1())
 	for _, name := range names {
-		problems = append(problems, name+" lacks subjects of the default or does not exist; to restore it: oc adm policy reconcile-cluster-role-bindings --confirm")
+		problems = append(problems, problem{"role-binding-differs", name + " lacks subjects of the default or does not exist"})
 	}
 	return problems, err
 }
 
-func constraints(ctx context.Context, env *environment) (problems []string, err error) {
+func constraints(ctx context.Context, env *environment) (problems []problem, err error) {
 	names, err := policy.DifferentConstraints(ctx, env.dynamic)
 	for _, name := range names {
-		problems = append(problems, name+" differs from the default or does not exist; to restore it: oc adm policy reconcile-sccs --confirm")
+		problems = append(problems, problem{"constraint-differs", name + " differs from the default or does not exist"})
 	}
 	return problems, err
 }
@@ -56,11 +60,11 @@ func (e *environment) routes(ctx context.Context) ([]routev1.Route, error) {
 	return objects.List[routev1.Route](ctx, e.dynamic, routev1.GroupVersion.WithResource("routes"), "", metav1.ListOptions{})
 }
 
-func clusterRouter(ctx context.Context, env *environment) (problems []string, err error) {
+func clusterRouter(ctx context.Context, env *environment) (problems []problem, err error) {
 	routes, err := env.routes(ctx)
 	for i := range routes {
 		if !admitted(&routes[i]) {
-			problems = append(problems, fmt.Sprintf("no router serves route %q of project %q; for the reason: oc describe route %[1]s -n %[2]s", routes[i].Name, routes[i].Namespace))
+			problems = append(problems, problem{"route-unserved", fmt.Sprintf("no router serves route %q of project %q", routes[i].Name, routes[i].Namespace)})
 		}
 	}
 	return problems, err
@@ -77,14 +81,14 @@ func admitted(route *routev1.Route) bool {
 	return false
 }
 
-func routeCertificates(ctx context.Context, env *environment) (problems []string, err error) {
+func routeCertificates(ctx context.Context, env *environment) (problems []problem, err error) {
 	routes, err := env.routes(ctx)
 	for _, route := range routes {
 		if route.Spec.TLS == nil {
 			continue
 		}
-		if problem := certificateProblem(route.Spec.TLS.Certificate, time.Now()); problem != "" {
-			problems = append(problems, fmt.Sprintf("the certificate of route %q of project %q %s", route.Name, route.Namespace, problem))
+		if reason := certificateProblem(route.Spec.TLS.Certificate, time.Now()); reason != "" {
+			problems = append(problems, problem{"route-certificate", fmt.Sprintf("the certificate of route %q of project %q %s", route.Name, route.Namespace, reason)})
 		}
 	}
 	return problems, err
@@ -112,7 +116,7 @@ func certificateProblem(text string, now time.Time) string {
 	return ""
 }
 
-func nodeDefinitions(ctx context.Context, env *environment) (problems []string, err error) {
+func nodeDefinitions(ctx context.Context, env *environment) (problems []problem, err error) {
 	nodes, err := env.kubernetes.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
@@ -122,11 +126,30 @@ func nodeDefinitions(ctx context.Context, env *environment) (problems []string, 
 		ready := nodeReady(&node)
 		schedulable = schedulable || ready && !node.Spec.Unschedulable
 		if !ready {
-			problems = append(problems, fmt.Sprintf("node %q is not ready; for the reason: oc describe node %[1]s", node.Name))
+			problems = append(problems, problem{"node-not-ready", fmt.Sprintf("node %q is not ready", node.Name)})
 		}
 	}
 	if !schedulable {
-		problems = append(problems, "no node can run new pods; to see why: oc get nodes")
+		problems = append(problems, problem{"nodes-unusable", "no node can run new pods"})
+	}
+	return problems, nil
+}
+
+// nodeUsage checks that metrics.k8s.io serves the usage of each node that is ready.
+func nodeUsage(ctx context.Context, env *environment) (problems []problem, err error) {
+	nodes, err := env.kubernetes.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	usage, err := objects.List[metricsv1beta1.NodeMetrics](ctx, env.dynamic, metricsv1beta1.SchemeGroupVersion.WithResource("nodes"), "", metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for _, node := range nodes.Items {
+		served := slices.ContainsFunc(usage, func(u metricsv1beta1.NodeMetrics) bool { return u.Name == node.Name })
+		if nodeReady(&node) && !served {
+			problems = append(problems, problem{"usage-missing", fmt.Sprintf("the usage of node %q is not served", node.Name)})
+		}
 	}
 	return problems, nil
 }
@@ -140,20 +163,20 @@ func nodeReady(node *corev1.Node) bool {
 	return false
 }
 
-func configContexts(_ context.Context, env *environment) (problems []string, err error) {
+func configContexts(_ context.Context, env *environment) (problems []problem, err error) {
 	config, err := env.factory.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
 		return nil, err
 	}
 	if config.CurrentContext != "" && config.Contexts[config.CurrentContext] == nil {
-		problems = append(problems, fmt.Sprintf("the current context %q does not exist; to choose another: oc config use-context NAME", config.CurrentContext))
+		problems = append(problems, problem{"context-missing", fmt.Sprintf("the current context %q does not exist", config.CurrentContext)})
 	}
 	for name, context := range config.Contexts {
 		if config.Clusters[context.Cluster] == nil {
-			problems = append(problems, fmt.Sprintf("context %q has a cluster %q that does not exist", name, context.Cluster))
+			problems = append(problems, problem{"context-cluster", fmt.Sprintf("context %q has a cluster %q that does not exist", name, context.Cluster)})
 		}
 		if config.AuthInfos[context.AuthInfo] == nil {
-			problems = append(problems, fmt.Sprintf("context %q has a user %q that does not exist; log in again", name, context.AuthInfo))
+			problems = append(problems, problem{"context-user", fmt.Sprintf("context %q has a user %q that does not exist", name, context.AuthInfo)})
 		}
 	}
 	return problems, nil
@@ -161,7 +184,7 @@ func configContexts(_ context.Context, env *environment) (problems []string, err
 
 // externalIPs checks the external IPs of services against externalIPNetworkCIDRs. A network with
 // the prefix ! is denied. Without --master-config, it checks nothing.
-func externalIPs(ctx context.Context, env *environment) (problems []string, err error) {
+func externalIPs(ctx context.Context, env *environment) (problems []problem, err error) {
 	if env.masterConfig == "" {
 		return nil, nil // the server checks new services
 	}
@@ -189,7 +212,7 @@ func externalIPs(ctx context.Context, env *environment) (problems []string, err 
 		}
 		for _, address := range service.Spec.ExternalIPs {
 			if !allowed(address, networks) {
-				problems = append(problems, fmt.Sprintf("service %q of project %q has the external address %s, which externalIPNetworkCIDRs does not allow", service.Name, service.Namespace, address))
+				problems = append(problems, problem{"external-address", fmt.Sprintf("service %q of project %q has the external address %s, which externalIPNetworkCIDRs does not allow", service.Name, service.Namespace, address)})
 			}
 		}
 	}

@@ -27,7 +27,7 @@ type check struct {
 	name, short string
 	// run returns the problems. It is nil for a diagnostic of OpenShift 3 that has nothing to check
 	// in Slipway; elsewhere then names where to find such problems.
-	run       func(context.Context, *environment) ([]string, error)
+	run       func(context.Context, *environment) ([]problem, error)
 	elsewhere string
 }
 
@@ -59,7 +59,7 @@ func checks() []check {
 		{"DiagnosticPod", "Check the cluster from a pod", nil, status},
 		{"EtcdWriteVolume", "Measure writes of etcd", nil, "the metrics of etcd contain it"},
 		{"MasterNode", "Check that the master is a node", nil, "each master of Slipway is a node"},
-		{"MetricsApiProxy", "Check the proxy to the metrics", nil, "Slipway has no Heapster"},
+		{"MetricsApiProxy", "Check that the metrics of all nodes are served", nodeUsage, ""},
 		{networkCheckName, "Check the network between pods, services, nodes and the outside, from two temporary projects", networkCheck, ""},
 		{"NodeDefinitions", "Check that nodes are ready and schedulable", nodeDefinitions, ""},
 		{"RouteCertificateValidation", "Check the certificates of routes", routeCertificates, ""},
@@ -77,8 +77,7 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 		Long: `Check the client's configuration, the objects of the cluster and its network, and print problems with remedies.
 
 Without arguments it does all checks. slipway status reports the problems of the host. NetworkCheck creates two projects with pods on all
-nodes, and deletes them; the other checks change nothing. Its problems begin with what was checked: pod-start, pod-to-pod,
-pod-to-service, dns, pod-to-node, isolation or external.`,
+nodes, and deletes them; the other checks change nothing. Each problem has an ID, such as node-not-ready, a reason and a remedy.`,
 		Example: `  # Do all checks, and change nothing
   oc adm diagnostics --prevent-modification
 
@@ -169,15 +168,15 @@ func run(ctx context.Context, streams genericiooptions.IOStreams, env *environme
 			continue
 		}
 		fmt.Fprintf(streams.Out, "[Note] Running diagnostic: %s\n       Description: %s\n\n", check.name, check.short)
-		texts, err := check.run(ctx, env)
+		found, err := check.run(ctx, env)
 		if err != nil {
-			texts = append(texts, err.Error())
+			found = append(found, problem{unchecked, err.Error()})
 		}
-		slices.Sort(texts)
-		for _, text := range texts {
-			fmt.Fprintf(streams.Out, "ERROR: [from diagnostic %s]\n       %s\n\n", check.name, text)
+		slices.SortFunc(found, func(a, b problem) int { return strings.Compare(a.String(), b.String()) })
+		for _, problem := range found {
+			fmt.Fprintf(streams.Out, "ERROR: [from diagnostic %s]\n       %s\n\n", check.name, problem)
 		}
-		problems += len(texts)
+		problems += len(found)
 	}
 	fmt.Fprintf(streams.Out, "[Note] Summary of diagnostics execution:\n[Note] Errors seen: %d\n", problems)
 	switch {

@@ -24,26 +24,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// remedies are the remedies of findings, by their IDs.
-var remedies = map[string]string{
-	"pod-start":      "`oc describe node` and `slipway status` on the node show the problem",
-	"pod-to-pod":     "allow the packets of pods in the firewalls of the hosts (UDP port 4789 between network segments), and look for them with `slipway network capture`",
-	"pod-to-service": "`slipway status` and `slipway logs node --grep proxy` on the node show whether the service proxy works",
-	"dns":            "`slipway status` and `slipway logs node --grep dns` on the node show whether the DNS server of pods works",
-	"pod-to-node":    "allow the port of the kubelet in the firewall of the node",
-	"isolation":      "`slipway status` on the node shows whether the component network-policy works, and `oc get clusternetwork default` shows which network plugin applies",
-	"external":       "check the routes and the firewall of the node, and its chain OPENSHIFT-ADMIN-OUTPUT-RULES",
-}
-
-// finding is a problem of the network, with the ID of the check.
-type finding struct{ id, reason string }
-
-// String returns the text that users read.
-func (f finding) String() string { return f.id + ": " + f.reason + "; " + remedies[f.id] }
-
 // probe is a connection that a pod tries to open.
 type probe struct {
-	id      string // ID of the finding if the result is wrong
+	id      string // ID of the problem if the result is wrong
 	from    *testPod
 	to      string // description of the server
 	address string // host:port
@@ -52,7 +35,7 @@ type probe struct {
 
 // networkCheck opens connections between pods on all nodes, in two temporary projects, and from
 // them to services, nodes and a server outside of the cluster.
-func networkCheck(ctx context.Context, env *environment) (findings []string, err error) {
+func networkCheck(ctx context.Context, env *environment) (problems []problem, err error) {
 	plugin, err := networkPlugin(ctx, env)
 	if err != nil {
 		return nil, err
@@ -67,7 +50,7 @@ func networkCheck(ctx context.Context, env *environment) (findings []string, err
 			return nil, err
 		}
 	}
-	findings, err = n.awaitPods(ctx)
+	problems, err = n.awaitPods(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +69,7 @@ func networkCheck(ctx context.Context, env *environment) (findings []string, err
 		}
 		wrong = append(wrong, open...)
 	}
-	return append(findings, summarize(wrong)...), nil
+	return append(problems, summarize(wrong)...), nil
 }
 
 // networkPlugin returns the name of the cluster's network plugin.
@@ -283,9 +266,9 @@ func results(output io.Reader, probes []probe) (wrong []result, err error) {
 	return wrong, nil
 }
 
-// summarize returns one text for all wrong results with the same ID and the same nodes.
-func summarize(wrong []result) (findings []string) {
-	texts := map[string]finding{}
+// summarize returns one problem for all wrong results with the same ID and the same nodes.
+func summarize(wrong []result) (problems []problem) {
+	byNodes := map[string]problem{}
 	for _, r := range wrong {
 		reason := fmt.Sprintf("pods on node %s do not reach %s (%s)", r.from.node, r.to, r.message)
 		switch {
@@ -294,10 +277,10 @@ func summarize(wrong []result) (findings []string) {
 		case r.id == "isolation":
 			reason += " although nothing isolates them"
 		}
-		texts[r.id+r.from.node+r.to] = finding{r.id, reason}
+		byNodes[r.id+r.from.node+r.to] = problem{r.id, reason}
 	}
-	for _, key := range slices.Sorted(maps.Keys(texts)) {
-		findings = append(findings, texts[key].String())
+	for _, key := range slices.Sorted(maps.Keys(byNodes)) {
+		problems = append(problems, byNodes[key])
 	}
-	return findings
+	return problems
 }

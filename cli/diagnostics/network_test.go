@@ -61,22 +61,25 @@ func TestIncompleteResultsAreErrors(t *testing.T) {
 	}
 }
 
-func TestFindingsNameNodesAndRemedies(t *testing.T) {
+func TestProblemsNameNodesAndRemedies(t *testing.T) {
 	a, b := &testPod{project: "p", node: "a"}, &testPod{project: "p", node: "a"}
 	timeout := "nc: timed out"
-	got := summarize([]result{
+	var got []string
+	for _, problem := range summarize([]result{
 		{probe{id: "pod-to-pod", from: a, to: "a pod on node b"}, timeout},
 		{probe{id: "pod-to-pod", from: b, to: "a pod on node b"}, timeout},
 		{probe{id: "isolation", from: a, to: "a pod of another project on node b", refused: true}, ""},
 		{probe{id: "isolation", from: a, to: "a pod of another project on node c"}, timeout},
-	})
+	}) {
+		got = append(got, problem.String())
+	}
 	want := []string{
 		"isolation: pods on node a reach a pod of another project on node b, from which they must be isolated; " + remedies["isolation"],
 		"isolation: pods on node a do not reach a pod of another project on node c (nc: timed out) although nothing isolates them; " + remedies["isolation"],
 		"pod-to-pod: pods on node a do not reach a pod on node b (nc: timed out); " + remedies["pod-to-pod"],
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("findings (-want +got):\n%s", diff)
+		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }
 

@@ -100,9 +100,9 @@ func (n *testNetwork) createPod(ctx context.Context, p *testPod) error {
 	return nil
 }
 
-// awaitPods waits until the pods are ready, and keeps the ready ones. It returns a finding for each
+// awaitPods waits until the pods are ready, and keeps the ready ones. It returns a problem for each
 // pod that is not ready.
-func (n *testNetwork) awaitPods(ctx context.Context) (findings []string, err error) {
+func (n *testNetwork) awaitPods(ctx context.Context) (problems []problem, err error) {
 	var missing map[*testPod]string // the state of each pod that is not ready
 	err = wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, podsTimeout, true, func(context.Context) (bool, error) {
 		missing = map[*testPod]string{}
@@ -140,10 +140,10 @@ func (n *testNetwork) awaitPods(ctx context.Context) (findings []string, err err
 			ready = append(ready, pod)
 			continue
 		}
-		findings = append(findings, finding{"pod-start", fmt.Sprintf("a pod on node %s is not ready after %s, but %s", pod.node, podsTimeout, phase)}.String())
+		problems = append(problems, problem{"pod-start", fmt.Sprintf("a pod on node %s is not ready after %s, but %s", pod.node, podsTimeout, phase)})
 	}
 	n.pods = ready
-	return findings, ctx.Err()
+	return problems, ctx.Err()
 }
 
 func isReady(pod *corev1.Pod) bool {
