@@ -16,6 +16,8 @@ import (
 	"text/template"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-platform/slipway/packaging/monitoring"
 )
 
 //go:embed images templates base shared
@@ -161,7 +163,11 @@ func Manifests() (manifests []Manifest, err error) {
 	if err != nil {
 		return nil, err
 	}
-	functions := template.FuncMap{"upper": strings.ToUpper, "join": strings.Join, "exposed": exposed}
+	functions := template.FuncMap{
+		"upper": strings.ToUpper, "join": strings.Join, "exposed": exposed, "indent": indent,
+		"prometheusConfiguration": prometheusConfiguration, "prometheusRules": func() string { return monitoring.Rules },
+		"prometheusRights": func() string { return monitoring.Rights("${NAMESPACE}") },
+	}
 	texts, err := template.New("").Delims("[[", "]]").Funcs(functions).ParseFS(files, "templates/*.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("load samples: %w", err)
@@ -220,4 +226,18 @@ func filesBelow(root string, add func(name string, content []byte, mode fs.FileM
 		}
 		return add(strings.TrimPrefix(name, root+"/"), content, mode)
 	})
+}
+
+// prometheusConfiguration returns the configuration of a Prometheus that runs in a pod.
+func prometheusConfiguration() string {
+	const account = "/var/run/secrets/kubernetes.io/serviceaccount/"
+	return monitoring.Configuration(monitoring.Files{
+		Server: "https://kubernetes.default.svc", Token: account + "token", Authority: account + "ca.crt", Rules: "/etc/prometheus/*.rules.yml",
+	})
+}
+
+// indent indents each line of a text.
+func indent(spaces int, text string) string {
+	prefix := strings.Repeat(" ", spaces)
+	return prefix + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+prefix)
 }

@@ -108,6 +108,7 @@ func verbs(opts *options) []*cobra.Command {
 		logsCommand(opts),
 		supportCommand(opts),
 		networkCommand(opts),
+		metricsCommand(),
 		versionCommand(),
 		configCommand(opts),
 		imagesCommand(opts),

@@ -2,6 +2,7 @@ package application
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -30,7 +31,7 @@ spec:
 `
 
 // TestPrometheusCollectsMetricsOfCluster creates the objects of the template, and queries the
-// metrics of each kind of target and of all alert rules.
+// metrics of each kind of target, of all alert rules, and of the dashboard.
 func TestPrometheusCollectsMetricsOfCluster(t *testing.T) {
 	c := kit.Shared(t)
 	c.BuildSample("prometheus", "")
@@ -55,8 +56,18 @@ func TestPrometheusCollectsMetricsOfCluster(t *testing.T) {
 		t.Errorf("the application has the metrics %q", got)
 	}
 	c.Exec(pod, "promtool", "check", "rules", "/etc/prometheus/cluster.rules.yml")
-	rules := c.Exec(pod, "cat", "/etc/prometheus/cluster.rules.yml")
-	for _, metric := range metricsOf(rules) {
+	if got := c.Slipway("metrics", "rules").Stdout; strings.TrimSpace(got) != strings.TrimSpace(c.Exec(pod, "cat", "/etc/prometheus/cluster.rules.yml")) {
+		t.Errorf("slipway metrics rules prints\n%s", got)
+	}
+	for _, expression := range expressionsOf(t, c.Slipway("metrics", "dashboard").Stdout) {
+		c.WaitFor("a panel of the dashboard", func(context.Context) error {
+			if len(query(expression)) == 0 {
+				return fmt.Errorf("no result of %s", expression)
+			}
+			return nil
+		})
+	}
+	for _, metric := range metricsOf(c.Slipway("metrics", "rules").Stdout) {
 		c.WaitFor("metric "+metric, func(context.Context) error {
 			if len(query("count("+metric+")")) == 0 {
 				return fmt.Errorf("no target has the metric")
@@ -64,6 +75,26 @@ func TestPrometheusCollectsMetricsOfCluster(t *testing.T) {
 			return nil
 		})
 	}
+}
+
+// expressionsOf returns the queries of a dashboard, without those of calls of FlexVolume drivers,
+// which a new cluster lacks.
+func expressionsOf(t *testing.T, dashboard string) (expressions []string) {
+	t.Helper()
+	var content struct {
+		Panels []struct{ Targets []struct{ Expr string } }
+	}
+	if err := json.Unmarshal([]byte(dashboard), &content); err != nil {
+		t.Fatal(err)
+	}
+	for _, panel := range content.Panels {
+		for _, target := range panel.Targets {
+			if !strings.Contains(target.Expr, "slipway_flexvolume_operation") {
+				expressions = append(expressions, target.Expr)
+			}
+		}
+	}
+	return expressions
 }
 
 // metricsOf returns the metrics in the expressions of alert rules with their jobs, without those
