@@ -94,9 +94,11 @@ func supported(kind string) []string {
 		"iptablesSyncPeriod",
 		"networkConfig.mtu",
 		"networkConfig.networkPluginName",
+		"volumeConfig.localQuota.perFSGroup",
 		"volumeDirectory",
 		"podManifestConfig",
 		"authConfig",
+		"masterClientConnectionOverrides.acceptContentTypes",
 		"masterClientConnectionOverrides.contentType",
 		"masterClientConnectionOverrides.qps",
 		"masterClientConnectionOverrides.burst",
@@ -136,9 +138,27 @@ func (c *Config) Ignored() []string {
 	if cluster, plugin := c.Master.NetworkConfig.NetworkPluginName, c.Node.NetworkConfig.NetworkPluginName; plugin != "" && plugin != cluster {
 		list = append(list, fmt.Sprintf("%s: networkConfig.networkPluginName, because master-config.yaml has %s", nodeKind, cluster))
 	}
+	if accepted, ok := c.Node.acceptedContentTypes(); !ok {
+		list = append(list, nodeKind+": masterClientConnectionOverrides.acceptContentTypes, because the kubelet accepts "+accepted)
+	}
 	list = slices.Concat(list, c.ignoredCNI(), ignored(nodeKind, c.node), c.graduated)
 	slices.Sort(list)
 	return list
+}
+
+// acceptedContentTypes returns the formats that the kubelet accepts in responses, which upstream
+// derives from contentType, and whether acceptContentTypes is empty or has this value.
+func (c *NodeConfig) acceptedContentTypes() (accepted string, ok bool) {
+	const protobuf, json = "application/vnd.kubernetes.protobuf", "application/json"
+	client := c.MasterClientConnectionOverrides
+	if client == nil {
+		return "", true
+	}
+	if accepted = client.ContentType; accepted == "" || accepted == protobuf {
+		accepted = protobuf + "," + json
+	}
+	configured := strings.ReplaceAll(client.AcceptContentTypes, " ", "")
+	return accepted, configured == "" || configured == accepted
 }
 
 func ignored(kind string, d *document) []string {

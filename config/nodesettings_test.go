@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,6 +53,30 @@ slipway: {outbound: {allowedHosts: [mirror.example.com]}, registry: {bindAddress
 		}
 		if diff := cmp.Diff(viewOf(master.Master), viewOf(node.Master)); diff != "" {
 			t.Errorf("%s: settings of the node (-master +node):\n%s", name, diff)
+		}
+	}
+}
+
+func TestFormatsThatTheKubeletDoesNotAcceptAreIgnored(t *testing.T) {
+	const protobuf = "application/vnd.kubernetes.protobuf"
+	for settings, want := range map[string]string{
+		"{acceptContentTypes: '" + protobuf + ",application/json', contentType: " + protobuf + "}": "",
+		"{acceptContentTypes: '" + protobuf + ", application/json'}":                               "",
+		"{acceptContentTypes: application/json, contentType: application/json}":                    "",
+		"{contentType: application/json}":                                                          "",
+		"{acceptContentTypes: '" + protobuf + ",application/json', contentType: application/json}": "application/json",
+		"{acceptContentTypes: application/json}":                                                   protobuf + ",application/json",
+	} {
+		c, err := loadText(t, "NodeConfig", "masterClientConnectionOverrides: "+settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []string
+		if want != "" {
+			list = []string{"NodeConfig: masterClientConnectionOverrides.acceptContentTypes, because the kubelet accepts " + want}
+		}
+		if got := c.Ignored(); !slices.Equal(got, list) {
+			t.Errorf("%s: ignored settings %q, want %q", settings, got, list)
 		}
 	}
 }

@@ -223,8 +223,8 @@ func (s *f5Session) nodes() (addresses []netip.Addr) {
 	return addresses
 }
 
-// resync periodically repeats the decision about all routes, which then reads the appliance again. A
-// change of the appliance can set the time of the next repetition.
+// resync periodically repeats the decision about all routes, which then reads the appliance again.
+// A change of the appliance can set the time of the next repetition.
 func (s *f5Session) resync(ctx context.Context) {
 	timer := time.NewTimer(resyncInterval)
 	defer timer.Stop()

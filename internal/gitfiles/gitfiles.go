@@ -1,8 +1,9 @@
-// Package gitfiles lists the files in a directory of a Git repository over HTTP, on behalf of users.
+// Package gitfiles lists the files in a directory of a Git repository over HTTP, on behalf of
+// users.
 //
-// It treats servers as hostile and keeps nothing on disk. It reads a pack only until it has found the
-// directory, within limits of its size and of the memory for it. Servers need version 2 of Git's
-// protocol, which they have since 2018.
+// It treats servers as hostile and keeps nothing on disk. It reads a pack only until it has found
+// the directory, within limits of its size and of the memory for it. Servers need version 2 of
+// Git's protocol, which they have since 2018.
 //
 // Source: the documents gitprotocol-v2, gitprotocol-http and gitformat-pack of Git.
 package gitfiles

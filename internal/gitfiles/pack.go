@@ -62,8 +62,8 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// find returns the names in the directory of a commit to which dirs lead. It reads the pack until it
-// has found the directory.
+// find returns the names in the directory of a commit to which dirs lead. It reads the pack until
+// it has found the directory.
 func find(r io.Reader, commit string, dirs []string) ([]string, error) {
 	p := &pack{reader: &counter{Reader: bufio.NewReader(r)}, byOffset: map[int64][]byte{}, byHash: map[string][]byte{}}
 	header := make([]byte, 12)
@@ -238,8 +238,8 @@ func patch(base, delta []byte) ([]byte, error) {
 	return content, nil
 }
 
-// copied returns the part of a base that an instruction names: four bits say which bytes of the offset
-// follow, and three which bytes of the length.
+// copied returns the part of a base that an instruction names: four bits say which bytes of the
+// offset follow, and three which bytes of the length.
 func copied(base []byte, instruction byte, reader *bytes.Reader) ([]byte, error) {
 	var values [7]byte
 	for i := range values {

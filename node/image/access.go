@@ -28,10 +28,11 @@ const localDomain = "localhost"
 // without a record to every pod, because it assumes that an administrator loaded the image. Both
 // have exceptions:
 //
-//   - A pulled image has no record before the kubelet has received the result of the pull, nor after
-//     the kubelet was killed at this moment. After images were removed to free space, upstream's
-//     kubelet also deletes the records of images that containers use. access hides such an image:
-//     the kubelet then pulls it again, with the credentials of the pod, or rejects the pod.
+//   - A pulled image has no record before the kubelet has received the result of the pull, nor
+//     after the kubelet was killed at this moment. After images were removed to free space,
+//     upstream's kubelet also deletes the records of images that containers use. access hides such
+//     an image: the kubelet then pulls it again, with the credentials of the pod, or rejects the
+//     pod.
 //   - An image of this host has a record after a pod pulled a copy, from any registry. Other pods
 //     would have to pull the image, too, which no registry has. For the kubelet, the ID of a local
 //     name is therefore the name: no pull returns it.

@@ -33,8 +33,8 @@ import (
 // The number of concurrent pulls per namespace is limited. A pull ends if the registry is too slow,
 // or if only Reserve is left of the disk.
 //
-// Pods that name OpenShift 3's images of the platform's own pods get slipway's (see aliases). Pulled
-// images for which the kubelet has no record are hidden (see access).
+// Pods that name OpenShift 3's images of the platform's own pods get slipway's (see aliases).
+// Pulled images for which the kubelet has no record are hidden (see access).
 type Service struct {
 	// Store is containerd's. Pulled images are added to it.
 	Store Store

@@ -1,5 +1,5 @@
-// Package monitoring contains files for programs that watch a cluster: the configuration, rights and
-// alert rules of Prometheus, and a dashboard of Grafana.
+// Package monitoring contains files for programs that watch a cluster: the configuration, rights
+// and alert rules of Prometheus, and a dashboard of Grafana.
 package monitoring
 
 import (

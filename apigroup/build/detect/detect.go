@@ -1,6 +1,6 @@
-// Package detect finds out what a Git repository contains, so that the web console can offer a builder
-// image that fits. It reads the repository on behalf of a user, by the rules for all connections to
-// servers that users name.
+// Package detect finds out what a Git repository contains, so that the web console can offer a
+// builder image that fits. It reads the repository on behalf of a user, by the rules for all
+// connections to servers that users name.
 package detect
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/outbound"
 )
 
-// Path is the path of a Source. Parameters: namespace, the project in which the user wants to build,
-// uri, ref and dir.
+// Path is the path of a Source. Parameters: namespace, the project in which the user wants to
+// build, uri, ref and dir.
 const Path = "/slipway/source"
 
 const (

@@ -33,9 +33,9 @@ var senders = []string{"anonymous", "user", "viewer", "admin", "deployer", "node
 // refusal matches the message of the API server's authorization.
 var refusal = regexp.MustCompile(`cannot [a-z]+ (resource|path)`)
 
-// TestResponsesFollowTheMatrix sends a real request for every verb of every resource. A resource that
-// filters or checks requests in its handler must reject the same actors as the matrix. The named
-// objects do not exist, and every request is a dry run.
+// TestResponsesFollowTheMatrix sends a real request for every verb of every resource. A resource
+// that filters or checks requests in its handler must reject the same actors as the matrix. The
+// named objects do not exist, and every request is a dry run.
 func TestResponsesFollowTheMatrix(t *testing.T) {
 	m := newMatrix(t)
 	table, err := readTable(matrixFile)

@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 )
 
-// repository returns the address of a Git repository with files, on another machine than the cluster.
+// repository returns the address of a Git repository with files, on another machine than the
+// cluster.
 func (s *site) repository(files map[string]string) string {
 	s.t.Helper()
 	root := s.t.TempDir()
