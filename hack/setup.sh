@@ -20,11 +20,18 @@ needs() {
 		/bin/busybox                        busybox-static  slipway: the image localhost/slipway-tools
 		mkfs.xfs                            xfsprogs        slipway
 		bindfs                              bindfs          tests of volumes: a FUSE daemon
+		linux.uml                           user-mode-linux tests of volumes: a kernel with NFS and quotas
+		modprobe                            kmod            tests of volumes: modules of this kernel
+		rpc.nfsd                            nfs-kernel-server tests of volumes: a server of NFS
+		mount.nfs                           nfs-common      tests of volumes: NFS
 		/usr/bin/python3                    python3         tests of volumes: a driver in Python
 		ip                                  iproute2        tests of the network
 		nsenter                             util-linux      tests of processes
 		slapd                               slapd           tests of LDAP
 		ldapadd                             ldap-utils      tests of LDAP
+		krb5kdc                             krb5-kdc        tests of oc login: Kerberos
+		kadmin.local                        krb5-admin-server tests of oc login: Kerberos
+		kinit                               krb5-user       tests of oc login: Kerberos
 		openssl                             openssl         tests of the router
 		tclsh                               tcl             tests of the router: an iRule
 		dig                                 bind9-dnsutils  tests of DNS

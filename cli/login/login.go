@@ -187,7 +187,7 @@ func (o *loginOptions) authenticate(ctx context.Context, cluster *api.Cluster) (
 			}
 		}
 	}
-	token, err := requestToken(ctx, cluster, o.credentials(cluster.Server))
+	token, err := requestToken(ctx, cluster, challenges{credentials: o.credentials(cluster.Server), preferPassword: o.user != ""})
 	if err != nil {
 		return nil, "", err
 	}

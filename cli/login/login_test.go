@@ -29,6 +29,8 @@ type cluster struct {
 	authority string // file
 	// authorize replaces the response to a request for a code that has the correct password.
 	authorize http.HandlerFunc
+	// kerberos, if set, handles requests for a code in place of passwords.
+	kerberos http.HandlerFunc
 
 	token, challenge string // the access token, and the challenge of PKCE
 	attempts         int    // requests with a password
@@ -91,6 +93,10 @@ func (c *cluster) requestCode(w http.ResponseWriter, r *http.Request) {
 	user, password, ok := r.BasicAuth()
 	if ok {
 		c.attempts++
+	}
+	if c.kerberos != nil {
+		c.kerberos(w, r)
+		return
 	}
 	if r.Header.Get("X-CSRF-Token") == "" || user != "alice" || password != "secret" {
 		w.Header().Set("WWW-Authenticate", `Basic realm="openshift"`)

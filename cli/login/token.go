@@ -29,11 +29,11 @@ type tokenRequest struct {
 	client                   *http.Client
 	issuer, authorize, token string
 	verifier                 string
-	credentials              func(realm string) (user, password string, err error)
+	challenges               challenges
 }
 
-// requestToken requests an access token. It responds to a challenge with credentials.
-func requestToken(ctx context.Context, cluster *api.Cluster, credentials func(string) (string, string, error)) (string, error) {
+// requestToken requests an access token. It responds to challenges.
+func requestToken(ctx context.Context, cluster *api.Cluster, challenges challenges) (string, error) {
 	config, err := connection(cluster, &api.AuthInfo{})
 	if err != nil {
 		return "", err
@@ -45,7 +45,7 @@ func requestToken(ctx context.Context, cluster *api.Cluster, credentials func(st
 	r := &tokenRequest{
 		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		// Two random strings exceed the 43 characters that a verifier needs.
-		verifier: rand.Text() + rand.Text(), credentials: credentials,
+		verifier: rand.Text() + rand.Text(), challenges: challenges,
 	}
 	if err := r.discover(ctx, cluster.Server); err != nil {
 		return "", err
@@ -100,8 +100,8 @@ func (r *tokenRequest) discover(ctx context.Context, server string) error {
 const maxSteps = 10
 
 // requestCode requests an authorization code, as OpenShift 3.9's architecture guide describes
-// (4.1.4.6). It responds to one challenge, and follows redirects until a redirect to the client's
-// own address contains the code or an error.
+// (4.1.4.6). It responds to challenges, and follows redirects until a redirect to the client's own
+// address contains the code or an error.
 func (r *tokenRequest) requestCode(ctx context.Context) (string, error) {
 	hash := sha256.Sum256([]byte(r.verifier))
 	redirect := r.issuer + "/oauth/token/implicit"
@@ -109,22 +109,22 @@ func (r *tokenRequest) requestCode(ctx context.Context) (string, error) {
 		"client_id": {challengingClient}, "response_type": {"code"}, "redirect_uri": {redirect},
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(hash[:])}, "code_challenge_method": {"S256"},
 	}.Encode()
-	var answered, user, password string
+	c := r.challenges
 	for range maxSteps {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 		if err != nil {
 			return "", err
 		}
 		request.Header.Set("X-CSRF-Token", "1")
-		if answered != "" && sameHost(address, answered) {
-			request.SetBasicAuth(user, password)
+		if c.authorization != "" && sameHost(address, c.address) {
+			request.Header.Set("Authorization", c.authorization)
 		}
 		response, body, err := r.do(request)
 		if err != nil {
 			return "", err
 		}
-		switch realm, challenged := basicRealm(response); {
-		case response.StatusCode == http.StatusFound:
+		switch response.StatusCode {
+		case http.StatusFound:
 			next, err := response.Location()
 			if err != nil {
 				return "", errors.New("the server redirects without an address")
@@ -133,15 +133,10 @@ func (r *tokenRequest) requestCode(ctx context.Context) (string, error) {
 				return codeOf(next.Query())
 			}
 			address = next.String()
-		case response.StatusCode == http.StatusUnauthorized && challenged && answered == "":
-			if user, password, err = r.credentials(realm); err != nil {
+		case http.StatusUnauthorized:
+			if err := c.respond(address, response, string(body)); err != nil {
 				return "", err
 			}
-			answered = address
-		case response.StatusCode == http.StatusUnauthorized && challenged:
-			return "", errors.New("Login failed (401 Unauthorized)\nVerify you have provided correct credentials.")
-		case response.StatusCode == http.StatusUnauthorized:
-			return "", fmt.Errorf("Login failed (401 Unauthorized)\n%s", strings.TrimSpace(string(body)))
 		default:
 			return "", fmt.Errorf("the OAuth server responds with %s: %s", response.Status, strings.TrimSpace(string(body)))
 		}
@@ -149,8 +144,48 @@ func (r *tokenRequest) requestCode(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("the OAuth server redirects more than %d times", maxSteps)
 }
 
-// sameHost reports whether two URLs have the same scheme and host. The password is sent only to the
-// host that requested it.
+// challenges responds to the challenges of a login.
+type challenges struct {
+	// credentials returns the user and the password for a realm. preferPassword means that a server
+	// that accepts both gets them in place of a ticket of Kerberos.
+	credentials    func(realm string) (user, password string, err error)
+	preferPassword bool
+	// address is the address that was challenged, and authorization the header for its host.
+	address, authorization string
+	// sentTicket and sentPassword report which responses were tried.
+	sentTicket, sentPassword bool
+}
+
+// respond sets the response to a challenge.
+func (c *challenges) respond(address string, response *http.Response, body string) error {
+	realm, acceptsPassword := basicRealm(response)
+	var problem error
+	if acceptsKerberos(response) && !c.sentTicket && !(acceptsPassword && c.preferPassword) {
+		c.sentTicket = true
+		if c.authorization, problem = kerberosTicket(address); problem == nil {
+			c.address = address
+			return nil
+		}
+	}
+	switch {
+	case acceptsPassword && !c.sentPassword:
+		user, password, err := c.credentials(realm)
+		if err != nil {
+			return err
+		}
+		c.sentPassword = true
+		c.address, c.authorization = address, "Basic "+base64.StdEncoding.EncodeToString([]byte(user+":"+password))
+		return nil
+	case problem != nil:
+		return fmt.Errorf("Login failed (401 Unauthorized)\n%w", problem)
+	case acceptsPassword || c.sentTicket:
+		return errors.New("Login failed (401 Unauthorized)\nVerify you have provided correct credentials.")
+	}
+	return fmt.Errorf("Login failed (401 Unauthorized)\n%s", strings.TrimSpace(body))
+}
+
+// sameHost reports whether two URLs have the same scheme and host. A password or ticket is sent only
+// to the host that requested it.
 func sameHost(a, b string) bool {
 	first, err := url.Parse(a)
 	if err != nil {

@@ -1,0 +1,67 @@
+package login
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/jcmturner/gokrb5/v8/client"
+	"github.com/jcmturner/gokrb5/v8/config"
+	"github.com/jcmturner/gokrb5/v8/credentials"
+	"github.com/jcmturner/gokrb5/v8/spnego"
+)
+
+// acceptsKerberos reports whether a response asks for a ticket of Kerberos (RFC 4559).
+func acceptsKerberos(answer *http.Response) bool {
+	for _, challenge := range answer.Header.Values("WWW-Authenticate") {
+		if scheme, _, _ := strings.Cut(challenge, " "); strings.EqualFold(scheme, "Negotiate") {
+			return true
+		}
+	}
+	return false
+}
+
+// kerberosTicket returns the header Authorization with a ticket for the host of an address. It uses
+// the tickets of kinit. The environment variables KRB5_CONFIG and KRB5CCNAME name the files.
+func kerberosTicket(address string) (string, error) {
+	target, err := url.Parse(address)
+	if err != nil {
+		return "", err
+	}
+	settings, err := kerberosSettings(cmp.Or(os.Getenv("KRB5_CONFIG"), "/etc/krb5.conf"))
+	if err != nil {
+		return "", err
+	}
+	file := strings.TrimPrefix(cmp.Or(os.Getenv("KRB5CCNAME"), fmt.Sprintf("/tmp/krb5cc_%d", os.Getuid())), "FILE:")
+	cache, err := credentials.LoadCCache(file)
+	if err != nil {
+		return "", fmt.Errorf("read tickets of Kerberos %q: %w; run kinit", file, err)
+	}
+	kerberos, err := client.NewFromCCache(cache, settings, client.DisablePAFXFAST(true))
+	if err != nil {
+		return "", fmt.Errorf("use tickets of Kerberos %q: %w; run kinit", file, err)
+	}
+	defer kerberos.Destroy()
+	request := &http.Request{Header: http.Header{}, URL: target}
+	if err := spnego.SetSPNEGOHeader(kerberos, request, "HTTP/"+target.Hostname()); err != nil {
+		return "", fmt.Errorf("get a ticket of Kerberos for %q: %w", target.Hostname(), err)
+	}
+	return request.Header.Get(spnego.HTTPHeaderAuthRequest), nil
+}
+
+// kerberosSettings reads a krb5.conf.
+func kerberosSettings(file string) (settings *config.Config, err error) {
+	defer func() {
+		// The library panics if a realm is in one line.
+		if problem := recover(); problem != nil {
+			err = fmt.Errorf("read settings of Kerberos %q: write each setting of a realm in a line of its own", file)
+		}
+	}()
+	if settings, err = config.Load(file); err != nil {
+		return nil, fmt.Errorf("read settings of Kerberos %q: %w", file, err)
+	}
+	return settings, nil
+}
