@@ -141,7 +141,7 @@ func (c *Config) Ignored() []string {
 	if accepted, ok := c.Node.acceptedContentTypes(); !ok {
 		list = append(list, nodeKind+": masterClientConnectionOverrides.acceptContentTypes, because the kubelet accepts "+accepted)
 	}
-	list = slices.Concat(list, c.ignoredCNI(), ignored(nodeKind, c.node), c.graduated)
+	list = slices.Concat(list, c.ignoredCNI(), c.Node.ignoredProxyMode(), ignored(nodeKind, c.node), c.graduated)
 	slices.Sort(list)
 	return list
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -78,5 +79,18 @@ func TestFormatsThatTheKubeletDoesNotAcceptAreIgnored(t *testing.T) {
 		if got := c.Ignored(); !slices.Equal(got, list) {
 			t.Errorf("%s: ignored settings %q, want %q", settings, got, list)
 		}
+	}
+}
+
+func TestQuotaOfGroups(t *testing.T) {
+	for quota, want := range map[string]int64{"null": 0, "512Mi": 512 << 20} {
+		c, err := loadText(t, "NodeConfig", "volumeConfig: {localQuota: {perFSGroup: "+quota+"}}")
+		if err != nil || c.Node.GroupQuota() != want || len(c.Ignored()) > 0 {
+			t.Errorf("%s: %d, %v", quota, c.Node.GroupQuota(), err)
+		}
+	}
+	const want = `volumeConfig.localQuota.perFSGroup: is 0, must be more than 0`
+	if _, err := loadText(t, "NodeConfig", "volumeConfig: {localQuota: {perFSGroup: '0'}}"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a quota of 0: %v", err)
 	}
 }

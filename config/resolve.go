@@ -323,3 +323,12 @@ func splitAddress(address string) (host string, port int) {
 	port, _ = strconv.Atoi(text)
 	return host, port
 }
+
+// GroupQuota returns the bytes that the pods of an FSGroup keep in volumes of the type emptyDir, 0
+// if there is no limit.
+func (c *NodeConfig) GroupQuota() int64 {
+	if quota := c.VolumeConfig.LocalQuota.PerFSGroup; quota != nil {
+		return quota.Value()
+	}
+	return 0
+}

@@ -383,6 +383,9 @@ func (c *checker) node(n *NodeConfig) {
 			c.fail("authConfig."+key, "is %d, must be 0 or more", size)
 		}
 	}
+	if quota := n.VolumeConfig.LocalQuota.PerFSGroup; quota != nil && quota.Value() <= 0 {
+		c.fail("volumeConfig.localQuota.perFSGroup", "is %s, must be more than 0", quota)
+	}
 	if client := n.MasterClientConnectionOverrides; client != nil {
 		if client.QPS < 0 {
 			c.fail("masterClientConnectionOverrides.qps", "is %v, must be 0 or more", client.QPS)

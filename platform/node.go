@@ -177,6 +177,7 @@ func (h *Host) newKubelet(c *config.NodeConfig) (*node.Kubelet, error) {
 		Joined:            h.Joined(),
 		Kubeconfig:        h.credentials.NodeKubeconfig,
 		RootDirectory:     c.VolumeDirectory,
+		GroupQuota:        c.GroupQuota(),
 		CertDirectory:     h.path("pki", "kubelet"),
 		PodLogsDirectory:  h.podLogs(),
 		Shutdown:          node.Shutdown{Period: c.Slipway.Shutdown.Period.Duration, Critical: c.Slipway.Shutdown.Critical.Duration},
@@ -212,6 +213,6 @@ func (h *Host) proxy() (component.Component, error) {
 		Pods:          h.Master.PodNetworks(),
 		HealthAddress: h.Node.ProxyHealthAddress(),
 		SyncPeriod:    h.Node.SyncPeriod(),
-		Arguments:     arguments.Map(h.Node.ProxyArguments),
+		Arguments:     arguments.Map(h.Node.ProxyFlags()),
 	}, nil
 }
