@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -30,6 +31,7 @@ import (
 
 	"github.com/slipway-platform/slipway/internal/arguments"
 	"github.com/slipway-platform/slipway/internal/cgroup"
+	"github.com/slipway-platform/slipway/node/localquota"
 )
 
 // MaxPods is OpenShift 3's default of pods on one node (kubeletArguments.max-pods).
@@ -88,6 +90,9 @@ type Kubelet struct {
 	// OtherNetwork means that a CNI plugin of the administrator connects the pods. Its installation
 	// can need a kubelet whose Node is not ready.
 	OtherNetwork bool
+	// GroupQuota limits the bytes that the pods of an FSGroup keep in volumes of the type emptyDir;
+	// 0 means no limit.
+	GroupQuota int64
 	// Arguments are the administrator's flags (kubeletArguments of node-config.yaml).
 	Arguments arguments.Map
 }
@@ -111,6 +116,9 @@ func (k *Kubelet) Name() string { return "kubelet" }
 func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	server, err := k.server()
 	if err != nil {
+		return err
+	}
+	if err := k.checkQuota(); err != nil {
 		return err
 	}
 	if err := cgroup.Create(server.CgroupRoot); err != nil {
@@ -139,6 +147,9 @@ func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 		return fmt.Errorf("set up kubelet: %w", err)
 	}
 	dependencies.DynamicPluginProber = k.Prober
+	if k.GroupQuota > 0 {
+		dependencies.VolumePlugins = localquota.Limit(dependencies.VolumePlugins, k.GroupQuota)
+	}
 
 	connection, client, err := k.client()
 	if err != nil {
@@ -213,7 +224,18 @@ func KubeletFlags() (*pflag.FlagSet, error) {
 // Check returns an error if the kubelet does not accept its settings.
 func (k *Kubelet) Check() error {
 	_, err := k.server()
-	return err
+	return errors.Join(err, k.checkQuota())
+}
+
+// checkQuota returns an error if the file system of volumes cannot enforce GroupQuota.
+func (k *Kubelet) checkQuota() error {
+	if k.GroupQuota == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(k.RootDirectory, 0o750); err != nil {
+		return err
+	}
+	return localquota.Check(k.RootDirectory)
 }
 
 // ownLabels removes the labels that a kubelet may not give its Node, such as labels of roles. The

@@ -1,0 +1,107 @@
+// Package usermode runs tests in user-mode Linux, a kernel that is an ordinary process. Debian's
+// package user-mode-linux has file systems, network protocols and quotas that the kernel of a test
+// machine can lack. The test binary is the init process of the kernel, and sees the files of the
+// host, which it cannot change.
+package usermode
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Environment variables of the test binary in the kernel.
+const (
+	testVariable      = "SLIPWAY_USERMODE_TEST"
+	directoryVariable = "SLIPWAY_USERMODE_DIRECTORY"
+	modulesVariable   = "SLIPWAY_USERMODE_MODULES"
+)
+
+// passed is the last line of a test that passes.
+const passed = "usermode: passed"
+
+// Main runs the tests of a package. Call it from TestMain.
+func Main(m *testing.M) {
+	if os.Getenv(testVariable) == "" {
+		os.Exit(m.Run())
+	}
+	if err := boot(); err != nil {
+		fmt.Println("usermode:", err)
+	} else if os.Args = []string{os.Args[0], "-test.v", "-test.run=^" + os.Getenv(testVariable) + "$"}; m.Run() == 0 {
+		fmt.Println(passed)
+	}
+	unix.Sync()
+	if err := unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF); err != nil {
+		fmt.Println("usermode: power off:", err)
+	}
+	os.Exit(1)
+}
+
+// In reports whether the test runs in a kernel of its own. If not, it runs the test there, with the
+// kernel modules.
+func In(t *testing.T, modules ...string) bool {
+	t.Helper()
+	if os.Getenv(testVariable) != "" {
+		return true
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernel := exec.CommandContext(t.Context(), "linux.uml", "rootfstype=hostfs", "rootflags=/", "ro", "mem=768M", "quiet",
+		"con=null", "con0=null,fd:1", "init="+program,
+		testVariable+"="+t.Name(), directoryVariable+"="+directory, modulesVariable+"="+strings.Join(modules, ","))
+	kernel.Dir = t.TempDir()
+	output, err := kernel.CombinedOutput()
+	text := strings.ReplaceAll(string(output), "\r", "")
+	if !strings.Contains(text, "\n"+passed+"\n") {
+		t.Fatalf("linux.uml: %v\n%s", err, text)
+	}
+	t.Log(text)
+	return false
+}
+
+// boot prepares the kernel: file systems, the loopback device and modules.
+func boot() error {
+	for _, mount := range [][2]string{
+		{"proc", "/proc"}, {"sysfs", "/sys"}, {"tmpfs", "/run"}, {"tmpfs", "/mnt"}, {"tmpfs", "/var/lib/nfs"}, {"configfs", "/sys/kernel/config"},
+	} {
+		if err := unix.Mount(mount[0], mount[1], mount[0], 0, ""); err != nil {
+			return fmt.Errorf("mount %q: %w", mount[1], err)
+		}
+	}
+	for name, value := range map[string]string{"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": "/run/tmp", "HOME": "/run"} {
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
+	}
+	for _, directory := range []string{"/run/tmp", "/run/modules/lib"} {
+		if err := os.MkdirAll(directory, 0o777); err != nil {
+			return err
+		}
+	}
+	if err := os.Symlink("/usr/lib/uml/modules", "/run/modules/lib/modules"); err != nil {
+		return err
+	}
+	if err := os.Chdir(os.Getenv(directoryVariable)); err != nil {
+		return err
+	}
+	commands := [][]string{{"ip", "link", "set", "lo", "up"}}
+	for module := range strings.SplitSeq(os.Getenv(modulesVariable), ",") {
+		commands = append(commands, []string{"modprobe", "-d", "/run/modules", module})
+	}
+	for _, command := range commands {
+		if output, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			return fmt.Errorf("run %q: %w: %s", command, err, output)
+		}
+	}
+	return nil
+}
