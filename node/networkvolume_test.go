@@ -116,8 +116,8 @@ func serveNFS(t *testing.T, dir string) {
 	run(t, "exportfs", "-i", "-o", "rw,no_root_squash,fsid=0,insecure", "127.0.0.1:"+dir)
 }
 
-// TestNFSVolumesAreMounted mounts volumes of a real server for several pods, with the options of the
-// annotation.
+// TestNFSVolumesAreMounted mounts volumes of a real server for several pods, with the options of
+// the annotation.
 func TestNFSVolumesAreMounted(t *testing.T) {
 	if !usermode.In(t, "nfsd", "nfs", "nfsv4") {
 		return

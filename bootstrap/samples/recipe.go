@@ -20,15 +20,7 @@ const Archive = "rootfs.tar"
 // WriteRecipe writes a Dockerfile, and the files that it copies, into a directory. The caller adds
 // Archive, unless the image has a base.
 func (i *Image) WriteRecipe(dir string) error {
-	copies := false
-	err := i.rootFiles(func(name string, content []byte, mode fs.FileMode) error {
-		copies = true
-		target := filepath.Join(dir, "root", name)
-		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-			return err
-		}
-		return os.WriteFile(target, content, mode)
-	})
+	copies, err := i.writeRoot(filepath.Join(dir, "root"))
 	for _, directory := range i.Writable {
 		if err == nil && strings.HasPrefix(directory, "/run/") { // Debian's tools leave /run empty
 			copies = true
@@ -43,6 +35,19 @@ func (i *Image) WriteRecipe(dir string) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(text), 0o644)
+}
+
+// writeRoot writes the files of the image's own into a directory. It reports whether there are any.
+func (i *Image) writeRoot(dir string) (exist bool, err error) {
+	err = i.rootFiles(func(name string, content []byte, mode fs.FileMode) error {
+		exist = true
+		target := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(target, content, mode)
+	})
+	return exist, err
 }
 
 // writeDirectory creates a directory that the group root can write in the image.

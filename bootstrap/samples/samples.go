@@ -46,6 +46,8 @@ type Image struct {
 	// Packages are the names of Debian packages. Omit are patterns of paths in them that the image
 	// does not get, Keep patterns of exceptions.
 	Packages, Omit, Keep []string
+	// Programs are the names of programs of Slipway that the image gets in /usr/bin.
+	Programs []string
 	// Include lists folders of shared whose files the image gets in addition to those of its root.
 	Include []string
 	// UID is the user of the image, and User its name. Clusters choose another user, in the group
@@ -65,7 +67,11 @@ type Image struct {
 	// program that gets the arguments of the container.
 	Env                 map[string]string
 	Command, Entrypoint string
-	// Setup contains shell commands, which run in the directory of the image's file system.
+	// Compile contains shell commands like Setup, which run when the image is created. The variable
+	// IMAGE_ROOT is a directory with the image's own files.
+	Compile string
+	// Setup contains shell commands, which run in the directory of the image's file system when the
+	// packages are unpacked.
 	Setup string
 
 	base *Image

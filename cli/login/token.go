@@ -184,8 +184,8 @@ func (c *challenges) respond(address string, response *http.Response, body strin
 	return fmt.Errorf("Login failed (401 Unauthorized)\n%s", strings.TrimSpace(body))
 }
 
-// sameHost reports whether two URLs have the same scheme and host. A password or ticket is sent only
-// to the host that requested it.
+// sameHost reports whether two URLs have the same scheme and host. A password or ticket is sent
+// only to the host that requested it.
 func sameHost(a, b string) bool {
 	first, err := url.Parse(a)
 	if err != nil {

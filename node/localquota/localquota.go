@@ -1,7 +1,8 @@
 // Package localquota limits the bytes that pods keep in volumes of the type emptyDir, by group
 // quotas of the node's file system.
 //
-// Source: OpenShift Container Platform 3.11 Cluster Administration, 2.5.1 (volumeConfig.localQuota).
+// Source: OpenShift Container Platform 3.11 Cluster Administration, 2.5.1
+// (volumeConfig.localQuota).
 package localquota
 
 import (

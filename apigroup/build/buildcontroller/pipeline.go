@@ -21,7 +21,7 @@ import (
 const runnerNamespace, runnerStream, runnerTag, runnerContainer = "openshift", "pipeline-runner", "latest", "pipeline"
 
 // errNoRunner is the reason why a pipeline waits in a cluster without the image of the runner.
-var errNoRunner = errors.New("the image stream tag openshift/pipeline-runner:latest has no image: on a machine of the cluster, run examples/pipeline/make.sh")
+var errNoRunner = errors.New("the image stream tag openshift/pipeline-runner:latest has no image: on a master, run slipway samples build pipeline-runner")
 
 // servedByJenkins reports whether a pipeline belongs to the Jenkins of its project. If a project
 // has the service of a Jenkins, or gets one, the sync plugin runs all its pipelines.

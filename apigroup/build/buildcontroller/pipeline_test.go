@@ -27,7 +27,7 @@ func TestPipelineWithoutRunnerWaitsAndReportsCommand(t *testing.T) {
 			t.Error("the pipeline is not retried")
 		}
 		got, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{})
-		if err != nil || got.Status.Phase != buildv1.BuildPhaseNew || got.Status.Reason != buildv1.StatusReasonInvalidImageReference || !strings.Contains(got.Status.Message, "examples/pipeline/make.sh") {
+		if err != nil || got.Status.Phase != buildv1.BuildPhaseNew || got.Status.Reason != buildv1.StatusReasonInvalidImageReference || !strings.Contains(got.Status.Message, "slipway samples build pipeline-runner") {
 			t.Fatalf("status is %+v, %v", got.Status, err)
 		}
 		if err := loop.indexer.Update(got); err != nil {

@@ -2,9 +2,12 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -131,13 +134,26 @@ func buildSample(ctx context.Context, h *platform.Host, s *samples.Image, from, 
 		err = step("download packages", func() error { return s.Unpack(ctx, archive, mirror) })
 	default:
 		err = step("copy packages", func() error { return copyFile(archiveOf(from, s), archive) })
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w; slipway samples download writes it", err)
+		}
 	}
 	if err != nil {
 		return err
 	}
+	if s.Compile != "" {
+		if err := step("compile", func() error { return s.Compiled(ctx, archive, work) }); err != nil {
+			return err
+		}
+	}
 	err = step("create image", func() error {
 		if err := s.WriteRecipe(work); err != nil {
 			return err
+		}
+		for _, program := range s.Programs {
+			if err := copyProgram(program, filepath.Join(work, "root", "usr", "bin", program)); err != nil {
+				return err
+			}
 		}
 		_, err := image.Store{Socket: h.ContainerdSocket()}.Build(ctx, image.Recipe{File: filepath.Join(work, "Dockerfile"), Context: work, Name: s.Reference()})
 		return err
@@ -154,10 +170,28 @@ func buildSample(ctx context.Context, h *platform.Host, s *samples.Image, from, 
 	return err
 }
 
+// copyProgram copies a program that is next to this one, or in the search path.
+func copyProgram(name, to string) error {
+	own, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	from := filepath.Join(filepath.Dir(own), name)
+	if _, err := os.Stat(from); err != nil {
+		if from, err = exec.LookPath(name); err != nil {
+			return fmt.Errorf("find program %q: it is neither in the directory of %s nor in the search path", name, own)
+		}
+	}
+	if err := copyFile(from, to); err != nil {
+		return err
+	}
+	return os.Chmod(to, 0o755)
+}
+
 func copyFile(from, to string) error {
 	source, err := os.Open(from)
 	if err != nil {
-		return fmt.Errorf("%w; slipway samples download writes it", err)
+		return err
 	}
 	defer source.Close()
 	target, err := os.Create(to)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -16,40 +15,12 @@ import (
 	"testing"
 )
 
-// publishRunner publishes the image that runs Jenkinsfiles in the cluster, unless it exists. It
-// uses the same program as administrators. The packages are kept next to the programs under test,
-// because a download takes a long time.
+// publishRunner publishes the image that runs Jenkinsfiles in the cluster, unless it exists.
 func (p *project) publishRunner() {
 	p.t.Helper()
-	if p.OC("get", "imagestream", "pipeline-runner", "-n", "openshift", "--ignore-not-found", "-o", "name") != "" {
-		return
+	if image, _ := p.TryOC("get", "istag/pipeline-runner:latest", "-n", "openshift", "-o", "name"); image == "" {
+		p.BuildSample("pipeline-runner", "")
 	}
-	rootfs := p.RepositoryFile("bin", "rootfs-pipeline.tar")
-	if _, err := os.Stat(rootfs); err != nil {
-		var output []byte
-		for range 3 { // A mirror of packages can fail.
-			if output, err = exec.CommandContext(p.t.Context(), p.RepositoryFile("examples", "pipeline", "rootfs.sh"), rootfs).CombinedOutput(); err == nil {
-				break
-			}
-		}
-		if err != nil {
-			p.t.Fatalf("%v\n%s", err, output)
-		}
-	}
-	// A new project gets its service accounts a moment after its creation.
-	p.WaitFor("image of the pipeline runner", func(ctx context.Context) error {
-		var text strings.Builder
-		cmd := exec.CommandContext(ctx, p.RepositoryFile("examples", "pipeline", "make.sh"))
-		cmd.Stdout, cmd.Stderr = &text, &text
-		cmd.Env = append(os.Environ(), "SLIPWAY="+p.RepositoryFile("bin", "slipway"), "OC="+p.RepositoryFile("bin", "oc"), "SLIPWAY_DATA_DIR="+p.DataDir, "ROOTFS="+rootfs)
-		if err := p.Do(cmd.Start); err != nil {
-			return err
-		}
-		if err := cmd.Wait(); err != nil {
-			return fmt.Errorf("%w\n%s", err, text.String())
-		}
-		return nil
-	})
 }
 
 // pipeline creates a pipeline. fields are the fields of its spec in addition to the strategy.
