@@ -1,5 +1,5 @@
 // axe finds no violation on any page or dialog, in both themes, and all of them fit on a small screen.
-import { address, check, logIn, open } from './browser.mjs';
+import { address, check, expect, logIn, open } from './browser.mjs';
 
 const [project, node] = process.argv.slice(2);
 const root = `/project/${project}`;
@@ -47,7 +47,7 @@ const pages = {
   yaml: [`${front}/yaml`, 'front'],
   'events-of-deployment': [`${front}/events`, 'front'],
   'deployment-config': [`${root}/deploymentconfigs.apps.openshift.io/shop`, 'shop'],
-  service: [`${root}/services/front`, 'front'],
+  'service-page': [`${root}/services/front`, 'front'],
   route: [`${root}/routes.route.openshift.io/shop`, 'shop'],
   'traffic-tab': [`${root}/routes.route.openshift.io/shop/traffic`, 'shop'],
   'build-config-page': [`${root}/buildconfigs.build.openshift.io/site`, 'site'],
@@ -118,25 +118,39 @@ const overlays = {
   ],
 };
 
+/** visitTimeout limits the time in which a page or a dialog must be shown. */
+const visitTimeout = 20_000;
+
 await open(async (page) => {
+  page.setDefaultTimeout(visitTimeout);
+  const missing = [];
+  // One page that is not shown does not hide the state of the others.
+  const visit = async (name, path, show) => {
+    try {
+      await page.goto(`${address}/console${path}`);
+      await show();
+      await check(page, name);
+    } catch (error) {
+      missing.push(`${name} at ${path}: ${error.message.split('\n').slice(0, 4).join(' ')}`);
+    }
+  };
   await logIn(page, 'developer', '/console/projects');
   await page.getByRole('heading', { name: 'Projects', level: 1 }).waitFor();
   for (const [name, [path, heading]] of Object.entries(pages)) {
-    await page.goto(`${address}/console${path}`);
-    await page.getByRole('heading', { name: heading, level: 1, exact: true }).waitFor();
-    await check(page, name);
+    await visit(name, path, () => page.getByRole('heading', { name: heading, level: 1, exact: true }).waitFor());
   }
   for (const [name, [path, item]] of Object.entries(dialogs)) {
-    await page.goto(`${address}/console${path}`);
-    await page.getByRole('button', { name: 'Actions', exact: true }).click();
-    await page.getByRole('menuitem', { name: item, exact: true }).click();
-    await page.getByRole('dialog').waitFor();
-    await check(page, name);
+    await visit(name, path, async () => {
+      await page.getByRole('button', { name: 'Actions', exact: true }).click();
+      await page.getByRole('menuitem', { name: item, exact: true }).click();
+      await page.getByRole('dialog').waitFor();
+    });
   }
   for (const [name, [path, show, shown]] of Object.entries(overlays)) {
-    await page.goto(`${address}/console${path}`);
-    await show(page);
-    await shown(page).first().waitFor();
-    await check(page, name);
+    await visit(name, path, async () => {
+      await show(page);
+      await shown(page).first().waitFor();
+    });
   }
+  expect(missing.length === 0, missing.join('\n'));
 });

@@ -38,7 +38,7 @@ export async function open(flow, { expected, args = [], ...options } = {}) {
     try {
       await flow(page, context);
     } catch (error) {
-      console.error(`at ${page.url()}\n${await page.locator('body').ariaSnapshot().catch(() => '')}`);
+      console.error(`at ${page.url()}\n${await page.locator('body').ariaSnapshot().catch(() => '')}\n${found.join('\n')}`);
       await shoot(page, 'failure').catch(() => {});
       throw error;
     }
