@@ -1,6 +1,6 @@
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { memo, useMemo, useRef, useState, type Ref } from 'react';
+import { createContext, memo, useContext, useMemo, useState, type Ref } from 'react';
 import { Link } from 'react-router';
 import type { Resource } from '../api/discovery';
 import type { Column, Row } from '../api/types';
@@ -34,50 +34,91 @@ interface ShownColumn {
   index: number;
 }
 
+/**
+ * SortedRows are the rows of a table in their order. They are in a context, because PatternFly renders
+ * each cell again when it renders a table.
+ */
+const SortedRows = createContext<Row[]>([]);
+
 /** ResourceTable shows rows with the server's columns. Only rows in view are in the document. */
-export function ResourceTable({ label, columns, rows, ...common }: ResourceTableProps) {
-  const { withProject, remove } = common;
+export function ResourceTable({ label, columns, rows, resource, withProject, remove }: ResourceTableProps) {
   const shown = useMemo(() => columns.map((column, index): ShownColumn => ({ column, index })).filter(({ column }) => column.priority === 0), [columns]);
   const [sort, setSort] = useState<Sort>({ index: 0, descending: false });
   const order = useMemo(() => new Order(columns, sort), [columns, sort]);
   const sorted = useMemo(() => order.of(rows), [order, rows]);
-  const scroll = useRef<HTMLDivElement>(null);
-  const virtualizer = useVirtualizer({ count: sorted.length, getScrollElement: () => scroll.current, estimateSize: () => rowHeight, overscan });
+  const [scroll, setScroll] = useState<HTMLDivElement | null>(null);
+  const count = sorted.length;
+  const table = useMemo(
+    () => (
+      <Table aria-label={label} aria-rowcount={count + 1} variant="compact" isStickyHeader>
+        <Head shown={shown} sort={sort} setSort={setSort} withProject={withProject} hasActions={remove !== undefined} />
+        <Body scroll={scroll} shown={shown} resource={resource} withProject={withProject} remove={remove} />
+      </Table>
+    ),
+    [label, count, scroll, shown, sort, resource, withProject, remove],
+  );
+  return (
+    <div className="console-scroll" ref={setScroll} tabIndex={0} role="region" aria-label={label}>
+      <SortedRows value={sorted}>{table}</SortedRows>
+    </div>
+  );
+}
+
+interface HeadProps {
+  shown: ShownColumn[];
+  sort: Sort;
+  setSort: (sort: Sort) => void;
+  withProject: boolean;
+  hasActions: boolean;
+}
+
+/** Head is the row with the names of the columns. */
+function Head({ shown, sort, setSort, withProject, hasActions }: HeadProps) {
+  return (
+    <Thead>
+      <Tr>
+        {shown.map(({ column, index }, position) => (
+          <Th
+            key={column.name}
+            sort={{
+              columnIndex: position,
+              sortBy: { index: shown.findIndex((s) => s.index === sort.index), direction: sort.descending ? 'desc' : 'asc' },
+              onSort: (_, __, direction) => setSort({ index, descending: direction === 'desc' }),
+            }}
+          >
+            {column.name}
+          </Th>
+        ))}
+        {withProject && <Th>{text.list.namespace}</Th>}
+        {hasActions && <Th screenReaderText={text.actions} />}
+      </Tr>
+    </Thead>
+  );
+}
+
+interface BodyProps extends RowProps {
+  /** scroll is the element that scrolls. */
+  scroll: HTMLElement | null;
+  shown: ShownColumn[];
+}
+
+/** Body has the rows in view. */
+function Body({ scroll, shown, ...common }: BodyProps) {
+  const rows = useContext(SortedRows);
+  const virtualizer = useVirtualizer({ count: rows.length, getScrollElement: () => scroll, estimateSize: () => rowHeight, overscan });
   const items = virtualizer.getVirtualItems();
   const before = items[0]?.start ?? 0;
   const after = virtualizer.getTotalSize() - (items[items.length - 1]?.end ?? 0);
-  const width = shown.length + (withProject ? 1 : 0) + (remove ? 1 : 0);
+  const width = shown.length + (common.withProject ? 1 : 0) + (common.remove ? 1 : 0);
   return (
-    <div className="console-scroll" ref={scroll} tabIndex={0} role="region" aria-label={label}>
-      <Table aria-label={label} aria-rowcount={sorted.length + 1} variant="compact" isStickyHeader>
-        <Thead>
-          <Tr>
-            {shown.map(({ column, index }, position) => (
-              <Th
-                key={column.name}
-                sort={{
-                  columnIndex: position,
-                  sortBy: { index: shown.findIndex((s) => s.index === sort.index), direction: sort.descending ? 'desc' : 'asc' },
-                  onSort: (_, __, direction) => setSort({ index, descending: direction === 'desc' }),
-                }}
-              >
-                {column.name}
-              </Th>
-            ))}
-            {withProject && <Th>{text.list.namespace}</Th>}
-            {remove && <Th screenReaderText={text.actions} />}
-          </Tr>
-        </Thead>
-        <Tbody>
-          {before > 0 && <Spacer height={before} width={width} />}
-          {items.map((item) => {
-            const row = sorted[item.index] as Row;
-            return <TableRow key={row.metadata.uid} row={row} index={item.index} shown={shown} measure={virtualizer.measureElement} {...common} />;
-          })}
-          {after > 0 && <Spacer height={after} width={width} />}
-        </Tbody>
-      </Table>
-    </div>
+    <Tbody>
+      {before > 0 && <Spacer height={before} width={width} />}
+      {items.map((item) => {
+        const row = rows[item.index] as Row;
+        return <TableRow key={row.metadata.uid} row={row} index={item.index} shown={shown} measure={virtualizer.measureElement} {...common} />;
+      })}
+      {after > 0 && <Spacer height={after} width={width} />}
+    </Tbody>
   );
 }
 
