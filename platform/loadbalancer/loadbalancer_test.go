@@ -83,7 +83,7 @@ func (c *cluster) slices() (list []discoveryv1.EndpointSlice, changed chan struc
 	return list, c.changed
 }
 
-// serve answers checks, lists, and watches, which end with the next change.
+// serve serves checks, lists, and watches, which end with the next change.
 func (c *cluster) serve(w http.ResponseWriter, r *http.Request) {
 	if !strings.Contains(r.URL.Path, "endpointslices") {
 		fmt.Fprint(w, "ok")
@@ -91,6 +91,10 @@ func (c *cluster) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.Header.Get("Authorization") != "Bearer secret" {
 		http.Error(w, "no", http.StatusUnauthorized)
+		return
+	}
+	if r.URL.Query().Get("sendInitialEvents") != "" {
+		http.Error(w, "lists are not streamed", http.StatusUnprocessableEntity)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
