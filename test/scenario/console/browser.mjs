@@ -73,7 +73,7 @@ export async function logIn(page, user, path = '/console/') {
   await page.locator('button[type="submit"], input[type="submit"]').click();
 }
 
-/** shoot saves a screenshot if the test asks for them. */
+/** shoot saves a screenshot if the test requests them. */
 export async function shoot(page, name) {
   if (screenshots) {
     mkdirSync(screenshots, { recursive: true });

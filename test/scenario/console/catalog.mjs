@@ -50,7 +50,7 @@ await open(async (page) => {
   await page.getByRole('link', { name: 'BuildConfig from-source' }).click();
   await page.getByRole('heading', { name: 'from-source', level: 1 }).waitFor();
 
-  // The server looks at a repository, and names what builds it. It does not look at its own network.
+  // The server reads a repository, and lists the builders that support it. It does not connect to its own network.
   await page.goto(`${address}/console/catalog?project=${project}`);
   await page.getByRole('button', { name: 'Build from Git' }).click();
   await page.locator('#field-project').selectOption(project);

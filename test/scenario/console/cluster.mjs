@@ -22,9 +22,9 @@ await open(async (page, context) => {
   const dialog = page.getByRole('dialog');
   await dialog.getByText(/daemon sets and static pods/).waitFor();
   const start = dialog.getByRole('button', { name: 'Drain', exact: true });
-  expect(await start.isDisabled(), 'a drain does not ask about what is lost');
+  expect(await start.isDisabled(), 'a drain requests no confirmation');
   await dialog.getByRole('checkbox', { name: /local data.*bare/ }).check();
-  await dialog.getByRole('checkbox', { name: /nothing starts again.*bare/ }).check();
+  await dialog.getByRole('checkbox', { name: /without a controller.*bare/ }).check();
   await start.click();
   await dialog.getByText(/A disruption budget allows no eviction now/).waitFor();
   await shoot(page, 'drain');
@@ -41,7 +41,7 @@ await open(async (page, context) => {
   await dialog.getByRole('button', { name: 'Close' }).last().click();
   await page.getByRole('button', { name: 'Actions' }).click();
   await page.getByRole('menuitem', { name: 'Mark schedulable' }).click();
-  await page.getByText('The server accepted it.').waitFor();
+  await page.getByText('The server accepted the request.').waitFor();
 
   await page.getByRole('link', { name: 'Hosts', exact: true }).click();
   await page.getByRole('heading', { name: 'Hosts', level: 1 }).waitFor();
@@ -72,9 +72,9 @@ await open(async (page, context) => {
   await check(page, 'egress');
 
   await page.goto(`${cluster}/image-usage`);
-  await page.getByLabel('Keep what is younger than (minutes)').fill('0');
+  await page.getByLabel('Keep images younger than (minutes)').fill('0');
   await page.getByLabel('Images to keep of each tag').fill('0');
-  const removed = page.getByRole('grid', { name: 'What pruning would remove' }).or(page.getByRole('table', { name: 'What pruning would remove' }));
+  const removed = page.getByRole('grid', { name: 'Images that pruning would remove' }).or(page.getByRole('table', { name: 'Images that pruning would remove' }));
   await removed.getByRole('row', { name: new RegExp(`sha256:111111111111.*${project}/app:latest.*3\\.0 MiB`) }).waitFor();
   await check(page, 'image-usage');
   // Like the command, the preview removes nothing while a reference cannot be parsed.

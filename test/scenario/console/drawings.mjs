@@ -29,11 +29,11 @@ await open(async (page) => {
   await page.getByRole('heading', { name: /Release to the world\?/ }).waitFor();
   await check(page, 'pipeline');
   await page.getByRole('button', { name: 'Go ahead' }).click();
-  await page.getByText('The answer is recorded. The pipeline continues soon.').waitFor();
+  await page.getByText('The decision is recorded. The pipeline continues soon.').waitFor();
 
   // A route gives half of its requests to another service.
   await page.goto(`${root}/routes.route.openshift.io/shop`);
-  await page.getByRole('heading', { name: 'What the routers decided' }).waitFor();
+  await page.getByRole('heading', { name: 'Decisions of the routers' }).waitFor();
   await page.getByRole('row', { name: /shop.* Yes / }).waitFor();
   await tab(page, 'Traffic').click();
   await page.getByLabel('Add a service').selectOption('other');
@@ -50,7 +50,7 @@ await open(async (page) => {
   // A file is copied to a container and back.
   await page.goto(`${root}/pods`);
   await page.getByRole('link', { name: /^front-/ }).click();
-  await page.getByRole('heading', { name: 'Why it has its security context constraints' }).waitFor();
+  await page.getByRole('heading', { name: 'Reason for its security context constraints' }).waitFor();
   await page.getByText('For the service account default alone, a review of the pod chooses restricted.').waitFor();
   await page.getByRole('row', { name: /Pods with role=client 8080\/TCP/ }).waitFor();
   await check(page, 'pod');

@@ -21,7 +21,7 @@ await open(async (page) => {
   await page.locator('.cm-lintRange-error').nth(1).waitFor();
   await save.click();
   await page.getByText('The text has 2 problems').waitFor();
-  const unknown = page.getByRole('button', { name: /^Line \d+: There is no field spec\.selectors\.$/ });
+  const unknown = page.getByRole('button', { name: /^Line \d+: The field spec\.selectors does not exist\.$/ });
   await page.getByRole('button', { name: /^Line \d+: spec\.healthCheckNodePort must be a whole number\.$/ }).waitFor();
   await check(page, 'yaml-problems');
 
@@ -46,12 +46,12 @@ await open(async (page) => {
   const service = await read(`/api/v1/namespaces/${project}/services/front`);
   expect(service.spec.publishNotReadyAddresses === true, JSON.stringify(service.spec));
 
-  // OpenShift's kinds and custom resources have schemas, too. The person decides.
+  // OpenShift's kinds and custom resources have schemas, too. The user decides.
   await page.goto(`${root}/import`);
   const config = 'apiVersion: apps.openshift.io/v1\nkind: DeploymentConfig\nmetadata: {name: typed}\nspec:\n  replica: 0\n  replicas: 0\n  template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: a}]}}\n  selector: {app: a}';
   await page.getByRole('textbox', { name: 'YAML editor' }).fill(`${config}\n---\napiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshot\nmetadata: {name: typed}\nspec: {source: [data]}\n`);
   await page.getByRole('button', { name: 'Create', exact: true }).click();
-  await page.getByRole('button', { name: 'Line 5: There is no field spec.replica.' }).waitFor();
+  await page.getByRole('button', { name: 'Line 5: The field spec.replica does not exist.' }).waitFor();
   await page.getByRole('button', { name: 'Line 13: spec.source must be an object.' }).waitFor();
   await page.reload(); // When Chromium replaces marked text, it adds styles, which the policy rejects
   await page.getByRole('textbox', { name: 'YAML editor' }).fill(config);

@@ -95,7 +95,7 @@ await open(async (page) => {
   await stored();
   await page.getByRole('button', { name: 'Actions', exact: true }).click();
   await page.getByRole('menuitem', { name: 'Deploy', exact: true }).click();
-  await page.getByText('The server accepted it.').waitFor();
+  await page.getByText('The server accepted the request.').waitFor();
 
   // Escape closes a dialog without a change.
   await edit('Edit health checks');

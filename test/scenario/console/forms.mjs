@@ -72,7 +72,7 @@ await open(async (page) => {
   await page.locator('#object-name').fill('front');
   await create.click();
   await page.getByRole('heading', { name: 'front', level: 1 }).waitFor();
-  await edit('Edit autoscaler', 'Most pods', '5');
+  await edit('Edit autoscaler', 'Maximum number of pods', '5');
   const scaler = await read(`/apis/autoscaling/v2/namespaces/${project}/horizontalpodautoscalers/front`);
   expect(scaler.spec.scaleTargetRef.name === 'front' && scaler.spec.maxReplicas === 5, JSON.stringify(scaler.spec));
 

@@ -1,4 +1,4 @@
-// A person looks at the layers of the images of a tag.
+// A user views the layers of the images of a tag.
 import { logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);

@@ -32,7 +32,7 @@ await open(async (page, context) => {
   await page.getByRole('img', { name: '100% used: 100 % used' }).waitFor();
   await page.getByText('Limit reached: services').waitFor();
   await page.getByRole('table', { name: 'Limits of sizes' }).or(page.getByRole('grid', { name: 'Limits of sizes' })).getByText('64Mi').waitFor();
-  await page.getByRole('heading', { name: 'Refused requests' }).waitFor();
+  await page.getByRole('heading', { name: 'Rejected requests' }).waitFor();
   await page.getByText(/maximum memory usage per Container is 1Gi, but limit is 2Gi/).first().waitFor();
-  expect((await page.getByText('Nothing limits this project').count()) === 0, 'the page says that nothing limits the project');
+  expect((await page.getByText('This project has no limits').count()) === 0, 'the page reports no limits');
 });

@@ -18,7 +18,7 @@ await open(async (page) => {
   await box.press('Enter');
   await page.getByRole('heading', { name: 'Search', level: 1 }).waitFor();
   await page.getByRole('region', { name: 'Services' }).getByRole('link', { name: 'front', exact: true }).waitFor();
-  expect((await page.getByRole('region', { name: 'Stateful Sets' }).count()) === 0, 'the search finds what has another label');
+  expect((await page.getByRole('region', { name: 'Stateful Sets' }).count()) === 0, 'the search finds an object with another label');
   await shoot(page, 'search');
   const field = page.getByRole('textbox', { name: 'Find by name, label or status' });
   await field.fill('no-such-thing-anywhere');
@@ -96,7 +96,7 @@ await open(async (page) => {
   await shoot(page, 'project-selector');
   await page.getByRole('menuitem', { name: other }).click();
   await page.getByRole('heading', { name: 'No stateful sets' }).waitFor();
-  expect(page.url() === `${address}/console/project/${other}/statefulsets.apps`, `the selector leads to ${page.url()}`);
+  expect(page.url() === `${address}/console/project/${other}/statefulsets.apps`, `the selector opens ${page.url()}`);
   await page.getByRole('button', { name: `Select a project: ${other}` }).click();
   await page.getByRole('menuitem', { name: 'All projects' }).click();
   await page.getByRole('heading', { name: 'Projects', level: 1 }).waitFor();

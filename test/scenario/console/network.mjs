@@ -55,7 +55,7 @@ await open(
     await page.getByText('It may have done what you asked for.').waitFor();
     await shoot(page, 'not-confirmed');
     await page.getByRole('button', { name: 'Try again' }).click();
-    await page.getByText('The server accepted it.').waitFor();
+    await page.getByText('The server accepted the request.').waitFor();
     await page.getByRole('link', { name: 'Builds', exact: true }).click();
     await page.getByRole('link', { name: 'waits-1' }).waitFor();
     expect((await page.getByRole('link', { name: /^waits-/ }).count()) === 1, 'the console repeated the start of a build');

@@ -29,7 +29,7 @@ spec:
 await open(async (page, context) => {
   await logIn(page, 'developer', '/console/projects?from=link');
   await page.getByRole('heading', { name: 'Projects', level: 1 }).waitFor();
-  expect(page.url() === `${address}/console/projects?from=link`, `the login leads to ${page.url()}`);
+  expect(page.url() === `${address}/console/projects?from=link`, `the login opens ${page.url()}`);
   const readable = await page.evaluate(() => [document.cookie, JSON.stringify(localStorage), JSON.stringify(sessionStorage)].join(' '));
   expect(!/sha256~|openshift-console/.test(readable), `scripts can read ${readable}`);
 

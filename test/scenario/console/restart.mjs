@@ -1,5 +1,5 @@
-// The master restarts while lists are open and forms are half filled in. The lists go on, and nothing that
-// was typed is lost.
+// The master restarts while lists are open and forms are half filled in. The lists continue, and no
+// input is lost.
 import { address, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -41,7 +41,7 @@ await open(async (page, context) => {
   await problem.waitFor();
   await shoot(page, 'interrupted');
 
-  // A request that nobody answers is repeated, also after the master is back.
+  // A request without a response is repeated, also after the master is available again.
   await form.locator('#input-username').fill('ann');
   await form.locator('#input-password').fill('secret');
 
@@ -53,7 +53,7 @@ await open(async (page, context) => {
   await card.getByRole('button', { name: 'Add a pod to front' }).click();
   await card.getByRole('img', { name: '2 pods: 2 ready' }).waitFor();
 
-  // What was typed is still there, and is stored.
+  // The typed text is kept, and is stored.
   await form.bringToFront();
   expect((await form.locator('#input-server').inputValue()) === 'registry.example.com', 'the form has lost a field');
   await form.getByRole('button', { name: 'Create', exact: true }).click();
@@ -69,5 +69,5 @@ await open(async (page, context) => {
   for (const window of [overview, form, dialog, editor]) {
     expect(await window.evaluate(() => window.isFirst), `${window.url()} was loaded again`);
   }
-  // Requests while the master is away fail.
+  // Requests fail while the master is not available.
 }, { expected: /net::ERR_(CONNECTION_(REFUSED|RESET|CLOSED)|EMPTY_RESPONSE|SOCKET_NOT_CONNECTED|HTTP2)|status of 50[0-9]/ });

@@ -42,7 +42,7 @@ await open(async (page, context) => {
   await page.getByText('InstanceUpdatedSuccessfully').first().waitFor();
   await page.getByRole('button', { name: 'Actions' }).click();
   await page.getByRole('menuitem', { name: 'Create binding' }).click();
-  await page.getByText('The server accepted it.').waitFor();
+  await page.getByText('The server accepted the request.').waitFor();
   await page.goto(`${root}/servicebindings.servicecatalog.k8s.io/shop-db`);
   await page.getByRole('link', { name: 'shop-db', exact: true }).first().waitFor();
   await page.goto(`${root}/secrets`);

@@ -11,7 +11,7 @@ await open(async (page, context) => {
   const csrf = await page.evaluate(async () => (await (await fetch('/console/session')).json()).csrf);
   const cookies = await context.cookies();
   const status = await page.evaluate(async (value) => (await fetch('/console/logout', { method: 'POST', headers: { 'X-CSRF-Token': value } })).status, csrf);
-  expect(status === 204, `the logout answers ${status}`);
+  expect(status === 204, `the logout returns ${status}`);
   await context.addCookies(cookies.filter((cookie) => cookie.name === '__Host-openshift-console'));
   await page.getByRole('button', { name: 'Check' }).click();
   await page.getByRole('dialog').getByText('Your session has ended').waitFor();

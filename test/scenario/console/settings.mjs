@@ -51,32 +51,32 @@ await open(async (page, context) => {
   const path = await downloads.getByRole('link', { name: /^oc for Linux/ }).first().getAttribute('href');
   const magic = await page.evaluate(async (of) => (await fetch(of, { headers: { Range: 'bytes=1-3' } })).text(), path);
   expect(magic === 'ELF', `the client begins with ${magic}`);
-  expect((await downloads.getByRole('link', { name: 'Company client' }).getAttribute('href')) === 'https://www.example.com/oc', 'the link of the extension is another');
+  expect((await downloads.getByRole('link', { name: 'Company client' }).getAttribute('href')) === 'https://www.example.com/oc', 'the link of the extension differs');
   expect((await downloads.getByText('Bad').count()) === 0, 'the page links to a script');
   await page.locator('html[data-color="teal"]').waitFor();
   const color = await page.locator('.console-brand').evaluate((brand) => getComputedStyle(brand).color);
   expect(color === 'rgb(1, 2, 3)', `the brand is ${color}`);
   await shoot(page, 'command-line');
-  const refused = await page.evaluate(
+  const rejected = await page.evaluate(
     () =>
       new Promise((resolve) => {
         document.addEventListener('securitypolicyviolation', (event) => resolve(event.blockedURI), { once: true });
         document.head.append(Object.assign(document.createElement('script'), { src: 'https://www.example.com/other.js' }));
       }),
   );
-  expect(refused === 'https://www.example.com/other.js' && !(await page.evaluate(() => window.intruded)), `the policy refuses ${refused}`);
+  expect(rejected === 'https://www.example.com/other.js' && !(await page.evaluate(() => window.intruded)), `the policy rejects ${rejected}`);
 
   // From the help icon to the downloads.
   await page.goto(`${master}/console/project/${project}/monitoring`);
   await page.getByRole('link', { name: 'Log archive' }).waitFor();
-  expect((await page.getByRole('link', { name: 'Metrics' }).getAttribute('href')) === 'https://metrics.example.com/', 'the link to the metrics is another');
+  expect((await page.getByRole('link', { name: 'Metrics' }).getAttribute('href')) === 'https://metrics.example.com/', 'the link to the metrics differs');
   await page.getByRole('button', { name: 'Help' }).click();
   expect((await page.getByRole('menuitem', { name: 'Handbook' }).getAttribute('href')) === 'https://www.example.com/handbook', 'the help menu has no link of the extension');
-  expect((await page.getByRole('menuitem').count()) === 3, 'the help menu has a link that is no address');
+  expect((await page.getByRole('menuitem').count()) === 3, 'the help menu has a link that is not an address');
   await page.getByRole('menuitem', { name: 'Command line tools' }).click();
   await downloads.waitFor();
 
-  // The page of the extension uses the API with the rights of the user, and says why it fails.
+  // The page of the extension uses the API with the rights of the user, and shows why a request fails.
   await page.goto(`${master}/console/project/${project}/services`);
   const navigation = page.getByRole('navigation', { name: 'Navigation' });
   await navigation.getByRole('link', { name: 'Costs' }).click();

@@ -1,4 +1,4 @@
-// An administrator opens what another user prepared: a template that takes over the cluster, pods
+// An administrator opens objects that another user prepared: a template that takes over the cluster, pods
 // that take over the node, and a build with forged stages.
 import { address, expect, logIn, open } from './browser.mjs';
 

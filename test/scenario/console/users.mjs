@@ -29,14 +29,14 @@ await open(async (page, context) => {
   await other.getByRole('heading', { name: 'You are logged out' }).waitFor();
   await page.goBack();
   await page.locator('input[name="password"]').waitFor();
-  expect(!(await seen(page)).includes('httpd'), 'the button Back shows the page of the first person');
+  expect(!(await seen(page)).includes('httpd'), 'the button Back shows the page of the first user');
   await other.close();
 
   await logIn(page, 'ann', '/console/catalog');
   await page.getByRole('heading', { name: 'Catalog', level: 1 }).waitFor();
   await page.getByText('Static page', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'User menu' }).getByText('ann').waitFor();
-  expect((await page.getByRole('heading', { name: 'Recently used' }).count()) === 0, 'the catalog shows what the first person used');
+  expect((await page.getByRole('heading', { name: 'Recently used' }).count()) === 0, 'the catalog shows items that the first user used');
   await page.goto(`${address}/console/projects`);
   await page.getByRole('heading', { name: 'You have no project yet' }).waitFor();
   const shown = await seen(page);

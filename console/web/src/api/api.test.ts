@@ -21,7 +21,7 @@ describe('addressOf', () => {
 });
 
 describe('admission', () => {
-  it('gives the reason of a router that refuses', () => {
+  it('returns the reason of a router that rejects the route', () => {
     const refused = { type: 'Admitted', status: 'False', reason: 'HostAlreadyClaimed', message: 'another route has it' };
     expect(admission(route({}, [refused]))).toEqual({ admitted: false, reason: 'HostAlreadyClaimed: another route has it' });
     expect(admission(route({}, [{ type: 'Admitted', status: 'True' }]))).toEqual({ admitted: true, reason: '' });

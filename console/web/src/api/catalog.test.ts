@@ -27,7 +27,7 @@ describe('itemsOf', () => {
   it('describes the builder that the form offers first', () => {
     expect(itemsOf([], [stream('3.11', 'latest')]).map((item) => item.description)).toEqual(['about latest']);
   });
-  it('leaves out streams without builders', () => expect(itemsOf([], [stream()])).toEqual([]));
+  it('omits streams without builders', () => expect(itemsOf([], [stream()])).toEqual([]));
 });
 
 describe('supports', () => {

@@ -29,7 +29,7 @@ export const config = new Store<Config>({
   downloads: [],
 });
 
-/** loadConfig reads the configuration. If the server does not send it, the defaults stay. */
+/** loadConfig reads the configuration. If the server does not send it, the defaults apply. */
 export async function loadConfig(): Promise<void> {
   const response = await persistentFetch('/console/config.json', { headers: { Accept: 'application/json' } });
   if (response.ok) {

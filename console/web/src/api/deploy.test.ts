@@ -7,14 +7,14 @@ type Any = Record<string, never>;
 const kinds = (objects: KubeObject[]) => objects.map(({ kind }) => kind);
 const specOf = (objects: KubeObject[], kind: string) => (objects.find((object) => object.kind === kind) as unknown as { spec: Any }).spec;
 
-it('knows references of images', () => {
+it('recognizes references of images', () => {
   const good = ['app', 'app:1.0', 'team/app', 'registry.example.com:5000/team/app:1', `r.example.com/a@sha256:${'0'.repeat(64)}`];
   const bad = ['', 'No Name!', 'https://example.com/app', 'app:', 'app@sha256:1', '-x /y'];
   expect([...good, ...bad].filter(validImage)).toEqual(good);
   expect(good.map(nameOf)).toEqual(['app', 'app', 'app', 'app', 'a']);
 });
 
-it('reads what an image says about itself', () => {
+it('reads the configuration of an image', () => {
   expect(configOf({ ExposedPorts: { '8443/tcp': {}, '53/udp': {} }, Env: ['A=b=c', 'D='], User: '1001' })).toEqual({
     ports: [{ port: 53, protocol: 'UDP' }, { port: 8443, protocol: 'TCP' }],
     env: [['A', 'b=c'], ['D', '']],
@@ -49,7 +49,7 @@ describe('An application from an image', () => {
   });
 });
 
-it('asks the server about an image, and stores nothing', async () => {
+it('requests the description of an image, and stores nothing', async () => {
   const image = { dockerImageMetadata: { Config: { ExposedPorts: { '80/tcp': {} } } } };
   const request = vi.fn<typeof fetch>();
   const respond = (of: object) => request.mockResolvedValueOnce(new Response(JSON.stringify({ status: { images: [of] } })));
@@ -77,7 +77,7 @@ describe('An application from source', () => {
     });
   });
 
-  it('of a Dockerfile uses that of the repository, or a text', () => {
+  it('of a Dockerfile uses the one in the repository, or a text', () => {
     const values = { ...origin, name: 'app', text: '', path: 'docker/Dockerfile', port: 80, route: true };
     expect(specOf(dockerObjects(values), 'BuildConfig')).toMatchObject({
       source: { type: 'Git', contextDir: 'web' }, strategy: { type: 'Docker', dockerStrategy: { dockerfilePath: 'docker/Dockerfile' } }, triggers: [{ type: 'ConfigChange' }],

@@ -2,18 +2,18 @@ import { ApiError, post } from './http';
 import { quote, runningObjects, streamOf, type Port } from './source';
 import type { KubeObject } from './types';
 
-/** Found is what a registry knows about an image. */
+/** Found describes an image as its registry does. */
 export interface Found {
   ports: Port[];
   env: [name: string, value: string][];
   user: string;
 }
 
-/** Deployed is what a person says about an application from an image. */
+/** Deployed is the user's input about an application from an image. */
 export interface Deployed {
   name: string;
   image: string;
-  /** found is what is known about the image. Without it, the nodes pull the image by its name. */
+  /** found describes the image. Without it, the nodes pull the image by its name. */
   found?: Found;
   env: [name: string, value: string][];
   route: boolean;
@@ -42,7 +42,7 @@ export function nameOf(reference: string): string {
   return (last.split(':')[0] ?? '').toLowerCase().replace(/[^a-z0-9-]+/g, '-').replace(/^-+|-+$/g, '');
 }
 
-/** configOf reads what an image says about itself. */
+/** configOf reads the configuration of an image. */
 export function configOf(config: Config): Found {
   const ports = Object.keys(config.ExposedPorts ?? {}).map((text): Port => {
     const [port, protocol = 'tcp'] = text.split('/');
@@ -55,7 +55,7 @@ export function configOf(config: Config): Found {
   return { ports: ports.sort((a, b) => a.port - b.port), env, user: config.User ?? '' };
 }
 
-/** findImage asks the server what the registry of an image knows about it. Nothing is stored. */
+/** findImage requests the description of an image from the server. Nothing is stored. */
 export async function findImage(project: string, reference: string): Promise<Found> {
   const images = [{ from: { kind: 'DockerImage', name: reference } }];
   const request = { apiVersion: 'image.openshift.io/v1', kind: 'ImageStreamImport', metadata: { name: nameOf(reference) || 'image' }, spec: { import: false, images } };

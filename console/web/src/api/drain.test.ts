@@ -18,7 +18,7 @@ function pod(name: string, fields: { owner?: string; mirror?: boolean; emptyDir?
   };
 }
 
-test('a drain skips daemon sets and static pods, and asks about local data and pods without a controller', () => {
+test('a drain skips daemon sets and static pods, and requests confirmation for local data and pods without a controller', () => {
   const plan = planOf([
     pod('web', { owner: 'ReplicaSet', emptyDir: true }),
     pod('agent', { owner: 'DaemonSet' }),

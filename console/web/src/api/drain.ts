@@ -10,7 +10,7 @@ export interface PodOfNode extends KubeObject {
 /** Plan describes the effect of a drain on the pods of a node. */
 export interface Plan {
   evicted: PodOfNode[];
-  /** skipped are pods of daemon sets and static pods, which stay. */
+  /** skipped are pods of daemon sets and static pods, which are kept. */
   skipped: PodOfNode[];
   /** localData are the evicted pods whose emptyDir volumes are lost. */
   localData: PodOfNode[];

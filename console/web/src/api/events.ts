@@ -27,12 +27,12 @@ export function countOf(event: Event): number {
   return event.series?.count ?? event.count ?? 1;
 }
 
-/** isRefusal reports whether an event says that a quota or a limit refused an object. */
+/** isRefusal reports whether an event reports that a quota or a limit rejected an object. */
 export function isRefusal({ type, message }: Event): boolean {
   return type === 'Warning' && /exceeded quota: |(maximum|minimum) \S+ usage per /.test(message ?? '');
 }
 
-/** filterEvents returns the events that have all words of a filter. */
+/** filterEvents returns the events that contain all words of a filter. */
 export function filterEvents(events: Event[], filter: string): Event[] {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
   return events.filter((event) => {

@@ -47,7 +47,7 @@ export class ExecSession {
     this.socket.onclose = (event) => options.ended(this.reason ?? (event.wasClean ? undefined : 'the connection was closed'));
   }
 
-  /** write sends what the user typed. */
+  /** write sends typed text. */
   write(text: string): void {
     this.send(channels.stdin, new TextEncoder().encode(text));
   }
@@ -57,7 +57,7 @@ export class ExecSession {
     this.send(channels.resize, new TextEncoder().encode(JSON.stringify({ Width: columns, Height: rows })));
   }
 
-  /** onOpen calls a function when the session has begun. */
+  /** onOpen calls a function when the session has started. */
   onOpen(run: () => void): void {
     this.socket.addEventListener('open', run);
   }

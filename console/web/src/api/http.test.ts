@@ -18,14 +18,14 @@ function network(...responses: (Response | 'failure')[]): string[] {
 const json = (value: unknown, status = 200) => new Response(JSON.stringify(value), { status });
 
 describe('A network that changes', () => {
-  it('does not show in what can be repeated', async () => {
+  it('has no effect on requests that can be repeated', async () => {
     const requests = network('failure', 'failure', json({ a: 1 }), 'failure', json({ a: 2 }));
     expect(await get('/api/v1/pods')).toEqual({ a: 1 });
     expect(await merge('/api/v1/pods/a', {})).toEqual({ a: 2 });
     expect(requests).toHaveLength(5);
   });
 
-  it('does not repeat what could happen twice', async () => {
+  it('does not repeat requests that could have an effect twice', async () => {
     const requests = network('failure');
     await expect(post('/apis/build/instantiate', {})).rejects.toThrow(text.failure.unknownOutcome);
     expect(requests).toHaveLength(1);
@@ -37,7 +37,7 @@ describe('A network that changes', () => {
     expect(requests[2]).toBe('GET /console/proxy/api/v1/things/a');
   });
 
-  it('does not hide that an object exists', async () => {
+  it('reports that an object exists', async () => {
     network(json({ kind: 'Status', reason: 'AlreadyExists', message: 'it exists' }, 409));
     await expect(create('/api/v1/things', 'a', {})).rejects.toThrow('it exists');
   });

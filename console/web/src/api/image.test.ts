@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { bytes, configOf, layersOf, type ImageOfStream } from './image';
 
-it('shows how an image starts, and nothing that it does not say', () => {
+it('shows how an image starts, without unset fields', () => {
   const image = { image: { dockerImageReference: 'r/a@sha256:1', dockerImageMetadata: { Architecture: 'amd64', Config: { Cmd: ['run', 'it'], User: '', Env: null } } } } as ImageOfStream;
   expect(configOf(image).map(([, value]) => value)).toEqual(['r/a@sha256:1', 'amd64', 'run it']);
   expect(layersOf(image)).toEqual([]);

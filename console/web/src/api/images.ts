@@ -22,7 +22,7 @@ export interface Usage {
   invalid: string[];
 }
 
-/** Retention describes what pruning keeps. */
+/** Retention describes the images that pruning keeps. */
 export interface Retention {
   revisions: number;
   minutes: number;

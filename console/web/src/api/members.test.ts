@@ -59,7 +59,7 @@ describe('Membership', () => {
     expect(requests[0]?.body?.subjects).toEqual([ann]);
   });
 
-  it('offers the roles for members of projects, and those of the project', async () => {
+  it('offers the roles for members of projects, and the roles of the project', async () => {
     const roles = (names: string[]) => new Response(JSON.stringify({ items: names.map((name) => ({ metadata: { name } })) }));
     vi.stubGlobal('fetch', (path: string) => Promise.resolve(path.endsWith('/clusterroles') ? roles(['cluster-admin', 'edit', 'system:image-puller', 'view']) : roles(['own'])));
     expect((await rolesOf('shop')).map(({ ref }) => `${ref.kind} ${ref.name}`)).toEqual([

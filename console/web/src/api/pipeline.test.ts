@@ -12,7 +12,7 @@ test('stages have the times that Jenkins writes', () => {
   ]);
 });
 
-test('an annotation that is not valid has no stages and inputs', () => {
+test('an invalid annotation has no stages and inputs', () => {
   for (const content of ['{', 'null', '7', '[null]', '{"stages": {}}']) {
     expect(stagesOf(build({ 'openshift.io/jenkins-status-json': content }))).toEqual([]);
     expect(inputsOf(build({ 'openshift.io/jenkins-pending-input-actions-json': content }))).toEqual([]);
@@ -30,13 +30,13 @@ test('results of tests have texts and numbers only', () => {
   }
 });
 
-test('an input that is answered does not wait', () => {
+test('a decided input does not wait', () => {
   const inputs = JSON.stringify([{ id: 'deploy', message: 'Deploy?', proceedText: 'Go' }, { id: 'other', message: '' }, { id: 'x/y' }]);
   const pending = inputsOf(build({ 'openshift.io/jenkins-pending-input-actions-json': inputs, 'pipeline.slipway.io/input-other': 'proceed' }));
   expect(pending).toEqual([{ id: 'deploy', message: 'Deploy?', proceedText: 'Go' }]);
 });
 
-test('only a web address leads to Jenkins', () => {
+test('only a web address is a link to Jenkins', () => {
   expect(jenkinsOf(build({ 'openshift.io/jenkins-build-uri': 'javascript:alert(1)' }))).toBeUndefined();
   expect(jenkinsOf(build({ 'openshift.io/jenkins-build-uri': 'https://jenkins.example.com/job/1/' }))).toBe('https://jenkins.example.com/job/1/');
 });

@@ -76,7 +76,7 @@ export function testsOf(build: LooseObject): Tests | undefined {
   };
 }
 
-/** inputsOf returns the decisions that a build waits for, without those that are answered. */
+/** inputsOf returns the decisions that a build waits for, without the decided ones. */
 export function inputsOf(build: LooseObject): PendingInput[] {
   const annotations = build.metadata.annotations ?? {};
   return listOf(parse(annotations[inputsKey]))

@@ -41,7 +41,7 @@ test('the rules of all policies add up', () => {
   ]);
 });
 
-test('outgoing connections are restricted only by policies that say so', () => {
+test('outgoing connections are restricted only by egress policies', () => {
   const policies = [policy('in', { podSelector: {}, policyTypes: ['Ingress'] }), policy('out', { podSelector: {}, policyTypes: ['Egress'], egress: [{ to: [{ podSelector: {} }] }] })];
   expect(allowances(policies.slice(0, 1), {}, 'Egress')).toBeUndefined();
   expect(allowances(policies, {}, 'Egress')).toEqual([{ kind: 'Pods', peer: 'All pods of this project', ports: 'all ports', policy: 'out' }]);

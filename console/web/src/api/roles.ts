@@ -16,7 +16,7 @@ export interface Grant {
   group: string;
 }
 
-/** grantsOf returns the roles of a user with groups, or of a group: user is empty then. */
+/** grantsOf returns the roles of a user with groups, or of a group if user is empty. */
 export function grantsOf(bindings: Binding[], user: string, groups: string[]): Grant[] {
   return bindings.flatMap(({ metadata, roleRef, subjects }) =>
     (subjects ?? [])

@@ -20,10 +20,10 @@ interface Status {
 /** succeeded are the reasons of the condition Progressing for a rollout that has ended well. */
 const succeeded = ['NewReplicaSetAvailable', 'FoundNewReplicaSet', 'NewReplicationControllerAvailable'];
 
-/** running are the reasons of the condition Progressing for a deployment of a configuration that goes on. */
+/** running are the reasons of the condition Progressing for a deployment of a configuration that is in progress. */
 const running = ['ReplicationControllerUpdated', 'NewReplicationControllerCreated', ''];
 
-/** rolloutOf returns the rollout of a workload, unless it has succeeded, is paused, or there was none. */
+/** rolloutOf returns the rollout of a workload, unless it has succeeded, is paused, or does not exist. */
 export function rolloutOf(workload: Workload): Rollout | undefined {
   const total = desiredOf(workload);
   const status: Status = workload.status ?? {};

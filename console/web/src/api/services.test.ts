@@ -18,7 +18,7 @@ it('reads values by their types', () => {
 const plans = ['small', 'large'].map((externalName) => ({ metadata: { name: `plan-${externalName}` }, spec: { externalName, externalID: `ID-${externalName}` } })) as unknown as ServicePlan[];
 const schema: Schema = { properties: { size: { type: 'integer', default: 1 }, tags: { type: 'array' } } };
 
-it('names the plan of a change as the instance names it', () => {
+it('names the plan of a change in the same way as the instance', () => {
   const [small, large] = plans as [ServicePlan, ServicePlan];
   for (const [field, before, after] of [
     ['clusterServicePlanExternalName', 'small', 'large'],
@@ -34,14 +34,14 @@ it('names the plan of a change as the instance names it', () => {
   }
 });
 
-it('finds the class of an instance when the catalog has', () => {
+it('finds the class of an instance that the catalog has resolved', () => {
   const instance = (spec: object) => ({ metadata: { name: 'db', namespace: 'shop' }, spec }) as unknown as LooseObject;
   expect(classOf(instance({ clusterServiceClassRef: { name: 'c' } }))).toEqual({ place: 'cluster', name: 'c' });
   expect(classOf(instance({ serviceClassRef: { name: 'c' } }))).toEqual({ place: 'shop', name: 'c' });
   expect(classOf(instance({}))).toEqual({ place: 'cluster', name: '' });
 });
 
-it('begins with the parameters as they are, and keeps those without a field', () => {
+it('starts with the current parameters, and keeps parameters without a field', () => {
   const existing = { size: 5, region: 'north' };
   expect(textsOf(schema)).toEqual({ size: '1', tags: '' });
   expect(textsOf(schema, existing)).toEqual({ size: '5', tags: '' });

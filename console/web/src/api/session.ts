@@ -25,7 +25,7 @@ export function tell(message: Message): void {
 }
 
 /**
- * Session is the browser's session. The access token stays in a cookie that scripts cannot read.
+ * Session is the browser's session. The access token is in a cookie that scripts cannot read.
  * A script needs only the value that requests must repeat.
  */
 class Session extends Store<State> {

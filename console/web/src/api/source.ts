@@ -8,7 +8,7 @@ export interface Origin {
   contextDir: string;
 }
 
-/** Source is what a person says about an application that is built from source. */
+/** Source is the user's input about an application that is built from source. */
 export interface Source extends Origin {
   name: string;
   namespace: string;
@@ -25,7 +25,7 @@ export function validURI(uri: string): boolean {
   return /^(https?|ssh|git):\/\/[^\s/]+\/\S+$/.test(uri) || /^[\w.-]+@[\w.-]+:\S+$/.test(uri);
 }
 
-/** Dockerfile is what a person says about an application that a Dockerfile builds. */
+/** Dockerfile is the user's input about an application that a Dockerfile builds. */
 export interface Dockerfile extends Origin {
   name: string;
   /** text is the Dockerfile itself. If it is empty, the repository has it. */
@@ -36,7 +36,7 @@ export interface Dockerfile extends Origin {
   route: boolean;
 }
 
-/** Running says how an application runs. */
+/** Running describes how an application runs. */
 export interface Running {
   name: string;
   /** image is the image of the container. */
@@ -61,7 +61,7 @@ export function streamOf(name: string, tags?: unknown[]): unknown {
   return { apiVersion: 'image.openshift.io/v1', kind: 'ImageStream', metadata: metadataOf(name), ...(tags && { spec: { tags } }) };
 }
 
-/** runningObjects returns what runs an application and gives it an address. */
+/** runningObjects returns the objects that run an application and give it an address. */
 export function runningObjects({ name, image, tag, ports, route, env = [] }: Running): unknown[] {
   const metadata = metadataOf(name);
   const labels = { app: name, deploymentconfig: name };
@@ -103,7 +103,7 @@ export interface Detected {
   dockerfile: boolean;
 }
 
-/** detect asks the server what a repository contains. It reads only those that are public and served over HTTP. */
+/** detect requests the content of a repository from the server, which reads only public repositories over HTTP. */
 export function detect(project: string, { uri, ref, contextDir }: Origin): Promise<Detected> {
   return get<Detected>(`/slipway/source?${new URLSearchParams({ namespace: project, uri, ref, dir: contextDir })}`);
 }
@@ -125,7 +125,7 @@ function gitOf({ uri, ref, contextDir }: Origin): object {
   return { type: 'Git', git: ref === '' ? { uri } : { uri, ref }, ...(contextDir === '' ? {} : { contextDir }) };
 }
 
-/** builtObjects returns what builds an application, and what runs it. */
+/** builtObjects returns the objects that build and run an application. */
 function builtObjects(name: string, source: object, strategy: { type: string; [name: string]: unknown }, running: Pick<Running, 'ports' | 'route'>): KubeObject[] {
   const output = { kind: 'ImageStreamTag', name: `${name}:latest` };
   // A Dockerfile names its base image itself.
@@ -139,7 +139,7 @@ function builtObjects(name: string, source: object, strategy: { type: string; [n
   return [streamOf(name), config, ...runningObjects({ name, image: output.name, tag: { name: output.name }, ...running })] as KubeObject[];
 }
 
-/** objectsOf returns the objects of an application: what is built, how it runs, and its address. */
+/** objectsOf returns the objects that build and run an application, and its address. */
 export function objectsOf(source: Source): KubeObject[] {
   const from = { kind: 'ImageStreamTag', namespace: source.namespace, name: `${source.stream}:${source.tag}` };
   const ports = [{ port: source.port, protocol: 'TCP' }];

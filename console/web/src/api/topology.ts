@@ -18,7 +18,7 @@ export interface Entity {
   admitted?: boolean;
 }
 
-/** Use says that an entity needs another one, by their keys. */
+/** Use means that an entity needs another one, by their keys. */
 export interface Use {
   from: string;
   to: string;

@@ -64,7 +64,7 @@ describe('Watch', () => {
     stop();
   });
 
-  it('applies events while later pages are on their way', async () => {
+  it('applies events while later pages are being read', async () => {
     let arrive = (_: Response) => {};
     const later = new Promise<Response>((resolve) => (arrive = resolve));
     responses = [json(list([pod('a', '1')], '5', 'next')), () => later as unknown as Response];
@@ -95,7 +95,7 @@ describe('Watch', () => {
     stop();
   });
 
-  it('resumes at the last version that it knows', async () => {
+  it('resumes at the last received version', async () => {
     responses = [json(list([pod('a', '1')], '5'))];
     const watch = watchObjects(path());
     const stop = watch.subscribe(() => {});
@@ -103,14 +103,14 @@ describe('Watch', () => {
     first.onopen?.();
     first.send('BOOKMARK', { metadata: { resourceVersion: '9' } });
     first.close();
-    // It says so at once: the attempts to connect again can take long.
+    // It reports this immediately, because the attempts to reconnect can take long.
     await vi.waitFor(() => expect(watch.get().connection).toBe('interrupted'));
     expect((await socket(1)).url).toContain('resourceVersion=9');
     expect(requests).toHaveLength(1);
     stop();
   });
 
-  it('lists again when the server has forgotten the version', async () => {
+  it('lists again when the server no longer has the version', async () => {
     responses = [json(list([pod('a', '1'), pod('gone', '2')], '5')), json(list([pod('a', '1')], '20'))];
     const watch = watchObjects(path());
     const stop = watch.subscribe(() => {});
@@ -134,7 +134,7 @@ describe('Watch', () => {
     stop();
   });
 
-  it('gives up what the user may not see', async () => {
+  it('stops if the user may not list the collection', async () => {
     responses = [json({ kind: 'Status', reason: 'Forbidden', message: 'no right' }, 403)];
     const watch = watchObjects(path());
     const stop = watch.subscribe(() => {});
@@ -143,7 +143,7 @@ describe('Watch', () => {
     stop();
   });
 
-  it('tries again when a server that starts refuses what it allowed', async () => {
+  it('retries if a starting server rejects a permitted request', async () => {
     const refused = json({ kind: 'Status', reason: 'Forbidden', message: 'no role yet' }, 403);
     responses = [json(list([pod('a', '1')], '5')), refused];
     const watch = watchObjects(path());

@@ -12,11 +12,11 @@ describe('parseObjects', () => {
     expect(() => parseObjects('a: [1')).toThrow(/line 1/);
   });
 
-  it.each(['', '# a comment', 'just text', '- a\n- b', 'kind: Pod', 'apiVersion: v1', 'apiVersion: 1\nkind: Pod'])('refuses %j', (source) => {
+  it.each(['', '# a comment', 'just text', '- a\n- b', 'kind: Pod', 'apiVersion: v1', 'apiVersion: 1\nkind: Pod'])('rejects %j', (source) => {
     expect(() => parseObjects(source)).toThrow(InvalidText);
   });
 
-  it('refuses a text that expands to a large object', () => {
+  it('rejects a text that expands to a large object', () => {
     const levels = ['a: &a0 [x, x, x, x, x, x, x, x, x]'];
     for (let i = 1; i < 9; i++) {
       levels.push(`b${i}: &a${i} [${Array(9).fill(`*a${i - 1}`).join(', ')}]`);
@@ -26,7 +26,7 @@ describe('parseObjects', () => {
 });
 
 describe('toYAML', () => {
-  it('leaves out managed fields and can be read again', () => {
+  it('omits managed fields and can be parsed again', () => {
     const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', uid: '1', managedFields: [{}] }, data: { b: 'line 1\nline 2\n' } } as unknown as KubeObject;
     const source = toYAML(object);
     expect(source).not.toContain('managedFields');

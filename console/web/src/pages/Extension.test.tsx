@@ -20,7 +20,7 @@ function open(address: string, pages: unknown) {
   return render(<RouterProvider router={router} />);
 }
 
-it('lets a script fill a page of a project, and tells it when the user leaves', async () => {
+it('lets a script fill a page of a project, and notifies it when the user leaves', async () => {
   vi.stubGlobal('fetch', vi.fn<typeof fetch>().mockResolvedValue(new Response('{"items": [{"metadata": {"name": "front"}}]}')));
   let context: ExtensionContext | undefined;
   const costs = {
@@ -51,7 +51,7 @@ it('has no page that a script has not set, or of another scope', async () => {
   await screen.findByText(text.failure.notFound);
 });
 
-it('ignores what is not a page', () => {
+it('ignores invalid pages', () => {
   const render = vi.fn();
   for (const pages of [undefined, {}, [null], ['costs'], [{ path: '../costs', title: 'Costs', render }], [{ path: 'costs', render }], [{ path: 'costs', title: 'Costs', render: 'alert(1)' }]]) {
     window.OPENSHIFT_CONSTANTS = { PAGES: pages as ExtensionPage[] };

@@ -19,7 +19,7 @@ export const access = {
     result: (verb: string, resource: string, project: string) => `Who can ${verb} ${resource} in ${project || 'the whole cluster'}`,
   },
   constraint: {
-    title: 'Why it has its security context constraints',
+    title: 'Reason for its security context constraints',
     chosen: (account: string) => `The first of the constraints that accept the pod, by priority and then from strict to lax, among those that its creator and its service account ${account} may use.`,
     account: (account: string, constraint: string) => `For the service account ${account} alone, a review of the pod chooses ${constraint}.`,
     none: (account: string) => `The service account ${account} alone may use no constraint that accepts this pod. Its creator may.`,

@@ -1,9 +1,9 @@
 /** editor contains the texts about problems in the YAML editor. */
 export const editor = {
-  unknownField: (path: string) => `There is no field ${path}.`,
+  unknownField: (path: string) => `The field ${path} does not exist.`,
   wrongType: (path: string, types: string[]) => `${path} must be ${types.join(' or ')}.`,
   wrongValue: (path: string, values: string[]) => `${path} must be one of ${values.join(', ')}.`,
-  types: { object: 'an object', array: 'a list', string: 'a text', integer: 'a whole number', number: 'a number', boolean: 'true or false' } as Record<string, string>,
+  types: { object: 'an object', array: 'a list', string: 'a string', integer: 'a whole number', number: 'a number', boolean: 'true or false' } as Record<string, string>,
   found: (n: number) => (n === 1 ? 'The text has a problem' : `The text has ${n} problems`),
   line: (line: number, message: string) => `Line ${line}: ${message}`,
   anyway: 'Send it anyway',

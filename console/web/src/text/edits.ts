@@ -10,14 +10,14 @@ export const edits = {
     help: {
       readinessProbe: 'The container gets requests while the probe succeeds.',
       livenessProbe: 'The container restarts when the probe fails.',
-      startupProbe: 'The other probes begin when this one succeeds.',
+      startupProbe: 'The other probes start when this one succeeds.',
     },
     numbers: {
       initialDelaySeconds: 'Initial delay (seconds)',
       timeoutSeconds: 'Timeout (seconds)',
       periodSeconds: 'Period (seconds)',
-      failureThreshold: 'Failures in a row that count',
-      successThreshold: 'Successes in a row that count',
+      failureThreshold: 'Consecutive failures',
+      successThreshold: 'Consecutive successes',
     },
   },
   lifecycle: {
@@ -67,7 +67,7 @@ export const edits = {
       RollingUpdate: 'Rolling update: replace the pods step by step',
       Rolling: 'Rolling: replace the pods step by step',
       Recreate: 'Recreate: remove all pods first',
-      Custom: 'Custom: an image of your own deploys',
+      Custom: 'Custom: your own image deploys',
     } as Record<string, string>,
     maxUnavailable: 'Maximum of unavailable pods',
     maxSurge: 'Maximum of additional pods',

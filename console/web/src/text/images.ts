@@ -17,7 +17,7 @@ export const images = {
     envInvalid: 'Each name is unique and has only letters, digits, dots, hyphens and underscores.',
   },
   git: {
-    body: 'The server looks at the files of a public repository, and names what can build it.',
+    body: 'The server reads the files of a public repository, and lists the builders that support it.',
     find: 'Find a builder',
     unreadable: 'Only public repositories with an address that begins with https:// or http:// can be read. Choose a builder in the catalog.',
     dockerfile: 'The directory has a Dockerfile.',

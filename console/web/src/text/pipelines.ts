@@ -22,7 +22,7 @@ export const pipelines = {
   input: 'The pipeline waits for a decision',
   proceed: 'Proceed',
   abort: 'Abort',
-  answered: 'The answer is recorded. The pipeline continues soon.',
+  answered: 'The decision is recorded. The pipeline continues soon.',
   jenkins: 'Decide in Jenkins',
   runs: 'Recent runs',
   run: 'Run',

@@ -13,7 +13,7 @@ export const tools = {
   },
   idle: {
     title: (name: string) => `Idle ${name}`,
-    body: 'These are scaled to zero. The first connection to the service scales them up again, and waits for them.',
+    body: 'These workloads are scaled to zero. The first connection to the service scales them up again, and waits until they are ready.',
     target: 'Scaled',
     replicas: 'Replicas',
     none: 'No pod of the service has a controller that can be scaled',

@@ -1,12 +1,12 @@
 /** topology contains the texts of drawings. */
 export const topology = {
   title: 'Topology',
-  body: 'What depends on what, from routes on the left to the sources of images on the right. Each box opens its object.',
-  empty: 'Nothing in this project to draw',
+  body: 'Dependencies, from routes on the left to the sources of images on the right. Each box opens its object.',
+  empty: 'This project has no objects to show',
   emptyBody: 'Create an application from the catalog first.',
   uses: (names: string) => `Uses ${names}.`,
   usedBy: (names: string) => `Used by ${names}.`,
-  alone: 'Connected to nothing.',
+  alone: 'Not connected.',
   table: 'The same as a table',
   from: 'Object',
   to: 'Uses',

@@ -21,7 +21,7 @@ async function show() {
 }
 
 describe('Editor', () => {
-  it('keeps cursor and history when the rights arrive', async () => {
+  it('keeps cursor and history when the rights are loaded', async () => {
     const { view, onChange, update } = await show();
     const first = view();
     first.dispatch({ selection: { anchor: 9 } });
@@ -45,7 +45,7 @@ describe('Editor', () => {
     expect(onChange).not.toHaveBeenCalled();
   });
 
-  it('keeps the cursor near a line that is gone', async () => {
+  it('keeps the cursor near a removed line', async () => {
     const { samePlace } = await import('./Editor');
     expect(samePlace(Text.of(['a: 1', 'long: line']), Text.of(['a: 1', 'b: 2']), 13)).toBe(9);
     expect(samePlace(Text.of(['a', 'b', 'c']), Text.of(['x']), 4)).toBe(0);

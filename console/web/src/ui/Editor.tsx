@@ -81,7 +81,7 @@ export default function Editor({ label, value, readOnly = false, cursor, onChang
       themes.disconnect();
       editor.destroy();
     };
-    // The effects below change the document and the access, so that cursor and history stay.
+    // The effects below change the document and the access, so that cursor and history are kept.
   }, [label, access, theme]);
   useLayoutEffect(() => view.current?.dispatch({ effects: access.reconfigure(EditorState.readOnly.of(readOnly)) }), [access, readOnly]);
   // A later effect could see a document that has more than the value, because the user continues to

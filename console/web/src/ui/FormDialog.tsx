@@ -10,7 +10,7 @@ interface FormDialogProps {
   body?: string;
   /** action is the label of the button that submits the form. */
   action: string;
-  /** submit does what the dialog is for. If it fails, the dialog says why, and stays as it is. */
+  /** submit performs the action of the dialog. If it fails, the dialog shows the error and remains open. */
   submit: () => Promise<unknown>;
   close: () => void;
   isReady?: boolean;

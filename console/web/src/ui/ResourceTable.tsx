@@ -15,7 +15,7 @@ interface RowProps {
   resource: Resource;
   /** withProject adds the column of the project. */
   withProject: boolean;
-  /** remove asks whether to delete the object of a row. */
+  /** remove requests confirmation before it deletes the object of a row. */
   remove?: (row: Row) => void;
 }
 

@@ -15,7 +15,7 @@ describe('parseLine', () => {
     ).toBe('abcdefq');
   });
 
-  it('shows what a progress bar wrote last', () => {
+  it('shows the last text of a progress bar', () => {
     expect(parseLine('10%\r50%\r100%\r')).toEqual([{ text: '100%' }]);
   });
 

@@ -37,7 +37,7 @@ describe('Order', () => {
     expect(sorted.of([])).toEqual([]);
   });
 
-  it('gives rows the places that sorting all of them gives', () => {
+  it('returns the same order as sorting all rows', () => {
     const sorted = order(1);
     let rows = Array.from({ length: 200 }, (_, i) => row(`pod-${i}`, i % 7, 0, i % 2 ? 'a' : 'b'));
     for (let step = 1; step < 50; step++) {
@@ -47,7 +47,7 @@ describe('Order', () => {
     }
   });
 
-  it('compares only what changed', () => {
+  it('compares only changed rows', () => {
     const compare = vi.fn(new Intl.Collator('en', { numeric: true }).compare);
     vi.spyOn(Intl.Collator.prototype, 'compare', 'get').mockReturnValue(compare);
     const rows = Array.from({ length: 5000 }, (_, i) => row(`pod-${i}`));

@@ -10,7 +10,7 @@ export interface RequestState {
 
 const idle: RequestState = { isBusy: false, isDone: false };
 
-/** useRequest follows an action that waits for the server. reset forgets how the latest one ended. */
+/** useRequest follows an action that waits for the server. reset clears the result of the latest one. */
 export function useRequest() {
   const [state, setState] = useState(idle);
   const run = async (action: () => Promise<unknown>) => {

@@ -36,7 +36,7 @@ const head = 'apiVersion: apps/v1\nkind: Deployment\n';
 const found = async (body: string) => (await problemsOf(head + body, lookup)).map(({ line, message }) => `${line} ${message}`);
 
 describe('problemsOf', () => {
-  it('accepts what the schema allows', async () => {
+  it('accepts objects that match the schema', async () => {
     const body = [
       'metadata: {name: a, labels: {b: c}}',
       'spec:',
@@ -55,15 +55,15 @@ describe('problemsOf', () => {
   });
 
   it.each([
-    ['spec:\n  replica: 1', '4 There is no field spec.replica.'],
+    ['spec:\n  replica: 1', '4 The field spec.replica does not exist.'],
     ['spec:\n  replicas: "1"', '4 spec.replicas must be a whole number.'],
     ['spec:\n  replicas: 1.5', '4 spec.replicas must be a whole number.'],
-    ['spec:\n  maxSurge: [1]', '4 spec.maxSurge must be a whole number or a text.'],
+    ['spec:\n  maxSurge: [1]', '4 spec.maxSurge must be a whole number or a string.'],
     ['spec: []', '3 spec must be an object.'],
-    ['spec:\n  containers:\n  - name: a\n    image: 1', '6 spec.containers[0].image must be a text.'],
-    ['spec:\n  containers:\n  - name: a\n    parent:\n      names: b', '7 There is no field spec.containers[0].parent.names.'],
+    ['spec:\n  containers:\n  - name: a\n    image: 1', '6 spec.containers[0].image must be a string.'],
+    ['spec:\n  containers:\n  - name: a\n    parent:\n      names: b', '7 The field spec.containers[0].parent.names does not exist.'],
     ['spec:\n  strategy: Rolling', '4 spec.strategy must be one of Recreate, RollingUpdate.'],
-    ['metadata:\n  labels: {a: true}', '4 metadata.labels.a must be a text.'],
+    ['metadata:\n  labels: {a: true}', '4 metadata.labels.a must be a string.'],
     ['spec:\n  extra: {known: a}', '4 spec.extra.known must be a whole number.'],
   ])('names the line of what is wrong in %j', async (body, problem) => {
     expect(await found(body)).toEqual([problem]);
@@ -105,11 +105,11 @@ describe('completionsAt', () => {
     },
   );
 
-  it('knows the first field of an item', async () => {
+  it('completes the first field of an item', async () => {
     expect((await at('spec:\n  containers:\n  - |')).names).toEqual(['name', 'image', 'command', 'parent']);
   });
 
-  it('writes what follows a name', async () => {
+  it('inserts the text after a name', async () => {
     const { result } = await at('spec:\n  con|');
     const insert = (name: string) => result?.options.find(({ label }) => label === name)?.insert;
     expect([insert('containers'), insert('limits'), insert('replicas')]).toEqual(['containers:\n  - ', 'limits:\n    ', 'replicas: ']);
@@ -121,7 +121,7 @@ describe('completionsAt', () => {
     expect((await at('spec:\n  paused: |')).names).toEqual(['true', 'false']);
   });
 
-  it('keeps to the document of the cursor', async () => {
+  it('considers only the document of the cursor', async () => {
     expect((await at('---\napiVersion: v1\nkind: Unknown\n|')).names).toEqual([]);
     expect((await at(`apiVersion: v1\nkind: Unknown\n---\n${head}spec:\n  |`, false)).names).toContain('replicas');
     expect((await at('spec:\n  labels: {a: "b c |')).names).toEqual([]);

@@ -48,7 +48,7 @@ function stored(): Marks {
 
 const marks = new Store<Marks>(stored());
 
-/** maxMarks limits what the browser remembers. */
+/** maxMarks limits the stored marks. */
 const maxMarks = 1000;
 
 /** mark records that notifications were read or dismissed, until the window is closed. */

@@ -40,7 +40,7 @@ function open(detected: object) {
 const enter = (label: string, value: string) => fireEvent.change(screen.getByLabelText(new RegExp(label)), { target: { value } });
 const find = () => screen.getByRole<HTMLButtonElement>('button', { name: t.find });
 
-it('passes the repository to the form of the builder that fits', async () => {
+it('passes the repository to the form of the matching builder', async () => {
   const request = open({ language: 'python', dockerfile: false });
   enter(text.catalog.repository, 'https://git.example.com/me/app.git');
   enter(text.catalog.contextDir, 'web');
@@ -51,7 +51,7 @@ it('passes the repository to the form of the builder that fits', async () => {
   expect(address).toBe('/console/proxy/slipway/source?namespace=shop&uri=https%3A%2F%2Fgit.example.com%2Fme%2Fapp.git&ref=&dir=web');
 });
 
-it('says that nothing fits', async () => {
+it('reports that no builder matches', async () => {
   open({ language: '', dockerfile: false });
   enter(text.catalog.repository, 'https://git.example.com/me/app.git');
   fireEvent.click(find());

@@ -15,7 +15,7 @@ import { Command, NameField } from './fields';
 
 const t = images.deploy;
 
-/** Result is what a look at the registry has found. */
+/** Result is the description of the image in its registry. */
 interface Result {
   image: string;
   found?: Found;

@@ -20,7 +20,7 @@ test('another user of the browser does not see them', () => {
   expect([recent('bob'), recent('ann')]).toEqual([['b'], []]);
 });
 
-test.each(['["a"]', 'no JSON', '{"user": "ann"}'])('what is stored otherwise is ignored: %s', (value) => {
+test.each(['["a"]', 'no JSON', '{"user": "ann"}'])('invalid stored data is ignored: %s', (value) => {
   localStorage.setItem('recent', value);
   expect(recent('ann')).toEqual([]);
 });

@@ -9,7 +9,7 @@ afterEach(cleanup);
 
 const item = (image: string, created: string) => ({ image, dockerImageReference: `registry/app@${image}`, created });
 
-it('shows the earlier images of a tag when they are wanted', () => {
+it('shows the earlier images of a tag on request', () => {
   const tags = [
     { tag: 'latest', items: [item('sha256:2', '2026-02-01T00:00:00Z'), item('sha256:1', '2026-01-01T00:00:00Z')] },
     { tag: 'one', items: [item('sha256:1', '2026-01-01T00:00:00Z')] },

@@ -20,7 +20,7 @@ it('finds webhooks with their secrets', () => {
   ]);
 });
 
-it('changes only what was changed', () => {
+it('changes only edited fields', () => {
   expect(settingsOf(config).map(({ path }) => path)).not.toContain('spec.strategy.dockerStrategy.noCache');
   const values = { ...valuesOf(config), 'spec.source.git.ref': 'main', 'spec.strategy.sourceStrategy.incremental': 'true', ConfigChange: 'false', ImageChange: 'true' };
   expect(changeOf(config, values)).toEqual({

@@ -20,7 +20,7 @@ it('reads the containers of a cron job', () => {
   expect(containersOf(job)).toEqual([container]);
 });
 
-it('refuses names that are invalid or used twice', () => {
+it('rejects invalid and duplicate names', () => {
   const names = (...all: string[]) => isValid(all.map((name) => ({ name, value: '' })));
   expect([names('A', 'b.c'), names(''), names('1A'), names('A', 'A')]).toEqual([true, false, false, false]);
 });

@@ -33,7 +33,7 @@ describe('The form of a secret', () => {
     expect(auths['r:5000']).toEqual({ username: 'ann', password: 'pä', auth: Buffer.from('ann:pä').toString('base64') });
   });
 
-  it('refuses keys that no secret can have', () => {
+  it('rejects invalid keys', () => {
     const refused = ['[["",""]]', '[["a b","1"]]', '[["a","1"],["a","2"]]'];
     expect(refused.map((pairs) => isComplete(form, fill(form, { pairs })))).toEqual([false, false, false]);
   });

@@ -29,7 +29,7 @@ describe('Storage and configuration', () => {
     ]);
   });
 
-  it('uses a volume that exists, and no name twice', () => {
+  it('uses an existing volume, and no name twice', () => {
     const volumes = [{ name: 'v', secret: { secretName: 'keys', defaultMode: 420 } }, { name: 'app-config', emptyDir: {} }];
     const of = workload({ volumes, containers: [{ name: 'web', volumeMounts: [{ name: 'v', mountPath: '/x' }] }] });
     expect(operations(of, { source: 'secret', secret: 'keys', path: '/keys', container: 'web' })).toEqual([

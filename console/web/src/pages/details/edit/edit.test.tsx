@@ -23,7 +23,7 @@ const at = (index: number, rest: string) => `/spec/template/spec/containers/${in
 const operations = (edit: Edit, of: LooseObject, values: Record<string, string>) => JSON.parse(JSON.stringify(edit.operations(of, { ...edit.values(of), ...values }))) as object[];
 const isValid = (edit: Edit, of: LooseObject, values: Record<string, string>) => edit.sections(of).every((section) => isComplete(section, { ...edit.values(of), ...values }));
 
-it.each([health, lifecycle, resources, strategy])('changes nothing that nobody touched: $title', (edit) => {
+it.each([health, lifecycle, resources, strategy])('does not change untouched fields: $title', (edit) => {
   expect(operations(edit, deployment, {})).toEqual([]);
   expect(isValid(edit, deployment, {})).toBe(true);
 });
@@ -35,7 +35,7 @@ describe('Health checks', () => {
     ]);
   });
 
-  it('have the fields of the type alone', () => {
+  it('have only the fields of the type', () => {
     expect(operations(health, deployment, { 'c0-readinessProbe-action': 'tcpSocket', 'c0-readinessProbe-port': 'http', 'c0-readinessProbe-periodSeconds': '' })).toEqual([
       { op: 'add', path: at(0, 'readinessProbe'), value: { tcpSocket: { port: 'http' }, terminationGracePeriodSeconds: 3 } },
     ]);
@@ -69,7 +69,7 @@ it('adds and removes lifecycle hooks', () => {
   ]);
 });
 
-it('keeps resources without a field, and refuses requests over the limit', () => {
+it('keeps resources without a field, and rejects requests over the limit', () => {
   expect(operations(resources, deployment, { 'c0-resources-requests.cpu': '100m', 'c0-resources-limits.memory': '' })).toEqual([
     { op: 'add', path: at(0, 'resources'), value: { requests: { cpu: '100m' }, limits: { 'example.com/gpu': '1' } } },
   ]);
@@ -128,7 +128,7 @@ describe('The strategy', () => {
   });
 });
 
-it('says what is wrong, and stores what is right by the keyboard', async () => {
+it('shows errors, and stores a valid value with the keyboard', async () => {
   const request = vi.fn<typeof fetch>().mockResolvedValue(new Response('{}'));
   vi.stubGlobal('fetch', request);
   const close = vi.fn();

@@ -14,7 +14,7 @@ describe('A route', () => {
   const tls = { termination: 'edge', certificate: 'C', key: 'K', externalCertificate: 'other' };
   const secure = object('Route', { host: 'h', path: '/a', to: { name: 'front' }, port: { targetPort: 'http' }, tls });
 
-  it('keeps what nobody touched', () => {
+  it('keeps untouched fields', () => {
     expect(operations(route, secure, {})).toEqual([]);
   });
 
@@ -25,7 +25,7 @@ describe('A route', () => {
     ]);
   });
 
-  it('has the certificates of its termination alone', () => {
+  it('has only the certificates of its termination', () => {
     expect(operations(route, secure, { termination: 'passthrough' })).toEqual([
       { op: 'remove', path: '/spec/path' },
       { op: 'add', path: '/spec/tls', value: { externalCertificate: 'other', termination: 'passthrough' } },
@@ -65,7 +65,7 @@ describe('The triggers of a deployment', () => {
   });
   const written = (values: Record<string, string>) => (operations(triggers, config, values)[0] as { value: unknown }).value;
 
-  it('change for one container alone', () => {
+  it('change for only one container', () => {
     expect(written({ tag0: 'other/app:1', automatic0: 'no' })).toEqual([
       { type: 'ConfigChange' },
       change('app:latest', 'side'),
