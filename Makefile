@@ -24,7 +24,7 @@ LDFLAGS := -s -w -X github.com/slipway-platform/slipway/internal/version.slipway
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-up: build ## install what is missing, build, start a cluster on this machine, say what to do next
+up: build ## install missing packages, build, start a cluster on this machine, print the next steps
 	bin/slipway up --link
 	@echo '  oc apply -f examples/flexvolume/   # an application that keeps its page on a FlexVolume'
 
@@ -44,7 +44,7 @@ build: payload console ## build bin/slipway and bin/oc
 	$(GO) build -ldflags '$(LDFLAGS)' -o bin/slipway ./cmd/slipway
 	$(GO) build -ldflags '$(LDFLAGS)' -o bin/oc ./cmd/oc
 
-sbom: build ## write bin/slipway.cdx.json: what the programs are made of, in CycloneDX form
+sbom: build ## write bin/slipway.cdx.json: the components of the programs, in CycloneDX format
 	$(GO) run ./hack/dependencies --sbom bin/slipway.cdx.json --version '$(VERSION)'
 
 docs: setup ## write the documentation site to bin/site
@@ -77,7 +77,7 @@ RERUN = -rerun 5
 # Lint vets all packages. Debug information makes the test programs slower to link.
 TESTFLAGS = -vet=off -ldflags='-s -w'
 
-unit: build ## run the tests beside the code
+unit: build ## run the tests next to the code
 	$(GO) run ./hack/gotest -record bin/times/unit.json $(RERUN) -- $(TESTFLAGS) $$($(GO) list ./... | grep -v -e /test/scenario/ -e /test/s3 -e /test/faults -e /test/measure -e /test/netpol)
 	npm --prefix console/web --silent test
 
@@ -112,14 +112,14 @@ s3: build ## run the registry with a real server of S3, which is built first
 netpol: build ## run Kubernetes' own tests of network policies; FOCUS=expression selects some
 	$(GO) test -v -count=1 -timeout 0 ./test/netpol $(if $(FOCUS),-args -focus '$(FOCUS)')
 
-samples: build ## build all images of the catalog that tests know, and run them
+samples: build ## build all images of the catalog that have tests, and run them
 	SLIPWAY_TEST_SAMPLES=all $(GO) test -v -count=1 -timeout 40m -run 'TestDatabaseOfSample|TestBuilder' ./test/scenario/application
 
 bench: build ## measure against the same upstream programs run separately, then several hosts and many nodes
 	$(GO) run ./test/bench
 	$(GO) test -v -count=1 -timeout 0 ./test/measure -args -markdown $(CURDIR)/docs/benchmark.md
 
-soak: faults ## fuzz the parsers of foreign input for an hour, or HOURS=n, after make faults (docs/soak.md)
+soak: faults ## fuzz the parsers of untrusted input for an hour, or HOURS=n, after make faults (docs/soak.md)
 	$(GO) test -count=1 -timeout 30m -run '^TestFaultSchedules$$' ./apigroup/servicecatalog/catalogcontroller -args -schedules 500
 	$(GO) run ./hack/soak -time $(or $(HOURS),1)h -markdown
 
@@ -154,6 +154,6 @@ shape: ## print the sizes of packages, files and functions, tests by folder, rep
 coverage: ## print which rows of the specification work
 	@$(GO) run ./hack/coverage
 
-clean: ## remove what was built
+clean: ## remove built files
 	rm -rf bin internal/payload/files/*.zst console/web/build console/web/node_modules
 	find console/dist -mindepth 1 ! -name README ! -name .gitignore -delete

@@ -78,7 +78,7 @@ if ((${#missing[@]} > 0)); then
 		exit 1
 	fi
 	if ! command -v apt-get >/dev/null; then
-		echo "this machine has no apt-get; install with its own package manager what these Debian packages hold: ${missing[*]}" >&2
+		echo "this machine has no apt-get; install the equivalents of these Debian packages with its own package manager: ${missing[*]}" >&2
 		exit 1
 	fi
 	echo "installing: ${missing[*]}"

@@ -3,7 +3,7 @@
 # removed or changed there. The driver is the file /$DRIVER of the image; VENDOR may be empty.
 #
 # It is copied to a name that begins with a dot, which the kubelet ignores, and then renamed, so
-# that no process runs an incomplete copy. When the pod ends, the driver stays: volumes can be in
+# that no process runs an incomplete copy. When the pod ends, the driver remains: volumes can be in
 # use.
 set -o errexit -o nounset
 

@@ -56,7 +56,7 @@ func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 	if failures := stop(); len(failures) > 0 {
 		t.Errorf("%d requests failed during the update, the first with: %v", len(failures), failures[0])
 	}
-	if log := c.OC("logs", "build/golang-2"); !strings.Contains(log, "Using what the last build compiled") {
+	if log := c.OC("logs", "build/golang-2"); !strings.Contains(log, "Using the compiled packages of the last build") {
 		t.Errorf("the second build did not use the result of the first:\n%s", log)
 	}
 	if got := c.OC("get", "build/nodejs-example-2", "-o", "jsonpath={.spec.triggeredBy[0].message} {.spec.revision.git.commit}"); got != "GitHub WebHook "+commit {

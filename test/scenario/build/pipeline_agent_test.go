@@ -119,7 +119,7 @@ func TestPipelineRunsStepsInAgents(t *testing.T) {
 	// The service account of builds may not create pods, and an unknown label selects no agent.
 	p.pipeline("refused", "node('tools') { }", "triggers: []")
 	p.pipeline("unknown", "node('none') { }", "serviceAccount: pipeline, triggers: []")
-	for name, want := range map[string]string{"refused": "forbidden", "unknown": `there is no agent with the label "none"`} {
+	for name, want := range map[string]string{"refused": "forbidden", "unknown": `no agent has the label "none"`} {
 		if log, err := p.TryOC("start-build", name, "--follow", "--wait"); err == nil || !strings.Contains(log, want) {
 			t.Errorf("%s: %v\n%s", name, err, log)
 		}

@@ -12,7 +12,7 @@ for directory in /opt/apb/project /opt/apb/actions; do
 	done
 done
 if [ -z "$playbook" ]; then
-	echo "There is no playbook for $action." >&2
+	echo "No playbook exists for $action." >&2
 	exit 8
 fi
 secrets=$(mktemp)

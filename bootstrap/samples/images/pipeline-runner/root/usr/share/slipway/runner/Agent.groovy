@@ -57,7 +57,7 @@ class Agent {
         code
     }
 
-    /** Keeps a secret in a file until it is forgotten, and returns its path. It is not in the workspace. */
+    /** Keeps a secret in a file until it is removed, and returns its path. It is not in the workspace. */
     String store(String content) {
         beside { output(['sh', '-c', 'umask 077 && f=$(mktemp "$PWD/credentials.XXXXXX") && cat >"$f" && echo "$f"'], content.getBytes('UTF-8')).trim() }
     }

@@ -49,7 +49,7 @@ trait AgentSteps {
 
     def container(Object name, Closure body) {
         Agent agent = agent()
-        if (!(agent instanceof PodAgent)) throw new Failure("container: the agent ${agent.name} is no pod; use podTemplate, or agent { kubernetes { } }")
+        if (!(agent instanceof PodAgent)) throw new Failure("container: the agent ${agent.name} is not a pod; use podTemplate, or agent { kubernetes { } }")
         block('container', [agent: ((PodAgent) agent).inside((name instanceof Map ? name.name : name).toString())], body)
     }
 
@@ -109,7 +109,7 @@ trait AgentSteps {
                 return getRun().api.call('GET', "$images${stream ? getRun().namespace : 'openshift'}/imagestreamtags/${URLEncoder.encode(name, 'UTF-8')}:latest").image.dockerImageReference
             } catch (ApiError e) {
                 if (e.status != 404) throw e
-                throw new Failure("there is no agent with the label \"$label\": define a podTemplate, give an image stream of the project the label role=jenkins-agent, or create the image openshift/$name:latest")
+                throw new Failure("no agent has the label \"$label\": define a podTemplate, give an image stream of the project the label role=jenkins-agent, or create the image openshift/$name:latest")
             }
         }
     }

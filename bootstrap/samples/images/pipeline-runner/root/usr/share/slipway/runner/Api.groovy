@@ -31,7 +31,7 @@ class Api {
     /** Sends a request and returns the decoded response. Throws ApiError for a status other than 2xx. */
     Map call(String method, String path, Map body = null) {
         String host = System.getenv('KUBERNETES_SERVICE_HOST')
-        if (!host) throw new ApiError(404, 'this container is in no cluster')
+        if (!host) throw new ApiError(404, 'this container is not in a cluster')
         if (host.contains(':')) host = "[$host]"
         def url = new URL("https://$host:${System.getenv('KUBERNETES_SERVICE_PORT')}$path")
         def connection = (HttpsURLConnection) url.openConnection()

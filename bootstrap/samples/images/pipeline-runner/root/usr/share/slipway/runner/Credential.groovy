@@ -15,7 +15,7 @@ class Credential {
 
     private static final List<String> PUBLIC = ['username', 'server', 'project', 'ca.crt', 'known_hosts']
 
-    /** Returns what the log must not show. */
+    /** Returns the values that the log must not show. */
     static List<String> lines(Map<String, String> values) {
         values.findAll { !PUBLIC.contains(it.key) }.collectMany { [it.value.trim()] + it.value.readLines()*.trim() }.findAll { it.length() > 3 }
     }

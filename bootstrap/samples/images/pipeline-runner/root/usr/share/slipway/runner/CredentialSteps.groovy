@@ -61,7 +61,7 @@ trait CredentialSteps {
                 result = [(binding.variable): value('secrettext', 'openshift-client-token')]
                 break
             default:
-                throw new Failure("withCredentials: the binding ${binding['$class'] ?: binding} is not known: see $PipelineScript.STEPS")
+                throw new Failure("withCredentials: the binding ${binding['$class'] ?: binding} is not supported: see $PipelineScript.STEPS")
         }
         result.findAll { it.key }
     }

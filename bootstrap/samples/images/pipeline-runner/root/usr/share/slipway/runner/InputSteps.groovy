@@ -3,11 +3,11 @@ package pipeline
 import groovy.json.JsonException
 import groovy.json.JsonSlurper
 
-/** The step that waits for the decision of a person. */
+/** The step that waits for the decision of a user. */
 trait InputSteps {
     /** Annotation of the Build: <prefix><id of the input> is "proceed", "abort", or JSON with values of parameters. */
     static final String ANNOTATION = 'pipeline.slipway.io/input-'
-    /** Annotation in which the API server records who has answered, as JSON: user and groups. */
+    /** Annotation in which the API server records the user who has responded, as JSON: user and groups. */
     static final String USER = 'pipeline.slipway.io/user-'
 
     abstract Run getRun()
@@ -28,7 +28,7 @@ trait InputSteps {
             say0('input')
             getRun().log.println("${all.message ?: 'Proceed?'}")
             getRun().log.println("To proceed, run: oc annotate build/${getRun().name} $ANNOTATION$id=proceed (or abort)")
-            if (parameters) getRun().log.println("To set parameters, use an object of JSON with some of ${parameters*.name} instead of proceed.")
+            if (parameters) getRun().log.println("To set parameters, use a JSON object with some of ${parameters*.name} instead of proceed.")
             Stage stage = Frame.current().stage
             stage?.pausedSince = System.currentTimeMillis()
             getRun().report.inputs[id] = [id: id, proceedText: all.ok ?: 'Proceed', message: all.message ?: '', inputs: parameters*.json(), proceedUrl: '', abortUrl: '', redirectApprovalUrl: '']
@@ -58,13 +58,13 @@ trait InputSteps {
                 String answer = annotations[ANNOTATION + id]
                 if (answer && answer != refused) {
                     Map by = annotations[USER + id] ? (Map) new JsonSlurper().parseText((String) annotations[USER + id]) : [:]
-                    String problem = submitters && !([by.user] + (by.groups ?: [])).any { it in submitters } ? "${by.user ?: 'an unknown user'} is none of $submitters" : null
+                    String problem = submitters && !([by.user] + (by.groups ?: [])).any { it in submitters } ? "${by.user ?: 'an unknown user'} is not one of $submitters" : null
                     try {
                         if (!problem) return [user: by.user, values: valuesOf(answer, parameters)]
                     } catch (Failure | JsonException e) {
                         problem = e.message.readLines()[0]
                     }
-                    getRun().log.println("The answer \"$answer\" is refused: $problem. Remove the annotation, and answer again.")
+                    getRun().log.println("The response \"$answer\" is rejected: $problem. Remove the annotation, and respond again.")
                     refused = answer
                 } else if (!answer) {
                     refused = null
@@ -77,12 +77,12 @@ trait InputSteps {
         }
     }
 
-    /** Returns the values of an answer, or null if it is to abort. */
+    /** Returns the values of a response, or null for abort. */
     private Map valuesOf(String answer, List<Parameter> parameters) {
         if (answer == 'abort') return null
-        if (answer != 'proceed' && !answer.startsWith('{')) throw new Failure('want proceed, abort, or an object of JSON')
+        if (answer != 'proceed' && !answer.startsWith('{')) throw new Failure('use proceed, abort, or a JSON object')
         Map given = answer == 'proceed' ? [:] : (Map) new JsonSlurper().parseText(answer)
-        given.keySet().each { String name -> if (!parameters.any { it.name == name }) throw new Failure("there is no parameter $name") }
+        given.keySet().each { String name -> if (!parameters.any { it.name == name }) throw new Failure("the parameter $name does not exist") }
         parameters.collectEntries { [(it.name): it.valueOf(given[it.name])] }
     }
 }

@@ -2,9 +2,9 @@ package pipeline
 
 /**
  * Runs the Jenkinsfile of a build. The variable BUILD contains the Build. The working directory
- * contains what survives the container: the source, the workspace, the log and the journal.
+ * contains the files that outlive the container: the source, the workspace, the log and the journal.
  *
- * The exit code is 0 whatever the result, because the kubelet restarts a container that fails. The
+ * The exit code is 0 for every result, because the kubelet restarts a container that fails. The
  * termination message contains the result; the build controller reads it there.
  */
 class Main {

@@ -152,7 +152,7 @@ class OpenShift {
 
     def methodMissing(String name, Object arguments) {
         String command = name.replaceAll(/[A-Z]/) { "-${it.toLowerCase()}" }.replaceFirst(/^_/, '')
-        if (!COMMANDS.contains(command)) throw new Failure("openshift.$name: there is no such action; use openshift.raw. See $PipelineScript.STEPS")
+        if (!COMMANDS.contains(command)) throw new Failure("openshift.$name: the action does not exist; use openshift.raw. See $PipelineScript.STEPS")
         new Result(name, [oc(command, split(command, arguments as List), null, command in ['describe', 'exec', 'rsh', 'rsync', 'run'])])
     }
 

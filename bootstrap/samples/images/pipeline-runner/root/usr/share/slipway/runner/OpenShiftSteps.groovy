@@ -71,7 +71,7 @@ trait OpenShiftSteps {
     /** Tags an image: one stream or several with one tag or several, or pairs of both. */
     void openshiftTag(Map options) {
         List<String> streams = words(required(options, 'destStream', 'destinationStream')), tags = words(required(options, 'destTag', 'destinationTag'))
-        if (streams.size() > 1 && tags.size() > 1 && streams.size() != tags.size()) throw new Failure("there are ${streams.size()} streams and ${tags.size()} tags")
+        if (streams.size() > 1 && tags.size() > 1 && streams.size() != tags.size()) throw new Failure("got ${streams.size()} streams and ${tags.size()} tags")
         String project = options.destinationNamespace ? "$options.destinationNamespace/" : '', tag = required(options, 'srcTag', 'sourceTag')
         String from = required(options, 'srcStream', 'sourceStream') + (tag.startsWith('sha256:') ? '@' : ':') + tag
         List<String> to = (0..<Math.max(streams.size(), tags.size())).collect { int i -> project + streams[Math.min(i, streams.size() - 1)] + ':' + tags[Math.min(i, tags.size() - 1)] }
@@ -146,13 +146,13 @@ trait OpenShiftSteps {
 
     void openshiftDeleteResourceByKey(Map options) {
         List<String> types = words(required(options, 'types')), keys = words(required(options, 'keys'))
-        if (types.size() != keys.size()) throw new Failure("there are ${types.size()} types and ${keys.size()} keys")
+        if (types.size() != keys.size()) throw new Failure("got ${types.size()} types and ${keys.size()} keys")
         within(options, 3) { OpenShift o -> o.oc('delete', [types, keys].transpose().collect { type, key -> "$type/$key".toString() } + ['--ignore-not-found']) }
     }
 
     void openshiftDeleteResourceByLabels(Map options) {
         List<String> keys = words(required(options, 'keys')), values = words(required(options, 'values'))
-        if (keys.size() != values.size()) throw new Failure("there are ${keys.size()} keys and ${values.size()} values")
+        if (keys.size() != values.size()) throw new Failure("got ${keys.size()} keys and ${values.size()} values")
         String labels = [keys, values].transpose().collect { key, value -> "$key=$value" }.join(',')
         within(options, 3) { OpenShift o -> o.oc('delete', [words(required(options, 'types')).join(','), '-l', labels]) }
     }

@@ -2,7 +2,7 @@ package pipeline
 
 import groovy.json.JsonOutput
 
-/** What an action of `openshift` did: its commands of oc, each with verb, cmd, out, err and status. */
+/** The result of an action of `openshift`: its commands of oc, each with verb, cmd, out, err and status. */
 class Result {
     final String operation
     final List<Map> actions

@@ -22,7 +22,7 @@ trait ScmSteps {
         }
         if (scm instanceof Map && scm['$class'] == 'OpenShiftImageStreams') return getRun().steps.openshiftImageStream(scm)
         if (scm instanceof Map && scm.scm) return checkout(scm.scm)
-        if (!scm || !getRun().source()) throw new Failure('checkout scm: the source of the build is no Git repository')
+        if (!scm || !getRun().source()) throw new Failure('checkout scm: the source of the build is not a Git repository')
         Map result = (Map) leaf('checkout') {
             say0('checkout')
             copy(getRun().source())

@@ -1,6 +1,6 @@
 package pipeline
 
-/** What a timeout or a failed parallel branch interrupts: threads and processes. */
+/** The threads and processes that a timeout or a failed parallel branch interrupts. */
 class Scope {
     private final Scope parent
     private final Set<Thread> threads = []

@@ -30,7 +30,7 @@ class Section {
         if (options.node instanceof Map) options = (Map) options.node
         if (options.label) agent = options.label.toString()
         else if (options.kubernetes || options.docker) agent = options
-        else throw new Failure("agent ${options.keySet()} is not known: use any, none, label or kubernetes")
+        else throw new Failure("agent ${options.keySet()} is not supported: use any, none, label or kubernetes")
     }
 
     /** Returns the calls of a closure as a map, also of closures in it. */

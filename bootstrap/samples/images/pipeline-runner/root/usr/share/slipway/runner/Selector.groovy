@@ -2,7 +2,7 @@ package pipeline
 
 /** Objects of a project: by their names, or by their kind and labels, whose objects can change. */
 class Selector extends Result {
-    /** The labels that tell which objects belong to one of a kind. */
+    /** The labels of objects that belong to an object of a kind. */
     private static final Map<String, String> LABELS = [
         template: 'template', build: 'openshift.io/build.name', buildconfig: 'openshift.io/build-config.name', deploymentconfig: 'deploymentconfig',
         replicationcontroller: 'deployment', job: 'job-name',

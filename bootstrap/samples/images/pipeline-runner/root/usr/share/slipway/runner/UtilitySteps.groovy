@@ -27,7 +27,7 @@ trait UtilitySteps {
             case 'ArtifactArchiver': return archiveArtifacts(all)
             case 'WsCleanup': return getRun().steps.deleteDir()
         }
-        throw new Failure("step: there is no ${options['$class']}")
+        throw new Failure("step: ${options['$class']} is not supported")
     }
 
     Map<String, String> readProperties(Map options) {
