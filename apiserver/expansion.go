@@ -140,12 +140,12 @@ func (b *jsonBody) count(piece []byte) counts {
 // atMost returns a check that compares the result of count with a limit.
 func (t *turn) atMost(limit int, count func(piece []byte) counts) func(piece []byte) error {
 	return func(piece []byte) error {
-		found := count(piece)
-		if err := found.check(limit); err != nil {
+		counted := count(piece)
+		if err := counted.check(limit); err != nil {
 			return err
 		}
 		if len(piece) == 0 {
-			return t.wait(found.values)
+			return t.wait(counted.values)
 		}
 		return nil
 	}
@@ -183,19 +183,19 @@ func (d *document) check(piece []byte) error {
 	if len(piece) > 0 || len(d.body) > maxExpanded {
 		return nil
 	}
-	limit, found := d.limit, counts{values: yamllimit.Count(d.body)}
+	limit, counted := d.limit, counts{values: yamllimit.Count(d.body)}
 	if json.Valid(d.body) { // as from oc apply --server-side
-		found.paths = (&paths{}).count(d.body)
+		counted.paths = (&paths{}).count(d.body)
 	} else {
 		limit = min(limit, maxPaths) // each value can be a field path
 	}
-	if err := found.check(limit); err != nil {
+	if err := counted.check(limit); err != nil {
 		return err
 	}
 	if err := yamllimit.Check(d.body, d.limit, maxExpanded); err != nil {
 		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the body is YAML that cannot be expanded: %s; send JSON, or no aliases", err))
 	}
-	return d.turn.wait(found.values)
+	return d.turn.wait(counted.values)
 }
 
 // streamed reports whether the body of a subresource is passed on without decoding.

@@ -274,8 +274,8 @@ func (p *pacer) tenant(name string) *tenantPace {
 	limit, burst := tenantRate/rate.Limit(voters), tenantBurst/voters
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if known, ok := p.tenants.Get(name); ok {
-		pace := known.(*tenantPace)
+	if existing, ok := p.tenants.Get(name); ok {
+		pace := existing.(*tenantPace)
 		setLimit(pace.limiter, p.clock.Now(), limit, burst)
 		return pace
 	}

@@ -59,9 +59,9 @@ func (b *boundedAuth) AuthenticateRequest(r *http.Request) (*authenticator.Respo
 		return b.AuthInterface.AuthenticateRequest(r)
 	}
 	key := sha256.Sum256([]byte(header))
-	if known, ok := b.users.Get(key); ok {
+	if cached, ok := b.users.Get(key); ok {
 		r.Header.Del("Authorization") // as upstream does, so that no handler uses the token
-		return known.(*authenticator.Response), true, nil
+		return cached.(*authenticator.Response), true, nil
 	}
 	resp, ok, err := b.AuthInterface.AuthenticateRequest(r)
 	if ok && err == nil {
@@ -82,8 +82,8 @@ func (b *boundedAuth) Authorize(ctx context.Context, a authorizer.Attributes) (a
 	if b.decisions == nil || !ok {
 		return b.AuthInterface.Authorize(ctx, a)
 	}
-	if known, ok := b.decisions.Get(key); ok {
-		response := known.(decision)
+	if cached, ok := b.decisions.Get(key); ok {
+		response := cached.(decision)
 		return response.decision, response.reason, nil
 	}
 	response, reason, err := b.AuthInterface.Authorize(ctx, a)

@@ -81,8 +81,8 @@ func (p *reserved) Validate(_ context.Context, a admission.Attributes, _ admissi
 	if !ok {
 		return nil
 	}
-	found := p.find(pod, a.GetNamespace())
-	if found == nil {
+	prop := p.find(pod, a.GetNamespace())
+	if prop == nil {
 		return nil
 	}
 	if !p.WaitForReady() {
@@ -92,11 +92,11 @@ func (p *reserved) Validate(_ context.Context, a admission.Attributes, _ admissi
 	if err != nil {
 		return admission.NewForbidden(a, fmt.Errorf("list quotas: %w", err))
 	}
-	if slices.ContainsFunc(quotas, found.coveredBy) {
+	if slices.ContainsFunc(quotas, prop.coveredBy) {
 		return nil
 	}
-	return admission.NewForbidden(a, field.Forbidden(found.at, fmt.Sprintf(
-		"%s, or ask the cluster's administrator for a quota with the scope %s in the project", found.text, found.scope)))
+	return admission.NewForbidden(a, field.Forbidden(prop.at, fmt.Sprintf(
+		"%s, or ask the cluster's administrator for a quota with the scope %s in the project", prop.text, prop.scope)))
 }
 
 // platformNamespace reports whether a name is reserved: users cannot request a project with this

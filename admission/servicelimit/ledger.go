@@ -38,8 +38,8 @@ type reservation struct {
 // sourceOf returns the source of an object with a key. It is the same for all slices of a service,
 // and for the Endpoints of its name.
 func sourceOf(object any, of key) key {
-	if made, ok := object.(*discoveryv1.EndpointSlice); ok {
-		return key{endpoints, of.namespace, made.Labels[discoveryv1.LabelServiceName]}
+	if endpointSlice, ok := object.(*discoveryv1.EndpointSlice); ok {
+		return key{endpoints, of.namespace, endpointSlice.Labels[discoveryv1.LabelServiceName]}
 	}
 	return of
 }

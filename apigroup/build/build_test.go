@@ -139,14 +139,14 @@ func TestNewBuildHasNoAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	prepareBuild(t.Context(), build, nil)
-	if _, answered := build.Annotations[answer]; answered || build.Annotations["other"] != "kept" {
+	if _, exists := build.Annotations[answer]; exists || build.Annotations["other"] != "kept" {
 		t.Errorf("a started build has the annotations %v", build.Annotations)
 	}
 	build.Annotations[answer] = "proceed"
 	clone := instantiate.Clone(build, &buildv1.BuildRequest{}, 2, "x")
 	prepareBuild(t.Context(), clone, nil)
 	prepareBuild(t.Context(), build, build.DeepCopy())
-	if _, answered := clone.Annotations[answer]; answered || build.Annotations[answer] != "proceed" {
+	if _, exists := clone.Annotations[answer]; exists || build.Annotations[answer] != "proceed" {
 		t.Errorf("a cloned build has the annotations %v, an answered one %v", clone.Annotations, build.Annotations)
 	}
 }

@@ -118,9 +118,9 @@ func preferredPlatform(tag *imagev1.TagReference) platform {
 // is none, it returns the image for Linux on this machine's architecture, or else the first Linux
 // image.
 func platformDigest(index *imagev1.Image, preferred platform) (digest string, err error) {
-	for _, wanted := range []platform{preferred, {"linux", runtime.GOARCH}, {"linux", ""}} {
+	for _, candidate := range []platform{preferred, {"linux", runtime.GOARCH}, {"linux", ""}} {
 		for _, entry := range index.DockerImageManifests {
-			if entry.OS == wanted.os && (wanted.architecture == "" || entry.Architecture == wanted.architecture) {
+			if entry.OS == candidate.os && (candidate.architecture == "" || entry.Architecture == candidate.architecture) {
 				return entry.Digest, nil
 			}
 		}

@@ -64,7 +64,7 @@ func (t *streamTags) Get(ctx context.Context, name string, _ *metav1.GetOptions)
 	if err != nil {
 		return nil, err
 	}
-	if found := tag.(*imagev1.ImageStreamTag); found.Image.Name == "" && (found.Image.DockerImageReference == "" || found.Tag != nil && found.Tag.Reference) {
+	if streamTag := tag.(*imagev1.ImageStreamTag); streamTag.Image.Name == "" && (streamTag.Image.DockerImageReference == "" || streamTag.Tag != nil && streamTag.Tag.Reference) {
 		return nil, apierrors.NewNotFound(imagev1.Resource("imagestreamtags"), name)
 	}
 	return tag, nil

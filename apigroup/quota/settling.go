@@ -48,8 +48,8 @@ func (s *settling) settled(name, resourceVersion string, now time.Time) bool {
 	if s.versions == nil {
 		s.versions = map[string]version{}
 	}
-	if known, exists := s.versions[name]; exists && known.resource == resourceVersion {
-		return now.Sub(known.since) >= s.period
+	if current, exists := s.versions[name]; exists && current.resource == resourceVersion {
+		return now.Sub(current.since) >= s.period
 	}
 	s.versions[name] = version{resourceVersion, now}
 	return false

@@ -76,8 +76,8 @@ func (h *hosts) unreserved(route, old *routev1.Route) field.ErrorList {
 	taken := slices.ContainsFunc(h.reserved, func(name string) bool {
 		name = strings.ToLower(name)
 		_, domain, _ := strings.Cut(name, ".")
-		_, within, found := strings.Cut(host, ".")
-		return host != "" && name == host || wildcard && found && domain == within
+		_, within, hasDomain := strings.Cut(host, ".")
+		return host != "" && name == host || wildcard && hasDomain && domain == within
 	})
 	if !taken {
 		return nil

@@ -139,17 +139,17 @@ func Select(names []string) ([]*Image, error) {
 		return nil, err
 	}
 	var selected []*Image
-	var known []string
+	var allNames []string
 	for _, image := range all {
-		known = append(known, image.Name)
+		allNames = append(allNames, image.Name)
 	}
 	if len(names) == 0 {
-		names = known
+		names = allNames
 	}
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(image *Image) bool { return image.Name == name || slices.Contains(image.Streams, name) })
 		if i < 0 {
-			return nil, fmt.Errorf("find image %q: the images are %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("find image %q: the images are %s", name, strings.Join(allNames, ", "))
 		}
 		for _, image := range []*Image{all[i].base, all[i]} {
 			if image != nil && !slices.Contains(selected, image) {

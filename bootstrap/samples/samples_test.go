@@ -205,12 +205,12 @@ func TestAlertsTrustOnlyMetricsOfPlatform(t *testing.T) {
 	checked := 0
 	for _, group := range rules.Groups {
 		for _, rule := range group.Rules {
-			for _, found := range metric.FindAllStringSubmatch(rule.Expr, -1) {
-				if found[1] == "(" {
+			for _, match := range metric.FindAllStringSubmatch(rule.Expr, -1) {
+				if match[1] == "(" {
 					continue
 				}
-				if checked++; !strings.Contains(found[1], `job=`) {
-					t.Errorf("alert %s trusts %s of any service", rule.Alert, found[0])
+				if checked++; !strings.Contains(match[1], `job=`) {
+					t.Errorf("alert %s trusts %s of any service", rule.Alert, match[0])
 				}
 			}
 		}

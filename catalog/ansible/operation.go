@@ -165,8 +165,8 @@ func (b *broker) advance(ctx context.Context, rec *record) error {
 			cause = "the bundle has no playbook for this action"
 		}
 		text := fmt.Sprintf("bundle %q: %s ended with an error: %s", op.Bundle.Name, op.Action, cause)
-		if said := pod.Annotations[lastOperationAnnotation]; said != "" {
-			text += ": " + said
+		if progress := pod.Annotations[lastOperationAnnotation]; progress != "" {
+			text += ": " + progress
 		}
 		return b.end(ctx, rec, failed, text, nil)
 	}

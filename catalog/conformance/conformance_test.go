@@ -60,8 +60,8 @@ func TestViolationsAreReported(t *testing.T) {
 		b := osbtest.New()
 		change(b)
 		results, _ := run(t, b, "cloud")
-		found := slices.ContainsFunc(results, func(r Result) bool { return r.Problem != "" && strings.HasPrefix(r.Rule, want) })
-		if !found {
+		violated := slices.ContainsFunc(results, func(r Result) bool { return r.Problem != "" && strings.HasPrefix(r.Rule, want) })
+		if !violated {
 			t.Errorf("no violation of %q in %+v", want, results)
 		}
 	}

@@ -57,17 +57,17 @@ func parseOpenShift(content []byte) (*api.DeschedulerPolicy, error) {
 	if err := yaml.UnmarshalStrict(content, &policy); err != nil {
 		return nil, err
 	}
-	known := []string{nodeAffinity, antiAffinity, duplicates, lowUtilization}
+	strategyNames := []string{nodeAffinity, antiAffinity, duplicates, lowUtilization}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(policy.Strategies)) {
-		if !slices.Contains(known, name) {
-			errs = append(errs, fmt.Errorf("strategies: %q is unknown; the strategies are %s", name, strings.Join(known, ", ")))
+		if !slices.Contains(strategyNames, name) {
+			errs = append(errs, fmt.Errorf("strategies: %q is unknown; the strategies are %s", name, strings.Join(strategyNames, ", ")))
 		}
 	}
 	profile := api.DeschedulerProfile{Name: "openshift"}
 	// A pod that fits no other node is not evicted.
 	profile.PluginConfigs = []api.PluginConfig{{Name: defaultevictor.PluginName, Args: &defaultevictor.DefaultEvictorArgs{NodeFit: true}}}
-	for _, name := range known {
+	for _, name := range strategyNames {
 		strategy := policy.Strategies[name]
 		if !strategy.Enabled {
 			continue

@@ -102,8 +102,8 @@ func (n *netIDs) settled(project string) bool {
 	if cached.Annotations[networkplugin.ProjectUIDAnnotation] != string(namespace.UID) {
 		return false
 	}
-	id, known := n.ofProject[project]
-	return known && id == cached.NetID
+	id, exists := n.ofProject[project]
+	return exists && id == cached.NetID
 }
 
 // removeOrphan deletes the NetNamespace of a deleted project. Until the next start, it keeps a
@@ -112,7 +112,7 @@ func (n *netIDs) removeOrphan(ctx context.Context, project string, existing *net
 	if existing == nil {
 		return nil
 	}
-	if _, known := n.ofProject[project]; !known {
+	if _, exists := n.ofProject[project]; !exists {
 		return nil
 	}
 	return n.remove(ctx, existing)

@@ -92,8 +92,8 @@ func (a *Appliance) checkRule(o *object) *rejection {
 func (a *Appliance) checkProfile(o *object) *rejection {
 	var profile *object
 	for _, kind := range []string{"client-ssl", "server-ssl"} {
-		if found := a.objects["ltm/profile/"+kind+"/"+escape(o.fullPath)]; found != nil {
-			profile = found
+		if existing := a.objects["ltm/profile/"+kind+"/"+escape(o.fullPath)]; existing != nil {
+			profile = existing
 		}
 	}
 	if profile == nil {

@@ -168,11 +168,11 @@ func (a *Appliance) create(k kind, collection string, content map[string]any) (*
 // change sets attributes of an object and replaces its parts. If the appliance rejects the change,
 // it changes nothing.
 func (a *Appliance) change(k kind, o *object, content map[string]any) *rejection {
-	known := strings.Fields(k.attributes)
+	attributeNames := strings.Fields(k.attributes)
 	before := a.snapshot()
 	for name, value := range content {
 		switch {
-		case slices.Contains(known, name):
+		case slices.Contains(attributeNames, name):
 			o.attributes[name] = value
 		case slices.Contains(strings.Fields(k.parts), name):
 			if refused := a.replace(o, name, value); refused != nil {

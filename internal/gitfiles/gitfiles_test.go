@@ -142,8 +142,8 @@ func TestMissingPlacesAreReported(t *testing.T) {
 	r.commit("app", map[string]string{"go.mod": "module app"})
 	for _, tt := range []struct{ ref, dir, want string }{
 		{"none", "", `there is no branch, tag or commit "none"`},
-		{"", "none", `there is no directory "none"`},
-		{"", "go.mod", `there is no directory "go.mod"`},
+		{"", "none", `directory "none" does not exist`},
+		{"", "go.mod", `directory "go.mod" does not exist`},
 		{"ma in", "", "the name of the reference is not valid"},
 		{"main\n0000", "", "the name of the reference is not valid"},
 	} {

@@ -70,7 +70,7 @@ func find(r io.Reader, commit string, dirs []string) ([]string, error) {
 	if _, err := io.ReadFull(p.reader, header); err != nil || string(header[:4]) != "PACK" {
 		return nil, errProtocol
 	}
-	wanted := commit
+	objectID := commit
 	for range binary.BigEndian.Uint32(header[8:]) {
 		kind, content, err := p.next()
 		if err != nil {
@@ -78,9 +78,9 @@ func find(r io.Reader, commit string, dirs []string) ([]string, error) {
 		}
 		if kind == commitType && hash("commit", content) == commit {
 			line, _, _ := strings.Cut(string(content), "\n")
-			wanted = strings.TrimPrefix(line, "tree ")
+			objectID = strings.TrimPrefix(line, "tree ")
 		}
-		for content, ok := p.byHash[wanted]; ok; content, ok = p.byHash[wanted] {
+		for content, ok := p.byHash[objectID]; ok; content, ok = p.byHash[objectID] {
 			entries, err := parseTree(content)
 			if err != nil {
 				return nil, err
@@ -88,8 +88,8 @@ func find(r io.Reader, commit string, dirs []string) ([]string, error) {
 			if len(dirs) == 0 {
 				return entries.names, nil
 			}
-			if wanted = entries.directories[dirs[0]]; wanted == "" {
-				return nil, fmt.Errorf("there is no directory %q", dirs[0])
+			if objectID = entries.directories[dirs[0]]; objectID == "" {
+				return nil, fmt.Errorf("directory %q does not exist", dirs[0])
 			}
 			dirs = dirs[1:]
 		}

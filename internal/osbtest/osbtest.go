@@ -108,7 +108,7 @@ func (b *Broker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return // the client disconnected before the broker could begin
 	}
 	r.Body = io.NopCloser(bytes.NewReader(content))
-	if user, given, ok := r.BasicAuth(); !ok || user != User || given != Password {
+	if user, password, ok := r.BasicAuth(); !ok || user != User || password != Password {
 		reply(w, http.StatusUnauthorized, map[string]any{"description": "wrong credentials"})
 		return
 	}

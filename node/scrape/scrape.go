@@ -170,9 +170,9 @@ func ofService(service *corev1.Service, slice *discoveryv1.EndpointSlice) (group
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path
 	}
-	wanted, _ := strconv.ParseInt(service.Annotations[portAnnotation], 10, 32) // 0 means all ports
+	portNumber, _ := strconv.ParseInt(service.Annotations[portAnnotation], 10, 32) // 0 means all ports
 	for _, port := range slice.Ports {
-		if port.Port == nil || wanted != 0 && int64(*port.Port) != wanted {
+		if port.Port == nil || portNumber != 0 && int64(*port.Port) != portNumber {
 			continue
 		}
 		for i := range slice.Endpoints {

@@ -111,17 +111,17 @@ func (h *handler) isOpen(u *url.URL) bool {
 // start sends the browser to the OAuth server.
 func (h *handler) start(w http.ResponseWriter, r *http.Request, then string) {
 	target, err := h.api.authorizeURL(r.Context())
-	begun := login{State: rand.Text(), Verifier: rand.Text() + rand.Text(), Then: then}
+	pending := login{State: rand.Text(), Verifier: rand.Text() + rand.Text(), Then: then}
 	if err == nil {
-		err = h.cookies.set(w, h.loginCookie(), begun, loginTimeout)
+		err = h.cookies.set(w, h.loginCookie(), pending, loginTimeout)
 	}
 	if err != nil {
 		fail(w, "start login", err)
 		return
 	}
-	challenge := sha256.Sum256([]byte(begun.Verifier))
+	challenge := sha256.Sum256([]byte(pending.Verifier))
 	target.RawQuery = url.Values{
-		"client_id": {h.ClientID}, "response_type": {"code"}, "redirect_uri": {h.redirectURL(r.Host)}, "scope": {h.Scope}, "state": {begun.State},
+		"client_id": {h.ClientID}, "response_type": {"code"}, "redirect_uri": {h.redirectURL(r.Host)}, "scope": {h.Scope}, "state": {pending.State},
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(challenge[:])}, "code_challenge_method": {"S256"},
 	}.Encode()
 	http.Redirect(w, r, target.String(), http.StatusFound)
@@ -132,18 +132,18 @@ func (h *handler) loginCookie() string { return h.CookieName + "_login" }
 // complete ends a login that this browser has started.
 func (h *handler) complete(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	var begun login
-	known := h.cookies.open(r, h.loginCookie(), &begun)
+	var pending login
+	valid := h.cookies.open(r, h.loginCookie(), &pending)
 	clearCookie(w, h.loginCookie())
 	switch {
-	case !known || subtle.ConstantTimeCompare([]byte(begun.State), []byte(query.Get("state"))) != 1:
+	case !valid || subtle.ConstantTimeCompare([]byte(pending.State), []byte(query.Get("state"))) != 1:
 		http.Error(w, "The login has expired. Open the application again.", http.StatusForbidden)
 		return
 	case query.Get("error") != "":
 		http.Error(w, "The login was rejected: "+query.Get("error"), http.StatusForbidden)
 		return
 	}
-	token, err := h.api.token(r.Context(), &h.Settings, query.Get("code"), h.redirectURL(r.Host), begun.Verifier)
+	token, err := h.api.token(r.Context(), &h.Settings, query.Get("code"), h.redirectURL(r.Host), pending.Verifier)
 	if err != nil {
 		fail(w, "complete login", err)
 		return
@@ -171,7 +171,7 @@ func (h *handler) complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	slog.Info("log in", "user", user)
-	http.Redirect(w, r, redirect.Local(begun.Then, "/"), http.StatusFound)
+	http.Redirect(w, r, redirect.Local(pending.Then, "/"), http.StatusFound)
 }
 
 // fail responds to a request that the OAuth server or the API server did not serve.

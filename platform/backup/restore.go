@@ -155,8 +155,8 @@ func walk(path string, visit func(*tar.Header, io.Reader) error) error {
 // target returns the path of an entry.
 func target(dataDir, name string) (string, error) {
 	for prefix, root := range map[string]string{dataPrefix: dataDir, filesPrefix: "/"} {
-		relative, found := strings.CutPrefix(name, prefix)
-		if found && (relative == "" || filepath.IsLocal(filepath.FromSlash(relative))) {
+		relative, hasPrefix := strings.CutPrefix(name, prefix)
+		if hasPrefix && (relative == "" || filepath.IsLocal(filepath.FromSlash(relative))) {
 			return filepath.Join(root, filepath.FromSlash(relative)), nil
 		}
 	}

@@ -55,15 +55,15 @@ var (
 
 // ParseServer reads NAME=HOST[:PORT], or HOST[:PORT], in which the host is the name.
 func ParseServer(text string) (Server, error) {
-	name, address, found := strings.Cut(text, "=")
-	if !found {
+	name, address, hasName := strings.Cut(text, "=")
+	if !hasName {
 		address = text
 	}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		host, port = strings.Trim(address, "[]"), defaultPort
 	}
-	if !found {
+	if !hasName {
 		name = strings.ReplaceAll(host, ":", "-")
 	}
 	s := Server{Name: name, Address: net.JoinHostPort(host, port)}

@@ -107,9 +107,9 @@ func eachSample(cmd *cobra.Command, names []string, do func(*samples.Image, step
 	for i, s := range selected {
 		step := func(name string, run func() error) error {
 			fmt.Fprintf(out, "[%d/%d] %s:%s  %s ...", i+1, len(selected), s.Name, s.Version, name)
-			began := time.Now()
+			stepStart := time.Now()
 			err := run()
-			fmt.Fprintf(out, " %.1fs (%.0fs in all)\n", time.Since(began).Seconds(), time.Since(start).Seconds())
+			fmt.Fprintf(out, " %.1fs (%.0fs in all)\n", time.Since(stepStart).Seconds(), time.Since(start).Seconds())
 			return err
 		}
 		if err := do(s, step); err != nil {

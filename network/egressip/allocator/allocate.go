@@ -57,7 +57,7 @@ func allocate(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespac
 // requests returns the requested addresses, in order. It includes only projects with a single
 // address. The address must not belong to a node, and an administrator must not have assigned it.
 func requests(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespace) []netip.Addr {
-	taken, wanted := map[netip.Addr]bool{}, map[netip.Addr]bool{}
+	taken, requested := map[netip.Addr]bool{}, map[netip.Addr]bool{}
 	for _, subnet := range subnets {
 		if address, err := netip.ParseAddr(subnet.HostIP); err == nil {
 			taken[address] = true
@@ -73,10 +73,10 @@ func requests(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespac
 			continue
 		}
 		if address, err := netip.ParseAddr(string(project.EgressIPs[0])); err == nil && address.Is4() && !taken[address] {
-			wanted[address] = true
+			requested[address] = true
 		}
 	}
-	return slices.SortedFunc(maps.Keys(wanted), netip.Addr.Compare)
+	return slices.SortedFunc(maps.Keys(requested), netip.Addr.Compare)
 }
 
 // automatic returns the hosts with egressCIDRs by name, with their requested addresses. An address

@@ -40,13 +40,13 @@ func (r *requirement) check() error {
 	if r.KeyType != "GPGKeys" {
 		return fmt.Errorf("keyType is %q, must be GPGKeys", r.KeyType)
 	}
-	given := 0
+	keyCount := 0
 	for _, set := range []bool{r.KeyPath != "", len(r.KeyPaths) > 0, len(r.KeyData) > 0} {
 		if set {
-			given++
+			keyCount++
 		}
 	}
-	if given != 1 {
+	if keyCount != 1 {
 		return errors.New("must have one of keyPath, keyPaths and keyData")
 	}
 	return r.SignedIdentity.check()
@@ -130,7 +130,7 @@ func (i *identity) check() error {
 		"matchExact": true, "matchRepoDigestOrExact": true, "matchRepository": true, "exactReference": i.DockerReference != "",
 		"exactRepository": i.DockerRepository != "", "remapIdentity": i.Prefix != "" && i.SignedPrefix != "",
 	}
-	if complete, known := valid[i.Type]; !known || !complete {
+	if complete, exists := valid[i.Type]; !exists || !complete {
 		return fmt.Errorf("signedIdentity of type %q is unknown or incomplete", i.Type)
 	}
 	return nil
