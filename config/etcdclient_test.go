@@ -66,7 +66,7 @@ func TestEtcdEndpointIsOnThisHost(t *testing.T) {
 	}
 }
 
-func TestMaintenanceSettingsOfEtcdAreChecked(t *testing.T) {
+func TestInvalidEtcdSettingsAreRejected(t *testing.T) {
 	for keys, want := range map[string]string{
 		"slipway: {etcdSnapshots: {interval: 10ms}}":  "slipway.etcdSnapshots.interval: is 10ms, must be at least 1s",
 		"slipway: {etcdSnapshots: {keep: -1}}":        "slipway.etcdSnapshots.keep: is -1, must be at least 1",

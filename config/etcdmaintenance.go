@@ -26,7 +26,7 @@ func (c *checker) etcdMaintenance(m *MasterExtension) {
 	}
 }
 
-// FreeBytes returns the unused space in bytes from which a file is defragmented.
+// FreeBytes returns the minimum unused space, in bytes, of a file that is defragmented.
 func (m *EtcdMaintenance) FreeBytes() (int64, error) {
 	quantity, err := resource.ParseQuantity(m.FreeSpace)
 	if err != nil || quantity.Sign() <= 0 {

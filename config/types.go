@@ -71,13 +71,13 @@ type MasterExtension struct {
 
 // EtcdMaintenance configures when the database files of etcd are defragmented.
 type EtcdMaintenance struct {
-	// Disabled turns the maintenance off. An administrator then defragments, and disarms the alarm of
-	// a full etcd.
+	// Disabled turns the maintenance off. An administrator then defragments the files, and disarms the
+	// alarm of a full etcd.
 	Disabled bool `json:"disabled"`
 	// Interval is the time between two checks, one minute by default.
 	Interval metav1.Duration `json:"interval"`
-	// FreeSpace is the unused space from which a file is defragmented, 256Mi by default. It must also
-	// be half of the file, unless the file is large.
+	// FreeSpace is the minimum unused space of a file that is defragmented, 256Mi by default. It must
+	// also be half of the file, unless the file is large.
 	FreeSpace string `json:"freeSpace"`
 }
 

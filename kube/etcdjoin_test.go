@@ -34,7 +34,7 @@ func TestMemberStartsWithCurrentMembers(t *testing.T) {
 	}
 }
 
-func TestAddressOfMemberChanges(t *testing.T) {
+func TestPeerAddressOfMemberCanBeChanged(t *testing.T) {
 	e := newMember(t)(false)
 	componenttest.Run(t, e.Run)
 	client := e.Peers.Client

@@ -13,7 +13,7 @@ import (
 // EtcdMaintenance is the component that keeps the database files of etcd small, and makes a full
 // etcd writable again after objects were deleted. It runs on each master. The one whose member
 // leads etcd maintains all members, one after the other. It maintains its own member last, after
-// another member got the leadership.
+// another member has become the leader.
 type EtcdMaintenance struct {
 	// Client manages the members.
 	Client etcdmember.Client
@@ -21,7 +21,7 @@ type EtcdMaintenance struct {
 	Member string
 	// Interval is the time between two checks.
 	Interval time.Duration
-	// FreeSpace is the unused space in bytes from which a file is defragmented.
+	// FreeSpace is the minimum unused space, in bytes, of a file that is defragmented.
 	FreeSpace int64
 
 	// quota is the size of the file at which etcd rejects writes, by default fileQuota.
@@ -85,7 +85,7 @@ func (m *EtcdMaintenance) report(err error) {
 	m.noted = text
 	m.note(text)
 	if err != nil {
-		slog.Warn("the files of etcd are not maintained", "error", err)
+		slog.Warn("cannot maintain the files of etcd", "error", err)
 	}
 }
 
@@ -135,7 +135,7 @@ func (m *EtcdMaintenance) full(ctx context.Context) (bool, error) {
 	return m.Client.Full(ctx)
 }
 
-// recover makes a full etcd writable, as soon as its objects leave enough space.
+// recover makes a full etcd writable as soon as its objects leave enough space.
 func (m *EtcdMaintenance) recover(ctx context.Context) (acted bool, err error) {
 	compacting, cancel := context.WithTimeout(ctx, defragmentTimeout)
 	defer cancel()
@@ -163,7 +163,7 @@ func (m *EtcdMaintenance) recover(ctx context.Context) (acted bool, err error) {
 	return true, nil
 }
 
-// do defragments a member, or gives the leadership of self to another one.
+// do defragments a member, or moves the leadership of self to another one.
 func (m *EtcdMaintenance) do(ctx context.Context, self etcdmember.State, work maintenanceWork, err error) (acted bool, _ error) {
 	switch {
 	case err != nil:

@@ -64,7 +64,7 @@ func maintainer(e *Etcd, name string) (maintenance *EtcdMaintenance, note func()
 	return maintenance, func() string { return text.Load().(string) }
 }
 
-func TestFileOfEtcdShrinksByItself(t *testing.T) {
+func TestFileOfEtcdIsDefragmented(t *testing.T) {
 	member := newMember(t)(false)
 	componenttest.Run(t, member.Run)
 	client := connectEtcd(t, member)
@@ -105,7 +105,7 @@ func TestFullEtcdAcceptsWritesAfterDeletions(t *testing.T) {
 		_, err := client.Put(t.Context(), "key", "value")
 		return err == nil
 	})
-	eventually.True(t, "the note is gone", func() bool { return note() == "" })
+	eventually.True(t, "the note is removed", func() bool { return note() == "" })
 }
 
 func TestNoMemberIsDefragmentedDuringItsSnapshot(t *testing.T) {
@@ -219,6 +219,6 @@ func TestFilesOfAllMembersShrinkAndLeaderIsLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	if before[0].Leader == after[0].Leader {
-		t.Error("the leader has not handed over before its file was defragmented")
+		t.Error("the leader kept the leadership until its file was defragmented")
 	}
 }

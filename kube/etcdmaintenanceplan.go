@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// busyRate is the number of writes per second from which etcd is under load.
+	// busyRate is the minimum number of writes per second at which etcd counts as busy.
 	busyRate = 200
 	// maxLag is the number of writes that a member can be behind the others.
 	maxLag = 1000
@@ -39,14 +39,14 @@ func (s *writeSample) next(index uint64, now time.Time) float64 {
 type maintenanceWork struct {
 	// defragment is the member whose file shrinks.
 	defragment *etcdmember.State
-	// lead is the member that gets the leadership, because only the leader's file remains.
+	// lead is the member that becomes the leader, because only the file of the current leader remains.
 	lead *etcdmember.State
 }
 
-// maintenance decides which file shrinks.
+// maintenance selects the file to defragment.
 type maintenance struct {
-	// freeSpace is the unused space in bytes from which a file is defragmented. quota is the size at
-	// which etcd rejects writes.
+	// freeSpace is the minimum unused space, in bytes, of a file that is defragmented. quota is the
+	// size at which etcd rejects writes.
 	freeSpace, quota int64
 	// load is the number of writes per second.
 	load float64
@@ -86,14 +86,14 @@ func (m maintenance) next(states []etcdmember.State) (maintenanceWork, error) {
 			return maintenanceWork{}, fmt.Errorf("the files of etcd contain unused space, but its member %q is not healthy: %s", s.Name, problem)
 		}
 		if s.Err == nil && last-s.Index > maxLag {
-			return maintenanceWork{}, nil // it catches up
+			return maintenanceWork{}, nil // it is catching up
 		}
 	}
 	return work, nil
 }
 
-// recovery decides which file shrinks while etcd rejects writes. The number is the size in bytes at
-// which it does.
+// recovery selects the file to defragment while etcd rejects writes. The number is the size in
+// bytes at which etcd rejects them.
 type recovery int64
 
 // next returns the next work, or none if all files are small enough. The error means that the
@@ -103,14 +103,14 @@ func (r recovery) next(states []etcdmember.State) (maintenanceWork, error) {
 	for _, s := range states {
 		if s.Err == nil && s.InUse > enough {
 			return maintenanceWork{}, fmt.Errorf(
-				"etcd rejects writes, because its objects take %d of %d MiB; delete objects, and it accepts writes again within minutes", s.InUse>>20, int64(r)>>20)
+				"etcd rejects writes, because its objects use %d of %d MiB; delete objects, and it accepts writes again within minutes", s.InUse>>20, int64(r)>>20)
 		}
 	}
 	return nextWork(states, func(s etcdmember.State) bool { return s.Err == nil && s.Size > enough }), nil
 }
 
 // nextWork returns the work on the first member that needs it; on the leader after all others. A
-// leader hands over before.
+// leader first moves the leadership to another member.
 func nextWork(states []etcdmember.State, needed func(etcdmember.State) bool) maintenanceWork {
 	var leader, successor *etcdmember.State
 	for i := range states {

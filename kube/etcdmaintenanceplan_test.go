@@ -58,8 +58,8 @@ func TestOneFileAtATimeIsDefragmented(t *testing.T) {
 		{"a member catches up", []etcdmember.State{small(1), large(2), behind}, 0, nil, "nothing"},
 		{"under load", []etcdmember.State{large(1)}, 300, nil, "nothing"},
 		{"under load, but urgent", []etcdmember.State{stateOf(1, 5000, 4000)}, 300, nil, "defragment a"},
-		{"done before", []etcdmember.State{large(1)}, 0, map[uint64]time.Time{1: now.Add(-time.Minute)}, "nothing"},
-		{"done long before", []etcdmember.State{large(1)}, 0, map[uint64]time.Time{1: now.Add(-2 * time.Hour)}, "defragment a"},
+		{"defragmented a minute ago", []etcdmember.State{large(1)}, 0, map[uint64]time.Time{1: now.Add(-time.Minute)}, "nothing"},
+		{"defragmented two hours ago", []etcdmember.State{large(1)}, 0, map[uint64]time.Time{1: now.Add(-2 * time.Hour)}, "defragment a"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestOneFileAtATimeIsDefragmented(t *testing.T) {
 	}
 }
 
-func TestFullEtcdIsDefragmentedWhenObjectsLeaveSpace(t *testing.T) {
+func TestFullEtcdIsDefragmentedAfterDeletions(t *testing.T) {
 	down := stateOf(3, 0, 0)
 	down.Err = errors.New("down")
 	tests := []struct {
@@ -79,9 +79,9 @@ func TestFullEtcdIsDefragmentedWhenObjectsLeaveSpace(t *testing.T) {
 		states []etcdmember.State
 		want   string
 	}{
-		{"objects take the space", []etcdmember.State{stateOf(1, 8192, 7000), stateOf(2, 8192, 7000)}, "error"},
+		{"objects use the space", []etcdmember.State{stateOf(1, 8192, 7000), stateOf(2, 8192, 7000)}, "error"},
 		{"objects were deleted", []etcdmember.State{stateOf(1, 8192, 100), stateOf(2, 8192, 100)}, "defragment b"},
-		{"the leader remains", []etcdmember.State{stateOf(1, 8192, 100), stateOf(2, 100, 100)}, "lead b"},
+		{"only the leader's file is large", []etcdmember.State{stateOf(1, 8192, 100), stateOf(2, 100, 100)}, "lead b"},
 		{"the only member", []etcdmember.State{stateOf(1, 8192, 100)}, "defragment a"},
 		{"all are small", []etcdmember.State{stateOf(1, 100, 100), stateOf(2, 100, 100), down}, "nothing"},
 	}
@@ -94,7 +94,7 @@ func TestFullEtcdIsDefragmentedWhenObjectsLeaveSpace(t *testing.T) {
 	}
 }
 
-func TestLoadIsTheRateOfWrites(t *testing.T) {
+func TestLoadIsRateOfWrites(t *testing.T) {
 	var sample writeSample
 	start := time.Now()
 	for i, tt := range []struct {

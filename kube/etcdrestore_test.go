@@ -75,9 +75,9 @@ func TestSnapshotReplacesDataOfMember(t *testing.T) {
 	running.Stop()
 }
 
-// TestDatabaseOfStoppedMemberIsASnapshot restores the file of a member that has ended, followed by
-// its hash, as it is saved before an upgrade.
-func TestDatabaseOfStoppedMemberIsASnapshot(t *testing.T) {
+// TestDatabaseOfStoppedMemberCanBeRestored restores the file of a member that has ended, followed
+// by its hash, as it is saved before an upgrade.
+func TestDatabaseOfStoppedMemberCanBeRestored(t *testing.T) {
 	member, snapshot := newMember(t), filepath.Join(t.TempDir(), "snapshot.db")
 	e := member(false)
 	running := componenttest.Run(t, e.Run)

@@ -74,8 +74,9 @@ func (h *Host) etcdSnapshots() (component.Component, error) {
 	}, nil
 }
 
-// saveBeforeUpgrade saves the data of etcd if a program of another version wrote them, so that one
-// can go back to it. The upgrade continues if that is impossible, for instance on a full disk.
+// saveBeforeUpgrade saves the data of etcd if a program of another version wrote it, so that an
+// administrator can return to that version. The upgrade continues if that is impossible, for
+// instance on a full disk.
 func (h *Host) saveBeforeUpgrade(ctx context.Context) {
 	settings, former := h.Master.Slipway.EtcdSnapshots, h.versionFile().Former(kube.Version())
 	if settings.Disabled || former == "" {
@@ -83,7 +84,7 @@ func (h *Host) saveBeforeUpgrade(ctx context.Context) {
 	}
 	path, err := snapshot.BeforeUpgrade(ctx, filepath.Join(h.Master.EtcdDirectory(), "member", "snap", "db"), settings.Directory, former)
 	if err != nil {
-		slog.Warn("the data are not saved before the upgrade", "from", former, "to", kube.Version(), "error", err)
+		slog.Warn("cannot save the data before the upgrade", "from", former, "to", kube.Version(), "error", err)
 		return
 	}
 	slog.Info("saved the data before the upgrade", "from", former, "to", kube.Version(), "path", path)

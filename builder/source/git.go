@@ -151,7 +151,7 @@ func (g *Git) fetch(ctx context.Context, repository *git.Repository, server *git
 		return commitOf(repository, local.String())
 	}
 	if !plumbing.IsHash(g.Ref) {
-		return plumbing.ZeroHash, fmt.Errorf("there is no branch, tag or commit %q", g.Ref)
+		return plumbing.ZeroHash, fmt.Errorf("branch, tag or commit %q does not exist", g.Ref)
 	}
 	if err := get(0, "+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"); err != nil {
 		return plumbing.ZeroHash, err

@@ -77,7 +77,7 @@ func (i *installation) create(ctx context.Context, noun, namespace string, desir
 }
 
 // createObject creates an object, or accepts an existing one. It returns the name of the object and
-// what happened to it.
+// the result.
 func (i *installation) createObject(ctx context.Context, namespace string, object *unstructured.Unstructured) (name, done string, err error) {
 	if i.local {
 		return "", "", nil

@@ -49,7 +49,7 @@ func TestPictureKeepsItsFrequentColors(t *testing.T) {
 	}
 }
 
-func TestScriptsMakeEveryPictureOfGuide(t *testing.T) {
+func TestScriptsCreateEveryPictureOfGuide(t *testing.T) {
 	scripts, err := filepath.Glob("../../test/scenario/console/*.mjs")
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestScriptsMakeEveryPictureOfGuide(t *testing.T) {
 	}
 	for _, picture := range pictures {
 		if !names[strings.TrimSuffix(picture[1], "-dark")] {
-			t.Errorf("no script makes the picture %q", picture[1])
+			t.Errorf("no script creates the picture %q", picture[1])
 		}
 		if info, err := os.Stat("../../docs/console/" + picture[1] + ".png"); err != nil || info.Size() == 0 {
 			t.Errorf("picture %q: %v, or it is empty", picture[1], err)

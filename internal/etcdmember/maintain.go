@@ -24,7 +24,7 @@ func (c Client) Defragment(ctx context.Context, url string) error {
 	return nil
 }
 
-// MoveLeader gives the leadership from the member with a URL, which leads, to another voter.
+// MoveLeader moves the leadership from the leader, which has a URL, to another voter.
 func (c Client) MoveLeader(ctx context.Context, url string, to uint64) error {
 	client, err := c.Member(url)
 	if err != nil {
@@ -37,7 +37,7 @@ func (c Client) MoveLeader(ctx context.Context, url string, to uint64) error {
 	return nil
 }
 
-// Compact removes all earlier revisions of all keys. It returns when the space is free.
+// Compact removes all earlier revisions of all keys. It returns when their space is free.
 func (c Client) Compact(ctx context.Context) error {
 	client, err := c.local()
 	if err != nil {

@@ -43,12 +43,12 @@ func FuzzPack(f *testing.F) {
 	f.Add(pack[:len(pack)-3])
 	f.Fuzz(func(t *testing.T, pack []byte) {
 		if names, err := find(bytes.NewReader(pack), commit, nil); err == nil && names == nil {
-			t.Error("neither names nor an error")
+			t.Error("got neither names nor an error")
 		}
 	})
 }
 
-// FuzzPatch checks that no difference makes patch panic, or exceeds its limit.
+// FuzzPatch checks that no delta makes patch panic, or exceeds its limit.
 func FuzzPatch(f *testing.F) {
 	f.Add([]byte("base"), []byte("\x04\x06\x91\x00\x04\x02ab"))
 	f.Add([]byte("base"), []byte("\x04\x06\x80"))

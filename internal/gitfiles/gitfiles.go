@@ -37,7 +37,7 @@ type Place struct {
 // ErrPrivate means that the repository does not exist, or that the server requires a login.
 var ErrPrivate = errors.New("the repository does not exist, or is not public")
 
-// List returns the names of the files and directories at a place. Its errors contain nothing of the
+// List returns the names of the files and directories at a place. Its errors do not contain the
 // server's responses.
 func List(ctx context.Context, transport http.RoundTripper, place Place) ([]string, error) {
 	server, err := connect(ctx, transport, place.URL)
@@ -71,7 +71,7 @@ type server struct {
 	client *http.Client
 	// base is the address after redirects.
 	base string
-	// filters means that the server can leave out the contents of files.
+	// filters means that the server can omit the contents of files.
 	filters bool
 }
 
@@ -85,7 +85,7 @@ const (
 func connect(ctx context.Context, transport http.RoundTripper, address string) (*server, error) {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
-		return nil, errors.New("write an address that begins with https:// or http://")
+		return nil, errors.New("use an address that begins with https:// or http://")
 	}
 	if parsed.User != nil {
 		return nil, errors.New("the address must not contain a user or a password")
@@ -109,7 +109,7 @@ func connect(ctx context.Context, transport http.RoundTripper, address string) (
 	// The server must not redirect requests that contain the name of a reference.
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	s := &server{client: client, base: base}
-	return s, s.readCapabilities(newLines(response.Body, maxAnswer))
+	return s, s.readCapabilities(newLines(response.Body, maxResponse))
 }
 
 // readCapabilities reads the response to the first request.
@@ -127,7 +127,7 @@ func (s *server) readCapabilities(lines *lines) error {
 		switch name, value, _ := strings.Cut(line, "="); name {
 		case "object-format":
 			if value != "sha1" {
-				return errors.New("the repository has another object format than sha1")
+				return errors.New("the repository has an object format other than sha1")
 			}
 		case "fetch":
 			s.filters = slices.Contains(strings.Fields(value), "filter")
@@ -198,7 +198,7 @@ func (s *server) resolve(ctx context.Context, ref string) (string, error) {
 	}
 	defer func() { _ = body.Close() }() // opened only for reading
 	commits := map[string]string{}
-	err = newLines(body, maxAnswer).each(func(line string) error {
+	err = newLines(body, maxResponse).each(func(line string) error {
 		fields := strings.Fields(line)
 		if len(fields) < 2 || !slices.Contains(names, fields[1]) {
 			return nil
@@ -223,7 +223,7 @@ func (s *server) resolve(ctx context.Context, ref string) (string, error) {
 	if ref == "" {
 		return "", errors.New("the repository has no default branch")
 	}
-	return "", fmt.Errorf("there is no branch, tag or commit %q", ref)
+	return "", fmt.Errorf("branch, tag or commit %q does not exist", ref)
 }
 
 // list returns the names in a directory of a commit.
@@ -247,7 +247,7 @@ func (s *server) list(ctx context.Context, commit string, dirs []string) ([]stri
 			return find(&sideband{lines: lines}, commit, dirs)
 		}
 		if line == nil && lines.ended {
-			return nil, fmt.Errorf("there is no commit %q", commit)
+			return nil, fmt.Errorf("commit %q does not exist", commit)
 		}
 	}
 }

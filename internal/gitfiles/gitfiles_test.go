@@ -106,8 +106,8 @@ func TestFilesAreListedAtEveryPlaceOfRepository(t *testing.T) {
 	}
 }
 
-// A tree with many entries is stored as the difference to another one, if the objects are packed.
-func TestTreesAreListedFromDifferences(t *testing.T) {
+// A tree with many entries is stored as a delta of another one, if the objects are packed.
+func TestTreesStoredAsDeltasAreListed(t *testing.T) {
 	r := newRepositories(t)
 	files := map[string]string{}
 	for i := range 300 {
@@ -141,7 +141,7 @@ func TestMissingPlacesAreReported(t *testing.T) {
 	r := newRepositories(t)
 	r.commit("app", map[string]string{"go.mod": "module app"})
 	for _, tt := range []struct{ ref, dir, want string }{
-		{"none", "", `there is no branch, tag or commit "none"`},
+		{"none", "", `branch, tag or commit "none" does not exist`},
 		{"", "none", `directory "none" does not exist`},
 		{"", "go.mod", `directory "go.mod" does not exist`},
 		{"ma in", "", "the name of the reference is not valid"},
@@ -157,8 +157,8 @@ func TestMissingPlacesAreReported(t *testing.T) {
 }
 
 func TestServersGetOnlyAllowedRequests(t *testing.T) {
-	secret := "what only the platform may see"
-	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the rejected server gets a request") }))
+	secret := "only for the platform"
+	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the rejected server received a request") }))
 	t.Cleanup(inside.Close)
 	outside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -180,10 +180,10 @@ func TestServersGetOnlyAllowedRequests(t *testing.T) {
 		outside.URL + "/private":     ErrPrivate.Error(),
 		outside.URL + "/old":         "version 2",
 		outside.URL:                  "the server responds with status 418",
-		"file:///etc":                "write an address that begins with https://",
-		"ssh://git@example.com/a":    "write an address that begins with https://",
+		"file:///etc":                "use an address that begins with https://",
+		"ssh://git@example.com/a":    "use an address that begins with https://",
 		"https://a:b@example.com/a":  "must not contain a user or a password",
-		"https://":                   "write an address that begins with https://",
+		"https://":                   "use an address that begins with https://",
 		"http://nothing.invalid/app": "the server cannot be reached",
 	} {
 		_, err := List(t.Context(), dialer.Transport(false), Place{URL: address})

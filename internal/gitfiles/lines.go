@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxAnswer limits capabilities and references, and maxPack the part of a pack that is read.
-	maxAnswer, maxPack = 1 << 20, 32 << 20
+	// maxResponse limits capabilities and references, and maxPack the part of a pack that is read.
+	maxResponse, maxPack = 1 << 20, 32 << 20
 	// maxReference limits the length of a reference's name.
 	maxReference = 1 << 10
 	// flush ends a message, and delimiter a section of it.
@@ -21,7 +21,7 @@ const (
 	lengthSize = 4
 )
 
-// errProtocol means that a response is not one of Git's protocol, or exceeds a limit.
+// errProtocol means that a response does not follow Git's protocol, or exceeds a limit.
 var errProtocol = errors.New("the server's response is not valid, or too large")
 
 // lines reads the packet lines of a response.

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// maxObject limits a commit, a tree or a difference, and maxKept all trees that are kept.
+	// maxObject limits a commit, a tree or a delta, and maxKept all trees that are kept.
 	maxObject, maxKept = 1 << 20, 8 << 20
-	// maxDiscarded limits what the contents of files have after decompression.
+	// maxDiscarded limits the decompressed contents of files.
 	maxDiscarded = 128 << 20
 )
 
@@ -32,7 +32,7 @@ const (
 // pack reads the objects of a pack in their order.
 type pack struct {
 	reader *counter
-	// trees are the trees so far, by offset and by hash. Later trees can be stored as differences.
+	// trees are the trees so far, by offset and by hash. Later trees can be stored as deltas.
 	byOffset map[int64][]byte
 	byHash   map[string][]byte
 	kept     int
@@ -40,7 +40,7 @@ type pack struct {
 	discarded int64
 }
 
-// counter counts what is read. It reads no more than a decompression needs.
+// counter counts the bytes that are read. It reads no more than a decompression needs.
 type counter struct {
 	*bufio.Reader
 	offset int64
@@ -55,15 +55,15 @@ func (c *counter) ReadByte() (byte, error) {
 	return b, err
 }
 
-// Read counts what it reads.
+// Read counts the bytes that it reads.
 func (c *counter) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	c.offset += int64(n)
 	return n, err
 }
 
-// find returns the names in the directory of a commit to which dirs lead. It reads the pack until
-// it has found the directory.
+// find returns the names in the directory dirs of a commit. It reads the pack until it has found
+// the directory.
 func find(r io.Reader, commit string, dirs []string) ([]string, error) {
 	p := &pack{reader: &counter{Reader: bufio.NewReader(r)}, byOffset: map[int64][]byte{}, byHash: map[string][]byte{}}
 	header := make([]byte, 12)
@@ -122,7 +122,7 @@ func (p *pack) next() (kind int, content []byte, err error) {
 	default:
 		return 0, nil, errProtocol
 	}
-	// Without a base that is a tree, a difference is one of a file.
+	// If its base is not a known tree, a delta belongs to a file.
 	if kind != commitType && kind != treeType && base == nil {
 		return kind, nil, p.discard(size)
 	}
@@ -157,7 +157,7 @@ func (p *pack) header() (kind int, size int64, err error) {
 	return kind, size, nil
 }
 
-// distance reads how far before a difference its base begins.
+// distance reads the number of bytes from the base of a delta to the delta.
 func (p *pack) distance() (distance int64, err error) {
 	for first := true; ; first = false {
 		b, err := p.reader.ReadByte()
@@ -192,7 +192,7 @@ func (p *pack) discard(size int64) error {
 	return p.copy(io.Discard, size)
 }
 
-// copy decompresses an object, which has exactly the size that its header says.
+// copy decompresses an object, which must have the size in its header.
 func (p *pack) copy(to io.Writer, size int64) error {
 	content, err := zlib.NewReader(p.reader)
 	if err != nil {
@@ -205,7 +205,7 @@ func (p *pack) copy(to io.Writer, size int64) error {
 	return nil
 }
 
-// patch applies a difference, whose instructions copy parts of the base or insert other bytes.
+// patch applies a delta, whose instructions copy parts of the base or insert other bytes.
 func patch(base, delta []byte) ([]byte, error) {
 	reader := bytes.NewReader(delta)
 	from, err := binary.ReadUvarint(reader)
@@ -218,7 +218,7 @@ func patch(base, delta []byte) ([]byte, error) {
 	}
 	content := make([]byte, 0, size)
 	for reader.Len() > 0 {
-		instruction, _ := reader.ReadByte() // there is one
+		instruction, _ := reader.ReadByte() // one byte is left
 		part := make([]byte, instruction)
 		if instruction&0x80 == 0 {
 			if _, err := io.ReadFull(reader, part); err != nil || instruction == 0 {
@@ -238,8 +238,8 @@ func patch(base, delta []byte) ([]byte, error) {
 	return content, nil
 }
 
-// copied returns the part of a base that an instruction names: four bits say which bytes of the
-// offset follow, and three which bytes of the length.
+// copied returns the part of a base to which an instruction refers: four of its bits select the
+// bytes of the offset that follow, and three the bytes of the length.
 func copied(base []byte, instruction byte, reader *bytes.Reader) ([]byte, error) {
 	var values [7]byte
 	for i := range values {

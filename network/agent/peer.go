@@ -140,7 +140,7 @@ func (a *Agent) route(subnet netip.Prefix, peer vxlan.Peer, device netlink.Link)
 	gateway, index, isDirect := directPath(subnet, peer)
 	switch {
 	case err != nil || len(paths) == 0 || paths[0].Type != unix.RTN_UNICAST:
-		slog.Warn("pods of another host are not reachable: there is no route to its address", "address", peer.Address, "podCIDR", subnet, "error", err)
+		slog.Warn("pods of another host are not reachable: no route to its address", "address", peer.Address, "podCIDR", subnet, "error", err)
 	case isDirect && !peer.External && (!a.usesVXLAN() || a.Transport == TransportAuto):
 		return netlink.Route{Gw: gateway.AsSlice(), LinkIndex: index}, true
 	case device == nil:

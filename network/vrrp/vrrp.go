@@ -72,7 +72,7 @@ func (s *Settings) device() (name string, address netip.Addr, err error) {
 		}
 	}
 	if name == "" {
-		return "", address, fmt.Errorf("find device of the default route: there is no default route; set %sNETWORK_INTERFACE", prefix)
+		return "", address, fmt.Errorf("find device of the default route: it does not exist; set %sNETWORK_INTERFACE", prefix)
 	}
 	device, err := net.InterfaceByName(name)
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-func TestLinksToLogsOfHostAreRemoved(t *testing.T) {
+func TestContainerLogsRemovesLinksOfHost(t *testing.T) {
 	for name, tt := range map[string]struct {
 		links map[string]string
 		want  []string
 	}{
-		"own links":            {map[string]string{"a.log": "/data/kubelet/pod-logs/a/0.log"}, nil},
-		"links of another one": {map[string]string{"a.log": "/data/kubelet/a", "b.log": "/data/kubelet-2/b"}, []string{"b.log"}},
-		"none":                 {nil, nil},
+		"links of the host":     {map[string]string{"a.log": "/data/kubelet/pod-logs/a/0.log"}, nil},
+		"links of another host": {map[string]string{"a.log": "/data/kubelet/a", "b.log": "/data/kubelet-2/b"}, []string{"b.log"}},
+		"none":                  {nil, nil},
 	} {
 		dir := filepath.Join(t.TempDir(), "containers")
 		if err := os.Mkdir(dir, 0o755); err != nil {

@@ -15,7 +15,7 @@ import (
 // deviceCheckpoint is the file in which the kubelet records the devices of pods.
 const deviceCheckpoint = "kubelet_internal_checkpoint"
 
-// DevicePlugins removes what a kubelet leaves in dir, its directory for device plugins: the
+// DevicePlugins removes the remains of a kubelet from dir, its directory for device plugins: the
 // checkpoint, and the sockets of the kubelet and of plugins that ended. If dir and its parent are
 // then empty, it removes them, too. If a program listens on the kubelet's socket, dir belongs to
 // another kubelet, and DevicePlugins changes nothing.

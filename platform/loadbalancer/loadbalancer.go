@@ -22,8 +22,8 @@ import (
 	"github.com/slipway-platform/slipway/router/masters"
 )
 
-// localAddress is the address, on this host alone, from which the load balancer itself reaches a
-// master that serves.
+// localAddress is the address, on this host alone, at which the load balancer itself reaches a
+// serving master.
 const localAddress = "127.0.0.1:8442"
 
 // LoadBalancer is the component that runs HAProxy and follows the masters.
@@ -32,9 +32,9 @@ type LoadBalancer struct {
 	Dir string
 	// Program is the path of HAProxy, and User its account or "".
 	Program, User string
-	// Listen and Stats are the addresses for clients and of the statistics.
+	// Listen is the address for clients, Stats the address of the statistics.
 	Listen, Stats string
-	// Local is the address that reaches a master that serves, by default 127.0.0.1:8442.
+	// Local is the address at which a serving master is reached, by default 127.0.0.1:8442.
 	Local string
 }
 
@@ -129,7 +129,7 @@ func serversOf(kubeconfig *clientcmdapi.Config) (masterNames, error) {
 		names[server.Address] = server.Name
 	}
 	if len(names) == 0 {
-		return nil, errors.New("it names no master")
+		return nil, errors.New("it contains no master")
 	}
 	return names, nil
 }
@@ -143,7 +143,7 @@ func (n masterNames) addresses() (list []string) {
 	return list
 }
 
-// servers returns the masters with addresses. A master that joined later has its host as its name.
+// servers returns the masters with addresses. The name of a master that joined later is its host.
 func (n masterNames) servers(addresses []string) (list []masters.Server) {
 	for _, address := range addresses {
 		name, ok := n[address]

@@ -167,7 +167,7 @@ func newBalancer(t *testing.T, c *cluster, addresses ...string) *LoadBalancer {
 	return &LoadBalancer{Dir: dir, Program: program, Listen: unused(t), Stats: unused(t), Local: unused(t)}
 }
 
-// reaches reports whether a client of the load balancer gets an answer.
+// reaches reports whether a client of the load balancer gets a response.
 func reaches(t *testing.T, l *LoadBalancer) bool {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
@@ -186,7 +186,7 @@ func TestLoadBalancerFollowsMasters(t *testing.T) {
 	l := newBalancer(t, c, first)
 	running := componenttest.Run(t, l.Run)
 	if !reaches(t, l) {
-		t.Fatal("the first master is not reached")
+		t.Fatal("no response from the first master")
 	}
 	second := c.add(t)
 	stored := filepath.Join(l.Dir, "masters.json")
@@ -199,12 +199,12 @@ func TestLoadBalancerFollowsMasters(t *testing.T) {
 		content, err := os.ReadFile(stored)
 		return err == nil && strings.Contains(string(content), second) && !strings.Contains(string(content), first)
 	})
-	eventually.True(t, "the second master is reached", func() bool { return reaches(t, l) })
+	eventually.True(t, "the second master responds", func() bool { return reaches(t, l) })
 	running.Stop()
 
-	// The kubeconfig names only the master that is lost.
+	// The kubeconfig contains only the lost master.
 	componenttest.Run(t, l.Run)
-	eventually.True(t, "the second master is reached after a restart", func() bool { return reaches(t, l) })
+	eventually.True(t, "the second master responds after a restart", func() bool { return reaches(t, l) })
 }
 
 func TestLoadBalancerNeedsKubeconfig(t *testing.T) {
@@ -214,7 +214,7 @@ func TestLoadBalancerNeedsKubeconfig(t *testing.T) {
 	}
 }
 
-func TestKubeconfigHasAllMastersAndLeastRights(t *testing.T) {
+func TestKubeconfigHasAllMastersAndMinimalRights(t *testing.T) {
 	client := clientset()
 	servers := []masters.Server{{Name: "a", Address: "192.0.2.1:8443"}, {Name: "b", Address: "192.0.2.2:8443"}}
 	var contents [2]string
@@ -240,11 +240,11 @@ func TestKubeconfigHasAllMastersAndLeastRights(t *testing.T) {
 		t.Errorf("the role is %+v, %v", role, err)
 	}
 	if _, err := Kubeconfig(t.Context(), client, nil, nil); err == nil {
-		t.Error("a cluster without API servers gets a kubeconfig")
+		t.Error("no error for a cluster without API servers")
 	}
 }
 
-func TestMasterThatJoinedLaterHasItsAddressAsName(t *testing.T) {
+func TestMasterThatJoinedLaterIsNamedByAddress(t *testing.T) {
 	names := masterNames{"192.0.2.1:8443": "a"}
 	got := names.servers([]string{"192.0.2.1:8443", "192.0.2.2:8443", "192.0.2.2:9443", "[2001:db8::1]:8443"})
 	want := []masters.Server{

@@ -32,10 +32,10 @@ func Stopped(database string) Source {
 	}
 }
 
-// BeforeUpgrade saves the database of a member that does not run, before a program of another
-// version than the one that wrote the data opens it. It returns the path of the copy, or "" if
-// there is no database. A further start of the same upgrade saves nothing, because the data might
-// have changed. The copies of earlier upgrades are removed.
+// BeforeUpgrade saves the database of a member that does not run, before a program whose version
+// differs from that of the data opens it. It returns the path of the copy, or "" if no database
+// exists. Another start during the same upgrade saves nothing, because the data might have changed.
+// The copies of earlier upgrades are removed.
 func BeforeUpgrade(ctx context.Context, database, dir, version string) (path string, err error) {
 	if _, err := os.Stat(database); errors.Is(err, fs.ErrNotExist) {
 		return "", nil

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestDatabaseIsSavedBeforeAnUpgrade(t *testing.T) {
+func TestDatabaseIsSavedBeforeUpgrade(t *testing.T) {
 	database, dir := filepath.Join(t.TempDir(), "db"), filepath.Join(t.TempDir(), "snapshots")
 	if path, err := BeforeUpgrade(t.Context(), database, dir, "v1.36.4"); path != "" || err != nil {
 		t.Fatalf("without a database: %q, %v", path, err)
@@ -28,7 +28,7 @@ func TestDatabaseIsSavedBeforeAnUpgrade(t *testing.T) {
 	}
 	write(2) // by the new program, which was killed before it was ready
 	if again, err := BeforeUpgrade(t.Context(), database, dir, "v1.36.4"); again != path || err != nil {
-		t.Errorf("a further start: %q, %v", again, err)
+		t.Errorf("another start: %q, %v", again, err)
 	}
 	if content, err := os.ReadFile(path); err != nil || content[0] != 1 {
 		t.Errorf("the copy was replaced: %v", err)

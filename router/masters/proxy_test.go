@@ -54,7 +54,7 @@ func proxyFor(t *testing.T, servers ...Server) *Proxy {
 	return proxy
 }
 
-// get requests a page on a client's own connection.
+// get requests a page on the connection of a client.
 func get(client *http.Client, address string) (string, error) {
 	response, err := client.Get("https://" + address)
 	if err != nil {
@@ -73,14 +73,14 @@ func newClient(t *testing.T) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-func TestMastersJoinAndLeaveWhileTheBalancerRuns(t *testing.T) {
+func TestMastersCanJoinAndLeaveWhileBalancerRuns(t *testing.T) {
 	first, second := master(t, "first"), master(t, "second")
 	proxy := proxyFor(t, first)
 	kept := newClient(t)
 	if got, err := get(kept, proxy.Config.Listen); got != "first" || err != nil {
 		t.Fatalf("got %q, %v", got, err)
 	}
-	// A client that requests all the time loses no request.
+	// No request of a client that sends requests continuously fails.
 	stop, failed := make(chan struct{}), make(chan error, 1)
 	var requests sync.WaitGroup
 	requests.Go(func() {
@@ -123,7 +123,7 @@ func TestMastersJoinAndLeaveWhileTheBalancerRuns(t *testing.T) {
 	})
 }
 
-func TestRejectedConfigurationKeepsTheFormerMasters(t *testing.T) {
+func TestRejectedConfigurationKeepsFormerMasters(t *testing.T) {
 	first := master(t, "first")
 	proxy := proxyFor(t, first)
 	for name, servers := range map[string][]Server{
@@ -149,7 +149,7 @@ func TestRejectedConfigurationKeepsTheFormerMasters(t *testing.T) {
 	}
 }
 
-func TestBalancerWithoutMastersDoesNotStart(t *testing.T) {
+func TestBalancerNeedsMasters(t *testing.T) {
 	proxy := &Proxy{Config: Config{Listen: "*:8443", Stats: DefaultStats}, Dir: t.TempDir()}
 	if err := proxy.Run(t.Context(), func() {}); err == nil || errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)

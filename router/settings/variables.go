@@ -98,7 +98,7 @@ func observing() []Variable {
 		{"STATS_PORT", "", "Port of HAProxy's page of statistics", port()},
 		{"STATS_USERNAME", "", "User of the statistics", text()},
 		{"STATS_PASSWORD", "", "Password of the statistics", text()},
-		{"ROUTER_SYSLOG_ADDRESS", "", "Address of the log; by default, there is no log", letters("an address such as 127.0.0.1:514 or the path of a socket", alphanumeric+".:/-_[]@")},
+		{"ROUTER_SYSLOG_ADDRESS", "", "Address of the log; by default, nothing is logged", letters("an address such as 127.0.0.1:514 or the path of a socket", alphanumeric+".:/-_[]@")},
 		{"ROUTER_SYSLOG_FORMAT", "", "Format of a line of the log", text()},
 		{"ROUTER_LOG_LEVEL", "warning", "Level of the log", oneOf("emerg", "alert", "crit", "err", "warning", "notice", "info", "debug")},
 	}

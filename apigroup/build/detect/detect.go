@@ -33,13 +33,13 @@ const (
 	timeout = 20 * time.Second
 	// maxReads limits the repositories that are read at the same time. Each user can read one.
 	maxReads = 4
-	// retrySeconds is when a user can try again.
+	// retrySeconds is the delay in seconds after which a user can retry.
 	retrySeconds = 1
 )
 
-// Source is what a directory of a repository contains.
+// Source describes the content of a directory of a repository.
 type Source struct {
-	// Language is the language, as builder images name it in the annotation supports, or "".
+	// Language is the language, with its name in the annotation supports of builder images, or "".
 	Language string `json:"language"`
 	// Dockerfile reports whether the directory contains a file of that name.
 	Dockerfile bool `json:"dockerfile"`

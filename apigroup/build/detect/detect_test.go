@@ -76,19 +76,19 @@ func TestContentOfRepositoryIsDetected(t *testing.T) {
 	}
 }
 
-func TestSourceIsReadOnlyForUsersWhoCanBuild(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the server gets a request") }))
+func TestSourceIsOnlyReadForUsersWhoCanBuild(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the server received a request") }))
 	t.Cleanup(server.Close)
 	allowed := handlerOf(t, outbound.Policy{AllowedHosts: []string{strings.TrimPrefix(server.URL, "http://")}})
 	if got := ask(t, allowed, "ann", url.Values{"namespace": {"other"}, "uri": {server.URL}}); got.Code != http.StatusForbidden {
-		t.Errorf("a project of others: %d %s", got.Code, got.Body)
+		t.Errorf("the project of another user: %d %s", got.Code, got.Body)
 	}
 	if got := ask(t, handlerOf(t, outbound.Policy{}), "ann", url.Values{"namespace": {"shop"}, "uri": {server.URL}}); got.Code != http.StatusBadGateway || !strings.Contains(got.Body.String(), "must not reach") {
 		t.Errorf("a server on the host: %d %s", got.Code, got.Body)
 	}
 }
 
-func TestReadsAreLimited(t *testing.T) {
+func TestConcurrentReadsAreLimited(t *testing.T) {
 	arrived, release := make(chan struct{}), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		arrived <- struct{}{}
@@ -109,7 +109,7 @@ func TestReadsAreLimited(t *testing.T) {
 		}
 	}
 	if got := ask(t, handler, "tim", query); got.Code != http.StatusTooManyRequests {
-		t.Errorf("a read while %d others are read: %d %s", maxReads, got.Code, got.Body)
+		t.Errorf("a read during %d other reads: %d %s", maxReads, got.Code, got.Body)
 	}
 	close(release)
 	for range maxReads {

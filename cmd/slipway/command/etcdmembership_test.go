@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/etcdmember"
 )
 
-func TestNewMemberGetsTheVariablesOfEtcd(t *testing.T) {
+func TestMemberSettingsContainAllMembers(t *testing.T) {
 	got := memberSettings("third", "https://192.0.2.3:2380", []etcdmember.Member{
 		{ID: 1, Name: "first", PeerURL: "https://192.0.2.1:2380"},
 		{ID: 0xab, PeerURL: "https://192.0.2.2:2380"}, // joins at the same time
@@ -23,7 +23,7 @@ ETCD_INITIAL_CLUSTER_STATE="existing"
 	}
 }
 
-func TestAddressesOfMembersAreChecked(t *testing.T) {
+func TestInvalidPeerURLsAreRejected(t *testing.T) {
 	for _, text := range []string{"192.0.2.1:2380", "http://192.0.2.1:2380", "https://192.0.2.1", "https://192.0.2.1:2380/x", "https://[::1"} {
 		if _, err := peerURL(text); err == nil || !strings.Contains(err.Error(), "https://HOST:PORT") {
 			t.Errorf("%s: got %v", text, err)

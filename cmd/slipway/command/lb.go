@@ -40,7 +40,7 @@ func lbConfigCommand(opts *options) *cobra.Command {
 	flags := balancerFlags{}
 	command := &cobra.Command{
 		Use:   "config",
-		Short: "Print the configuration of your own HAProxy that balances over the masters",
+		Short: "Print the configuration of a separate HAProxy that balances over the masters",
 		Long: "Print the configuration of a HAProxy that balances connections over the API servers of the masters. The file does not follow the\n" +
 			"masters of the cluster; `slipway lb run` does. On a master, the command\n" +
 			"finds all masters of the cluster. Elsewhere, name them with --master. With --output, HAProxy checks the configuration before\n" +

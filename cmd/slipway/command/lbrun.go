@@ -58,7 +58,7 @@ func lbKubeconfigCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "kubeconfig",
 		Short: "Create the kubeconfig of a load balancer, on a master",
-		Long: "Create the kubeconfig of a load balancer, on a master. It permits only to read the addresses of the API servers. Copy it to\n" +
+		Long: "Create the kubeconfig of a load balancer, on a master. It only permits reading the addresses of the API servers. Copy it to\n" +
 			"lb/kubeconfig in the data directory of the load balancer. To revoke all kubeconfigs of load balancers, run:\n" +
 			"  oc delete secret load-balancer -n openshift-infra",
 		Example: "  slipway lb kubeconfig --output kubeconfig",

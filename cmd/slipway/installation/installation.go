@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// Service is the name of the systemd service of a host, and LoadBalancer that of a load balancer. A
-// machine has one of them.
+// Service is the name of the systemd service of a host, and LoadBalancer the name of the service of
+// a load balancer. A machine has one of them.
 const (
 	Service      = "slipway"
 	LoadBalancer = "slipway-lb"
@@ -64,7 +64,7 @@ type Request struct {
 	Program string
 	// DataDir is the data directory. Config is the configuration file, or "". Both paths are absolute.
 	DataDir, Config string
-	// LoadBalancer are the flags of `slipway lb run`. If it is nil, the service is that of a host.
+	// LoadBalancer are the flags of `slipway lb run`. If it is nil, the service runs a host.
 	LoadBalancer []string
 	// Commands contains the commands that get manual pages and completions, by program.
 	Commands map[string]*cobra.Command

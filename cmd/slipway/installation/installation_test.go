@@ -138,7 +138,7 @@ func TestSecondDataDirectoryCannotBeInstalled(t *testing.T) {
 	}
 }
 
-func TestLoadBalancerHasItsOwnService(t *testing.T) {
+func TestLoadBalancerHasSeparateService(t *testing.T) {
 	m := newMachine(t)
 	request := newRequest(t, "/a")
 	request.LoadBalancer = []string{"--listen=*:443"}

@@ -198,7 +198,7 @@ func (p *provisioner) cleanUp(ctx context.Context, claim *corev1.PersistentVolum
 }
 
 // cleanUpFormat formats an error if the driver cannot be called.
-const cleanUpFormat = "clean up a volume that might have been created: %[2]w; fix the cause of the error, or remove the finalizer %[1]s if there is no such volume"
+const cleanUpFormat = "clean up a volume that might have been created: %[2]w; fix the cause of the error, or remove the finalizer %[1]s if the volume does not exist"
 
 // recordFailure creates an event and returns the error so that the key is retried.
 func (p *provisioner) recordFailure(ctx context.Context, claim *corev1.PersistentVolumeClaim, cause error) error {

@@ -140,7 +140,7 @@ func addUsers(t *testing.T, f *fixture, c *kit.Cluster) {
 	})
 }
 
-// upgrade tests the upgrade of hosts to another program: a script that runs theirs.
+// upgrade tests the upgrade of hosts to another program: a script that runs the installed one.
 func upgrade(t *testing.T, f *fixture, hosts map[string]*kit.Host) {
 	t.Helper()
 	program := "#!/bin/sh\nexec '" + f.program + "' \"$@\"\n"

@@ -51,7 +51,7 @@ func (s *stage) look(t *testing.T, from string) metav1.Status {
 		t.Fatalf("%v: %s", err, response)
 	}
 	if strings.Contains(response, insideSecret) {
-		t.Errorf("mallory gets the response of an internal server: %s", response)
+		t.Errorf("mallory got the response of an internal server: %s", response)
 	}
 	return done.Status.Images[0].Status
 }
@@ -73,7 +73,7 @@ func (s *stage) inside(t *testing.T) (addresses []string, requests *atomic.Int32
 	return addresses, requests
 }
 
-// spelled adds other spellings of a server inside, and addresses of the host and the cluster.
+// spelled adds other notations of an internal server, and addresses of the host and the cluster.
 func (s *stage) spelled(addresses []string) []string {
 	_, port, _ := net.SplitHostPort(addresses[0])
 	return append(addresses,
@@ -105,7 +105,7 @@ func (s *stage) detect(t *testing.T, project, uri string) string {
 		t.Errorf("%s contains %s", uri, response)
 	}
 	if strings.Contains(string(response)+fmt.Sprint(err), insideSecret) {
-		t.Errorf("the response of a server inside is returned: %s", response)
+		t.Errorf("the response contains the response of an internal server: %s", response)
 	}
 	return string(response)
 }
@@ -131,7 +131,7 @@ func TestDetectionOfSourceCannotReachHostAndCluster(t *testing.T) {
 		t.Errorf("the project of another tenant: %s", response)
 	}
 	if n := requests.Load(); n > 0 {
-		t.Errorf("servers had %d requests", n)
+		t.Errorf("servers received %d requests", n)
 	}
 }
 

@@ -133,7 +133,7 @@ func TestPipelineInRepositoryChecksOutSource(t *testing.T) {
 	}
 	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: bad}, spec: {source: {git: {uri: %q, ref: none}},
 		strategy: {jenkinsPipelineStrategy: {}}}}`, url+"/.git"))
-	if log, err := p.TryOC("start-build", "bad", "--follow", "--wait"); err == nil || !strings.Contains(log, `there is no branch, tag or commit "none"`) {
+	if log, err := p.TryOC("start-build", "bad", "--follow", "--wait"); err == nil || !strings.Contains(log, `branch, tag or commit "none" does not exist`) {
 		t.Errorf("%v: the log is\n%s", err, log)
 	}
 	p.waitOutput("build/bad-1", "{.status.phase} {.status.reason}", "Failed FetchSourceFailed")

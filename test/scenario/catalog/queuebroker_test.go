@@ -153,7 +153,7 @@ func (s queueState) has(id string) bool {
 	return slices.ContainsFunc(s.Resources, func(resource queueResource) bool { return resource.ID == id })
 }
 
-func TestBrokerInPythonIsUsed(t *testing.T) {
+func TestBrokerInPythonWorks(t *testing.T) {
 	c := kit.Shared(t)
 	b := startQueueBroker(t, c)
 	b.register(c)
@@ -164,10 +164,10 @@ func TestBrokerInPythonIsUsed(t *testing.T) {
 	b.checkKill(t, c)
 	state := b.state()
 	if len(state.Resources) > 0 {
-		t.Errorf("the broker keeps %+v", state.Resources)
+		t.Errorf("the broker still has %+v", state.Resources)
 	}
 	if len(state.Violations) > 0 {
-		t.Errorf("the catalog breaks rules of the specification:\n%s", strings.Join(state.Violations, "\n"))
+		t.Errorf("the catalog violates rules of the specification:\n%s", strings.Join(state.Violations, "\n"))
 	}
 	password := filepath.Join(t.TempDir(), "password")
 	if err := os.WriteFile(password, []byte(queuePassword), 0o600); err != nil {
@@ -188,7 +188,7 @@ func (b *queueBroker) register(c *kit.Cluster) {
 	const broker = "clusterservicebroker/queues"
 	refused := func(want string) {
 		b.t.Helper()
-		c.WaitFor("the refusal of the broker", func(ctx context.Context) error {
+		c.WaitFor("rejection by the broker", func(ctx context.Context) error {
 			if got := c.OC("get", broker, "-o", "jsonpath={.status.conditions[*].message}"); !strings.Contains(got, want) {
 				return fmt.Errorf("the conditions are %s, want %q", got, want)
 			}
@@ -262,12 +262,12 @@ func (b *queueBroker) checkLifecycle(t *testing.T, c *kit.Cluster) {
 		t.Errorf("the requests for the binding are %q, want %q", got, want)
 	}
 	if state.has(id) || state.has(binding) {
-		t.Errorf("the broker keeps %+v", state.Resources)
+		t.Errorf("the broker still has %+v", state.Resources)
 	}
 }
 
-// checkLostResponses proves that what a lost response might have created is deleted, and that the
-// order then succeeds.
+// checkLostResponses checks that an object that a lost request might have created is deleted, and
+// that the order then succeeds.
 func (b *queueBroker) checkLostResponses(t *testing.T, c *kit.Cluster) {
 	b.lose(http.MethodPut, "instances")
 	id := b.order(t, c, "lost", "{}")
@@ -288,7 +288,7 @@ func (b *queueBroker) checkLostResponses(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// checkFailure proves that the remains of a failed order are deleted.
+// checkFailure checks that the remains of a failed order are deleted.
 func (b *queueBroker) checkFailure(t *testing.T, c *kit.Cluster) {
 	id := b.order(t, c, "full", "{fail: true}")
 	wait(c, "serviceinstance/full", "{.status.lastConditionState} {.status.orphanMitigationInProgress} {.status.deprovisionStatus}", "Failed false Succeeded")
@@ -296,7 +296,7 @@ func (b *queueBroker) checkFailure(t *testing.T, c *kit.Cluster) {
 		t.Errorf("the conditions are %s", got)
 	}
 	if b.state().has(id) {
-		t.Error("the broker keeps the remains of the failed order")
+		t.Error("the broker still has the remains of the failed order")
 	}
 	c.OC("delete", "serviceinstance/full")
 }

@@ -164,7 +164,7 @@ func TestHostOfDeletedNodeIsRejectedAndCanJoinAgain(t *testing.T) {
 	again := c.Join(third, kit.Options{})
 	waitNodeReady(c, third)
 	if again.Address == host.Address {
-		t.Error("the new node has the former subnet")
+		t.Error("the new node has the subnet of the former one")
 	}
 }
 
@@ -217,10 +217,10 @@ func TestPodsOfLostNodeStartElsewhere(t *testing.T) {
 		}
 		return nil
 	})
-	// The pods of the lost host have no end until someone says that the host is gone.
+	// The pods of the lost host do not end until an administrator reports that the host is lost.
 	for _, name := range lost {
 		if pod := c.Pod(name); pod.DeletionTimestamp == nil {
-			t.Errorf("pod %s of the lost host is not to be deleted", name)
+			t.Errorf("pod %s of the lost host is not being deleted", name)
 		}
 	}
 	c.OC("delete", "node", third)

@@ -40,7 +40,7 @@ func checkRestored(t *testing.T, c *kit.Cluster, token string) {
 		t.Errorf("the restored secret contains %q", got)
 	}
 	if later := c.OC("get", "configmaps", "-o", "name"); strings.Contains(later, "later") {
-		t.Errorf("an object that is newer than the snapshot exists:\n%s", later)
+		t.Errorf("an object that is newer than the snapshot still exists:\n%s", later)
 	}
 	var review *authenticationv1.TokenReview
 	c.WaitFor("review of a token", func(ctx context.Context) (err error) {
@@ -183,7 +183,7 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 	c.OC("create", "configmap", "later")
 
 	if result := c.Slipway("etcd", "snapshot", "restore", "--yes", snapshot); result.Code == 0 || !strings.Contains(result.Stderr, "slipway down") {
-		t.Errorf("the data of a running cluster is replaced: %+v", result)
+		t.Errorf("the data of a running cluster was replaced: %+v", result)
 	}
 	c.MustSlipway("down")
 	// The way back from an upgrade is the same.
