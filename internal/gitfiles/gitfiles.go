@@ -1,7 +1,7 @@
 // Package gitfiles lists the files in a directory of a Git repository over HTTP, on behalf of
 // users.
 //
-// It treats servers as hostile and keeps nothing on disk. It reads a pack only until it has found
+// It does not trust servers, and stores nothing on disk. It reads a pack only until it has found
 // the directory, within limits of its size and of the memory for it. Servers need version 2 of
 // Git's protocol, which they have since 2018.
 //

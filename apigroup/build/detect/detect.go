@@ -1,5 +1,5 @@
-// Package detect finds out what a Git repository contains, so that the web console can offer a
-// builder image that fits. It reads the repository on behalf of a user, by the rules for all
+// Package detect determines the content of a Git repository, so that the web console can offer a
+// suitable builder image. It reads the repository on behalf of a user, under the rules for all
 // connections to servers that users name.
 package detect
 

@@ -96,8 +96,8 @@ func TestImportCannotReachHostAndCluster(t *testing.T) {
 	}
 }
 
-// detect asks what a repository contains, as mallory, and returns the response, which must be an
-// error.
+// detect requests the detection of a repository as mallory, and returns the response, which must be
+// an error.
 func (s *stage) detect(t *testing.T, project, uri string) string {
 	t.Helper()
 	response, err := s.mallory.Rest.Get().AbsPath("/slipway/source").Param("namespace", project).Param("uri", uri).Do(t.Context()).Raw()
