@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -115,7 +116,9 @@ func TestNoMemberIsDefragmentedDuringItsSnapshot(t *testing.T) {
 	if err := fill(t, client, 24); err != nil { // more than the buffers of a connection
 		t.Fatal(err)
 	}
-	stream, err := client.Snapshot(t.Context())
+	saving, saved := context.WithCancel(t.Context())
+	defer saved()
+	stream, err := client.Snapshot(saving)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +129,7 @@ func TestNoMemberIsDefragmentedDuringItsSnapshot(t *testing.T) {
 	if err := member.Peers.Client.Defragment(t.Context(), url); err == nil || !strings.Contains(err.Error(), "a snapshot of this member is being saved") {
 		t.Errorf("a defragmentation during a snapshot: %v", err)
 	}
-	stream.Close()
+	saved()
 	eventually.True(t, "the member is defragmented after the snapshot", func() bool {
 		return member.Peers.Client.Defragment(t.Context(), url) == nil
 	})
@@ -164,10 +167,12 @@ func newMembers(t *testing.T) []*Etcd {
 // join adds a member as a learner.
 func join(t *testing.T, first, e *Etcd) {
 	t.Helper()
-	all, err := first.Peers.Client.AddLearner(t.Context(), "https://"+e.PeerAddress)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var all []etcdmember.Member
+	eventually.True(t, "all voters are connected, so that "+e.Peers.Name+" can join", func() (joined bool) {
+		added, err := first.Peers.Client.AddLearner(t.Context(), "https://"+e.PeerAddress)
+		all = added
+		return err == nil
+	})
 	var cluster []string
 	for _, member := range all {
 		name := member.Name
