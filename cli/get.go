@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/cmd/get"
@@ -24,7 +26,28 @@ func newGet(name string, factory util.Factory, streams genericiooptions.IOStream
 			util.CheckErr(export.Get(factory, streams, command, args))
 			return
 		}
+		if severalTypes(args) && !flags.Changed("show-kind") {
+			util.CheckErr(flags.Set("show-kind", "true"))
+		}
 		run(command, args)
 	}
 	return command
+}
+
+// severalTypes reports whether arguments name several types, such as "svc,pod" or "svc/a pod/a". As
+// in OpenShift 3, the names of objects then contain their types, even if all objects have one type.
+func severalTypes(args []string) bool {
+	types := map[string]bool{}
+	for i, arg := range args {
+		kind, _, isName := strings.Cut(arg, "/")
+		switch {
+		case isName:
+			types[kind] = true
+		case i == 0:
+			for kind := range strings.SplitSeq(arg, ",") {
+				types[kind] = true
+			}
+		}
+	}
+	return len(types) > 1 || types["all"]
 }

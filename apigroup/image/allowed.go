@@ -26,11 +26,28 @@ type AllowedRegistry struct {
 	Insecure bool
 }
 
-func (a AllowedRegistry) ports(insecure bool) string {
+// Ports of registries whose names contain none.
+const (
+	securePort   = "443"
+	insecurePort = "80"
+)
+
+// importPorts returns the port of an import from a registry whose name contains none.
+func importPorts(insecure bool) []string {
 	if insecure {
-		return "80"
+		return []string{insecurePort}
 	}
-	return "443"
+	return []string{securePort}
+}
+
+// streamPorts returns the ports of a stream's registry whose name contains none. As in OpenShift
+// 3.11, a registry that is allowed with TLS is also allowed for insecure tags and streams, because
+// they prefer TLS.
+func streamPorts(insecure bool) []string {
+	if insecure {
+		return []string{securePort, insecurePort}
+	}
+	return []string{securePort}
 }
 
 // split splits the domain into a pattern for the host and a pattern for the port.
@@ -38,28 +55,30 @@ func (a AllowedRegistry) split() (host, port string) {
 	if host, port, err := net.SplitHostPort(a.Domain); err == nil {
 		return host, port
 	}
-	return a.Domain, a.ports(a.Insecure)
+	return a.Domain, importPorts(a.Insecure)[0]
 }
 
-// matches reports whether the pattern matches a registry. insecure is the setting of the import; it
-// determines the default port of the registry.
-func (a AllowedRegistry) matches(registry string, insecure bool) bool {
+// matches reports whether the pattern matches a registry with one of the default ports, which apply
+// if the registry's name contains none.
+func (a AllowedRegistry) matches(registry string, defaults []string) bool {
 	host, port, err := net.SplitHostPort(registry)
+	ports := []string{port}
 	if err != nil {
-		host, port = registry, a.ports(insecure)
+		host, ports = registry, defaults
 	}
 	wantHost, wantPort := a.split()
-	hostFits, err := path.Match(wantHost, host)
-	if err != nil || !hostFits {
+	if fits, err := path.Match(wantHost, host); err != nil || !fits {
 		return false
 	}
-	portFits, err := path.Match(wantPort, port)
-	return err == nil && portFits
+	return slices.ContainsFunc(ports, func(port string) bool {
+		fits, err := path.Match(wantPort, port)
+		return err == nil && fits
+	})
 }
 
-// checkAllowed returns the reason why an image cannot be imported, or "". The cluster's own
-// registry is always allowed.
-func (o Options) checkAllowed(reference string, insecure bool) string {
+// checkAllowed returns the reason why an image cannot be used, or "". The default ports are those of
+// a registry whose name contains none. The cluster's own registry is always allowed.
+func (o Options) checkAllowed(reference string, defaults []string) string {
 	if o.Allowed == nil {
 		return ""
 	}
@@ -67,7 +86,7 @@ func (o Options) checkAllowed(reference string, insecure bool) string {
 	if err != nil || o.integrated(parsed.Registry) { // another check reports invalid references
 		return ""
 	}
-	if slices.ContainsFunc(o.Allowed, func(a AllowedRegistry) bool { return a.matches(parsed.Registry, insecure) }) {
+	if slices.ContainsFunc(o.Allowed, func(a AllowedRegistry) bool { return a.matches(parsed.Registry, defaults) }) {
 		return ""
 	}
 	var list []string
@@ -91,7 +110,7 @@ func (o Options) checkRepository(stream, old *imagev1.ImageStream) field.ErrorLi
 	if repository == "" || had(old, repository) {
 		return nil
 	}
-	if reason := o.checkAllowed(repository, insecureStream(stream)); reason != "" {
+	if reason := o.checkAllowed(repository, streamPorts(insecureStream(stream))); reason != "" {
 		return field.ErrorList{field.Forbidden(field.NewPath("spec", "dockerImageRepository"), reason)}
 	}
 	return nil
@@ -132,7 +151,7 @@ func (o Options) checkTags(stream, old *imagev1.ImageStream) (problems field.Err
 		if had(old, tag.From.Name) {
 			continue
 		}
-		if reason := o.checkAllowed(tag.From.Name, tag.ImportPolicy.Insecure || insecureStream(stream)); reason != "" {
+		if reason := o.checkAllowed(tag.From.Name, streamPorts(tag.ImportPolicy.Insecure || insecureStream(stream))); reason != "" {
 			problems = append(problems, field.Forbidden(field.NewPath("spec", "tags").Key(tag.Name).Child("from", "name"), reason))
 		}
 	}
@@ -152,7 +171,7 @@ func (o Options) checkHistory(stream, old *imagev1.ImageStream) (problems field.
 		}
 		tag := specTag(stream, list.Tag)
 		insecure := insecureStream(stream) || tag != nil && tag.ImportPolicy.Insecure
-		if reason := o.checkAllowed(reference, insecure); reason != "" {
+		if reason := o.checkAllowed(reference, streamPorts(insecure)); reason != "" {
 			problems = append(problems, field.Forbidden(
 				field.NewPath("status", "tags").Key(list.Tag).Child("items").Index(0).Child("dockerImageReference"), reason))
 		}

@@ -60,7 +60,11 @@ func (*imports) GetSingularName() string { return "imagestreamimport" }
 func (i *imports) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	desired := object.(*imagev1.ImageStreamImport)
 	desired.Namespace = request.NamespaceValue(ctx)
-	if problems := i.validate(desired); len(problems) > 0 {
+	stream, err := i.stream(ctx, desired.Name)
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsBadRequest(err) { // validate reports invalid names
+		return nil, err
+	}
+	if problems := i.validate(desired, stream); len(problems) > 0 {
 		return nil, apierrors.NewInvalid(imagev1.GroupVersion.WithKind("ImageStreamImport").GroupKind(), desired.Name, problems)
 	}
 	if err := validate(ctx, desired); err != nil {
@@ -71,7 +75,7 @@ func (i *imports) Create(ctx context.Context, object runtime.Object, validate re
 		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("import into %q: %v", desired.Name, err), busyRetrySeconds)
 	}
 	defer account.Close()
-	fetch, err := i.fetcher(ctx, desired, account)
+	fetch, err := i.fetcher(ctx, desired.Namespace, stream, account)
 	if err != nil {
 		return nil, err
 	}
@@ -86,19 +90,17 @@ func (i *imports) Create(ctx context.Context, object runtime.Object, validate re
 	return hideManifests(desired), nil
 }
 
-// fetcher returns a fetcher with the credentials of the project. It skips invalid secrets.
-func (i *imports) fetcher(ctx context.Context, desired *imagev1.ImageStreamImport, account *registryclient.Account) (fetcher, error) {
-	secrets, err := pullSecrets(ctx, i.core, desired.Namespace)
+// fetcher returns a fetcher for a stream, which is nil if it does not exist, with the credentials of
+// the project. It skips invalid secrets.
+func (i *imports) fetcher(ctx context.Context, project string, stream *imagev1.ImageStream, account *registryclient.Account) (fetcher, error) {
+	secrets, err := pullSecrets(ctx, i.core, project)
 	if err != nil {
 		return fetcher{}, err
 	}
 	keychain, _ := registryclient.KeychainOf((*corev1.SecretList)(secrets).Items)
-	stream, err := i.stream(ctx, desired.Name)
-	fetch, failure := newFetcher(i.options.Registries, account, keychain, err == nil && insecureStream(stream))
-	if err == nil {
-		fetch.stream = stream
-	}
-	return fetch, failure
+	fetch, err := newFetcher(i.options.Registries, account, keychain, stream != nil && insecureStream(stream))
+	fetch.stream = stream
+	return fetch, err
 }
 
 // result is a fetched image and the change of the stream's tag.
@@ -212,7 +214,9 @@ func hideManifests(desired *imagev1.ImageStreamImport) *imagev1.ImageStreamImpor
 	return desired
 }
 
-func (i *imports) validate(desired *imagev1.ImageStreamImport) (problems field.ErrorList) {
+// validate validates an import into a stream, which is nil if it does not exist. Images to which the
+// stream already refers were checked when the stream got them.
+func (i *imports) validate(desired *imagev1.ImageStreamImport, stream *imagev1.ImageStream) (problems field.ErrorList) {
 	for _, reason := range validStreamName(desired.Name, false) {
 		problems = append(problems, field.Invalid(field.NewPath("metadata", "name"), desired.Name, reason))
 	}
@@ -222,7 +226,7 @@ func (i *imports) validate(desired *imagev1.ImageStreamImport) (problems field.E
 			problems = append(problems, field.NotSupported(at.Child("kind"), from.Kind, []string{dockerKind}))
 		} else if err := parse(from.Name); err != nil {
 			problems = append(problems, field.Invalid(at.Child("name"), from.Name, err.Error()))
-		} else if reason := i.options.checkAllowed(from.Name, insecure); reason != "" {
+		} else if reason := i.options.checkAllowed(from.Name, importPorts(insecure)); reason != "" && !had(stream, from.Name) {
 			problems = append(problems, field.Forbidden(at.Child("name"), reason))
 		}
 	}

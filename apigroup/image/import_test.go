@@ -292,7 +292,7 @@ func TestImportRejectsOtherRegistries(t *testing.T) {
 		{"any1.example.com:7/app", false, true}, {"any12.example.com:7/app", false, false},
 		{"app", false, false}, {"docker-registry.default.svc:5000/shop/app", false, true},
 	} {
-		if reason := options.checkAllowed(tt.reference, tt.insecure); (reason == "") != tt.allowed {
+		if reason := options.checkAllowed(tt.reference, importPorts(tt.insecure)); (reason == "") != tt.allowed {
 			t.Errorf("%s, insecure %v: %q", tt.reference, tt.insecure, reason)
 		}
 	}
@@ -307,23 +307,38 @@ func TestImportRejectsOtherRegistries(t *testing.T) {
 	if problems := options.checkRepository(stream, nil); len(problems) != 1 || !strings.HasPrefix(problems[0].Error(), "spec.dockerImageRepository: Forbidden") {
 		t.Errorf("a repository: %v", problems)
 	}
-	secure := &imagev1.ImageStream{}
-	secure.Spec.Tags = []imagev1.TagReference{{Name: "latest", From: &corev1.ObjectReference{Kind: dockerKind, Name: "registry.example.com/app"}}}
-	insecure := secure.DeepCopy()
-	insecure.Spec.Tags[0].ImportPolicy.Insecure = true
+	of := func(image string, insecure bool) *imagev1.ImageStream {
+		stream := &imagev1.ImageStream{}
+		stream.Spec.Tags = []imagev1.TagReference{{
+			Name: "latest", From: &corev1.ObjectReference{Kind: dockerKind, Name: image}, ImportPolicy: imagev1.TagImportPolicy{Insecure: insecure},
+		}}
+		return stream
+	}
+	secure, insecure := of("registry.example.com/app", false), of("registry.example.com/app", true)
 	for name, tt := range map[string]struct {
 		now, before *imagev1.ImageStream
 		allowed     bool
 	}{
-		"a registry that is allowed with TLS": {secure, nil, true}, "the same registry with --insecure": {insecure, nil, false},
+		"a registry that is allowed with TLS": {secure, nil, true}, "the same registry with --insecure": {insecure, nil, true},
+		"a registry that is allowed without TLS": {of("a.mydomain.com/app", false), nil, false}, "this registry with --insecure": {of("a.mydomain.com/app", true), nil, true},
+		"another port with --insecure": {of("registry.example.com:80/app", true), nil, false}, "another registry with --insecure": {of("other.example.com/app", true), nil, false},
 		"an image that the stream has, now with --insecure": {insecure, secure, true},
 	} {
 		if problems := options.checkTags(tt.now, tt.before); (len(problems) == 0) != tt.allowed {
 			t.Errorf("%s: %v", name, problems)
 		}
 	}
+	for name, existing := range map[string]*imagev1.ImageStream{"import into a new stream": nil, "import of an image that the stream has": insecure} {
+		desired := &imagev1.ImageStreamImport{Spec: imagev1.ImageStreamImportSpec{Images: []imagev1.ImageImportSpec{{
+			From: *insecure.Spec.Tags[0].From, ImportPolicy: insecure.Spec.Tags[0].ImportPolicy,
+		}}}}
+		desired.Name = "app"
+		if problems := (&imports{options: options}).validate(desired, existing); (len(problems) == 0) != (existing != nil) {
+			t.Errorf("%s: %v", name, problems)
+		}
+	}
 	long := Options{Registry: options.Registry, Allowed: append(options.Allowed, AllowedRegistry{Domain: "a.example.com"}, AllowedRegistry{Domain: "b.example.com"})}
-	if reason := long.checkAllowed("other.example.com/app", false); !strings.HasSuffix(reason, `"any?.example.com:*", and 2 more ...`) {
+	if reason := long.checkAllowed("other.example.com/app", importPorts(false)); !strings.HasSuffix(reason, `"any?.example.com:*", and 2 more ...`) {
 		t.Errorf("a long list: %s", reason)
 	}
 	if problems := append(options.checkTags(stream, stream), options.checkRepository(stream, stream)...); len(problems) != 0 {

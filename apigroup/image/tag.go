@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -64,10 +65,16 @@ func (t *streamTags) Get(ctx context.Context, name string, _ *metav1.GetOptions)
 	if err != nil {
 		return nil, err
 	}
-	if streamTag := tag.(*imagev1.ImageStreamTag); streamTag.Image.Name == "" && (streamTag.Image.DockerImageReference == "" || streamTag.Tag != nil && streamTag.Tag.Reference) {
+	if !hasImage(tag.(*imagev1.ImageStreamTag)) {
 		return nil, apierrors.NewNotFound(imagev1.Resource("imagestreamtags"), name)
 	}
 	return tag, nil
+}
+
+// hasImage reports whether a tag has an image. A reference to an external image has none, only its
+// pull spec.
+func hasImage(tag *imagev1.ImageStreamTag) bool {
+	return tag.Image.Name != "" || tag.Image.DockerImageReference != "" && (tag.Tag == nil || !tag.Tag.Reference)
 }
 
 // find returns a tag, with or without an image. A tag without a target and without a history does
@@ -112,12 +119,13 @@ func (t *streamTags) tag(ctx context.Context, stream *imagev1.ImageStream, name 
 	return tag, err
 }
 
-// List returns the tags of all streams in a namespace, or in all namespaces, sorted by name.
+// List returns the tags with an image of all streams in a namespace, or in all namespaces, sorted by
+// name.
 func (t *streamTags) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
 	list := &imagev1.ImageStreamTagList{}
 	version, err := t.each(ctx, options, func(stream *imagev1.ImageStream, name string) error {
 		tag, err := t.tag(ctx, stream, name)
-		if err == nil {
+		if err == nil && hasImage(tag) {
 			list.Items = append(list.Items, *tag)
 		}
 		return err
@@ -126,7 +134,7 @@ func (t *streamTags) List(ctx context.Context, options *metainternalversion.List
 	return list, err
 }
 
-// each calls visit for the tags of all streams that match options. It returns the resource version
+// each calls visit for the tags that match options, of all streams. It returns the resource version
 // of the list.
 func (t *streamTags) each(ctx context.Context, options *metainternalversion.ListOptions, visit func(stream *imagev1.ImageStream, name string) error) (version string, err error) {
 	object, err := t.streams.List(ctx, &metainternalversion.ListOptions{})
@@ -140,6 +148,10 @@ func (t *streamTags) each(ctx context.Context, options *metainternalversion.List
 			continue
 		}
 		for _, name := range names(stream) {
+			if options != nil && options.FieldSelector != nil &&
+				!options.FieldSelector.Matches(fields.Set{"metadata.name": stream.Name + ":" + name, "metadata.namespace": stream.Namespace}) {
+				continue
+			}
 			if err := visit(stream, name); err != nil {
 				return "", err
 			}

@@ -166,6 +166,14 @@ var kindFields = map[string]struct{ always, unlessExact [][]string }{
 	"BuildConfig":           {nil, [][]string{{"spec", "nodeSelector"}}},
 }
 
+// emptyStatus contains the status of kinds that have one even in exported objects, as in OpenShift 3.
+var emptyStatus = map[string]map[string]any{
+	"BuildConfig": {"lastVersion": int64(0)},
+	"DeploymentConfig": {
+		"availableReplicas": int64(0), "latestVersion": int64(0), "observedGeneration": int64(0), "replicas": int64(0), "unavailableReplicas": int64(0), "updatedReplicas": int64(0),
+	},
+}
+
 // strip removes the fields that depend on the cluster. If exact is set, it keeps the namespace and
 // the fields in unlessExact.
 func strip(object *unstructured.Unstructured, exact bool) {
@@ -181,6 +189,9 @@ func strip(object *unstructured.Unstructured, exact bool) {
 		object.SetAnnotations(annotations)
 	}
 	delete(object.Object, "status")
+	if status := emptyStatus[object.GetKind()]; status != nil {
+		object.Object["status"] = maps.Clone(status)
+	}
 	fields := kindFields[object.GetKind()]
 	remove := fields.always
 	if !exact {

@@ -82,6 +82,7 @@ func (e *extraction) run(factory util.Factory, args []string) error {
 		return err
 	}
 	count := 0
+	var problems []error // not an aggregate, which kubectl prints without "error:"
 	err = factory.NewBuilder().WithScheme(scheme.Scheme, scheme.Scheme.PrioritizedVersionsAllGroups()...).
 		NamespaceParam(namespace).DefaultNamespace().
 		FilenameParam(explicit, &resource.FilenameOptions{Filenames: e.files}).
@@ -96,10 +97,14 @@ func (e *extraction) run(factory util.Factory, args []string) error {
 				return nil
 			}
 			count++
-			return e.extract(dir, contents)
+			problems = append(problems, e.extract(dir, contents))
+			return nil
 		})
 	if err == nil && count == 0 {
-		err = errors.New("you must specify at least one resource to extract")
+		return errors.New("you must specify at least one resource to extract")
+	}
+	if failed := errors.Join(problems...); failed != nil {
+		return errors.Join(failed, err)
 	}
 	return err
 }

@@ -147,10 +147,7 @@ func (o *loginOptions) run(ctx context.Context) error {
 	}
 	first := len(o.config.Contexts) == 0
 	projects := listProjects(ctx, identity.config)
-	namespace, err := o.chooseProject(projects)
-	if err != nil {
-		return err
-	}
+	namespace := o.chooseProject(projects)
 	if err := o.save(cluster, identity, namespace); err != nil {
 		return err
 	}
@@ -277,26 +274,27 @@ func (o *loginOptions) credentials(server string) func(realm string) (user, pass
 
 // chooseProject returns the project for later commands: the value of --namespace, or else the
 // current project, the project default, or the first project that the user can access. It returns
-// "" if there is none.
-func (o *loginOptions) chooseProject(projects []string) (string, error) {
+// "" if there is none. As in OpenShift 3, the login succeeds if the user is not a member of the
+// project of --namespace; a warning says so.
+func (o *loginOptions) chooseProject(projects []string) string {
+	if slices.Contains(projects, o.namespace) {
+		return o.namespace
+	}
 	if o.namespace != "" {
-		if !slices.Contains(projects, o.namespace) {
-			return "", fmt.Errorf("choose project %q: you are not a member of it; log in without --namespace and run oc projects", o.namespace)
-		}
-		return o.namespace, nil
+		fmt.Fprintf(o.ErrOut, "Warning: you are not a member of project %q\n", o.namespace)
 	}
 	for name, context := range o.config.Contexts {
 		if name == o.config.CurrentContext && slices.Contains(projects, context.Namespace) {
-			return context.Namespace, nil
+			return context.Namespace
 		}
 	}
 	switch {
 	case len(projects) == 0:
-		return "", nil
+		return ""
 	case slices.Contains(projects, "default"):
-		return "default", nil
+		return "default"
 	}
-	return projects[0], nil
+	return projects[0]
 }
 
 // explainLogin returns the error of a failed login in OpenShift 3's words.

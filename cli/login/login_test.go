@@ -146,7 +146,7 @@ func TestLogin(t *testing.T) {
 		{name: "prompts", trusted: true, input: "alice\nsecret\n", out: "Welcome!", errOut: "(openshift)\nUsername: Password: ", project: "db"},
 		{name: "token", trusted: true, args: []string{"--token=sha256~issued"}, out: `as "alice" using the token provided`, project: "db"},
 		{name: "project", trusted: true, args: []string{"-u", "alice", "-p", "secret", "--namespace=shop"}, project: "shop"},
-		{name: "foreign project", trusted: true, args: []string{"-u", "alice", "-p", "secret", "--namespace=x"}, failure: `choose project "x": you are not a member`},
+		{name: "foreign project", trusted: true, args: []string{"-u", "alice", "-p", "secret", "--namespace=x"}, errOut: `Warning: you are not a member of project "x"`, project: "db"},
 		{name: "wrong password", trusted: true, args: []string{"-u", "alice", "-p", "guess"}, failure: "Login failed (401 Unauthorized)"},
 		{name: "wrong token", trusted: true, args: []string{"--token=guess"}, failure: "The token provided is invalid or expired."},
 		{name: "no password and no terminal", trusted: true, args: []string{"-u", "alice"}, failure: "input is required, but there is no terminal"},

@@ -110,3 +110,21 @@ func TestWaitReadyReportsLastReason(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// execve(2), which starts containerd, keeps all values of a variable. Programs use the first one.
+func TestDirectoryOfRuncPrecedesPath(t *testing.T) {
+	r, _ := containerdtest.New(t)
+	command, err := r.Command(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, variable := range command.Env {
+		if value, ok := strings.CutPrefix(variable, "PATH="); ok {
+			paths = append(paths, value)
+		}
+	}
+	if len(paths) != 1 || !strings.HasPrefix(paths[0], filepath.Dir(r.Runc)+":") {
+		t.Errorf("containerd gets the paths %q", paths)
+	}
+}

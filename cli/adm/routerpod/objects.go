@@ -59,7 +59,7 @@ func (p *plan) collisions() (notes []string) {
 			shared = append(shared, strconv.Itoa(int(port.host)))
 		}
 	}
-	if p.hostNetwork && cmp.Or(p.statsPort, listenPort) == listenPort {
+	if p.statsOnHost() && p.listen() == listenPort {
 		shared = append(shared, strconv.Itoa(listenPort))
 	}
 	if len(shared) == 0 {
@@ -158,6 +158,10 @@ func (p *plan) service() *corev1.Service {
 
 // listen returns the port of health checks, metrics and statistics.
 func (p *plan) listen() int { return cmp.Or(p.statsPort, listenPort) }
+
+// statsOnHost reports whether the port of listen is also a port of the host. Without statistics, it
+// is only for the kubelet, which reaches it at the pod's address.
+func (p *plan) statsOnHost() bool { return p.hostNetwork || p.hostPorts && p.statsPort != 0 }
 
 // config returns the deployment config. If pods use ports of their hosts, it sets maxSurge to 0,
 // because a new pod can start only after an old one has ended.

@@ -44,7 +44,7 @@ func (p *plan) pod() corev1.PodSpec {
 		router.Ports = append(router.Ports, containerPort)
 	}
 	statistics := corev1.ContainerPort{Name: "stats", ContainerPort: int32(p.listen()), Protocol: corev1.ProtocolTCP}
-	if p.hostNetwork {
+	if p.statsOnHost() {
 		statistics.HostPort = statistics.ContainerPort
 	}
 	router.Ports = append(router.Ports, statistics)

@@ -117,7 +117,7 @@ func TestObjects(t *testing.T) {
 			want: "ServiceAccount/router ClusterRoleBinding/router-edge-role ClusterRoleBinding/router-edge-sdn-reader Secret/edge-stats Service/edge DeploymentConfig/edge",
 		},
 		{
-			name: "only ports of the host", args: []string{"--host-network=false", "--ports=8080:80,8443"}, note: "the host ports 80 can serve",
+			name: "only ports of the host", args: []string{"--host-network=false", "--ports=8080:80,8443"}, note: "the host ports 80, 1936 can serve",
 			want: "ServiceAccount/router ClusterRoleBinding/router-edge-role RoleBinding/router-edge-hostnetwork Secret/edge-stats Service/edge DeploymentConfig/edge",
 		},
 	} {
@@ -157,6 +157,14 @@ func TestPod(t *testing.T) {
 		t.Errorf("the liveness probe requests %v", probe.HTTPGet)
 	}
 
+	for flag, want := range map[string]int32{"--stats-port=1937": 1937, "--stats-port=0": 0} {
+		objects, _ = create(t, "--host-network=false", flag)
+		pod, _ = podOf(t, objects)
+		ports := pod.Containers[0].Ports
+		if stats := ports[len(ports)-1]; stats.Name != "stats" || stats.HostPort != want {
+			t.Errorf("%s: the last port is %+v, want the host port %d", flag, stats, want)
+		}
+	}
 	objects, _ = create(t, "--host-network=false", "--host-ports=false")
 	pod, _ = podOf(t, objects)
 	for _, port := range pod.Containers[0].Ports {
