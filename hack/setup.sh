@@ -24,6 +24,8 @@ needs() {
 		modprobe                            kmod            tests of volumes: modules of this kernel
 		rpc.nfsd                            nfs-kernel-server tests of volumes: a server of NFS
 		mount.nfs                           nfs-common      tests of volumes: NFS
+		iscsid                              open-iscsi      tests of volumes: iSCSI
+		/lib/systemd/systemd-udevd          udev            tests of volumes: iSCSI
 		/usr/bin/python3                    python3         tests of volumes: a driver in Python
 		ip                                  iproute2        tests of the network
 		nsenter                             util-linux      tests of processes

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -42,7 +43,11 @@ type volumes struct {
 func newVolumes(t *testing.T, names ...string) *volumes {
 	t.Helper()
 	root := t.TempDir()
-	k := &Kubelet{NodeName: "node1", NodeIP: net.IPv4(192, 0, 2, 1), RootDirectory: root, CertDirectory: t.TempDir(), Kubeconfig: "none"}
+	k := &Kubelet{
+		NodeName: "node", NodeIP: net.IPv4(192, 0, 2, 1), BindAddress: net.IPv4zero, Port: 10250, CgroupRoot: "/slipway",
+		RootDirectory: root, CertDirectory: t.TempDir(), PodLogsDirectory: t.TempDir(), RuntimeSocket: "/run/containerd.sock",
+		ImageSocket: "/run/images.sock", DNSIP: "169.254.20.10", Domain: "cluster.local",
+	}
 	server, err := k.server()
 	if err != nil {
 		t.Fatal(err)
@@ -71,6 +76,7 @@ func (v *volumes) mount(pod string, source *corev1.PersistentVolume, readOnly bo
 	if err != nil {
 		v.t.Fatal(err)
 	}
+	v.attach(plugin, spec)
 	object := &corev1.Pod{}
 	object.UID = types.UID(pod)
 	mounter, err := plugin.NewMounter(spec, object)
@@ -90,6 +96,40 @@ func (v *volumes) mount(pod string, source *corev1.PersistentVolume, readOnly bo
 		}
 	})
 	return mounter.GetPath()
+}
+
+// attach attaches the device of a volume that has one, and mounts it on the node. The test detaches
+// it.
+func (v *volumes) attach(plugin volume.VolumePlugin, spec *volume.Spec) {
+	v.t.Helper()
+	attachable, ok := plugin.(volume.AttachableVolumePlugin)
+	if !ok {
+		return
+	}
+	attacher, err := attachable.NewAttacher()
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	device, err := attacher.WaitForAttach(spec, "", nil, time.Minute)
+	if err != nil {
+		v.t.Fatalf("attach volume %q: %v", spec.Name(), err)
+	}
+	path, err := attacher.GetDeviceMountPath(spec)
+	if err == nil {
+		err = attacher.MountDevice(spec, device, path, volume.DeviceMounterArgs{})
+	}
+	if err != nil {
+		v.t.Fatalf("mount device %q of volume %q: %v", device, spec.Name(), err)
+	}
+	v.t.Cleanup(func() {
+		detacher, err := attachable.NewDetacher()
+		if err == nil {
+			err = detacher.UnmountDevice(path)
+		}
+		if err != nil {
+			v.t.Errorf("detach volume %q: %v", spec.Name(), err)
+		}
+	})
 }
 
 // run runs a program and returns its output.
@@ -152,4 +192,84 @@ func TestNFSVolumesAreMounted(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(reader, "denied"), nil, 0o600); !errors.Is(err, syscall.EROFS) {
 		t.Errorf("write to a volume that is read-only: %v", err)
 	}
+}
+
+// target is the name of an iSCSI target.
+const target = "iqn.2026-11.example.test:disk"
+
+// serveISCSI serves a disk of 64 MiB as unit 0 of a target, without authentication.
+func serveISCSI(t *testing.T) {
+	t.Helper()
+	disk := filepath.Join(t.TempDir(), "disk")
+	run(t, "truncate", "-s", "64M", disk)
+	run(t, "mount", "-t", "configfs", "configfs", "/sys/kernel/config")
+	const root = "/sys/kernel/config/target"
+	device, group := root+"/core/fileio_0/disk", root+"/iscsi/"+target+"/tpgt_1"
+	for _, dir := range []string{device, group + "/np/127.0.0.1:3260", group + "/lun/lun_0"} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set := func(file, value string) {
+		if err := os.WriteFile(file, []byte(value), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(device+"/control", "fd_dev_name="+disk+",fd_dev_size=67108864")
+	set(device+"/enable", "1")
+	if err := os.Symlink(device, group+"/lun/lun_0/disk"); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"generate_node_acls": "1", "cache_dynamic_acls": "1", "demo_mode_write_protect": "0", "authentication": "0"} {
+		set(group+"/attrib/"+name, value)
+	}
+	set(group+"/enable", "1")
+}
+
+// startInitiator starts the daemons of the iSCSI client and of device names.
+func startInitiator(t *testing.T) {
+	t.Helper()
+	settings := t.TempDir()
+	run(t, "cp", "-a", "/etc/iscsi/.", settings)
+	run(t, "mount", "--bind", settings, "/etc/iscsi")
+	run(t, "mkdir", "-p", "/run/lock")
+	run(t, "/lib/systemd/systemd-udevd", "--daemon")
+	run(t, "iscsid")
+}
+
+// TestISCSIVolumesAreMounted attaches the unit of a real target, formats and mounts it, and finds
+// the files again when the next pod mounts it.
+func TestISCSIVolumesAreMounted(t *testing.T) {
+	if !usermode.In(t, "iscsi_tcp", "iscsi_target_mod", "target_core_file", "sd_mod") {
+		return
+	}
+	serveISCSI(t)
+	startInitiator(t)
+	source := &corev1.PersistentVolume{}
+	source.Name = "disk"
+	source.Annotations = map[string]string{corev1.MountOptionAnnotation: "noexec"}
+	source.Spec.ISCSI = &corev1.ISCSIPersistentVolumeSource{TargetPortal: "127.0.0.1:3260", IQN: target, FSType: "ext4"}
+	content := []byte("of the first pod\n")
+
+	t.Run("first", func(t *testing.T) {
+		dir := newVolumes(t, "kubernetes.io/iscsi").mount("first", source, false)
+		if line := run(t, "findmnt", "--noheadings", "--output", "FSTYPE,OPTIONS", dir); !strings.HasPrefix(line, "ext4") || !strings.Contains(line, "noexec") {
+			t.Errorf("the volume is mounted as %s", line)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "file"), content, 0o600); err != nil {
+			t.Error(err)
+		}
+	})
+	if sessions, _ := exec.Command("iscsiadm", "-m", "session").CombinedOutput(); !strings.Contains(string(sessions), "No active sessions") {
+		t.Errorf("the node is still connected: %s", sessions)
+	}
+	t.Run("second", func(t *testing.T) {
+		dir := newVolumes(t, "kubernetes.io/iscsi").mount("second", source, true)
+		if got, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || !bytes.Equal(got, content) {
+			t.Errorf("the volume has %q, %v", got, err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "denied"), nil, 0o600); !errors.Is(err, syscall.EROFS) {
+			t.Errorf("write to a volume that is read-only: %v", err)
+		}
+	})
 }

@@ -43,6 +43,7 @@ type exception struct {
 var exceptions = map[string]exception{
 	"github.com/cyphar/filepath-securejoin":      {[]string{"BSD-3-Clause", "MPL-2.0"}, unchanged},
 	"github.com/hashicorp/go-immutable-radix/v2": {[]string{"MPL-2.0"}, unchanged},
+	"github.com/hashicorp/go-uuid":               {[]string{"MPL-2.0"}, unchanged},
 	"github.com/hashicorp/golang-lru/arc/v2":     {[]string{"MPL-2.0"}, unchanged},
 	"github.com/hashicorp/golang-lru/v2":         {[]string{"MPL-2.0"}, unchanged},
 	"github.com/spdx/tools-golang":               {[]string{"Apache-2.0"}, "offered under Apache-2.0 or GPL-2.0-or-later"},
