@@ -38,10 +38,12 @@ func mountXFS(t *testing.T, options string) string {
 	return dir
 }
 
-// write writes 6 MiB as a user whose only other group is group.
-func write(path string, group int64) error {
-	output, err := exec.Command("setpriv", "--reuid=1000", "--regid=1000", fmt.Sprint("--groups=", group),
-		"dd", "if=/dev/zero", "of="+path, "bs=1M", "count=6", "status=none").CombinedOutput()
+// write writes a file of 6 MiB in dir, as a user whose only other group is group.
+func write(dir string, group int64) error {
+	command := exec.Command("setpriv", "--reuid=1000", "--regid=1000", fmt.Sprint("--groups=", group),
+		"dd", "if=/dev/zero", "of=file", "bs=1M", "count=6", "status=none")
+	command.Dir = dir // only root can open the directories above
+	output, err := command.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, output)
 	}
@@ -69,7 +71,7 @@ func TestVolumesOfGroupShareQuota(t *testing.T) {
 		if err := mounter.SetUp(volume.MounterArgs{FsGroup: group}); err != nil {
 			t.Fatal(err)
 		}
-		return filepath.Join(mounter.GetPath(), "file")
+		return mounter.GetPath()
 	}
 	limited, other := int64(5000), int64(6000)
 	if err := write(create("first", &limited), limited); err != nil {
