@@ -248,7 +248,8 @@ func TestISCSIVolumesAreMounted(t *testing.T) {
 	source := &corev1.PersistentVolume{}
 	source.Name = "disk"
 	source.Annotations = map[string]string{corev1.MountOptionAnnotation: "noexec"}
-	source.Spec.ISCSI = &corev1.ISCSIPersistentVolumeSource{TargetPortal: "127.0.0.1:3260", IQN: target, FSType: "ext4"}
+	source.Spec.VolumeMode = new(corev1.PersistentVolumeFilesystem)
+	source.Spec.ISCSI = &corev1.ISCSIPersistentVolumeSource{TargetPortal: "127.0.0.1:3260", IQN: target, ISCSIInterface: "default", FSType: "ext4"}
 	content := []byte("of the first pod\n")
 
 	t.Run("first", func(t *testing.T) {
