@@ -73,3 +73,39 @@ func TestUnreferencedImagesAreRemovedFromDisk(t *testing.T) {
 		t.Errorf("pull of an image after another push: %v", err)
 	}
 }
+
+// TestCronJobOfExamplePrunes runs the job of examples/pruning, which also prunes builds and
+// deployments.
+func TestCronJobOfExamplePrunes(t *testing.T) {
+	p := newProject(t)
+	oldDir, old := image(t, "old")
+	currentDir, _ := image(t, "current")
+	for _, dir := range []string{oldDir, currentDir} {
+		if err := p.push(dir, "app:latest", p.token); err != nil {
+			t.Fatal(err)
+		}
+	}
+	example, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", "pruning", "pruner.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.OC("delete", "clusterrole,clusterrolebinding", "-l", "example=pruning") })
+	p.Apply(strings.NewReplacer(
+		"namespace: pruner", "namespace: "+p.Namespace, "--keep-tag-revisions=3", "--keep-tag-revisions=1", "--keep-younger-than=60m", "--keep-younger-than=0",
+	).Replace(string(example)))
+	p.OC("create", "job", "now", "--from=cronjob/pruner")
+	p.OC("wait", "job/now", "--for=condition=complete", "--timeout=4m")
+	name, err := old.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if output := p.OC("logs", "job/now"); !strings.Contains(output, p.Namespace+"/app") {
+		t.Errorf("the job prints\n%s", output)
+	}
+	if images := p.OC("get", "images", "-o", "name"); strings.Contains(images, name.String()) {
+		t.Errorf("the old image remains:\n%s", images)
+	}
+	if _, err := p.pull("app:latest", p.token); err != nil {
+		t.Errorf("pull of the current image: %v", err)
+	}
+}
