@@ -8,7 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-platform/slipway/internal/usermode"
 )
+
+func TestMain(m *testing.M) { usermode.Main(m) }
 
 // group creates a cgroup and removes it when the test ends.
 func group(t *testing.T) string {
@@ -92,35 +98,36 @@ func TestProcessIsInCgroupWithShares(t *testing.T) {
 	}
 }
 
-// TestUnifiedCgroupsEnableControllers uses plain files, because a kernel has its controllers in
-// only one version.
-func TestUnifiedCgroupsEnableControllers(t *testing.T) {
-	mount := t.TempDir()
-	for _, dir := range []string{"", "slipway", "slipway/platform"} {
-		if err := os.MkdirAll(filepath.Join(mount, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(mount, dir, "cgroup.controllers"), []byte("cpu\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+// TestGroupsOfVersion2 runs in a kernel with version 2 only.
+func TestGroupsOfVersion2(t *testing.T) {
+	if !usermode.In(t) {
+		return
 	}
-	if err := createUnified(mount, "/slipway/platform/node"); err != nil {
+	if err := unix.Mount("cgroup2", mountPoint, "cgroup2", 0, ""); err != nil {
 		t.Fatal(err)
 	}
-	passed, err := filepath.Glob(filepath.Join(mount, "slipway", "platform", "cgroup.subtree_control"))
+	t.Run("Lock", TestNodesDoNotShareCgroup)
+	t.Run("Shares", TestProcessIsInCgroupWithShares)
+	name := group(t) // the parent of the groups of both tests
+	if err := ProtectMemory(name, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	available, err := os.ReadFile(filepath.Join(mountPoint, "cgroup.controllers"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{"", "slipway"} {
-		passed = append(passed, filepath.Join(mount, dir, "cgroup.subtree_control"))
-	}
-	slices.Sort(passed)
-	for _, file := range passed {
-		if content, err := os.ReadFile(file); err != nil || string(content) != "+cpu" {
-			t.Errorf("%s: %q, %v", file, content, err)
+	for file, want := range map[string]string{"cgroup.controllers": string(available), "memory.min": "1048576\n", "cgroup.subtree_control": string(available)} {
+		if got, err := os.ReadFile(filepath.Join(mountPoint, name, file)); err != nil || string(got) != want {
+			t.Errorf("%s is %q, %v, want %q", file, got, err, want)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(mount, "slipway/platform/node/cgroup.subtree_control")); err == nil {
-		t.Error("a group with processes enables controllers for its children, which the kernel rejects")
+	if !strings.Contains(string(available), "memory") || !strings.Contains(string(available), "pids") {
+		t.Errorf("the kernel has the controllers %s", available)
+	}
+	if children := Children("/"); len(children) == 0 {
+		t.Error("the root cgroup has no children")
+	}
+	if processes := Processes("/"); !slices.Contains(processes, os.Getpid()) {
+		t.Errorf("the cgroups have the processes %v, without %d", processes, os.Getpid())
 	}
 }

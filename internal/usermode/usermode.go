@@ -95,7 +95,7 @@ func boot() error {
 		return err
 	}
 	commands := [][]string{{"ip", "link", "set", "lo", "up"}}
-	for module := range strings.SplitSeq(os.Getenv(modulesVariable), ",") {
+	for module := range strings.FieldsSeq(strings.ReplaceAll(os.Getenv(modulesVariable), ",", " ")) {
 		commands = append(commands, []string{"modprobe", "-d", "/run/modules", module})
 	}
 	for _, command := range commands {
