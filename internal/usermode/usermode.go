@@ -71,10 +71,10 @@ func In(t *testing.T, modules ...string) bool {
 
 // boot prepares the kernel: file systems, the loopback device and modules.
 func boot() error {
-	for _, mount := range [][2]string{
-		{"proc", "/proc"}, {"sysfs", "/sys"}, {"tmpfs", "/run"}, {"tmpfs", "/mnt"}, {"tmpfs", "/var/lib/nfs"},
+	for _, mount := range [][3]string{ // file system, directory, options
+		{"proc", "/proc"}, {"sysfs", "/sys"}, {"tmpfs", "/run", "size=2g"}, {"tmpfs", "/mnt"}, {"tmpfs", "/var/lib/nfs"},
 	} {
-		if err := unix.Mount(mount[0], mount[1], mount[0], 0, ""); err != nil {
+		if err := unix.Mount(mount[0], mount[1], mount[0], 0, mount[2]); err != nil {
 			return fmt.Errorf("mount %q: %w", mount[1], err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/usermode"
 	"github.com/slipway-platform/slipway/storage/local"
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, driver.Run(context.Background(), func() {}))
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	usermode.Main(m)
 }
 
 // victim is a driver in a separate process.

@@ -1,0 +1,18 @@
+package local_test
+
+import (
+	"testing"
+
+	"github.com/slipway-platform/slipway/internal/usermode"
+)
+
+// TestMountedExt4IsExpanded runs in a kernel in which root has all capabilities.
+func TestMountedExt4IsExpanded(t *testing.T) {
+	if !usermode.In(t, "loop") {
+		return
+	}
+	if !canGrowMounted() {
+		t.Fatal("root lacks CAP_SYS_RESOURCE")
+	}
+	TestOnlineExpansion(t)
+}
