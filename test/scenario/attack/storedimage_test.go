@@ -46,6 +46,9 @@ func (s *stage) imageDecision(project, pod string) (reason string, status corev1
 	return reason, status
 }
 
+// isRefused reports whether a reason is one of ErrImagePull, ErrImageNeverPull, InvalidImageName, ...
+func isRefused(reason string) bool { return strings.Contains(reason, "Image") }
+
 func TestImageOfOtherProjectOnNodeCannotRun(t *testing.T) {
 	s := tenants(t)
 	s.waitBuilder(t, s.shop)
@@ -62,8 +65,6 @@ func TestImageOfOtherProjectOnNodeCannotRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	repository := "docker-registry.default.svc:5000/" + s.shop + "/app"
-	// ErrImagePull, ErrImageNeverPull, InvalidImageName, ...
-	isRefused := func(reason string) bool { return strings.Contains(reason, "Image") }
 	s.WaitFor("the pull secret of the owner's pod", func(ctx context.Context) error {
 		account, err := s.Client.CoreV1().ServiceAccounts(s.shop).Get(ctx, "default", metav1.GetOptions{})
 		if err == nil && len(account.ImagePullSecrets) == 0 {
@@ -114,4 +115,21 @@ func TestImageOfOtherProjectOnNodeCannotRun(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestPodCannotTakeImageOfHostFromOtherPods pulls an image of the host under a name of OpenShift 3,
+// which makes the kubelet record that the pod, and no other, has pulled it.
+func TestPodCannotTakeImageOfHostFromOtherPods(t *testing.T) {
+	s := tenants(t)
+	s.createPod(s.mallory, s.evil, "taker", "registry.example.com/openshift3/ose-descheduler:v3.11", corev1.PullAlways)
+	if reason, status := s.imageDecision(s.evil, "taker"); isRefused(reason) {
+		t.Fatalf("%s, %+v", reason, status)
+	}
+	for _, policy := range []corev1.PullPolicy{corev1.PullIfNotPresent, corev1.PullNever} {
+		pod := strings.ToLower("own-" + string(policy))
+		s.createPod(s.alice, s.shop, pod, "localhost/slipway-descheduler:current", policy)
+		if reason, status := s.imageDecision(s.shop, pod); isRefused(reason) {
+			t.Errorf("policy %s: %s, %+v", policy, reason, status)
+		}
+	}
 }
