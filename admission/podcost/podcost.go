@@ -1,4 +1,5 @@
-// Package podcost limits what the kubelet needs for a pod: memory that no limit of the pod counts.
+// Package podcost limits what the kubelet needs for a pod: memory and mounts that no limit of the pod
+// counts.
 //
 // The kubelet replaces references such as $(NAME) by the values of variables, which can contain
 // references themselves. If each variable refers to the previous one twice, forty of them need a
@@ -53,7 +54,7 @@ type plugin struct {
 
 var _ admission.ValidationInterface = plugin{}
 
-// Validate rejects a new pod, or further containers of a pod, whose expansion is too large.
+// Validate rejects a new pod, or further containers of a pod, that exceeds a limit.
 func (p plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, ok := a.GetObject().(*corev1.Pod)
 	isNew := a.GetOperation() == admission.Create && a.GetSubresource() == ""
@@ -66,7 +67,19 @@ func (p plugin) Validate(_ context.Context, a admission.Attributes, _ admission.
 	if number := copiesOf(&pod.Spec); isNew && number > maxCopies {
 		return admission.NewForbidden(a, fmt.Errorf("the volumes of the pod contain %d secrets, ConfigMaps and items, the limit is %d: name fewer items, or omit them", number, maxCopies))
 	}
+	if number := mountsOf(&pod.Spec); number > maxMounts {
+		return admission.NewForbidden(a, fmt.Errorf("the pod has %d containers, volumes and mounts with subPath, the limit is %d: use several pods", number, maxMounts))
+	}
 	return nil
+}
+
+// containersOf returns all containers of a pod.
+func containersOf(spec *corev1.PodSpec) []corev1.Container {
+	containers := slices.Concat(spec.InitContainers, spec.Containers)
+	for i := range spec.EphemeralContainers {
+		containers = append(containers, corev1.Container(spec.EphemeralContainers[i].EphemeralContainerCommon))
+	}
+	return containers
 }
 
 // copiesOf returns the number of secrets and ConfigMaps that the kubelet writes into the volumes of
@@ -101,10 +114,7 @@ func copiesOf(spec *corev1.PodSpec) (number int) {
 
 // sizeOf returns the size of what the kubelet expands for a pod, or more than maxSize.
 func (p plugin) sizeOf(spec *corev1.PodSpec) (size int) {
-	containers := slices.Concat(spec.InitContainers, spec.Containers)
-	for i := range spec.EphemeralContainers {
-		containers = append(containers, corev1.Container(spec.EphemeralContainers[i].EphemeralContainerCommon))
-	}
+	containers := containersOf(spec)
 	for i := range containers {
 		if size += p.sizeOfContainer(&containers[i]); size > maxSize {
 			break

@@ -88,7 +88,7 @@ func TestSecretsInVolumesAreLimited(t *testing.T) {
 	for name, tt := range map[string]struct {
 		volume   corev1.Volume
 		per, max int
-	}{"secret": {secret, 2, 64}, "ConfigMap": {config, 1, 128}, "fields": {fields, 3, 42}, "projected": {projected, 11, 11}, "other": {other, 0, 1000}} {
+	}{"secret": {secret, 2, 64}, "ConfigMap": {config, 1, 128}, "fields": {fields, 3, 42}, "projected": {projected, 11, 11}, "other": {other, 0, 300}} {
 		for _, number := range []int{1, tt.max, tt.max + 1} {
 			spec := corev1.PodSpec{Volumes: slices.Repeat([]corev1.Volume{tt.volume}, number)}
 			if got := copiesOf(&spec); got != number*tt.per {
