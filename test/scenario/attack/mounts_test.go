@@ -28,10 +28,12 @@ func TestPodCannotTakeMountsOfNode(t *testing.T) {
 		return "{name: main, image: none, volumeMounts: [" + list("{name: v0, mountPath: /d%[1]d, subPath: d%[1]d}", number) + "]}"
 	}
 	for _, body := range map[string]func(number int) string{
-		"containers":      func(number int) string { return pod("containers", list(container, number), "") },
-		"init-containers": func(number int) string { return strings.Replace(pod("init-containers", fmt.Sprintf(container, 0), ""), "spec: {", "spec: {initContainers: ["+list("{name: init-%d, image: none}", number)+"], ", 1) },
-		"volumes":         func(number int) string { return pod("volumes", fmt.Sprintf(container, 0), list(volume, number)) },
-		"parts":           func(number int) string { return pod("parts", parts(number), fmt.Sprintf(volume, 0)) },
+		"containers": func(number int) string { return pod("containers", list(container, number), "") },
+		"init-containers": func(number int) string {
+			return strings.Replace(pod("init-containers", fmt.Sprintf(container, 0), ""), "spec: {", "spec: {initContainers: ["+list("{name: init-%d, image: none}", number)+"], ", 1)
+		},
+		"volumes": func(number int) string { return pod("volumes", fmt.Sprintf(container, 0), list(volume, number)) },
+		"parts":   func(number int) string { return pod("parts", parts(number), fmt.Sprintf(volume, 0)) },
 	} {
 		s.mallory.MayNot("POST", kit.CorePath(s.evil, "pods"), body(number), "use several pods")
 		s.mallory.May("POST", kit.CorePath(s.evil, "pods"), body(few))
