@@ -3,6 +3,7 @@ package preflight
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,16 +18,29 @@ type Limit struct {
 	Name string
 	// Least is the value that it should have at least.
 	Least uint64
+	// Effect describes what happens when the limit is reached.
+	Effect string
 }
 
-// Limits are the limits that a host raises at its start. A host uses about twenty instances of
-// inotify, and more for each container whose log is followed. Its kubelet exits if none is left.
+// Limits are the limits that a host raises at its start.
+//
+// A host uses about twenty instances of inotify, and more for each container whose log is followed.
 // The kernel's default is 128 for all programs of root together. OpenShift's tuned profile has the
-// same values.
+// same values, as it has for neighbors.
+//
+// A pod that reaches one of the other limits would reach it for all programs of the machine. The
+// memory of what these limits count is the pod's, so that its own limit ends it before.
 func Limits() []Limit {
+	const kubeletExits, neighbors = "the kubelet exits", "the host does not reach other machines of its network segment"
 	return []Limit{
-		{"fs.inotify.max_user_instances", 8192},
-		{"fs.inotify.max_user_watches", 65536},
+		{"fs.inotify.max_user_instances", 8192, kubeletExits},
+		{"fs.inotify.max_user_watches", 65536, kubeletExits},
+		{"fs.file-max", math.MaxInt64, "programs other than those of root open no files"},
+		{"fs.aio-max-nr", 1 << 30, "databases that use asynchronous I/O do not start"},
+		{"kernel.pty.max", 1 << 20, "no command gets a terminal"},
+		{"net.ipv4.neigh.default.gc_thresh1", 8192, neighbors},
+		{"net.ipv4.neigh.default.gc_thresh2", 32768, neighbors},
+		{"net.ipv4.neigh.default.gc_thresh3", 65536, neighbors},
 	}
 }
 
@@ -61,7 +75,7 @@ func checkLimits(_ context.Context, _ Requirements, machine Machine) []Problem {
 		readOnly := machine.Statfs(limit.path(machine.Root), &fs) == nil && fs.Flags&unix.ST_RDONLY != 0
 		if ok && value < limit.Least && readOnly {
 			problems = append(problems, Problem{Warning, "limit " + limit.Name,
-				fmt.Sprintf("is %d and cannot be raised to %d from here; the kubelet exits when the limit is reached", value, limit.Least),
+				fmt.Sprintf("is %d and cannot be raised to %d from here; when the limit is reached, %s", value, limit.Least, limit.Effect),
 				fmt.Sprintf("on the host of this container: sysctl -w %s=%d", limit.Name, limit.Least)})
 		}
 	}
