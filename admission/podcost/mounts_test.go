@@ -28,8 +28,8 @@ func TestMountsOfPodAreLimited(t *testing.T) {
 		"parts of volumes":  {corev1.PodSpec{Containers: parts(5, corev1.VolumeMount{SubPath: "a"})}, 6},
 		"expanded parts":    {corev1.PodSpec{InitContainers: parts(5, corev1.VolumeMount{SubPathExpr: "$(A)"})}, 6},
 		"whole volumes":     {corev1.PodSpec{Containers: parts(1000, corev1.VolumeMount{})}, 1},
-		"the limit":         {corev1.PodSpec{Containers: containers(200), Volumes: volumes(180)}, maxMounts},
-		"one more":          {corev1.PodSpec{Containers: containers(200), Volumes: volumes(181)}, maxMounts + 1},
+		"the limit":         {corev1.PodSpec{Containers: containers(20), Volumes: volumes(360)}, maxMounts},
+		"one more":          {corev1.PodSpec{Containers: containers(20), Volumes: volumes(361)}, maxMounts + 1},
 		"too many subPaths": {corev1.PodSpec{Containers: parts(maxMounts, corev1.VolumeMount{SubPath: "a"})}, maxMounts + 1},
 	} {
 		if got := mountsOf(&tt.spec); got != tt.want {

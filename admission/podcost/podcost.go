@@ -5,7 +5,8 @@
 // references themselves. If each variable refers to the previous one twice, forty of them need a
 // terabyte. The kubelet has no limit, although no program starts with more than a few megabytes.
 //
-// It also writes each secret to memory as often as the volumes of the pod name it.
+// It also writes each secret to memory as often as the volumes of the pod name it, and lists all pods
+// and containers of the node once a second.
 package podcost
 
 import (
@@ -54,11 +55,19 @@ type plugin struct {
 
 var _ admission.ValidationInterface = plugin{}
 
-// Validate rejects a new pod, or further containers of a pod, that exceeds a limit.
+// Validate rejects a new pod, further containers of a pod, or a change of its metadata, that exceed a
+// limit.
 func (p plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, ok := a.GetObject().(*corev1.Pod)
+	if !ok || a.GetResource().GroupResource() != corev1.Resource("pods") {
+		return nil
+	}
 	isNew := a.GetOperation() == admission.Create && a.GetSubresource() == ""
-	if !ok || a.GetResource().GroupResource() != corev1.Resource("pods") || !isNew && a.GetSubresource() != "ephemeralcontainers" {
+	switch subresource := a.GetSubresource(); {
+	case isNew, subresource == "ephemeralcontainers":
+	case subresource == "":
+		return checkListed(a, pod)
+	default:
 		return nil
 	}
 	if p.sizeOf(&pod.Spec) > maxSize {
@@ -70,7 +79,7 @@ func (p plugin) Validate(_ context.Context, a admission.Attributes, _ admission.
 	if number := mountsOf(&pod.Spec); number > maxMounts {
 		return admission.NewForbidden(a, fmt.Errorf("the pod has %d containers, volumes and mounts with subPath, the limit is %d: use several pods", number, maxMounts))
 	}
-	return nil
+	return checkListed(a, pod)
 }
 
 // containersOf returns all containers of a pod.

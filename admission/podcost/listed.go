@@ -1,0 +1,66 @@
+package podcost
+
+import (
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiserver/pkg/admission"
+)
+
+const (
+	// maxListed limits what containerd returns about the sandbox of a pod, and about its containers,
+	// in bytes. Once a second, the kubelet lists all of them. It accepts a list of at most 16 MiB;
+	// otherwise, its node is not ready, and all pods of the node are evicted. A node has at most 250
+	// pods by default, and containerd can also have a former container of each container.
+	maxListed = 32 << 10
+	// listedContainer is what containerd returns about a container, without the parts that its author
+	// chooses.
+	listedContainer = 1 << 10
+)
+
+// checkListed rejects a pod that is too large in the lists of containerd. Existing pods that are
+// too large can change, but not grow.
+func checkListed(a admission.Attributes, pod *corev1.Pod) error {
+	old, existed := a.GetOldObject().(*corev1.Pod)
+	if size := listedSandbox(pod); size > maxListed && !(existed && size <= listedSandbox(old)) {
+		return admission.NewForbidden(a, fmt.Errorf("the labels and annotations of the pod have %d bytes, the limit is %d: use a ConfigMap", size, maxListed))
+	}
+	if size := listedContainers(&pod.Spec); size > maxListed && !(existed && size <= listedContainers(&old.Spec)) {
+		return admission.NewForbidden(a, fmt.Errorf("the pod has %d containers, whose ports, preStop hooks, images and paths have %d bytes, with %d for each container; "+
+			"the limit is %d: use several pods, and scripts in images or ConfigMaps", len(containersOf(&pod.Spec)), size, listedContainer, maxListed))
+	}
+	return nil
+}
+
+// listedSandbox returns the size of the labels and annotations of a pod.
+func listedSandbox(pod *corev1.Pod) (size int) {
+	for _, list := range []map[string]string{pod.Labels, pod.Annotations} {
+		for key, value := range list {
+			size += len(key) + len(value)
+		}
+	}
+	return size
+}
+
+// listedContainers returns the size of what the kubelet stores about the containers of a pod in
+// annotations of the containers.
+func listedContainers(spec *corev1.PodSpec) (size int) {
+	encoded := func(value any) int {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return 0 // the kubelet omits it, too
+		}
+		return len(text)
+	}
+	for _, container := range containersOf(spec) {
+		size += listedContainer + len(container.Image) + len(container.TerminationMessagePath)
+		if len(container.Ports) > 0 {
+			size += encoded(container.Ports)
+		}
+		if container.Lifecycle != nil && container.Lifecycle.PreStop != nil {
+			size += encoded(container.Lifecycle.PreStop)
+		}
+	}
+	return size
+}
