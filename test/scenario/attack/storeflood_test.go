@@ -97,7 +97,7 @@ func TestPlatformNeverWaitsForFloodOfTenant(t *testing.T) {
 	s := tenants(t)
 	const large = 200 << 10
 	s.mallory.May("POST", kit.CorePath(s.evil, "pods"),
-		sleeper("stuck", `{large: "`+strings.Repeat("x", large)+`"}`, "{}")+"  nodeSelector: {no: node}\n")
+		strings.Replace(sleeper("stuck", "{}", "{}"), "infinity", strings.Repeat("x", large), 1)+"  nodeSelector: {no: node}\n")
 	s.flood(t)
 	for name, identity := range map[string]rest.ImpersonationConfig{
 		"scheduler": {UserName: "system:kube-scheduler", Groups: []string{"system:authenticated"}},
