@@ -1,15 +1,19 @@
 // axe finds no violation on any page or dialog, in both themes, and all of them fit on a small screen.
-import { address, check, expect, logIn, open } from './browser.mjs';
+import { address, check, expect, logIn, open, travel } from './browser.mjs';
 
 const [project, node] = process.argv.slice(2);
 const root = `/project/${project}`;
 const front = `${root}/deployments.apps/front`;
 
-/** pages are the names of pages with their paths and headings. */
-const pages = {
+/** publicPages are the names of pages without navigation, with their paths and headings. */
+const publicPages = {
   'login-failed': ['/error?error=access_denied', 'The login is not complete'],
   'logged-out': ['/logged-out', 'You are logged out'],
   'signed-in': ['/signed-in', 'You are logged in. You can close this window.'],
+};
+
+/** pages are the names of the other pages. */
+const pages = {
   catalog: ['/catalog', 'Catalog'],
   template: ['/catalog/template/openshift/static-page', 'Static page'],
   builder: ['/catalog/builder/openshift/python', 'Python'],
@@ -19,7 +23,6 @@ const pages = {
   projects: ['/projects', 'Projects'],
   'command-line': ['/command-line', 'Command line tools'],
   about: ['/about', 'About'],
-  missing: ['/project/none/of/these/pages', 'This does not exist'],
   overview: [`${root}/overview`, 'Overview'],
   'catalog-of-project': [`${root}/catalog`, 'Catalog'],
   import: [`${root}/import`, 'Import YAML or JSON'],
@@ -118,26 +121,44 @@ const overlays = {
   ],
 };
 
+/** nowhere is the path of no page. It is visited between pages, so that what is seen of a page is not of the one before. */
+const nowhere = '/project/none/of/these/pages';
+
 /** visitTimeout limits the time in which a page or a dialog must be shown. */
 const visitTimeout = 20_000;
 
 await open(async (page) => {
   page.setDefaultTimeout(visitTimeout);
+  const heading = (name) => page.getByRole('heading', { name, level: 1, exact: true });
+  const load = (path) => page.goto(`${address}/console${path}`);
   const missing = [];
   // One page that is not shown does not hide the state of the others.
-  const visit = async (name, path, show) => {
+  const visit = async (name, path, show, isPublic = false) => {
     try {
-      await page.goto(`${address}/console${path}`);
+      if (isPublic) {
+        await load(path);
+      } else {
+        await travel(page, nowhere);
+        await heading('This does not exist').waitFor();
+        await travel(page, path);
+      }
       await show();
       await check(page, name);
     } catch (error) {
       missing.push(`${name} at ${path}: ${error.message.split('\n').slice(0, 4).join(' ')}`);
+      await load(nowhere);
     }
   };
   await logIn(page, 'developer', '/console/projects');
-  await page.getByRole('heading', { name: 'Projects', level: 1 }).waitFor();
-  for (const [name, [path, heading]] of Object.entries(pages)) {
-    await visit(name, path, () => page.getByRole('heading', { name: heading, level: 1, exact: true }).waitFor());
+  await heading('Projects').waitFor();
+  for (const [name, [path, title]] of Object.entries(publicPages)) {
+    await visit(name, path, () => heading(title).waitFor(), true);
+  }
+  await load(nowhere);
+  await heading('This does not exist').waitFor();
+  await check(page, 'missing');
+  for (const [name, [path, title]] of Object.entries(pages)) {
+    await visit(name, path, () => heading(title).waitFor());
   }
   for (const [name, [path, item]] of Object.entries(dialogs)) {
     await visit(name, path, async () => {

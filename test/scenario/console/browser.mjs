@@ -86,7 +86,9 @@ const axe = readFileSync(web.resolve('axe-core/axe.min.js'), 'utf8');
 /** violationsOf returns the violations that axe finds on a page: of all its rules, or of those about colors. */
 async function violationsOf(page, onlyColors) {
   // evaluate runs in the page even though the page's policy rejects foreign scripts.
-  await page.evaluate(axe);
+  if (!(await page.evaluate(() => 'axe' in window))) {
+    await page.evaluate(axe);
+  }
   const rules = onlyColors ? { runOnly: ['cat.color'] } : {};
   const { violations } = await page.evaluate((options) => window.axe.run(document, { resultTypes: ['violations'], ...options }), rules);
   return violations.map((violation) => `${violation.id}: ${violation.nodes.map((node) => node.html.slice(0, 200)).join('\n    ')}`);
@@ -107,9 +109,9 @@ const found = [];
 export async function check(page, name) {
   await loaded(page);
   await page.evaluate(() => {
-    const still = new CSSStyleSheet(); // colors in transition have a different contrast
-    still.replaceSync('* { transition: none !important; animation: none !important }');
-    document.adoptedStyleSheets = [...document.adoptedStyleSheets, still];
+    window.still ??= new CSSStyleSheet(); // colors in transition have a different contrast
+    window.still.replaceSync('* { transition: none !important; animation: none !important }');
+    document.adoptedStyleSheets = [...document.adoptedStyleSheets.filter((sheet) => sheet !== window.still), window.still];
   });
   for (const theme of ['light', 'dark']) {
     const isDark = theme === 'dark'; // the themes differ only in their colors
@@ -127,6 +129,14 @@ export async function check(page, name) {
   });
   await shoot(page, `${name}-small`);
   await page.setViewportSize(size);
+}
+
+/** travel goes to another page of the console as a link does, without loading the console again. */
+export async function travel(page, path) {
+  await page.evaluate((to) => {
+    history.pushState(null, '', to);
+    dispatchEvent(new PopStateEvent('popstate'));
+  }, `/console${path}`);
 }
 
 /** expect fails with a message unless a condition holds. */
