@@ -49,6 +49,10 @@ needs() {
 		puma                                puma            tests of builds: a gem
 		/usr/share/doc/ruby-rails           ruby-rails      tests of builds: gems
 		/usr/share/doc/ruby-pg              ruby-pg         tests of builds: a gem
+		/usr/share/doc/python3-django       python3-django  tests of builds: an index of Python
+		/usr/share/doc/python3-gunicorn     python3-gunicorn tests of builds: an index of Python
+		/usr/share/doc/python3-psycopg2     python3-psycopg2 tests of builds: an index of Python
+		/usr/share/doc/python3-whitenoise   python3-whitenoise tests of builds: an index of Python
 		skopeo                              skopeo          tests of the registry
 		rsync                               rsync           tests of oc rsync
 		gpg                                 gnupg           tests of signatures

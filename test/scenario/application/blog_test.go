@@ -1,0 +1,110 @@
+package application
+
+import (
+	"net/http"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// blog is an application with real dependencies that keeps its articles in PostgreSQL.
+type blog struct {
+	// image is the builder image, source a folder of testdata, template the template.
+	image, source, template string
+	// mirror is a program with its arguments, which writes a mirror of the dependencies into a
+	// directory. parameter is the parameter of the template with the address of the mirror.
+	mirror    []string
+	parameter string
+	// field is the field of the form that creates an article at a path.
+	path, field string
+	// title is the heading of the page. logged are lines in the log of the build.
+	title  string
+	logged []string
+}
+
+// The dependencies are those of Debian's packages, which make setup installs.
+var blogs = []blog{
+	{
+		image: "ruby", source: "rails", template: "rails-pgsql-persistent",
+		mirror: []string{"ruby", "gems.rb", "rails", "pg", "puma"}, parameter: "RUBYGEM_MIRROR",
+		path: "/articles", field: "article[title]", title: "Articles of PostgreSQL",
+		logged: []string{"Installing rails 6.1", "---> Compiling assets"},
+	},
+	{
+		image: "python", source: "django", template: "django-psql-persistent",
+		mirror: []string{"/usr/bin/python3", "wheels.py", "python3-django", "python3-gunicorn", "python3-psycopg2", "python3-whitenoise"}, parameter: "PIP_INDEX_URL",
+		path: "/", field: "title", title: "Articles of postgresql",
+		logged: []string{"Django-3.2", "---> Collecting the static files of Django"},
+	},
+}
+
+// serveMirror serves the dependencies as a mirror of a registry does.
+func (b blog) serveMirror(t *testing.T, c *kit.Cluster) (address string) {
+	t.Helper()
+	dir := t.TempDir()
+	arguments := append([]string{filepath.Join("testdata", b.mirror[1]), dir}, b.mirror[2:]...)
+	if output, err := exec.CommandContext(t.Context(), b.mirror[0], arguments...).CombinedOutput(); err != nil {
+		t.Fatalf("write the mirror: %v\n%s", err, output)
+	}
+	return serve(t, c, http.FileServer(http.Dir(dir)))
+}
+
+func TestBuilderServesBlog(t *testing.T) {
+	for _, b := range blogs {
+		for _, image := range selected([]string{b.image}, nil) {
+			t.Run(image, b.serve)
+		}
+	}
+}
+
+func (b blog) serve(t *testing.T) {
+	c := kit.Shared(t)
+	for _, name := range []string{b.image, "postgresql"} {
+		c.BuildSample(name, "")
+	}
+	source := emptyRepository(t, c)
+	source.add("", filepath.Join("testdata", b.source))
+	source.commit("a blog")
+	mirror := b.serveMirror(t, c)
+	host := b.source + ".example.com"
+	// pip accepts a mirror without a certificate only if it is trusted.
+	setBuildDefaults(t, c, map[string]string{"PIP_TRUSTED_HOST": strings.Split(strings.TrimPrefix(mirror, "http://"), ":")[0]})
+	c.OC("new-app", b.template, "-p", "SOURCE_REPOSITORY_URL="+source.url, "-p", "SOURCE_REPOSITORY_REF=main", "-p", "APPLICATION_DOMAIN="+host,
+		"-p", b.parameter+"="+mirror)
+	waitOutput(c, "build/"+b.template+"-1", "{.status.phase}", "Complete")
+	log := c.OC("logs", "build/"+b.template+"-1")
+	for _, want := range b.logged {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log of the build lacks %q:\n%s", want, log)
+		}
+	}
+	waitOutput(c, "rc/"+b.template+"-1", deploymentPhase, "Complete")
+	waitPage(c, host, "<h1>"+b.title+"</h1>")
+
+	client := visitor(c)
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	response, err := client.PostForm("http://"+host+b.path, url.Values{b.field: {"Kept & shown"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusFound {
+		t.Fatalf("an article is created with %s", response.Status)
+	}
+	// Both pods start again: the article is on the volume.
+	c.OC("delete", "pod", "--wait", c.OnlyPod("name=postgresql").Name, c.OnlyPod("name="+b.template).Name)
+	waitPage(c, host, "<li>Kept &amp; shown</li>")
+	page, err := get(visitor(c), "http://"+host+"/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, style, _ := strings.Cut(page, `href="`)
+	style, _, _ = strings.Cut(style, `"`)
+	if css, err := get(visitor(c), "http://"+host+style); err != nil || !strings.Contains(css, "sans-serif") {
+		t.Errorf("the compiled style %q is %q, %v", style, css, err)
+	}
+}
