@@ -7,7 +7,7 @@ class SshAgent {
      * ssh-add asks again after a wrong answer, and gives up after an empty one.
      */
     private static final String ADD = '''umask 077; d=$(mktemp -d) && printf %s "$SLIPWAY_PASSPHRASE" >"$d/word" &&
-        printf '#!/bin/sh\\ncat "%s" && rm -f "%s"\\n' "$d/word" "$d/word" >"$d/ask" && chmod 700 "$d/ask" &&
+        printf '#!/bin/sh\\ncat "%s" 2>/dev/null && rm -f "%s"\\n' "$d/word" "$d/word" >"$d/ask" && chmod 700 "$d/ask" &&
         SSH_ASKPASS="$d/ask" SSH_ASKPASS_REQUIRE=force ssh-add -q -; c=$?; rm -rf "$d"; exit $c'''
     private final Agent place
     /** The variables with which programs find the process. */
@@ -33,14 +33,19 @@ class SshAgent {
         } catch (Failure e) {
             throw new Failure("start ssh-agent in the container of ${place.name}: $e.message", e.result)
         }
-        new SshAgent(place, (text =~ /(SSH_\w+)=([^;]+);/).collectEntries { [(it[1]): it[2]] })
+        new SshAgent(place, (text =~ /(SSH_\w+)=([^;]+);/).collect { [it[1], it[2]] }.collectEntries())
     }
 
     /** Adds the key ssh-privatekey of a secret, with its passphrase if it has one. */
     void add(Map<String, String> secret) {
         String key = secret['ssh-privatekey'].replace('\r\n', '\n').trim() + '\n'
         Map<String, String> env = Frame.current().env + variables + [SLIPWAY_PASSPHRASE: secret.passphrase ?: '']
-        Frame.current().child('', [env: env]).run { place.output(['sh', '-c', ADD], key.getBytes('UTF-8')) }
+        try {
+            Frame.current().child('', [env: env]).run { place.output(['sh', '-c', ADD], key.getBytes('UTF-8')) }
+        } catch (Failure e) {
+            if (e.result == 'ABORTED') throw e
+            throw new Failure("the private key is not valid, or its passphrase is wrong")
+        }
     }
 
     void stop() { place.beside { place.output(['sh', '-c', 'kill "$0" 2>/dev/null || true', variables.SSH_AGENT_PID]) } }
