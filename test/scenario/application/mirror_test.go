@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// mirror serves one package, greeting, as the registries of npm, Python, Composer, CPAN and
+// mirror serves one package, greeting, as the registries of npm, Python, Go, Composer, CPAN and
 // RubyGems do. If Java is among the languages, it also serves a repository of Maven.
 func mirror(t *testing.T, c *kit.Cluster, languages []string) (url string) {
 	t.Helper()
@@ -65,6 +65,7 @@ func mirror(t *testing.T, c *kit.Cluster, languages []string) (url string) {
 		}),
 	}
 	maps.Copy(contents, gems(t))
+	maps.Copy(contents, modules(t))
 	if slices.Contains(languages, "java") {
 		mux.Handle("/maven/", http.StripPrefix("/maven/", http.FileServer(http.Dir(mavenRepository(t, c)))))
 	}
@@ -177,6 +178,13 @@ var sources = map[string]source{
 		"PIP_INDEX_URL", "/pypi/", map[string]string{"requirements.txt": "greeting==1.0\n", "app.py": ""},
 		`test "$(python3 -c 'import greeting; print(greeting.text)')" = hello`,
 	},
+	"golang": {
+		"GOPROXY", "/go", map[string]string{
+			"go.mod":  "module app\n\ngo 1.19\n\nrequire example.com/greeting v1.0.0\n",
+			"main.go": "package main\n\nimport \"example.com/greeting\"\n\nfunc main() { print(greeting.Text) }\n",
+		},
+		`test "$(/opt/app-root/program 2>&1)" = hello`,
+	},
 	"php": {
 		"COMPOSER_MIRROR", "/composer", map[string]string{"composer.json": `{"require": {"acme/greeting": "^1"}}`},
 		`test "$(php -r 'require "vendor/autoload.php"; echo greeting();')" = hello`,
@@ -204,13 +212,16 @@ var sources = map[string]source{
 
 func TestBuilderInstallsPackagesOfMirror(t *testing.T) {
 	c := kit.Shared(t)
-	languages := selected([]string{"nodejs", "yarn", "python", "php", "perl", "ruby", "java"}, []string{"nodejs", "yarn", "python"})
+	languages := selected([]string{"nodejs", "yarn", "python", "golang", "php", "perl", "ruby", "java"}, []string{"nodejs", "yarn", "python", "golang"})
 	builders := map[string]string{"yarn": "nodejs"}
 	for _, language := range languages {
 		c.BuildSample(cmp.Or(builders[language], language), "")
 	}
 	url := mirror(t, c, languages)
-	variables := map[string]string{"PIP_TRUSTED_HOST": strings.Split(strings.TrimPrefix(url, "http://"), ":")[0]}
+	variables := map[string]string{
+		"PIP_TRUSTED_HOST": strings.Split(strings.TrimPrefix(url, "http://"), ":")[0],
+		"GOFLAGS":          "-mod=mod", "GOSUMDB": "off", // the source has no go.sum
+	}
 	for _, language := range languages {
 		variables[sources[language].variable] = url + sources[language].path
 	}

@@ -45,6 +45,20 @@ void Init_greeting(void) { rb_define_singleton_method(rb_define_module("Greeting
 	}
 }
 
+// modules returns the module example.com/greeting as a proxy of Go modules has it.
+func modules(t *testing.T) map[string][]byte {
+	t.Helper()
+	const module, path = "module example.com/greeting\n", "/go/example.com/greeting/@v/"
+	return map[string][]byte{
+		path + "list":        []byte("v1.0.0\n"),
+		path + "v1.0.0.info": []byte(`{"Version": "v1.0.0"}`),
+		path + "v1.0.0.mod":  []byte(module),
+		path + "v1.0.0.zip": zipped(t, map[string]string{
+			"example.com/greeting@v1.0.0/go.mod": module, "example.com/greeting@v1.0.0/text.go": "package greeting\n\nconst Text = \"hello\"\n",
+		}),
+	}
+}
+
 const (
 	// project is the project of a program that needs a library of the mirror.
 	project = `<project xmlns="http://maven.apache.org/POM/4.0.0">
