@@ -1,12 +1,12 @@
-// Package podcost limits what the kubelet needs for a pod: memory and mounts that no limit of the pod
-// counts.
+// Package podcost limits what the kubelet needs for a pod: memory and mounts that no limit of the
+// pod counts.
 //
 // The kubelet replaces references such as $(NAME) by the values of variables, which can contain
 // references themselves. If each variable refers to the previous one twice, forty of them need a
 // terabyte. The kubelet has no limit, although no program starts with more than a few megabytes.
 //
-// It also writes each secret to memory as often as the volumes of the pod name it, and lists all pods
-// and containers of the node once a second.
+// It also writes each secret to memory as often as the volumes of the pod name it, and lists all
+// pods and containers of the node once a second.
 package podcost
 
 import (
@@ -55,8 +55,8 @@ type plugin struct {
 
 var _ admission.ValidationInterface = plugin{}
 
-// Validate rejects a new pod, further containers of a pod, or a change of its metadata, that exceed a
-// limit.
+// Validate rejects a new pod, further containers of a pod, or a change of its metadata, that exceed
+// a limit.
 func (p plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, ok := a.GetObject().(*corev1.Pod)
 	if !ok || a.GetResource().GroupResource() != corev1.Resource("pods") {

@@ -76,8 +76,8 @@ func (a AllowedRegistry) matches(registry string, defaults []string) bool {
 	})
 }
 
-// checkAllowed returns the reason why an image cannot be used, or "". The default ports are those of
-// a registry whose name contains none. The cluster's own registry is always allowed.
+// checkAllowed returns the reason why an image cannot be used, or "". The default ports are those
+// of a registry whose name contains none. The cluster's own registry is always allowed.
 func (o Options) checkAllowed(reference string, defaults []string) string {
 	if o.Allowed == nil {
 		return ""

@@ -90,8 +90,8 @@ func (i *imports) Create(ctx context.Context, object runtime.Object, validate re
 	return hideManifests(desired), nil
 }
 
-// fetcher returns a fetcher for a stream, which is nil if it does not exist, with the credentials of
-// the project. It skips invalid secrets.
+// fetcher returns a fetcher for a stream, which is nil if it does not exist, with the credentials
+// of the project. It skips invalid secrets.
 func (i *imports) fetcher(ctx context.Context, project string, stream *imagev1.ImageStream, account *registryclient.Account) (fetcher, error) {
 	secrets, err := pullSecrets(ctx, i.core, project)
 	if err != nil {
@@ -214,8 +214,8 @@ func hideManifests(desired *imagev1.ImageStreamImport) *imagev1.ImageStreamImpor
 	return desired
 }
 
-// validate validates an import into a stream, which is nil if it does not exist. Images to which the
-// stream already refers were checked when the stream got them.
+// validate validates an import into a stream, which is nil if it does not exist. Images to which
+// the stream already refers were checked when the stream got them.
 func (i *imports) validate(desired *imagev1.ImageStreamImport, stream *imagev1.ImageStream) (problems field.ErrorList) {
 	for _, reason := range validStreamName(desired.Name, false) {
 		problems = append(problems, field.Invalid(field.NewPath("metadata", "name"), desired.Name, reason))

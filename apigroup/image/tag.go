@@ -119,8 +119,8 @@ func (t *streamTags) tag(ctx context.Context, stream *imagev1.ImageStream, name 
 	return tag, err
 }
 
-// List returns the tags with an image of all streams in a namespace, or in all namespaces, sorted by
-// name.
+// List returns the tags with an image of all streams in a namespace, or in all namespaces, sorted
+// by name.
 func (t *streamTags) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
 	list := &imagev1.ImageStreamTagList{}
 	version, err := t.each(ctx, options, func(stream *imagev1.ImageStream, name string) error {

@@ -166,7 +166,8 @@ var kindFields = map[string]struct{ always, unlessExact [][]string }{
 	"BuildConfig":           {nil, [][]string{{"spec", "nodeSelector"}}},
 }
 
-// emptyStatus contains the status of kinds that have one even in exported objects, as in OpenShift 3.
+// emptyStatus contains the status of kinds that have one even in exported objects, as in OpenShift
+// 3.
 var emptyStatus = map[string]map[string]any{
 	"BuildConfig": {"lastVersion": int64(0)},
 	"DeploymentConfig": {

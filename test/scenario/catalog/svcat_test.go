@@ -26,8 +26,8 @@ type exchange struct {
 	wants   []want
 }
 
-// want is the value of a JSONPath. An empty value stands for any value. If repeat is set, the request
-// is repeated until the response has it.
+// want is the value of a JSONPath. An empty value stands for any value. If repeat is set, the
+// request is repeated until the response has it.
 type want struct {
 	path, value string
 	repeat      bool
