@@ -150,9 +150,15 @@ func upgrade(t *testing.T, f *fixture, hosts map[string]*kit.Host) {
 	}
 	settings := f.settings
 	f.settings = append(slices.Clone(settings), "slipway_source="+source, "slipway_backup_dir="+backups)
+	for name := range f.variables {
+		former := filepath.Join(f.dir, "slipway-"+name)
+		if err := os.WriteFile(former, []byte(program+"# the former program\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		f.variables[name] += " slipway_program=" + former
+	}
 	before := map[string]int{}
 	for name, host := range hosts {
-		f.variables[name] += " slipway_program=" + filepath.Join(f.dir, "slipway-"+name)
 		before[name] = nodeProcess(host)
 	}
 	f.groups["nodes"] = append(f.groups["nodes"], f.groups["new_nodes"]...)
