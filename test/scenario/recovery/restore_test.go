@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -201,6 +203,7 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 	if want := []string{"slipway restore " + documentArchive, "slipway up", "slipway status", "oc get nodes,projects"}; !slices.Equal(commands, want) {
 		t.Errorf("the guide's commands for restoring a host are %q, want %q", commands, want)
 	}
+	move(t, c, "198.51.100.7/24") // the restored host can have another address
 	c.MustSlipway("restore", archive)
 	if after := identityOf(t, c); after != before {
 		t.Error("the keys of the restored host differ")
@@ -212,9 +215,28 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 	}
 	c.Up()
 	c.MustSlipway("status")
-	c.OC("get", "nodes,projects")
+	if nodes := c.OC("get", "nodes,projects", "-o", "wide"); !strings.Contains(nodes, " 198.51.100.7 ") {
+		t.Errorf("the node does not have the address of its machine:\n%s", nodes)
+	}
 	checkRestored(t, c, token)
 	checkLogin(t, c)
+}
+
+// move gives the machine another address.
+func move(t *testing.T, c *kit.Cluster, address string) {
+	t.Helper()
+	err := c.Do(func() error {
+		for _, args := range [][]string{{"-4", "address", "flush", "dev", "eth0"}, {"address", "add", address, "dev", "eth0"}} {
+			if output, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+				return fmt.Errorf("ip %q: %w: %s", args, err, output)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Address = netip.MustParsePrefix(address).Addr()
 }
 
 // recordFormerVersion makes the next start of the control plane an upgrade from the previous minor
