@@ -169,7 +169,7 @@ func targetOf(r *http.Request) (target, error) {
 }
 
 // noRoute returns the error for a path that the protocol does not define. For a reference that is
-// neither a tag nor a digest, the error says that the manifest is unknown or that the tag is
+// neither a tag nor a digest, the error reports that the manifest is unknown or that the tag is
 // invalid.
 func noRoute(r *http.Request) error {
 	_, reference, isManifest := strings.Cut(r.URL.Path, "/manifests/")

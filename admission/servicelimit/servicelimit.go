@@ -5,7 +5,7 @@
 // each node. The plugin limits the sum of the combinations, and of the ports of services, of all
 // projects that a user requested.
 //
-// It also limits the ports of services, because the kubelet makes variables of them for each
+// It also limits the ports of services, because the kubelet creates variables for them for each
 // container, and the node ports and load balancers of these projects: a single user could take all
 // ports and ingress addresses of the cluster.
 //

@@ -152,7 +152,7 @@ func (m *mappings) mayRead(ctx context.Context, mapping *imagev1.ImageStreamMapp
 		if apierrors.IsNotFound(err) {
 			return false, nil
 		}
-		return err == nil && knows(stream, image.Name), err
+		return err == nil && inHistory(stream, image.Name), err
 	}
 	if there, err := in(mapping.Namespace, mapping.Name); err != nil || there {
 		return there, err

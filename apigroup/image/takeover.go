@@ -26,15 +26,15 @@ func newTags(stream, old *imagev1.ImageStream) map[int]string {
 		if tag.From == nil || tag.From.Kind == dockerKind || len(items) == 0 {
 			continue
 		}
-		if namespace, name, _ := targetOf(stream, tag.From); (namespace != stream.Namespace || name != stream.Name) && !knows(old, items[0].Image) {
+		if namespace, name, _ := targetOf(stream, tag.From); (namespace != stream.Namespace || name != stream.Name) && !inHistory(old, items[0].Image) {
 			images[i] = items[0].Image
 		}
 	}
 	return images
 }
 
-// knows reports whether an image is in the history of a tag of a stream. stream can be nil.
-func knows(stream *imagev1.ImageStream, image string) bool {
+// inHistory reports whether an image is in the history of a tag of a stream. stream can be nil.
+func inHistory(stream *imagev1.ImageStream, image string) bool {
 	if stream == nil {
 		return false
 	}

@@ -84,7 +84,7 @@ func TestOperationsEndWithoutPolls(t *testing.T) {
 			if got := strings.Join(sandboxes, " "); got != tt.sandboxes {
 				t.Errorf("%s: the sandboxes %s exist, want %s", name, got, tt.sandboxes)
 			}
-			// The broker does not know the project of an instance without a record.
+			// The project of an instance without a record is unknown to the broker.
 			if got := strings.Join(rights, " "); got != "running unknown" {
 				t.Errorf("%s: the rights of %s exist", name, got)
 			}

@@ -30,7 +30,7 @@ const trialInterval = time.Second
 // ErrTestFailed means that the playbook of the action test found an error.
 var ErrTestFailed = errors.New("the test of the bundle failed")
 
-// Trial runs the action test of a bundle in a project of its own.
+// Trial runs the action test of a bundle in a separate project.
 type Trial struct {
 	Options
 	// Config is the configuration of a client with the rights of a cluster administrator.
@@ -61,7 +61,7 @@ func (t Trial) Run(ctx context.Context) error {
 		return err
 	}
 	op := rec.Operation
-	// In contrast to a sandbox, the project has no label, because the broker does not know it.
+	// In contrast to a sandbox, the project has no label, because the broker has no record of it.
 	_, err = b.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: op.Name}}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("create project %q: %w", op.Name, err)

@@ -123,7 +123,7 @@ func TestDeletedNodeIsRecordedAsRemoved(t *testing.T) {
 // equal, so that the host keeps its certificates.
 func TestHostCanBeRemovedInSecondOfJoin(t *testing.T) {
 	r := newRemoval(t)
-	// The next second has not begun when the host is removed.
+	// The next second has not started when the host is removed.
 	joined := metav1.Time{Time: now().Add(time.Second)}
 	if err := r.register.change(t.Context(), "second", func(h *Host) { h.Joined = joined }); err != nil {
 		t.Fatal(err)

@@ -41,7 +41,7 @@ func Main(m *testing.M) {
 	os.Exit(1)
 }
 
-// In reports whether the test runs in a kernel of its own. If not, it runs the test there, with the
+// In reports whether the test runs in its own kernel. If not, it runs the test there, with the
 // kernel modules.
 func In(t *testing.T, modules ...string) bool {
 	t.Helper()

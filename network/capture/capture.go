@@ -32,7 +32,7 @@ type Filter struct {
 
 // Run writes the packets of a device of this network namespace until ctx ends or, unless limit is
 // 0, it has written limit packets. It returns the number of packets. started is called when the
-// capture has begun: the file contains all later packets.
+// capture has started: the file contains all later packets.
 func Run(ctx context.Context, device string, out io.Writer, filter Filter, limit int, started func()) (int, error) {
 	count := 0
 	handle, err := pcapgo.NewEthernetHandle(device)

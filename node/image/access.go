@@ -45,7 +45,7 @@ type access struct {
 }
 
 // finish allows one request for the status of a pulled image that has no record yet. It has the
-// specification of the pull, which contains annotations of the pod that only the kubelet knows.
+// specification of the pull, which contains annotations of the pod that only the kubelet has.
 func (a *access) finish(image *criapi.ImageSpec) {
 	if len(image.GetAnnotations()) > 0 {
 		a.finished.Store(specification(image), true)
