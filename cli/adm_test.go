@@ -9,7 +9,7 @@ func TestAdmHasNodeCommands(t *testing.T) {
 	for _, name := range []string{"manage-node", "cordon", "uncordon", "drain", "taint", "top", "certificate"} {
 		help, stderr, code := client(t, "oc", nil, "adm", name, "-h")
 		if code != 0 || !strings.Contains(help, "oc adm "+name) {
-			t.Errorf("oc adm %s -h: code %d, stderr %q, its usage does not say so:\n%s", name, code, stderr, help)
+			t.Errorf("oc adm %s -h: code %d, stderr %q, its usage does not report this:\n%s", name, code, stderr, help)
 		}
 	}
 	if _, _, code := client(t, "kubectl", nil, "adm", "drain", "-h"); code == 0 {

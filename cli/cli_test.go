@@ -51,10 +51,10 @@ func TestHelpContainsProgramName(t *testing.T) {
 			help, _, code := client(t, name, nil, args...)
 			usage := name + " " + strings.Join(args[:len(args)-1], " ")
 			if code != 0 || strings.Count(help, usage) < 2 {
-				t.Errorf("%s %v: code %d, usage and examples do not say %q:\n%s", name, args, code, usage, help)
+				t.Errorf("%s %v: code %d, usage and examples do not contain %q:\n%s", name, args, code, usage, help)
 			}
 			if other := "  kubectl "; name == "oc" && strings.Contains(help, other) {
-				t.Errorf("oc %v: help says %q:\n%s", args, other, help)
+				t.Errorf("oc %v: help contains %q:\n%s", args, other, help)
 			}
 		}
 	}

@@ -24,7 +24,7 @@ func TestLoginUsesCodeGrantWithPKCE(t *testing.T) {
 	query := to.Query()
 	if to.Scheme+"://"+to.Host+to.Path != public+"/oauth/authorize" || query.Get("client_id") != "openshift-web-console" ||
 		query.Get("response_type") != "code" || query.Get("redirect_uri") != public+callbackPath || query.Get("code_challenge_method") != "S256" {
-		t.Fatalf("the browser goes to %s", to)
+		t.Fatalf("the browser is redirected to %s", to)
 	}
 	done := b.send(http.MethodGet, callbackPath+"?code=abc&state="+query.Get("state"), nil)
 	if done.Header().Get("Location") != "/console/project/a/pods" {
@@ -49,11 +49,11 @@ func TestLoginStartsAtPublicAddress(t *testing.T) {
 	other := func(r *http.Request) { r.Host = "10.0.0.1:8443" }
 	first := f.browser().send(http.MethodGet, loginPath+"?then=/console/projects", other).Header().Get("Location")
 	if !strings.HasPrefix(first, public+loginPath+"?") || !strings.Contains(first, "then=%2Fconsole%2Fprojects") {
-		t.Fatalf("the browser goes to %q", first)
+		t.Fatalf("the browser is redirected to %q", first)
 	}
 	// A proxy in front of the master names another host in every request.
 	if second := f.browser().send(http.MethodGet, strings.TrimPrefix(first, public), other).Header().Get("Location"); !strings.HasPrefix(second, public+"/oauth/authorize?") {
-		t.Errorf("after that, the browser goes to %q", second)
+		t.Errorf("after that, the browser is redirected to %q", second)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestLoginReturnsOnlyToConsole(t *testing.T) {
 		"/console/%0d%0aSet-Cookie:x":       Path,
 	} {
 		if got := local(then); got != want {
-			t.Errorf("%q leads to %q, want %q", then, got, want)
+			t.Errorf("%q redirects to %q, want %q", then, got, want)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func TestSettingsApplyToPagesAndLogins(t *testing.T) {
 	} {
 		location := b.send(http.MethodGet, start, nil).Header().Get("Location")
 		if !strings.HasPrefix(location, want+"?") {
-			t.Errorf("%s leads to %s, want %s", start, location, want)
+			t.Errorf("%s redirects to %s, want %s", start, location, want)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func FuzzServer(f *testing.F) {
 		if location := resp.Header().Get("Location"); location != "" {
 			to, err := home.Parse(location)
 			if err != nil || to.Host != home.Host || strings.HasPrefix(location, "//") || strings.ContainsAny(location, "\\\r\n\t") {
-				t.Errorf("%s %s?%s: leads to %q", method, path, query, location)
+				t.Errorf("%s %s?%s: redirects to %q", method, path, query, location)
 			}
 		}
 		for _, set := range resp.Result().Cookies() {

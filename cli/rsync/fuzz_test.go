@@ -51,7 +51,7 @@ func FuzzUnpack(f *testing.F) {
 				return err
 			}
 			if to, err := filepath.EvalSymlinks(file); err == nil && to != inside && !strings.HasPrefix(to, inside+"/") {
-				t.Errorf("%q leads to %q", file, to)
+				t.Errorf("%q resolves to %q", file, to)
 			}
 			return nil
 		})

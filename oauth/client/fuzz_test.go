@@ -24,7 +24,7 @@ func FuzzRedirect(f *testing.F) {
 		}
 		u, err := url.Parse(to)
 		if err != nil || to != query {
-			t.Fatalf("%q leads to %q: %v", query, to, err)
+			t.Fatalf("%q redirects to %q: %v", query, to, err)
 		}
 		first := strings.HasPrefix(to, "https://app.example.com/callback") && strings.HasPrefix(u.Path, "/callback")
 		if !first && !strings.HasPrefix(to, "http://localhost:9000/") && to != "http://localhost:9000" && !strings.HasPrefix(to, "http://localhost:9000?") {

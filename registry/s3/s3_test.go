@@ -164,7 +164,7 @@ func TestURLsPointToConfiguredServer(t *testing.T) {
 			}
 		}
 		if got, err := open(t, parameters).RedirectURL(httptest.NewRequest(http.MethodPut, "/", nil), file); got != "" || err != nil {
-			t.Errorf("%v: PUT leads to %q, %v", test.parameters, got, err)
+			t.Errorf("%v: PUT is redirected to %q, %v", test.parameters, got, err)
 		}
 	}
 }

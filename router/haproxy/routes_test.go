@@ -61,7 +61,7 @@ func TestRequestsReachServiceOfRoute(t *testing.T) {
 		b.until(url, want)
 	}
 	if _, _, header := b.get("http://redirect.com/a?b=c"); header.Get("Location") != "https://redirect.com/a?b=c" {
-		t.Errorf("HTTP leads to %q", header.Get("Location"))
+		t.Errorf("HTTP redirects to %q", header.Get("Location"))
 	}
 	_, body, header := b.get("https://allow.com/some/path")
 	if body != "web allow.com/some/path HTTP/1.1" || header.Get("Got-X-Forwarded-Proto") != "https" || header.Get("Got-X-Forwarded-For") != "127.0.0.1" ||

@@ -117,7 +117,7 @@ func TestReservedOptionsAreRejected(t *testing.T) {
 	} {
 		_, err := driver.Attach(context.Background(), Volume{Name: "v", Options: map[string]string{option: "x"}}, "node")
 		if (err != nil) != refused {
-			t.Errorf("option %q: error %v, want refused %t", option, err, refused)
+			t.Errorf("option %q: error %v, want rejected %t", option, err, refused)
 		}
 	}
 }

@@ -45,13 +45,13 @@ func TestVolumeIsThin(t *testing.T) {
 		return must[int64](t)(image.Allocated(n.image(handle)))
 	}
 	if got := allocated(); got > 20<<20 {
-		t.Errorf("an empty volume takes %d bytes", got)
+		t.Errorf("an empty volume uses %d bytes", got)
 	}
 	if err := write(file, 50<<20); err != nil {
 		t.Fatal(err)
 	}
 	if got := allocated(); got < 50<<20 {
-		t.Errorf("a volume with 50 MiB takes %d bytes", got)
+		t.Errorf("a volume with 50 MiB uses %d bytes", got)
 	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestThickVolumeAllocatesItsSize(t *testing.T) {
 	r := request("thick", 64, mounted("ext4"))
 	r.Parameters = map[string]string{"allocation": "thick", "csi.storage.k8s.io/pvc/name": "of kubernetes"}
 	if got := must[int64](t)(image.Allocated(n.image(n.create(r)))); got < 64<<20 {
-		t.Errorf("it takes %d bytes, want 64 MiB", got)
+		t.Errorf("it uses %d bytes, want 64 MiB", got)
 	}
 	r = request("odd", 64, mounted("ext4"))
 	r.Parameters = map[string]string{"allocation": "fat"}

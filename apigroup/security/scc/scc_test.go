@@ -160,7 +160,7 @@ func BenchmarkDecide(b *testing.B) {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", SecurityContext: &corev1.SecurityContext{Privileged: new(true)}}}}}
 	for b.Loop() {
 		if Decide(constraints, namespace(), pod, field.NewPath("spec")).AllowedBy == nil {
-			b.Fatal("refused")
+			b.Fatal("rejected")
 		}
 	}
 }

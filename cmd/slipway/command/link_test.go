@@ -38,7 +38,7 @@ func TestProgramsAreLinkedOnceAndUnlinked(t *testing.T) {
 			t.Fatal(err)
 		}
 		if rest, err := os.ReadDir(dir); err != nil || len(rest) > 0 {
-			t.Errorf("%s: links stay: %v, %v", name, rest, err)
+			t.Errorf("%s: links still exist: %v, %v", name, rest, err)
 		}
 	}
 }

@@ -137,7 +137,7 @@ func TestLoginAndLogoutDoNotRedirectToOtherSites(t *testing.T) {
 		login := web.post(browser, "/login", form).Header.Get("Location")
 		logout := web.post(browser, "/logout", url.Values{"then": {then}, "csrf": {web.csrf(browser, "/logout"+query)}}).Header.Get("Location")
 		if login != "/" || logout != "/oauth/token/request" {
-			t.Errorf("%q: the login leads to %q, the logout to %q", then, login, logout)
+			t.Errorf("%q: the login redirects to %q, the logout to %q", then, login, logout)
 		}
 	}
 }

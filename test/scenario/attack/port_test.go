@@ -101,7 +101,7 @@ func TestPodReachesNoLoopbackPortOfHost(t *testing.T) {
 		// Only a refused connection counts; other errors occur after a connection.
 		refused := err != nil && strings.Contains(err.Error(), "refused")
 		if refused == (p.address == "*") {
-			t.Errorf("port %d (%s): a pod is refused: %t (%v)", p.number, p.use, refused, err)
+			t.Errorf("port %d (%s): a pod is rejected: %t (%v)", p.number, p.use, refused, err)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func TestContentOfDeletedProjectIsRemovedFromRegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status, body := s.pull(t, "builder", s.shop, "POST", "/v2/"+s.shop+"/app/blobs/uploads/"); status != http.StatusAccepted {
-		t.Fatalf("begin an upload: %d %s", status, body)
+		t.Fatalf("start an upload: %d %s", status, body)
 	}
 	_, layer, _ := strings.Cut(image.layer(t), ":")
 	blob := s.Path("registry", "docker", "registry", "v2", "blobs", "sha256", layer[:2], layer, "data")

@@ -170,7 +170,7 @@ func TestBuildRecordsRevisionOfRepository(t *testing.T) {
 	}
 	p.dockerConfig("bad", fmt.Sprintf("git: {uri: %q}", url+"/elsewhere/app.git"), "app:latest")
 	if log, err := p.TryOC("start-build", "bad", "--follow", "--wait"); err == nil || !strings.Contains(log, "169.254.169.254, an address of the build's own machine") {
-		t.Errorf("a repository that leads to the metadata address: %v\n%s", err, log)
+		t.Errorf("a repository that redirects to the metadata address: %v\n%s", err, log)
 	}
 	if got := p.OC("get", "build/bad-1", "-o", "jsonpath={.status.phase} {.status.reason}"); got != "Failed FetchSourceFailed" {
 		t.Errorf("the build of this repository is %s", got)

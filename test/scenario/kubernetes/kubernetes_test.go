@@ -216,7 +216,7 @@ func waitLeaving(c *kit.Cluster, name string) {
 	c.WaitFor("end of pod "+name, func(ctx context.Context) error {
 		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 		if err == nil && len(pods.Items) == 1 && pods.Items[0].DeletionTimestamp == nil {
-			err = fmt.Errorf("it stays")
+			err = fmt.Errorf("it still exists")
 		}
 		return err
 	})

@@ -88,7 +88,7 @@ func passwords(t *testing.T, _ *fixture, s *server) {
 			t.Errorf("provider %s: the user of the page is %+v", c.provider, user)
 		}
 		if back := s.form(s.browser(), c.provider, c.user, c.password+"x").location(t); back.Query().Get("reason") != "access_denied" {
-			t.Errorf("provider %s: a wrong password leads to %s", c.provider, back)
+			t.Errorf("provider %s: a wrong password redirects to %s", c.provider, back)
 		}
 	}
 	if got := s.do(s.browser(), http.MethodGet, implicit, nil, basic("alice", "wrong")); got.StatusCode != http.StatusUnauthorized {

@@ -41,7 +41,7 @@ func TestPushCreatesStreamAndPodRunsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if read() == before {
-		t.Error("the record of an image that is pushed again stays as a prune might have read it before, which would remove it")
+		t.Error("the record of an image that was pushed again did not change, so a concurrent prune would remove it")
 	}
 
 	p.OC("create", "secret", "docker-registry", "registry", "--docker-server=docker-registry.default.svc:5000", "--docker-username=any", "--docker-password="+p.token)
