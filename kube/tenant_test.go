@@ -105,7 +105,7 @@ func TestRequestOfServerToItselfCarriesTenant(t *testing.T) {
 	}
 }
 
-func TestCostCountsForSender(t *testing.T) {
+func TestCostIsCountedForSender(t *testing.T) {
 	for _, c := range []struct {
 		name, group, want string
 	}{

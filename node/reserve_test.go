@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-func TestReserveLeavesMostToPods(t *testing.T) {
+func TestReserveLeavesMostResourcesToPods(t *testing.T) {
 	const gi = 1 << 30
 	for _, test := range []struct {
 		processors         int

@@ -263,7 +263,7 @@ func TestSecondStartChangesNothing(t *testing.T) {
 	}
 }
 
-func TestStartsAtTheSameTimeAgree(t *testing.T) {
+func TestConcurrentStartsCreateMatchingFiles(t *testing.T) {
 	spec := newSpec(t)
 	if err := os.Remove(filesOf(spec).KubeletServer.Key); err != nil {
 		t.Fatal(err)

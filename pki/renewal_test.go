@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-func TestLeavesAreReissued(t *testing.T) {
+func TestLeafCertificatesAreReissued(t *testing.T) {
 	all := []string{
 		"admin.crt", "aggregator-front-proxy.crt", "etcd.server.crt", "kube-controller-manager.crt", "kube-proxy.crt", "kube-scheduler.crt", "master.etcd-client.crt",
 		"master.kubelet-client.crt", "master.server.crt", "node.crt", "openshift-master.crt", "registry.crt", "server.crt",

@@ -14,7 +14,7 @@ type named string
 func (n named) Name() string                              { return string(n) }
 func (named) Run(ctx context.Context, ready func()) error { ready(); <-ctx.Done(); return nil }
 
-func TestTablesCanStart(t *testing.T) {
+func TestOrderOfEveryTableIsValid(t *testing.T) {
 	for name, table := range map[string][]entry{ControlPlane: controlPlaneTable(), Node: nodeTable(), "joined node": memberTable()} {
 		var entries []component.Entry
 		for _, e := range table {

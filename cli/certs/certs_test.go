@@ -182,7 +182,7 @@ func TestNodeConfigurationIsComplete(t *testing.T) {
 	}
 }
 
-func TestDecryptReadsWhatEncryptWrote(t *testing.T) {
+func TestDecryptReadsOutputOfEncrypt(t *testing.T) {
 	dir := t.TempDir()
 	encrypted, warnings, failure := execute(t, New, " secret", "encrypt", "--genkey="+dir+"/key")
 	if failure != "" || !strings.Contains(warnings, "whitespace") || strings.Contains(encrypted, "secret") {

@@ -192,7 +192,7 @@ func TestDryRunEvictsNothing(t *testing.T) {
 	}
 }
 
-func TestFewNodesAndForbiddenReadsAreErrors(t *testing.T) {
+func TestDescheduleReturnsErrorForFewNodesAndForbiddenReads(t *testing.T) {
 	parsed, err := parse([]byte("apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\nstrategies: " + duplicatesPolicy))
 	if err != nil {
 		t.Fatal(err)

@@ -132,7 +132,7 @@ func TestRejectedMastersGetReason(t *testing.T) {
 	}
 }
 
-func TestPreparingMasterRequestsRepetition(t *testing.T) {
+func TestPreparingMasterRespondsWithRetryAfter(t *testing.T) {
 	f := newFixture(t)
 	token := f.masterToken(t)
 	request, _ := masterRequest(t, token)

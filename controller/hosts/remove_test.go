@@ -119,9 +119,9 @@ func TestDeletedNodeIsRecordedAsRemoved(t *testing.T) {
 	}
 }
 
-// TestHostCanBeRemovedInSecondOfJoin fails if times of whole seconds make a removal and a join
+// TestHostCanBeRemovedInSameSecondAsJoin fails if times of whole seconds make a removal and a join
 // equal, so that the host keeps its certificates.
-func TestHostCanBeRemovedInSecondOfJoin(t *testing.T) {
+func TestHostCanBeRemovedInSameSecondAsJoin(t *testing.T) {
 	r := newRemoval(t)
 	// The next second has not started when the host is removed.
 	joined := metav1.Time{Time: now().Add(time.Second)}

@@ -66,7 +66,7 @@ func reconcileOnce(t *testing.T, m *Membership) {
 	}
 }
 
-func TestVotersStayOdd(t *testing.T) {
+func TestNumberOfVotersStaysOdd(t *testing.T) {
 	off := etcdmember.Member{ID: 9, Learner: true, PeerURL: "9"} // has never started
 	for name, tt := range map[string]struct {
 		list  []etcdmember.Member

@@ -319,7 +319,7 @@ func TestOrderOfSubnets(t *testing.T) {
 	}
 }
 
-func TestNoFreeSubnet(t *testing.T) {
+func TestFreeReturnsErrorWithoutFreeSubnet(t *testing.T) {
 	order, err := newSubnetOrder(networkv1.ClusterNetworkEntry{CIDR: "10.1.2.0/24", HostSubnetLength: 7})
 	if err != nil {
 		t.Fatal(err)

@@ -12,9 +12,9 @@ import (
 
 func unwanted() []uintptr { return []uintptr{unix.CAP_SYS_BOOT, unix.CAP_SYS_TIME, unix.CAP_BPF} }
 
-// TestDroppedCapabilitiesDoNotComeBack runs the test binary again, because a process cannot regain
-// dropped capabilities.
-func TestDroppedCapabilitiesDoNotComeBack(t *testing.T) {
+// TestProgramsDoNotRegainDroppedCapabilities runs the test binary again, because a process cannot
+// regain dropped capabilities.
+func TestProgramsDoNotRegainDroppedCapabilities(t *testing.T) {
 	const variable = "SLIPWAY_TEST_DROP"
 	if os.Getenv(variable) != "" {
 		if err := Drop(unwanted()...); err != nil {

@@ -76,7 +76,7 @@ func TestRulesOfTheAdministratorStay(t *testing.T) {
 	}
 }
 
-func TestRemoveKeepsWhatIsNotOurs(t *testing.T) {
+func TestRemoveKeepsRulesOfAdministrator(t *testing.T) {
 	tables := func() string { return run(t, "nft list tables") }
 	ensure(t, "slipway0")
 	remove(t, false)

@@ -269,7 +269,7 @@ func TestConnectionsAreDroppedWithoutProxy(t *testing.T) {
 	}
 }
 
-func TestTableError(t *testing.T) {
+func TestRunReturnsErrorForInvalidTableName(t *testing.T) {
 	err := (&Proxy{Client: fake.NewClientset(), Table: "no name"}).Run(t.Context(), func() { t.Error("ready") })
 	if err == nil || !strings.Contains(err.Error(), "no name") {
 		t.Errorf("got %v", err)

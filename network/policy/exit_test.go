@@ -46,7 +46,7 @@ func (f *fixture) waitForSource(pod, want string) {
 	}, want)
 }
 
-func TestProjectLeavesWithItsAddress(t *testing.T) {
+func TestExternalTrafficOfProjectHasEgressAddress(t *testing.T) {
 	f := newFixture(t)
 	for _, pod := range [][2]string{{"shop", "web"}, {"bank", "till"}} {
 		f.lease(pod[0], pod[1])

@@ -31,7 +31,7 @@ func newServer(t *testing.T) Dial {
 	return func(network string) (net.Conn, error) { return net.Dial(network, listener.Addr().String()) }
 }
 
-func TestMeasurementCountsWhatArrives(t *testing.T) {
+func TestMeasurementCountsReceivedBytes(t *testing.T) {
 	dial := newServer(t)
 	for range 2 {
 		r, err := Measure(t.Context(), dial, 50*time.Millisecond)

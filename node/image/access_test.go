@@ -76,7 +76,7 @@ func TestLoadedImageNeedsNoRecord(t *testing.T) {
 }
 
 // A pod that pulls a copy of an image of the host gives it a record, which has its ID.
-func TestCopyOfLocalImageLeavesItToAllPods(t *testing.T) {
+func TestCopiedLocalImageRemainsAvailableToAllPods(t *testing.T) {
 	f := newPullFixture(t)
 	f.restart(t, func(s *Service) { s.HasPullRecord = func(string) bool { return true } })
 	tools, err := Tools(busybox)

@@ -209,7 +209,7 @@ func TestLimitThatHostRaisesIsAccepted(t *testing.T) {
 	}
 }
 
-func TestAddressThatHostCreatesIsFree(t *testing.T) {
+func TestAddressThatDoesNotExistYetIsFree(t *testing.T) {
 	h := healthy(t)
 	h.busy["0.0.0.0:8443"] = unix.EADDRNOTAVAIL
 	if problems := Run(t.Context(), h.want, h.Machine); len(problems) > 0 {

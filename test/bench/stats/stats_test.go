@@ -35,7 +35,7 @@ func TestMedianAndPercentile(t *testing.T) {
 	}
 }
 
-func TestNoValuesHaveNoMedian(t *testing.T) {
+func TestMedianOfNoValuesIsNaN(t *testing.T) {
 	if got := []float64{Median(nil), Percentile(nil, 90)}; !math.IsNaN(got[0]) || !math.IsNaN(got[1]) {
 		t.Errorf("got %v, want not a number", got)
 	}

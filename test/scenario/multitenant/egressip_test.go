@@ -63,7 +63,7 @@ func (s tenants) inSegment(last byte) string {
 	return netip.AddrFrom4(octets).String()
 }
 
-func TestProjectLeavesTheClusterWithItsAddress(t *testing.T) {
+func TestExternalTrafficOfProjectHasItsEgressAddress(t *testing.T) {
 	s := newTenants(t)
 	server, first := outside(t, s.Cluster), firstNode(s.Cluster)
 	one, two := s.inSegment(201), s.inSegment(202)

@@ -12,9 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestNodesPullOnlyImagesWithTheSignatureOfTheirPolicy changes the policy of the node for the
-// repositories of the test's project, and then signs an image.
-func TestNodesPullOnlyImagesWithTheSignatureOfTheirPolicy(t *testing.T) {
+// TestNodesPullOnlyImagesSignedAsPolicyRequires changes the policy of the node for the repositories
+// of the test's project, and then signs an image.
+func TestNodesPullOnlyImagesSignedAsPolicyRequires(t *testing.T) {
 	p := newProject(t)
 	dir, result := image(t, "trusted")
 	if err := p.push(dir, "app:v1", p.token); err != nil {
