@@ -18,15 +18,15 @@ func TestDecodeConfig(t *testing.T) {
 		want   int
 		err    string // a part of the error, or empty
 	}{
-		"no configuration":         {nil, 7, ""},
-		"empty configuration":      {strings.NewReader(""), 7, ""},
-		"YAML of the kind":         {strings.NewReader("kind: LimitConfig\nlimit: 3"), 3, ""},
-		"JSON of the kind":         {strings.NewReader(`{"kind": "LimitConfig", "limit": 3}`), 3, ""},
-		"configuration of no kind": {strings.NewReader("limit: 3"), 3, ""},
-		"switch only":              {strings.NewReader("kind: DefaultAdmissionConfig\ndisable: false"), 7, ""},
-		"another kind":             {strings.NewReader("kind: OtherConfig\nlimit: 3"), 7, `kind is "OtherConfig", must be LimitConfig`},
-		"unknown field":            {strings.NewReader("kind: LimitConfig\nlimits: 3"), 7, `unknown field "limits"`},
-		"not YAML":                 {strings.NewReader("{"), 7, "did not find expected node content"},
+		"no configuration":             {nil, 7, ""},
+		"empty configuration":          {strings.NewReader(""), 7, ""},
+		"YAML of the kind":             {strings.NewReader("kind: LimitConfig\nlimit: 3"), 3, ""},
+		"JSON of the kind":             {strings.NewReader(`{"kind": "LimitConfig", "limit": 3}`), 3, ""},
+		"configuration without a kind": {strings.NewReader("limit: 3"), 3, ""},
+		"switch only":                  {strings.NewReader("kind: DefaultAdmissionConfig\ndisable: false"), 7, ""},
+		"another kind":                 {strings.NewReader("kind: OtherConfig\nlimit: 3"), 7, `kind is "OtherConfig", must be LimitConfig`},
+		"unknown field":                {strings.NewReader("kind: LimitConfig\nlimits: 3"), 7, `unknown field "limits"`},
+		"not YAML":                     {strings.NewReader("{"), 7, "did not find expected node content"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := config{Limit: 7}

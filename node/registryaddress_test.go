@@ -41,11 +41,11 @@ func TestHostFollowsRegistryAddress(t *testing.T) {
 		lists [][]string
 		want  string
 	}{
-		"no address yet":            {nil, "192.0.2.1:5000"},
-		"first address":             {[][]string{{"192.0.2.1:5000"}}, "192.0.2.1:5000"},
-		"another one":               {[][]string{nil, {"192.0.2.1:5000"}, {"192.0.2.2:5000", "192.0.2.3:5000"}}, "192.0.2.2:5000"},
-		"briefly unavailable":       {[][]string{{"192.0.2.2:5000"}, nil}, "192.0.2.2:5000"},
-		"back at the first address": {[][]string{{"192.0.2.2:5000"}, nil, {"192.0.2.1:5000"}}, "192.0.2.1:5000"},
+		"no address yet":      {nil, "192.0.2.1:5000"},
+		"first address":       {[][]string{{"192.0.2.1:5000"}}, "192.0.2.1:5000"},
+		"another one":         {[][]string{nil, {"192.0.2.1:5000"}, {"192.0.2.2:5000", "192.0.2.3:5000"}}, "192.0.2.2:5000"},
+		"briefly unavailable": {[][]string{{"192.0.2.2:5000"}, nil}, "192.0.2.2:5000"},
+		"first address again": {[][]string{{"192.0.2.2:5000"}, nil, {"192.0.2.1:5000"}}, "192.0.2.1:5000"},
 	} {
 		r := newRegistryAddress(t, tt.lists...)
 		if err := r.Configure(); err != nil {

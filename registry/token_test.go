@@ -139,9 +139,9 @@ auth: {token: {realm: %s/token, service: registry, issuer: the test, rootcertbun
 		token string
 		want  int
 	}{
-		"a valid token":    {tokens.issue("bob", all, time.Now().Add(time.Minute)), http.StatusOK},
-		"an expired token": {tokens.issue("bob", all, time.Now().Add(-time.Hour)), http.StatusUnauthorized},
-		"somebody else's":  {forger.issue("bob", all, time.Now().Add(time.Minute)), http.StatusUnauthorized},
+		"a valid token":         {tokens.issue("bob", all, time.Now().Add(time.Minute)), http.StatusOK},
+		"an expired token":      {tokens.issue("bob", all, time.Now().Add(-time.Hour)), http.StatusUnauthorized},
+		"token of another user": {forger.issue("bob", all, time.Now().Add(time.Minute)), http.StatusUnauthorized},
 	} {
 		if got := g.send(http.MethodGet, path, http.Header{"Authorization": {"Bearer " + tt.token}, "Accept": {string(types.OCIManifestSchema1)}}, nil); got.StatusCode != tt.want {
 			t.Errorf("%s: %s, want %d", name, got.Status, tt.want)

@@ -66,14 +66,14 @@ func TestListedSizeOfPodCannotGrow(t *testing.T) {
 		subresource string
 		ok          bool
 	}{
-		"grows below the limit":        {annotated(1), annotated(maxListed / 2), "", true},
-		"grows beyond the limit":       {annotated(1), annotated(maxListed), "", false},
-		"was larger and shrinks":       {annotated(3 * maxListed), annotated(2 * maxListed), "", true},
-		"is larger and stays":          {annotated(2 * maxListed), annotated(2 * maxListed), "", true},
-		"is larger and grows":          {annotated(2 * maxListed), annotated(3 * maxListed), "", false},
-		"status":                       {annotated(1), annotated(maxListed), "status", true},
-		"few ephemeral containers":     {debugged(1), debugged(20), "ephemeralcontainers", true},
-		"too many ephemeral container": {debugged(20), debugged(33), "ephemeralcontainers", false},
+		"grows below the limit":         {annotated(1), annotated(maxListed / 2), "", true},
+		"grows beyond the limit":        {annotated(1), annotated(maxListed), "", false},
+		"was larger and shrinks":        {annotated(3 * maxListed), annotated(2 * maxListed), "", true},
+		"is larger and stays":           {annotated(2 * maxListed), annotated(2 * maxListed), "", true},
+		"is larger and grows":           {annotated(2 * maxListed), annotated(3 * maxListed), "", false},
+		"status":                        {annotated(1), annotated(maxListed), "status", true},
+		"few ephemeral containers":      {debugged(1), debugged(20), "ephemeralcontainers", true},
+		"too many ephemeral containers": {debugged(20), debugged(33), "ephemeralcontainers", false},
 	} {
 		if err := validate(t, tt.pod, tt.old, tt.subresource); (err == nil) != tt.ok {
 			t.Errorf("%s: %v", name, err)

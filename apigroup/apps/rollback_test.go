@@ -47,7 +47,7 @@ func TestRollbackTarget(t *testing.T) {
 		"a name":                  {4, from("web-1"), "web-1"},
 		"the latest":              {4, appsv1.DeploymentConfigRollbackSpec{Revision: 4}, ""},
 		"the latest by name":      {4, from("web-4"), ""},
-		"none before":             {1, appsv1.DeploymentConfigRollbackSpec{}, ""},
+		"no earlier deployment":   {1, appsv1.DeploymentConfigRollbackSpec{}, ""},
 		"never deployed":          {0, appsv1.DeploymentConfigRollbackSpec{Revision: 1}, ""},
 		"negative":                {4, appsv1.DeploymentConfigRollbackSpec{Revision: -1}, ""},
 	} {
@@ -67,7 +67,7 @@ func TestVersionOfLog(t *testing.T) {
 		"the latest":               {3, appsv1.DeploymentLogOptions{}, 3},
 		"a version":                {3, appsv1.DeploymentLogOptions{Version: ptr.To[int64](1)}, 1},
 		"the previous version":     {3, appsv1.DeploymentLogOptions{Previous: true}, 2},
-		"none before":              {1, appsv1.DeploymentLogOptions{Previous: true}, 0},
+		"no earlier deployment":    {1, appsv1.DeploymentLogOptions{Previous: true}, 0},
 		"never deployed":           {0, appsv1.DeploymentLogOptions{}, 0},
 		"after the latest version": {3, appsv1.DeploymentLogOptions{Version: ptr.To[int64](4)}, 0},
 		"version and previous":     {3, appsv1.DeploymentLogOptions{Version: ptr.To[int64](1), Previous: true}, 0},

@@ -121,7 +121,7 @@ executionRules: [{name: no-bad, onResources: [{resource: builds}], reject: true,
 		"another":             {nil, build(buildv1.BuildStrategy{CustomStrategy: &buildv1.CustomBuildStrategy{From: from("good")}}), true},
 		"image source":        {nil, build(buildv1.BuildStrategy{}, from("good"), bad), false},
 		"second image source": {nil, build(buildv1.BuildStrategy{}, from("good")), true},
-		"there before":        {build(docker), build(docker), true},
+		"used before":         {build(docker), build(docker), true},
 	} {
 		var old runtime.Object
 		operation := admission.Create
@@ -185,7 +185,7 @@ executionRules:
 		"rule ignored":                {"free", pod(), pod("other.example.com/tools"), true},
 		"rejected without a name":     {"free", pod(), pod("bad.example.com/tools"), false},
 		"missing project":             {"none", pod(), pod("other.example.com/tools"), false},
-		"there before":                {"shop", pod("other.example.com/tools"), pod("other.example.com/tools", "registry.example.com/tools"), true},
+		"used before":                 {"shop", pod("other.example.com/tools"), pod("other.example.com/tools", "registry.example.com/tools"), true},
 		"existing container, changed": {"shop", pod("other.example.com/tools"), pod("other.example.com/more"), false},
 	} {
 		attributes := admission.NewAttributesRecord(tt.now, tt.old, corev1.SchemeGroupVersion.WithKind("Pod"), tt.project, "web",

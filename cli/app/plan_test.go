@@ -26,10 +26,10 @@ func TestURLArgumentCanNameTemplate(t *testing.T) {
 		request newapp.Request
 		want    string
 	}{
-		"template":      {newapp.Request{Components: of("/shop.yaml")}, ""},
-		"for a build":   {newapp.Request{Components: of("/shop.yaml"), BuildOnly: true}, "is a template; use oc new-app"},
-		"as source":     {newapp.Request{Sources: []string{server.URL + "/shop.yaml"}}, "use oc new-app -f"},
-		"something new": {newapp.Request{Components: of("/none")}, "unable to load template file"},
+		"template":                 {newapp.Request{Components: of("/shop.yaml")}, ""},
+		"for a build":              {newapp.Request{Components: of("/shop.yaml"), BuildOnly: true}, "is a template; use oc new-app"},
+		"as source":                {newapp.Request{Sources: []string{server.URL + "/shop.yaml"}}, "use oc new-app -f"},
+		"file that does not exist": {newapp.Request{Components: of("/none")}, "unable to load template file"},
 	} {
 		o := &newApp{factory: util.NewFactory(genericclioptions.NewConfigFlags(false)), request: tt.request}
 		plan, err := o.plan(t.Context(), &newapp.Finder{Namespace: "shop"})

@@ -170,7 +170,7 @@ func TestVolume(t *testing.T) {
 		{name: "empty JSON", args: []string{"volume", "--add", "--source={}"}, file: "deploymentconfig", failure: "--source is empty"},
 		{name: "JSON with type", args: []string{"volume", "--add", "--source={}", "-t", "secret"}, file: "deploymentconfig", failure: "takes neither --type"},
 		{name: "claim of a size", args: []string{"volume", "--add", "--name=d", "--claim-size=1Gi", "--claim-name=c"}, file: "deploymentconfig", print: "{.spec.template.spec.volumes[2].persistentVolumeClaim.claimName}", want: "c"},
-		{name: "claim of no size", args: []string{"volume", "--add", "--claim-size=large"}, file: "deploymentconfig", failure: "must be a size such as 5Gi"},
+		{name: "claim of an invalid size", args: []string{"volume", "--add", "--claim-size=large"}, file: "deploymentconfig", failure: "must be a size such as 5Gi"},
 		{name: "claim of a wrong mode", args: []string{"volume", "--add", "--claim-size=1Gi", "--claim-mode=all"}, file: "deploymentconfig", failure: "read --claim-mode"},
 		{name: "claim class without size", args: []string{"volume", "--add", "--claim-class=fast"}, file: "deploymentconfig", failure: "needs --claim-size"},
 		{name: "claim of another type", args: []string{"volume", "--add", "--claim-size=1Gi", "-t", "secret", "--secret-name=s"}, file: "deploymentconfig", failure: "for volumes of type persistentVolumeClaim"},

@@ -30,11 +30,11 @@ func TestBuildCyclesAreReported(t *testing.T) {
 		configs []buildv1.BuildConfig
 		want    string
 	}{
-		"a chain":         {[]buildv1.BuildConfig{builds("app", "runtime"), builds("runtime", "base"), builds("base", "centos")}, ""},
-		"a diamond":       {[]buildv1.BuildConfig{builds("a", "base"), builds("b", "base"), builds("base", "centos")}, ""},
-		"a circle":        {[]buildv1.BuildConfig{builds("app", "runtime"), builds("runtime", "base"), builds("base", "app")}, "bc/app -> bc/base -> bc/runtime -> bc/app"},
-		"upon itself":     {[]buildv1.BuildConfig{builds("app", "app")}, "bc/app -> bc/app"},
-		"path to a cycle": {[]buildv1.BuildConfig{builds("new", "app"), builds("app", "app")}, "bc/app -> bc/app"},
+		"a chain":             {[]buildv1.BuildConfig{builds("app", "runtime"), builds("runtime", "base"), builds("base", "centos")}, ""},
+		"a diamond":           {[]buildv1.BuildConfig{builds("a", "base"), builds("b", "base"), builds("base", "centos")}, ""},
+		"a circle":            {[]buildv1.BuildConfig{builds("app", "runtime"), builds("runtime", "base"), builds("base", "app")}, "bc/app -> bc/base -> bc/runtime -> bc/app"},
+		"builds its own base": {[]buildv1.BuildConfig{builds("app", "app")}, "bc/app -> bc/app"},
+		"path to a cycle":     {[]buildv1.BuildConfig{builds("new", "app"), builds("app", "app")}, "bc/app -> bc/app"},
 	} {
 		got := strings.Join(messages(newView(&State{BuildConfigs: tt.configs}, Options{Namespace: "shop"}).adviseCycles()), "\n")
 		if want := tt.want; want != "" && got != "Cycle detected in build configurations: "+want || want == "" && got != "" {

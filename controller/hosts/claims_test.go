@@ -159,13 +159,13 @@ func TestPodAddressMustBelongToNode(t *testing.T) {
 		pod  *corev1.Pod
 		want string
 	}{
-		"of its subnet":          {pod("shop", "10.130.0.7", false), ""},
-		"of the host":            {pod("shop", "192.0.2.2", true), ""},
-		"of another subnet":      {pod("shop", "10.132.0.7", false), "not addresses of node second"},
-		"of the host for others": {pod("shop", "192.0.2.2", false), "not addresses of node second"},
-		"of another host":        {pod("shop", "192.0.2.3", true), "not addresses of node second"},
-		"of loopback":            {pod("shop", "127.0.0.1", true), "not addresses of node second"},
-		"not an address":         {pod("shop", "localhost", false), "not addresses of node second"},
+		"of its subnet":                         {pod("shop", "10.130.0.7", false), ""},
+		"of the host":                           {pod("shop", "192.0.2.2", true), ""},
+		"of another subnet":                     {pod("shop", "10.132.0.7", false), "not addresses of node second"},
+		"of the host, pod without host network": {pod("shop", "192.0.2.2", false), "not addresses of node second"},
+		"of another host":                       {pod("shop", "192.0.2.3", true), "not addresses of node second"},
+		"of loopback":                           {pod("shop", "127.0.0.1", true), "not addresses of node second"},
+		"not an address":                        {pod("shop", "localhost", false), "not addresses of node second"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			expectRefusal(t, p.validate(t, "second", "pods", pod("shop", "", tt.pod.Spec.HostNetwork), tt.pod), tt.want)

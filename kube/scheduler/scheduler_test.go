@@ -205,11 +205,11 @@ func TestPredicatesAreReplaced(t *testing.T) {
 	next := pod("large", "")
 	next.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("2")}
 	for name, tt := range map[string]struct{ policy, want string }{
-		"none":           {`{predicates: []}`, "large small"},
-		"default":        {`{}`, "large"},
-		"resources":      {`{predicates: [{name: PodFitsResources}]}`, "large"},
-		"general":        {`{predicates: [{name: GeneralPredicates}]}`, "large"},
-		"something else": {`{predicates: [{name: HostName}]}`, "large small"},
+		"none":                {`{predicates: []}`, "large small"},
+		"default":             {`{}`, "large"},
+		"resources":           {`{predicates: [{name: PodFitsResources}]}`, "large"},
+		"general":             {`{predicates: [{name: GeneralPredicates}]}`, "large"},
+		"unrelated predicate": {`{predicates: [{name: HostName}]}`, "large small"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := cluster{nodes: []*corev1.Node{small, tainted, node("large")}}

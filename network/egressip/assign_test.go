@@ -47,7 +47,7 @@ func TestAssign(t *testing.T) {
 		"only host is lost":                {both, []*networkv1.NetNamespace{project("shop", 10, one)}, "host1", one + " at host1", ""},
 		"nowhere":                          {nil, []*networkv1.NetNamespace{project("shop", 10, one)}, "", "dropped", "no HostSubnet has egress IP " + one},
 		"several automatic ones":           {[]*networkv1.HostSubnet{automatic}, []*networkv1.NetNamespace{project("shop", 10, one, two)}, "", "dropped", "only to a project with a single egress IP"},
-		"one nowhere":                      {both[1:], []*networkv1.NetNamespace{project("shop", 10, one, two)}, "", two + " at host2", "no HostSubnet has egress IP " + one},
+		"one without a host":               {both[1:], []*networkv1.NetNamespace{project("shop", 10, one, two)}, "", two + " at host2", "no HostSubnet has egress IP " + one},
 		"two hosts":                        {[]*networkv1.HostSubnet{host(1, one), host(2, one)}, []*networkv1.NetNamespace{project("shop", 10, one)}, "", "dropped", "several hosts (host1, host2)"},
 		"two projects":                     {both, []*networkv1.NetNamespace{project("shop", 10, one), project("bank", 11, one)}, "", "dropped", "several projects (bank, shop)"},
 		"address of a node":                {[]*networkv1.HostSubnet{host(1, "192.0.2.2"), host(2)}, []*networkv1.NetNamespace{project("shop", 10, "192.0.2.2")}, "", "dropped", `is the address of node "host2"`},

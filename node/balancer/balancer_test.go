@@ -78,7 +78,7 @@ func TestConnectionsMoveToServerThatServes(t *testing.T) {
 	eventually.Equal(t, "the server that serves", func() string { return name(client, url) }, "second")
 	first.broken.Store(false)
 	second.Close()
-	eventually.Equal(t, "the server that serves again", func() string { return name(client, url) }, "first")
+	eventually.Equal(t, "the server that recovered", func() string { return name(client, url) }, "first")
 }
 
 func TestPreferredServerGetsConnectionsWhileItServes(t *testing.T) {

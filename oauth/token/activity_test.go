@@ -24,7 +24,7 @@ func TestUseExtendsLifetimeOfToken(t *testing.T) {
 		name, client  string
 		age, end, min int32 // end is the value before the use, min the lowest value after it
 	}{
-		{"just made", "usual", 0, timeout, timeout},
+		{"just created", "usual", 0, timeout, timeout},
 		{"used soon", "usual", 100, timeout, timeout},
 		{"used later", "usual", 300, timeout, 900},
 		{"of a client with its own timeout", "patient", 3000, 6000, 9000},

@@ -31,7 +31,7 @@ func TestInvalidTokensAreNotLookedUp(t *testing.T) {
 		"a path":                     strings.Repeat("a", 40) + "/status",
 		"a part":                     secret[:len(secret)-1],
 		"longer":                     secret + "A",
-		"no base64":                  prefix + strings.Repeat("!", encodedLength),
+		"not base64":                 prefix + strings.Repeat("!", encodedLength),
 		"a kilobyte":                 strings.Repeat("x", 1024),
 		"a hash with another prefix": strings.Repeat("a", 40) + "~b",
 	} {

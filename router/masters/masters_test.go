@@ -54,10 +54,10 @@ func TestHAProxyAcceptsMastersConfiguration(t *testing.T) {
 func TestIncompleteBalancersAreRejected(t *testing.T) {
 	server := Server{"master-0", "192.0.2.1:8443"}
 	for name, c := range map[string]Config{
-		"no master":   {Listen: DefaultListen, Stats: DefaultStats},
-		"same name":   {Listen: DefaultListen, Stats: DefaultStats, Servers: []Server{server, server}},
-		"bad listen":  {Listen: "8443", Stats: DefaultStats, Servers: []Server{server}},
-		"other lines": {Listen: "*:8443\n  bind *:1", Stats: DefaultStats, Servers: []Server{server}},
+		"no master":              {Listen: DefaultListen, Stats: DefaultStats},
+		"same name":              {Listen: DefaultListen, Stats: DefaultStats, Servers: []Server{server, server}},
+		"invalid listen address": {Listen: "8443", Stats: DefaultStats, Servers: []Server{server}},
+		"other lines":            {Listen: "*:8443\n  bind *:1", Stats: DefaultStats, Servers: []Server{server}},
 	} {
 		if text, err := c.Text(); err == nil {
 			t.Errorf("%s: got %s", name, text)

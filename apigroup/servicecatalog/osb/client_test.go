@@ -56,11 +56,11 @@ func TestClientInterpretsInvalidResponses(t *testing.T) {
 		"refuses":            {status(http.StatusBadRequest, `{"error": "X", "description": "bad size"}`), false, "Status: 400; ErrorMessage: X; Description: bad size"},
 		"fails":              {status(http.StatusInternalServerError, "<html>"), true, "Status: 500"},
 		"redirects":          {status(http.StatusFound, ""), false, "redirects"},
-		"returns no JSON":    {status(http.StatusCreated, "hello"), true, "does not match its status"},
-		"lies with 200":      {status(http.StatusOK, "hello"), true, "does not match its status"},
+		"body is not JSON":   {status(http.StatusCreated, "hello"), true, "does not match its status"},
+		"200 with a text":    {status(http.StatusOK, "hello"), true, "does not match its status"},
 		"returns deep JSON":  {status(http.StatusCreated, strings.Repeat("[", 900_000)), true, "does not match its status"},
 		"returns a gigabyte": {endless, true, "larger than"},
-		"invents a status":   {status(299, "{}"), true, "Status: 299"},
+		"unknown status":     {status(299, "{}"), true, "Status: 299"},
 		"long error":         {status(http.StatusForbidden, `{"description": "`+strings.Repeat("x", 100_000)+`"}`), false, "xxx..."},
 	}
 	for name, tt := range tests {

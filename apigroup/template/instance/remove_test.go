@@ -108,7 +108,7 @@ func TestRemoveKeepsObjectsOfOthers(t *testing.T) {
 		want   bool
 	}{
 		"created for the instance": {secret("2", "1"), true},
-		"there before":             {secret("2", ""), false},
+		"created earlier":          {secret("2", ""), false},
 		"another's":                {secret("2", "3"), false},
 		"without identity":         {secret("", "1"), false},
 	} {

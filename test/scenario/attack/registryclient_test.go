@@ -51,8 +51,8 @@ func TestBlobCannotBeMountedFromAnotherProject(t *testing.T) {
 	}
 	layer := image.layer(t)
 	for name, path := range map[string]string{
-		"mount":             "/v2/" + s.evil + "/copy/blobs/uploads/?mount=" + layer + "&from=" + s.shop + "/app",
-		"mount from nobody": "/v2/" + s.evil + "/copy/blobs/uploads/?mount=" + layer,
+		"mount":              "/v2/" + s.evil + "/copy/blobs/uploads/?mount=" + layer + "&from=" + s.shop + "/app",
+		"mount without from": "/v2/" + s.evil + "/copy/blobs/uploads/?mount=" + layer,
 	} {
 		if status, body := s.pull(t, "builder", s.evil, "POST", path); status != http.StatusAccepted {
 			t.Errorf("%s: status %d, want an upload: %s", name, status, body)
