@@ -32,7 +32,7 @@ func TestDockerStrategySettingsApply(t *testing.T) {
 		Env: []corev1.EnvVar{{Name: "VARIABLE", Value: "va$lue"}, {Name: "REFERRED", ValueFrom: &corev1.EnvVarSource{}}},
 	}))
 	spec.Source.ContextDir = "sub"
-	spec.Output.ImageLabels = []buildv1.ImageLabel{{Name: "label", Value: "labelled"}}
+	spec.Output.ImageLabels = []buildv1.ImageLabel{{Name: "label", Value: "labeled"}}
 	s.write(filepath.Join(s.secrets, "build", "password"), map[string]string{"word": "secret"})
 	s.write(filepath.Join(s.configs, "build", "settings"), map[string]string{"set": "config"})
 	spec.Source.Secrets = []buildv1.SecretBuildSource{{Secret: corev1.LocalObjectReference{Name: "password"}, DestinationDir: "in/secret"}}
@@ -62,7 +62,7 @@ COPY --from=elsewhere.example.com/x /which /as
 			t.Errorf("the environment %q lacks %s", env, want)
 		}
 	}
-	if got.Config.Labels["label"] != "labelled" || got.Config.Labels["io.openshift.build.namespace"] != "team" {
+	if got.Config.Labels["label"] != "labeled" || got.Config.Labels["io.openshift.build.namespace"] != "team" {
 		t.Errorf("the labels are %v", got.Config.Labels)
 	}
 }

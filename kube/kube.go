@@ -3,7 +3,7 @@
 // with our volume plugins, and the scheduler.
 //
 // Each component is a struct whose fields are all its dependencies. Run blocks, calls ready once
-// when the component serves, and returns nil after its context was cancelled. The package reads no
+// when the component serves, and returns nil after its context was canceled. The package reads no
 // configuration file: the composition root fills the fields. Upstream is used through its typed
 // options without a patch. globals.go lists its process-wide variables.
 package kube

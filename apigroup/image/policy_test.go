@@ -49,7 +49,7 @@ executionRules:
   matchIntegratedRegistry: true
 - name: allow-example
   matchRegistries: [registry.example.com]
-- name: allow-labelled
+- name: allow-labeled
   onResources: [{resource: pods}]
   matchDockerImageLabels: [{key: vendor, set: true}]
 `
@@ -72,7 +72,7 @@ executionRules:
 		"with deny-execution":               {candidate{integrated: true, image: image(denied, "")}, `rule "execution-denied" rejects`},
 		"without deny-execution":            {candidate{integrated: true, image: image(map[string]string{denyExecution: "false"}, "")}, ""},
 		"with deny-execution, rule ignored": {candidate{integrated: true, image: image(denied, ""), ignored: []string{"execution-denied"}}, ""},
-		"all accepting rules ignored":       {candidate{ignored: []string{"allow-integrated", "allow-example", "allow-labelled"}}, ""},
+		"all accepting rules ignored":       {candidate{ignored: []string{"allow-integrated", "allow-example", "allow-labeled"}}, ""},
 		"rule that cannot be ignored":       {candidate{registry: "bad.example.com", ignored: []string{"always-denied"}}, `rule "always-denied" rejects`},
 		"with a label":                      {candidate{image: image(nil, `{"Config":{"Labels":{"vendor":""}}}`)}, ""},
 		"without the label":                 {candidate{image: image(nil, `{"Config":{}}`)}, "no rule accepts"},

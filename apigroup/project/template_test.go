@@ -89,9 +89,9 @@ func TestValidateUpdateKeepsImmutableMetadata(t *testing.T) {
 	}
 	removed := old.DeepCopy()
 	delete(removed.Annotations, "openshift.io/sa.scc.uid-range")
-	labelled := old.DeepCopy()
-	labelled.Labels = map[string]string{"a": "b"}
-	for _, changed := range []*projectv1.Project{removed, labelled} {
+	labeled := old.DeepCopy()
+	labeled.Labels = map[string]string{"a": "b"}
+	for _, changed := range []*projectv1.Project{removed, labeled} {
 		if len(strategy{}.ValidateUpdate(t.Context(), changed, old)) == 0 {
 			t.Errorf("%v is accepted", changed.ObjectMeta)
 		}

@@ -13,7 +13,7 @@ import (
 
 func clusterClasses() apiserver.Served {
 	type class = *v1beta1.ClusterServiceClass
-	return labelled(apiserver.Resource[class]{
+	return labeled(apiserver.Resource[class]{
 		Plural: "clusterserviceclasses", Status: true,
 		Validate: func(_ context.Context, c, old class) field.ErrorList {
 			errs := validateName(c.Spec.ClusterServiceBrokerName, field.NewPath("spec", "clusterServiceBrokerName"))
@@ -38,7 +38,7 @@ func clusterClasses() apiserver.Served {
 
 func classes() apiserver.Served {
 	type class = *v1beta1.ServiceClass
-	return labelled(apiserver.Resource[class]{
+	return labeled(apiserver.Resource[class]{
 		Plural: "serviceclasses", Namespaced: true, Status: true,
 		Validate: func(_ context.Context, c, old class) field.ErrorList {
 			errs := validateName(c.Spec.ServiceBrokerName, field.NewPath("spec", "serviceBrokerName"))
@@ -63,7 +63,7 @@ func classes() apiserver.Served {
 
 func clusterPlans() apiserver.Served {
 	type plan = *v1beta1.ClusterServicePlan
-	return labelled(apiserver.Resource[plan]{
+	return labeled(apiserver.Resource[plan]{
 		Plural: "clusterserviceplans", Status: true,
 		Validate: func(_ context.Context, p, old plan) field.ErrorList {
 			at := field.NewPath("spec")
@@ -94,7 +94,7 @@ func clusterPlans() apiserver.Served {
 
 func plans() apiserver.Served {
 	type plan = *v1beta1.ServicePlan
-	return labelled(apiserver.Resource[plan]{
+	return labeled(apiserver.Resource[plan]{
 		Plural: "serviceplans", Namespaced: true, Status: true,
 		Validate: func(_ context.Context, p, old plan) field.ErrorList {
 			at := field.NewPath("spec")

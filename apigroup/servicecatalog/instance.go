@@ -19,7 +19,7 @@ import (
 
 func instances() apiserver.Served {
 	type instance = *v1beta1.ServiceInstance
-	return labelled(apiserver.Resource[instance]{
+	return labeled(apiserver.Resource[instance]{
 		Plural: "serviceinstances", Namespaced: true, Status: true,
 		Default: func(i instance) {
 			if i.Status.Conditions == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// labelled returns a resource whose objects have labels for its fields.
-func labelled[T apiserver.Object](resource apiserver.Resource[T]) apiserver.Resource[T] {
+// labeled returns a resource whose objects have labels for its fields.
+func labeled[T apiserver.Object](resource apiserver.Resource[T]) apiserver.Resource[T] {
 	setDefaults := resource.Default
 	resource.Default = func(object T) {
 		if setDefaults != nil {

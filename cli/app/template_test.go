@@ -55,7 +55,7 @@ func TestObjectsOfTemplateGetAppLabel(t *testing.T) {
 		return result
 	}
 	const service = `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}`
-	const labelled = `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "labels": {"app": "own"}}}`
+	const labeled = `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "labels": {"app": "own"}}}`
 	for name, tt := range map[string]struct {
 		template *templatev1.Template
 		request  newapp.Request
@@ -63,7 +63,7 @@ func TestObjectsOfTemplateGetAppLabel(t *testing.T) {
 	}{
 		"name of the template":  {template(nil, service), newapp.Request{}, "shop"},
 		"name of the flag":      {template(nil, service), newapp.Request{Name: "store"}, "store"},
-		"own label":             {template(nil, service, labelled), newapp.Request{}, ""},
+		"own label":             {template(nil, service, labeled), newapp.Request{}, ""},
 		"label of the template": {template(map[string]string{"app": "own"}, service), newapp.Request{}, "own"},
 		"labels of the flag":    {template(nil, service), newapp.Request{Labels: map[string]string{"a": "b"}}, ""},
 	} {

@@ -5,7 +5,7 @@
 //	go run ./hack/dependencies --sbom FILE ...    writes the bill of materials of the programs
 //
 // It runs in the root folder of the repository. It fails if docs/dependencies.tsv has no row for a
-// module that go.mod requires directly, if the licence of a linked module is not allowed, or if
+// module that go.mod requires directly, if the license of a linked module is not allowed, or if
 // NOTICE does not contain a text that a linked module requires.
 package main
 
@@ -67,6 +67,6 @@ func document(ctx context.Context, root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	err = errors.Join(checkReasons(reasons, direct), checkLicences(linked), checkNotice(string(notice), linked), checkNPM(reasons, packages))
+	err = errors.Join(checkReasons(reasons, direct), checkLicenses(linked), checkNotice(string(notice), linked), checkNPM(reasons, packages))
 	return tables(reasons, direct, linked) + npmTables(reasons, packages), err
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // TestPageIsCurrent also fails if `go run ./hack/dependencies` would, for example because a
-// dependency has no reason, licence or notice.
+// dependency has no reason, license or notice.
 func TestPageIsCurrent(t *testing.T) {
 	root := filepath.Join("..", "..")
 	content, err := document(t.Context(), root)
@@ -80,14 +80,14 @@ func module(t *testing.T, path string, files map[string]string) dependency {
 	return dependency{Path: path, Version: "v1.0.0", Dir: dir}
 }
 
-func TestOtherLicencesAreRejected(t *testing.T) {
+func TestOtherLicensesAreRejected(t *testing.T) {
 	const mit = "Permission is hereby granted, free of charge, to any person\nobtaining a copy of this software"
 	const bsd = "Redistribution and use in source and binary forms, with or without modification"
 	var fine []dependency
 	for path := range exceptions {
 		fine = append(fine, module(t, path, map[string]string{"LICENSE": "Mozilla Public License Version 2.0"}))
 	}
-	for _, test := range []struct{ file, text, licence, refusal string }{
+	for _, test := range []struct{ file, text, license, refusal string }{
 		{"LICENSE", mit, "MIT", ""},
 		{"LICENCE.txt", mit, "MIT", ""},
 		{"COPYING", bsd, "BSD-2-Clause", ""},
@@ -99,15 +99,15 @@ func TestOtherLicencesAreRejected(t *testing.T) {
 		{"README", mit, "", "isn't recognized"},
 	} {
 		d := module(t, "example.com/a", map[string]string{test.file: test.text})
-		if got := strings.Join(d.names(), ","); got != test.licence {
-			t.Errorf("%+v: licence %q", test, got)
+		if got := strings.Join(d.names(), ","); got != test.license {
+			t.Errorf("%+v: license %q", test, got)
 		}
-		err := checkLicences(append(fine, d))
+		err := checkLicenses(append(fine, d))
 		if (err == nil) != (test.refusal == "") || err != nil && !strings.Contains(err.Error(), test.refusal) {
 			t.Errorf("%+v: error %v", test, err)
 		}
 	}
-	if err := checkLicences(nil); err == nil || !strings.Contains(err.Error(), "needs no exception") {
+	if err := checkLicenses(nil); err == nil || !strings.Contains(err.Error(), "needs no exception") {
 		t.Errorf("exceptions without modules: %v", err)
 	}
 }
@@ -142,7 +142,7 @@ func TestBillListsModulesOfPrograms(t *testing.T) {
 		linked = append(linked, d)
 	}
 	programs := []program{{name: "slipway", version: "v1", content: content, info: info}}
-	packages := []npmPackage{{Name: "ui", Version: "1.0.0", Licence: "MIT", SHA512: []byte{1}, Bundled: true}}
+	packages := []npmPackage{{Name: "ui", Version: "1.0.0", License: "MIT", SHA512: []byte{1}, Bundled: true}}
 	bills := make([]string, 2)
 	for i := range bills {
 		bill, err := billOf(programs, linked, packages)

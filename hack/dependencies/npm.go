@@ -20,8 +20,8 @@ const npmPrefix = "npm:"
 // npmPackage is a package in the lock file of the web console.
 type npmPackage struct {
 	Name, Version string
-	// Licence is the SPDX identifier in the package.
-	Licence string
+	// License is the SPDX identifier in the package.
+	License string
 	// SHA512 is the hash of the package's archive.
 	SHA512 []byte
 	// Direct is true for packages that package.json names. Bundled packages can be part of the
@@ -29,7 +29,7 @@ type npmPackage struct {
 	Direct, Bundled bool
 }
 
-// publicDomain is a licence without requirements. Only npm packages use it.
+// publicDomain is a license without requirements. Only npm packages use it.
 const publicDomain = "0BSD"
 
 // npmPackages returns the bundled packages, and the other packages that package.json names, sorted
@@ -77,13 +77,13 @@ func readLock(path string, data []byte) ([]npmPackage, error) {
 	return all, nil
 }
 
-// checkNPM returns errors for bundled packages whose licence is not permissive, for direct packages
+// checkNPM returns errors for bundled packages whose license is not permissive, for direct packages
 // without a row, and for rows without a package.
 func checkNPM(reasons map[string]reason, packages []npmPackage) error {
 	var problems []error
 	for _, p := range packages {
-		if p.Bundled && p.Licence != publicDomain && !slices.Contains(permissive, p.Licence) {
-			problems = append(problems, fmt.Errorf("%s%s %s: licence %q isn't permissive; leave the package out", npmPrefix, p.Name, p.Version, p.Licence))
+		if p.Bundled && p.License != publicDomain && !slices.Contains(permissive, p.License) {
+			problems = append(problems, fmt.Errorf("%s%s %s: license %q isn't permissive; leave the package out", npmPrefix, p.Name, p.Version, p.License))
 		}
 		if _, ok := reasons[npmPrefix+p.Name]; p.Direct && !ok {
 			problems = append(problems, fmt.Errorf("%s%s: console/web/package.json names it; add its owner and the reason to docs/dependencies.tsv", npmPrefix, p.Name))
@@ -108,16 +108,16 @@ func npmTables(reasons map[string]reason, packages []npmPackage) string {
 		if p.Direct {
 			directCount++
 			reason := reasons[npmPrefix+p.Name]
-			fmt.Fprintf(&direct, "| %s | %s | %s | %s | %s |\n", p.Name, p.Version, p.Licence, reason.owner, reason.text)
+			fmt.Fprintf(&direct, "| %s | %s | %s | %s | %s |\n", p.Name, p.Version, p.License, reason.owner, reason.text)
 		}
 		if p.Bundled {
 			bundledCount++
-			fmt.Fprintf(&bundled, "| %s | %s | %s |\n", p.Name, p.Version, p.Licence)
+			fmt.Fprintf(&bundled, "| %s | %s | %s |\n", p.Name, p.Version, p.License)
 		}
 	}
-	return fmt.Sprintf("\n## Required by the web console (%d)\n\n| package | version | licence | owner | why |\n|---|---|---|---|---|\n%s",
+	return fmt.Sprintf("\n## Required by the web console (%d)\n\n| package | version | license | owner | why |\n|---|---|---|---|---|\n%s",
 		directCount, direct.String()) +
-		fmt.Sprintf("\n## Bundled into the web console (%d)\n\n| package | version | licence |\n|---|---|---|\n%s", bundledCount, bundled.String())
+		fmt.Sprintf("\n## Bundled into the web console (%d)\n\n| package | version | license |\n|---|---|---|\n%s", bundledCount, bundled.String())
 }
 
 // describeNPM returns the CycloneDX component of a package.
@@ -125,7 +125,7 @@ func describeNPM(p npmPackage) cdx.Component {
 	identity := "pkg:npm/" + strings.Replace(p.Name, "@", "%40", 1) + "@" + p.Version
 	return cdx.Component{
 		BOMRef: identity, Type: cdx.ComponentTypeLibrary, Name: p.Name, Version: p.Version, PackageURL: identity,
-		Licenses:    &cdx.Licenses{{License: &cdx.License{ID: p.Licence}}},
+		Licenses:    &cdx.Licenses{{License: &cdx.License{ID: p.License}}},
 		Hashes:      &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA512, Value: hex.EncodeToString(p.SHA512)}},
 		Description: "bundled into the web console",
 	}

@@ -31,7 +31,7 @@ func TestPackagesOfConsoleAreChecked(t *testing.T) {
 	}
 	reasons := map[string]reason{"npm:ui": {"Ann", "pages"}, "npm:gone": {"Ann", "was used once"}, "example.com/module": {"Ann", "is Go"}}
 	err = checkNPM(reasons, packages)
-	refusals := "npm:@scope/part 1.1.0: licence \"GPL-3.0\" isn't permissive; leave the package out\n" +
+	refusals := "npm:@scope/part 1.1.0: license \"GPL-3.0\" isn't permissive; leave the package out\n" +
 		"npm:builder: console/web/package.json names it; add its owner and the reason to docs/dependencies.tsv\n" +
 		"npm:gone: console/web/package.json doesn't name it; remove its row from docs/dependencies.tsv"
 	if err == nil || err.Error() != refusals {

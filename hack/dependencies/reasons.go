@@ -65,7 +65,7 @@ func checkReasons(reasons map[string]reason, direct []dependency) error {
 func tables(reasons map[string]reason, direct, linked []dependency) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## Required by this repository (%d)\n\n", len(direct))
-	b.WriteString("| module | version | released | licence | owner | why |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| module | version | released | license | owner | why |\n|---|---|---|---|---|---|\n")
 	for _, d := range direct {
 		d = d.withUse()
 		released := ""
@@ -73,16 +73,16 @@ func tables(reasons map[string]reason, direct, linked []dependency) string {
 			released = d.Time.UTC().Format("2006-01-02")
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n",
-			d.Path, d.Version, released, strings.Join(d.licences(), ", "), reasons[d.Path].owner, reasons[d.Path].text)
+			d.Path, d.Version, released, strings.Join(d.licenses(), ", "), reasons[d.Path].owner, reasons[d.Path].text)
 	}
 	fmt.Fprintf(&b, "\n## Linked into a program (%d)\n\n", len(linked))
-	b.WriteString("| module | version | licence | programs |\n|---|---|---|---|\n")
+	b.WriteString("| module | version | license | programs |\n|---|---|---|---|\n")
 	for _, d := range linked {
-		licence := strings.Join(d.licences(), ", ")
+		license := strings.Join(d.licenses(), ", ")
 		if e, ok := exceptions[d.Path]; ok {
-			licence += ": " + e.reason
+			license += ": " + e.reason
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", d.Path, d.Version, licence, strings.Join(d.programs, ", "))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", d.Path, d.Version, license, strings.Join(d.programs, ", "))
 	}
 	return b.String()
 }

@@ -44,7 +44,7 @@ func writeBill(ctx context.Context, root, path, release string) error {
 	if err != nil {
 		return err
 	}
-	if err := checkLicences(linked); err != nil {
+	if err := checkLicenses(linked); err != nil {
 		return err
 	}
 	packages, err := npmPackages(root)
@@ -121,7 +121,7 @@ func bundled(packages []npmPackage) (all []npmPackage) {
 }
 
 // billOf describes the programs and the modules in their build information. linked contains the
-// licences of the modules. packages are parts of slipway.
+// licenses of the modules. packages are parts of slipway.
 func billOf(programs []program, linked []dependency, packages []npmPackage) (*cdx.BOM, error) {
 	byName := map[string]dependency{}
 	for _, d := range linked {
@@ -138,7 +138,7 @@ func billOf(programs []program, linked []dependency, packages []npmPackage) (*cd
 			if !ok {
 				return nil, fmt.Errorf("program %q has %s %s, which go.mod doesn't name; run: make build", p.name, module.Path, module.Version)
 			}
-			library := describe(module, d.licences())
+			library := describe(module, d.licenses())
 			libraries[library.BOMRef] = library
 			uses = append(uses, library.BOMRef)
 		}
@@ -190,14 +190,14 @@ func modulesOf(info *buildinfo.BuildInfo) (modules []debug.Module) {
 }
 
 // describe returns the CycloneDX component of a module.
-func describe(module debug.Module, licences []string) cdx.Component {
+func describe(module debug.Module, licenses []string) cdx.Component {
 	identity := "pkg:golang/" + module.Path + "@" + strings.ReplaceAll(module.Version, "+", "%2B")
 	component := cdx.Component{
 		BOMRef: identity, Type: cdx.ComponentTypeLibrary, Name: module.Path, Version: module.Version, PackageURL: identity,
 		Licenses: &cdx.Licenses{},
 	}
-	for _, licence := range licences {
-		*component.Licenses = append(*component.Licenses, cdx.LicenseChoice{License: &cdx.License{ID: licence}})
+	for _, license := range licenses {
+		*component.Licenses = append(*component.Licenses, cdx.LicenseChoice{License: &cdx.License{ID: license}})
 	}
 	if sum, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(module.Sum, "h1:")); err == nil && len(sum) > 0 {
 		component.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum)}}
@@ -226,10 +226,10 @@ func hostLibraries(ctx context.Context, runc []byte) ([]cdx.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	library := func(name, version, licence string) cdx.Component {
+	library := func(name, version, license string) cdx.Component {
 		return cdx.Component{
 			BOMRef: "library:" + name, Type: cdx.ComponentTypeLibrary, Name: name, Version: version,
-			Licenses: &cdx.Licenses{{License: &cdx.License{ID: licence}}}, Description: "of the host that built runc",
+			Licenses: &cdx.Licenses{{License: &cdx.License{ID: license}}}, Description: "of the host that built runc",
 		}
 	}
 	_, seccomp, _ := strings.Cut(string(output), "libseccomp:")

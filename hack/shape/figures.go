@@ -86,7 +86,7 @@ func writeTests(w io.Writer, sources []source) {
 			code[s.folder()] += s.code
 		}
 	}
-	fmt.Fprintf(w, "\nLines of unit tests for each line of code (aim: 1.0 where the code has behaviour)\n")
+	fmt.Fprintf(w, "\nLines of unit tests for each line of code (aim: 1.0 where the code has behavior)\n")
 	for _, folder := range slices.Sorted(maps.Keys(code)) {
 		fmt.Fprintf(w, "%8.2f  %s (%d lines)\n", ratio(test[folder], code[folder]), folder, code[folder])
 	}

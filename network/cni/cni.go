@@ -5,7 +5,7 @@
 // configuration that the plugin reads from standard input.
 //
 // A pod gets one veth device, whose other end is a port of the bridge, and one address with a
-// full-length prefix. Its only neighbour is the bridge's gateway address; even two pods on one host
+// full-length prefix. Its only neighbor is the bridge's gateway address; even two pods on one host
 // communicate through the host's routing. So conntrack sees both directions of every connection,
 // and service addresses work between pods on one host, whether or not the kernel passes bridged
 // frames to its firewall (bridge-nf-call-iptables).

@@ -35,7 +35,7 @@ func IsPodDevice(link netlink.Link) bool {
 }
 
 // HardwareAddress derives the MAC address of a pod or of the bridge from its IPv4 address, so that
-// neighbours' cache entries stay valid when an address is reused or the bridge is recreated. 0a:58
+// neighbors' cache entries stay valid when an address is reused or the bridge is recreated. 0a:58
 // is in the range for local administration.
 func HardwareAddress(address netip.Addr) net.HardwareAddr {
 	a := address.As4()

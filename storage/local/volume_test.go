@@ -23,14 +23,14 @@ func TestVolumeSizeIsEnforced(t *testing.T) {
 	n := start(t, t.TempDir())
 	for fsType, mib := range map[string]int64{"ext4": 64, "xfs": 300} {
 		full := n.use(n.create(request(fsType+"-full", mib, mounted(fsType))), mounted(fsType))
-		neighbour := n.use(n.create(request(fsType+"-neighbour", mib, mounted(fsType))), mounted(fsType))
+		neighbor := n.use(n.create(request(fsType+"-neighbor", mib, mounted(fsType))), mounted(fsType))
 		if err := write(filepath.Join(full, "a"), int(mib)<<20); !errors.Is(err, unix.ENOSPC) {
 			t.Errorf("%s: writing %[2]d MiB of files into %[2]d: %v, want %v", fsType, mib, err, unix.ENOSPC)
 		}
 		if info, err := os.Stat(filepath.Join(full, "a")); err != nil || info.Size() < mib<<20/2 {
 			t.Errorf("%s: of %d MiB, only %v bytes are writable (%v)", fsType, mib, info.Size(), err)
 		}
-		if err := write(filepath.Join(neighbour, "a"), 1<<20); err != nil {
+		if err := write(filepath.Join(neighbor, "a"), 1<<20); err != nil {
 			t.Errorf("%s: another volume is affected: %v", fsType, err)
 		}
 	}

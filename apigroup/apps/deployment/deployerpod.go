@@ -115,8 +115,8 @@ func (l *deployerController) pod(rc *corev1.ReplicationController, config *appsv
 // imageAffinity selects nodes that have the deployer image. No registry has this image, and the
 // kubelet would retry the pull only after ten seconds.
 func imageAffinity() *corev1.Affinity {
-	labelled := corev1.NodeSelectorRequirement{Key: rollout.ImageLabel, Operator: corev1.NodeSelectorOpExists}
+	labeled := corev1.NodeSelectorRequirement{Key: rollout.ImageLabel, Operator: corev1.NodeSelectorOpExists}
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{labelled}}},
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{labeled}}},
 	}}}
 }

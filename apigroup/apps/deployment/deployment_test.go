@@ -167,7 +167,7 @@ func TestCanceledDeploymentIsStopped(t *testing.T) {
 			want = appsv1.DeploymentStatusFailed
 		}
 		if got := l.deployment(t, "web-1"); rollout.Phase(got) != want || got.Annotations[appsv1.DeploymentStatusReasonAnnotation] != rollout.CancelledByUser {
-			t.Errorf("a cancelled deployment that was %s has %v", phase, got.Annotations)
+			t.Errorf("a canceled deployment that was %s has %v", phase, got.Annotations)
 		}
 	}
 }

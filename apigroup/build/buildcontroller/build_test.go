@@ -88,7 +88,7 @@ func TestBuildIsCompleteWhenImageIsPushed(t *testing.T) {
 		"pushed while pending": {func(b *buildv1.Build) { b.Status.Phase = buildv1.BuildPhasePending }, buildv1.BuildPhaseComplete},
 		"not pushed":           {func(b *buildv1.Build) { b.Status.Output.To = nil }, buildv1.BuildPhaseRunning},
 		"failed":               {func(b *buildv1.Build) { b.Status.Reason = buildv1.StatusReasonPostCommitHookFailed }, buildv1.BuildPhaseRunning},
-		"cancelled meanwhile":  {func(b *buildv1.Build) { b.Status.Cancelled = true }, buildv1.BuildPhaseCancelled},
+		"canceled meanwhile":   {func(b *buildv1.Build) { b.Status.Cancelled = true }, buildv1.BuildPhaseCancelled},
 		"of a custom builder": {func(b *buildv1.Build) {
 			b.Spec.Strategy = buildv1.BuildStrategy{CustomStrategy: &buildv1.CustomBuildStrategy{}}
 		}, buildv1.BuildPhaseRunning},

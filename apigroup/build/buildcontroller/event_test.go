@@ -67,7 +67,7 @@ func TestBuildEvents(t *testing.T) {
 		"pod succeeded":        {in(buildv1.BuildPhaseRunning, nil), pod(corev1.PodSucceeded, 0), []string{done}},
 		"pod failed":           {in(buildv1.BuildPhaseRunning, nil), pod(corev1.PodFailed, 1), []string{failed}},
 		"pod deleted":          {in(buildv1.BuildPhaseRunning, nil), nil, []string{failed}},
-		"build cancelled":      {in(buildv1.BuildPhaseRunning, func(b *buildv1.Build) { b.Status.Cancelled = true }), podOf(build(), corev1.PodRunning), []string{"Normal BuildCancelled Build shop/app-1 has been cancelled"}},
+		"build canceled":       {in(buildv1.BuildPhaseRunning, func(b *buildv1.Build) { b.Status.Cancelled = true }), podOf(build(), corev1.PodRunning), []string{"Normal BuildCancelled Build shop/app-1 has been cancelled"}},
 		"build ended earlier":  {in(buildv1.BuildPhaseComplete, nil), pod(corev1.PodSucceeded, 0), nil},
 		"pod of another owner": {in(buildv1.BuildPhaseNew, nil), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app-1-build"}}, []string{failed}},
 		"image reported":       {in(buildv1.BuildPhaseRunning, func(b *buildv1.Build) { b.Status.Output.To = &buildv1.BuildStatusOutputTo{ImageDigest: "sha256:1"} }), podOf(build(), corev1.PodRunning), []string{done}},

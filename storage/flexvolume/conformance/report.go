@@ -25,7 +25,7 @@ const (
 type Result struct {
 	Check   string
 	Verdict Verdict
-	// Finding describes the behaviour of the driver. Remedy is the change that its author should make;
+	// Finding describes the behavior of the driver. Remedy is the change that its author should make;
 	// it is empty for OK.
 	Finding, Remedy string
 }

@@ -82,7 +82,7 @@ type Driver struct {
 	// KeepOwnership means that the group of files is not changed to the pod's fsGroup, because the
 	// storage does not support groups or Mount has set them.
 	KeepOwnership bool
-	// KeepLabel means that files are not relabelled for SELinux, because the storage has no labels
+	// KeepLabel means that files are not relabeled for SELinux, because the storage has no labels
 	// or sets them on mount.
 	KeepLabel bool
 	// ReportUsage means that the usage of the file system at the volume's directory is the volume's

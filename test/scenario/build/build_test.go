@@ -1,5 +1,5 @@
 // Package build tests on a real cluster that builds start, run in pods, and can be followed and
-// cancelled, and that triggers start new builds. The pods run a custom builder, which these tests
+// canceled, and that triggers start new builds. The pods run a custom builder, which these tests
 // create. Sources: OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds; OpenShift 3.11
 // Cluster Administration, chapter 14.
 package build

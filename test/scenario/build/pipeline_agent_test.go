@@ -106,7 +106,7 @@ func TestPipelineRunsStepsInAgents(t *testing.T) {
 		})
 	}
 	waitUntilAgentsEnd()
-	// The agent of a cancelled build ends with the build.
+	// The agent of a canceled build ends with the build.
 	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: long}, spec: {serviceAccount: pipeline, source: {git: {uri: %q, ref: main}},
 		strategy: {jenkinsPipelineStrategy: {}}}}`, url+"/.git"))
 	p.OC("start-build", "long")

@@ -286,7 +286,7 @@ func TestPipelineRecordsResultsOfTests(t *testing.T) {
 	}
 }
 
-func TestPipelineWaitsForInputAndCanBeCancelled(t *testing.T) {
+func TestPipelineWaitsForInputAndCanBeCanceled(t *testing.T) {
 	p := newProject(t)
 	p.publishRunner()
 	p.pipeline("app", "node { stage('Build') { sh 'echo built' } }\nstage('Approve') { input message: 'Deploy?', id: 'deploy' }\nnode { stage('Deploy') { echo 'deployed' } }", "runPolicy: Parallel")

@@ -135,7 +135,7 @@ func TestPodsEndBeforeTheMachineShutsDown(t *testing.T) {
 	if nodes := c.OC("get", "node", "rebooting"); !strings.Contains(nodes, " NotReady") {
 		t.Errorf("the node still accepts new pods:\n%s", nodes)
 	}
-	// The shutdown is cancelled.
+	// The shutdown is canceled.
 	if err := l.bus.Emit(login1Path, manager+".PrepareForShutdown", false); err != nil {
 		t.Fatal(err)
 	}

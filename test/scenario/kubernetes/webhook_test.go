@@ -50,7 +50,7 @@ func selfSigned(t *testing.T, name string) (certificate, key []byte) {
 const reservations = "/apis/admission.online.openshift.io/v1beta1/namespacereservations"
 
 // review responds to an admission review. At /label, an object gets the label checked. At /sidecar,
-// a pod gets another container. At /labelled, an object without the label is rejected. At
+// a pod gets another container. At /labeled, an object without the label is rejected. At
 // reservations, a namespace with a reserved name is rejected. /first and /second reject all
 // requests.
 func review(path string, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
@@ -63,7 +63,7 @@ func review(path string, request *admissionv1.AdmissionRequest) *admissionv1.Adm
 	case path == "/label" && object.Labels["unchecked"] == "":
 		kind := admissionv1.PatchTypeJSONPatch
 		response.PatchType, response.Patch = &kind, []byte(`[{"op":"add","path":"/metadata/labels/checked","value":"yes"}]`)
-	case path == "/labelled" && object.Labels["checked"] == "":
+	case path == "/labeled" && object.Labels["checked"] == "":
 		response.Allowed, response.Result = false, &metav1.Status{Message: "the label checked is required"}
 	case path == "/sidecar":
 		kind := admissionv1.PatchTypeJSONPatch
@@ -181,7 +181,7 @@ func TestWebhooksMutateAndRejectObjects(t *testing.T) {
 	c := kit.Shared(t)
 	ca := serveWebhooks(t, c)
 	c.Apply(fmt.Sprintf(webhooks, "Mutating", "label", c.Namespace, "webhooks", ca, "pods", "Fail") +
-		fmt.Sprintf(webhooks, "Validating", "labelled", c.Namespace, "webhooks", ca, "pods", "Fail") +
+		fmt.Sprintf(webhooks, "Validating", "labeled", c.Namespace, "webhooks", ca, "pods", "Fail") +
 		fmt.Sprintf(webhooks, "Mutating", "sidecar", c.Namespace, "webhooks", ca, "pods", "Fail") +
 		fmt.Sprintf(webhooks, "Validating", "first", c.Namespace, "webhooks", ca, "limitranges", "Fail") +
 		fmt.Sprintf(webhooks, "Validating", "second", c.Namespace, "webhooks", ca, "limitranges", "Fail") +
@@ -189,7 +189,7 @@ func TestWebhooksMutateAndRejectObjects(t *testing.T) {
 		fmt.Sprintf(webhooks, "Validating", "ignored", c.Namespace, "nobody", ca, "pods", "Ignore"))
 	remove := func() {
 		c.OC("delete", "mutatingwebhookconfiguration", "scenario-label", "scenario-sidecar", "--ignore-not-found")
-		c.OC("delete", "validatingwebhookconfiguration", "scenario-labelled", "scenario-first", "scenario-second", "scenario-ignored", "scenario-failing",
+		c.OC("delete", "validatingwebhookconfiguration", "scenario-labeled", "scenario-first", "scenario-second", "scenario-ignored", "scenario-failing",
 			"namespacereservations.admission.online.openshift.io", "--ignore-not-found")
 	}
 	t.Cleanup(remove)
@@ -206,7 +206,7 @@ func TestWebhooksMutateAndRejectObjects(t *testing.T) {
 		return nil
 	})
 	unchecked := strings.Replace(pod("unchecked", sleeper(), unscheduled), "labels: {", "labels: {unchecked: 'yes', ", 1)
-	expectRejected(t, c, unchecked, `admission webhook "labelled.scenario.example.com" denied the request: the label checked is required`)
+	expectRejected(t, c, unchecked, `admission webhook "labeled.scenario.example.com" denied the request: the label checked is required`)
 	expectRejected(t, c, "{apiVersion: v1, kind: Namespace, metadata: {name: reserved-scenario}}", "the name is reserved")
 	if _, err := c.Client.CoreV1().Pods(c.Namespace).Get(t.Context(), "unchecked", metav1.GetOptions{}); err == nil {
 		t.Error("a rejected object is stored")

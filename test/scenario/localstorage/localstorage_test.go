@@ -80,16 +80,16 @@ func waitText(c *kit.Cluster, text string, get ...string) {
 
 func TestClaimGetsVolumeOfItsSize(t *testing.T) {
 	c := kit.Shared(t)
-	c.Apply(claim("full", "64Mi") + claim("neighbour", "64Mi"))
+	c.Apply(claim("full", "64Mi") + claim("neighbor", "64Mi"))
 	if got := c.OC("get", "pvc", "full", "-o", "jsonpath={.spec.storageClassName}"); got != "slipway-local" {
 		t.Errorf("the default class is %q", got)
 	}
-	c.Apply(pod("writer", "full: full", "neighbour: neighbour"))
+	c.Apply(pod("writer", "full: full", "neighbor: neighbor"))
 	c.WaitPodRunning("writer")
 	if got := sh(c, "writer", "dd if=/dev/zero of=/full/a bs=1M count=100 2>&1; true"); !strings.Contains(got, "No space left on device") {
 		t.Errorf("writing 100 MiB into 64: %s", got)
 	}
-	sh(c, "writer", "dd if=/dev/zero of=/neighbour/a bs=1M count=32 2>/dev/null && sync")
+	sh(c, "writer", "dd if=/dev/zero of=/neighbor/a bs=1M count=32 2>/dev/null && sync")
 
 	volume := volumeOf(c, "full")
 	node := c.OC("get", "pod", "writer", "-o", "jsonpath={.spec.nodeName}")
@@ -107,7 +107,7 @@ func TestClaimGetsVolumeOfItsSize(t *testing.T) {
 		t.Errorf("the next pod reads %s bytes", got)
 	}
 	c.OC("delete", "pod", "reader")
-	c.OC("delete", "pvc", "full", "neighbour")
+	c.OC("delete", "pvc", "full", "neighbor")
 	c.OC("wait", "pv", volume, "--for", "delete", "--timeout", "1m")
 	if _, err := os.Stat(image); !os.IsNotExist(err) {
 		t.Errorf("the image exists after the claim was deleted: %v", err)

@@ -150,10 +150,10 @@ func checkApply(t *testing.T, client dynamic.ResourceInterface, object *unstruct
 	}
 }
 
-func checkLists(t *testing.T, client dynamic.ResourceInterface, labelled, other string) {
+func checkLists(t *testing.T, client dynamic.ResourceInterface, labeled, other string) {
 	t.Helper()
 	list, err := client.List(t.Context(), metav1.ListOptions{LabelSelector: "made=twice"})
-	if err != nil || len(list.Items) != 1 || list.Items[0].GetName() != labelled {
+	if err != nil || len(list.Items) != 1 || list.Items[0].GetName() != labeled {
 		t.Fatalf("by label: %v, %v", list, err)
 	}
 	list, err = client.List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + other})
@@ -174,7 +174,7 @@ func checkLists(t *testing.T, client dynamic.ResourceInterface, labelled, other 
 			break
 		}
 	}
-	if !seen[labelled] || !seen[other] {
+	if !seen[labeled] || !seen[other] {
 		t.Fatalf("pages showed %v", seen)
 	}
 }

@@ -37,7 +37,7 @@ it.each([
   [{ ...progressing('True', 'NewReplicationControllerAvailable'), latestVersion: 3 }, false],
   [{ ...progressing('False', 'RolloutCancelled'), latestVersion: 3 }, false],
   [{}, false],
-])('knows which deployments can be cancelled: %o', (status, expected) => {
+])('knows which deployments can be canceled: %o', (status, expected) => {
   expect(isDeploying(workload('DeploymentConfig', { replicas: 1 }, status) as unknown as LooseObject)).toBe(expected);
 });
 

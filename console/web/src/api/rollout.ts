@@ -45,7 +45,7 @@ export function rolloutOf(workload: Workload): Rollout | undefined {
   return progress.status === 'False' && isObserved ? { done, total, failure: progress.message ?? progress.reason ?? '' } : { done, total };
 }
 
-/** isDeploying reports whether a deployment of a configuration is in progress, so that it can be cancelled. */
+/** isDeploying reports whether a deployment of a configuration is in progress, so that it can be canceled. */
 export function isDeploying(config: LooseObject): boolean {
   const { spec, status } = config as unknown as Workload;
   const progress = status?.conditions?.find(({ type }) => type === 'Progressing');

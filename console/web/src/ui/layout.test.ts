@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { place } from './layout';
 
-test('nodes are opposite to their neighbours', () => {
+test('nodes are opposite to their neighbors', () => {
   const shapes = ['a', 'b', 'c'].map((id) => ({ id, column: 0 })).concat(['z', 'y', 'x'].map((id) => ({ id, column: 1 })));
   const placed = place(shapes, [
     { from: 'a', to: 'x' },
@@ -12,7 +12,7 @@ test('nodes are opposite to their neighbours', () => {
   expect([row('x'), row('y'), row('z')]).toEqual([row('a'), row('b'), row('c')]);
 });
 
-test('a node without neighbours has a separate row', () => {
+test('a node without neighbors has a separate row', () => {
   const placed = place([{ id: 'a', column: 0 }, { id: 'b', column: 0 }], []);
   expect(new Set(placed.map(({ row }) => row)).size).toBe(2);
 });

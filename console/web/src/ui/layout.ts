@@ -17,20 +17,20 @@ const sweeps = 4;
 
 /**
  * place gives the nodes of each column rows, so that few lines cross: each sweep sorts a column by
- * the mean row of the neighbours. The order of the input decides between equals.
+ * the mean row of the neighbors. The order of the input decides between equals.
  */
 export function place<T extends Shape>(shapes: T[], lines: Line[]): Placed<T>[] {
-  const neighbours = new Map<string, string[]>();
+  const neighbors = new Map<string, string[]>();
   for (const { from, to } of lines) {
-    neighbours.set(from, [...(neighbours.get(from) ?? []), to]);
-    neighbours.set(to, [...(neighbours.get(to) ?? []), from]);
+    neighbors.set(from, [...(neighbors.get(from) ?? []), to]);
+    neighbors.set(to, [...(neighbors.get(to) ?? []), from]);
   }
   const columns = [...new Set(shapes.map(({ column }) => column))].sort((a, b) => a - b).map((column) => shapes.filter((shape) => shape.column === column));
   const rows = new Map<string, number>();
   columns.forEach((column) => column.forEach(({ id }, row) => rows.set(id, row)));
   for (let sweep = 0; sweep < sweeps; sweep++) {
     for (const column of sweep % 2 === 0 ? columns : [...columns].reverse()) {
-      const weight = new Map(column.map(({ id }) => [id, mean((neighbours.get(id) ?? []).map((other) => rows.get(other) ?? 0)) ?? rows.get(id) ?? 0]));
+      const weight = new Map(column.map(({ id }) => [id, mean((neighbors.get(id) ?? []).map((other) => rows.get(other) ?? 0)) ?? rows.get(id) ?? 0]));
       column.sort((a, b) => (weight.get(a.id) ?? 0) - (weight.get(b.id) ?? 0));
       column.forEach(({ id }, row) => rows.set(id, row));
     }

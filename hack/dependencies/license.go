@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// phrases identify licences, in lower case and with single spaces. A text is a licence if it
+// phrases identify licenses, in lower case and with single spaces. A text is a license if it
 // contains all phrases of the row and not the phrase without.
 var phrases = []struct {
-	licence string // the SPDX identifier
+	license string // the SPDX identifier
 	text    []string
-	without string // a phrase that only a similar licence contains, or ""
+	without string // a phrase that only a similar license contains, or ""
 }{
 	{"Apache-2.0", []string{"apache license", "version 2.0"}, ""},
 	{"MIT", []string{"permission is hereby granted, free of charge, to any person obtaining a copy"}, ""},
@@ -30,12 +30,12 @@ var phrases = []struct {
 	{"AGPL", []string{"gnu affero general public license"}, "mozilla public license"},
 }
 
-// permissive are the licences that only require that their text and notices are included.
+// permissive are the licenses that only require that their text and notices are included.
 var permissive = []string{"Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Unlicense"}
 
-// exception is a linked module whose files name a licence that is not permissive.
+// exception is a linked module whose files name a license that is not permissive.
 type exception struct {
-	licences []string // the licences under which it is used
+	licenses []string // the licenses under which it is used
 	reason   string
 }
 
@@ -53,29 +53,29 @@ var exceptions = map[string]exception{
 const unchanged = "binds its own files only, which are used unchanged"
 
 var (
-	licenceFile = regexp.MustCompile(`(?i)^(un)?(licen[cs]e|copying)([-._].*)?$`)
+	licenseFile = regexp.MustCompile(`(?i)^(un)?(licen[cs]e|copying)([-._].*)?$`)
 	noticeFile  = regexp.MustCompile(`(?i)^notice([-._].*)?$`)
 	spaces      = regexp.MustCompile(`\s+`)
 )
 
-// licences returns the licences under which a module is used, as SPDX identifiers.
-func (d dependency) licences() []string {
+// licenses returns the licenses under which a module is used, as SPDX identifiers.
+func (d dependency) licenses() []string {
 	if e, ok := exceptions[d.Path]; ok {
-		return e.licences
+		return e.licenses
 	}
 	return d.names()
 }
 
-// names returns the licences that a module's licence files contain, in the order of phrases.
+// names returns the licenses that a module's license files contain, in the order of phrases.
 func (d dependency) names() (all []string) {
-	for _, content := range d.files(licenceFile) {
+	for _, content := range d.files(licenseFile) {
 		text := strings.ToLower(plain(content))
 		for _, p := range phrases {
 			missing := slices.ContainsFunc(p.text, func(phrase string) bool { return !strings.Contains(text, phrase) })
-			if missing || p.without != "" && strings.Contains(text, p.without) || slices.Contains(all, p.licence) {
+			if missing || p.without != "" && strings.Contains(text, p.without) || slices.Contains(all, p.license) {
 				continue
 			}
-			all = append(all, p.licence)
+			all = append(all, p.license)
 		}
 	}
 	return all
@@ -101,26 +101,26 @@ func (d dependency) files(name *regexp.Regexp) (contents []string) {
 // plain returns text with single spaces and without line breaks.
 func plain(text string) string { return strings.TrimSpace(spaces.ReplaceAllString(text, " ")) }
 
-// checkLicences returns errors for linked modules whose licence is unknown, or not permissive and
+// checkLicenses returns errors for linked modules whose license is unknown, or not permissive and
 // without an exception, and for exceptions that are not needed.
-func checkLicences(linked []dependency) error {
+func checkLicenses(linked []dependency) error {
 	var problems []error
 	required := map[string]bool{}
 	for _, d := range linked {
-		licences := d.names()
-		other := slices.ContainsFunc(licences, func(licence string) bool { return !slices.Contains(permissive, licence) })
+		licenses := d.names()
+		other := slices.ContainsFunc(licenses, func(license string) bool { return !slices.Contains(permissive, license) })
 		required[d.Path] = other
 		switch {
-		case len(licences) == 0:
-			problems = append(problems, fmt.Errorf("%s %s: its licence isn't recognized; add a phrase of it to hack/dependencies/licence.go", d.Path, d.Version))
+		case len(licenses) == 0:
+			problems = append(problems, fmt.Errorf("%s %s: its license isn't recognized; add a phrase of it to hack/dependencies/license.go", d.Path, d.Version))
 		case other && exceptions[d.Path].reason == "":
-			problems = append(problems, fmt.Errorf("%s %s: licence %s isn't permissive; leave the module out, or add an exception with its reason to hack/dependencies/licence.go",
-				d.Path, d.Version, strings.Join(licences, ", ")))
+			problems = append(problems, fmt.Errorf("%s %s: license %s isn't permissive; leave the module out, or add an exception with its reason to hack/dependencies/license.go",
+				d.Path, d.Version, strings.Join(licenses, ", ")))
 		}
 	}
 	for path := range exceptions {
 		if !required[path] {
-			problems = append(problems, fmt.Errorf("%s: needs no exception; remove it from hack/dependencies/licence.go", path))
+			problems = append(problems, fmt.Errorf("%s: needs no exception; remove it from hack/dependencies/license.go", path))
 		}
 	}
 	return errors.Join(problems...)
