@@ -10,8 +10,9 @@ import (
 )
 
 // TestLeafCertificatesAreRenewedForFortyDays issues certificates that are valid for a month and
-// moves the clock over forty days. Every leaf is renewed before it expires, but not in the first two
-// thirds of its lifetime. Connections succeed at the start and at the end of each check interval.
+// moves the clock over forty days. Every leaf is renewed before it expires, but not in the first
+// two thirds of its lifetime. Connections succeed at the start and at the end of each check
+// interval.
 func TestLeafCertificatesAreRenewedForFortyDays(t *testing.T) {
 	const day = 24 * time.Hour
 	const lifetime, interval, period = 30 * day, 12 * time.Hour, 40 * day

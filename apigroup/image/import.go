@@ -61,7 +61,8 @@ func (i *imports) Create(ctx context.Context, object runtime.Object, validate re
 	desired := object.(*imagev1.ImageStreamImport)
 	desired.Namespace = request.NamespaceValue(ctx)
 	stream, err := i.stream(ctx, desired.Name)
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsBadRequest(err) { // validate reports invalid names
+	// validate reports invalid names.
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsBadRequest(err) {
 		return nil, err
 	}
 	if problems := i.validate(desired, stream); len(problems) > 0 {
