@@ -373,7 +373,7 @@ func TestInvalidFlagsAreRejected(t *testing.T) {
 		"--cookie-name=a b":                                             "--cookie-name",
 		"--client-secret-file=/missing":                                 "/missing",
 		`--openshift-sar={"verb":"get"}`:                                "needs verb and resource",
-		`--openshift-sar={"verb":"get","resource":"pods"} {`:            "text follows",
+		`--openshift-sar={"verb":"get","resource":"pods"} {`:            "text after",
 		`--openshift-sar=[]`:                                            "every user",
 		`--openshift-sar={"user":"bob","verb":"get","resource":"pods"}`: "the user who logs in",
 		`--openshift-sar=pods`:                                          "invalid character",

@@ -45,7 +45,7 @@ func TestDriverThatOtherUsersCanReplaceDoesNotRun(t *testing.T) {
 			if err := spoil(filepath.Dir(path), path); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := driver.Init(t.Context()); KindOf(err) != KindStart || !strings.Contains(err.Error(), "root alone") {
+			if _, err := driver.Init(t.Context()); KindOf(err) != KindStart || !strings.Contains(err.Error(), "only root") {
 				t.Errorf("a call of the driver: %v", err)
 			}
 			if _, err := Find(plugins, "example.com/test"); !errors.Is(err, errUntrusted) || !strings.Contains(err.Error(), "; run ch") {

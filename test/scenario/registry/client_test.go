@@ -138,7 +138,7 @@ func TestSignaturesAreAddedAndVerified(t *testing.T) {
 	verify := func(args ...string) (string, error) {
 		return p.TryOC(append([]string{"adm", "verify-image-signature", digest.String(), "--token=" + auditor}, args...)...)
 	}
-	if _, err := verify("--expected-identity=other.example.com/app:v1", "--public-key="+key); err == nil || !strings.Contains(err.Error(), "expected is") {
+	if _, err := verify("--expected-identity=other.example.com/app:v1", "--public-key="+key); err == nil || !strings.Contains(err.Error(), "expected identity") {
 		t.Errorf("another identity: %v", err)
 	}
 	if out, err := verify("--expected-identity="+identity, "--public-key="+key, "--save"); err != nil || !strings.Contains(out, "identity is now confirmed") {
