@@ -38,7 +38,7 @@ await open(async (page) => {
   await page.getByRole('heading', { name: 'Recently used' }).waitFor();
   await page.goto(`${address}/console/catalog/builder/openshift/python?project=${project}`);
   await page.locator('#builder-uri').fill('no address');
-  await page.getByText('Write an address as git takes it').waitFor();
+  await page.getByText('Enter an address that git accepts').waitFor();
   await page.locator('#builder-uri').fill('https://git.invalid/me/app.git');
   await page.locator('#builder-name').fill('from-source');
   const command = page.getByRole('textbox', { name: 'The same on the command line' });
