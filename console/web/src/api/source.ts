@@ -30,7 +30,7 @@ export interface Dockerfile extends Origin {
   name: string;
   /** text is the Dockerfile itself. If it is empty, the repository has it. */
   text: string;
-  /** path is the path of the Dockerfile in the context directory, if it is another than Dockerfile. */
+  /** path is the path of the Dockerfile in the context directory, if its name is not Dockerfile. */
   path: string;
   port: number;
   route: boolean;

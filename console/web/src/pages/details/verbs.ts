@@ -43,7 +43,7 @@ const creations: Creation[] = [
   },
 ];
 
-/** linksOf returns the pages for actions with an object that the user may do. */
+/** linksOf returns the pages for actions with an object that the user may perform. */
 export function linksOf(object: LooseObject, resources: Resources | undefined, rights: Rights): LinkAction[] {
   const { name, namespace } = object.metadata;
   return creations.flatMap(({ kinds, label, form, key, more }) => {
@@ -59,7 +59,7 @@ export function linksOf(object: LooseObject, resources: Resources | undefined, r
 const restartedKey = 'kubectl.kubernetes.io/restartedAt';
 const runningBuilds = ['New', 'Pending', 'Running'];
 
-/** actionsOf returns the actions of an object's kind that the user may do. */
+/** actionsOf returns the actions of an object's kind that the user may perform. */
 export function actionsOf(object: LooseObject, resource: Resource, rights: Rights): Action[] {
   const name = object.metadata.name;
   const path = pathOf(resource, object.metadata.namespace, name);
