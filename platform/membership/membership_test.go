@@ -211,7 +211,7 @@ func TestFailedJoinLeavesNoCredentials(t *testing.T) {
 		masters []string
 		want    string
 	}{
-		"no API server":      {nil, "the response lists no API server"},
+		"no API server":      {nil, "the response of the master lists no API server"},
 		"address":            {[]string{"192.0.2.1"}, "read address of API server"},
 		"no certificate yet": {[]string{"192.0.2.1:8443"}, "did not issue the certificates"},
 	} {
