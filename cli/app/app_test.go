@@ -69,3 +69,11 @@ func TestMatchesArePrintedAsObjects(t *testing.T) {
 		t.Errorf("%q, %v", out, err)
 	}
 }
+
+func TestMissingKeysOfTemplatesAreErrors(t *testing.T) {
+	streams, _, _, _ := genericiooptions.NewTestIOStreams()
+	command := New(nil, streams)
+	if flag := command.Flags().Lookup("allow-missing-template-keys"); flag == nil || flag.DefValue != "false" {
+		t.Errorf("the flag is %+v", flag)
+	}
+}
