@@ -62,6 +62,8 @@ needs() {
 		/usr/share/cockpit/static           cockpit-ws      tests of playbooks
 		buildah                             buildah         make bench: builds beside ours
 		dbus-daemon                         dbus-daemon     tests of shutdowns
+		/lib/systemd/systemd                systemd         tests of the service
+		pgrep                               procps          tests of the service
 		shellcheck                          shellcheck      make lint
 		mkdocs                              mkdocs          make docs
 		/usr/share/doc/mkdocs-material      mkdocs-material make docs

@@ -13,16 +13,23 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/usermode"
 )
 
-// role is an environment variable that makes the test binary a supervisor or its process.
-const role = "SUPERVISOR_TEST_ROLE"
+// role is an environment variable that makes the test binary a supervisor, its process, or the
+// service of systemd. directory contains the files of the service.
+const (
+	role      = "SUPERVISOR_TEST_ROLE"
+	directory = "SUPERVISOR_TEST_DIRECTORY"
+)
 
 func TestMain(m *testing.M) {
 	var err error
 	switch os.Getenv(role) {
 	case "":
-		os.Exit(m.Run())
+		usermode.Main(m)
+	case "service":
+		err = runService(os.Getenv(directory))
 	case "supervisor":
 		err = superviseOne()
 	case "process":
