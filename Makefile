@@ -35,14 +35,14 @@ setup: ## install the distribution's packages that building and running need
 	@GO='$(GO)' hack/setup.sh
 
 payload: setup ## build the small programs that are embedded: containerd, its shim, runc, CNI plugin, pause, builder
-	$(GO) run ./hack/payload
+	$(GO) run ./hack/payload $(if $(ARCH),-arch $(ARCH))
 
 console: setup ## build the web console, which is embedded in slipway
 	$(GO) run ./hack/console
 
-build: payload console ## build bin/slipway and bin/oc
-	$(GO) build -ldflags '$(LDFLAGS)' -o bin/slipway ./cmd/slipway
-	$(GO) build -ldflags '$(LDFLAGS)' -o bin/oc ./cmd/oc
+build: payload console ## build bin/slipway and bin/oc; ARCH=arm64 builds them for another machine
+	$(if $(ARCH),GOARCH=$(ARCH)) $(GO) build -ldflags '$(LDFLAGS)' -o bin/slipway ./cmd/slipway
+	$(if $(ARCH),GOARCH=$(ARCH)) $(GO) build -ldflags '$(LDFLAGS)' -o bin/oc ./cmd/oc
 
 sbom: build ## write bin/slipway.cdx.json: the components of the programs, in CycloneDX format
 	$(GO) run ./hack/dependencies --sbom bin/slipway.cdx.json --version '$(VERSION)'

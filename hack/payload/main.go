@@ -2,7 +2,7 @@
 // their manifest to internal/payload/files. `make build` runs it in the root of the repository
 // before it builds slipway:
 //
-//	go run ./hack/payload [program...]
+//	go run ./hack/payload [-arch arm64] [program...]
 //
 // go.mod contains the versions. payload builds a program only if its inputs have changed: its
 // recipe, the Go version, go.mod and go.sum, and the packages of this repository that it contains.
@@ -11,10 +11,12 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"syscall"
 	"time"
@@ -25,20 +27,26 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, "internal/payload/files", os.Args[1:]); err != nil {
+	arch := flag.String("arch", runtime.GOARCH, "processor architecture of the programs: amd64 or arm64")
+	flag.Parse()
+	if err := run(ctx, "internal/payload/files", *arch, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "payload:", err)
 		os.Exit(1)
 	}
 }
 
-// run updates the programs with these names in dir, or all programs if there are no names.
-func run(ctx context.Context, dir string, names []string) error {
+// run updates the programs with these names in dir for an architecture, or all programs if there are
+// no names.
+func run(ctx context.Context, dir, arch string, names []string) error {
+	if !slices.Contains(architectures(), arch) {
+		return fmt.Errorf("unknown architecture %q: choose one of %q", arch, architectures())
+	}
 	for _, name := range names {
 		if !slices.Contains(manifest.Names(), name) {
 			return fmt.Errorf("unknown program %q: choose one of %q", name, manifest.Names())
 		}
 	}
-	recipes, err := recipes(ctx)
+	recipes, err := recipes(ctx, arch)
 	if err != nil {
 		return err
 	}

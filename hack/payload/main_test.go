@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"debug/elf"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/slipway-platform/slipway/internal/payload/manifest"
 	"github.com/slipway-platform/slipway/internal/payload/recipe"
@@ -15,7 +19,7 @@ import (
 // build runs the command for dir, and returns the manifest that it writes there.
 func build(t *testing.T, dir string, names ...string) manifest.Manifest {
 	t.Helper()
-	if err := run(t.Context(), dir, names); err != nil {
+	if err := run(t.Context(), dir, runtime.GOARCH, names); err != nil {
 		t.Fatal(err)
 	}
 	m, err := manifest.Read(os.DirFS(dir))
@@ -126,8 +130,45 @@ func TestInputsAreSourcesOfRecipe(t *testing.T) {
 }
 
 func TestUnknownProgramIsReported(t *testing.T) {
-	err := run(t.Context(), t.TempDir(), []string{"dockerd"})
+	err := run(t.Context(), t.TempDir(), runtime.GOARCH, []string{"dockerd"})
 	if err == nil || !strings.Contains(err.Error(), `"dockerd"`) || !strings.Contains(err.Error(), manifest.Runc) {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestUnknownArchitectureIsReported(t *testing.T) {
+	err := run(t.Context(), t.TempDir(), "vax", nil)
+	if err == nil || !strings.Contains(err.Error(), `"vax"`) || !strings.Contains(err.Error(), "arm64") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestProgramIsBuiltForArchitecture builds the smallest program, and reads its header.
+func TestProgramIsBuiltForArchitecture(t *testing.T) {
+	t.Chdir("../..")
+	for arch, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
+		dir := t.TempDir()
+		if err := run(t.Context(), dir, arch, []string{manifest.Pause}); err != nil {
+			t.Fatal(err)
+		}
+		compressed, err := os.ReadFile(filepath.Join(dir, manifest.Program{Name: manifest.Pause}.Archive()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoder, err := zstd.NewReader(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		program, err := decoder.DecodeAll(compressed, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := elf.NewFile(bytes.NewReader(program))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if file.Machine != machine {
+			t.Errorf("the program for %s is for %s", arch, file.Machine)
+		}
 	}
 }

@@ -17,21 +17,22 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/recipe"
 )
 
-// programRecipe is a recipe with the flags for the linker.
+// programRecipe is a recipe with the flags for the linker, for a processor architecture.
 type programRecipe struct {
 	recipe.Recipe
 	ldflags []string
+	arch    string
 }
 
-// recipes returns the recipes of all programs. The version flags are the same as in the projects'
-// releases.
-func recipes(ctx context.Context) (all []programRecipe, err error) {
+// recipes returns the recipes of all programs for an architecture. The version flags are the same as
+// in the projects' releases.
+func recipes(ctx context.Context, arch string) (all []programRecipe, err error) {
 	version, err := goCommand(ctx, "list", "-m", "-f", "{{.Version}}", recipe.Containerd)
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range recipe.All() {
-		p := programRecipe{Recipe: r}
+		p := programRecipe{Recipe: r, arch: arch}
 		if strings.HasPrefix(r.Package, recipe.Containerd+"/") {
 			p.ldflags = []string{"-X", recipe.Containerd + "/version.Version=" + version, "-X", recipe.Containerd + "/version.Package=" + recipe.Containerd}
 		}
@@ -59,11 +60,11 @@ func (r programRecipe) arguments(output string) []string {
 // inputs returns a hash of everything from which the program is built.
 func (r programRecipe) inputs(ctx context.Context) (string, error) {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%s %s %q\n", runtime.Version(), runtime.GOARCH, r.arguments(""))
+	fmt.Fprintf(sum, "%s %s %q\n", runtime.Version(), r.arch, r.arguments(""))
 	files := []string{"go.mod", "go.sum"}
 	if strings.HasPrefix(r.Package, "./") {
 		// Only packages of this repository, because go.sum identifies all others.
-		list, err := goCommand(ctx, "list", "-deps", "-f",
+		list, err := r.goCommand(ctx, "list", "-deps", "-f",
 			`{{if .Module}}{{if .Module.Main}}{{$dir := .Dir}}{{range .GoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{range .EmbedFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`, r.Package)
 		if err != nil {
 			return "", err
@@ -92,12 +93,13 @@ func (r programRecipe) build(ctx context.Context, dir string) (manifest.Program,
 	defer os.RemoveAll(temp)
 	output := filepath.Join(temp, r.Name)
 	command := exec.CommandContext(ctx, "go", r.arguments(output)...)
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	command.Env = append(r.environment(), "CGO_ENABLED=0")
 	if r.CGO {
-		if err := checkCompiler(ctx); err != nil {
+		compiler := compilerFor(r.arch)
+		if err := compiler.check(ctx); err != nil {
 			return manifest.Program{}, 0, err
 		}
-		command.Env = append(os.Environ(), "CGO_ENABLED=1")
+		command.Env = slices.Concat(r.environment(), []string{"CGO_ENABLED=1"}, compiler.environment())
 	}
 	command.Stdout, command.Stderr = os.Stderr, os.Stderr
 	if err := command.Run(); err != nil {
@@ -119,25 +121,70 @@ func (r programRecipe) build(ctx context.Context, dir string) (manifest.Program,
 	return program, compressed, nil
 }
 
-// checkCompiler returns an error with a remedy if tools or libraries for building runc's C code are
+// environment returns the environment of the go command.
+func (r programRecipe) environment() []string { return append(os.Environ(), "GOARCH="+r.arch) }
+
+// goCommand is goCommand for the architecture of the recipe.
+func (r programRecipe) goCommand(ctx context.Context, args ...string) (string, error) {
+	return output(ctx, r.environment(), args...)
+}
+
+// architectures are the architectures for which payload builds programs.
+func architectures() []string { return []string{"amd64", "arm64"} }
+
+// compiler is a C compiler.
+type compiler struct {
+	program string
+	// libraries is the directory of pkg-config's descriptions of libraries; "" means the machine's.
+	libraries string
+	// remedy installs what is missing.
+	remedy string
+}
+
+// compilerFor returns the compiler for an architecture.
+func compilerFor(arch string) compiler {
+	if arch == runtime.GOARCH {
+		return compiler{"gcc", "", "apt-get install gcc libc6-dev pkg-config libseccomp-dev"}
+	}
+	name := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[arch]
+	return compiler{
+		name + "-linux-gnu-gcc", "/usr/lib/" + name + "-linux-gnu/pkgconfig",
+		fmt.Sprintf("dpkg --add-architecture %s && apt-get update && apt-get install gcc-%s-linux-gnu pkg-config libseccomp-dev:%[1]s", arch, strings.ReplaceAll(name, "_", "-")),
+	}
+}
+
+// environment returns the variables that select the compiler.
+func (c compiler) environment() []string {
+	if c.libraries == "" {
+		return nil
+	}
+	return []string{"CC=" + c.program, "PKG_CONFIG_LIBDIR=" + c.libraries}
+}
+
+// check returns an error with a remedy if tools or libraries for building runc's C code are
 // missing.
-func checkCompiler(ctx context.Context) error {
-	const remedy = "run: apt-get install gcc libc6-dev pkg-config libseccomp-dev"
-	for _, program := range []string{"gcc", "pkg-config"} {
+func (c compiler) check(ctx context.Context) error {
+	for _, program := range []string{c.program, "pkg-config"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("%w; %s", err, remedy)
+			return fmt.Errorf("%w; run: %s", err, c.remedy)
 		}
 	}
-	if err := exec.CommandContext(ctx, "pkg-config", "--static", "--libs", "libseccomp").Run(); err != nil {
-		return fmt.Errorf("find library libseccomp: %w; %s", err, remedy)
+	command := exec.CommandContext(ctx, "pkg-config", "--static", "--libs", "libseccomp")
+	command.Env = append(os.Environ(), c.environment()...)
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("find library libseccomp: %w; run: %s", err, c.remedy)
 	}
 	return nil
 }
 
 // goCommand returns the trimmed output of the go command.
 func goCommand(ctx context.Context, args ...string) (string, error) {
+	return output(ctx, os.Environ(), args...)
+}
+
+func output(ctx context.Context, environment []string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, "go", args...)
-	command.Stderr = os.Stderr
+	command.Env, command.Stderr = environment, os.Stderr
 	output, err := command.Output()
 	if err != nil {
 		return "", fmt.Errorf("go %s: %w", args[0], err)
