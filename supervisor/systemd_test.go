@@ -100,8 +100,8 @@ func (m manager) property(name string) string {
 	return output
 }
 
-// TestUnitOfSystemd proves with a real systemd that the service is active when it is ready, and that
-// the watchdog restarts it when it hangs.
+// TestUnitOfSystemd proves with a real systemd that the service is active when it is ready, and
+// that the watchdog restarts it when it hangs.
 func TestUnitOfSystemd(t *testing.T) {
 	if !usermode.In(t) {
 		return

@@ -35,8 +35,8 @@ func main() {
 	}
 }
 
-// run updates the programs with these names in dir for an architecture, or all programs if there are
-// no names.
+// run updates the programs with these names in dir for an architecture, or all programs if there
+// are no names.
 func run(ctx context.Context, dir, arch string, names []string) error {
 	if !slices.Contains(architectures(), arch) {
 		return fmt.Errorf("unknown architecture %q: choose one of %q", arch, architectures())

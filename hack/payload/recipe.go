@@ -24,8 +24,8 @@ type programRecipe struct {
 	arch    string
 }
 
-// recipes returns the recipes of all programs for an architecture. The version flags are the same as
-// in the projects' releases.
+// recipes returns the recipes of all programs for an architecture. The version flags are the same
+// as in the projects' releases.
 func recipes(ctx context.Context, arch string) (all []programRecipe, err error) {
 	version, err := goCommand(ctx, "list", "-m", "-f", "{{.Version}}", recipe.Containerd)
 	if err != nil {
