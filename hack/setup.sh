@@ -25,6 +25,7 @@ needs() {
 		rpc.nfsd                            nfs-kernel-server tests of volumes: a server of NFS
 		mount.nfs                           nfs-common      tests of volumes: NFS
 		iscsid                              open-iscsi      tests of volumes: iSCSI
+		glusterd                            glusterfs-server tests of volumes: GlusterFS
 		/lib/systemd/systemd-udevd          udev            tests of volumes: iSCSI
 		/usr/bin/python3                    python3         tests of volumes: a driver in Python
 		ip                                  iproute2        tests of the network

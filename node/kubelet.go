@@ -31,6 +31,7 @@ import (
 
 	"github.com/slipway-platform/slipway/internal/arguments"
 	"github.com/slipway-platform/slipway/internal/cgroup"
+	"github.com/slipway-platform/slipway/node/glusterfs"
 	"github.com/slipway-platform/slipway/node/localquota"
 )
 
@@ -38,7 +39,7 @@ import (
 const MaxPods = 250
 
 // Kubelet is the component that runs upstream's kubelet, with our FlexVolume plugins instead of the
-// in-tree plugins.
+// in-tree plugins, and with plugins for what upstream has removed.
 type Kubelet struct {
 	// NodeName is the Node object's name and NodeIP its address.
 	NodeName string
@@ -147,9 +148,7 @@ func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 		return fmt.Errorf("set up kubelet: %w", err)
 	}
 	dependencies.DynamicPluginProber = k.Prober
-	if k.GroupQuota > 0 {
-		dependencies.VolumePlugins = localquota.Limit(dependencies.VolumePlugins, k.GroupQuota)
-	}
+	dependencies.VolumePlugins = k.volumePlugins(dependencies.VolumePlugins)
 
 	connection, client, err := k.client()
 	if err != nil {
@@ -225,6 +224,14 @@ func KubeletFlags() (*pflag.FlagSet, error) {
 func (k *Kubelet) Check() error {
 	_, err := k.server()
 	return errors.Join(err, k.checkQuota())
+}
+
+// volumePlugins returns the plugins of volumes, given those of upstream.
+func (k *Kubelet) volumePlugins(upstream []volume.VolumePlugin) []volume.VolumePlugin {
+	if k.GroupQuota > 0 {
+		upstream = localquota.Limit(upstream, k.GroupQuota)
+	}
+	return append(upstream, &glusterfs.Plugin{})
 }
 
 // checkQuota returns an error if the file system of volumes cannot enforce GroupQuota.

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/pkg/volume"
 	volumetest "k8s.io/kubernetes/pkg/volume/testing"
@@ -40,7 +41,7 @@ type volumes struct {
 }
 
 // newVolumes returns volumes of the kubelet's own plugins of the names.
-func newVolumes(t *testing.T, names ...string) *volumes {
+func newVolumes(t *testing.T, client kubernetes.Interface, names ...string) *volumes {
 	t.Helper()
 	root := t.TempDir()
 	k := &Kubelet{
@@ -56,12 +57,12 @@ func newVolumes(t *testing.T, names ...string) *volumes {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plugins := slices.DeleteFunc(dependencies.VolumePlugins, func(p volume.VolumePlugin) bool { return !slices.Contains(names, p.GetPluginName()) })
+	plugins := slices.DeleteFunc(k.volumePlugins(dependencies.VolumePlugins), func(p volume.VolumePlugin) bool { return !slices.Contains(names, p.GetPluginName()) })
 	if len(plugins) != len(names) {
 		t.Fatalf("the kubelet has %d of the plugins %q", len(plugins), names)
 	}
 	v := &volumes{t: t}
-	host := mountingHost{volumetest.NewFakeKubeletVolumeHost(t, root, nil, nil), mount.New("")}
+	host := mountingHost{volumetest.NewFakeKubeletVolumeHost(t, root, client, nil), mount.New("")}
 	if err := v.plugins.InitPlugins(plugins, nil, host); err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +165,7 @@ func TestNFSVolumesAreMounted(t *testing.T) {
 	}
 	exported := t.TempDir()
 	serveNFS(t, exported)
-	v := newVolumes(t, "kubernetes.io/nfs")
+	v := newVolumes(t, nil, "kubernetes.io/nfs")
 	source := &corev1.PersistentVolume{}
 	source.Name = "shared"
 	source.Annotations = map[string]string{corev1.MountOptionAnnotation: "nfsvers=4.2,noexec"}
@@ -253,7 +254,7 @@ func TestISCSIVolumesAreMounted(t *testing.T) {
 	content := []byte("of the first pod\n")
 
 	t.Run("first", func(t *testing.T) {
-		dir := newVolumes(t, "kubernetes.io/iscsi").mount("first", source, false)
+		dir := newVolumes(t, nil, "kubernetes.io/iscsi").mount("first", source, false)
 		if line := run(t, "findmnt", "--noheadings", "--output", "FSTYPE,OPTIONS", dir); !strings.HasPrefix(line, "ext4") || !strings.Contains(line, "noexec") {
 			t.Errorf("the volume is mounted as %s", line)
 		}
@@ -265,7 +266,7 @@ func TestISCSIVolumesAreMounted(t *testing.T) {
 		t.Errorf("the node is still connected: %s", sessions)
 	}
 	t.Run("second", func(t *testing.T) {
-		dir := newVolumes(t, "kubernetes.io/iscsi").mount("second", source, true)
+		dir := newVolumes(t, nil, "kubernetes.io/iscsi").mount("second", source, true)
 		if got, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || !bytes.Equal(got, content) {
 			t.Errorf("the volume has %q, %v", got, err)
 		}
