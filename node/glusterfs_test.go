@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/node/glusterfs"
 )
 
-// serveGlusterFS serves a volume of one directory, and returns the address of the server, which must
-// not be a loopback address.
+// serveGlusterFS serves a volume of one directory, and returns the address of the server, which
+// must not be a loopback address.
 func serveGlusterFS(t *testing.T, name string) (address string) {
 	t.Helper()
 	address = "192.0.2.1"

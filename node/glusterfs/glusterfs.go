@@ -89,7 +89,8 @@ func (p *Plugin) NewUnmounter(name string, pod types.UID) (volume.Unmounter, err
 	return &unmounter{p.mounted(name, pod)}, nil
 }
 
-// ConstructVolumeSpec returns what is known of a volume that the kubelet finds mounted at its start.
+// ConstructVolumeSpec returns what is known of a volume that the kubelet finds mounted at its
+// start.
 func (*Plugin) ConstructVolumeSpec(name, _ string) (volume.ReconstructedVolume, error) {
 	source := corev1.VolumeSource{Glusterfs: &corev1.GlusterfsVolumeSource{EndpointsName: name, Path: name}}
 	return volume.ReconstructedVolume{Spec: volume.NewSpecFromVolume(&corev1.Volume{Name: name, VolumeSource: source})}, nil
