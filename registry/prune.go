@@ -131,6 +131,9 @@ func (s *server) collect(ctx context.Context, c caller,
 	if err != nil {
 		return record.Garbage{}, err
 	}
+	if len(request.Images) == 0 && !request.Everything {
+		return record.Garbage{}, nil // the client checks whether it can prune
+	}
 	if !request.DryRun {
 		s.pushes.Lock()
 		defer s.pushes.Unlock()

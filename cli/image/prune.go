@@ -116,10 +116,25 @@ func (p *pruning) run(ctx context.Context, now func() time.Time) error {
 		report.images(garbage.Images)
 		return nil
 	}
+	if err := p.checkRegistry(ctx, address, retention.InRegistry(garbage.Images, before.Streams)); err != nil {
+		return err
+	}
 	images, err := p.remove(ctx, before, now, report)
 	report.images(images)
 	request := record.GarbageRequest{Images: retention.InRegistry(images, before.Streams)}
 	return errors.Join(err, p.cleanRegistry(ctx, address, request, report))
+}
+
+// checkRegistry returns an error if the registry does not respond, or is read-only. Without the
+// check, the command would remove images whose content then stays in the registry.
+func (p *pruning) checkRegistry(ctx context.Context, address string, images []record.GarbageImage) error {
+	if !p.pruneRegistry || len(images) == 0 {
+		return nil
+	}
+	if _, err := p.registry(ctx, address, record.GarbageRequest{}); err != nil {
+		return fmt.Errorf("nothing is removed, because the registry cannot remove content: %w", err)
+	}
+	return nil
 }
 
 // cleanRegistry requests that the registry removes the content of images, and reports the removed

@@ -3,6 +3,7 @@ package image
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -71,6 +72,8 @@ type cluster struct {
 	images   *imagefake.Clientset
 	requests []record.GarbageRequest
 	out      bytes.Buffer
+	// unreachable means that the registry does not respond.
+	unreachable bool
 }
 
 func newCluster(using dynamic.Interface, all ...runtime.Object) *cluster {
@@ -79,6 +82,12 @@ func newCluster(using dynamic.Interface, all ...runtime.Object) *cluster {
 		IOStreams: genericiooptions.IOStreams{Out: &c.out, ErrOut: io.Discard},
 		client:    using, images: c.images.ImageV1(), keep: retention.Rules{Revisions: 1, Younger: time.Hour, External: true}, confirm: true, pruneRegistry: true,
 		registry: func(_ context.Context, _ string, request record.GarbageRequest) (removed record.Garbage, err error) {
+			if c.unreachable {
+				return removed, errors.New("no such host")
+			}
+			if len(request.Images) == 0 {
+				return removed, nil // the check whether the registry responds
+			}
 			c.requests = append(c.requests, request)
 			for _, image := range request.Images {
 				for _, repository := range image.Repositories {
@@ -119,6 +128,23 @@ func TestUnreferencedImagesArePruned(t *testing.T) {
 	stream, err := c.images.ImageV1().ImageStreams("shop").Get(t.Context(), "app", metav1.GetOptions{})
 	if err != nil || len(stream.Status.Tags[0].Items) != 1 {
 		t.Errorf("the stream is %+v, %v", stream, err)
+	}
+}
+
+func TestNothingIsPrunedWithoutRegistry(t *testing.T) {
+	c := newCluster(objectstest.Client(nil, kinds()...), newImage(1), newImage(2), history("app", map[string][]int{"latest": {2, 1}}))
+	c.unreachable = true
+	if err := c.run(t.Context(), now); err == nil || !strings.Contains(err.Error(), "nothing is removed, because the registry cannot remove content: no such host") {
+		t.Errorf("error %v", err)
+	}
+	for _, action := range c.images.Actions() {
+		if action.GetVerb() != "list" {
+			t.Errorf("without the registry, the command does %s", action.GetVerb())
+		}
+	}
+	c.pruneRegistry = false
+	if remaining := c.prune(t); !slices.Equal(remaining, []string{"2"}) {
+		t.Errorf("with --prune-registry=false, images %q remain", remaining)
 	}
 }
 
