@@ -46,8 +46,7 @@ func (s *stage) imageDecision(project, pod string) (reason string, status corev1
 	return reason, status
 }
 
-// isRefused reports whether a reason is one of ErrImagePull, ErrImageNeverPull, InvalidImageName,
-// ...
+// isRefused reports whether a reason is ErrImagePull, ErrImageNeverPull, InvalidImageName, ...
 func isRefused(reason string) bool { return strings.Contains(reason, "Image") }
 
 func TestImageOfOtherProjectOnNodeCannotRun(t *testing.T) {
