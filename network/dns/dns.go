@@ -49,6 +49,9 @@ type Server struct {
 	ClusterOnly bool
 	// OldSRV responds with OpenShift 3's form of SRV records instead of Kubernetes'.
 	OldSRV bool
+
+	// clientQueries replaces maxClientQueries in tests, unless it is zero.
+	clientQueries int
 }
 
 // Name returns the component's name.
@@ -156,6 +159,9 @@ func (s *Server) newServer(zone *cluster, forwarder *upstreams) (*dnsserver.Serv
 		handlers = append(handlers,
 			func(next plugin.Handler) plugin.Handler { return loopGuard{forwarder.probes, next} },
 			func(next plugin.Handler) plugin.Handler { c := cache.New(); c.Next = next; return c },
+			func(next plugin.Handler) plugin.Handler {
+				return newLimiter(next, cmp.Or(s.clientQueries, maxClientQueries))
+			},
 			func(plugin.Handler) plugin.Handler { return forwarder },
 		)
 	}

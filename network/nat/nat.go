@@ -50,6 +50,7 @@ const (
 	hairpinSet     = "hairpin"            // pod address . pod address, of pods with host ports
 	clientsSet     = "clients"            // pod address, with its connections to this host
 	flowsSet       = "flows"              // pod address . share, with the connections of this share
+	queriesSet     = "dns-queries"        // pod address, with the rate of its queries
 	insideSet      = "inside"             // pod and service addresses, which are not masqueraded
 	hostPortsChain = "host-ports"
 )
@@ -60,6 +61,10 @@ const (
 	maxConnections = 1_024
 	// maxClients limits the pods that are counted, including those that have ended.
 	maxClients = 1 << 16
+	// maxQueryRate limits the queries of a pod to the DNS server of this host, per second, and
+	// maxQueryBurst how many more it can send at once. A query needs many times the processor time of
+	// its client, and the server has precedence over pods.
+	maxQueryRate, maxQueryBurst = 2_000, 4_000
 	// maxFlows limits the connections of a pod, of any protocol, that the kernel tracks: an eighth of
 	// its table by default. A full table drops the new connections of all pods and of the host.
 	maxFlows = 32_768
@@ -95,6 +100,7 @@ func addSets(tx *knftables.Transaction, n Network) {
 	tx.Add(&knftables.Map{Name: oneAddressMap, Type: kind + " . inet_proto . inet_service : " + kind + " . inet_service"})
 	tx.Add(&knftables.Set{Name: hairpinSet, Type: kind + " . " + kind})
 	tx.Add(&knftables.Set{Name: clientsSet, Type: kind, Flags: []knftables.SetFlag{knftables.DynamicFlag}, Size: knftables.PtrTo(uint64(maxClients))})
+	tx.Add(&knftables.Set{Name: queriesSet, Type: kind, Flags: []knftables.SetFlag{knftables.DynamicFlag}, Size: knftables.PtrTo(uint64(maxClients))})
 
 	tx.Add(&knftables.Set{Name: flowsSet, Type: kind + " . mark", Flags: []knftables.SetFlag{knftables.DynamicFlag}, Size: knftables.PtrTo(uint64(maxFlowSets))})
 
@@ -161,6 +167,12 @@ func addChains(tx *knftables.Transaction, n Network) {
 	// Closed connections do not count.
 	chain(base("connections", knftables.FilterType, knftables.InputHook, knftables.FilterPriority),
 		fmt.Sprintf("iifname %q meta l4proto tcp ct state new add @%s { %s saddr ct count over %d } counter drop", n.Bridge, clientsSet, ip, maxConnections))
+	var queries []string
+	if n.DNSAddress.IsValid() && ipfamily.Of(n.DNSAddress) == family {
+		queries = []string{fmt.Sprintf("iifname %q %[2]s daddr %[3]s udp dport 53 add @%[4]s { %[2]s saddr limit rate over %[5]d/second burst %[6]d packets } counter drop",
+			n.Bridge, ip, n.DNSAddress, queriesSet, maxQueryRate, maxQueryBurst)}
+	}
+	chain(base("dns-queries", knftables.FilterType, knftables.InputHook, knftables.FilterPriority), queries...)
 	// Before addresses are translated. Only the first packet of a connection counts.
 	chain(base("flows", knftables.FilterType, knftables.PreroutingHook, "-150"),
 		fmt.Sprintf("iifname %[1]q ct state new ct status & confirmed == 0 add @%[2]s { %[3]s saddr . jhash %[3]s daddr . th sport . th dport mod %[4]d seed 1 ct count over %[5]d } counter drop",

@@ -1,0 +1,69 @@
+package dns
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+
+	"github.com/coredns/coredns/plugin"
+	"github.com/coredns/coredns/request"
+	"github.com/miekg/dns"
+)
+
+// The numbers of queries that wait for resolvers at the same time: of one client, and of all. Each
+// needs a socket and memory of the node's process, for up to five seconds. The owner of a name
+// decides how long.
+const maxClientQueries, maxQueries = 512, 8192
+
+var errBusy = errors.New("the client, or all together, have too many queries that wait for resolvers")
+
+// limiter limits queries in progress.
+type limiter struct {
+	next plugin.Handler
+	// perClient is the limit of a client.
+	perClient int
+
+	lock       sync.Mutex
+	inProgress map[netip.Addr]int
+	total      int
+}
+
+func newLimiter(next plugin.Handler, perClient int) *limiter {
+	return &limiter{next: next, perClient: perClient, inProgress: map[netip.Addr]int{}}
+}
+
+func (*limiter) Name() string { return "limit" }
+
+// ServeDNS passes a query on, or responds with a temporary failure.
+func (l *limiter) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
+	client, err := netip.ParseAddr((&request.Request{W: w, Req: r}).IP())
+	if err != nil {
+		return dns.RcodeServerFailure, err
+	}
+	if !l.acquire(client) {
+		return dns.RcodeServerFailure, errBusy
+	}
+	defer l.release(client)
+	return l.next.ServeDNS(ctx, w, r)
+}
+
+func (l *limiter) acquire(client netip.Addr) bool {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if l.total >= maxQueries || l.inProgress[client] >= l.perClient {
+		return false
+	}
+	l.total++
+	l.inProgress[client]++
+	return true
+}
+
+func (l *limiter) release(client netip.Addr) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	l.total--
+	if l.inProgress[client]--; l.inProgress[client] == 0 {
+		delete(l.inProgress, client)
+	}
+}
