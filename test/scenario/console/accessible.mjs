@@ -104,13 +104,19 @@ const dialogs = {
   'drain-dialog': [`/cluster/nodes/${node}`, 'Drain'],
 };
 
-/** overlays are the names of further dialogs and menus with the paths of pages, what opens them, and what they show. */
+/** menus are the names of menus with the paths of pages, their buttons, and one of their items. */
+const menus = {
+  'project-selector-menu': [`${root}/pods`, `Select a project: ${project}`, project],
+  'help-menu': [`${root}/pods`, 'Help', 'About'],
+  'user-menu': [`${root}/pods`, 'User menu: developer', 'Log out'],
+  'actions-menu': [front, 'Actions', 'Edit health checks'],
+  'row-actions': ['/projects', `Actions for ${project}`, 'Edit project'],
+};
+
+/** overlays are the names of what else covers a page, with the paths of pages, what opens it, and what it shows. */
 const overlays = {
   'create-project': ['/projects', (page) => page.getByRole('button', { name: 'Create project' }).click(), (page) => page.getByRole('dialog')],
-  'project-selector-menu': [`${root}/pods`, (page) => page.getByRole('button', { name: `Select a project: ${project}` }).click(), (page) => page.getByRole('menuitem', { name: project })],
-  'help-menu': [`${root}/pods`, (page) => page.getByRole('button', { name: 'Help' }).click(), (page) => page.getByRole('menuitem', { name: 'About' })],
   'notification-drawer': [`${root}/pods`, (page) => page.getByRole('button', { name: /^Notifications/ }).click(), (page) => page.getByRole('button', { name: 'Close' })],
-  'row-actions': ['/projects', (page) => page.getByRole('button', { name: `Actions for ${project}` }).click(), (page) => page.getByRole('menuitem', { name: 'Edit project' })],
   'edit-project': [
     '/projects',
     async (page) => {
@@ -133,7 +139,7 @@ await open(async (page) => {
   const load = (path) => page.goto(`${address}/console${path}`);
   const missing = [];
   // One page that is not shown does not hide the state of the others.
-  const visit = async (name, path, show, isPublic = false) => {
+  const visit = async (name, path, show, { isPublic, reopen } = {}) => {
     try {
       if (isPublic) {
         await load(path);
@@ -143,7 +149,7 @@ await open(async (page) => {
         await travel(page, path);
       }
       await show();
-      await check(page, name);
+      await check(page, name, reopen);
     } catch (error) {
       missing.push(`${name} at ${path}: ${error.message.split('\n').slice(0, 4).join(' ')}`);
       await load(nowhere);
@@ -152,7 +158,7 @@ await open(async (page) => {
   await logIn(page, 'developer', '/console/projects');
   await heading('Projects').waitFor();
   for (const [name, [path, title]] of Object.entries(publicPages)) {
-    await visit(name, path, () => heading(title).waitFor(), true);
+    await visit(name, path, () => heading(title).waitFor(), { isPublic: true });
   }
   await load(nowhere);
   await heading('This does not exist').waitFor();
@@ -166,6 +172,17 @@ await open(async (page) => {
       await page.getByRole('menuitem', { name: item, exact: true }).click();
       await page.getByRole('dialog').waitFor();
     });
+  }
+  for (const [name, [path, button, item]] of Object.entries(menus)) {
+    const show = async () => {
+      await page.getByRole('button', { name: button, exact: true }).click();
+      await page.getByRole('menuitem', { name: item, exact: true }).waitFor();
+    };
+    const reopen = async () => {
+      await page.keyboard.press('Escape');
+      await show();
+    };
+    await visit(name, path, show, { reopen });
   }
   for (const [name, [path, show, shown]] of Object.entries(overlays)) {
     await visit(name, path, async () => {

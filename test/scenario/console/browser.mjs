@@ -89,7 +89,7 @@ async function violationsOf(page, onlyColors) {
   if (!(await page.evaluate(() => 'axe' in window))) {
     await page.evaluate(axe);
   }
-  const rules = onlyColors ? { runOnly: ['cat.color'] } : {};
+  const rules = onlyColors ? { runOnly: ['color-contrast', 'link-in-text-block'] } : {};
   const { violations } = await page.evaluate((options) => window.axe.run(document, { resultTypes: ['violations'], ...options }), rules);
   return violations.map((violation) => `${violation.id}: ${violation.nodes.map((node) => node.html.slice(0, 200)).join('\n    ')}`);
 }
@@ -104,9 +104,9 @@ const found = [];
 
 /**
  * check saves screenshots, and looks for what axe finds on a page in one of the themes, and for a page
- * that is too wide for a small screen.
+ * that is too wide for a small screen. There, reopen opens what has a place in the window, such as a menu.
  */
-export async function check(page, name) {
+export async function check(page, name, reopen) {
   await loaded(page);
   await page.evaluate(() => {
     window.still ??= new CSSStyleSheet(); // colors in transition have a different contrast
@@ -122,6 +122,7 @@ export async function check(page, name) {
   await page.evaluate(() => document.documentElement.classList.remove('pf-v6-theme-dark'));
   const size = page.viewportSize();
   await page.setViewportSize({ width: 360, height: 740 });
+  await reopen?.();
   const fits = () => document.documentElement.scrollWidth <= document.documentElement.clientWidth;
   await page.waitForFunction(fits, undefined, { timeout: layoutTimeout }).catch(async () => {
     const wide = await page.evaluate(() => [...document.querySelectorAll('#main *')].filter((element) => element.getBoundingClientRect().right > innerWidth).map((element) => element.outerHTML.slice(0, 200)));

@@ -60,9 +60,11 @@ export function Component() {
       isNotificationDrawerExpanded={project !== undefined && open}
       notificationDrawer={
         project !== undefined && open ? (
-          <Suspense>
-            <Drawer project={project} />
-          </Suspense>
+          <aside aria-label={text.notifications.title}>
+            <Suspense>
+              <Drawer project={project} />
+            </Suspense>
+          </aside>
         ) : (
           <></>
         )

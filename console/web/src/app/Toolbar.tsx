@@ -18,6 +18,7 @@ import { config } from '../api/config';
 import { useUser } from '../api/hooks';
 import { useStore } from '../api/store';
 import { text } from '../text/en';
+import { inPlace } from '../ui/menus';
 import { helpLinks } from './extensions';
 import { logOut } from './logout';
 import { Badge } from './notifications/Badge';
@@ -98,7 +99,7 @@ function Menu({ label, title, icon, children }: { label: string; title?: string;
       isOpen={open}
       onOpenChange={setOpen}
       onSelect={() => setOpen(false)}
-      popperProps={{ position: 'right' }}
+      popperProps={{ position: 'right', ...inPlace }}
       toggle={(ref: Ref<MenuToggleElement>) => (
         <MenuToggle ref={ref} variant={icon ? 'plain' : 'plainText'} aria-label={label} isExpanded={open} onClick={() => setOpen(!open)}>
           {icon ?? title}

@@ -31,7 +31,7 @@ export default function Drawer({ project }: { project: string }) {
       </NotificationDrawerHeader>
       <NotificationDrawerBody>
         {shown.length === 0 ? (
-          <EmptyState headingLevel="h3" titleText={t.empty} />
+          <EmptyState headingLevel="h2" titleText={t.empty} />
         ) : (
           <NotificationDrawerList aria-label={t.title}>
             {shown.map((event) => {
@@ -47,7 +47,7 @@ export default function Drawer({ project }: { project: string }) {
                   readStateScreenReaderText={isRead ? t.isRead : t.isUnread}
                   onClick={() => mark('read', [event])}
                 >
-                  <NotificationDrawerListItemHeader variant={variant} headingLevel="h3" title={countOf(event) > 1 ? t.times(event.reason ?? '', countOf(event)) : (event.reason ?? '')} srTitle={event.type} />
+                  <NotificationDrawerListItemHeader variant={variant} headingLevel="h2" title={countOf(event) > 1 ? t.times(event.reason ?? '', countOf(event)) : (event.reason ?? '')} srTitle={event.type} />
                   <NotificationDrawerListItemBody timestamp={<Age of={lastSeen(event)} />}>
                     <ObjectOf event={event} />
                     <p>{event.message}</p>
