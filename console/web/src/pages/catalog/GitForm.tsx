@@ -1,6 +1,6 @@
 import { ActionGroup, Alert, Button, Form, PageSection, Title } from '@patternfly/react-core';
 import { useState, type FormEvent } from 'react';
-import { Link, useSearchParams } from 'react-router';
+import { Link, useNavigate, useSearchParams } from 'react-router';
 import { findBuilders, type ImageStream } from '../../api/catalog';
 import { detect, detectable, originOf, type Detected, type Origin } from '../../api/source';
 import { text } from '../../text/en';
@@ -22,6 +22,7 @@ interface Result extends Detected {
 export function Component() {
   useTitle(text.catalog.git, text.catalog.title);
   const [query] = useSearchParams();
+  const navigate = useNavigate();
   const [project, setProject] = useState(query.get('project') ?? '');
   const [origin, setOrigin] = useState(() => originOf(undefined));
   const [result, setResult] = useState<Result>();
@@ -61,7 +62,9 @@ export function Component() {
             <Button type="submit" isLoading={isBusy} isDisabled={!isReady}>
               {t.find}
             </Button>
-            <Link to={project === '' ? '/catalog' : `/project/${project}/catalog`}>{t.catalog}</Link>
+            <Button variant="link" onClick={() => void navigate(project === '' ? '/catalog' : `/project/${project}/catalog`)}>
+              {t.catalog}
+            </Button>
           </ActionGroup>
         </Form>
       </PageSection>
