@@ -147,12 +147,13 @@ func TestPipelineUsesLibraryAndKeepsArtifacts(t *testing.T) {
 		"src/acme/Text.groovy": "package acme\nclass Text { static String upper(String text) { text.toUpperCase() } }\n",
 		"resources/word":       "from the library",
 	})
-	const jenkinsfile = "@Library('tools@main') _\nnode { greet 'ann'; writeFile file: 'out/word', text: libraryResource('word'); archiveArtifacts 'out/**' }"
+	const jenkinsfile = "@Library('tools@main') _\nnode { greet 'ann'; writeFile file: 'out/word', text: libraryResource('word'); archiveArtifacts 'out/**' }\n" +
+		"echo library('tools@main').acme.Text.upper('by name')"
 	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: made}, spec: {strategy: {jenkinsPipelineStrategy: {
 		jenkinsfile: %q, env: [{name: LIBRARY_TOOLS, value: %q}]}}}}`, jenkinsfile, url+"/.git"))
 	for _, number := range []string{"1", "2"} {
 		log := p.OC("start-build", "made", "--follow", "--wait")
-		if !strings.Contains(log, "HELLO ANN\n") || !strings.Contains(log, "The artifacts are in the image stream tag made-artifacts:"+number+"\n") {
+		if !strings.Contains(log, "HELLO ANN\n") || !strings.Contains(log, "BY NAME\n") || !strings.Contains(log, "The artifacts are in the image stream tag made-artifacts:"+number+"\n") {
 			t.Errorf("the log is\n%s", log)
 		}
 	}

@@ -113,11 +113,13 @@ trait FileSteps {
 
     String libraryResource(Object path) { getRun().libraries.resource((path instanceof Map ? path.resource : path).toString()) }
 
-    /** Loads a shared library: by its name, or with the address of its repository. */
-    void library(Object options) {
+    /** Loads a shared library: by its name, or with the address of its repository and credentials. */
+    LibraryPart library(Object options) {
         Map all = options instanceof Map ? options : [identifier: options]
         def scm = all.retriever instanceof Map ? (all.retriever.scm ?: all.retriever) : [:]
-        getRun().libraries.add(all.identifier.toString(), (String) (scm.remote ?: scm.userRemoteConfigs?.getAt(0)?.url))
+        def remote = scm.userRemoteConfigs?.getAt(0)
+        getRun().libraries.add(all.identifier.toString(), (scm.remote ?: remote?.url)?.toString(), scm.credentialsId ?: remote?.credentialsId)
+        new LibraryPart(getRun().libraries.loader)
     }
 
     Map modernSCM(Map scm) { scm }

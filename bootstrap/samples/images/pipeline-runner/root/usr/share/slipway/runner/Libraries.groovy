@@ -26,8 +26,8 @@ class Libraries {
         }
     }
 
-    /** Adds the library NAME or NAME@REVISION. */
-    synchronized void add(String identifier, String address) {
+    /** Adds the library NAME or NAME@REVISION. The address and the credentials can be null. */
+    synchronized void add(String identifier, String address, Object credentials = null) {
         int at = identifier.indexOf('@')
         String name = at < 0 ? identifier : identifier.substring(0, at), revision = at < 0 ? 'HEAD' : identifier.substring(at + 1)
         if (dirs[name]) return
@@ -38,8 +38,9 @@ class Libraries {
         File dir = new File(run.work, 'libraries/' + URLEncoder.encode(name, 'UTF-8'))
         run.log.println("Loading library $name@$revision")
         try { // A runner that starts again uses the revision of the first one.
-            run.local.output(['sh', '-c', 'set -e; cd "$0" 2>/dev/null && exit; rm -rf "$0.part"; mkdir -p "$0.part"; cd "$0.part"; git init -q; ' +
-                    'git fetch -q --depth 1 -- "$1" "$2"; git checkout -q FETCH_HEAD; mv "$0.part" "$0"', dir.path, url, revision])
+            String command = 'set -e; cd "$0" 2>/dev/null && exit; rm -rf "$0.part"; mkdir -p "$0.part"; cd "$0.part"; git init -q; ' +
+                    'git fetch -q --depth 1 -- "$1" "$2"; git checkout -q FETCH_HEAD; mv "$0.part" "$0"'
+            GitLogin.run(run, url, credentials) { run.local.output(['sh', '-c', command, dir.path, url, revision]) }
         } catch (Failure e) {
             throw new Failure("library \"$name\": $e.message")
         }

@@ -12,8 +12,6 @@ trait ScmSteps {
 
     abstract sh(Map options)
 
-    abstract Map<String, String> secret(String id)
-
     /** Copies the source of the build, which was cloned before with the build's secret, or clones another repository. */
     def checkout(Object scm) {
         if (scm instanceof Map && scm['$class'] == 'GitSCM') {
@@ -44,14 +42,6 @@ trait ScmSteps {
         reader.join()
     }
 
-    /** Returns the variables with which git logs in to a web server. */
-    private Map<String, String> login(Object credentials) {
-        if (!credentials) return [SLIPWAY_GIT_USER: '', SLIPWAY_GIT_PASSWORD: '']
-        Map<String, String> values = secret(credentials.toString())
-        if (!values.password) throw new Failure("git: the credentials \"$credentials\" have no password")
-        [SLIPWAY_GIT_USER: values.username ?: 'git', SLIPWAY_GIT_PASSWORD: values.password]
-    }
-
     def git(Object options) {
         Map all = options instanceof Map ? options : [url: options]
         leaf('git') {
@@ -59,15 +49,10 @@ trait ScmSteps {
             String branch = all.branch ?: 'master', url = all.url.toString()
             // The images of agents need no git.
             File clone = agent() instanceof PodAgent ? new File(getRun().work, "clone-${UUID.randomUUID()}") : null
-            boolean ssh = SshLogin.appliesTo(url)
-            Map<String, String> env = Frame.current().env + (ssh ? [:] : login(all.credentialsId))
-            Frame frame = Frame.current().child('', [env: env] + (clone ? [dir: clone.path] : [:]))
-            String server = (url =~ '^https?://[^/]*').with { it ? it[0].toString().replaceAll('//[^/@]*@', '//') : '' }
             def command = 'set -e; git init -q; git config --add safe.directory "$PWD"; ' +
-                    'git -c "credential.$2.helper=!f() { test -z \\"\\$SLIPWAY_GIT_USER\\" || printf \'username=%s\\npassword=%s\\n\' \\"\\$SLIPWAY_GIT_USER\\" \\"\\$SLIPWAY_GIT_PASSWORD\\"; }; f" ' +
-                    'fetch -q --depth 1 -- "$0" "$1" && git checkout -q -f FETCH_HEAD && git rev-parse HEAD'
-            Closure fetch = { getRun().local.output(['sh', '-c', command, url, branch, server ?: 'none']).trim() }
-            String commit = frame.run { ssh ? SshLogin.run(getRun(), url, all.credentialsId, fetch) : fetch() }
+                    'git fetch -q --depth 1 -- "$0" "$1" && git checkout -q -f FETCH_HEAD && git rev-parse HEAD'
+            Frame frame = Frame.current().child('', clone ? [dir: clone.path] : [:])
+            String commit = frame.run { GitLogin.run(getRun(), url, all.credentialsId) { getRun().local.output(['sh', '-c', command, url, branch]).trim() } }
             if (clone) {
                 copy(clone)
                 clone.deleteDir()
