@@ -220,6 +220,21 @@ func TestPipelineLoadsPrivateLibrary(t *testing.T) {
 	if log, err := p.TryOC("start-build", "foreign", "--follow", "--wait"); err == nil || !strings.Contains(log, `library "other": `) {
 		t.Errorf("the log of a library on another server is %v\n%s", err, log)
 	}
+	// A Jenkinsfile with the right to read the secret fetches a library and a repository with it.
+	p.OC("label", "secret", "git", "credential.sync.jenkins.openshift.io=true")
+	p.OC("create", "serviceaccount", "pipeline")
+	p.OC("policy", "add-role-to-user", "edit", "-z", "pipeline")
+	p.pipeline("named", fmt.Sprintf(`library identifier: 'tools@main', retriever: modernSCM([remote: '%[1]s/tools/.git', credentialsId: 'git'])
+node {
+  greet 'bob'
+  git url: '%[1]s/app/.git', branch: 'main', credentialsId: 'git'
+  echo "found ${fileExists('other/Jenkinsfile')}"
+  try { git url: '%[2]s/app/.git', branch: 'main' } catch (e) { echo 'refused' }
+}`, private, other), "serviceAccount: pipeline, triggers: []")
+	log = p.OC("start-build", "named", "--follow", "--wait")
+	if !strings.Contains(log, "hello bob\n") || !strings.Contains(log, "found true\n") || !strings.Contains(log, "refused\n") || strings.Contains(log, "secret-word") {
+		t.Errorf("the log is\n%s", log)
+	}
 	if requests.Load() == 0 || leaks.Load() > 0 {
 		t.Errorf("the other server got %d requests, %d of them with credentials", requests.Load(), leaks.Load())
 	}
