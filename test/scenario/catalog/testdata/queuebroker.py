@@ -202,7 +202,7 @@ class Broker:
         request.check_context()
         request.check_async()
         if parent:
-            request.require(body["plan_id"] == self.store.find("", parent)["body"]["plan_id"], "the plan is not that of the instance")
+            self.check_instance(request, parent, body["plan_id"])
         else:
             for key in ("organization_guid", "space_guid"):
                 request.require(isinstance(body.get(key), str) and body[key], "there is no %s" % key)
@@ -233,13 +233,17 @@ class Broker:
         request.check_plan(request.query)
         existing = self.existing(parent, name, 410)
         request.check_async()
-        request.require(request.query["plan_id"] == existing["body"]["plan_id"], "the plan is not that of the instance")
+        self.check_instance(request, parent or name, request.query["plan_id"])
         if existing["operation"] == "update":
             raise Refusal(422, "another operation is in progress", "ConcurrencyError")
         if not parent:
             request.require(not self.store.run("SELECT id FROM resources WHERE parent = ?", name), "the instance has bindings")
         self.store.put(parent, name, existing["body"], "delete")
         return 202, {"operation": "delete"}, {}
+
+    def check_instance(self, request, name, plan_id):
+        """Checks that a request names the current plan of an instance."""
+        request.require(plan_id == self.store.find("", name)["body"]["plan_id"], "the plan is not that of the instance")
 
     def get(self, request, parent, name):
         existing = self.existing(parent, name, 404)
@@ -337,9 +341,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """Requests are in the database."""
 
 
+class Server(http.server.ThreadingHTTPServer):
+    def handle_error(self, request, client_address):
+        """Clients can close connections, for example when they do not trust the certificate."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
+
+
 def main():
     address, port, certificate, key, file = sys.argv[1:]
-    server = http.server.ThreadingHTTPServer((address, int(port)), Handler)
+    server = Server((address, int(port)), Handler)
     server.credentials = "%s:%s" % (os.environ["BROKER_USER"], os.environ["BROKER_PASSWORD"])
     server.broker = Broker(Store(file))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
