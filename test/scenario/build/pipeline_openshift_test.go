@@ -57,6 +57,8 @@ pipeline {
         def dc = openshift.selector('dc', templateName)
         dc.annotate([note: 'two words'], '--overwrite')
         openshift.patch('dc/web', '\'{"metadata": {"labels": {"patched": "yes"}}}\'')
+        timeout(5) { dc.untilEach(1) { it.object().status.latestVersion == 2 } }
+        dc.rollout().status()
         dc.rollout().latest()
         dc.rollout().status('-w')
         echo "dc ${dc.object().metadata.annotations.note}, ${openshift.selector('dc', [patched: 'yes']).names()}"
