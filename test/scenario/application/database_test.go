@@ -49,6 +49,22 @@ func TestDatabaseOfSampleKeepsItsData(t *testing.T) {
 	}
 }
 
+// The playbook test of a bundle creates the database in a project, and a table in it.
+func TestDatabaseOfSampleIsOrderedAsBundle(t *testing.T) {
+	for _, name := range selected([]string{"postgresql", "mariadb"}, nil) {
+		t.Run(name, func(t *testing.T) {
+			c := kit.Shared(t)
+			c.BuildSample(name, "")
+			c.BuildSample(name+"-apb", "apb-base")
+			for _, plan := range []string{"dev", "prod"} {
+				if result := c.Slipway("catalog", "test", name+"-apb", "--plan="+plan); result.Code != 0 {
+					t.Errorf("plan %s: %s%s", plan, result.Stdout, result.Stderr)
+				}
+			}
+		})
+	}
+}
+
 func checkDatabase(t *testing.T, c *kit.Cluster, name string) {
 	user := []string{"--as=alice", "--as-group=system:authenticated"}
 	c.OC("policy", "add-role-to-user", "admin", "alice")
