@@ -51,6 +51,7 @@ needs() {
 		/usr/share/doc/ruby-rails           ruby-rails      tests of builds: gems
 		/usr/share/doc/ruby-pg              ruby-pg         tests of builds: a gem
 		/usr/share/nodejs/express           node-express    tests of builds: a registry of npm
+		/usr/share/doc/libdancer2-perl      libdancer2-perl tests of builds: a mirror of CPAN
 		/usr/share/doc/python3-django       python3-django  tests of builds: an index of Python
 		/usr/share/doc/python3-gunicorn     python3-gunicorn tests of builds: an index of Python
 		/usr/share/doc/python3-psycopg2     python3-psycopg2 tests of builds: an index of Python

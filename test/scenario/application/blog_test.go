@@ -11,34 +11,44 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// blog is an application with real dependencies that keeps its articles in PostgreSQL.
+// blog is an application with real dependencies that keeps its articles in a database.
 type blog struct {
 	// image is the builder image, source a folder of testdata, template the template.
 	image, source, template string
+	// database is the image of the database, service its service.
+	database, service string
 	// mirror is a program with its arguments, which writes a mirror of the dependencies into a
 	// directory. parameter is the parameter of the template with the address of the mirror.
 	mirror    []string
 	parameter string
 	// field is the field of the form that creates an article at a path.
 	path, field string
-	// title is the heading of the page. logged are lines in the log of the build.
+	// title is the heading of the page. logged are lines in the log of the build. If styled is set, the
+	// build compiles the style of the page.
 	title  string
 	logged []string
+	styled bool
 }
 
 // The dependencies are those of Debian's packages, which make setup installs.
 var blogs = []blog{
 	{
-		image: "ruby", source: "rails", template: "rails-pgsql-persistent",
+		image: "ruby", source: "rails", template: "rails-pgsql-persistent", database: "postgresql", service: "postgresql", styled: true,
 		mirror: []string{"ruby", "gems.rb", "rails", "pg", "puma"}, parameter: "RUBYGEM_MIRROR",
 		path: "/articles", field: "article[title]", title: "Articles of PostgreSQL",
 		logged: []string{"Installing rails 6.1", "---> Compiling assets"},
 	},
 	{
-		image: "python", source: "django", template: "django-psql-persistent",
+		image: "python", source: "django", template: "django-psql-persistent", database: "postgresql", service: "postgresql", styled: true,
 		mirror: []string{"/usr/bin/python3", "wheels.py", "python3-django", "python3-gunicorn", "python3-psycopg2", "python3-whitenoise"}, parameter: "PIP_INDEX_URL",
 		path: "/", field: "title", title: "Articles of postgresql",
 		logged: []string{"Django-3.2", "---> Collecting the static files of Django"},
+	},
+	{
+		image: "perl", source: "dancer", template: "dancer-mysql-persistent", database: "mariadb", service: "mysql",
+		mirror: []string{"/usr/bin/python3", "perlmodules.py", "libdancer2-perl"}, parameter: "CPAN_MIRROR",
+		path: "/", field: "title", title: "Articles of MySQL",
+		logged: []string{"Successfully installed libdancer2-perl"},
 	},
 }
 
@@ -63,7 +73,7 @@ func TestBuilderServesBlog(t *testing.T) {
 
 func (b blog) serve(t *testing.T) {
 	c := kit.Shared(t)
-	for _, name := range []string{b.image, "postgresql"} {
+	for _, name := range []string{b.image, b.database} {
 		c.BuildSample(name, "")
 	}
 	source := emptyRepository(t, c)
@@ -96,8 +106,11 @@ func (b blog) serve(t *testing.T) {
 		t.Fatalf("an article is created with %s", response.Status)
 	}
 	// Both pods start again: the article is on the volume.
-	c.OC("delete", "pod", "--wait", c.OnlyPod("name=postgresql").Name, c.OnlyPod("name="+b.template).Name)
+	c.OC("delete", "pod", "--wait", c.OnlyPod("name="+b.service).Name, c.OnlyPod("name="+b.template).Name)
 	waitPage(c, host, "<li>Kept &amp; shown</li>")
+	if !b.styled {
+		return
+	}
 	page, err := get(visitor(c), "http://"+host+"/")
 	if err != nil {
 		t.Fatal(err)
