@@ -68,7 +68,7 @@ var kinds = []struct {
 	{
 		framework: framework{
 			Framework: "dancer", DisplayName: "Dancer", Icon: "perl", Builder: "perl", Health: "/health",
-			Repository: "https://github.com/sclorg/dancer-ex.git",
+			Repository: "https://github.com/sclorg/dancer-ex.git", Prefixed: true,
 			Parameters: []setting{
 				{Name: "PERL_APACHE2_RELOAD", Variable: "PERL_APACHE2_RELOAD", DisplayName: "Perl Module Reload", Description: "If true, changed modules are reloaded."},
 				{Name: "SECRET_KEY_BASE", Variable: "SECRET_KEY_BASE", Secret: "keybase", DisplayName: "Secret Key", Description: "The key of sessions.", From: "[a-z0-9]{127}"},
