@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// databaseSize returns the bytes of the disk that a member's database file uses. The file itself can
-// be larger: bbolt extends it by 16 MiB before the first write.
+// databaseSize returns the bytes of the disk that a member's database file uses. The file itself
+// can be larger: bbolt extends it by 16 MiB before the first write.
 func databaseSize(t *testing.T, e *Etcd) int64 {
 	t.Helper()
 	var info unix.Stat_t

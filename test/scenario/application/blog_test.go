@@ -23,8 +23,8 @@ type blog struct {
 	parameter string
 	// field is the field of the form that creates an article at a path.
 	path, field string
-	// title is the heading of the page. logged are lines in the log of the build. If styled is set, the
-	// build compiles the style of the page.
+	// title is the heading of the page. logged are lines in the log of the build. If styled is set,
+	// the build compiles the style of the page.
 	title  string
 	logged []string
 	styled bool
