@@ -3,6 +3,7 @@ package kube
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -151,8 +152,11 @@ func (m *EtcdMaintenance) recover(ctx context.Context) (acted bool, err error) {
 		return false, self.Err
 	}
 	work, err := recovery(m.limit()).next(states)
-	if work != (maintenanceWork{}) || err != nil {
-		return m.do(ctx, self, work, err)
+	if err != nil {
+		return false, errors.Join(err, m.refresh(ctx, self))
+	}
+	if work != (maintenanceWork{}) {
+		return m.do(ctx, self, work, nil)
 	}
 	disarming, cancel := context.WithTimeout(ctx, maintenanceTimeout)
 	defer cancel()
@@ -161,6 +165,15 @@ func (m *EtcdMaintenance) recover(ctx context.Context) (acted bool, err error) {
 	}
 	slog.Info("etcd accepts writes again")
 	return true, nil
+}
+
+// refresh makes all members count the space that is in use. A member counts the space that a
+// compaction frees with its next write, and a full etcd permits this one: it stores the same
+// address again.
+func (m *EtcdMaintenance) refresh(ctx context.Context, self etcdmember.State) error {
+	ctx, cancel := context.WithTimeout(ctx, maintenanceTimeout)
+	defer cancel()
+	return m.Client.Update(ctx, self.ID, self.PeerURL)
 }
 
 // do defragments a member, or moves the leadership of self to another one.
