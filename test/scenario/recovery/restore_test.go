@@ -2,7 +2,6 @@ package recovery
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/netip"
 	"os"
@@ -239,20 +238,17 @@ func move(t *testing.T, c *kit.Cluster, address string) {
 	c.Address = netip.MustParsePrefix(address).Addr()
 }
 
-// recordFormerVersion makes the next start of the control plane an upgrade from the previous minor
-// version of Kubernetes, which it returns.
+// recordFormerVersion makes the next start of the control plane an upgrade from another patch version
+// of Kubernetes, which it returns.
 func recordFormerVersion(t *testing.T, c *kit.Cluster) string {
 	t.Helper()
-	var version struct{ Kubernetes string }
-	if err := json.Unmarshal([]byte(c.MustSlipway("version", "-o", "json")), &version); err != nil {
+	path := c.Path("master", "kubernetes-version")
+	recorded, err := os.ReadFile(path)
+	if err != nil {
 		t.Fatal(err)
 	}
-	var minor int
-	if _, err := fmt.Sscanf(version.Kubernetes, "v1.%d.", &minor); err != nil {
-		t.Fatalf("the version is %q: %v", version.Kubernetes, err)
-	}
-	former := fmt.Sprintf("v1.%d.0", minor-1)
-	if err := os.WriteFile(c.Path("master", "kubernetes-version"), []byte(former+"\n"), 0o600); err != nil {
+	former := regexp.MustCompile(`^v[0-9]+\.[0-9]+`).FindString(string(recorded)) + ".99"
+	if err := os.WriteFile(path, []byte(former+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return former
