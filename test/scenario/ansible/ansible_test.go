@@ -133,10 +133,13 @@ func addUsers(t *testing.T, f *fixture, c *kit.Cluster) {
 		`openshift_master_htpasswd_users={'anna': '`+passwordHash+`'}`)
 	f.run(t, "openshift-master/config.yml")
 	f.runUnchanged(t, "openshift-master/config.yml")
+	environment := []string{"KUBECONFIG=" + filepath.Join(f.dir, "anna.kubeconfig")}
 	c.WaitFor("login of the new user", func(context.Context) error {
-		_, err := c.TryOC("login", "--server=https://"+c.Address.String()+":8443", "-u", "anna", "-p", "anna-secret",
-			"--kubeconfig="+filepath.Join(f.dir, "anna.kubeconfig"), "--insecure-skip-tls-verify")
-		return err
+		result := c.SlipwayWith(environment, "oc", "login", "--insecure-skip-tls-verify", "-u", "anna", "-p", "anna-secret", c.APIURL())
+		if result.Code != 0 {
+			return fmt.Errorf("oc login: %s%s", result.Stdout, result.Stderr)
+		}
+		return nil
 	})
 }
 

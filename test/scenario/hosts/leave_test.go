@@ -225,4 +225,5 @@ func TestPodsOfLostNodeStartElsewhere(t *testing.T) {
 	}
 	c.OC("delete", "node", third)
 	waitPodsElsewhere(c, third)
+	host.MustSlipway("leave", "--force")
 }
