@@ -16,8 +16,12 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// backdated is the tolerance for clocks of other machines that are behind.
+// backdated is the tolerance of authorities for clocks of other machines that are behind.
 const backdated = time.Hour
+
+// Backdating is the time by which other certificates are backdated. It is that of Kubernetes'
+// signers, so that the time of issue of any certificate is known.
+const Backdating = 5 * time.Minute
 
 // authority is a certificate authority.
 type authority struct {

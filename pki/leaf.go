@@ -138,7 +138,7 @@ func (i *issuer) sign(l leaf, ca *authority, key crypto.Signer) error {
 		// 1 is the serial number of the authority.
 		SerialNumber:          serial.Add(serial, big.NewInt(2)),
 		Subject:               pkix.Name{CommonName: l.user, Organization: l.groups},
-		NotBefore:             latest(now.Add(-backdated), ca.cert.NotBefore),
+		NotBefore:             latest(now.Add(-Backdating), ca.cert.NotBefore),
 		NotAfter:              earliest(now.Add(i.spec.LeafLifetime), ca.cert.NotAfter),
 		KeyUsage:              x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:           l.usage,

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/slipway-platform/slipway/pki"
 )
 
 // userOfNode is the prefix of the users of nodes, and groupOfNodes is their group.
@@ -19,8 +21,9 @@ const (
 // refreshInterval limits the age of the register that the guard uses.
 const refreshInterval = time.Second
 
-// backdating is the time by which Kubernetes' signers backdate certificates.
-const backdating = 5 * time.Minute
+// backdating is the time by which certificates are backdated: those of Kubernetes' signers, and
+// those that a master issues to itself.
+const backdating = pki.Backdating
 
 // guard rejects the certificates of removed hosts, and certificates that a host got before it
 // joined again.

@@ -4,13 +4,18 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/slipway-platform/slipway/pki"
 )
 
 func TestCertificatesOfRemovedHostsAreVoid(t *testing.T) {
@@ -116,5 +121,32 @@ func TestHostThatJoinsAgainIsAcceptedImmediately(t *testing.T) {
 	}
 	if got := g.request(t, f.issue(t, cert.Subject, time.Now())); got != http.StatusOK {
 		t.Errorf("the response after the join is %d", got)
+	}
+}
+
+// TestMasterThatJoinsAgainIsAccepted uses the certificate that a master issues to its own node.
+func TestMasterThatJoinsAgainIsAccepted(t *testing.T) {
+	f, dir := newFixture(t), t.TempDir()
+	removed := metav1.Time{Time: time.Now().Add(-time.Minute).Truncate(time.Second)}
+	if err := f.register.change(t.Context(), "second", func(h *Host) { h.Removed, h.Joined = &removed, now() }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pki.Ensure(pki.Spec{
+		Dir: filepath.Join(dir, "pki"), AdminKubeconfig: filepath.Join(dir, "admin.kubeconfig"), NodeName: "second",
+		APIHosts: []string{"192.0.2.1"}, APIURL: "https://192.0.2.1:8443", LoopbackURL: "https://127.0.0.1:8443", NodeHosts: []string{"192.0.2.1"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(filepath.Join(dir, "pki", "node", "node.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(content)
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := f.guard().request(t, cert); got != http.StatusOK {
+		t.Errorf("the response to a master that joined again is %d", got)
 	}
 }
