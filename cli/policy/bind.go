@@ -212,7 +212,7 @@ func (b *bind) warnOfReconciliation(changes []change) {
 		kind = "clusterrolebinding"
 	}
 	for _, change := range changes {
-		if !b.grow && change.Annotations[rbacv1.AutoUpdateAnnotationKey] == "true" {
+		if len(change.removals) > 0 && change.Annotations[rbacv1.AutoUpdateAnnotationKey] == "true" {
 			fmt.Fprintf(b.streams.ErrOut, "Warning: Your changes may get lost whenever a master is restarted, unless you prevent reconciliation of this"+
 				" rolebinding using the following command: oc annotate %s.rbac %s '%s=false' --overwrite\n", kind, change.Name, rbacv1.AutoUpdateAnnotationKey)
 		}

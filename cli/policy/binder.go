@@ -163,8 +163,8 @@ func mismatch(names, kinds string, item change, ref rbacv1.RoleRef) error {
 	return fmt.Errorf(kinds, item.Name, item.ref.Kind, ref.Kind)
 }
 
-// remove returns the bindings of the role, or of every role, that contain a subject, without the
-// subjects.
+// remove returns the bindings of the role without the subjects, or the changed bindings if there is
+// no role. As in OpenShift 3, bindings of the role that do not change are included for -o.
 func (b *binder) remove(ctx context.Context) (changes []change, err error) {
 	all, err := b.list(ctx)
 	if err != nil {
@@ -183,7 +183,7 @@ func (b *binder) remove(ctx context.Context) (changes []change, err error) {
 			continue
 		}
 		rest := slices.DeleteFunc(slices.Clone(change.subjects), func(s rbacv1.Subject) bool { return slices.Contains(subjects, s) })
-		if len(rest) == len(change.subjects) {
+		if len(rest) == len(change.subjects) && b.role == "" {
 			continue
 		}
 		change.removals = slices.DeleteFunc(change.subjects, func(s rbacv1.Subject) bool { return slices.Contains(rest, s) })
@@ -193,7 +193,7 @@ func (b *binder) remove(ctx context.Context) (changes []change, err error) {
 	switch {
 	case !ok && b.binding != "":
 		return nil, fmt.Errorf("unable to locate RoleBinding %s for %s %q", b.binding, b.ref().Kind, b.role)
-	case len(changes) == 0 && b.role != "":
+	case b.role != "" && !slices.ContainsFunc(changes, func(c change) bool { return len(c.removals) > 0 }):
 		return nil, fmt.Errorf("%w %v", errNoTarget, slices.Concat(b.shortUsers(), b.groups))
 	}
 	return changes, nil

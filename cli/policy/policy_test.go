@@ -70,6 +70,17 @@ func TestRolesAreAddedAndRemoved(t *testing.T) {
 	if err := remove(with("nobody")); err == nil || err.Error() != "unable to find target [nobody]" {
 		t.Errorf("remove a user without the role: %v", err)
 	}
+	if err := add(with("joe")); err != nil {
+		t.Fatal(err)
+	}
+	changes, err := with("joe").remove(t.Context())
+	if err != nil || len(changes) != 2 {
+		t.Errorf("remove lists the bindings %+v, %v, want all bindings of the role", changes, err)
+	}
+	if err := remove(with("joe")); err != nil {
+		t.Fatal(err)
+	}
+	check(map[string][]string{"admin-0": {"robot"}})
 	robots, err := client.RbacV1().RoleBindings("joe-project").Get(t.Context(), "admin-0", metav1.GetOptions{})
 	if err != nil || robots.Subjects[0].Kind != rbacv1.ServiceAccountKind {
 		t.Errorf("the service account is bound as %+v, %v", robots, err)
