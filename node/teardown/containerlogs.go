@@ -33,5 +33,5 @@ func ContainerLogs(dir, target string) error {
 			return fmt.Errorf("remove link to log: %w", err)
 		}
 	}
-	return removeEmpty(dir)
+	return RemoveEmpty(dir)
 }

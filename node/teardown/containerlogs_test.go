@@ -50,3 +50,22 @@ func names(dir string) (all []string) {
 	}
 	return all
 }
+
+func TestOnlyEmptyDirectoriesAreRemoved(t *testing.T) {
+	parent := t.TempDir()
+	child := filepath.Join(parent, "cache", "results")
+	if err := os.MkdirAll(child, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(parent, "cache", "notes"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the command can be repeated
+		if err := RemoveEmpty(child, filepath.Dir(child)); err != nil {
+			t.Error(err)
+		}
+		if got := names(filepath.Dir(child)); !slices.Equal(got, []string{"notes"}) {
+			t.Errorf("%q remains", got)
+		}
+	}
+}

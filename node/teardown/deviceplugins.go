@@ -39,12 +39,12 @@ func DevicePlugins(dir string) error {
 			return fmt.Errorf("remove remains of device plugins: %w", err)
 		}
 	}
-	return removeEmpty(dir, filepath.Dir(filepath.Clean(dir)))
+	return RemoveEmpty(dir, filepath.Dir(filepath.Clean(dir)))
 }
 
-// removeEmpty removes directories in this order, until one of them is not empty or is the mount
+// RemoveEmpty removes directories in this order, until one of them is not empty or is the mount
 // point of another program.
-func removeEmpty(dirs ...string) error {
+func RemoveEmpty(dirs ...string) error {
 	for _, dir := range dirs {
 		err := unix.Rmdir(dir)
 		if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EBUSY) {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/containernetworking/cni/libcni"
 	"github.com/spf13/cobra"
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
@@ -221,6 +222,7 @@ func (h teardownHost) removeState(context.Context) error {
 func (h teardownHost) purge() error {
 	errs := []error{
 		teardown.DevicePlugins(pluginapi.DevicePluginPath), teardown.ContainerLogs(teardown.ContainerLogsDir, h.Node.VolumeDirectory),
+		teardown.RemoveEmpty(filepath.Join(libcni.CacheDir, "results"), libcni.CacheDir),
 	}
 	for _, dir := range []string{
 		h.Node.Slipway.LocalStorage.Directory, h.Node.VolumeDirectory, h.Node.Slipway.ContainerdDirectory, h.Master.EtcdDirectory(), h.RunDir(), h.DataDir,
