@@ -56,10 +56,11 @@ func In(t *testing.T, modules ...string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
+	own := t.TempDir() // the kernel's own files, such as its PID
 	kernel := exec.CommandContext(t.Context(), "linux.uml", "rootfstype=hostfs", "rootflags=/", "ro", "mem=768M", "quiet",
-		"con=null", "con0=null,fd:1", "init="+program,
+		"con=null", "con0=null,fd:1", "uml_dir="+own, "init="+program,
 		testVariable+"="+t.Name(), directoryVariable+"="+directory, modulesVariable+"="+strings.Join(modules, ","))
-	kernel.Dir = t.TempDir()
+	kernel.Dir = own
 	output, err := kernel.CombinedOutput()
 	text := strings.ReplaceAll(string(output), "\r", "")
 	if !strings.Contains(text, "\n"+passed+"\n") {
