@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"math"
@@ -202,6 +203,11 @@ func (k *Kubelet) server() (*options.KubeletServer, error) {
 	k.fillConfiguration(&server.KubeletConfiguration)
 	if err := ownLabels(k.Arguments).ApplyTo("kubeletArguments", flags); err != nil {
 		return nil, err
+	}
+	// cAdvisor, which reads the usage of containers, has its settings in the flags of the process.
+	// Without the socket, it knows only cgroups, and metrics have neither a pod nor a namespace.
+	if err := flag.Set("containerd", k.RuntimeSocket); err != nil {
+		return nil, fmt.Errorf("set up cAdvisor: %w", err)
 	}
 	if err := options.ValidateKubeletServer(server); err != nil {
 		return nil, fmt.Errorf("check kubelet options: %w", err)

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"flag"
 	"maps"
 	"net"
 	"path/filepath"
@@ -15,6 +16,15 @@ import (
 	"github.com/slipway-platform/slipway/internal/arguments"
 	"github.com/slipway-platform/slipway/internal/diskspace"
 )
+
+func TestUsageIsReadFromContainerdOfHost(t *testing.T) {
+	if _, err := newKubelet(t, nil).server(); err != nil {
+		t.Fatal(err)
+	}
+	if socket := flag.Lookup("containerd").Value.String(); socket != "/run/containerd.sock" {
+		t.Errorf("cAdvisor connects to %q", socket)
+	}
+}
 
 func TestKubeletDelegatesPullsToImageService(t *testing.T) {
 	dir := t.TempDir()
