@@ -24,7 +24,7 @@ const files = {
       },
       { path: '../projects', title: 'Broken', render: () => undefined },
     ];`],
-  '/brand.css': ['text/css', '.console-brand { color: rgb(1, 2, 3) }'],
+  '/brand.css': ['text/css', '.console-brand { text-decoration-color: rgb(1, 2, 3) }'],
   '/other.js': ['text/javascript', 'window.intruded = true'],
   '/bye': ['text/html', '<h1>Goodbye</h1>'],
 };
@@ -54,7 +54,7 @@ await open(async (page, context) => {
   expect((await downloads.getByRole('link', { name: 'Company client' }).getAttribute('href')) === 'https://www.example.com/oc', 'the link of the extension differs');
   expect((await downloads.getByText('Bad').count()) === 0, 'the page links to a script');
   await page.locator('html[data-color="teal"]').waitFor();
-  const color = await page.locator('.console-brand').evaluate((brand) => getComputedStyle(brand).color);
+  const color = await page.locator('.console-brand').evaluate((brand) => getComputedStyle(brand).textDecorationColor);
   expect(color === 'rgb(1, 2, 3)', `the brand is ${color}`);
   await shoot(page, 'command-line');
   const rejected = await page.evaluate(

@@ -3,7 +3,6 @@ import { useRef, useState } from 'react';
 import { useLocation, useNavigate } from 'react-router';
 import { displayName, useProjects } from '../api/projects';
 import { text } from '../text/en';
-import { inPlace } from '../ui/menus';
 
 /** maxShown limits the projects in the menu. The filter also finds the others. */
 const maxShown = 100;
@@ -35,7 +34,6 @@ export function ProjectSelector({ project }: { project: string | undefined }) {
       onOpenChange={setOpen}
       toggleRef={toggle}
       menuRef={menu}
-      popperProps={inPlace}
       toggle={
         <MenuToggle ref={toggle} onClick={() => setOpen(!open)} isExpanded={open} aria-label={`${text.masthead.selectProject}: ${project ?? text.masthead.allProjects}`}>
           {project ?? text.masthead.allProjects}

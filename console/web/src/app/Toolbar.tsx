@@ -18,7 +18,6 @@ import { config } from '../api/config';
 import { useUser } from '../api/hooks';
 import { useStore } from '../api/store';
 import { text } from '../text/en';
-import { inPlace } from '../ui/menus';
 import { helpLinks } from './extensions';
 import { logOut } from './logout';
 import { Badge } from './notifications/Badge';
@@ -99,7 +98,7 @@ function Menu({ label, title, icon, children }: { label: string; title?: string;
       isOpen={open}
       onOpenChange={setOpen}
       onSelect={() => setOpen(false)}
-      popperProps={{ position: 'right', ...inPlace }}
+      popperProps={{ position: 'right' }}
       toggle={(ref: Ref<MenuToggleElement>) => (
         <MenuToggle ref={ref} variant={icon ? 'plain' : 'plainText'} aria-label={label} isExpanded={open} onClick={() => setOpen(!open)}>
           {icon ?? title}

@@ -3,14 +3,12 @@ import EllipsisIcon from '@patternfly/react-icons/dist/esm/icons/rh-ui-ellipsis-
 import { ActionsColumn, type IAction } from '@patternfly/react-table';
 import type { Ref } from 'react';
 import { text } from '../text/en';
-import { inMain } from './menus';
 
 /** RowActions is the menu of a row of a table. Its button names the object of the row. */
 export function RowActions({ name, items }: { name: string; items: IAction[] }) {
   return (
     <ActionsColumn
       items={items}
-      popperProps={{ position: 'end', direction: 'down', ...inMain }}
       actionsToggle={({ onToggle, isOpen, isDisabled, toggleRef }) => (
         <MenuToggle
           ref={toggleRef as Ref<MenuToggleElement>}

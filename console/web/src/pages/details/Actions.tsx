@@ -8,7 +8,6 @@ import type { LooseObject } from '../../api/types';
 import { words } from '../../app/navigation';
 import { text } from '../../text/en';
 import { Confirm } from '../../ui/Confirm';
-import { inPlace } from '../../ui/menus';
 import { dialogs } from './dialogs';
 import { actionsOf, linksOf, type Action } from './verbs';
 import { Scale } from './Scale';
@@ -62,7 +61,7 @@ export function Actions({ resource, project, object }: ActionsProps) {
         isOpen={open}
         onOpenChange={setOpen}
         onSelect={() => setOpen(false)}
-        popperProps={{ position: 'right', ...inPlace }}
+        popperProps={{ position: 'right' }}
         toggle={(ref: Ref<MenuToggleElement>) => (
           <MenuToggle ref={ref} variant="primary" isExpanded={open} onClick={() => setOpen(!open)}>
             {text.actions}
