@@ -139,7 +139,7 @@ await open(async (page) => {
   const load = (path) => page.goto(`${address}/console${path}`);
   const missing = [];
   // One page that is not shown does not hide the state of the others.
-  const visit = async (name, path, show, { isPublic, reopen } = {}) => {
+  const visit = async (name, path, show, { isPublic, close } = {}) => {
     try {
       if (isPublic) {
         await load(path);
@@ -149,7 +149,7 @@ await open(async (page) => {
         await travel(page, path);
       }
       await show();
-      await check(page, name, reopen);
+      await check(page, name, close);
     } catch (error) {
       missing.push(`${name} at ${path}: ${error.message.split('\n').slice(0, 4).join(' ')}`);
       await load(nowhere);
@@ -178,11 +178,7 @@ await open(async (page) => {
       await page.getByRole('button', { name: button, exact: true }).click();
       await page.getByRole('menuitem', { name: item, exact: true }).waitFor();
     };
-    const reopen = async () => {
-      await page.keyboard.press('Escape');
-      await show();
-    };
-    await visit(name, path, show, { reopen });
+    await visit(name, path, show, { close: () => page.keyboard.press('Escape') });
   }
   for (const [name, [path, show, shown]] of Object.entries(overlays)) {
     await visit(name, path, async () => {

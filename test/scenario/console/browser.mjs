@@ -107,9 +107,9 @@ const found = [];
 
 /**
  * check saves screenshots, and looks for what axe finds on a page in one of the themes, and for a page
- * that is too wide for a small screen. There, reopen opens what has a place in the window, such as a menu.
+ * that is too wide for a small screen. close closes a menu, whose place is that in the large window.
  */
-export async function check(page, name, reopen) {
+export async function check(page, name, close) {
   await loaded(page);
   await page.evaluate(() => {
     window.still ??= new CSSStyleSheet(); // colors in transition have a different contrast
@@ -124,8 +124,8 @@ export async function check(page, name, reopen) {
   }
   await page.evaluate(() => document.documentElement.classList.remove('pf-v6-theme-dark'));
   const size = page.viewportSize();
+  await close?.();
   await page.setViewportSize({ width: 360, height: 740 });
-  await reopen?.();
   const fits = () => document.documentElement.scrollWidth <= document.documentElement.clientWidth;
   await page.waitForFunction(fits, undefined, { timeout: layoutTimeout }).catch(async () => {
     const wide = await page.evaluate(() => [...document.querySelectorAll('#main *')].filter((element) => element.getBoundingClientRect().right > innerWidth).map((element) => element.outerHTML.slice(0, 200)));
