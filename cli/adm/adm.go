@@ -1,4 +1,4 @@
-// Package adm contains `oc adm`, the commands for cluster administrators.
+// Package adm implements `oc adm`, the commands for cluster administrators.
 package adm
 
 import (
@@ -26,8 +26,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/registry"
 )
 
-// New returns `oc adm`. As in OpenShift 3, the top level of oc has kubectl's commands for nodes,
-// too.
+// New returns `oc adm`. As in OpenShift 3, kubectl's commands for nodes are also available at the
+// top level of oc.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	adm := &cobra.Command{
 		Use:   "adm",
@@ -66,7 +66,7 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 }
 
 // withOldNames makes a command also accept flags by their OpenShift 3 names, which its help omits.
-// names contains the current name of each flag by its old name.
+// names maps the old name of each flag to its current name.
 func withOldNames(command *cobra.Command, names map[string]string) *cobra.Command {
 	for old, current := range names {
 		flag := *command.Flags().Lookup(current)

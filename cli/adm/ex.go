@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// NewExperimental returns `oc ex`, which contains commands for administrators under their former,
-// experimental names of OpenShift 3.
+// NewExperimental returns `oc ex`, which provides administrator commands under their former,
+// experimental OpenShift 3 names.
 func NewExperimental(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	ex := &cobra.Command{
 		Use:   "ex",
@@ -38,7 +38,7 @@ func NewExperimental(factory util.Factory, streams genericiooptions.IOStreams) *
 	return ex
 }
 
-// configPatch contains the state of `oc ex config patch`, which prints a patched copy of a
+// configPatch holds the state of `oc ex config patch`, which prints a patched copy of a
 // configuration file. It does not change the file.
 type configPatch struct {
 	genericiooptions.IOStreams

@@ -17,7 +17,7 @@ import (
 )
 
 // hostAccess returns an error if no SCC allows the service account of the desired pods to run pods
-// that use their host's network or ports. As in OpenShift 3, only a dry run calls it: an
+// that use their host's network or ports. As in OpenShift 3, it is called only for a dry run: the
 // installation itself grants this permission.
 func (i *installation) hostAccess(ctx context.Context, namespace string, desired []runtime.Object) error {
 	template := templateOf(desired)
@@ -25,7 +25,8 @@ func (i *installation) hostAccess(ctx context.Context, namespace string, desired
 		return nil
 	}
 	account := template.Spec.ServiceAccountName
-	// Without an account in the template, the review also works if the account does not exist yet.
+	// If the template names no service account, the review also works if the account does not exist
+	// yet.
 	template.Spec.ServiceAccountName, template.Spec.DeprecatedServiceAccount = "", ""
 	review, err := objects.Plain(&securityv1.PodSecurityPolicySubjectReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: securityv1.GroupVersion.String(), Kind: "PodSecurityPolicySubjectReview"},
@@ -61,14 +62,14 @@ func templateOf(desired []runtime.Object) *corev1.PodTemplateSpec {
 	return nil
 }
 
-// usesHost reports whether pods use the network or ports of their host.
+// usesHost reports whether the pods use their host's network or ports.
 func usesHost(pod corev1.PodSpec) bool {
 	return pod.HostNetwork || slices.ContainsFunc(pod.Containers, func(container corev1.Container) bool {
 		return slices.ContainsFunc(container.Ports, func(port corev1.ContainerPort) bool { return port.HostPort != 0 })
 	})
 }
 
-// noun returns a noun for the host resource that pods use, for an error message.
+// noun returns a noun for the host resource that the pods use, for an error message.
 func noun(pod corev1.PodSpec) string {
 	if pod.HostNetwork {
 		return "the host network"

@@ -18,13 +18,13 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// installation creates the objects of a router or of pods that share addresses.
+// installation creates the objects of a router, or of pods that share virtual IP addresses.
 type installation struct {
 	genericiooptions.IOStreams
 	factory util.Factory
 	print   *genericclioptions.PrintFlags
 	dryRun  bool
-	// local means that the command only prints objects and does not contact the server.
+	// local is set if the command only prints objects and does not contact the server.
 	local bool
 }
 
@@ -32,10 +32,10 @@ func newInstallation(factory util.Factory, streams genericiooptions.IOStreams) i
 	return installation{IOStreams: streams, factory: factory, print: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)}
 }
 
-// create creates objects, or only prints them if the format of -o replaces the creation. With the
-// format name, it prints their names instead of messages. Service accounts, roles, bindings and
-// secrets can exist, because they remain when a router is removed; it adds the desired subjects to
-// existing bindings.
+// create creates objects, or only prints them if the -o format replaces creation. With the format
+// name, it prints their names instead of messages. Service accounts, roles, bindings and secrets
+// may already exist, because they remain after a router is removed. create adds the desired
+// subjects to existing bindings.
 func (i *installation) create(ctx context.Context, noun, namespace string, desired []runtime.Object) error {
 	var all []*unstructured.Unstructured
 	for _, object := range desired {
@@ -76,8 +76,8 @@ func (i *installation) create(ctx context.Context, noun, namespace string, desir
 	return nil
 }
 
-// createObject creates an object, or accepts an existing one. It returns the name of the object and
-// the result.
+// createObject creates an object, or accepts an existing one. It returns the object's name and the
+// result.
 func (i *installation) createObject(ctx context.Context, namespace string, object *unstructured.Unstructured) (name, done string, err error) {
 	if i.local {
 		return "", "", nil
@@ -89,7 +89,7 @@ func (i *installation) createObject(ctx context.Context, namespace string, objec
 	return name, "created", err
 }
 
-// withRemedy adds the remedy to the error of a forbidden request for a cluster role binding.
+// withRemedy adds a remedy to the Forbidden error for a cluster role binding.
 func withRemedy(err error, object *unstructured.Unstructured) error {
 	if apierrors.IsForbidden(err) && object.GetKind() == "ClusterRoleBinding" {
 		return fmt.Errorf("%w; a cluster administrator can do this, or use --own-project, which does not need this permission", err)
@@ -97,8 +97,8 @@ func withRemedy(err error, object *unstructured.Unstructured) error {
 	return err
 }
 
-// share adds the subjects of a binding to the existing binding of this name. It returns an error if
-// the existing binding grants another role, and ignores objects that have no subjects.
+// share adds a binding's subjects to the existing binding of the same name. It returns an error if
+// the existing binding refers to another role, and ignores objects that have no subjects.
 func (i *installation) share(ctx context.Context, object *unstructured.Unstructured) error {
 	desired, _, _ := unstructured.NestedSlice(object.Object, "subjects")
 	if len(desired) == 0 {
@@ -137,7 +137,7 @@ func (i *installation) share(ctx context.Context, object *unstructured.Unstructu
 	return err
 }
 
-// subjectKey identifies the subject of a binding.
+// subjectKey returns a key that identifies a binding's subject.
 func subjectKey(subject any) [3]any {
 	fields, _ := subject.(map[string]any)
 	return [3]any{fields["kind"], fields["namespace"], fields["name"]}

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/adm/failoverpod"
 )
 
-// admFailover contains the state of `oc adm ipfailover`.
+// admFailover holds the state of `oc adm ipfailover`.
 type admFailover struct {
 	installation
 	request failoverpod.Request
@@ -52,7 +52,7 @@ If a deployment configuration with this name exists, the command changes nothing
 	return command
 }
 
-// complete sets the name and the namespace of the objects.
+// complete sets the objects' name and namespace.
 func (f *admFailover) complete(args []string) (err error) {
 	f.request.Name = "ipfailover"
 	if len(args) > 0 {

@@ -19,8 +19,8 @@ import (
 	"k8s.io/kubectl/pkg/drain"
 )
 
-// manageNode contains the state of `oc adm manage-node`, which lists the pods of nodes or marks
-// nodes as schedulable or not.
+// manageNode holds the state of `oc adm manage-node`, which lists the pods on nodes or marks nodes
+// as schedulable or unschedulable.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, 2.7 and 2.8.
 type manageNode struct {
@@ -128,7 +128,7 @@ func (m *manageNode) nodes(ctx context.Context) ([]corev1.Node, error) {
 	return nodes, nil
 }
 
-// list prints the pods of the nodes in all namespaces: as a table for each node, or with -o as one
+// list prints the pods on the nodes, in all namespaces: one table per node, or with -o a single
 // list.
 func (m *manageNode) list(ctx context.Context, nodes []corev1.Node) error {
 	all := &corev1.PodList{}

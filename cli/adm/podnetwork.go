@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// podNetwork contains the state of a command of `oc adm pod-network`, which changes the networks of
+// podNetwork holds the state of an `oc adm pod-network` command, which changes the networks of
 // projects.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Managing Networking.
@@ -37,9 +37,10 @@ type podNetwork struct {
 }
 
 const (
-	// changeInterval is the interval at which a NetNamespace is read until its change is complete.
+	// changeInterval is the interval at which a NetNamespace is polled until its change is
+	// complete.
 	changeInterval = 100 * time.Millisecond
-	// changeTimeout limits the wait for the control plane.
+	// changeTimeout is the maximum time to wait for the control plane to complete a change.
 	changeTimeout = 30 * time.Second
 )
 
@@ -80,7 +81,7 @@ networkConfig.networkPluginName.`,
 	return parent
 }
 
-// newNetworkChange completes a command with the flags and the function of a change.
+// newNetworkChange adds the flags and the Run function of a network change to a command.
 func newNetworkChange(factory util.Factory, action networkplugin.Action, command *cobra.Command) *cobra.Command {
 	n := &podNetwork{factory: factory, change: networkplugin.Change{Action: action}}
 	command.Run = func(command *cobra.Command, args []string) {
@@ -109,7 +110,7 @@ func (n *podNetwork) validate() error {
 	return nil
 }
 
-// complete creates the client and finds the projects.
+// complete creates the client and finds the selected projects.
 func (n *podNetwork) complete(ctx context.Context) (err error) {
 	if n.client, err = n.factory.DynamicClient(); err != nil {
 		return err
@@ -117,7 +118,7 @@ func (n *podNetwork) complete(ctx context.Context) (err error) {
 	return n.findProjects(ctx)
 }
 
-// findProjects checks the network plugin and finds the projects of the selector.
+// findProjects checks the network plugin and finds the projects that match the selector.
 func (n *podNetwork) findProjects(ctx context.Context) error {
 	if err := checkPlugin(ctx, n.client); err != nil {
 		return err
@@ -145,7 +146,7 @@ func (n *podNetwork) findProjects(ctx context.Context) error {
 	return nil
 }
 
-// run changes all projects, and returns the errors of the projects that it cannot change.
+// run changes all projects. It returns the errors for the projects that it cannot change.
 func (n *podNetwork) run(ctx context.Context) error {
 	var errs []error
 	for _, project := range n.projects {
@@ -160,9 +161,9 @@ func (n *podNetwork) run(ctx context.Context) error {
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)
 }
 
-// apply requests the change of a project and waits until the control plane has completed it.
+// apply requests a network change for a project and waits until the control plane has completed it.
 func (n *podNetwork) apply(ctx context.Context, project string) error {
-	// The server checks the request, so the patch contains only the annotation.
+	// The server validates the request, so the patch contains only the annotation.
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, networkv1.ChangePodNetworkAnnotation, n.change)
 	if _, err := n.client.Resource(netNamespaces()).Patch(ctx, project, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		return err
@@ -181,7 +182,7 @@ func (n *podNetwork) apply(ctx context.Context, project string) error {
 	return err
 }
 
-// netNamespace returns the network of a project.
+// netNamespace returns a project's NetNamespace.
 func (n *podNetwork) netNamespace(ctx context.Context, project string) (*networkv1.NetNamespace, error) {
 	return objects.Get[networkv1.NetNamespace](ctx, n.client, netNamespaces(), "", project)
 }

@@ -44,7 +44,7 @@ func newPrune(factory util.Factory, streams genericiooptions.IOStreams) *cobra.C
 	return command
 }
 
-// pruning contains the state of `oc adm prune builds` or `oc adm prune deployments`.
+// pruning holds the state of `oc adm prune builds` or `oc adm prune deployments`.
 type pruning struct {
 	factory  util.Factory
 	streams  genericiooptions.IOStreams
@@ -56,14 +56,14 @@ type pruning struct {
 	confirm bool
 }
 
-// limits determine which objects are kept.
+// limits determines which objects are kept.
 type limits struct {
 	complete, failed int           // objects to keep of each configuration
 	younger          time.Duration // younger objects are kept
 	orphans          bool          // also prune objects whose configuration no longer exists
 }
 
-// prunable is a build or deployment that has ended.
+// prunable is a finished build or deployment.
 type prunable struct {
 	metav1.ObjectMeta
 	config           string // name of the configuration
@@ -134,8 +134,8 @@ func (p *pruning) run(command *cobra.Command) error {
 	return table.Flush()
 }
 
-// exceeding returns the objects to prune, sorted by namespace and then by age, oldest first. It
-// sorts its argument by age, youngest first.
+// exceeding returns the objects to prune, sorted by namespace, then from oldest to newest. It sorts
+// its argument from newest to oldest.
 func (k limits) exceeding(all []prunable, now time.Time) (old []prunable) {
 	slices.SortFunc(all, func(a, b prunable) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
 	type group struct {
@@ -176,7 +176,7 @@ func oldBuilds(ctx context.Context, client dynamic.Interface, namespace string) 
 	return all, err
 }
 
-// oldDeployments returns the deployments that have ended and have no pods.
+// oldDeployments returns the finished deployments that have no pods.
 func oldDeployments(ctx context.Context, client dynamic.Interface, namespace string) (all []prunable, err error) {
 	configs, err := names(ctx, client, appsv1.GroupVersion.WithResource("deploymentconfigs"), namespace)
 	if err != nil {
@@ -193,7 +193,7 @@ func oldDeployments(ctx context.Context, client dynamic.Interface, namespace str
 	return all, err
 }
 
-// names returns the set of the names of a resource's objects, as <namespace>/<name>.
+// names returns the set of a resource's object names, in the form <namespace>/<name>.
 func names(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace string) (map[string]bool, error) {
 	all, err := objects.List[metav1.PartialObjectMetadata](ctx, client, resource, namespace, metav1.ListOptions{})
 	configs := map[string]bool{}

@@ -47,7 +47,7 @@ The objects themselves stay. They can already be deleted. Name a deleted object 
 	return command
 }
 
-// authPruning contains the state of `oc adm prune auth`.
+// authPruning holds the state of `oc adm prune auth`.
 type authPruning struct {
 	factory  util.Factory
 	out      io.Writer
@@ -74,7 +74,7 @@ func (p *authPruning) complete(args []string) (err error) {
 	if p.selector != "" || p.all || len(p.files.Filenames) > 0 {
 		p.objects = builder.LabelSelectorParam(p.selector).SelectAllParam(p.all).ResourceTypeOrNameArgs(p.all, args...)
 	} else {
-		// The objects themselves are not read, because they can already be deleted.
+		// The objects themselves are not read, because they may already be deleted.
 		p.objects = builder.ResourceNames("", args...).RequireObject(false)
 	}
 	return nil
@@ -95,7 +95,7 @@ func (p *authPruning) run(ctx context.Context) error {
 	return err
 }
 
-// prune removes the references to one object.
+// prune removes all references to an object.
 func (p *authPruning) prune(ctx context.Context, info *resource.Info) error {
 	switch info.Mapping.Resource.Resource {
 	case "roles":
@@ -119,9 +119,9 @@ func (p *authPruning) prune(ctx context.Context, info *resource.Info) error {
 	return fmt.Errorf("prune %s %q: must be a user, group, role or clusterrole", info.Mapping.Resource.Resource, info.Name)
 }
 
-// each calls action for every object of a resource, and returns all errors of action. NotFound
-// errors are ignored, because another client can delete an object in the meantime. An empty
-// namespace means all namespaces.
+// each calls action for every object of a resource, and returns all of action's errors. It ignores
+// NotFound errors, because another client can delete an object in the meantime. An empty namespace
+// means all namespaces.
 func (p *authPruning) each(ctx context.Context, gvr schema.GroupVersionResource, namespace string, action func(dynamic.ResourceInterface, *unstructured.Unstructured) error) error {
 	list, err := p.client.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -177,7 +177,8 @@ func (p *authPruning) unbind(ctx context.Context, kind, name string) error {
 	return errors.Join(p.each(ctx, cluster, "", remove(cluster)), p.each(ctx, local, "", remove(local)))
 }
 
-// removeFrom removes a name from the field list of all objects of a cluster-scoped resource.
+// removeFrom removes a name from the field named by list in all objects of a cluster-scoped
+// resource.
 func (p *authPruning) removeFrom(ctx context.Context, gvr schema.GroupVersionResource, title, list, name string) error {
 	return p.each(ctx, gvr, "", func(client dynamic.ResourceInterface, object *unstructured.Unstructured) error {
 		names, _, _ := unstructured.NestedStringSlice(object.Object, list)
@@ -200,7 +201,7 @@ func (p *authPruning) update(ctx context.Context, client dynamic.ResourceInterfa
 	return nil
 }
 
-// deleteGrants deletes the OAuthClientAuthorizations of a user.
+// deleteGrants deletes a user's OAuthClientAuthorizations.
 func (p *authPruning) deleteGrants(ctx context.Context, user string) error {
 	gvr := oauthv1.GroupVersion.WithResource("oauthclientauthorizations")
 	return p.each(ctx, gvr, "", func(client dynamic.ResourceInterface, grant *unstructured.Unstructured) error {

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// admRouter contains the state of `oc adm router`.
+// admRouter holds the state of `oc adm router`.
 type admRouter struct {
 	installation
 	request routerpod.Request
@@ -64,7 +64,7 @@ if the service account can't use the host's network yet.`,
 	flags.String("metrics-image", "", "Accepted for OpenShift 3.")
 	flags.Bool("secrets-as-env", false, "Accepted for OpenShift 3.")
 	for _, name := range []string{"expose-metrics", "metrics-image"} {
-		// It cannot fail: the flag exists.
+		// MarkDeprecated cannot fail because the flag exists.
 		_ = flags.MarkDeprecated(name, "it has no effect: the router serves metrics on --stats-port")
 	}
 	_ = flags.MarkDeprecated("secrets-as-env", "it has no effect: the pods use their service account")
@@ -73,7 +73,7 @@ if the service account can't use the host's network yet.`,
 	return command
 }
 
-// complete sets the name and the namespace of the objects.
+// complete sets the objects' name and namespace.
 func (r *admRouter) complete(args []string) (err error) {
 	r.request.Name = "router"
 	if len(args) > 0 {

@@ -5,10 +5,11 @@ import (
 	"io"
 )
 
-// oldUsage prints the headings of `oc adm top nodes` as OpenShift 3 does: CPU% in place of CPU(%).
+// oldUsage rewrites the column headings of `oc adm top nodes` to those of OpenShift 3: CPU% instead
+// of CPU(%).
 type oldUsage struct{ io.Writer }
 
-// Write writes text. Headings keep their width, so that columns stay aligned.
+// Write writes text. Headings keep their width, so that the columns stay aligned.
 func (u oldUsage) Write(text []byte) (int, error) {
 	old := bytes.ReplaceAll(text, []byte("(%)"), []byte("%  "))
 	if _, err := u.Writer.Write(old); err != nil {

@@ -25,7 +25,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/template"
 )
 
-// newApp contains the state of `oc new-app`.
+// newApp holds the state of `oc new-app`.
 type newApp struct {
 	genericiooptions.IOStreams
 	factory util.Factory
@@ -82,7 +82,7 @@ builder image. Images that are joined by + run in one pod.`,
 	return command
 }
 
-// matchHelp is the text that OpenShift 3's client prints if an argument matches nothing.
+// matchHelp is the text that OpenShift 3's client prints if an argument has no match.
 const matchHelp = `The 'oc new-app' command will match arguments to the following types:
 
   1. Images tagged into image streams in the current project or the 'openshift' project
@@ -132,7 +132,7 @@ func (o *newApp) addFlags(command *cobra.Command) {
 	flags.Bool("no-install", false, "Accepted for OpenShift 3, whose client ran images that install themselves. It has no effect.")
 }
 
-// addImageAlias adds --image, which later clients use for --docker-image.
+// addImageAlias adds --image, which newer clients use instead of --docker-image.
 func addImageAlias(flags *pflag.FlagSet) {
 	alias := *flags.Lookup("docker-image")
 	alias.Name, alias.Hidden = "image", true
@@ -180,7 +180,8 @@ func (o *newApp) run(ctx context.Context, args []string) error {
 	return o.create(ctx, plan, objects)
 }
 
-// plan resolves the request. As in OpenShift 3.11, a URL that Git cannot clone can name a template.
+// plan resolves the request. As in OpenShift 3.11, a URL that Git cannot clone may refer to a
+// template.
 func (o *newApp) plan(ctx context.Context, finder *newapp.Finder) (*newapp.Plan, error) {
 	for {
 		plan, err := newapp.New(ctx, finder, o.request)
@@ -203,8 +204,8 @@ func (o *newApp) plan(ctx context.Context, finder *newapp.Finder) (*newapp.Plan,
 	}
 }
 
-// classified extends the error for a URL that Git cannot clone and that is not a template. It
-// explains how the argument was interpreted.
+// classified extends the error for a URL that Git cannot clone and that does not refer to a
+// template. It explains how the argument was interpreted.
 func (o *newApp) classified(err error, url string, problem error) error {
 	err = fmt.Errorf("%w\nerror: unable to load template file %q: %w\nerror: %w", &newapp.NotFound{Name: url}, url, problem, err)
 	if o.request.Strategy != "" {
@@ -235,7 +236,7 @@ func (o *newApp) finder() (*newapp.Finder, error) {
 	}, nil
 }
 
-// read sets the request from arguments and flags.
+// read builds the request from arguments and flags.
 func (o *newApp) read(args []string) (err error) {
 	if !slices.Contains([]string{"", newapp.DockerStrategy, newapp.SourceStrategy, newapp.PipelineStrategy}, o.request.Strategy) {
 		return fmt.Errorf("read --strategy %q: must be docker, source or pipeline", o.request.Strategy)
@@ -285,7 +286,7 @@ func (o *newApp) read(args []string) (err error) {
 	return nil
 }
 
-// variables returns the variables in pairs and files, sorted by name.
+// variables returns the environment variables in pairs and files, sorted by name.
 func (o *newApp) variables(pairs, files []string) (all []corev1.EnvVar, err error) {
 	values, err := template.Values("environment variable", pairs, files, o.In, o.ErrOut)
 	for name, value := range values {

@@ -24,8 +24,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/template"
 )
 
-// fill processes the templates of a plan. It returns their objects and the objects of the plan's
-// other parts.
+// fill processes the templates in a plan. It returns their objects and the objects for the other
+// parts of the plan.
 func (o *newApp) fill(ctx context.Context, finder *newapp.Finder, plan *newapp.Plan) ([]*unstructured.Unstructured, error) {
 	out := o.messages()
 	plan.Describe(out)
@@ -142,8 +142,8 @@ func describeTemplate(out io.Writer, project, namespace string, template *templa
 	fmt.Fprintln(out)
 }
 
-// create creates the objects, or only prints them if the format of -o replaces the creation. With
-// the format name, it prints the names of created objects instead of messages.
+// create creates the objects, or only prints them if the -o format replaces creation. With the
+// format name, it prints the names of the created objects instead of messages.
 func (o *newApp) create(ctx context.Context, plan *newapp.Plan, all []*unstructured.Unstructured) error {
 	format := *o.print.OutputFormat
 	if objects.ReplacesCreation(format) {
@@ -186,8 +186,9 @@ func (o *newApp) create(ctx context.Context, plan *newapp.Plan, all []*unstructu
 	return nil
 }
 
-// createObject creates one object and returns lines that describe its actions. It keeps an existing
-// image stream, because applications share image streams, and adds the tags that it lacks.
+// createObject creates one object and returns lines that describe what it did. If an image stream
+// already exists, createObject keeps it, because applications share image streams, and adds any
+// missing tags.
 func (o *newApp) createObject(ctx context.Context, namespace string, object *unstructured.Unstructured) (lines []string, err error) {
 	name, err := objects.CreateObject(ctx, o.factory, namespace, object, o.dryRun)
 	if !apierrors.IsAlreadyExists(err) || object.GroupVersionKind().GroupKind() != imagev1.GroupVersion.WithKind("ImageStream").GroupKind() {
@@ -218,7 +219,7 @@ func (o *newApp) createObject(ctx context.Context, namespace string, object *uns
 	return lines, nil
 }
 
-// printRoute prints the URL of an application. It reads the created route, because the server can
+// printRoute prints the URL of an application. It reads the created route, because the server may
 // choose the host. It prints nothing if it cannot read the route.
 func (o *newApp) printRoute(out io.Writer, namespace string, object *unstructured.Unstructured) {
 	if own := object.GetNamespace(); own != "" {
@@ -251,7 +252,7 @@ func (o *newApp) printNextSteps(out io.Writer, namespace string, all []*unstruct
 				fmt.Fprintf(out, "    Use 'oc start-build %s' to start a build.\n", object.GetName())
 			}
 		case "Route":
-			// It is empty if no host is set.
+			// The host is empty if no host is set.
 			name, _, _ := unstructured.NestedString(object.Object, "spec", "to", "name")
 			exposed[name] = true
 			o.printRoute(out, namespace, object)

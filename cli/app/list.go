@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// show prints all image streams and templates (--list), or the ones that match the search terms.
+// show prints all image streams and templates (--list), or only those that match the search terms.
 func (o *newApp) show(ctx context.Context, finder *newapp.Finder, args []string) error {
 	args, err := o.terms(args)
 	if err != nil {
@@ -79,7 +79,7 @@ func (o *newApp) show(ctx context.Context, finder *newapp.Finder, args []string)
 	return nil
 }
 
-// printObjects prints templates and image streams as a List in the format of -o.
+// printObjects prints templates and image streams as a List in the -o format.
 func (o *newApp) printObjects(templates []templatev1.Template, streams []imagev1.ImageStream) error {
 	var all []*unstructured.Unstructured
 	add := func(kind schema.GroupVersionKind, object any) error {
@@ -106,7 +106,7 @@ func (o *newApp) printObjects(templates []templatev1.Template, streams []imagev1
 }
 
 // terms returns the names in the arguments, split at plus signs. It returns an error for arguments
-// and flags that only the creation of an application can use.
+// and flags that are valid only for creating an application.
 func (o *newApp) terms(args []string) (names []string, err error) {
 	components, variables, err := newapp.Arguments(append(slices.Clone(args), o.groups...))
 	if err != nil {
@@ -133,8 +133,8 @@ func (o *newApp) terms(args []string) (names []string, err error) {
 	return names, nil
 }
 
-// matches reports whether a name contains one of the search terms. A term's project and tag are
-// ignored. Without terms, every name matches.
+// matches reports whether a name contains one of the search terms. It ignores a term's project and
+// tag. Without terms, every name matches.
 func (o *newApp) matches(name string, terms []string) bool {
 	return len(terms) == 0 || slices.ContainsFunc(terms, func(term string) bool {
 		_, bare, qualified := strings.Cut(term, "/")
@@ -175,8 +175,8 @@ func (o *newApp) printFound(templates []templatev1.Template, streams []imagev1.I
 	}
 }
 
-// tagsOf returns the sorted tags of a stream, with and without an imported image. It omits hidden
-// tags.
+// tagsOf returns an image stream's tags in sorted order, including tags without an imported image.
+// It omits hidden tags.
 func tagsOf(stream *imagev1.ImageStream) (tags []string) {
 	for _, tag := range stream.Status.Tags {
 		tags = append(tags, tag.Tag)

@@ -1,4 +1,4 @@
-// Package failoverpod creates the objects of pods that share virtual addresses between hosts, as
+// Package failoverpod creates the objects of pods that share virtual IP addresses between hosts, as
 // OpenShift 3's `oc adm ipfailover` does: a deployment config, its service account and a role
 // binding.
 package failoverpod
@@ -39,9 +39,9 @@ type Request struct {
 const (
 	// defaultImages is the image that every node with keepalived provides.
 	defaultImages = "localhost/slipway-ipfailover:current"
-	// hostPort is the base of ports that the pods only reserve: no process listens on them. The pods
-	// of a configuration request host port hostPort plus --vrrp-id-offset, so that the scheduler never
-	// puts two of them on one host.
+	// hostPort is the base of the host ports that the pods only reserve: no process listens on
+	// them. The pods of a configuration request host port hostPort plus --vrrp-id-offset, so that
+	// the scheduler never places two of them on the same host.
 	hostPort = 63000
 	// maxID is the highest VRRP ID. Each group of addresses uses one ID.
 	maxID = 255
@@ -66,12 +66,11 @@ func (r *Request) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVarP(&r.port, "watch-port", "w", 80, "Port that must accept connections on a host that has addresses. 0 for none.")
 	flags.Int32VarP(&r.replicas, "replicas", "r", 1, "Number of hosts that share the addresses.")
 	flags.StringVar(&r.ignoredSecrets, "credentials", "", "Accepted for OpenShift 3.")
-	// It cannot fail: the flag exists.
+	// MarkDeprecated cannot fail because the flag exists.
 	_ = flags.MarkDeprecated("credentials", "it has no effect: the pods need none")
 }
 
-// Objects returns the objects in the order in which to create them. If flags are invalid, its error
-// names all of them.
+// Objects returns the objects in creation order. Its error lists all invalid flags.
 func (r *Request) Objects() ([]runtime.Object, error) {
 	nodes, err := r.validate()
 	if err != nil {

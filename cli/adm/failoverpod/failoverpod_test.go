@@ -10,7 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// newRequest returns a request with these arguments, and defaults for other flags.
+// newRequest returns a request with these arguments and defaults for all other flags.
 func newRequest(t *testing.T, arguments ...string) *Request {
 	t.Helper()
 	r := &Request{Name: "front", Namespace: "default"}
@@ -94,7 +94,7 @@ func TestPodsOfFailover(t *testing.T) {
 	if !pod.HostNetwork || pod.ServiceAccountName != "mover" || len(pod.NodeSelector) != 1 || pod.NodeSelector["zone"] != "edge" {
 		t.Errorf("the pod has host network %t, account %q, nodes %v", pod.HostNetwork, pod.ServiceAccountName, pod.NodeSelector)
 	}
-	// Two pods of one configuration never share a host. Other configurations have other ports.
+	// Two pods of the same configuration never share a host. Other configurations use other ports.
 	if port := container.Ports[0]; port.HostPort != 63007 || port.ContainerPort != 63007 {
 		t.Errorf("the port is %+v", port)
 	}

@@ -20,11 +20,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/version"
 )
 
-// servingCertificate is the annotation of a service that requests a serving certificate.
+// servingCertificate is the service annotation that requests a serving certificate.
 const servingCertificate = "service.alpha.openshift.io/serving-cert-secret-name"
 
-// Objects returns the objects of the router, in the order in which to create them, and notes for
-// the user. If flags are invalid, its error names all of them.
+// Objects returns the router's objects in creation order, and notes for the user. Its error lists
+// all invalid flags.
 func (r *Request) Objects() (objects []runtime.Object, notes []string, err error) {
 	p, err := r.read()
 	if err != nil {
@@ -51,7 +51,8 @@ func (r *Request) Objects() (objects []runtime.Object, notes []string, err error
 	return objects, notes, nil
 }
 
-// collisions returns a note if the pods use host ports that the router on every node already uses.
+// collisions returns a note if the pods use host ports that each node's built-in router already
+// uses.
 func (p *plan) collisions() (notes []string) {
 	var shared []string
 	for _, port := range p.ports {
@@ -108,7 +109,7 @@ func (p *plan) access() []runtime.Object {
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:router"}, Subjects: subjects,
 		})
 	}
-	// For native integration, it watches nodes.
+	// For native integration, the router watches nodes.
 	if *p.external["ROUTER_EXTERNAL_HOST_VXLAN_GW_CIDR"] != "" && p.kind == f5Router {
 		objects = append(objects, &rbacv1.ClusterRoleBinding{
 			TypeMeta: kind(rbacv1.SchemeGroupVersion.String(), "ClusterRoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: "router-" + p.Name + "-sdn-reader"},
@@ -121,8 +122,8 @@ func (p *plan) access() []runtime.Object {
 	return objects
 }
 
-// statistics returns the secret with the values that must not be in the pod template: passwords and
-// the SSH key.
+// statistics returns the secret that holds the values that must not appear in the pod template:
+// passwords and the SSH key.
 func (p *plan) statistics() *corev1.Secret {
 	secret := &corev1.Secret{
 		TypeMeta: kind("v1", "Secret"), ObjectMeta: p.meta(p.Name + "-stats"), Type: corev1.SecretTypeOpaque,
@@ -156,15 +157,15 @@ func (p *plan) service() *corev1.Service {
 	return service
 }
 
-// listen returns the port of health checks, metrics and statistics.
+// listen returns the port for health checks, metrics and statistics.
 func (p *plan) listen() int { return cmp.Or(p.statsPort, listenPort) }
 
-// statsOnHost reports whether the port of listen is also a port of the host. Without statistics, it
-// is only for the kubelet, which reaches it at the pod's address.
+// statsOnHost reports whether the port returned by listen is also a host port. If statistics are
+// disabled, only the kubelet uses the port, and it connects to the pod's IP address.
 func (p *plan) statsOnHost() bool { return p.hostNetwork || p.hostPorts && p.statsPort != 0 }
 
-// config returns the deployment config. If pods use ports of their hosts, it sets maxSurge to 0,
-// because a new pod can start only after an old one has ended.
+// config returns the deployment config. If the pods use host ports, it sets maxSurge to 0, because
+// a new pod can start only after an old pod has terminated.
 func (p *plan) config() *appsv1.DeploymentConfig {
 	unavailable := intstr.FromString("25%")
 	rolling := &appsv1.RollingDeploymentStrategyParams{MaxUnavailable: &unavailable}

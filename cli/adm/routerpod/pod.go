@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// Paths in the pods: certificateDir contains the default certificate, clientDir the CA
+	// Paths in the pods: certificateDir holds the default certificate, clientDir the CA
 	// certificates and the revocation list for client certificates, secretDir the SSH key for an
 	// external load balancer, and logDir the socket of the syslog container.
 	certificateDir = "/etc/pki/tls/private"
@@ -20,7 +20,7 @@ const (
 	secretDir      = "/etc/secret-volume"
 	logDir         = "/var/lib/rsyslog"
 	// A terminating pod continues to serve until no client has opened a connection for drainPeriod.
-	// terminationPeriod (seconds) limits the whole termination.
+	// terminationPeriod, in seconds, is the pod's termination grace period.
 	drainPeriod, terminationPeriod = "5s", 60
 )
 
@@ -90,7 +90,7 @@ func (p *plan) pod() corev1.PodSpec {
 	return spec
 }
 
-// probe returns a probe that requests a path periodically.
+// probe returns a probe that requests path every period seconds.
 func (p *plan) probe(path string, period int32) *corev1.Probe {
 	host := ""
 	if p.hostNetwork { // a firewall can block the host's other addresses
@@ -104,7 +104,8 @@ func (p *plan) probe(path string, period int32) *corev1.Probe {
 	}
 }
 
-// environment returns the router's environment variables. Secret values refer to the secret.
+// environment returns the router's environment variables. Secret values are references to keys of
+// the secret.
 func (p *plan) environment() (variables []corev1.EnvVar) {
 	text := func(n int32) string { return strconv.Itoa(int(n)) }
 	flag := func(on bool) string {

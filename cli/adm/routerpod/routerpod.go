@@ -88,7 +88,7 @@ func (r *Request) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&r.externalKey, "external-host-private-key", "", "File of the SSH key to upload certificates. By default, the REST API uploads them.")
 	flags.StringVar(&r.externalHosts, "external-host-known-hosts", "", "File with the SSH key of the appliance, in the format of ssh-keyscan.")
 	flags.StringVar(&r.ignoredSecrets, "credentials", "", "Accepted for OpenShift 3.")
-	// It cannot fail: the flag exists.
+	// MarkDeprecated cannot fail because the flag exists.
 	_ = flags.MarkDeprecated("credentials", "it has no effect: the pods use their service account")
 }
 
@@ -97,7 +97,7 @@ const (
 	haproxyRouter, f5Router = "haproxy-router", "f5-router"
 	// defaultImages is the image that every node provides.
 	defaultImages = "localhost/slipway-router:current"
-	// listenPort is the default port of health checks, metrics and statistics.
+	// listenPort is the default port for health checks, metrics and statistics.
 	listenPort = 1936
 )
 
@@ -114,7 +114,7 @@ type plan struct {
 	sshKey, sshHosts     []byte
 }
 
-// read validates the flags. If flags are invalid, its error names all of them.
+// read validates the flags. Its error lists all invalid flags.
 func (r *Request) read() (*plan, error) {
 	p := &plan{Request: r}
 	var problems []error
@@ -189,7 +189,7 @@ func (r *Request) read() (*plan, error) {
 	return p, errors.Join(problems...)
 }
 
-// readPorts parses --ports: the port for HTTP, the port for HTTPS, then any others.
+// readPorts parses --ports: the HTTP port, the HTTPS port, then any additional ports.
 func (r *Request) readPorts() (ports []port, err error) {
 	inUse := map[int32]bool{int32(r.statsPort): true}
 	for text := range strings.SplitSeq(r.ports, ",") {
@@ -217,8 +217,8 @@ func (r *Request) readPorts() (ports []port, err error) {
 }
 
 // tlsPorts returns the two ports on which HAProxy forwards TLS connections to itself: 10444 and
-// 10443. On the host network, if HTTPS does not use port 443, it returns the next two free ports
-// after the HTTPS port, so that they differ between the routers of one host.
+// 10443. On the host network, if the HTTPS port is not 443, it returns the next two free ports
+// after the HTTPS port, so that they differ between routers on the same host.
 func (p *plan) tlsPorts() (sni, noSNI int32) {
 	https := p.ports[1].container
 	if !p.hostNetwork || https == 443 {
@@ -240,7 +240,8 @@ func (p *plan) tlsPorts() (sni, noSNI int32) {
 	return free[0], free[1]
 }
 
-// splitPair splits a PEM file into its certificates and its other blocks, which contain the key.
+// splitPair splits a PEM file into its certificates and its other blocks, which contain the private
+// key.
 func splitPair(content []byte) (certificates, key []byte, err error) {
 	if _, err := tls.X509KeyPair(content, content); err != nil {
 		return nil, nil, fmt.Errorf("the default cert must contain a private key and its certificate in PEM: %w", err)

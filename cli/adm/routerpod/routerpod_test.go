@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/certtest"
 )
 
-// requestOf returns the request that flags of `oc adm router` describe.
+// requestOf returns the request for the given `oc adm router` flags.
 func requestOf(t *testing.T, args ...string) *Request {
 	t.Helper()
 	r := &Request{Name: "edge", Namespace: "infra"}
@@ -27,7 +27,8 @@ func requestOf(t *testing.T, args ...string) *Request {
 	return r
 }
 
-// create returns the request's objects by KIND/NAME, such as Secret/edge-stats, and its notes.
+// create returns the request's notes and its objects, keyed by KIND/NAME, such as
+// Secret/edge-stats.
 func create(t *testing.T, args ...string) (map[string]runtime.Object, []string) {
 	t.Helper()
 	all, notes, err := requestOf(t, args...).Objects()
@@ -41,8 +42,8 @@ func create(t *testing.T, args ...string) (map[string]runtime.Object, []string) 
 	return objects, notes
 }
 
-// podOf returns the pod template, and the environment variables of the router: their values, or
-// their keys in the secret.
+// podOf returns the pod spec and the router's environment variables: their values, or their keys in
+// the secret.
 func podOf(t *testing.T, objects map[string]runtime.Object) (corev1.PodSpec, map[string]string) {
 	t.Helper()
 	pod := objects["DeploymentConfig/edge"].(*appsv1.DeploymentConfig).Spec.Template.Spec
@@ -247,8 +248,8 @@ func TestRequestReportsAllProblems(t *testing.T) {
 	}
 }
 
-// The pods of a router for an appliance only send requests, so they need no ports; their SSH keys
-// are in files.
+// The pods of a router for an appliance only send requests, so they need no ports. Their SSH keys
+// are mounted as files.
 func TestPodOfRouterForAppliance(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(key, []byte("key"), 0o600); err != nil {

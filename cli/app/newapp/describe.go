@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Describe prints each part and the objects to create for it, with the wording of OpenShift 3's
+// Describe prints each part and the objects to create for it, in the wording of OpenShift 3's
 // client.
 func (p *Plan) Describe(out io.Writer) {
 	for _, part := range p.Parts {

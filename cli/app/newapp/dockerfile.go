@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Dockerfile contains the properties of a Dockerfile that determine the objects of an application.
+// Dockerfile holds the properties of a Dockerfile that determine an application's objects.
 type Dockerfile struct {
-	// Text is the whole file.
+	// Text is the content of the whole file.
 	Text string
 	// From is the base image of the last stage. If that stage is based on an earlier one, From is the
 	// base image of the earlier stage.
@@ -20,8 +20,8 @@ type Dockerfile struct {
 	Ports []string
 }
 
-// ReadDockerfile parses the file Dockerfile in a directory. It returns nil if the file does not
-// exist.
+// ReadDockerfile parses the file named Dockerfile in a directory. It returns nil if the file does
+// not exist.
 func ReadDockerfile(dir string) (*Dockerfile, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "Dockerfile"))
 	if os.IsNotExist(err) {
@@ -77,7 +77,7 @@ func ParseDockerfile(text string) (*Dockerfile, error) {
 	return file, nil
 }
 
-// argument returns the value of the ARG that a reference names. The reference is NAME or
+// argument returns the value of the ARG that a reference names. The reference has the form NAME or
 // NAME:-DEFAULT.
 func argument(arguments map[string]string, name string) string {
 	name, otherwise, _ := strings.Cut(name, ":-")

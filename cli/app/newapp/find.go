@@ -26,7 +26,7 @@ type Finder struct {
 	Templates templateclient.TemplateV1Interface
 	// Namespace is the current project.
 	Namespace string
-	// Insecure allows registries whose certificate cannot be verified.
+	// Insecure allows registries whose certificates cannot be verified.
 	Insecure bool
 	// AllowMissing accepts an image that does not exist yet.
 	AllowMissing bool
@@ -37,11 +37,11 @@ type Finder struct {
 // NotFound is the error for a name that is neither an image nor a template.
 type NotFound struct {
 	Name string
-	// Available contains the image streams and templates that the user can choose from.
+	// Available lists the image streams and templates that the user can choose from.
 	Available []Match
 }
 
-// Error contains the name and the image streams and templates that are available.
+// Error returns a message that contains the name and the available image streams and templates.
 func (n *NotFound) Error() string {
 	text := fmt.Sprintf("unable to locate any images in image streams, templates loaded in accessible projects, template files, local docker images with name %q", n.Name)
 	if len(n.Available) > 0 {
@@ -50,14 +50,15 @@ func (n *NotFound) Error() string {
 	return text
 }
 
-// Empty is the error for a tag of an image stream that has no image yet.
+// Empty is the error for an image stream tag that has no image yet.
 type Empty struct {
 	Stream, Tag string
-	// Command creates the image. It is empty if the image is not one of Slipway's samples.
+	// Command is the command that creates the image. It is empty if the image is not one of
+	// Slipway's samples.
 	Command string
 }
 
-// Error explains how the tag gets an image.
+// Error returns a message that explains how to create the tag's image.
 func (e *Empty) Error() string {
 	text := fmt.Sprintf("image stream %q has no image for its tag %q yet: an administrator pushes or imports one", e.Stream, e.Tag)
 	if e.Command != "" {
@@ -66,7 +67,7 @@ func (e *Empty) Error() string {
 	return text
 }
 
-// Find resolves the From of a component to an image or a template. The other result is nil.
+// Find resolves a component's From to an image or a template. The other result is nil.
 func (f *Finder) Find(ctx context.Context, component Component) (image *Image, template *templatev1.Template, err error) {
 	name, kind := component.From, component.Kind
 	if kind == AnyKind || kind == StreamKind {
@@ -122,10 +123,10 @@ func missing(name string) *Image {
 	return &Image{Name: name, Reference: name, Tag: tag, Missing: true}
 }
 
-// latest is the tag of references without one.
+// latest is the default tag of a reference.
 const latest = "latest"
 
-// tagged splits a reference into name and tag, and drops a digest. The default tag is latest.
+// tagged splits a reference into its name and tag, and drops the digest. The default tag is latest.
 func tagged(reference string) (name, tag string) {
 	reference, _, _ = strings.Cut(reference, "@")
 	last := strings.LastIndex(reference, "/") + 1
@@ -136,8 +137,8 @@ func tagged(reference string) (name, tag string) {
 	return reference[:last] + name, tag
 }
 
-// projects returns the projects in which to look for an image stream or template, and its name
-// without the project. It returns no projects for a name that only an image in a registry can have.
+// projects returns the projects to search for an image stream or template, and its name without the
+// project. It returns no projects if name can only refer to an image in a registry.
 func (f *Finder) projects(name string) (projects []string, bare string) {
 	switch namespace, rest, qualified := strings.Cut(name, "/"); {
 	case !qualified:
@@ -149,8 +150,8 @@ func (f *Finder) projects(name string) (projects []string, bare string) {
 	}
 }
 
-// stream finds an image by the tag of an image stream. It returns nil if the tag does not exist or
-// has no image.
+// stream finds an image by its image stream tag. It returns nil if the tag does not exist or has no
+// image.
 func (f *Finder) stream(ctx context.Context, name string) (*Image, error) {
 	reference, tag := tagged(name)
 	projects, bare := f.projects(reference)
@@ -177,9 +178,9 @@ func (f *Finder) stream(ctx context.Context, name string) (*Image, error) {
 	return nil, nil
 }
 
-// empty returns an error if the image stream exists and has no tags, or if its tag has no image
+// empty returns an error if the image stream exists but has no tags, or if its tag has no image
 // yet. Otherwise Find would use an unrelated image of the same name from a registry. With
-// AllowMissingTags, empty returns an Image that is Missing instead of an error.
+// AllowMissingTags, empty returns an Image with Missing set instead of an error.
 func (f *Finder) empty(ctx context.Context, name string) (*Image, error) {
 	reference, tag := tagged(name)
 	projects, bare := f.projects(reference)
@@ -225,8 +226,8 @@ func (f *Finder) template(ctx context.Context, name string) (*templatev1.Templat
 	return nil, nil
 }
 
-// registry requests the metadata of an image through the server. It imports nothing. It returns nil
-// if the server cannot read the image.
+// registry requests an image's metadata through the server. It imports nothing. It returns nil if
+// the server cannot read the image.
 func (f *Finder) registry(ctx context.Context, name string) (*Image, error) {
 	response, err := f.Images.ImageStreamImports(f.Namespace).Create(ctx, &imagev1.ImageStreamImport{
 		ObjectMeta: metav1.ObjectMeta{Name: "newapp", Namespace: f.Namespace},
@@ -249,8 +250,8 @@ func (f *Finder) registry(ctx context.Context, name string) (*Image, error) {
 	return image, image.describe(status.Image)
 }
 
-// Builder finds an image that builds a language: a builder tag of an image stream whose annotation
-// supports names the language, or else an image with the language's name.
+// Builder finds a builder image for a language: a builder tag of an image stream whose supports
+// annotation names the language, or else an image whose name is the language.
 func (f *Finder) Builder(ctx context.Context, language string) (*Image, error) {
 	for _, project := range slices.Compact([]string{f.Namespace, openshift}) {
 		list, err := f.Images.ImageStreams(project).List(ctx, metav1.ListOptions{})
@@ -273,7 +274,7 @@ func (f *Finder) Builder(ctx context.Context, language string) (*Image, error) {
 	return image, err
 }
 
-// supports reports whether an annotation such as "ruby:2.5,ruby" names a language.
+// supports reports whether an annotation such as "ruby:2.5,ruby" names the language.
 func supports(annotation, language string) bool {
 	return slices.ContainsFunc(strings.Split(annotation, ","), func(item string) bool {
 		name, _, _ := strings.Cut(strings.TrimSpace(item), ":")

@@ -16,17 +16,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Image is an image that Finder returned.
+// Image is an image found by Finder.
 type Image struct {
 	// Name is the requested name. Reference is the pull spec, or the name of an image from a registry.
 	Name, Reference string
-	// Namespace, Stream and Tag identify the tag of an image stream. Namespace and Stream are empty
-	// for an image from a registry. Tag is always set.
+	// Namespace, Stream and Tag identify the image stream tag. Namespace and Stream are empty for
+	// an image from a registry. Tag is always set.
 	Namespace, Stream, Tag string
-	// ID and Created describe the image, if available.
+	// ID is the image's ID, and Created its creation time, if available.
 	ID      string
 	Created time.Time
-	// The image declares Ports (such as 8080/tcp), Volumes and User.
+	// Ports (such as 8080/tcp), Volumes and User are those that the image declares.
 	Ports, Volumes []string
 	User           string
 	// Command is the entrypoint and its arguments.
@@ -35,11 +35,11 @@ type Image struct {
 	Labels, Annotations map[string]string
 	// Missing is set if only the name is available.
 	Missing bool
-	// Insecure is set if the certificate of the registry is not verified.
+	// Insecure is set if the registry's certificate is not verified.
 	Insecure bool
 }
 
-// describe copies properties from the metadata of the image to i.
+// describe copies properties from the image's metadata to i.
 func (i *Image) describe(image *imagev1.Image) error {
 	i.ID = image.Name
 	metadata := &docker10.DockerImage{}
@@ -55,8 +55,8 @@ func (i *Image) describe(image *imagev1.Image) error {
 	return nil
 }
 
-// Builder reports whether the image is an S2I builder, according to its labels or its tag's
-// annotation.
+// Builder reports whether the image is an S2I builder, according to its labels or the tag's
+// annotations.
 func (i *Image) Builder() bool {
 	for _, label := range []string{"io.openshift.s2i.scripts-url", "io.s2i.scripts-url"} {
 		if i.Labels[label] != "" {
@@ -73,7 +73,8 @@ func Hidden(stream *imagev1.ImageStream, tag string) bool {
 	})
 }
 
-// tag returns a reference to the image stream tag. It omits the namespace if it equals namespace.
+// tag returns a reference to the image stream tag. It omits the reference's namespace if it equals
+// namespace.
 func (i *Image) tag(namespace string) *corev1.ObjectReference {
 	reference := &corev1.ObjectReference{Kind: "ImageStreamTag", Name: i.Stream + ":" + i.Tag}
 	if i.Namespace != namespace {
@@ -82,7 +83,7 @@ func (i *Image) tag(namespace string) *corev1.ObjectReference {
 	return reference
 }
 
-// short returns the short ID of the image, and its age if that is available.
+// short returns the image's short ID and, if available, its age.
 func (i *Image) short() string {
 	id := strings.TrimPrefix(i.ID, "sha256:")
 	id = id[:min(len(id), shortID)]

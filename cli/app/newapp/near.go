@@ -12,12 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Match is an image stream or a template whose name is similar to an argument.
+// Match is an image stream or a template whose name resembles an argument.
 type Match struct {
 	// Kind is the flag that selects the object: image-stream or template.
 	Kind          string
 	Project, Name string
-	// Tag is the tag that is used if only the name of the image stream is given.
+	// Tag is the tag to use if only the image stream's name is given.
 	Tag string
 }
 
@@ -32,14 +32,15 @@ func (m Match) String() string {
 	return fmt.Sprintf("* %s in project %q\n  Use --%s=\"%s/%s\" to specify this image or template", title, m.Project, m.Kind, m.Project, m.Name)
 }
 
-// PartialMatch is the error for a name without an exact match. Matches are sorted by similarity,
-// most similar first, and are never empty.
+// PartialMatch is the error for a name without an exact match. Matches is never empty and is sorted
+// by similarity, most similar first.
 type PartialMatch struct {
 	Name    string
 	Matches []Match
 }
 
-// Error contains the best match, and for each match the flag that selects it.
+// Error returns a message that contains the best match and, for each match, the flag that selects
+// it.
 func (p *PartialMatch) Error() string {
 	texts := make([]string, len(p.Matches))
 	for i, match := range p.Matches {
@@ -56,8 +57,8 @@ const (
 	maxListed = 20
 )
 
-// missed returns the error for a name that Find did not find: PartialMatch if there are similar
-// names, otherwise NotFound.
+// missed returns the error for a name that Find could not resolve: PartialMatch if there are
+// similar names, otherwise NotFound.
 func (f *Finder) missed(ctx context.Context, component Component) error {
 	if component.Kind == ImageKind {
 		return &NotFound{Name: component.From}
@@ -83,8 +84,8 @@ func (f *Finder) missed(ctx context.Context, component Component) error {
 	return &PartialMatch{Name: component.From, Matches: near[:min(len(near), maxMatches)]}
 }
 
-// similar reports whether name starts with desired, or differs from it by one typing error. It is
-// false for equal names and for a desired name of one or two bytes.
+// similar reports whether name starts with desired, or differs from it by one typing error. It
+// returns false if the names are equal or desired has only one or two bytes.
 func similar(desired, name string) bool {
 	const shortest, long = 3, 5
 	switch distance := levenshtein.Distance(desired, name, nil); {
@@ -97,8 +98,8 @@ func similar(desired, name string) bool {
 	}
 }
 
-// available returns the image streams and templates that the user can list. Errors are ignored,
-// because the result only completes an error message.
+// available returns the image streams and templates that the user can list. It ignores errors,
+// because the result only supplements an error message.
 func (f *Finder) available(ctx context.Context, kind Kind) (all []Match) {
 	for _, project := range slices.Compact([]string{f.Namespace, openshift}) {
 		if list, err := f.Images.ImageStreams(project).List(ctx, metav1.ListOptions{}); err == nil && (kind == AnyKind || kind == StreamKind) {
@@ -115,7 +116,7 @@ func (f *Finder) available(ctx context.Context, kind Kind) (all []Match) {
 	return all
 }
 
-// listed returns the sorted names of at most maxListed matches, for a message.
+// listed returns the sorted names of at most maxListed matches, for an error message.
 func listed(all []Match) string {
 	var names []string
 	for _, match := range all {
@@ -129,7 +130,7 @@ func listed(all []Match) string {
 	return strings.Join(names, ", ")
 }
 
-// defaultTag resolves the tag latest: it follows references to other tags of the stream.
+// defaultTag resolves the tag latest by following its references to other tags of the stream.
 func defaultTag(stream *imagev1.ImageStream) string {
 	tag := latest
 	for range stream.Spec.Tags { // chains of references cannot be longer

@@ -18,33 +18,35 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Build strategies, as in flags.
+// Build strategies, as named in flags.
 const (
 	DockerStrategy   = "docker"
 	SourceStrategy   = "source"
 	PipelineStrategy = "pipeline"
 )
 
-// Request contains the arguments and flags of a command.
+// Request holds the arguments and flags of a command.
 type Request struct {
 	Components []Component
-	// Sources are source arguments without a builder image. If there is only one, New builds it with
-	// the only image without a source that can build it. Several such images are an error.
+	// Sources holds the source arguments without a builder image. If there is only one source, New
+	// builds it with the only image that has no source and can build it. More than one such image
+	// is an error.
 	Sources []string
-	// Name is the name of the first part and its objects. The default is the name of the source or
+	// Name is the name of the first part and its objects. It defaults to the name of the source or
 	// image.
 	Name string
 	// Strategy is the build strategy. If it is empty, New derives it from the source. ContextDir is
 	// the directory within the source.
 	Strategy, ContextDir string
-	// Environment contains environment variables of containers, BuildEnvironment variables of builds.
+	// Environment holds the environment variables of containers, and BuildEnvironment those of
+	// builds.
 	Environment, BuildEnvironment []corev1.EnvVar
-	// Labels are set on all objects. The default is the label app.
+	// Labels are set on all objects. If Labels is empty, the objects get the label app.
 	Labels map[string]string
-	// AsTest creates test deployments, which have pods only during a deployment.
+	// AsTest creates test deployments, whose pods exist only during a deployment.
 	AsTest bool
-	// BuildOnly creates no deployments and services. By is the command that creates the objects, for
-	// their annotation.
+	// BuildOnly suppresses deployments and services. By is the command that creates the objects,
+	// which is recorded in an annotation.
 	BuildOnly bool
 	By        string
 	// Options apply only to builds.
@@ -61,16 +63,16 @@ type Part struct {
 	Group int
 }
 
-// Build describes how an image is built from source.
+// Build describes how to build an image from source.
 type Build struct {
 	Source   *Source
 	Strategy string
-	// Binary means that the client uploads the source of each build.
+	// Binary is set if the client uploads the source of each build.
 	Binary     bool
 	Dockerfile *Dockerfile
 	// Inline is the text of a Dockerfile that needs no other source.
 	Inline string
-	// Language is the detected language of the source, if New needed it.
+	// Language is the detected language of the source. It is set only if New needed it.
 	Language string
 }
 
@@ -115,9 +117,9 @@ func New(ctx context.Context, finder *Finder, request Request) (*Plan, error) {
 	return plan, errors.Join(problems...)
 }
 
-// pair returns the components. If there is one source without a builder, and exactly one image can
-// build it, the source is added to this image's component. If several images could build it, pair
-// returns an error. Otherwise each source is a component.
+// pair returns the components. If there is exactly one source without a builder, and exactly one
+// image can build it, pair adds the source to this image's component. If several images could build
+// the source, pair returns an error. Otherwise each source becomes a component.
 func pair(ctx context.Context, finder *Finder, request Request) ([]Component, error) {
 	components, sources := []Component{}, slices.Clone(request.Sources)
 	for _, component := range request.Components {
@@ -153,7 +155,7 @@ func pair(ctx context.Context, finder *Finder, request Request) ([]Component, er
 	return components, nil
 }
 
-// add resolves one component, and adds a template or a part to the plan.
+// add resolves one component and adds the resulting template or part to the plan.
 func (p *Plan) add(ctx context.Context, finder *Finder, component Component) (err error) {
 	part := Part{Group: component.Group}
 	if component.From == scratch && p.Options.Inline != "" { // the Dockerfile also names it
@@ -194,7 +196,7 @@ func (p *Plan) add(ctx context.Context, finder *Finder, component Component) (er
 	return nil
 }
 
-// build inspects the source, and finds a builder or base image if the part needs one.
+// build inspects the source and, if the part needs one, finds a builder or base image.
 func (p *Plan) build(ctx context.Context, finder *Finder, text string, part *Part) (*Build, error) {
 	source, err := Open(ctx, text, p.ContextDir)
 	if err != nil {
@@ -250,7 +252,7 @@ func (b *Build) inspect(ctx context.Context, finder *Finder, dir string, part *P
 	return err
 }
 
-// name gives the first part the requested name, and makes all names unique.
+// name gives the first part the requested name and makes all names unique.
 func (p *Plan) name() {
 	inUse := map[string]bool{}
 	for i := range p.Parts {
