@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// newBuild contains the state of `oc new-build`, which is `oc new-app` without deployments and
+// newBuild holds the state of `oc new-build`, which is `oc new-app` without deployments and
 // services.
 type newBuild struct {
 	newApp
@@ -137,7 +137,7 @@ func (o *newBuild) run(ctx context.Context, args []string) error {
 	return o.create(ctx, plan, objects)
 }
 
-// readOptions derives the build options from flags.
+// readOptions sets the build options from flags.
 func (o *newBuild) readOptions() (err error) {
 	options := &o.request.Options
 	switch {
@@ -173,7 +173,7 @@ func (o *newBuild) readOptions() (err error) {
 	return err
 }
 
-// readSourceImage parses --source-image-path into SourcePaths. The default destination is the top
+// readSourceImage parses --source-image-path into SourcePaths. The default destination is the root
 // directory of the source.
 func (o *newBuild) readSourceImage() error {
 	options := &o.request.Options

@@ -25,9 +25,9 @@ func (o *newApp) checkSecrets() error {
 	return nil
 }
 
-// label adds the label app, with the application's name, to a template's object labels. It does
-// nothing if --labels is set, if the template or one of its objects has a label app, or if the name
-// is not a valid label value.
+// label adds the label app, whose value is the application's name, to a template's object labels.
+// It is a no-op if --labels is set, if the template or one of its objects has a label app, or if
+// the name is not a valid label value.
 func (o *newApp) label(template *templatev1.Template) error {
 	const app = "app"
 	name := o.request.Name
@@ -54,7 +54,7 @@ func (o *newApp) label(template *templatev1.Template) error {
 	return nil
 }
 
-// configure sets the environment variables and the source secret from flags in an object of a
+// configure sets the environment variables and the source secret from the flags in an object of a
 // template.
 func (o *newApp) configure(object *unstructured.Unstructured) error {
 	switch object.GetKind() {
@@ -97,7 +97,7 @@ func (o *newApp) configureBuild(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// setVariables sets variables in the field env of a container or a build strategy.
+// setVariables sets environment variables in the env field of a container or a build strategy.
 func setVariables(in map[string]any, variables []corev1.EnvVar) error {
 	if len(variables) == 0 {
 		return nil

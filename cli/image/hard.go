@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// hardPruning contains the state of `oc adm prune registry`.
+// hardPruning holds the state of `oc adm prune registry`.
 type hardPruning struct {
 	genericiooptions.IOStreams
 	registry requestFunc
@@ -22,8 +22,8 @@ type hardPruning struct {
 	confirm  bool
 }
 
-// NewPruneRegistry returns `oc adm prune registry`. It replaces `dockerregistry -prune=check` and
-// `-prune=delete` of OpenShift 3.11.
+// NewPruneRegistry returns `oc adm prune registry`. It replaces OpenShift 3.11's `dockerregistry
+// -prune=check` and `-prune=delete`.
 func NewPruneRegistry(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	p := &hardPruning{IOStreams: streams}
 	command := &cobra.Command{

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/describe"
 )
 
-// imageImport contains the state of `oc import-image`.
+// imageImport holds the state of `oc import-image`.
 type imageImport struct {
 	genericiooptions.IOStreams
 	client    imageclient.ImageV1Interface
@@ -76,8 +76,8 @@ With --confirm, the command creates the stream or its tag. Then the argument can
 	return command
 }
 
-// target splits STREAM[:TAG]. If text is the name of an image in a registry, the stream gets the
-// image's name. The default tag is latest.
+// target splits STREAM[:TAG]. If text is the name of an image in a registry, the image's name is
+// the name of the stream. The default tag is latest.
 func (i *imageImport) target(text string) (name, tag string, err error) {
 	name = text[strings.LastIndex(text, "/")+1:]
 	name, tag, ok := strings.Cut(name, ":")
@@ -123,7 +123,8 @@ func (i *imageImport) run(ctx context.Context, text string) error {
 	return i.report(ctx, name, response)
 }
 
-// report prints the result for the image stream and each tag. It fails if a tag was not imported.
+// report prints the result for the image stream and each tag. It returns an error if a tag was not
+// imported.
 func (i *imageImport) report(ctx context.Context, name string, response *imagev1.ImageStreamImport) error {
 	statuses := response.Status.Images
 	if repository := response.Status.Repository; repository != nil {

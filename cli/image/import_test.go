@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// importable returns an image stream with tags that can and cannot be imported.
+// importable returns an image stream that has importable tags and tags that cannot be imported.
 func importable() *imagev1.ImageStream {
 	tag := func(name, kind, from string) imagev1.TagReference {
 		return imagev1.TagReference{Name: name, From: &corev1.ObjectReference{Kind: kind, Name: from}}

@@ -10,7 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// request returns the import to request: one tag, a repository, or all tags of a stream.
+// request returns the ImageStreamImport to create: for one tag, a repository, or all tags of a
+// stream.
 func (i *imageImport) request(stream *imagev1.ImageStream, tag string) (request *imagev1.ImageStreamImport, err error) {
 	request = &imagev1.ImageStreamImport{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: stream.Name}}
 	if !i.all {
@@ -46,8 +47,8 @@ func (i *imageImport) referencePolicy() imagev1.TagReferencePolicy {
 	return imagev1.TagReferencePolicy{Type: imagev1.SourceTagReferencePolicy}
 }
 
-// one returns the import of a tag. If the tag follows another tag of the stream, it returns the
-// import of that tag.
+// one returns the import spec for a tag. If the tag follows another tag of the stream, it returns
+// the import spec for that tag.
 func (i *imageImport) one(stream *imagev1.ImageStream, tag string) ([]imagev1.ImageImportSpec, error) {
 	existing, err := followed(stream, tag)
 	if err != nil {
@@ -77,7 +78,7 @@ func (i *imageImport) one(stream *imagev1.ImageStream, tag string) ([]imagev1.Im
 	}}, nil
 }
 
-// every returns the imports of all tags in a stream that refer to images in registries.
+// every returns the import specs for all tags in a stream that refer to images in registries.
 func (i *imageImport) every(stream *imagev1.ImageStream) (specs []imagev1.ImageImportSpec, err error) {
 	for n := range stream.Spec.Tags {
 		if tag := &stream.Spec.Tags[n]; tag.From != nil && tag.From.Kind == "DockerImage" {
@@ -90,7 +91,7 @@ func (i *imageImport) every(stream *imagev1.ImageStream) (specs []imagev1.ImageI
 	return specs, nil
 }
 
-// again returns the import of a tag with its current source and policies.
+// again returns the import spec for a tag with its current source and policies.
 func (i *imageImport) again(tag *imagev1.TagReference) imagev1.ImageImportSpec {
 	policy := tag.ImportPolicy
 	policy.Insecure, policy.Scheduled = policy.Insecure || i.insecure, policy.Scheduled || i.scheduled
@@ -99,9 +100,9 @@ func (i *imageImport) again(tag *imagev1.TagReference) imagev1.ImageImportSpec {
 	}
 }
 
-// followed resolves a tag that follows other tags of the stream, and returns the last one. It
-// returns nil if a tag does not exist or has no source, and an error for a cycle or a tag of
-// another stream.
+// followed resolves a tag that follows other tags of the stream, and returns the last tag in the
+// chain. It returns nil if a tag does not exist or has no source, and an error for a cycle or a tag
+// of another stream.
 func followed(stream *imagev1.ImageStream, name string) (*imagev1.TagReference, error) {
 	seen := map[string]bool{}
 	for !seen[name] {

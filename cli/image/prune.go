@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/retention"
 )
 
-// pruning contains the state of `oc adm prune images`.
+// pruning holds the state of `oc adm prune images`.
 type pruning struct {
 	genericiooptions.IOStreams
 	client   dynamic.Interface
@@ -125,8 +125,8 @@ func (p *pruning) run(ctx context.Context, now func() time.Time) error {
 	return errors.Join(err, p.cleanRegistry(ctx, address, request, report))
 }
 
-// checkRegistry returns an error if the registry does not respond, or is read-only. Without the
-// check, the command would remove images whose content then stays in the registry.
+// checkRegistry returns an error if the registry does not respond or is read-only. Without this
+// check, the command would remove images whose content remains in the registry.
 func (p *pruning) checkRegistry(ctx context.Context, address string, images []record.GarbageImage) error {
 	if !p.pruneRegistry || len(images) == 0 {
 		return nil
@@ -137,7 +137,7 @@ func (p *pruning) checkRegistry(ctx context.Context, address string, images []re
 	return nil
 }
 
-// cleanRegistry requests that the registry removes the content of images, and reports the removed
+// cleanRegistry requests that the registry removes the images' content, and reports the removed
 // content.
 func (p *pruning) cleanRegistry(ctx context.Context, address string, request record.GarbageRequest, report *report) error {
 	if !p.pruneRegistry || len(request.Images) == 0 {
@@ -152,8 +152,8 @@ func (p *pruning) cleanRegistry(ctx context.Context, address string, request rec
 // again.
 const maxRounds = 5
 
-// remove removes unreferenced images from image streams, and then the images themselves. It returns
-// the removed images.
+// remove removes unreferenced images from image streams, then deletes the images themselves. It
+// returns the deleted images.
 func (p *pruning) remove(ctx context.Context, s retention.State, now func() time.Time, report *report) (images []imagev1.Image, err error) {
 	for round := 0; ; round++ {
 		garbage := p.keep.Find(s, now())
@@ -161,7 +161,7 @@ func (p *pruning) remove(ctx context.Context, s retention.State, now func() time
 			return p.removeImages(ctx, garbage.Images)
 		}
 		if round == maxRounds {
-			// The streams keep changing. Images that they still contain are kept.
+			// The image streams keep changing. Images that they still contain are kept.
 			return p.removeImages(ctx, garbage.Unused(s))
 		}
 		for _, less := range garbage.Streams {
@@ -174,7 +174,7 @@ func (p *pruning) remove(ctx context.Context, s retention.State, now func() time
 			}
 			report.streams([]retention.Shorter{less})
 		}
-		// Read everything again, because an object created in the meantime can refer to one of the
+		// Read everything again, because an object created in the meantime may refer to one of the
 		// images.
 		if s, err = p.read(ctx, now()); err != nil {
 			return nil, err
@@ -198,8 +198,8 @@ func (p *pruning) removeImages(ctx context.Context, images []imagev1.Image) (rem
 	return removed, nil
 }
 
-// read reads the images and everything that can refer to them. It fails if a reference cannot be
-// parsed, unless the user ignores such references.
+// read reads the images and everything that can refer to them. It returns an error if a reference
+// cannot be parsed, unless the user ignores such references.
 func (p *pruning) read(ctx context.Context, now time.Time) (retention.State, error) {
 	s, err := p.keep.Read(ctx, p.images, p.client, now)
 	if err == nil && len(s.References.Invalid) > 0 && !p.ignoreInvalids {
@@ -208,8 +208,8 @@ func (p *pruning) read(ctx context.Context, now time.Time) (retention.State, err
 	return s, err
 }
 
-// addressOf returns the host of the cluster's registry from the status of image streams, preferably
-// the public one. It returns "" if no stream contains one.
+// addressOf returns the host of the cluster's registry from the status of image streams. It prefers
+// the public host. It returns "" if no image stream contains a host.
 func addressOf(streams []imagev1.ImageStream) string {
 	for _, stream := range streams {
 		for _, text := range slices.DeleteFunc([]string{stream.Status.PublicDockerImageRepository, stream.Status.DockerImageRepository}, func(s string) bool { return s == "" }) {

@@ -27,13 +27,14 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// now is the time at which the tests prune. All objects are a day old unless stated otherwise.
+// now returns the time at which the tests prune. All objects are one day old unless stated
+// otherwise.
 func now() time.Time { return time.Date(2018, 10, 11, 12, 0, 0, 0, time.UTC) }
 
-// id returns the digest of the image with a number.
+// id returns the digest of image number n.
 func id(n int) string { return fmt.Sprintf("sha256:%064d", n) }
 
-// newImage returns the image with a number. It has a unique layer.
+// newImage returns image number n. It has a unique layer.
 func newImage(n int) *imagev1.Image {
 	return &imagev1.Image{
 		ObjectMeta:           metav1.ObjectMeta{Name: id(n), CreationTimestamp: metav1.NewTime(now().Add(-24 * time.Hour)), Annotations: map[string]string{record.Managed: "true"}},
@@ -42,8 +43,8 @@ func newImage(n int) *imagev1.Image {
 	}
 }
 
-// history returns an image stream in the project shop. tags contains the numbers of the images in
-// each tag's history, newest first.
+// history returns an image stream in the project shop. tags contains the image numbers in each
+// tag's history, newest first.
 func history(name string, tags map[string][]int) *imagev1.ImageStream {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, CreationTimestamp: metav1.NewTime(now().Add(-24 * time.Hour))}}
 	stream.Status.DockerImageRepository = "docker-registry.default.svc:5000/shop/" + name
@@ -66,13 +67,13 @@ func kinds() [][2]string {
 	}
 }
 
-// cluster is a fake cluster and the state of `oc adm prune images` in it.
+// cluster is a fake cluster with the state of `oc adm prune images`.
 type cluster struct {
 	*pruning
 	images   *imagefake.Clientset
 	requests []record.GarbageRequest
 	out      bytes.Buffer
-	// unreachable means that the registry does not respond.
+	// unreachable is set if the registry does not respond.
 	unreachable bool
 }
 

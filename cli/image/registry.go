@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// place is the address of the cluster's registry, and how to verify its certificate.
+// place holds the address of the cluster's registry and how to verify its certificate.
 type place struct {
 	url, authority string
 	insecure       bool
@@ -30,10 +30,10 @@ func (p *place) flags(flags *pflag.FlagSet) {
 	flags.BoolVar(&p.insecure, "force-insecure", false, "Accept any certificate of the registry, and plain HTTP in --registry-url.")
 }
 
-// maxGarbage is the maximum number of bytes that are read from the registry's response.
+// maxGarbage is the maximum number of bytes to read from the registry's response.
 const maxGarbage = 256 << 20
 
-// requestFunc sends a garbage collection request to the cluster's registry. address is used unless
+// requestFunc sends a garbage collection request to the cluster's registry. address is ignored if
 // --registry-url is set.
 type requestFunc func(ctx context.Context, address string, request record.GarbageRequest) (record.Garbage, error)
 
@@ -73,8 +73,8 @@ func (p place) connect(config *rest.Config) (requestFunc, error) {
 	}, nil
 }
 
-// target returns the URL for garbage collection requests. Without --force-insecure, it must use
-// TLS.
+// target returns the URL for garbage collection requests. Without --force-insecure, the URL must
+// use TLS.
 func (p place) target(address string) (string, error) {
 	if p.url != "" {
 		address = p.url

@@ -24,8 +24,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/apitest"
 )
 
-// cluster returns a finder for the project shop. The project openshift has the builder ruby, and a
-// builder for Python that has no image. The project shop has a database.
+// cluster returns a finder for the project shop. The project openshift contains a Ruby builder, and
+// a Python builder that has no image. The project shop contains a database.
 func cluster(t *testing.T) *Finder {
 	t.Helper()
 	if err := imagev1.Install(scheme.Scheme); err != nil { // names of lists that the server has
@@ -70,8 +70,8 @@ func cluster(t *testing.T) *Finder {
 	return &Finder{Images: images, Templates: templates, Namespace: "shop"}
 }
 
-// repository creates a Git repository that contains files. Without an origin, it creates only the
-// files.
+// repository creates a Git repository that contains the files. Without an origin, it creates only
+// the files.
 func repository(t *testing.T, name, origin string, files map[string]string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)

@@ -21,14 +21,14 @@ import (
 // generatedBy is the annotation that names the command that created an object.
 const generatedBy = "openshift.io/generated-by"
 
-// importedFrom is the annotation of a tag that names the image for which the tag was created.
+// importedFrom is the tag annotation that names the image for which the tag was created.
 const importedFrom = "openshift.io/imported-from"
 
-// entrypoint is the format of the pod annotation that contains the command of a container's image,
-// as a JSON array. Its argument is the name of the container.
+// entrypoint is the format of the pod annotation that holds the command of a container's image as a
+// JSON array. Its argument is the container's name.
 const entrypoint = "openshift.io/container.%s.image.entrypoint"
 
-// Objects returns the objects of a plan's parts: image streams first, because other objects refer
+// Objects returns the objects for a plan's parts: image streams first, because other objects refer
 // to them, then builds, deployments and services.
 func (p *Plan) Objects() (all []runtime.Object) {
 	var builds, deployments, services []runtime.Object
@@ -75,8 +75,8 @@ func (p *Plan) Objects() (all []runtime.Object) {
 	return append(all, services...)
 }
 
-// tracked returns the name of the image stream for a part's image from a registry. It has the
-// suffix -base if the build would otherwise push to the tag that it is built from.
+// tracked returns the name of the image stream for a part whose image comes from a registry. The
+// name has the suffix -base if the build would otherwise push to the tag that it is built from.
 func (p *Plan) tracked(part Part) string {
 	name := Name(part.Image.Name)
 	if part.Build == nil {
@@ -97,13 +97,13 @@ func follow(image *Image) imagev1.TagReference {
 }
 
 // track returns a tag that refers to the image of another image stream. As in OpenShift 3.11, an
-// application with its own name has an image stream of that name.
+// application with an explicit name has an image stream of that name.
 func track(image *Image) imagev1.TagReference {
 	return imagev1.TagReference{Name: image.Tag, From: image.tag(""), Annotations: map[string]string{importedFrom: image.Reference}}
 }
 
-// head returns the metadata of an object: the request's labels or the label app, and its
-// annotation.
+// head returns an object's metadata, with the request's labels, or the label app if there are none,
+// and the generated-by annotation.
 func (p *Plan) head(name string) metav1.ObjectMeta {
 	labels := maps.Clone(p.Labels)
 	if len(labels) == 0 {
@@ -120,7 +120,8 @@ func (p *Plan) stream(name string) *imagev1.ImageStream {
 	return &imagev1.ImageStream{TypeMeta: typed(imagev1.GroupVersion, "ImageStream"), ObjectMeta: p.head(name)}
 }
 
-// Tags returns the tags of an image stream that follow an image in a registry, as separate objects.
+// Tags returns, as separate objects, those tags of an image stream that refer to an image in a
+// registry.
 func Tags(stream *imagev1.ImageStream) (tags []*imagev1.ImageStreamTag) {
 	for _, tag := range stream.Spec.Tags {
 		if tag.Annotations[importedFrom] == "" {
@@ -167,7 +168,7 @@ func (p *Plan) buildConfig(part Part) *buildv1.BuildConfig {
 	return config
 }
 
-// source returns the source of a build for its BuildConfig.
+// source returns the build's source, for its BuildConfig.
 func (b *Build) source() buildv1.BuildSource {
 	if b.Inline != "" {
 		return buildv1.BuildSource{Type: buildv1.BuildSourceDockerfile, Dockerfile: &b.Inline}
@@ -216,7 +217,7 @@ func (p *Plan) deploymentConfig(pod []Part) *appsv1.DeploymentConfig {
 	}
 }
 
-// service returns a service that has all ports of a deployment config's containers.
+// service returns a service that exposes all ports of a deployment config's containers.
 func (p *Plan) service(dc *appsv1.DeploymentConfig) *corev1.Service {
 	service := &corev1.Service{
 		TypeMeta: typed(corev1.SchemeGroupVersion, "Service"), ObjectMeta: p.head(dc.Name), Spec: corev1.ServiceSpec{Selector: dc.Spec.Selector},
@@ -237,7 +238,7 @@ func (p *Plan) service(dc *appsv1.DeploymentConfig) *corev1.Service {
 	return service
 }
 
-// portName returns the port number and protocol, such as 8080/tcp.
+// portName returns the port number and protocol in the form 8080/tcp.
 func portName(port corev1.ContainerPort) string {
 	return fmt.Sprintf("%d/%s", port.ContainerPort, strings.ToLower(string(port.Protocol)))
 }

@@ -10,27 +10,28 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// BuildOptions contains the options that apply only to builds.
+// BuildOptions holds the options that apply only to builds.
 type BuildOptions struct {
-	// Inline is the text of a Dockerfile that is built without other source. Binary means that the
-	// client uploads the source of each build.
+	// Inline is the text of a Dockerfile that is built without any other source. Binary is set if
+	// the client uploads the source of each build.
 	Inline string
 	Binary bool
-	// To is the output of the build. If it is nil, the output is an image stream tag with the build's
+	// To is the build's output. If To is nil, the output is an image stream tag with the build's
 	// name. NoOutput discards the image.
 	To       *corev1.ObjectReference
 	NoOutput bool
 	// ToImage makes the default output an image in a registry instead of an image stream tag.
 	ToImage bool
-	// PushSecret contains credentials for the registry of the output, SourceSecret for the repository.
+	// PushSecret holds the credentials for the output registry, and SourceSecret those for the Git
+	// repository.
 	PushSecret, SourceSecret string
 	// Secrets and ConfigMaps are copied into the source.
 	Secrets    []buildv1.SecretBuildSource
 	ConfigMaps []buildv1.ConfigMapBuildSource
 	// Arguments are the build arguments of a Dockerfile.
 	Arguments []corev1.EnvVar
-	// SourceImage is an image from which files are copied into the source. SourcePaths are the paths
-	// in the image and in the source.
+	// SourceImage is an image from which files are copied into the source. SourcePaths holds pairs
+	// of paths: a path in the image and its destination in the source.
 	SourceImage string
 	SourcePaths []buildv1.ImageSourcePath
 
@@ -55,7 +56,7 @@ func (o *BuildOptions) findSource(ctx context.Context, finder *Finder) error {
 }
 
 // standalone returns a build without a repository or directory: its source is Inline, or the client
-// uploads it.
+// uploads its source.
 func (p *Plan) standalone(ctx context.Context, finder *Finder, part *Part) (*Build, error) {
 	build := &Build{Source: &Source{}, Strategy: p.Strategy, Binary: p.Options.Binary, Inline: p.Options.Inline}
 	switch {
@@ -88,7 +89,7 @@ func (p *Plan) standalone(ctx context.Context, finder *Finder, part *Part) (*Bui
 	return build, nil
 }
 
-// output returns the output of a part's build, or nil for no output.
+// output returns the output of a part's build, or nil if the build has no output.
 func (p *Plan) output(part Part) *corev1.ObjectReference {
 	switch {
 	case p.Options.NoOutput:
@@ -101,8 +102,8 @@ func (p *Plan) output(part Part) *corev1.ObjectReference {
 	return &corev1.ObjectReference{Kind: "ImageStreamTag", Name: part.Name + ":latest"}
 }
 
-// outputStream returns the image stream in the plan's project to which a part's build pushes, or
-// "".
+// outputStream returns the image stream in the plan's project to which a part's build pushes, or ""
+// if there is none.
 func (p *Plan) outputStream(part Part) string {
 	to := p.output(part)
 	if part.Build.Strategy == PipelineStrategy || to == nil || to.Kind != "ImageStreamTag" || to.Namespace != "" && to.Namespace != p.Namespace {
@@ -124,7 +125,7 @@ func (p *Plan) checkOutput(part Part) error {
 	return nil
 }
 
-// apply sets the options in a build config.
+// apply applies the options to a build config.
 func (o *BuildOptions) apply(config *buildv1.BuildConfig) {
 	secret := func(name string) *corev1.LocalObjectReference {
 		if name == "" {

@@ -10,9 +10,11 @@ import (
 // Component is one argument: an image, a template or source, or a builder image with the source
 // that it builds.
 type Component struct {
-	// From is the image, image stream or template. It is empty for source without a named builder.
+	// From is the image, image stream or template. It is empty for source whose builder is not
+	// named.
 	From string
-	// Kind restricts what From can be, if From is the value of a flag. Otherwise it is AnyKind.
+	// Kind restricts what From can refer to, if From is the value of a flag. Otherwise it is
+	// AnyKind.
 	Kind Kind
 	// Source is a Git URL, a local directory, or empty.
 	Source string
@@ -21,7 +23,7 @@ type Component struct {
 	Group int
 }
 
-// Kind is the kind of a component's From.
+// Kind is the type of object that a component's From refers to.
 type Kind int
 
 // The kinds that flags can select.
@@ -33,8 +35,9 @@ const (
 	FileKind
 )
 
-// Arguments splits arguments into variables such as KEY=VALUE, and components. The argument
-// image~source is a builder with source; a+b are two containers of one pod.
+// Arguments splits arguments into environment variables such as KEY=VALUE, and components. The
+// argument image~source is a builder with its source. The argument a+b is two containers in the
+// same pod.
 func Arguments(args []string) (components []Component, variables []string, err error) {
 	group := 0
 	for _, arg := range args {
@@ -60,7 +63,7 @@ var (
 	remote   = regexp.MustCompile(`^((https?|git|ssh|file)://|[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:)`)
 )
 
-// together splits an argument at its plus signs, except those in a path or URL.
+// together splits an argument at its plus signs, except for plus signs in a path or URL.
 func together(arg string) []string {
 	if IsSource(arg) {
 		return []string{arg}
@@ -77,7 +80,7 @@ func together(arg string) []string {
 	return parts
 }
 
-// source returns the text after the first ~, or "".
+// source returns the text after the first ~, or "" if there is none.
 func source(text string) string {
 	_, after, _ := strings.Cut(text, "~")
 	return after
@@ -113,17 +116,18 @@ func IsSource(text string) bool {
 	return err == nil && info.IsDir() && (strings.ContainsAny(path, `/\`) || path == "." || path == "..")
 }
 
-// HasSource reports whether an argument contains source: it is source, or a builder with source.
+// HasSource reports whether an argument contains source: either source alone, or a builder with
+// source.
 func HasSource(text string) bool { return IsSource(text) || IsSource(source(text)) }
 
-// secureCopy matches the URL of a repository that Git reaches by SSH, such as
+// secureCopy matches the URL of a repository that Git accesses over SSH, such as
 // git@example.com:app.git.
 var secureCopy = regexp.MustCompile(`^[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:[^@]*$`)
 
 var unfit = regexp.MustCompile(`[^a-z0-9-]+`)
 
-// Name derives an object name from an image or repository. The name is also valid for a service. It
-// is "" if no character can be used.
+// Name derives an object name from an image or repository. The result is also a valid service name.
+// It is "" if from contains no usable characters.
 func Name(from string) string {
 	from, _, _ = strings.Cut(from, "#")
 	from = strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(from, "/"), ".git"), "/")
@@ -138,6 +142,6 @@ func Name(from string) string {
 	return strings.TrimRight(name[:min(len(name), maxName)], "-")
 }
 
-// maxName is the maximum length of a name. It leaves space for the suffixes of deployments and pods
-// in a label, which has at most 63 characters.
+// maxName is the maximum length of a name, in characters. It leaves room for the suffixes that
+// deployments and pods add, because a label value has at most 63 characters.
 const maxName = 58

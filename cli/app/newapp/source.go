@@ -12,20 +12,22 @@ import (
 	"github.com/slipway-platform/slipway/internal/language"
 )
 
-// Source is a directory with the source of an application, or a Git repository that contains one.
+// Source is a directory that contains an application's source, or a Git repository that contains
+// such a directory.
 type Source struct {
-	// URL and Ref are the Git source of builds. URL is empty if the client uploads a directory.
+	// URL and Ref are the Git source for builds. URL is empty if the client uploads a directory.
 	URL, Ref string
 	// ContextDir is the directory within the repository.
 	ContextDir string
 	// Name is the name of the repository or directory.
 	Name string
-	// dir contains the source on this machine. clone is the directory that Close removes, or "".
+	// dir is the directory that contains the source on this machine. clone is the directory that
+	// Close removes, or "".
 	dir, clone string
 }
 
 // Open interprets an argument: a Git URL or local directory, optionally followed by # and a Git
-// reference. It clones nothing. context is the directory within the source, or "".
+// reference. It does not clone the repository. context is the directory within the source, or "".
 func Open(ctx context.Context, text, context string) (*Source, error) {
 	location, ref, _ := strings.Cut(text, "#")
 	if strings.HasPrefix(ref, "-") || strings.HasPrefix(location, "-") {
@@ -77,14 +79,14 @@ type CloneError struct {
 	err error
 }
 
-// Error contains the URL of the repository and the reason.
+// Error returns a message that contains the repository's URL and the cause.
 func (c *CloneError) Error() string { return fmt.Sprintf("clone %q: %v", c.URL, c.err) }
 
-// Unwrap returns the reason.
+// Unwrap returns the cause.
 func (c *CloneError) Unwrap() error { return c.err }
 
-// Files returns the directory that contains the source. The first call for a remote repository
-// clones it; Close removes the clone.
+// Files returns the directory that contains the source. For a remote repository, the first call
+// clones it, and Close removes the clone.
 func (s *Source) Files(ctx context.Context) (string, error) {
 	if s.dir != "" {
 		return s.dir, nil
@@ -109,8 +111,8 @@ func (s *Source) Files(ctx context.Context) (string, error) {
 	return s.dir, nil
 }
 
-// checkout checks out a branch, tag or commit of a clone, or a reference that clones do not
-// contain, such as refs/pull/1/head.
+// checkout checks out a branch, tag or commit in a clone. It also accepts references that clones do
+// not contain, such as refs/pull/1/head.
 func checkout(ctx context.Context, clone, reference string) error {
 	_, err := git(ctx, clone, "checkout", "--quiet", reference, "--")
 	if err == nil || !strings.HasPrefix(reference, "refs/") {
@@ -147,7 +149,7 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	return strings.TrimSpace(string(output)), err
 }
 
-// Language returns the language of the source in a directory, or "".
+// Language returns the programming language of the source in a directory, or "" if it is unknown.
 func Language(dir string) string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

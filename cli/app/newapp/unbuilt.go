@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// commandAnnotation is the annotation of an image stream tag with the command that creates its
-// image. The tags of the project openshift have it.
+// commandAnnotation is the image stream tag annotation that contains the command that creates the
+// tag's image. The tags in the project openshift have this annotation.
 const commandAnnotation = "slipway.openshift.io/build-command"
 
-// CheckImages returns an error that names the command for each tag in objects whose image an
-// administrator has not created yet. It ignores tags without a known command, and with
-// AllowMissingTags all tags.
+// CheckImages returns an error for the tags in objects whose image an administrator has not created
+// yet. The error contains the command that creates each image. CheckImages ignores tags without a
+// known command. With AllowMissingTags, it ignores all tags.
 func (f *Finder) CheckImages(ctx context.Context, objects []*unstructured.Unstructured) error {
 	if f.AllowMissingTags {
 		return nil
@@ -45,8 +45,8 @@ func (f *Finder) CheckImages(ctx context.Context, objects []*unstructured.Unstru
 // tag is an image stream tag that an object refers to.
 type tag struct{ namespace, stream, name string }
 
-// tagsIn returns the image stream tags that the objects deploy or build from. namespace applies to
-// references without a namespace.
+// tagsIn returns the image stream tags that the objects deploy or build from. namespace is the
+// default namespace for references.
 func tagsIn(objects []*unstructured.Unstructured, namespace string) (tags []tag) {
 	add := func(in map[string]any, fields ...string) {
 		from, _, _ := unstructured.NestedStringMap(in, append(fields, "from")...)
@@ -78,7 +78,7 @@ func tagsIn(objects []*unstructured.Unstructured, namespace string) (tags []tag)
 	return tags
 }
 
-// buildCommand returns the command that creates the image of a tag, or "" if it is unknown.
+// buildCommand returns the command that creates a tag's image, or "" if the command is unknown.
 func buildCommand(stream *imagev1.ImageStream, name string) string {
 	i := slices.IndexFunc(stream.Spec.Tags, func(t imagev1.TagReference) bool { return t.Name == name })
 	if i < 0 {
@@ -87,7 +87,7 @@ func buildCommand(stream *imagev1.ImageStream, name string) string {
 	return stream.Spec.Tags[i].Annotations[commandAnnotation]
 }
 
-// hasImage reports whether a tag has, or had, an image.
+// hasImage reports whether a tag has or had an image.
 func hasImage(stream *imagev1.ImageStream, name string) bool {
 	return slices.ContainsFunc(stream.Status.Tags, func(t imagev1.NamedTagEventList) bool { return t.Tag == name && len(t.Items) > 0 })
 }

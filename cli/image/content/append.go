@@ -21,7 +21,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// appendCommand contains the state of `oc image append`.
+// appendCommand holds the state of `oc image append`.
 type appendCommand struct {
 	genericiooptions.IOStreams
 	access access
@@ -104,7 +104,7 @@ func (a *appendCommand) run(ctx context.Context, files []string) error {
 	return a.push(registries, to, image)
 }
 
-// createdAt parses --created-at. Its default is now.
+// createdAt parses --created-at, which defaults to now.
 func (a *appendCommand) createdAt(now time.Time) (time.Time, error) {
 	if a.created == "" {
 		return now.UTC(), nil
@@ -119,7 +119,7 @@ func (a *appendCommand) createdAt(now time.Time) (time.Time, error) {
 	return at.UTC(), nil
 }
 
-// base returns the base image: --from, or an empty image for linux/amd64.
+// base returns the base image: the image that --from names, or an empty image for linux/amd64.
 func (a *appendCommand) base(registries *registries) (v1.Image, error) {
 	if a.from != "" {
 		desc, _, err := registries.get(a.from)
@@ -137,8 +137,8 @@ func (a *appendCommand) base(registries *registries) (v1.Image, error) {
 	return mutate.ConfigFile(empty.Image, config)
 }
 
-// addLayers adds archives to an image as layers. Each file is read twice: for its digest, and when
-// it is pushed.
+// addLayers adds archives to an image as layers. Each file is read twice: once to compute its
+// digest, and once when it is pushed.
 func addLayers(image v1.Image, files []string, created time.Time) (v1.Image, error) {
 	kind := types.DockerLayer
 	if media, err := image.MediaType(); err != nil {
@@ -159,8 +159,7 @@ func addLayers(image v1.Image, files []string, created time.Time) (v1.Image, err
 	return image, nil
 }
 
-// configure sets the creation time of an image and merges --image and --meta into its
-// configuration.
+// configure sets an image's creation time and merges --image and --meta into its configuration.
 func (a *appendCommand) configure(image v1.Image, created time.Time) (v1.Image, error) {
 	config, err := image.ConfigFile()
 	if err != nil {

@@ -25,9 +25,9 @@ import (
 // s3Scheme is the prefix of destinations in S3: s3://HOST/REGION/BUCKET/REPOSITORY:TAG.
 const s3Scheme = "s3://"
 
-// bucket is an S3 bucket to which images are copied. The objects in it have the paths of the
-// registry API (v2/REPOSITORY/manifests/TAG), so that clients that can read the bucket by HTTP can
-// pull images from it without a registry.
+// bucket is an S3 bucket to which images are copied. Its objects use the paths of the registry API
+// (v2/REPOSITORY/manifests/TAG), so clients that can read the bucket over HTTP can pull images from
+// it without a registry.
 //
 // Source: `oc image mirror` of OpenShift Container Platform 3.11, "s3://".
 type bucket struct {
@@ -42,7 +42,7 @@ type bucket struct {
 	blobs    sync.Map           // objects by the digest of their blob
 }
 
-// buckets contains the destination buckets, by host, region and name.
+// buckets holds the destination buckets, by host, region and name.
 type buckets struct {
 	access   *access
 	sources  []string
@@ -50,8 +50,8 @@ type buckets struct {
 	buckets  map[string]*bucket
 }
 
-// of returns the bucket of a destination, whose repository is REGION/BUCKET/REPOSITORY. The bucket
-// connects to S3 at the first upload.
+// of returns the bucket for a destination, whose repository has the form REGION/BUCKET/REPOSITORY.
+// The bucket connects to S3 on the first upload.
 func (b *buckets) of(to name.Reference) *bucket {
 	region, rest, _ := strings.Cut(to.Context().RepositoryStr(), "/")
 	bucketName, _, _ := strings.Cut(rest, "/")
@@ -67,7 +67,7 @@ func (b *buckets) of(to name.Reference) *bucket {
 	return in
 }
 
-// connect creates a client for an S3 server, with the credentials that the AWS tools use.
+// connect creates a client for an S3 server, with the same credentials as the AWS tools.
 func connect(host, region string, client registryclient.Client) (*minio.Client, error) {
 	existing := credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}})
 	if value, err := existing.GetWithContext(nil); err != nil || value.AccessKeyID == "" {
@@ -83,15 +83,15 @@ func connect(host, region string, client registryclient.Client) (*minio.Client, 
 	return minio.New(host, &minio.Options{Creds: existing, Secure: secure, Region: region, Transport: carrier})
 }
 
-// push copies an image or a manifest list, and everything that it refers to. It writes each
-// manifest after its parts, so that every manifest in the bucket is complete.
+// push copies an image or a manifest list and everything that it refers to. It writes each manifest
+// after the content that the manifest refers to, so that every manifest in the bucket is complete.
 func (b *bucket) push(ctx context.Context, to name.Reference, artifact remote.Taggable) error {
 	repository := strings.SplitN(to.Context().RepositoryStr(), "/", 3)[2]
 	tag := ""
 	if ref, ok := to.(name.Tag); ok {
 		tag = ref.TagStr()
 	}
-	// Clients recognize a registry by this path.
+	// Clients use this path to detect a registry.
 	if err := b.putObject(ctx, "v2/", "application/json", nil); err != nil {
 		return err
 	}
@@ -129,7 +129,8 @@ func (b *bucket) pushManifest(ctx context.Context, repository, tag string, artif
 	return nil
 }
 
-// parts returns functions that each copy one blob of an image or one manifest of a manifest list.
+// parts returns functions, each of which copies one blob of an image or one manifest of a manifest
+// list.
 func (b *bucket) parts(ctx context.Context, repository string, artifact remote.Taggable) (parts []func() error, err error) {
 	switch index := artifact.(type) {
 	case v1.ImageIndex:
@@ -160,7 +161,7 @@ func (b *bucket) parts(ctx context.Context, repository string, artifact remote.T
 	return parts, nil
 }
 
-// childOf returns the image or manifest list that an entry of a manifest list refers to.
+// childOf returns the image or manifest list that a manifest list entry refers to.
 func childOf(index v1.ImageIndex, entry v1.Descriptor) (remote.Taggable, error) {
 	switch {
 	case entry.MediaType.IsIndex():
@@ -184,7 +185,7 @@ func (b *bucket) putObject(ctx context.Context, key, mediaType string, content [
 	})
 }
 
-// use waits for a free slot and calls do with the client.
+// use waits for a free slot, then calls do with the client.
 func (b *bucket) use(do func(*minio.Client) error) error {
 	client, err := b.client()
 	if err != nil {
@@ -195,8 +196,8 @@ func (b *bucket) use(do func(*minio.Client) error) error {
 	return do(client)
 }
 
-// pushBlob copies a layer or a configuration, unless the bucket has it or S3 can copy it from
-// elsewhere. It omits layers that must not be distributed.
+// pushBlob copies a layer or a configuration, unless the bucket already contains it or S3 can copy
+// it from elsewhere. It omits layers that must not be distributed.
 func (b *bucket) pushBlob(ctx context.Context, repository string, blob v1.Layer) error {
 	mediaType, err := blob.MediaType()
 	if err != nil || !mediaType.IsDistributable() {
@@ -231,8 +232,8 @@ func (b *bucket) has(ctx context.Context, client *minio.Client, key string) bool
 	return err == nil
 }
 
-// copyWithinS3 makes S3 copy a blob from another repository or a source bucket, and reports whether
-// this was possible.
+// copyWithinS3 requests that S3 copies a blob from another repository or a source bucket, and
+// reports whether S3 copied it.
 func (b *bucket) copyWithinS3(ctx context.Context, client *minio.Client, digest v1.Hash, key string) bool {
 	var places []string
 	if entry, ok := b.blobs.Load(digest); ok && !b.alone && !b.force {

@@ -15,7 +15,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 )
 
-// s3 is an S3 server with a bucket named images.
+// s3 is an S3 server that has a bucket named images.
 type s3 struct {
 	endpoint string
 	public   string       // address from which clients read the bucket

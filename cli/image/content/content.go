@@ -1,5 +1,5 @@
-// Package content contains the `oc image` commands info, mirror, append and extract. They connect
-// to registries directly and need no cluster.
+// Package content implements `oc image` with the subcommands info, mirror, append and extract. They
+// connect directly to registries and need no cluster.
 //
 // Source: OpenShift Container Platform 3.11's client, for flags and output. Layers are streamed
 // from registry to registry, or to files.
@@ -35,13 +35,13 @@ These commands connect to registries directly and need no cluster. They use the 
 	return command
 }
 
-// access contains the flags for connections to registries.
+// access holds the flags for registry connections.
 type access struct {
 	credentials string
 	insecure    bool
 	jobs        int
-	// force uploads content that the registry already has. alone never mounts layers from other
-	// repositories.
+	// force uploads content that the registry already has. alone disables mounting layers from
+	// other repositories.
 	force, alone bool
 }
 
@@ -57,7 +57,7 @@ func (a *access) client() registryclient.Client { return registryclient.Client{I
 type registries struct {
 	names   []name.Option
 	options []remote.Option
-	// progress reports uploads.
+	// progress reports the progress of uploads.
 	progress *progress
 }
 
@@ -82,7 +82,7 @@ func (a *access) open(ctx context.Context, out io.Writer) (*registries, error) {
 	}}, nil
 }
 
-// get reads the manifest that a reference names.
+// get fetches the manifest that a reference names.
 func (r *registries) get(reference string) (*remote.Descriptor, name.Reference, error) {
 	parsed, err := name.ParseReference(reference, r.names...)
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *registries) get(reference string) (*remote.Descriptor, name.Reference, 
 	return desc, parsed, nil
 }
 
-// explain adds a remedy to an error of a registry, and the failed operation: verb and subject.
+// explain adds the failed operation (verb and subject) and a remedy to an error from a registry.
 func explain(verb, subject string, err error) error {
 	switch registryclient.Status(err) {
 	case http.StatusUnauthorized, http.StatusForbidden:
@@ -106,15 +106,15 @@ func explain(verb, subject string, err error) error {
 	return fmt.Errorf("%s %q: %w", verb, subject, err)
 }
 
-// forceTransport is a transport for registries. With force, it responds to every HEAD request that
-// the blob or manifest does not exist. With alone or force, it turns requests to mount a layer into
-// uploads.
+// forceTransport is a transport for registries. With force, it answers every HEAD request for a
+// blob or manifest with 404 Not Found. With alone or force, it turns requests that mount a layer
+// into uploads.
 type forceTransport struct {
 	http.RoundTripper
 	force, alone bool
 }
 
-// RoundTrip sends the request, or responds to it as described above.
+// RoundTrip sends the request, or answers the request as described above.
 func (i *forceTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if i.force && request.Method == http.MethodHead {
 		return &http.Response{

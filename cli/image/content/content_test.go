@@ -31,7 +31,7 @@ func serve(t *testing.T) string {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// oc runs `oc image` with arguments. For mirror, the file stdin is the standard input.
+// oc runs `oc image` with the arguments. For mirror, the file stdin is the standard input.
 func oc(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
@@ -63,8 +63,8 @@ func lines(t *testing.T) []string {
 	return strings.Split(string(content), "\n")
 }
 
-// entry is an entry of a layer. If kind is 0, a name that ends with / is a directory, otherwise a
-// file.
+// entry is a layer entry. If kind is 0, the entry is a directory if its name ends with /, otherwise
+// a file.
 type entry struct {
 	name, content string
 	kind          byte
@@ -164,7 +164,7 @@ func push(t *testing.T, reference string, artifact interface {
 	return digest.String()
 }
 
-// digestOf returns the digest that a registry has for a reference, or "".
+// digestOf returns the digest of a reference in a registry, or "" if the reference does not exist.
 func digestOf(t *testing.T, reference string) string {
 	t.Helper()
 	parsed, err := name.ParseReference(reference)
@@ -188,7 +188,7 @@ func write(t *testing.T, directory, file string, content []byte) string {
 	return path
 }
 
-// fails checks that a command fails with an error that contains want.
+// fails checks that a command returns an error that contains want.
 func fails(t *testing.T, want string, args ...string) {
 	t.Helper()
 	if out, _, err := oc(t, args...); err == nil || !strings.Contains(err.Error(), want) {

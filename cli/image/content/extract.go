@@ -17,7 +17,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// extract contains the state of `oc image extract`.
+// extract holds the state of `oc image extract`.
 type extract struct {
 	genericiooptions.IOStreams
 	access access
@@ -106,8 +106,8 @@ type want struct {
 	// source, but not source itself.
 	source string
 	all    bool
-	// directory is the destination. single means that source must be an existing file. matched means
-	// that the image contains source.
+	// directory is the destination. single is set if source must be an existing file. matched is
+	// set if the image contains source.
 	directory string
 	single    bool
 	matched   bool
@@ -163,8 +163,8 @@ func (e *extract) usable(directory string) error {
 	return nil
 }
 
-// target returns the path of an image's entry within directory, and false if w does not select the
-// entry.
+// target returns the path of an image entry within directory. It returns false if w does not select
+// the entry.
 func (w *want) target(entry string) (string, bool) {
 	source := w.source
 	if source == "." {

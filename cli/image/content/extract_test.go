@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/archive/archivetest"
 )
 
-// tree returns the content of a directory by relative path: the content of files, the targets of
-// links, and "/" for directories.
+// tree returns the content of a directory, keyed by relative path: the content of files, the
+// targets of links, and "/" for directories.
 func tree(t *testing.T, directory string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -38,7 +38,7 @@ func tree(t *testing.T, directory string) map[string]string {
 	return files
 }
 
-// has checks that a directory has exactly the content want.
+// has checks that a directory's content is exactly want.
 func has(t *testing.T, directory string, want map[string]string) {
 	t.Helper()
 	got := tree(t, directory)

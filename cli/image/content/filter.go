@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// filter selects the images of an index whose platform, such as linux/arm64/v8, matches a pattern.
+// filter selects the images of an index whose platform, such as linux/arm64/v8, matches a regular
+// expression.
 type filter struct {
 	text  string
 	match *regexp.Regexp
@@ -32,8 +33,8 @@ func (f *filter) complete() (err error) {
 	return nil
 }
 
-// includes reports whether a filter selects an entry of an index. Without a pattern, it selects
-// all.
+// includes reports whether a filter selects an index entry. Without a pattern, the filter selects
+// all entries.
 func (f *filter) includes(entry v1.Descriptor) bool {
 	if f.match == nil {
 		return true
@@ -41,7 +42,7 @@ func (f *filter) includes(entry v1.Descriptor) bool {
 	return entry.Platform != nil && f.match.MatchString(platform(entry))
 }
 
-// platform returns the platform of an entry as OS/ARCHITECTURE[/VARIANT].
+// platform returns an entry's platform as OS/ARCHITECTURE[/VARIANT].
 func platform(entry v1.Descriptor) string {
 	if entry.Platform == nil {
 		return "unknown"
@@ -50,7 +51,7 @@ func platform(entry v1.Descriptor) string {
 	return text
 }
 
-// among returns the index, its selected entries, and all of its entries.
+// among returns the index, the entries that the filter selects, and all entries.
 func (f *filter) among(desc *remote.Descriptor) (index v1.ImageIndex, manifests, all []v1.Descriptor, err error) {
 	if index, err = desc.ImageIndex(); err != nil {
 		return nil, nil, nil, err
@@ -67,13 +68,13 @@ func (f *filter) among(desc *remote.Descriptor) (index v1.ImageIndex, manifests,
 	return index, manifests, manifest.Manifests, nil
 }
 
-// errSeveral means that a manifest list does not resolve to one image.
+// errSeveral is the error for a manifest list that does not resolve to a single image.
 type errSeveral struct {
 	reason  string
 	entries []v1.Descriptor
 }
 
-// Error lists the images with their platforms and digests.
+// Error returns a message that lists the images with their platforms and digests.
 func (e errSeveral) Error() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "the image is a manifest list and %s - use --filter-by-os to select from:\n\n", e.reason)
@@ -86,9 +87,9 @@ func (e errSeveral) Error() string {
 	return text.String()
 }
 
-// single returns the image of a manifest, or the only selected image of a manifest list. If isOwn
-// is true, it returns the first selected image; without a pattern, it selects the images for Linux
-// on this machine's architecture.
+// single returns a manifest's image, or the only selected image of a manifest list. If isOwn is
+// true, it returns the first selected image. In that case, the default pattern selects the images
+// for Linux on this machine's architecture.
 func (f *filter) single(desc *remote.Descriptor, isOwn bool) (v1.Image, error) {
 	if !desc.MediaType.IsIndex() {
 		if !desc.MediaType.IsImage() {

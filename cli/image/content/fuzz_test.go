@@ -14,7 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// FuzzUnpack checks that unpacking layers changes nothing outside the directory.
+// FuzzUnpack checks that unpacking layers does not change anything outside the directory.
 func FuzzUnpack(f *testing.F) {
 	f.Add([]byte("not an archive"), []byte{})
 	f.Add(make([]byte, 1024), make([]byte, 512))

@@ -20,7 +20,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// info contains the state of `oc image info`.
+// info holds the state of `oc image info`.
 type info struct {
 	genericiooptions.IOStreams
 	access access
@@ -116,7 +116,7 @@ func (i *info) describe(registries *registries, reference string) (*description,
 	return details, nil
 }
 
-// print prints the description as two columns, names and values.
+// print prints the description in two columns: names and values.
 func (d *description) print(out io.Writer, now time.Time) error {
 	table := tabwriter.NewWriter(out, 0, 4, 1, ' ', 0)
 	line := func(name string, value any) {
@@ -158,7 +158,7 @@ func (d *description) print(out io.Writer, now time.Time) error {
 	return table.Flush()
 }
 
-// printMany prints values, each on its own line, the first one after name.
+// printMany prints each value on its own line. The first line also contains the name.
 func printMany(line func(name string, value any), name string, values []string) {
 	for n, value := range values {
 		switch {

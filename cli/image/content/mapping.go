@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// mapping is an image and its destination. If the destination has no tag, the image can be pulled
-// from it only by digest.
+// mapping is a source image and its destination. If the destination has no tag, the copied image
+// can be pulled only by digest.
 type mapping struct{ source, destination string }
 
 // parseMappings parses SOURCE DESTINATION... or SOURCE=DESTINATION...
@@ -47,9 +47,9 @@ func parseMappings(args []string) (all []mapping, err error) {
 	return all, nil
 }
 
-// namesBucket reports whether a destination is HOST/REGION/BUCKET/REPOSITORY. As in image names, a
-// host contains a dot or a port. Without one, the first part belongs to a repository of the default
-// registry.
+// namesBucket reports whether a destination has the form HOST/REGION/BUCKET/REPOSITORY. As in image
+// names, a host contains a dot or a port. Otherwise, the first component is part of a repository in
+// the default registry.
 func namesBucket(destination string) bool {
 	parts := strings.SplitN(destination, "/", 4)
 	return len(parts) == 4 && strings.ContainsAny(parts[0], ".:") && !slices.Contains(parts, "")
@@ -86,8 +86,8 @@ func hasTag(reference string) bool {
 	return strings.ContainsAny(path.Base(reference), ":@")
 }
 
-// readMappings parses a file with mappings on each line. "-" is standard input. Text after # is a
-// comment.
+// readMappings reads a file that contains mappings on each line. "-" is the standard input. Text
+// after # is a comment.
 func readMappings(file string, in io.Reader) (all []mapping, err error) {
 	if file != "-" {
 		f, err := os.Open(file)
@@ -113,8 +113,8 @@ func readMappings(file string, in io.Reader) (all []mapping, err error) {
 	return all, errors.Join(problems...)
 }
 
-// expand replaces each mapping whose source tag contains * with mappings of all matching tags in
-// the repository. Each destination gets the tag of its source.
+// expand replaces each mapping whose source tag contains * with mappings for all matching tags in
+// the repository. Each destination gets its source's tag.
 func (r *registries) expand(all []mapping) (expanded []mapping, err error) {
 	for _, m := range all {
 		at := strings.LastIndex(m.source, ":")

@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// mirror contains the state of `oc image mirror`.
+// mirror holds the state of `oc image mirror`.
 type mirror struct {
 	genericiooptions.IOStreams
 	access access
@@ -118,7 +118,8 @@ func (m *mirror) mappings(args []string) ([]mapping, error) {
 	return all, err
 }
 
-// copy executes the plan. If an image fails, it continues with the others, and returns all errors.
+// copy executes the plan. If an image cannot be copied, it continues with the other images. It
+// returns all errors.
 func (m *mirror) copy(ctx context.Context, registries *registries, all plan) error {
 	progress := registries.progress
 	defer progress.end()
@@ -150,7 +151,8 @@ func (c *copyTask) send(ctx context.Context, pusher *remote.Pusher) error {
 	return pusher.Push(ctx, c.to, c.artifact)
 }
 
-// place returns the destination for messages. It omits the digest if that is the whole reference.
+// place returns the destination for messages. It omits the digest if the reference consists only of
+// the digest.
 func (c *copyTask) place() string {
 	content := c.to.Name()
 	if c.to.Identifier() == c.digest.String() {

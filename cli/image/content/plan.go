@@ -23,14 +23,15 @@ type copyTask struct {
 	digest   v1.Hash
 	artifact remote.Taggable
 	blobs    []v1.Descriptor
-	// bucket is set if to is in S3. The repository in to is then REGION/BUCKET/REPOSITORY.
+	// bucket is set if the destination is in S3. The repository of to then has the form
+	// REGION/BUCKET/REPOSITORY.
 	bucket *bucket
 }
 
-// plan contains the images to copy, sorted by destination.
+// plan is the list of images to copy, sorted by destination.
 type plan []copyTask
 
-// plan reads the manifests of the sources. Its error contains the errors of all of them.
+// plan reads the manifests of the sources. Its error contains the errors for all sources.
 func (m *mirror) plan(registries *registries, all []mapping) (copies plan, err error) {
 	var problems []error
 	for _, mapping := range all {
@@ -52,7 +53,7 @@ func (m *mirror) plan(registries *registries, all []mapping) (copies plan, err e
 	return copies, errors.Join(problems...)
 }
 
-// prepare reads one manifest. It copies a manifest list unchanged, unless a filter selects only
+// prepare reads one manifest. It keeps a manifest list unchanged, unless the filter selects only
 // some of its images.
 func (m *mirror) prepare(registries *registries, item mapping) (*copyTask, error) {
 	desc, from, err := registries.get(item.source)

@@ -13,11 +13,11 @@ import (
 	"golang.org/x/term"
 )
 
-// drawInterval is the minimum time between updates of the line on a terminal.
+// drawInterval is the minimum time between updates of the progress line on a terminal.
 const drawInterval = 200 * time.Millisecond
 
-// progress reports uploads to registries: on a terminal as one line that it updates, elsewhere as
-// one line for each uploaded layer.
+// progress reports uploads to registries. On a terminal, it updates a single line. Otherwise, it
+// prints one line per uploaded layer.
 type progress struct {
 	out      io.Writer
 	terminal bool
@@ -32,7 +32,7 @@ func newProgress(out io.Writer) *progress {
 	return &progress{out: out, terminal: ok && term.IsTerminal(int(file.Fd()))}
 }
 
-// progressTransport is a transport that reports uploaded blobs to progress.
+// progressTransport is a transport that reports blob uploads to progress.
 type progressTransport struct {
 	http.RoundTripper
 	progress *progress
@@ -57,7 +57,7 @@ type countedBody struct {
 	progress *progress
 }
 
-// Read reads and counts bytes.
+// Read reads from the body and counts the bytes.
 func (c *countedBody) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.progress.add(n)

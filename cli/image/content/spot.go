@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/archive"
 )
 
-// spot is a destination of an entry of the image.
+// spot is a destination for an image entry.
 type spot struct {
 	root *os.Root
 	name string
@@ -27,7 +27,7 @@ func (u *unpacker) places(name string) (all []spot) {
 	return all
 }
 
-// files writes the content of a file to all destinations of its names.
+// files writes a file's content to all destinations of its names.
 func (u *unpacker) files(names []string, header *tar.Header, content io.Reader) (err error) {
 	var writers []io.Writer
 	var places []spot
@@ -58,7 +58,7 @@ func (u *unpacker) files(names []string, header *tar.Header, content io.Reader) 
 	return err
 }
 
-// special writes a directory or a symbolic link. It does nothing with --only-files.
+// special writes a directory or a symbolic link. With --only-files, it is a no-op.
 func (u *unpacker) special(p spot, header *tar.Header) error {
 	if u.onlyFiles {
 		return nil
@@ -91,8 +91,8 @@ func (u *unpacker) chown(p spot, header *tar.Header) error {
 	return p.root.Lchown(p.name, header.Uid, header.Gid)
 }
 
-// mode returns the mode to set. The setuid, setgid and sticky bits are kept only if ownership is
-// kept.
+// mode returns the mode to set. It keeps the setuid, setgid and sticky bits only if ownership is
+// preserved.
 func (u *unpacker) mode(header *tar.Header) fs.FileMode {
 	mode := header.FileInfo().Mode()
 	if u.ownership {

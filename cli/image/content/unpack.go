@@ -17,27 +17,26 @@ import (
 	"github.com/slipway-platform/slipway/internal/archive"
 )
 
-// File names with which a layer removes a file of lower layers (whiteout), or the content of a
-// directory (opaque).
+// File name markers with which a layer removes a file in lower layers (whiteout) or the content of
+// a directory (opaque).
 const (
 	whiteout = ".wh."
 	opaque   = ".wh..wh..opq"
 )
 
-// unpacker unpacks the layers of an image from the last to the first. Entries of lower layers do
-// not replace what a later layer wrote or removed. It thus never needs to remove files from the
+// unpacker unpacks an image's layers from the last to the first. Entries in lower layers do not
+// replace what a later layer wrote or removed, so the unpacker never needs to remove files from the
 // disk.
 type unpacker struct {
 	*extract
 	wants []*want
 	roots map[string]*os.Root
-	// paths contains the paths that later layers have written or removed. hidden contains the
-	// directories whose content in lower layers is removed.
+	// paths holds the paths that later layers have written or removed. hidden holds the directories
+	// whose content in lower layers is removed.
 	paths, hidden map[string]bool
-	// links contains the names of hard links in the current layer, by target.
+	// links maps each hard link target in the current layer to the names of its links.
 	links map[string][]string
-	// modes contains the modes of directories. They are set at the end, because a mode can forbid
-	// writing.
+	// modes holds the modes of directories. They are set last, because a mode can forbid writing.
 	modes []directoryMode
 }
 
@@ -47,7 +46,7 @@ type directoryMode struct {
 	mode fs.FileMode
 }
 
-// unpack writes the entries that wants selects. Later layers have precedence.
+// unpack writes the entries that wants selects. Later layers take precedence.
 func (e *extract) unpack(layers []v1.Layer, wants []*want) (err error) {
 	u := &unpacker{extract: e, wants: wants, roots: map[string]*os.Root{}, paths: map[string]bool{}, hidden: map[string]bool{}}
 	defer func() {
@@ -84,7 +83,7 @@ func (e *extract) unpack(layers []v1.Layer, wants []*want) (err error) {
 	return nil
 }
 
-// complete reports whether wants contains only single files and all of them are written.
+// complete reports whether wants contains only single files and all of them have been written.
 func (u *unpacker) complete() bool {
 	return !slices.ContainsFunc(u.wants, func(w *want) bool { return !w.single || !w.matched })
 }
@@ -133,7 +132,7 @@ func (u *unpacker) layer(layer v1.Layer) error {
 	return err
 }
 
-// each calls do for each entry of a layer. It reads the layer to its end, which verifies the
+// each calls do for each entry of a layer. It reads the layer to its end, which verifies its
 // digest.
 func each(layer v1.Layer, do func(name string, header *tar.Header, content io.Reader) error) error {
 	digest, err := layer.Digest()
@@ -157,7 +156,7 @@ func each(layer v1.Layer, do func(name string, header *tar.Header, content io.Re
 	return nil
 }
 
-// isCovered reports whether a later layer, or an earlier entry of this layer, has written or
+// isCovered reports whether a later layer, or an earlier entry in this layer, has written or
 // removed a path.
 func (u *unpacker) isCovered(name string) bool {
 	if u.paths[name] {
@@ -193,8 +192,8 @@ func (u *unpacker) entry(name string, header *tar.Header, content io.Reader) err
 	case tar.TypeReg:
 		return u.files([]string{name}, header, content)
 	case tar.TypeLink:
-		// The target might not be selected, or a later layer might replace it, so its content is read
-		// again.
+		// The target might not be selected, or might be replaced by a later layer, so its content
+		// is read again.
 		target := inside(header.Linkname)
 		u.links[target] = append(u.links[target], name)
 		return nil
