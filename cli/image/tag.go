@@ -18,7 +18,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// tagger contains the state of `oc tag`.
+// tagger holds the state of `oc tag`.
 type tagger struct {
 	client    imageclient.ImageV1Interface
 	namespace string
@@ -81,7 +81,7 @@ func (t *tagger) run(ctx context.Context, args []string) error {
 	return t.tagAll(ctx, args[0], args[1:])
 }
 
-// qualified splits PROJECT/STREAM:TAG. The default project is the current one.
+// qualified splits PROJECT/STREAM:TAG. The default project is the current project.
 func (t *tagger) qualified(text string) (namespace, name string) {
 	if namespace, name, ok := strings.Cut(text, "/"); ok {
 		return namespace, name
@@ -128,14 +128,14 @@ func (t *tagger) tagAll(ctx context.Context, source string, destinations []strin
 	return nil
 }
 
-// within reports whether a source is in an image stream. As in OpenShift 3.11, an image in a
-// registry counts as such a source if its repository has the stream's name.
+// within reports whether a source belongs to an image stream. As in OpenShift 3.11, an image in a
+// registry also belongs to the stream if its repository has the stream's name.
 func within(from *corev1.ObjectReference, namespace, stream string) bool {
 	end := strings.IndexAny(from.Name, ":@")
 	return end >= 0 && from.Name[:end] == stream && (from.Kind == "DockerImage" || from.Namespace == namespace)
 }
 
-// done returns the message about the result, in OpenShift 3's words.
+// done returns the message that describes the result, in OpenShift 3's wording.
 func (t *tagger) done(tag string, from *corev1.ObjectReference) string {
 	switch {
 	case t.scheduled:
@@ -146,7 +146,7 @@ func (t *tagger) done(tag string, from *corev1.ObjectReference) string {
 	return fmt.Sprintf("Tag %s set to %s.", tag, from.Name)
 }
 
-// find returns the source. It resolves a tag of a stream to the current image, unless the new tag
+// find returns the source. It resolves an image stream tag to its current image, unless the new tag
 // follows the source.
 func (t *tagger) find(ctx context.Context, source string) (*corev1.ObjectReference, error) {
 	namespace, name := t.qualified(source)
@@ -187,7 +187,7 @@ func (t *tagger) find(ctx context.Context, source string) (*corev1.ObjectReferen
 	return &corev1.ObjectReference{Kind: "ImageStreamImage", Namespace: namespace, Name: stream + "@" + tag.Image.Name}, nil
 }
 
-// names reports whether the spec of an image stream names a tag, which need not have an image yet.
+// names reports whether an image stream's spec contains a tag. The tag need not have an image yet.
 func (t *tagger) names(ctx context.Context, namespace, stream, tag string) bool {
 	existing, err := t.client.ImageStreams(namespace).Get(ctx, stream, metav1.GetOptions{})
 	return err == nil && slices.ContainsFunc(existing.Spec.Tags, func(t imagev1.TagReference) bool { return t.Name == tag })

@@ -91,7 +91,7 @@ func topImages(ctx context.Context, client imageclient.ImageV1Interface, using d
 }
 
 // usage returns the users of each image: the controllers of running and pending pods, or the pods
-// themselves. current contains the current image of each tag.
+// themselves. current maps each tag to its current image.
 func usage(pods []corev1.Pod, current map[string]string) map[string][]string {
 	byImage := map[string][]string{}
 	for i := range pods {
@@ -117,7 +117,7 @@ func usage(pods []corev1.Pod, current map[string]string) map[string][]string {
 	return byImage
 }
 
-// parents returns the short names of the images that consist of the first layers of an image.
+// parents returns the short names of the images whose layers are the first layers of an image.
 func parents(image *imagev1.Image, all []imagev1.Image) (matches []string) {
 	for i := range all {
 		layers, its := image.DockerImageLayers, all[i].DockerImageLayers
@@ -131,10 +131,10 @@ func parents(image *imagev1.Image, all []imagev1.Image) (matches []string) {
 	return matches
 }
 
-// maxName is the maximum length of an image name in a list.
+// maxName is the maximum length of an image name in a list, in bytes.
 const maxName = 20
 
-// short shortens a name to maxName bytes.
+// short truncates a name to maxName bytes.
 func short(name string) string {
 	if len(name) <= maxName {
 		return name
@@ -142,7 +142,7 @@ func short(name string) string {
 	return name[:maxName-3] + "..."
 }
 
-// described returns "yes" if the metadata of an image contains its size and layers, otherwise "no".
+// described returns "yes" if an image's metadata contains its size and layers, otherwise "no".
 func described(image *imagev1.Image) string {
 	metadata, err := record.Metadata(image)
 	if err != nil || metadata.Size == 0 || len(image.DockerImageLayers) == 0 {
@@ -151,7 +151,7 @@ func described(image *imagev1.Image) string {
 	return "yes"
 }
 
-// list joins the distinct strings in sorted order. It returns "<none>" if there are none.
+// list joins the distinct strings in sorted order. If there are no strings, it returns "<none>".
 func list(texts []string) string {
 	if len(texts) == 0 {
 		return "<none>"
@@ -188,8 +188,8 @@ func topStreams(ctx context.Context, client imageclient.ImageV1Interface, _ dyna
 	return table.Flush()
 }
 
-// streamContent is the content of an image stream. Each layer and each configuration of an image
-// counts once.
+// streamContent is the content of an image stream. Each layer and each image configuration counts
+// once.
 type streamContent struct {
 	name           string
 	storage        int64 // bytes

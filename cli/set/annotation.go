@@ -15,15 +15,15 @@ import (
 	"k8s.io/kubectl/pkg/polymorphichelpers"
 )
 
-// triggerAnnotation is the annotation of a workload that contains its image triggers as JSON.
+// triggerAnnotation is the workload annotation that contains the workload's image triggers as JSON.
 const triggerAnnotation = "image.openshift.io/triggers"
 
 // containerOf matches the name or index of a container in a field path such as
 // spec.template.spec.containers[?(@.name=="web")].image.
 var containerOf = regexp.MustCompile(`ontainers\[(?:\?\(@\.name\s*==\s*["']([^"']+)["']\)|(\d+))\]\.image$`)
 
-// workload returns the resource of an object with a trigger annotation, the path of its pod spec,
-// and its metadata. It returns nil metadata for other kinds.
+// workload returns the resource of an object with a trigger annotation, the path to its pod spec,
+// and its metadata. The metadata is nil for other kinds.
 func workload(object runtime.Object) (resource, template string, existing metav1.Object) {
 	switch o := object.(type) {
 	case *kubeappsv1.Deployment:
@@ -38,8 +38,8 @@ func workload(object runtime.Object) (resource, template string, existing metav1
 	return "", "", nil
 }
 
-// annotationTriggers reads the triggers in the annotation of a workload. It keeps unknown fields. A
-// Deployment whose config change trigger is disabled is paused.
+// annotationTriggers reads the triggers in a workload's annotation. It keeps unknown fields. A
+// disabled config change trigger in a Deployment means that the Deployment is paused.
 func annotationTriggers(object runtime.Object) (*definition, error) {
 	resource, template, head := workload(object)
 	if head == nil {
@@ -88,7 +88,7 @@ func annotationTriggers(object runtime.Object) (*definition, error) {
 	return d, nil
 }
 
-// annotationText returns the content of the annotation, with one entry for each container.
+// annotationText returns the content of the annotation, with one entry per container.
 func annotationText(object runtime.Object, template string, d *definition) (string, error) {
 	var entries []map[string]any
 	for _, trigger := range d.images {

@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// defaultWeight is the weight that --equal sets, and the weight of a backend that specifies none.
+	// defaultWeight is the weight that --equal sets, and the default weight of a backend.
 	defaultWeight = 100
-	// maxWeight is the maximum weight that the API of routes allows.
+	// maxWeight is the maximum weight that the route API allows.
 	maxWeight = 256
 )
 
-// backends contains the state of `oc set route-backends`.
+// backends holds the state of `oc set route-backends`.
 type backends struct {
 	zero, equal, adjust bool
 	shares              []share
@@ -35,8 +35,8 @@ type backends struct {
 type share struct {
 	service string
 	value   int
-	// percent means that value is a percentage of the weights of this service and of another one.
-	// relative means that value is added to the current one.
+	// percent is set if value is a percentage of the combined weight of this service and another
+	// service. relative is set if value is added to the current value.
 	percent, relative bool
 }
 
@@ -80,7 +80,7 @@ service. For the primary service itself, it is compared with the first alternate
 	return command
 }
 
-// ofResource adds the prefix NAME/ to arguments without a resource.
+// ofResource adds the prefix NAME/ to arguments that do not name a resource.
 func ofResource(name string, args []string) (all []string) {
 	for _, arg := range args {
 		if arg != name && !strings.Contains(arg, "/") {
@@ -91,7 +91,7 @@ func ofResource(name string, args []string) (all []string) {
 	return all
 }
 
-// read parses the shares and returns the other arguments, which are names of routes.
+// read parses the shares and returns the other arguments, which are route names.
 func (b *backends) read(args []string) (names []string, err error) {
 	for _, arg := range args {
 		if !strings.Contains(arg, "=") {
@@ -147,7 +147,7 @@ func readShare(arg string) (share, error) {
 	return share{service, value, percent, number[0] == '+' || number[0] == '-'}, nil
 }
 
-// change changes the backends of a route.
+// change changes a route's backends.
 func (b *backends) change(object runtime.Object) error {
 	route, ok := object.(*routev1.Route)
 	if !ok {
@@ -176,7 +176,8 @@ func (b *backends) change(object runtime.Object) error {
 	return nil
 }
 
-// backendsOf returns copies of a route's backends, the primary one first. Each has a weight.
+// backendsOf returns copies of a route's backends. The primary backend is the first. Each copy has
+// a weight.
 func backendsOf(route *routev1.Route) (all []routev1.RouteTargetReference) {
 	for _, item := range append([]routev1.RouteTargetReference{route.Spec.To}, route.Spec.AlternateBackends...) {
 		weight := int32(defaultWeight)
@@ -193,8 +194,8 @@ func backend(kind, name string, weight int32) routev1.RouteTargetReference {
 }
 
 // adjust changes the weight of one backend. A percentage applies to this backend and the primary
-// one (for the primary: the first alternate). Their weights then add up to 100, and the other
-// weights change in proportion.
+// backend or, if this is the primary backend, the first alternate. The weights of the two backends
+// then add up to 100, and the other weights change in proportion.
 func adjust(all []routev1.RouteTargetReference, s share) error {
 	at := slices.IndexFunc(all, func(backend routev1.RouteTargetReference) bool { return backend.Name == s.service })
 	switch {
@@ -236,10 +237,11 @@ func adjust(all []routev1.RouteTargetReference, s share) error {
 	return nil
 }
 
-// shrunkWeight is the weight to which shrink reduces the largest weight, as in OpenShift 3.
+// shrunkWeight is the value to which shrink reduces the largest weight, as in OpenShift 3.
 const shrunkWeight = 200
 
-// shrink scales weights down if one exceeds maxWeight. Weights above zero stay above zero.
+// shrink scales all weights down if any of them exceeds maxWeight. Weights above zero stay above
+// zero.
 func shrink(all []routev1.RouteTargetReference) {
 	maximum := int32(0)
 	for _, backend := range all {

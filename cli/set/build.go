@@ -15,7 +15,7 @@ import (
 // errNoBuild is the error for an object that is not a BuildConfig.
 var errNoBuild = errors.New("only build configs support this")
 
-// buildSecret contains the state of `oc set build-secret`.
+// buildSecret holds the state of `oc set build-secret`.
 type buildSecret struct {
 	push, pull, source, remove bool
 	name                       string
@@ -44,7 +44,7 @@ func newBuildSecret(factory util.Factory, streams genericiooptions.IOStreams) *c
 	return command
 }
 
-// read takes the name of the secret from the last argument, and returns the other arguments.
+// read takes the secret's name from the last argument, and returns the other arguments.
 func (s *buildSecret) read(args []string) ([]string, error) {
 	unnamed := len(args) == 0 || strings.HasPrefix(args[len(args)-1], "bc/")
 	switch {
@@ -90,7 +90,7 @@ func (s *buildSecret) change(object runtime.Object) error {
 	return nil
 }
 
-// buildHook contains the state of `oc set build-hook`.
+// buildHook holds the state of `oc set build-hook`.
 type buildHook struct {
 	postCommit, command, remove bool
 	script                      string

@@ -16,7 +16,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// newClaim describes a claim to create together with a volume.
+// newClaim describes a claim that is created together with a volume.
 type newClaim struct {
 	size, mode, class string
 	classSet          *pflag.Flag // an empty class selects no class
@@ -62,7 +62,7 @@ func (v *volume) prepareClaim() (err error) {
 	return nil
 }
 
-// accessMode parses an access mode, or its short name in 3.11 or in Kubernetes.
+// accessMode parses an access mode, or its short name in OpenShift 3.11 or in Kubernetes.
 func accessMode(text string) (corev1.PersistentVolumeAccessMode, error) {
 	switch strings.ToLower(text) {
 	case "readwriteonce", "rwo":
@@ -94,8 +94,8 @@ func (v *volume) claimIn(namespace string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// makeClaims creates the claim in the project of each object, before the objects refer to it. It
-// fails if a claim with this name exists.
+// makeClaims creates the claim in each object's project, before the objects refer to it. It returns
+// an error if a claim with this name exists.
 func (v *volume) makeClaims(t *targets, command *cobra.Command, infos []*cliresource.Info) error {
 	dry, err := util.GetDryRunStrategy(command)
 	if err != nil || v.newClaim.size == "" || t.local || dry == util.DryRunClient {

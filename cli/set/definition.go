@@ -15,34 +15,35 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// definition contains the triggers of an object: a deployment config, a build config or a workload.
+// definition holds the triggers of an object: a deployment config, a build config or a workload.
 type definition struct {
-	// name identifies the object as TYPE/NAME, such as deploymentconfigs/web.
+	// name identifies the object in the form TYPE/NAME, such as deploymentconfigs/web.
 	name, namespace string
-	// config means that a change of the object's spec is a trigger. alwaysConfig means that this
+	// config is set if a change to the object's spec is a trigger. alwaysConfig is set if this
 	// trigger cannot be disabled.
 	config, alwaysConfig bool
 	images               []imageTrigger
 	hooks                []hookTrigger
 	takesHooks           bool
 	refusal              string // of webhooks; by default the one of a single object
-	// checkContainers returns an error if the image cannot be set in containers, a list of names
-	// separated by commas.
+	// checkContainers returns an error if the image cannot be set in containers, a comma-separated
+	// list of names.
 	checkContainers func(containers string) error
-	// store writes the triggers into the object.
+	// store writes the triggers to the object.
 	store func(*definition) error
 }
 
-// imageTrigger is a trigger for new images of a tag.
+// imageTrigger is a trigger for new images of an image stream tag.
 type imageTrigger struct {
 	from       corev1.ObjectReference
 	containers string // names, separated by commas
 	auto       bool
-	// absent means that the build config has no trigger for the tag in its build strategy. Such a
-	// trigger is listed as disabled, and stored if it is enabled.
+	// absent is set if the build config has no trigger for the tag in its build strategy. An absent
+	// trigger is listed as disabled, and is stored if it is enabled.
 	absent bool
 
-	// The original trigger, with its last image. All are nil for a new trigger.
+	// deployment, build and annotation hold the original trigger, with its last image. All are nil
+	// for a new trigger.
 	deployment *appsv1.DeploymentTriggerImageChangeParams
 	build      *buildv1.ImageChangeTrigger
 	annotation map[string]any
@@ -54,7 +55,7 @@ type hookTrigger struct {
 	hook *buildv1.WebHookTrigger
 }
 
-// word returns the kind of webhook as list prints it.
+// word returns the webhook type as list prints it.
 func (h hookTrigger) word() string {
 	if h.kind == buildv1.GenericWebHookBuildTriggerType {
 		return "webhook"
@@ -81,7 +82,7 @@ func triggersOf(object runtime.Object) (*definition, error) {
 	return annotationTriggers(object)
 }
 
-// hasContainers returns a function that returns an error unless all names are containers of the
+// hasContainers returns a function that returns an error unless all names are containers in the
 // object's pods.
 func hasContainers(object runtime.Object) func(string) error {
 	return func(names string) error {
@@ -107,8 +108,8 @@ func hasContainers(object runtime.Object) func(string) error {
 	}
 }
 
-// containerField returns the field of the pod spec that contains a container, and whether the
-// container exists.
+// containerField returns the pod spec field that contains a container, and whether the container
+// exists.
 func containerField(spec *corev1.PodSpec, name string) (field string, exists bool) {
 	named := func(c corev1.Container) bool { return c.Name == name }
 	switch {
@@ -187,8 +188,8 @@ func buildTriggers(bc *buildv1.BuildConfig) *definition {
 	return d
 }
 
-// buildPolicies returns the triggers of a build config. The trigger for the tag in the build
-// strategy does not contain the tag.
+// buildPolicies returns a build config's triggers. The trigger for the tag in the build strategy
+// does not contain the tag.
 func buildPolicies(bc *buildv1.BuildConfig, d *definition) []buildv1.BuildTriggerPolicy {
 	all := []buildv1.BuildTriggerPolicy{}
 	for _, hook := range d.hooks {
@@ -216,7 +217,7 @@ func buildPolicies(bc *buildv1.BuildConfig, d *definition) []buildv1.BuildTrigge
 	return all
 }
 
-// hooksOf returns pointers to the webhook fields of a trigger, by type.
+// hooksOf returns pointers to a trigger's webhook fields, by trigger type.
 func hooksOf(trigger *buildv1.BuildTriggerPolicy) map[buildv1.BuildTriggerType]**buildv1.WebHookTrigger {
 	return map[buildv1.BuildTriggerType]**buildv1.WebHookTrigger{
 		buildv1.GitHubWebHookBuildTriggerType: &trigger.GitHubWebHook, buildv1.GitLabWebHookBuildTriggerType: &trigger.GitLabWebHook,

@@ -23,7 +23,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// newEnv returns `oc set env`: kubectl's command with support for the environment of BuildConfigs.
+// newEnv returns `oc set env`: kubectl's command with support for the environment variables of
+// BuildConfigs.
 func newEnv(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	out := &envOutput{out: streams.Out}
 	resourceVersion := ""
@@ -46,8 +47,8 @@ func newEnv(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 			util.CheckErr(command.Flags().Set("local", "true")) // the objects need not exist on the server
 		}
 		changed, skipped := 0, 0
-		// Only during this command, because a BuildConfig has no container that `oc set image` could
-		// change.
+		// Replace this function only during this command, because a BuildConfig has no container
+		// that `oc set image` could change.
 		update := polymorphichelpers.UpdatePodSpecForObjectFn
 		defer func() { polymorphichelpers.UpdatePodSpecForObjectFn = update }()
 		polymorphichelpers.UpdatePodSpecForObjectFn = func(object runtime.Object, change func(*corev1.PodSpec) error) (bool, error) {
@@ -85,11 +86,11 @@ func newEnv(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 	return command
 }
 
-// used is the value that expectVersion stores in version at its first call.
+// used is the value that expectVersion stores in version on its first call.
 const used = "used"
 
-// expectVersion gives an object the resource version of the flag, unless the flag is empty. The
-// server rejects the change if the object has another version.
+// expectVersion sets an object's resource version to the value of the flag, unless the flag is
+// empty. The server then rejects the change if the object has a different resource version.
 func expectVersion(object runtime.Object, version *string) error {
 	if *version == "" {
 		return nil
@@ -106,7 +107,8 @@ func expectVersion(object runtime.Object, version *string) error {
 	return nil
 }
 
-// changesEnv returns an error if neither arguments nor flags set, remove or list variables.
+// changesEnv returns an error if neither arguments nor flags set, remove or list environment
+// variables.
 func changesEnv(flags *pflag.FlagSet, args, values []string) error {
 	_, variables, ok := kubectlenv.SplitEnvironmentFromResources(args)
 	if flags.Changed("list") || flags.Changed("from") || !ok || len(variables)+len(values) > 0 {
@@ -115,8 +117,8 @@ func changesEnv(flags *pflag.FlagSet, args, values []string) error {
 	return errors.New("at least one environment variable must be provided")
 }
 
-// checkEnvNames returns an error if the name in an argument NAME=VALUE is not a valid variable
-// name.
+// checkEnvNames returns an error if the name in a NAME=VALUE argument is not a valid environment
+// variable name.
 func checkEnvNames(args []string) error {
 	for _, arg := range args {
 		name, _, isPair := strings.Cut(arg, "=")
@@ -131,14 +133,14 @@ func checkEnvNames(args []string) error {
 }
 
 // envOutput rewrites the messages of kubectl's command to those of OpenShift 3: "updated" instead
-// of "env updated", and headings with the resource of the object.
+// of "env updated", and headings with the object's resource.
 type envOutput struct {
 	out io.Writer
-	// object is the object of the latest title, such as deploymentconfigs/web.
+	// object is the object in the most recent heading, such as deploymentconfigs/web.
 	object string
 }
 
-// Write rewrites one line. kubectl writes each line with one call.
+// Write rewrites one line. kubectl writes each line with a single call.
 func (o *envOutput) Write(text []byte) (int, error) {
 	line := string(text)
 	if name, rest, ok := strings.Cut(line, " env updated"); ok && !strings.ContainsAny(name, " \n") {
@@ -154,15 +156,15 @@ func (o *envOutput) Write(text []byte) (int, error) {
 	return len(text), err
 }
 
-// envErrors records the objects with a reference that kubectl could not resolve, because kubectl
-// then exits with 0.
+// envErrors records the objects that contain a reference that kubectl could not resolve, because
+// kubectl exits with 0 in this case.
 type envErrors struct {
 	io.Writer
 	out    *envOutput
 	failed []string
 }
 
-// Write writes an error message.
+// Write writes an error message and records the object that the message names.
 func (e *envErrors) Write(text []byte) (int, error) {
 	if strings.HasPrefix(string(text), "error retrieving reference") && !slices.Contains(e.failed, e.out.object) {
 		e.failed = append(e.failed, e.out.object)
@@ -177,8 +179,8 @@ func Env(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	return command
 }
 
-// changeBuildEnv applies a function that changes containers to the environment of a build strategy,
-// which it presents as a container named build.
+// changeBuildEnv applies a function that changes containers to a build strategy's environment
+// variables, which it presents as a container named build.
 func changeBuildEnv(strategy *buildv1.BuildStrategy, change func(*corev1.PodSpec) error) error {
 	env, err := buildEnv(strategy)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// deploymentHook contains the state of `oc set deployment-hook`.
+// deploymentHook holds the state of `oc set deployment-hook`.
 type deploymentHook struct {
 	pre, mid, post, remove bool
 
@@ -88,8 +88,8 @@ func (h *deploymentHook) validate() error {
 	return err
 }
 
-// hook returns the hook that the flags describe. Its container name is empty if --container is not
-// set.
+// hook returns the hook that the flags describe. The hook's container name is empty if --container
+// is not set.
 func (h *deploymentHook) hook() (*appsv1.LifecycleHook, error) {
 	policies := map[string]appsv1.LifecycleHookFailurePolicy{
 		"abort": appsv1.LifecycleHookFailurePolicyAbort, "retry": appsv1.LifecycleHookFailurePolicyRetry, "ignore": appsv1.LifecycleHookFailurePolicyIgnore,
@@ -109,7 +109,7 @@ func (h *deploymentHook) hook() (*appsv1.LifecycleHook, error) {
 	return &appsv1.LifecycleHook{FailurePolicy: policy, ExecNewPod: pod}, nil
 }
 
-// change sets or removes hooks of a DeploymentConfig.
+// change sets or removes a DeploymentConfig's hooks.
 func (h *deploymentHook) change(object runtime.Object) error {
 	dc, ok := object.(*appsv1.DeploymentConfig)
 	if !ok {
@@ -149,8 +149,8 @@ func (h *deploymentHook) change(object runtime.Object) error {
 	return nil
 }
 
-// fitting returns the hook for a deployment config. A deployment config without the container or
-// the volumes of the hook does not change.
+// fitting returns the hook for a deployment config. A deployment config that lacks the hook's
+// container or volumes is not changed.
 func (h *deploymentHook) fitting(dc *appsv1.DeploymentConfig) (*appsv1.LifecycleHook, error) {
 	hook, err := h.hook()
 	if err != nil {

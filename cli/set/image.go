@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// newImage returns `oc set image`: kubectl's command with support for images of image streams.
+// newImage returns `oc set image`: kubectl's command with support for images in image streams.
 func newImage(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	source := ""
 	command := kubectlset.NewCmdImage(factory, streams)
@@ -33,7 +33,7 @@ func newImage(factory util.Factory, streams genericiooptions.IOStreams) *cobra.C
 	return command
 }
 
-// resolveImages replaces IMAGE in arguments CONTAINER=IMAGE with the pull spec of an image stream
+// resolveImages replaces IMAGE in CONTAINER=IMAGE arguments with the pull spec of an image stream
 // tag or image stream image, if --source requests it.
 func resolveImages(ctx context.Context, factory util.Factory, source string, args []string) ([]string, error) {
 	var reference func(client dynamic.Interface, namespace, name string) (string, error)

@@ -20,11 +20,11 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// resolveNames is the annotation of workloads whose image names can refer to image streams in their
+// resolveNames is the annotation on workloads whose image names can refer to image streams in their
 // project. Its value is *.
 const resolveNames = "alpha.image.policy.openshift.io/resolve-names"
 
-// lookup contains the state of `oc set image-lookup`.
+// lookup holds the state of `oc set image-lookup`.
 type lookup struct{ enabled, list bool }
 
 func newImageLookup(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
@@ -77,7 +77,7 @@ func (l *lookup) run(t *targets, command *cobra.Command, args []string) error {
 	return t.change(command, infos, l.change)
 }
 
-// change enables or disables the lookup in an image stream or workload. In a workload, it also
+// change enables or disables image lookup in an image stream or workload. In a workload, it also
 // changes the annotation of the pod template.
 func (l *lookup) change(object runtime.Object) error {
 	if stream, ok := object.(*imagev1.ImageStream); ok {
@@ -108,8 +108,9 @@ func (l *lookup) change(object runtime.Object) error {
 	return nil
 }
 
-// podTemplate returns the metadata of an object's pod template. It returns nil and true for a pod
-// and a job, whose template cannot change, and false for objects of other kinds.
+// podTemplate returns the metadata of an object's pod template. For a pod and for a job, whose
+// template cannot change, it returns nil and true. For objects of other kinds, it returns nil and
+// false.
 func podTemplate(object runtime.Object) (template metav1.Object, ok bool) {
 	switch o := object.(type) {
 	case *corev1.Pod:

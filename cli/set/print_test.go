@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// TestOutputChangesNothing runs commands of OpenShift 3.11, whose -o is a dry run.
+// TestOutputChangesNothing runs OpenShift 3.11 commands in which -o implies a dry run.
 func TestOutputChangesNothing(t *testing.T) {
 	if err := errors.Join(Register(), build.Register(), deploymentconfig.Register()); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"k8s.io/kubectl/pkg/polymorphichelpers"
 )
 
-// probe contains the state of `oc set probe`.
+// probe holds the state of `oc set probe`.
 type probe struct {
 	containers                   string // a pattern for names
 	readiness, liveness, startup bool
@@ -24,11 +24,11 @@ type probe struct {
 
 	tcp, url string
 	command  []string
-	// numbers contains the numeric settings by flag. -1 keeps the current value.
+	// numbers holds the numeric settings by flag. -1 keeps the current value.
 	numbers map[string]*int32
 }
 
-// numbers returns the flags for numeric settings, with the field that each sets and its
+// numbers returns the flags for numeric settings, with the field that each flag sets and its
 // description.
 func numbers() map[string]struct {
 	field func(*corev1.Probe) *int32
@@ -101,7 +101,7 @@ func (p *probe) validate() error {
 	return err
 }
 
-// handler returns the action of the probe. It is empty if the current action stays.
+// handler returns the probe's action. It is empty if the current action is kept.
 func (p *probe) handler() (corev1.ProbeHandler, error) {
 	switch {
 	case p.tcp != "":
@@ -118,7 +118,7 @@ func (p *probe) handler() (corev1.ProbeHandler, error) {
 	return corev1.ProbeHandler{HTTPGet: get}, nil
 }
 
-// parseGet parses the URL of a probe. Unlike url.Parse, it accepts the name of a port.
+// parseGet parses a probe's URL. Unlike url.Parse, it accepts a port name.
 func parseGet(text string) (*corev1.HTTPGetAction, error) {
 	scheme, rest, _ := strings.Cut(text, "://")
 	schemes := map[string]corev1.URIScheme{"http": corev1.URISchemeHTTP, "https": corev1.URISchemeHTTPS}

@@ -1,6 +1,6 @@
-// Package set contains the commands below `oc set` that kubectl does not have: build-hook,
-// build-secret, deployment-hook, image-lookup, probe, route-backends, triggers and volume. Its
-// commands env and image are kubectl's, with support for build configs and image streams.
+// Package set implements the `oc set` commands that kubectl does not have: build-hook,
+// build-secret, deployment-hook, image-lookup, probe, route-backends, triggers and volume. The
+// commands env and image are kubectl's, with added support for build configs and image streams.
 package set
 
 import (
@@ -24,8 +24,8 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// Register adds routes and image streams to kubectl's scheme, so that kubectl can decode them.
-// Call it once, at the start of the process.
+// Register adds routes and image streams to kubectl's scheme, so that kubectl can decode them. It
+// must be called once, at process startup.
 func Register() error {
 	if err := errors.Join(routev1.Install(scheme.Scheme), imagev1.Install(scheme.Scheme)); err != nil {
 		return fmt.Errorf("register routes and image streams: %w", err)
@@ -33,7 +33,7 @@ func Register() error {
 	return nil
 }
 
-// Commands returns the subcommands of `oc set` in this package.
+// Commands returns the `oc set` subcommands in this package.
 func Commands(factory util.Factory, streams genericiooptions.IOStreams) []*cobra.Command {
 	all := []*cobra.Command{
 		newBuildHook(factory, streams),
@@ -53,7 +53,7 @@ func Commands(factory util.Factory, streams genericiooptions.IOStreams) []*cobra
 	return all
 }
 
-// onlyPrint makes a command with -o a dry run, as in OpenShift 3.11, unless --dry-run is set.
+// onlyPrint makes -o imply a dry run for a command, as in OpenShift 3.11, unless --dry-run is set.
 func onlyPrint(command *cobra.Command) {
 	run := command.Run
 	command.Run = func(command *cobra.Command, args []string) {
@@ -73,7 +73,7 @@ func Volume(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 	return command
 }
 
-// targets selects the objects that a command changes. Its flags are kubectl's.
+// targets selects the objects that a command changes. It uses kubectl's flags.
 type targets struct {
 	factory    util.Factory
 	streams    genericiooptions.IOStreams
@@ -82,8 +82,8 @@ type targets struct {
 	selector   string
 	all, local bool
 	flags      *pflag.FlagSet
-	// noun names the objects that the command can change, such as build configs. It is empty for any
-	// kind.
+	// noun names the objects that the command can change, such as build configs. It is empty if the
+	// command can change any kind.
 	noun string
 }
 
@@ -111,15 +111,15 @@ func (t *targets) check(args []string) error {
 	return fmt.Errorf("one or more %s must be specified as <resource>/<name>, or their files with -f", cmp.Or(t.noun, "resources"))
 }
 
-// prints reports whether a command only prints the changed objects, without a request that changes
-// them.
+// prints reports whether a command only prints the changed objects and does not send a request that
+// changes them.
 func prints(flags *pflag.FlagSet) bool {
 	dry := flags.Lookup("dry-run")
 	return (flags.Changed("output") || flags.Changed("template")) && dry != nil && dry.Value.String() == "client"
 }
 
-// find reads the objects that arguments and flags select. If the command only prints the objects of
-// files, the server need not have them, as in OpenShift 3.11.
+// find reads the objects that the arguments and flags select. If the command only prints objects
+// from files, they need not exist on the server, as in OpenShift 3.11.
 func (t *targets) find(args []string) ([]*resource.Info, error) {
 	if err := t.check(args); err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (t *targets) find(args []string) ([]*resource.Info, error) {
 	return infos, err
 }
 
-// apply changes the objects that arguments and flags select.
+// apply changes the objects that the arguments and flags select.
 func (t *targets) apply(command *cobra.Command, args []string, change func(runtime.Object) error) error {
 	infos, err := t.find(args)
 	if err != nil {
@@ -176,8 +176,8 @@ type unchanged struct{ reason string }
 // Error returns the reason.
 func (u *unchanged) Error() string { return u.reason }
 
-// store changes objects and patches them on the server, possibly in a dry run. It calls done for
-// each object. After an error, it continues with the other objects, and returns all errors.
+// store changes objects and patches them on the server, possibly as a dry run. It calls done for
+// each object. After an error, it continues with the remaining objects. It returns all errors.
 func (t *targets) store(infos []*resource.Info, change func(runtime.Object) error, dry util.DryRunStrategy, done func(runtime.Object) error) error {
 	encoder := scheme.DefaultJSONEncoder()
 	patches := kubectlset.CalculatePatches(infos, encoder, func(object runtime.Object) ([]byte, error) {

@@ -14,20 +14,20 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// change is a call of `oc set` for the object of a file.
+// change is an invocation of `oc set` for the object in a file.
 type change struct {
 	name string
-	// args are the verb and its arguments. file is the name of the object in testdata.
+	// args holds the verb and its arguments. file is the name of the object's file in testdata.
 	args []string
 	file string
-	// print is the JSONPath template of the result, and want its output. Without a template, want is
-	// the output of the command.
+	// print is a JSONPath template that is applied to the result, and want is its output. Without a
+	// template, want is the command's output.
 	print, want string
-	// failure is a part of the message if the command fails.
+	// failure is a substring of the error message if the command is expected to fail.
 	failure string
 }
 
-// run calls a command for each change. It sends no request.
+// run runs a command for each change. It sends no requests.
 func run(t *testing.T, changes []change) {
 	t.Helper()
 	if err := errors.Join(Register(), build.Register(), deploymentconfig.Register()); err != nil {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// triggers contains the state of `oc set triggers`.
+// triggers holds the state of `oc set triggers`.
 type triggers struct {
 	config                             bool
 	image, containers                  string
@@ -76,7 +76,7 @@ trigger of a Deployment pauses it. Build configs also have webhook triggers, eac
 	return command
 }
 
-// hooks returns the types of webhooks that flags select.
+// hooks returns the webhook types that the flags select.
 func (s *triggers) hooks() (kinds []buildv1.BuildTriggerType) {
 	for _, hook := range []struct {
 		named bool
@@ -92,7 +92,7 @@ func (s *triggers) hooks() (kinds []buildv1.BuildTriggerType) {
 	return kinds
 }
 
-// hookTitle returns the name of a type of webhooks for messages.
+// hookTitle returns the name of a webhook type for messages.
 func hookTitle(kind buildv1.BuildTriggerType) string {
 	if kind == buildv1.GenericWebHookBuildTriggerType {
 		return "web hooks"
@@ -100,7 +100,7 @@ func hookTitle(kind buildv1.BuildTriggerType) string {
 	return string(kind) + " web hooks"
 }
 
-// named reports whether flags select triggers.
+// named reports whether the flags select triggers.
 func (s *triggers) named() bool { return s.config || s.image != "" || len(s.hooks()) > 0 }
 
 func (s *triggers) validate() error {
@@ -120,7 +120,7 @@ func (s *triggers) validate() error {
 	return nil
 }
 
-// change adds, removes, enables or disables triggers of an object.
+// change adds, removes, enables or disables an object's triggers.
 func (s *triggers) change(object runtime.Object) error {
 	d, err := triggersOf(object)
 	if err != nil {
@@ -155,7 +155,8 @@ func (s *triggers) change(object runtime.Object) error {
 	return d.store(d)
 }
 
-// add adds the selected triggers. Each replaces existing triggers of the same webhook type or tag.
+// add adds the selected triggers. Each trigger replaces existing triggers for the same webhook type
+// or tag.
 func (s *triggers) add(d *definition) error {
 	if s.image != "" {
 		if err := d.checkContainers(s.containers); err != nil {
@@ -173,7 +174,7 @@ func (s *triggers) add(d *definition) error {
 	return nil
 }
 
-// reference returns a reference to the tag of --from-image.
+// reference returns a reference to the tag in --from-image.
 func (s *triggers) reference(d *definition) corev1.ObjectReference {
 	namespace, name, ok := strings.Cut(s.image, "/")
 	if !ok {
@@ -182,7 +183,7 @@ func (s *triggers) reference(d *definition) corev1.ObjectReference {
 	return corev1.ObjectReference{Kind: "ImageStreamTag", Namespace: namespace, Name: name}
 }
 
-// from reports whether a trigger is for the tag of --from-image.
+// from reports whether a trigger is for the tag in --from-image.
 func (s *triggers) from(d *definition, trigger imageTrigger) bool {
 	ref := s.reference(d)
 	return trigger.from.Name == ref.Name && (trigger.from.Namespace == ref.Namespace || trigger.from.Namespace == "" && ref.Namespace == d.namespace)

@@ -21,7 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// volume contains the state of `oc set volume`.
+// volume holds the state of `oc set volume`.
 type volume struct {
 	add, remove, listed, overwrite, confirm bool
 	name, containers                        string // containers is a pattern for names
@@ -201,7 +201,7 @@ func (v *volume) change(object runtime.Object) error {
 func (v *volume) chosen(spec *corev1.PodSpec) (chosen []*corev1.Container) {
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
-			// The pattern was validated.
+			// The pattern is already validated.
 			if matches, _ := path.Match(v.containers, containers[i].Name); matches {
 				chosen = append(chosen, &containers[i])
 			}
@@ -254,7 +254,7 @@ func (v *volume) addTo(spec *corev1.PodSpec) error {
 }
 
 // mounted returns the name of the volume that is mounted at --mount-path in a chosen container, or
-// "".
+// "" if there is none.
 func (v *volume) mounted(spec *corev1.PodSpec) string {
 	for _, container := range v.chosen(spec) {
 		for _, mount := range container.VolumeMounts {
@@ -266,7 +266,7 @@ func (v *volume) mounted(spec *corev1.PodSpec) string {
 	return ""
 }
 
-// removeFrom removes mounts from the chosen containers, and then volumes that are no longer
+// removeFrom removes mounts from the chosen containers, then removes volumes that are no longer
 // mounted.
 func (v *volume) removeFrom(spec *corev1.PodSpec) error {
 	meant := func(name string) bool { return v.name == "" || v.name == name }
@@ -286,7 +286,7 @@ func (v *volume) removeFrom(spec *corev1.PodSpec) error {
 	return nil
 }
 
-// list prints the volumes of objects, and where the chosen containers mount them.
+// list prints the objects' volumes and where the chosen containers mount them.
 func (v *volume) list(out io.Writer, infos []*resource.Info) error {
 	listed := v.name == ""
 	for _, info := range infos {

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// volume creates a PersistentVolume of the driver, as an administrator does.
+// volume creates a PersistentVolume for the driver, as an administrator would.
 func (c *cluster) volume(name string) *corev1.PersistentVolume {
 	c.t.Helper()
 	c.create(c.claim(name))
@@ -107,7 +107,7 @@ func TestOnlyWaitingAttachmentsAreAttached(t *testing.T) {
 	}
 }
 
-// patchAttached marks an attachment as attached, as another attacher does.
+// patchAttached marks an attachment as attached, as another attacher would.
 func (c *cluster) patchAttached(name string) {
 	c.t.Helper()
 	change := encode(patch{"status": patch{"attached": true}})

@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// binder simulates the volume binder: it requests volumes for claims, binds them, and releases
-// volumes without a claim.
+// binder simulates the volume binder: it requests provisioning for claims, binds claims, and
+// releases volumes whose claim no longer exists.
 type binder struct {
 	client  kubernetes.Interface
 	claims  coreinformers.PersistentVolumeClaimInformer
@@ -25,7 +25,7 @@ type binder struct {
 
 type patch = map[string]any
 
-// request sets the provisioner of a claim.
+// request sets the provisioner annotation on a claim.
 func (b *binder) request(ctx context.Context, key controller.Key) error {
 	claim, err := b.claims.Lister().PersistentVolumeClaims(key.Namespace).Get(key.Name)
 	if err != nil || claim.Spec.VolumeName != "" || claim.DeletionTimestamp != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// The driver supports every feature here. A cache of all pods of a cluster would use most of the
-// process's memory.
+// The driver in this test supports every feature. A cache of all pods in a cluster would use most
+// of the process's memory.
 func TestNoControllerCachesPods(t *testing.T) {
 	c := newCluster(t, fake.Options{})
 	c.start()

@@ -1,4 +1,4 @@
-// Package signature contains `oc adm verify-image-signature`. It verifies image signatures, which
+// Package signature implements `oc adm verify-image-signature`. It verifies image signatures, which
 // are OpenPGP messages, with public keys, and records the results in the Image objects.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 12. The signed text is
@@ -31,13 +31,13 @@ import (
 	"github.com/slipway-platform/slipway/internal/imagesignature"
 )
 
-// Types of conditions of a signature.
+// Condition types of a signature.
 const (
 	trustedCondition  = "Trusted"
 	forImageCondition = "ForImage"
 )
 
-// verifying contains the state of `oc adm verify-image-signature`.
+// verifying holds the state of `oc adm verify-image-signature`.
 type verifying struct {
 	genericiooptions.IOStreams
 	images imageclient.ImageInterface
@@ -179,7 +179,7 @@ func (v *verifying) run(ctx context.Context, name string, now time.Time) error {
 	return nil
 }
 
-// check returns an error unless the signature is for this image and identity.
+// check returns an error unless the signature applies to this image and identity.
 func check(c *imagesignature.Claims, image, identity string) error {
 	if c.Digest != image {
 		return fmt.Errorf("the signature is for the image %q", c.Digest)
@@ -190,8 +190,8 @@ func check(c *imagesignature.Claims, image, identity string) error {
 	return nil
 }
 
-// setResult records the result of the verification in the signature. problem is nil if the
-// signature is valid.
+// setResult records the verification result in the signature. problem is nil if the signature is
+// valid.
 func (v *verifying) setResult(signature *imagev1.ImageSignature, existing *imagesignature.Claims, problem error, now time.Time) {
 	clearResult(signature)
 	condition := imagev1.SignatureCondition{
@@ -221,8 +221,8 @@ func clearResult(signature *imagev1.ImageSignature) {
 	signature.IssuedBy, signature.IssuedTo, signature.Created = nil, nil, nil
 }
 
-// store writes the results, which are keyed by signature name, into the image. It skips a signature
-// whose content has changed in the meantime.
+// store writes the results, keyed by signature name, to the image. It skips a signature whose
+// content has changed in the meantime.
 func (v *verifying) store(ctx context.Context, name string, results map[string]imagev1.ImageSignature) error {
 	return v.change(ctx, name, func(signature *imagev1.ImageSignature) {
 		if result, ok := results[signature.Name]; ok && bytes.Equal(result.Content, signature.Content) {
@@ -239,7 +239,7 @@ func (v *verifying) forget(ctx context.Context, name string) error {
 	return nil
 }
 
-// change calls a function for each signature of an image and updates the image. It retries after
+// change calls a function for each signature of an image, then updates the image. It retries on
 // conflicts.
 func (v *verifying) change(ctx context.Context, name string, change func(*imagev1.ImageSignature)) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {

@@ -35,7 +35,7 @@ func newSigner(t *testing.T) signer {
 	}
 	s := signer{t, home}
 	t.Cleanup(func() {
-		// Errors do not matter: the directory is removed anyway.
+		// Errors are ignored, because the directory is removed anyway.
 		_ = exec.Command("gpgconf", "--homedir", home, "--kill", "all").Run()
 		_ = os.RemoveAll(home)
 	})
@@ -81,7 +81,7 @@ func imageWith(contents ...[]byte) *imagev1.Image {
 	return result
 }
 
-// verify runs the command for the image. v contains the flags.
+// verify runs the command for the image. v holds the flags.
 func verify(t *testing.T, v *verifying, client *imagefake.Clientset) (stdout, stderr string, err error) {
 	t.Helper()
 	streams, _, out, errOut := genericiooptions.NewTestIOStreams()

@@ -1,5 +1,5 @@
-// Package access converts the use of a volume to CSI: access modes, file system or block device,
-// and mount options.
+// Package access converts how a volume is used to CSI terms: access modes, file system or block
+// device, and mount options.
 package access
 
 import (
@@ -11,19 +11,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Use is how a volume is used.
+// Use describes how a volume is used.
 type Use struct {
-	// Block means that pods get the volume as a device. FSType and MountOptions apply to other
-	// volumes.
+	// Block is set if pods use the volume as a raw block device. FSType and MountOptions apply only
+	// to file system volumes.
 	Block        bool
 	FSType       string
 	MountOptions []string
-	// MultiWriter means that the driver distinguishes one writing pod on a node from several
-	// (SINGLE_NODE_MULTI_WRITER).
+	// MultiWriter is set if the driver distinguishes a single writing pod on a node from multiple
+	// writing pods (SINGLE_NODE_MULTI_WRITER).
 	MultiWriter bool
 }
 
-// Capability returns the capability for one access mode.
+// Capability returns the volume capability for one access mode.
 func (u Use) Capability(mode csi.VolumeCapability_AccessMode_Mode) *csi.VolumeCapability {
 	capability := &csi.VolumeCapability{AccessMode: &csi.VolumeCapability_AccessMode{Mode: mode}}
 	if u.Block {
@@ -34,7 +34,7 @@ func (u Use) Capability(mode csi.VolumeCapability_AccessMode_Mode) *csi.VolumeCa
 	return capability
 }
 
-// Mode converts an access mode of Kubernetes to CSI.
+// Mode converts a Kubernetes access mode to a CSI access mode.
 func (u Use) Mode(mode corev1.PersistentVolumeAccessMode) (csi.VolumeCapability_AccessMode_Mode, error) {
 	switch mode {
 	case corev1.ReadWriteMany:
@@ -69,8 +69,8 @@ func (u Use) PerMode(modes []corev1.PersistentVolumeAccessMode) ([]*csi.VolumeCa
 	return capabilities, nil
 }
 
-// Combined returns one capability for all access modes of a volume, with the widest mode, as
-// ControllerPublishVolume requires.
+// Combined returns one capability for all of a volume's access modes, with the most permissive
+// mode, as ControllerPublishVolume requires.
 func (u Use) Combined(modes []corev1.PersistentVolumeAccessMode) (*csi.VolumeCapability, error) {
 	if slices.Contains(modes, corev1.ReadOnlyMany) && slices.Contains(modes, corev1.ReadWriteOnce) && !slices.Contains(modes, corev1.ReadWriteMany) {
 		return nil, errors.New("convert access modes: CSI has no mode that is both ReadOnlyMany and ReadWriteOnce; set only one of them in the PersistentVolume")

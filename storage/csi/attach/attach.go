@@ -1,9 +1,10 @@
-// Package attach attaches and detaches volumes of a CSI driver according to VolumeAttachments
-// (document "CSI Volume Plugins in Kubernetes", Attaching and Detaching). A volume's lifecycle
-// takes three requests: one adds the finalizer and the node's ID to the VolumeAttachment, one
-// writes the result to its status, and one removes the finalizer. The PersistentVolume keeps its
-// finalizer for a while after the last detach, because most volumes are soon attached to another
-// node. The provisioner creates PersistentVolumes with this finalizer.
+// Package attach attaches and detaches a CSI driver's volumes according to VolumeAttachments
+// (document "CSI Volume Plugins in Kubernetes", Attaching and Detaching). Attaching and detaching a
+// volume takes three requests to the API server: the first adds the finalizer and the node's ID to
+// the VolumeAttachment, the second writes the result to its status, and the third removes the
+// finalizer. The PersistentVolume keeps its finalizer for a while after the last detach, because
+// most volumes are soon attached to another node. The provisioner creates PersistentVolumes with
+// this finalizer.
 package attach
 
 import (
@@ -23,33 +24,35 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// Options are the administrator's settings.
+// Options holds the administrator's settings.
 type Options struct {
-	// Workers is the maximum number of concurrent attach calls, and of concurrent detach calls. The
-	// default is 10 each.
+	// Workers is the maximum number of concurrent attach calls, and also of concurrent detach
+	// calls. The default is 10 for each.
 	Workers int
-	// FinalizerDelay is how long a detached PersistentVolume keeps its finalizer. The default is 5
-	// minutes. A PersistentVolume that is being deleted loses its finalizer immediately.
+	// FinalizerDelay is the time for which a detached PersistentVolume keeps its finalizer. The
+	// default is 5 minutes. A PersistentVolume that is being deleted loses its finalizer
+	// immediately.
 	FinalizerDelay time.Duration
-	// VerifyInterval is how often attachments are compared with the driver's state. The default is
-	// one minute.
+	// VerifyInterval is the interval at which attachments are compared with the driver's state. The
+	// default is 1 minute.
 	VerifyInterval time.Duration
-	// Retry is the delay after the first error. It doubles up to RetryMax. The defaults are 1
-	// second and 5 minutes.
+	// Retry is the backoff after the first error. The backoff doubles up to RetryMax. The defaults
+	// are 1 second and 5 minutes.
 	Retry, RetryMax time.Duration
 }
 
-// Finalizer returns the finalizer of the driver's VolumeAttachments and PersistentVolumes. It is
-// the finalizer of the external attacher, so that its objects continue to work.
+// Finalizer returns the finalizer for the driver's VolumeAttachments and PersistentVolumes. It is
+// the external-attacher's finalizer, so that objects created by the external-attacher continue to
+// work.
 func Finalizer(driverName string) string {
 	return "external-attacher/" + driver.SanitizeName(driverName)
 }
 
-// nodeIDAnnotation stores the node's ID in a VolumeAttachment, because the node might be gone when
-// the volume is detached.
+// nodeIDAnnotation holds the node's ID in a VolumeAttachment, because the node may no longer exist
+// when the volume is detached.
 const nodeIDAnnotation = "csi.alpha.kubernetes.io/node-id"
 
-// attacher attaches volumes of one driver.
+// attacher attaches one driver's volumes.
 type attacher struct {
 	*session.Session
 	Options
@@ -66,8 +69,9 @@ type attacher struct {
 	attachQueue              controller.Trigger
 }
 
-// Feature returns the controllers of a driver. For a driver without PUBLISH_UNPUBLISH_VOLUME, they
-// mark VolumeAttachments as attached without a call, because the kubelet waits for that.
+// Feature returns a driver's controllers. For a driver without PUBLISH_UNPUBLISH_VOLUME, the
+// controllers mark VolumeAttachments as attached without calling the driver, because the kubelet
+// waits for this status.
 func Feature(options Options) session.Feature {
 	return func(s *session.Session) ([]controller.Controller, error) {
 		if s.Node != "" {
@@ -125,7 +129,7 @@ func (a *attacher) controllers() ([]controller.Controller, error) {
 	return loops, nil
 }
 
-// keys returns the attachments of this driver.
+// keys returns the key of an attachment that belongs to this driver.
 func (a *attacher) keys(object any) []controller.Key {
 	va, ok := object.(*storagev1.VolumeAttachment)
 	if !ok || va.Spec.Attacher != a.name {
@@ -145,8 +149,8 @@ func (a *attacher) hasFinalizer(finalizers []string) bool {
 	return slices.Contains(finalizers, a.finalizer)
 }
 
-// reattachSet contains attachments to attach again although their status reports them as
-// attached.
+// reattachSet holds the attachments that must be attached again although their status reports them
+// as attached.
 type reattachSet struct {
 	mu    sync.Mutex
 	names map[string]bool
@@ -161,7 +165,7 @@ func (f *reattachSet) add(name string) {
 	f.names[name] = true
 }
 
-// remove reports whether the attachment was in the set.
+// remove removes an attachment from the set and reports whether the set contained it.
 func (f *reattachSet) remove(name string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,7 +174,7 @@ func (f *reattachSet) remove(name string) bool {
 }
 
 // isOwnVolume reports whether the PersistentVolume belongs to the driver. A PersistentVolume that
-// cannot be translated is ignored here; attaching it returns the error.
+// cannot be translated is ignored here: attaching it returns the error.
 func (a *attacher) isOwnVolume(pv *corev1.PersistentVolume) bool {
 	translated, err := a.OwnVolume(pv)
 	return err == nil && translated != nil

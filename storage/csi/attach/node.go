@@ -8,10 +8,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// oldNodeIDAnnotation of a Node contains node IDs by driver as JSON. CSINode has replaced it.
+// oldNodeIDAnnotation is the Node annotation that maps drivers to node IDs as JSON. CSINode has
+// replaced it.
 const oldNodeIDAnnotation = "csi.volume.kubernetes.io/nodeid"
 
-// nodeID returns the driver's ID of a node, from the CSINode or from the deprecated annotation of
+// nodeID returns the driver's ID of a node, from the CSINode or from the deprecated annotation on
 // the Node.
 func (a *attacher) nodeID(nodeName string) (string, error) {
 	csiNode, err := a.csiNodes.Get(nodeName)
@@ -45,8 +46,8 @@ func (a *attacher) annotatedID(nodeName, text string) (string, error) {
 	return "", fmt.Errorf("find ID of node %q for CSI driver %q: the driver is not registered there", nodeName, a.name)
 }
 
-// attachedNodeID returns the node ID with which the volume was attached. It is available even if
-// the node is gone.
+// attachedNodeID returns the node ID with which the volume was attached. The ID is available even
+// if the node no longer exists.
 func (a *attacher) attachedNodeID(va *storagev1.VolumeAttachment) (string, error) {
 	if id := va.Annotations[nodeIDAnnotation]; id != "" {
 		return id, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// protection tracks the finalizers of PersistentVolumes, because the cache lags behind.
+// protection tracks the finalizers of PersistentVolumes, because the cache may be stale.
 type protection struct {
 	locks session.Locks // by PersistentVolume; held while the finalizer is added or removed
 
@@ -24,7 +24,7 @@ type protection struct {
 	volumes map[string]protectedVolume // by name of the PersistentVolume, until it is deleted
 }
 
-// protectedVolume contains the fields of a PersistentVolume that the cache lacks.
+// protectedVolume holds state of a PersistentVolume that the cache lacks.
 type protectedVolume struct {
 	uid           types.UID
 	removed       bool      // the finalizer was removed and not added again
@@ -45,8 +45,8 @@ func (a *attacher) protect(ctx context.Context, pv *corev1.PersistentVolume) err
 	return nil
 }
 
-// reconcileProtection removes the finalizer of a detached PersistentVolume: immediately if it is
-// being deleted, else after FinalizerDelay.
+// reconcileProtection removes the finalizer from a detached PersistentVolume: immediately if the
+// PersistentVolume is being deleted, otherwise after FinalizerDelay.
 func (a *attacher) reconcileProtection(ctx context.Context, key controller.Key) error {
 	pv, err := a.volumes.Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -89,7 +89,7 @@ func (a *attacher) patchVolume(ctx context.Context, pv *corev1.PersistentVolume,
 	return nil
 }
 
-// protectedKeys returns the PersistentVolumes that have, or had, the finalizer.
+// protectedKeys returns the keys of PersistentVolumes that have or had the finalizer.
 func (a *attacher) protectedKeys(object any) []controller.Key {
 	pv, ok := object.(*corev1.PersistentVolume)
 	if !ok || !a.isOwnVolume(pv) || !a.hasFinalizer(pv.Finalizers) && !a.protection.has(pv.Name) {
@@ -114,7 +114,7 @@ func (p *protection) setRemoved(pv *corev1.PersistentVolume, removed bool) {
 	p.update(pv, func(v *protectedVolume) { v.removed = removed })
 }
 
-// detachedFor returns how long this process has seen the PersistentVolume detached.
+// detachedFor returns how long the PersistentVolume has been detached, as observed by this process.
 func (p *protection) detachedFor(pv *corev1.PersistentVolume) (duration time.Duration) {
 	p.update(pv, func(v *protectedVolume) {
 		if v.detachedSince.IsZero() {
@@ -129,8 +129,8 @@ func (p *protection) clearDetached(pv *corev1.PersistentVolume) {
 	p.update(pv, func(v *protectedVolume) { v.detachedSince = time.Time{} })
 }
 
-// update changes the entry of a PersistentVolume. It drops the entry of a deleted PersistentVolume
-// with the same name, and stores no entry without a value.
+// update changes a PersistentVolume's entry. It drops the entry of a deleted PersistentVolume with
+// the same name, and does not store an empty entry.
 func (p *protection) update(pv *corev1.PersistentVolume, change func(*protectedVolume)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -38,8 +38,8 @@ func (a *attacher) reconcileAttach(ctx context.Context, key controller.Key) erro
 	return a.markAttached(ctx, va, metadata)
 }
 
-// publish validates the attachment before adding the finalizer, because a finalizer on an invalid
-// attachment would only block its deletion.
+// publish attaches the volume. It validates the attachment before adding the finalizer, because a
+// finalizer on an invalid attachment would only block its deletion.
 func (a *attacher) publish(ctx context.Context, va *storagev1.VolumeAttachment) (map[string]string, error) {
 	spec, pv, err := a.source(va)
 	if err != nil {
@@ -88,7 +88,7 @@ func (a *attacher) publishRequest(spec *corev1.PersistentVolumeSpec, nodeID stri
 	}, nil
 }
 
-// source returns the volume of an attachment: its PersistentVolume or its inline volume spec.
+// source returns an attachment's volume: its PersistentVolume or its inline volume spec.
 func (a *attacher) source(va *storagev1.VolumeAttachment) (*corev1.PersistentVolumeSpec, *corev1.PersistentVolume, error) {
 	name, inline := va.Spec.Source.PersistentVolumeName, va.Spec.Source.InlineVolumeSpec
 	switch {

@@ -14,11 +14,11 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 )
 
-// object is the JSON of a patch.
+// object is a JSON object in a patch.
 type object = map[string]any
 
-// patch changes a VolumeAttachment. The API server merges the lists of finalizers, so concurrent
-// changes are not lost. The UID prevents changes of a later attachment with the same name.
+// patch patches a VolumeAttachment. The API server merges finalizer lists, so concurrent changes
+// are not lost. The UID precondition prevents changes to a later attachment with the same name.
 func (a *attacher) patch(ctx context.Context, va *storagev1.VolumeAttachment, change object, subresources ...string) error {
 	metadata, _ := change["metadata"].(object)
 	if metadata == nil {
@@ -45,7 +45,7 @@ func (a *attacher) addFinalizer(ctx context.Context, va *storagev1.VolumeAttachm
 }
 
 // release removes the finalizer. If the attachment has other finalizers, release also sets its
-// status to detached; otherwise the attachment is deleted by this request.
+// status to detached. Otherwise, removing the finalizer deletes the attachment.
 func (a *attacher) release(ctx context.Context, va *storagev1.VolumeAttachment) error {
 	err := a.patch(ctx, va, object{"metadata": object{"$deleteFromPrimitiveList/finalizers": []string{a.finalizer}}})
 	if apierrors.IsNotFound(err) {
@@ -78,8 +78,8 @@ func (a *attacher) recordDetachFailure(ctx context.Context, va *storagev1.Volume
 	return a.recordFailure(ctx, va, "detachError", "FailedDetachVolume", cause)
 }
 
-// recordFailure writes an error to the status and an event, and returns it so that the key is
-// retried. It ignores the end of the process.
+// recordFailure records an error in the status and in an event. It returns the error so that the
+// key is retried. It ignores errors caused by process shutdown.
 func (a *attacher) recordFailure(ctx context.Context, va *storagev1.VolumeAttachment, field, reason string, cause error) error {
 	if ctx.Err() != nil {
 		return cause

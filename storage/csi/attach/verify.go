@@ -14,16 +14,17 @@ import (
 )
 
 // verifier compares attachments with the driver's state, if the driver reports it. An administrator
-// might have detached a volume in the storage, or the storage might have lost an attachment.
+// may have detached a volume in the storage system, or the storage system may have lost an
+// attachment.
 type verifier struct {
 	*attacher
-	// listPublished returns the IDs of the nodes to which volumes are attached, by volume ID. The
-	// result may contain other volumes too.
+	// listPublished returns a map from volume IDs to the IDs of the nodes to which the volumes are
+	// attached. The result may also contain other volumes.
 	listPublished func(ctx context.Context, volumes []string) (map[string][]string, error)
 	lastVerified  time.Time
 }
 
-// verifier returns nil if the driver cannot report attachments.
+// verifier returns the verifier, or nil if the driver cannot report attachments.
 func (a *attacher) verifier() *verifier {
 	const (
 		list  = csi.ControllerServiceCapability_RPC_LIST_VOLUMES
@@ -95,8 +96,8 @@ func (v *verifier) compare(ctx context.Context) error {
 	return nil
 }
 
-// listVolumes lists all volumes of the driver. A volume that is not listed does not exist, so it is
-// attached nowhere.
+// listVolumes lists all of the driver's volumes. A volume that is not listed does not exist, so it
+// is not attached to any node.
 func (a *attacher) listVolumes(ctx context.Context, volumes []string) (map[string][]string, error) {
 	nodesByVolume := map[string][]string{}
 	for _, volume := range volumes {

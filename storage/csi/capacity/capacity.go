@@ -1,6 +1,6 @@
-// Package capacity publishes the free capacity of a CSI driver to the scheduler in
-// CSIStorageCapacity objects, one for each StorageClass with delayed binding and each topology
-// segment. The objects' names are derived from both, which prevents duplicates.
+// Package capacity publishes a CSI driver's free capacity to the scheduler in CSIStorageCapacity
+// objects, one per topology segment and StorageClass with delayed binding. Object names are derived
+// from the StorageClass and the segment, which prevents duplicates.
 package capacity
 
 import (
@@ -25,24 +25,24 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/topology"
 )
 
-// Options are the administrator's settings.
+// Options holds the administrator's settings.
 type Options struct {
-	// Namespace is the namespace of the objects. If empty, capacity is not tracked.
+	// Namespace is the namespace of the objects. If it is empty, capacity is not tracked.
 	Namespace string
-	// Interval is how often the capacity is queried. The default is one minute. A change to volumes,
-	// nodes or a StorageClass causes another query. Debounce is the minimum time between two queries
-	// for a StorageClass. The default is 5 seconds.
+	// Interval is the interval at which the capacity is queried. The default is 1 minute. A change
+	// to volumes, nodes or a StorageClass causes an additional query. Debounce is the minimum time
+	// between two queries for a StorageClass. The default is 5 seconds.
 	Interval, Debounce time.Duration
 }
 
-// Labels of the objects, for administrators. The scheduler does not use them.
+// Labels on the objects, for administrators. The scheduler does not use them.
 const (
 	driverLabel  = "csi.storage.k8s.io/drivername"
 	managerLabel = "csi.storage.k8s.io/managed-by"
 	manager      = "slipway"
 )
 
-// tracker publishes the capacity of one driver.
+// tracker publishes one driver's capacity.
 type tracker struct {
 	*session.Session
 	Options
@@ -54,7 +54,7 @@ type tracker struct {
 	lastQuery map[string]time.Time // by StorageClass; there is only one worker
 }
 
-// Feature returns the controller of a driver with GET_CAPACITY.
+// Feature returns the controller for a driver that supports GET_CAPACITY.
 func Feature(options Options) session.Feature {
 	return func(s *session.Session) ([]controller.Controller, error) {
 		if options.Namespace == "" || !s.Description.Can(csi.ControllerServiceCapability_RPC_GET_CAPACITY) {
@@ -93,7 +93,7 @@ func (t *tracker) classKeys(object any) []controller.Key {
 	return []controller.Key{{Name: class.Name}}
 }
 
-// allKeys returns all classes of the driver, after a change of its nodes.
+// allKeys returns the keys of all of the driver's StorageClasses, after a change to its nodes.
 func (t *tracker) allKeys(any) (keys []controller.Key) {
 	classes, _ := t.classes.List(labels.Everything()) // reads from a cache do not fail
 	for _, class := range classes {
@@ -110,7 +110,7 @@ func (t *tracker) volumeKeys(object any) []controller.Key {
 	return []controller.Key{{Name: pv.Spec.StorageClassName}}
 }
 
-// reconcile publishes the capacity of one StorageClass in all segments, and deletes objects of
+// reconcile publishes the capacity for one StorageClass in all segments. It deletes the objects for
 // segments and classes that no longer exist.
 func (t *tracker) reconcile(ctx context.Context, key controller.Key) error {
 	class, err := t.classes.Get(key.Name)
@@ -146,7 +146,8 @@ func hasDelayedBinding(class *storagev1.StorageClass) bool {
 	return class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
 }
 
-// segments returns the segments of the nodes with the driver, or of the one node that it serves.
+// segments returns the topology segments of the nodes that run the driver, or only that of the
+// tracker's node if the driver serves a single node.
 func (t *tracker) segments() ([]topology.Segment, error) {
 	nodes, err := t.Nodes()
 	if err != nil || t.Node == "" {
@@ -166,8 +167,8 @@ func (t *tracker) objectName(class string, segment topology.Segment) string {
 	return fmt.Sprintf("%s-%016x", driver.SanitizeName(t.name), h.Sum64())
 }
 
-// prune deletes the objects of a class that are not current. A driver that serves one node ignores
-// objects of other nodes.
+// prune deletes a class's objects that are not current. For a driver that serves a single node, it
+// ignores objects for other nodes.
 func (t *tracker) prune(ctx context.Context, class string, current map[string]bool) error {
 	selector := labels.SelectorFromSet(labels.Set{driverLabel: t.name, managerLabel: t.manager()})
 	objects, err := t.objects.List(selector)
@@ -186,7 +187,7 @@ func (t *tracker) prune(ctx context.Context, class string, current map[string]bo
 	return nil
 }
 
-// manager returns the manager of the objects: one for all nodes, or one per node.
+// manager returns the name of the objects' manager: one name for all nodes, or one name per node.
 func (t *tracker) manager() string {
 	if t.Node == "" {
 		return manager
