@@ -43,17 +43,17 @@ type cluster struct {
 	socket string
 	server *fake.Server
 
-	// Caches of the cluster. Without them, polling by concurrent lifecycles would overload the API
-	// server.
+	// Caches of the cluster's objects. Without caches, polling by concurrent lifecycles would
+	// overload the API server.
 	claims      corelisters.PersistentVolumeClaimLister
 	attachments storagelisters.VolumeAttachmentLister
 }
 
-// quick is the delay after a first error.
+// quick is the initial retry backoff.
 const quick = 5 * time.Millisecond
 
-// newCluster creates a cluster with one node, "node-1", with the driver, and the StorageClass
-// "fast".
+// newCluster creates a cluster that has one node, "node-1", which runs the driver, and the
+// StorageClass "fast".
 func newCluster(t testing.TB, options fake.Options) *cluster {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "csi") // t.TempDir is too long for a socket path
@@ -91,7 +91,7 @@ func (c *cluster) addNode(name, id string, labels map[string]string) {
 	}})
 }
 
-// create creates objects of the kinds that tests need.
+// create creates an object of one of the kinds that the tests need.
 func (c *cluster) create(object any) {
 	c.t.Helper()
 	ctx, options := context.Background(), metav1.CreateOptions{}
@@ -121,7 +121,8 @@ func (c *cluster) create(object any) {
 	}
 }
 
-// start starts the controller with fast retries. change can modify it before it runs.
+// start starts the controller with a short retry backoff. The change functions can modify the
+// controller before it runs.
 func (c *cluster) start(change ...func(*Controller)) *componenttest.Component {
 	c.t.Helper()
 	return componenttest.Run(c.t, c.controller(change...).Run)
@@ -210,7 +211,7 @@ func (c *cluster) detach(name string) {
 	}
 }
 
-// patchPV patches a PersistentVolume, as an administrator does.
+// patchPV patches a PersistentVolume, as an administrator would.
 func (c *cluster) patchPV(name, patch string, subresources ...string) {
 	c.t.Helper()
 	if _, err := c.client.CoreV1().PersistentVolumes().Patch(context.Background(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...); err != nil {
@@ -218,7 +219,7 @@ func (c *cluster) patchPV(name, patch string, subresources ...string) {
 	}
 }
 
-// hasEvent reports whether an object has an event with a reason.
+// hasEvent reports whether an object has an event with the given reason.
 func (c *cluster) hasEvent(name, reason string) bool {
 	events, err := c.client.CoreV1().Events("").List(context.Background(), metav1.ListOptions{})
 	if err != nil {
@@ -233,7 +234,7 @@ func (c *cluster) hasEvent(name, reason string) bool {
 	return false
 }
 
-// bind simulates the volume binder of the controller manager, with its own clients.
+// bind simulates the controller manager's volume binder, with its own clients.
 func (c *cluster) bind() {
 	b := &binder{client: c.client}
 	factory := informers.NewSharedInformerFactory(c.client, 0)

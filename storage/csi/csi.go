@@ -1,5 +1,5 @@
 // Package csi implements the controller side of CSI drivers: provisioning, attaching and the other
-// work of the community's sidecar containers, for any number of drivers in one process with shared
+// tasks of the community's sidecar containers. One process serves any number of drivers with shared
 // caches (document "CSI Volume Plugins in Kubernetes").
 package csi
 
@@ -33,27 +33,27 @@ import (
 
 // Controller is the component that runs the controllers of CSI drivers.
 type Controller struct {
-	// Config is the connection to the API server.
+	// Config is the client configuration for the API server.
 	Config *rest.Config
-	// Drivers are the addresses of the drivers' sockets, such as unix:///run/csi/csi.sock. The
+	// Drivers holds the addresses of the drivers' sockets, such as unix:///run/csi/csi.sock. The
 	// sockets do not need to exist yet.
 	Drivers []string
-	// Timeout is the deadline of each call of a driver. The default is 30 seconds.
+	// Timeout is the timeout of each driver call. The default is 30 seconds.
 	Timeout time.Duration
-	// Node, if set, is the node that the drivers serve; such a driver must run on every node.
-	// Volumes are provisioned and deleted only for this node, and are not attached.
+	// Node, if set, is the node that the drivers serve. A driver that serves a single node must run
+	// on every node. Volumes are provisioned and deleted only for this node, and are not attached.
 	Node string
 	// Lease, if set, is the Lease for leader election.
 	Lease *Lease
-	// Features create the controllers. The function Features returns all of them.
+	// Features create the controllers. The Features function returns all of them.
 	Features []session.Feature
-	// Object, if set, enables management of each driver's CSIDriver object. It contains the fields
-	// that are not derived from the driver's capabilities. Objects that others created are not
-	// changed.
+	// Object, if set, enables management of each driver's CSIDriver object. It holds the fields
+	// that are not derived from the driver's capabilities. CSIDriver objects that others created
+	// are not changed.
 	Object *storagev1.CSIDriverSpec
-	// Metrics records metrics of drivers and queues.
+	// Metrics records the metrics of drivers and queues.
 	Metrics *metrics.Metrics
-	// Dial contains more options for connections to drivers, such as fault injection in tests.
+	// Dial holds additional options for driver connections, such as fault injection in tests.
 	Dial driver.Options
 }
 
@@ -66,8 +66,8 @@ type Lease struct {
 // Name returns the component's name.
 func (c *Controller) Name() string { return "csi" }
 
-// Run serves the drivers until ctx ends. It is ready immediately, before the drivers respond and
-// before this instance leads.
+// Run serves the drivers until ctx is done. It is ready immediately, before the drivers respond and
+// before this instance becomes the leader.
 func (c *Controller) Run(ctx context.Context, ready func()) error {
 	client, err := c.client()
 	if err != nil {
@@ -91,8 +91,8 @@ func (c *Controller) Run(ctx context.Context, ready func()) error {
 	return election.Run(ctx, ready)
 }
 
-// client returns a client that uses protobuf and has no client-side rate limit; the API server's
-// priority and fairness applies.
+// client returns a client that uses protobuf and has no client-side rate limit. API Priority and
+// Fairness limits its requests on the server.
 func (c *Controller) client() (kubernetes.Interface, error) {
 	config := rest.CopyConfig(c.Config)
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
@@ -158,8 +158,8 @@ func (c *Controller) serve(ctx context.Context, client kubernetes.Interface, dri
 	return errors.Join(errs...)
 }
 
-// trim removes fields that no controller reads from cached objects. They would use most of the
-// memory.
+// trim removes the fields that no controller reads from cached objects. These fields would use most
+// of the memory.
 func trim(object any) (any, error) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)
@@ -170,7 +170,7 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-// term contains the objects that all drivers share during one term of leadership.
+// term holds the objects that all drivers share during one term of leadership.
 type term struct {
 	*Controller
 	client    kubernetes.Interface
@@ -187,13 +187,13 @@ type term struct {
 // registration records which driver is served under a name.
 type registration struct {
 	address string
-	// active ends when the name is released.
+	// active is done when the name is released.
 	active  context.Context
 	release context.CancelFunc
 }
 
 // serve serves one driver. It waits for the driver, and starts a new session when the driver's
-// description changes. A driver whose name is in use waits until the name is released.
+// description changes. If a driver's name is in use, serve waits until the name is released.
 func (t *term) serve(ctx context.Context, d *driver.Driver) error {
 	name := "" // registered for this driver; kept when the driver is upgraded
 	defer func() { t.release(name, d.Address) }()
@@ -223,8 +223,8 @@ func (t *term) serve(ctx context.Context, d *driver.Driver) error {
 	return nil
 }
 
-// register registers the address of a driver. It returns the existing registration if another
-// address has the name.
+// register registers a driver's address under a name. If the name is in use by another address, it
+// returns the existing registration.
 func (t *term) register(ctx context.Context, name, address string) (other *registration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -249,7 +249,7 @@ func (t *term) release(name, address string) {
 	}
 }
 
-// session runs the controllers of a driver until the driver's description changes.
+// session runs a driver's controllers until the driver's description changes.
 func (t *term) session(ctx context.Context, d *driver.Driver, description *driver.Description) error {
 	s := &session.Session{
 		Client: t.client, Config: t.Config, Informers: t.informers, Snapshots: t.snapshotClient, SnapshotInformers: t.snapshotInformers, Driver: d, Description: description, Node: t.Node,

@@ -9,24 +9,24 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/register"
 )
 
-// Embedded runs a driver in this process. Like sidecar containers of a driver in a pod, it
+// Embedded runs a driver in this process. Like the sidecar containers in a driver's pod, it
 // registers the driver with the kubelet and runs its controller.
 type Embedded struct {
-	// Driver serves at Socket.
+	// Driver is the driver that serves on Socket.
 	Driver interface {
 		Run(ctx context.Context, ready func()) error
 	}
 	Socket string
-	// KubeletDir is the kubelet's directory.
+	// KubeletDir is the kubelet's root directory.
 	KubeletDir string
-	// Controller serves the driver at Socket.
+	// Controller serves the driver on Socket.
 	Controller *Controller
-	// Others run while the driver serves.
+	// Others holds additional functions that run while the driver serves.
 	Others []func(ctx context.Context) error
 }
 
-// Run runs the driver until ctx ends. When the driver serves, Run calls ready and starts the
-// registration, the controller and the other components. The first error stops all of them, and Run
+// Run runs the driver until ctx is done. Once the driver serves, Run calls ready and starts the
+// registration, the controller and the other functions. The first error stops all of them, and Run
 // returns it.
 func (e *Embedded) Run(ctx context.Context, ready func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -62,9 +62,9 @@ func (e *Embedded) Run(ctx context.Context, ready func()) error {
 	return context.Cause(ctx)
 }
 
-// control waits until the API server serves snapshots, and runs the controller. It must wait
-// because the controller checks for snapshots only once, and at the first start the control plane
-// might not serve their definitions yet.
+// control waits until the API server serves snapshots, then runs the controller. It must wait
+// because the controller checks only once for snapshots, and on the first start the control plane
+// may not serve their definitions yet.
 func (e *Embedded) control(ctx context.Context) error {
 	if AwaitSnapshots(ctx, e.Controller.Config) != nil {
 		return nil

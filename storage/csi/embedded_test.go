@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// servedDriver is a fake driver that serves until ctx ends, or until it fails.
+// servedDriver is a fake driver that serves until ctx is done or until it fails.
 type servedDriver struct {
 	socket  string
 	failure chan error

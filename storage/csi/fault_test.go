@@ -19,15 +19,15 @@ import (
 const (
 	rounds     = 10  // each with its own driver, cluster and seed
 	lifecycles = 100 // lifecycles in each round
-	// Concurrent lifecycles; a crash of the driver fails all their calls and delays their retries.
+	// Concurrent lifecycles. A driver crash fails all of their calls and delays their retries.
 	concurrency        = 20
 	faultyRate         = 0.3
 	faultsPerLifecycle = 6 // calls that might fail, for each lifecycle
 )
 
-// TestRandomFaultsLeakNothing runs a thousand volume lifecycles while the driver delays, fails and
-// hangs up on calls, loses responses and crashes, and while the controller is replaced. Some claims
-// are deleted early. At the end, the cluster and the storage must be empty.
+// TestRandomFaultsLeakNothing runs a thousand volume lifecycles while the driver delays calls,
+// returns errors, hangs, loses responses and crashes, and while the controller is replaced. Some
+// claims are deleted early. At the end, neither the cluster nor the storage may contain anything.
 func TestRandomFaultsLeakNothing(t *testing.T) {
 	for round := range uint64(rounds) {
 		seed := round + 1
@@ -46,7 +46,7 @@ func TestRandomFaultsLeakNothing(t *testing.T) {
 	}
 }
 
-// runLifecycles runs all lifecycles, and replaces the controller in the middle.
+// runLifecycles runs all lifecycles. It replaces the controller halfway through.
 func (c *cluster) runLifecycles(random *rand.Rand, takeOver func()) {
 	turn := make(chan struct{}, concurrency)
 	var lives sync.WaitGroup
@@ -64,8 +64,8 @@ func (c *cluster) runLifecycles(random *rand.Rand, takeOver func()) {
 	lives.Wait()
 }
 
-// randomLifecycle runs one volume's lifecycle. The claim might be deleted before the volume exists,
-// and the attachment before it is attached.
+// randomLifecycle runs one volume's lifecycle. The claim may be deleted before the volume exists,
+// and the attachment may be deleted before the volume is attached.
 func (c *cluster) randomLifecycle(name string, choice *rand.Rand) {
 	c.create(c.claim(name))
 	if c.pause(choice) {
@@ -98,7 +98,7 @@ func (c *cluster) randomLifecycle(name string, choice *rand.Rand) {
 	c.deleteClaim(name)
 }
 
-// pause waits up to a few milliseconds in a third of the cases, and reports whether it waited.
+// pause waits for up to a few milliseconds in a third of the cases, and reports whether it waited.
 func (c *cluster) pause(choice *rand.Rand) bool {
 	if choice.IntN(3) > 0 {
 		return false
@@ -107,7 +107,7 @@ func (c *cluster) pause(choice *rand.Rand) bool {
 	return true
 }
 
-// waitEmpty waits until neither the cluster nor the storage has volumes or attachments.
+// waitEmpty waits until neither the cluster nor the storage contains volumes or attachments.
 func (c *cluster) waitEmpty() {
 	c.t.Helper()
 	ctx, options := context.Background(), metav1.ListOptions{}

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/topology"
 )
 
-// publish queries the capacity of one segment and writes the object if it has changed.
+// publish queries the capacity of one segment, and writes the object if the capacity has changed.
 func (t *tracker) publish(ctx context.Context, class *storagev1.StorageClass, segment topology.Segment, name string) error {
 	resp, err := t.query(ctx, class, segment)
 	if err != nil {
@@ -76,7 +76,8 @@ func (t *tracker) object(class *storagev1.StorageClass, segment topology.Segment
 	return object
 }
 
-// owner returns the owner of the objects: the Node that the driver serves, or the CSIDriver.
+// owner returns the owner reference of the objects: the Node that the driver serves, or the
+// CSIDriver.
 func (t *tracker) owner() []metav1.OwnerReference {
 	if t.Node != "" {
 		node, err := t.nodes.Get(t.Node)

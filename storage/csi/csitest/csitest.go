@@ -1,5 +1,5 @@
-// Package csitest supports tests of the controllers of CSI drivers. It provides a fake driver with
-// a volume, an API server in memory, and a way to kill a process between any two of its calls.
+// Package csitest supports tests of CSI driver controllers. It provides a fake driver with a
+// volume, an in-memory API server, and a way to kill a process between any two of its calls.
 package csitest
 
 import (
@@ -29,8 +29,8 @@ import (
 // Namespace is the namespace of the bench's claim.
 const Namespace = "ns"
 
-// Bench is a fake driver with one volume of 1 GiB, and an API server where the volume is bound to
-// the claim "data" in Namespace.
+// Bench is a fake driver with one volume of 1 GiB, and an API server in which the volume is bound
+// to the claim "data" in Namespace.
 type Bench struct {
 	Storage *fake.Driver
 	Driver  *driver.Driver
@@ -42,7 +42,7 @@ type Bench struct {
 	api *apitest.Server
 }
 
-// NewBench creates a bench that is closed when the test ends.
+// NewBench creates a bench that is closed at the end of the test.
 func NewBench(t testing.TB, options fake.Options) *Bench {
 	t.Helper()
 	b := &Bench{t: t, Storage: fake.New(options), api: apitest.Start(t)}
@@ -92,7 +92,7 @@ func (b *Bench) createBound() {
 	b.must(err)
 }
 
-// Start runs the controllers of a feature with new caches, like a new process.
+// Start runs a feature's controllers with new caches, like a new process.
 func (b *Bench) Start(feature session.Feature) *componenttest.Component {
 	b.t.Helper()
 	description, err := b.Driver.Describe(b.t.Context())
@@ -125,7 +125,7 @@ func (b *Bench) Volume() *corev1.PersistentVolume {
 	return volume
 }
 
-// Change changes the claim's spec, as a user does.
+// Change changes the claim's spec, as a user would.
 func (b *Bench) Change(change func(*corev1.PersistentVolumeClaimSpec)) {
 	b.t.Helper()
 	b.must(retry.RetryOnConflict(retry.DefaultBackoff, func() error {

@@ -15,10 +15,11 @@ import (
 
 var errKilled = errors.New("the test has killed this process")
 
-// Killer simulates the crash of a process at a driver call or a write to the API server: until
-// Revive, its later calls and requests fail without effect. A nil Killer does nothing.
+// Killer simulates a process crash at a driver call or a write to the API server. Until Revive is
+// called, later calls and requests of the process fail without effect. A nil Killer is a no-op.
 type Killer struct {
-	// After kills the process immediately after the effect of the call, instead of before the call.
+	// After kills the process immediately after the call has taken effect, instead of before the
+	// call.
 	After bool
 
 	mu        sync.Mutex
@@ -27,7 +28,7 @@ type Killer struct {
 	at        string
 }
 
-// Arm kills the process at the nth call from now on.
+// Arm kills the process at the nth call from now.
 func (k *Killer) Arm(nth int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -51,16 +52,15 @@ func (k *Killer) Where() string {
 	return k.at
 }
 
-// Revive disarms the Killer. Requests and calls have effects again, as after a restart of the
-// process.
+// Revive disarms the Killer. Requests and calls take effect again, as after a process restart.
 func (k *Killer) Revive() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.dead, k.remaining = false, 0
 }
 
-// Config wraps a process's connection to the API server. The process is killed before or after one
-// of its writes; afterwards, none of its requests is sent.
+// Config wraps a process's client configuration for the API server. The process is killed before or
+// after one of its writes. None of its later requests is sent.
 func (k *Killer) Config(config *rest.Config) *rest.Config {
 	if k != nil {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{k, next} })
@@ -92,7 +92,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// Plan kills the process at calls of a driver.
+// Plan returns a plan that kills the process at driver calls.
 func (k *Killer) Plan() fake.Plan {
 	return func(method string, _ int) fake.Fault {
 		switch method {
@@ -110,7 +110,7 @@ func (k *Killer) Plan() fake.Plan {
 	}
 }
 
-// step counts a call and returns its errors.
+// step counts a call and returns the errors to inject before and after the call.
 func (k *Killer) step(operation string) (before, after error) {
 	if k == nil {
 		return nil, nil

@@ -14,19 +14,19 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Call is a completed call of a driver.
+// Call is a completed driver call.
 type Call struct {
-	// Driver is the name of the driver, or empty before the driver has reported it.
+	// Driver is the driver's name, or empty if the driver has not reported its name yet.
 	Driver string
 	// Method is the full name of the method, such as "/csi.v1.Controller/CreateVolume".
 	Method string
 	// Code is the gRPC status code.
 	Code codes.Code
-	// Duration includes the wait for a driver that is restarting.
+	// Duration includes the time spent waiting for a driver that is restarting.
 	Duration time.Duration
 }
 
-// call adds the deadline, notifies the observer, and redacts errors.
+// call performs a call with a timeout, notifies the observer, and redacts secrets in errors.
 func (d *Driver) call(ctx context.Context, method string, request, reply any, connection *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	ctx, cancel := context.WithTimeout(ctx, d.options.Timeout)
 	defer cancel()
@@ -42,8 +42,8 @@ func (d *Driver) call(ctx context.Context, method string, request, reply any, co
 	return &Error{Driver: d.displayName(), Method: method[strings.LastIndexByte(method, '/')+1:], Code: st.Code(), Message: redact(st.Message(), request)}
 }
 
-// displayName returns the driver's name for errors, or its address before the driver has reported
-// its name.
+// displayName returns the driver's name for errors, or the driver's address if the driver has not
+// reported its name yet.
 func (d *Driver) displayName() string {
 	if name := d.name.get(); name != "" {
 		return name
@@ -51,11 +51,11 @@ func (d *Driver) displayName() string {
 	return d.Address
 }
 
-// redacted replaces the value of a secret.
+// redacted replaces a secret value.
 const redacted = "***stripped***"
 
 // redact replaces the values of the request's secrets in text. The CSI specification marks secret
-// fields with an option.
+// fields with a field option.
 func redact(text string, request any) string {
 	message, ok := request.(proto.Message)
 	if !ok {
@@ -70,7 +70,7 @@ func redact(text string, request any) string {
 	return text
 }
 
-// secretValues returns the values of all secret maps of a message.
+// secretValues returns the values of all secret maps in a message.
 func secretValues(message protoreflect.Message) (values []string) {
 	message.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		if !field.IsMap() || !proto.GetExtension(field.Options(), csi.E_CsiSecret).(bool) {

@@ -14,19 +14,19 @@ import (
 	"google.golang.org/grpc/connectivity"
 )
 
-// Description is a driver's description of itself.
+// Description holds what a driver reports about itself.
 type Description struct {
 	// Name and Version are from GetPluginInfo.
 	Name, Version string
-	// Plugin and Expansion are from GetPluginCapabilities, sorted.
+	// Plugin and Expansion are from GetPluginCapabilities. They are sorted.
 	Plugin    []csi.PluginCapability_Service_Type
 	Expansion []csi.PluginCapability_VolumeExpansion_Type
-	// Controller is from ControllerGetCapabilities, sorted. It is empty for a driver without this
-	// service.
+	// Controller is from ControllerGetCapabilities. It is sorted, and empty for a driver without a
+	// controller service.
 	Controller []csi.ControllerServiceCapability_RPC_Type
 }
 
-// HasService reports whether the driver has a service.
+// HasService reports whether the driver provides a service.
 func (d *Description) HasService(service csi.PluginCapability_Service_Type) bool {
 	return slices.Contains(d.Plugin, service)
 }
@@ -36,7 +36,7 @@ func (d *Description) Can(rpc csi.ControllerServiceCapability_RPC_Type) bool {
 	return slices.Contains(d.Controller, rpc)
 }
 
-// driverName stores the name of the driver for metrics and errors.
+// driverName holds the driver's name for metrics and errors.
 type driverName struct{ value atomic.Pointer[string] }
 
 func (n *driverName) set(name string) { n.value.Store(&name) }
@@ -48,8 +48,9 @@ func (n *driverName) get() string {
 	return ""
 }
 
-// WaitReady waits until the driver responds and is ready, and returns its description. It logs
-// errors of the driver when they change, and retries. It returns an error only if ctx ends.
+// WaitReady waits until the driver responds and is ready, and returns its description. It retries
+// on errors from the driver, and logs an error only if it differs from the previous error. It
+// returns an error only if ctx is done.
 func (d *Driver) WaitReady(ctx context.Context) (*Description, error) {
 	lastError := ""
 	for delay := d.options.Retry / 10; ; delay = min(2*delay, d.options.Retry) {
@@ -72,7 +73,7 @@ func (d *Driver) WaitReady(ctx context.Context) (*Description, error) {
 	}
 }
 
-// Describe queries the driver's readiness and description once.
+// Describe queries the driver's readiness and description once, without retries.
 func (d *Driver) Describe(ctx context.Context) (*Description, error) {
 	ready, err := d.Identity().Probe(ctx, &csi.ProbeRequest{})
 	if err != nil {
@@ -135,8 +136,8 @@ func sortUnique[T cmp.Ordered](values []T) []T {
 	return slices.Compact(values)
 }
 
-// WaitChanged waits until the driver, after a new connection, reports a description that differs
-// from previous, for example because it was upgraded, or until ctx is done.
+// WaitChanged waits until the driver reports a description that differs from previous after a
+// reconnection, for example because the driver was upgraded, or until ctx is done.
 func (d *Driver) WaitChanged(ctx context.Context, previous *Description) {
 	for {
 		state := d.connection.GetState()

@@ -1,5 +1,5 @@
-// Package driver is a client for one CSI driver on a Unix socket, with deadlines, the driver's
-// description and the meaning of its errors. It does not depend on Kubernetes.
+// Package driver implements a client for one CSI driver on a Unix socket. It adds deadlines, reads
+// the driver's description and interprets the driver's errors. It does not depend on Kubernetes.
 package driver
 
 import (
@@ -14,16 +14,16 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// Options configure the calls of a driver.
+// Options configures driver calls.
 type Options struct {
-	// Timeout is the deadline of each call, including the wait for a driver that is restarting. The
-	// default is 30 seconds.
+	// Timeout is the timeout of each call, including the time spent waiting for a driver that is
+	// restarting. The default is 30 seconds.
 	Timeout time.Duration
-	// Retry is the maximum retry interval of WaitReady. The default is one second.
+	// Retry is the maximum retry interval of WaitReady. The default is 1 second.
 	Retry time.Duration
-	// Observe, if set, receives each completed call.
+	// Observe, if set, is called for each completed call.
 	Observe func(Call)
-	// Dial contains more options for the connection, such as fault injection in tests.
+	// Dial holds additional options for the connection, such as fault injection in tests.
 	Dial []grpc.DialOption
 }
 
@@ -33,9 +33,9 @@ const (
 )
 
 // Driver is the connection to one driver. It reconnects when the driver restarts, and calls wait
-// for that, until Close.
+// for the reconnection until Close is called.
 type Driver struct {
-	// Address is the path of the socket.
+	// Address is the socket's path.
 	Address string
 
 	options    Options
@@ -43,8 +43,8 @@ type Driver struct {
 	name       driverName
 }
 
-// Dial prepares the connection to a driver. address is a Unix socket, "unix:///run/csi.sock" or a
-// path. Dial does not wait for the driver; use WaitReady for that.
+// Dial prepares the connection to a driver. address is a Unix socket, in the form
+// "unix:///run/csi.sock" or a path. Dial does not wait for the driver: use WaitReady to wait.
 func Dial(address string, options Options) (*Driver, error) {
 	path, err := socketPath(address)
 	if err != nil {
@@ -57,7 +57,7 @@ func Dial(address string, options Options) (*Driver, error) {
 		options.Retry = defaultRetry
 	}
 	d := &Driver{Address: path, options: options}
-	// Notice restarts immediately and keep the delay of calls after a restart short.
+	// Detect restarts immediately, and keep the delay of calls after a restart short.
 	retry := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: defaultRetry}
 	dial := append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -84,17 +84,18 @@ func socketPath(address string) (string, error) {
 // Close closes the connection and cancels all calls.
 func (d *Driver) Close() error { return d.connection.Close() }
 
-// Identity returns the client of the identity service.
+// Identity returns the identity service's client.
 func (d *Driver) Identity() csi.IdentityClient { return csi.NewIdentityClient(d.connection) }
 
-// Controller returns the client of the controller service: provisioning, attaching, resizing and
+// Controller returns the client for the controller service: provisioning, attaching, resizing and
 // snapshots.
 func (d *Driver) Controller() csi.ControllerClient { return csi.NewControllerClient(d.connection) }
 
-// GroupController returns the client of the group controller service: snapshots of several volumes.
+// GroupController returns the client for the group controller service: snapshots of multiple
+// volumes.
 func (d *Driver) GroupController() csi.GroupControllerClient {
 	return csi.NewGroupControllerClient(d.connection)
 }
 
-// Node returns the client of the node service. Only the kubelet and the registrar call it.
+// Node returns the client for the node service. Only the kubelet and the registrar call it.
 func (d *Driver) Node() csi.NodeClient { return csi.NewNodeClient(d.connection) }

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// server is a driver whose responses are set by the test.
+// server is a driver that returns the responses set by the test.
 type server struct {
 	csi.UnimplementedIdentityServer
 	csi.UnimplementedControllerServer

@@ -9,10 +9,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Error is the error of a call. The request's secrets are redacted.
+// Error is the error of a driver call. The request's secrets are redacted.
 type Error struct {
-	// Driver is the name of the driver, or the path of its socket before the driver has reported its
-	// name.
+	// Driver is the driver's name, or the path of its socket if the driver has not reported its
+	// name yet.
 	Driver string
 	// Method is the name of the method, such as "CreateVolume".
 	Method string
@@ -21,15 +21,16 @@ type Error struct {
 	Message string
 }
 
-// Error returns the call and the message.
+// Error returns a message that contains the call and the driver's message.
 func (e *Error) Error() string {
 	return fmt.Sprintf("call %s of CSI driver %q: %s: %s", e.Method, e.Driver, e.Code, e.Message)
 }
 
-// GRPCStatus implements the interface of package status.
+// GRPCStatus implements the interface that package status expects.
 func (e *Error) GRPCStatus() *status.Status { return status.New(e.Code, e.Message) }
 
-// CodeOf returns the code of a call's error: OK for nil, and Unknown for any other error.
+// CodeOf returns the gRPC status code of a call's error: OK for nil, and Unknown for any other
+// error.
 func CodeOf(err error) codes.Code {
 	var e *Error
 	switch {
@@ -42,10 +43,10 @@ func CodeOf(err error) codes.Code {
 	}
 }
 
-// Final reports whether a failed call has certainly ended, so that no repetition is necessary to
-// determine its outcome. A call is not final if it timed out, if the connection broke, or if the
-// driver still processes an earlier call (CSI specification, "Error Scheme": ABORTED, and the codes
-// of the transport). An error that is not from a call is final.
+// Final reports whether a failed call has definitely completed, so that the call need not be
+// repeated to determine its outcome. A call is not final if it timed out, if the connection was
+// lost, or if the driver is still processing an earlier call (CSI specification, "Error Scheme":
+// ABORTED, and the codes of the transport). An error that is not a call's error is final.
 func Final(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
@@ -59,8 +60,8 @@ func Final(err error) bool {
 }
 
 // HasNoEffect reports whether a final error has a code for which a conforming driver has changed
-// nothing. With other codes, such as INTERNAL, the driver might have failed halfway.
-// RESOURCE_EXHAUSTED might be temporary.
+// nothing. With other codes, such as INTERNAL, the driver may have failed partway through the
+// operation. RESOURCE_EXHAUSTED may be temporary.
 func HasNoEffect(err error) bool {
 	switch CodeOf(err) {
 	case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.OutOfRange, codes.FailedPrecondition,
@@ -71,7 +72,7 @@ func HasNoEffect(err error) bool {
 	}
 }
 
-// IsCallError reports whether an error was returned by a call.
+// IsCallError reports whether an error was returned by a driver call.
 func IsCallError(err error) bool {
 	var e *Error
 	return errors.As(err, &e)

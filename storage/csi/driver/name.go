@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// maxName is the maximum length of a driver's name (CSI specification, GetPluginInfoResponse).
+// maxName is the maximum length of a driver name, in bytes (CSI specification,
+// GetPluginInfoResponse).
 const maxName = 63
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 
 // CheckName rejects names that are too long or contain characters that are unsafe in paths, labels
-// and annotations (document "CSI Volume Plugins in Kubernetes", Kubelet to CSI Driver
-// Communication; CSI specification, GetPluginInfoResponse).
+// or annotations (document "CSI Volume Plugins in Kubernetes", Kubelet to CSI Driver Communication;
+// CSI specification, GetPluginInfoResponse).
 func CheckName(name string) error {
 	switch {
 	case name == "":
@@ -27,8 +28,8 @@ func CheckName(name string) error {
 	}
 }
 
-// SanitizeName converts a driver's name for use in an object's name: it replaces all characters
-// except letters, digits and '-' with '-', and converts letters to lower case.
+// SanitizeName converts a driver name for use in an object name: it replaces all characters except
+// letters, digits and '-' with '-', and converts letters to lowercase.
 func SanitizeName(name string) string {
 	return strings.ToLower(strings.Map(func(r rune) rune {
 		if r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// rawCodec sends and receives messages as they are.
+// rawCodec sends and receives messages as raw bytes.
 type rawCodec struct{}
 
 func (rawCodec) Name() string { return "proto" }
@@ -32,8 +32,8 @@ func (rawCodec) Unmarshal(content []byte, message any) error {
 	return nil
 }
 
-// FuzzResponses checks that Describe accepts no invalid name and no capability that the driver
-// didn't send, for any bytes in the response.
+// FuzzResponses checks that, for any bytes in the response, Describe accepts no invalid name and no
+// capability that the driver did not send.
 func FuzzResponses(f *testing.F) {
 	message := func(m proto.Message) []byte {
 		content, err := proto.Marshal(m)

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// ControllerPublishVolume attaches a volume to a node. The publish context contains the node.
+// ControllerPublishVolume attaches a volume to a node. The publish context contains the node ID.
 func (d *Driver) ControllerPublishVolume(_ context.Context, r *csi.ControllerPublishVolumeRequest) (*csi.ControllerPublishVolumeResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func forSeveralNodes(c *csi.VolumeCapability) bool {
 	return false
 }
 
-// attachedTo returns the number of volumes attached to a node. The caller holds the lock.
+// attachedTo returns the number of volumes attached to a node. The caller must hold the lock.
 func (d *Driver) attachedTo(node string) (count int64) {
 	for _, v := range d.volumes {
 		if _, attached := v.Attached[node]; attached {
@@ -62,8 +62,8 @@ func (d *Driver) attachedTo(node string) (count int64) {
 	return count
 }
 
-// ControllerUnpublishVolume detaches a volume from a node, or from all nodes if the request has
-// none.
+// ControllerUnpublishVolume detaches a volume from a node, or from all nodes if the request
+// contains no node ID.
 func (d *Driver) ControllerUnpublishVolume(_ context.Context, r *csi.ControllerUnpublishVolumeRequest) (*csi.ControllerUnpublishVolumeResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME); err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// mutable are the parameters that can be modified.
+// mutable lists the parameters that can be modified.
 var mutable = []string{"iops", "throughput", "tier"}
 
 // ControllerExpandVolume expands a volume.

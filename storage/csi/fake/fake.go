@@ -1,8 +1,9 @@
-// Package fake is a CSI driver for tests: a gRPC server with the identity, controller and node
-// services. Volumes are in memory, or are directories that the driver bind-mounts. By default, it
-// conforms to the specification (https://github.com/container-storage-interface/spec). A Plan makes
-// calls fail, be delayed, lose a response, hang, crash or return false responses. Options disable
-// capabilities. A test can inspect the storage and the calls.
+// Package fake implements a CSI driver for tests: a gRPC server with the identity, controller and
+// node services. Volumes exist in memory, or are directories that the driver bind-mounts. By
+// default, the driver conforms to the specification
+// (https://github.com/container-storage-interface/spec). A Plan makes calls fail, be delayed, lose
+// a response, hang, crash or return false responses. Options disable capabilities. Tests can
+// inspect the storage and the calls.
 package fake
 
 import (
@@ -17,10 +18,10 @@ import (
 // Name is the default name of the driver.
 const Name = "fake.csi.slipway.io"
 
-// Capacity is the default capacity of the storage in bytes.
+// Capacity is the default storage capacity, in bytes.
 const Capacity = 1 << 50
 
-// Options configure the driver. The zero value has every capability.
+// Options configures the driver. The zero value enables every capability.
 type Options struct {
 	Name     string            // for GetPluginInfo
 	NodeID   string            // for NodeGetInfo; the default is "node"
@@ -29,26 +30,27 @@ type Options struct {
 	Limit    int64             // maximum number of volumes per node; 0 means no limit
 	Capacity int64             // of the storage in bytes
 
-	// LacksController, LacksNode and LacksPlugin are capabilities that the driver does not have.
-	// Their calls return Unimplemented.
+	// LacksController, LacksNode and LacksPlugin list capabilities that the driver does not have.
+	// The corresponding calls return Unimplemented.
 	LacksController []csi.ControllerServiceCapability_RPC_Type
 	LacksNode       []csi.NodeServiceCapability_RPC_Type
 	LacksPlugin     []csi.PluginCapability_Service_Type
-	// OfflineOnly means that only detached volumes can be expanded.
+	// OfflineOnly restricts expansion to detached volumes.
 	OfflineOnly bool
-	// NodeExpansion means that ControllerExpandVolume requires NodeExpandVolume.
+	// NodeExpansion makes ControllerExpandVolume require a subsequent NodeExpandVolume.
 	NodeExpansion bool
 
-	// SnapshotSteps is the number of queries until a snapshot is ready to use.
+	// SnapshotSteps is the number of queries after which a snapshot is ready to use.
 	SnapshotSteps int
-	// Dir, if set, contains a directory for each volume, which NodePublishVolume bind-mounts.
-	// Directories store data but do not enforce their size. If empty, nothing is mounted.
+	// Dir, if set, is the directory that contains a directory per volume. NodePublishVolume
+	// bind-mounts these directories. They store data but do not enforce the volume's size. If Dir
+	// is empty, nothing is mounted.
 	Dir string
-	// Plan determines the faults of calls. Nil means no faults.
+	// Plan determines the faults of calls. If it is nil, there are no faults.
 	Plan Plan
 }
 
-// Driver is the storage behind the server. Like real storage, it survives restarts of the server.
+// Driver is the storage behind the server. Like real storage, it survives server restarts.
 type Driver struct {
 	options Options
 
@@ -133,7 +135,7 @@ func (d *Driver) Snapshots() map[string]Snapshot {
 	return snapshots
 }
 
-// Attachments returns the number of attachments of all volumes.
+// Attachments returns the total number of attachments of all volumes.
 func (d *Driver) Attachments() (count int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -143,7 +145,7 @@ func (d *Driver) Attachments() (count int) {
 	return count
 }
 
-// Lose deletes a volume without a call, as an administrator of the storage can.
+// Lose deletes a volume without a call, as a storage administrator could.
 func (d *Driver) Lose(volumeID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -159,21 +161,21 @@ func (d *Driver) Detach(volumeID, nodeID string) {
 	}
 }
 
-// SetHealth sets the health of a volume. UNKNOWN_VOLUME_HEALTH_TYPE means healthy.
+// SetHealth sets a volume's health. UNKNOWN_VOLUME_HEALTH_TYPE means healthy.
 func (d *Driver) SetHealth(volumeID string, health csi.VolumeHealthErrorType) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.health[volumeID] = health
 }
 
-// SetReady sets the response to Probe. A driver is ready by default.
+// SetReady sets the readiness that Probe returns. A driver is ready by default.
 func (d *Driver) SetReady(ready bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.unready = !ready
 }
 
-// SetPlan sets the faults of later calls. Nil means no faults.
+// SetPlan sets the faults of later calls. If plan is nil, there are no faults.
 func (d *Driver) SetPlan(plan Plan) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -187,5 +189,5 @@ func (v *Volume) copy() Volume {
 	return c
 }
 
-// sortedIDs returns IDs in a stable order, which paging requires.
+// sortedIDs returns the IDs in a stable order, which paging requires.
 func sortedIDs[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

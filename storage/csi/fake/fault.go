@@ -10,19 +10,19 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Fault is the fault of one call. The zero value means no fault. Effects occur in the order of the
-// fields.
+// Fault is the fault of one call. The zero value means no fault. The effects occur in the order of
+// the fields.
 type Fault struct {
-	// Delay is the delay before the call, unless the caller cancels it first.
+	// Delay is the delay before the call. The caller can cancel the call during the delay.
 	Delay time.Duration
-	// Before is returned without executing the call.
+	// Before is the error that is returned without executing the call.
 	Before error
-	// After is returned after executing the call.
+	// After is the error that is returned after executing the call.
 	After error
-	// Hang executes the call but sends no response until the caller cancels it.
+	// Hang executes the call but sends no response until the caller cancels the call.
 	Hang bool
-	// Crash executes the call and then closes all connections without a response. The driver
-	// restarts immediately.
+	// Crash executes the call, then closes all connections without a response. The driver restarts
+	// immediately.
 	Crash bool
 	// Lie modifies a successful response.
 	Lie func(response proto.Message)
@@ -35,7 +35,7 @@ type Call struct {
 	Code    codes.Code // Canceled if there was no response
 }
 
-// Plan returns the fault of a call. nth is the number of the call among the calls of its method,
+// Plan returns the fault of a call. nth is the number of the call among the calls to its method,
 // starting with 1. A Plan must be safe for concurrent use.
 type Plan func(method string, nth int) Fault
 
@@ -59,7 +59,7 @@ func Always(method string, fault Fault) Plan {
 	}
 }
 
-// Both combines plans. The first plan that returns a fault takes effect.
+// Both combines plans. The first plan that returns a fault takes precedence.
 func Both(plans ...Plan) Plan {
 	return func(method string, nth int) Fault {
 		for _, plan := range plans {
@@ -71,9 +71,8 @@ func Both(plans ...Plan) Plan {
 	}
 }
 
-// Random returns a plan in which calls have a random temporary fault with probability rate (0 to
-// 1), for the first calls calls. The same seed produces the same faults for the same order of
-// calls.
+// Random returns a plan in which each of the first calls calls has a random temporary fault with
+// probability rate (0 to 1). The same seed produces the same faults for the same order of calls.
 func Random(seed uint64, rate float64, calls int) Plan {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, seed))
@@ -87,7 +86,7 @@ func Random(seed uint64, rate float64, calls int) Plan {
 	}
 }
 
-// temporaryCodes are errors that a caller must retry.
+// temporaryCodes lists the error codes for which a caller must retry.
 var temporaryCodes = []codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Aborted, codes.Internal, codes.ResourceExhausted, codes.Unknown}
 
 func randomFault(random *rand.Rand) Fault {
@@ -110,7 +109,7 @@ func (f Fault) none() bool {
 	return f.Delay == 0 && f.Before == nil && f.After == nil && !f.Hang && !f.Crash && f.Lie == nil
 }
 
-// Calls returns all calls so far, or only calls of the methods, in the order of their completion.
+// Calls returns all calls so far, or only the calls to the given methods, in order of completion.
 func (d *Driver) Calls(methods ...string) (calls []Call) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -144,7 +144,8 @@ func connect(t *testing.T, socket string) csi.ControllerClient {
 	return csi.NewControllerClient(connection)
 }
 
-// create calls CreateVolume with a deadline of half a second. It waits for a driver that restarts.
+// create calls CreateVolume with a timeout of half a second. It waits for a driver that is
+// restarting.
 func create(client csi.ControllerClient, name string) (*csi.CreateVolumeResponse, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()

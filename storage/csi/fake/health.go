@@ -6,7 +6,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 )
 
-// ControllerGetVolumeHealth returns the health from SetHealth.
+// ControllerGetVolumeHealth returns the health that SetHealth set.
 func (d *Driver) ControllerGetVolumeHealth(_ context.Context, r *csi.ControllerGetVolumeHealthRequest) (*csi.ControllerGetVolumeHealthResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_GET_VOLUME_HEALTH); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (d *Driver) ControllerListVolumeHealth(_ context.Context, r *csi.Controller
 	return response, err
 }
 
-// healthOf returns the health of a volume. The caller holds the lock.
+// healthOf returns a volume's health. The caller must hold the lock.
 func (d *Driver) healthOf(id string) *csi.VolumeHealth {
 	health := &csi.VolumeHealth{VolumeId: id}
 	if problem := d.health[id]; problem != csi.VolumeHealthErrorType_UNKNOWN_VOLUME_HEALTH_TYPE {

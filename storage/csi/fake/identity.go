@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// controllerCapabilities are the capabilities that the driver can have. ListVolumes includes the
-// attached nodes.
+// controllerCapabilities lists the capabilities that the driver can have. ListVolumes includes the
+// nodes to which volumes are attached.
 var controllerCapabilities = []csi.ControllerServiceCapability_RPC_Type{
 	csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME,
 	csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME,
@@ -63,7 +63,7 @@ func (d *Driver) GetPluginInfo(context.Context, *csi.GetPluginInfoRequest) (*csi
 	return &csi.GetPluginInfoResponse{Name: d.options.Name, VendorVersion: "1"}, nil
 }
 
-// Probe returns the readiness from SetReady.
+// Probe returns the readiness that SetReady set.
 func (d *Driver) Probe(context.Context, *csi.ProbeRequest) (*csi.ProbeResponse, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -94,7 +94,7 @@ func (d *Driver) GetPluginCapabilities(context.Context, *csi.GetPluginCapabiliti
 	return response, nil
 }
 
-// ControllerGetCapabilities returns the capabilities that Options do not disable.
+// ControllerGetCapabilities returns the controller capabilities that Options do not disable.
 func (d *Driver) ControllerGetCapabilities(context.Context, *csi.ControllerGetCapabilitiesRequest) (*csi.ControllerGetCapabilitiesResponse, error) {
 	response := &csi.ControllerGetCapabilitiesResponse{}
 	for _, capability := range controllerCapabilities {
@@ -107,7 +107,7 @@ func (d *Driver) ControllerGetCapabilities(context.Context, *csi.ControllerGetCa
 	return response, nil
 }
 
-// NodeGetCapabilities returns all capabilities of nodes except Options.LacksNode.
+// NodeGetCapabilities returns all node capabilities except Options.LacksNode.
 func (d *Driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
 	response := &csi.NodeGetCapabilitiesResponse{}
 	for _, capability := range nodeCapabilities {
@@ -120,7 +120,7 @@ func (d *Driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRe
 	return response, nil
 }
 
-// NodeGetInfo returns the node's ID, limit and topology.
+// NodeGetInfo returns the node's ID, volume limit and topology.
 func (d *Driver) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
 	response := &csi.NodeGetInfoResponse{NodeId: d.options.NodeID, MaxVolumesPerNode: d.options.Limit}
 	if d.options.Topology != nil {

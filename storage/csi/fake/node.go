@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// NodeStageVolume records the staging path of a volume.
+// NodeStageVolume records a volume's staging path.
 func (d *Driver) NodeStageVolume(_ context.Context, r *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
 	if err := d.needOnNode(csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME); err != nil {
 		return nil, err
@@ -54,8 +54,8 @@ func (d *Driver) NodeUnstageVolume(_ context.Context, r *csi.NodeUnstageVolumeRe
 	return &csi.NodeUnstageVolumeResponse{}, nil
 }
 
-// NodePublishVolume publishes a volume to a pod. It creates inline volumes, for which the kubelet
-// does not call CreateVolume.
+// NodePublishVolume publishes a volume to a pod. It creates inline volumes, because the kubelet
+// does not call CreateVolume for them.
 func (d *Driver) NodePublishVolume(_ context.Context, r *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
 	if r.GetVolumeId() == "" || r.GetTargetPath() == "" || r.GetVolumeCapability() == nil {
 		return nil, missing("volume ID, path and capability")
@@ -77,7 +77,7 @@ func (d *Driver) NodePublishVolume(_ context.Context, r *csi.NodePublishVolumeRe
 	return &csi.NodePublishVolumeResponse{}, record(v.Published, r.GetTargetPath(), access(r.GetVolumeCapability(), r.GetReadonly()))
 }
 
-// checkPublish returns why a volume cannot be published. The caller holds the lock.
+// checkPublish returns an error if a volume cannot be published. The caller must hold the lock.
 func (d *Driver) checkPublish(v *Volume, r *csi.NodePublishVolumeRequest) error {
 	if err := d.checkAttached(v); err != nil {
 		return err
@@ -97,8 +97,8 @@ func (d *Driver) checkPublish(v *Volume, r *csi.NodePublishVolumeRequest) error 
 	return nil
 }
 
-// checkAttached returns an error if a volume must be attached to this node and is not. The caller
-// holds the lock.
+// checkAttached returns an error if a volume must be attached to this node but is not attached. The
+// caller must hold the lock.
 func (d *Driver) checkAttached(v *Volume) error {
 	_, attached := v.Attached[d.options.NodeID]
 	if d.has(csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME) && !attached {
@@ -107,7 +107,8 @@ func (d *Driver) checkAttached(v *Volume) error {
 	return nil
 }
 
-// record records access to a path. The same access can be repeated.
+// record records an access to a path. It returns an error if a different access is already recorded
+// for the path.
 func record(paths map[string]string, path, access string) error {
 	if before, ok := paths[path]; ok && before != access {
 		return status.Errorf(codes.AlreadyExists, "path %q is in use with different access", path)
@@ -120,7 +121,7 @@ func access(c *csi.VolumeCapability, readOnly bool) string {
 	return fmt.Sprintf("%s read-only=%t", protojson.Format(c), readOnly)
 }
 
-// NodeUnpublishVolume unpublishes a volume from a pod and removes the path.
+// NodeUnpublishVolume unpublishes a volume from a pod and removes the target path.
 func (d *Driver) NodeUnpublishVolume(_ context.Context, r *csi.NodeUnpublishVolumeRequest) (*csi.NodeUnpublishVolumeResponse, error) {
 	if r.GetVolumeId() == "" || r.GetTargetPath() == "" {
 		return nil, missing("volume ID and path")
@@ -136,7 +137,7 @@ func (d *Driver) NodeUnpublishVolume(_ context.Context, r *csi.NodeUnpublishVolu
 	return &csi.NodeUnpublishVolumeResponse{}, nil
 }
 
-// mount creates the target and bind-mounts the volume's directory, if any.
+// mount creates the target and bind-mounts the volume's directory, if there is one.
 func (d *Driver) mount(v *Volume, target string, readOnly bool) error {
 	if err := os.MkdirAll(target, 0o755); err != nil || d.options.Dir == "" {
 		return err
@@ -157,7 +158,7 @@ func unmount(target string) error {
 	return nil
 }
 
-// NodeGetVolumeStats returns the size of a volume. Its usage is always zero.
+// NodeGetVolumeStats returns a volume's size. Its usage is always zero.
 func (d *Driver) NodeGetVolumeStats(_ context.Context, r *csi.NodeGetVolumeStatsRequest) (*csi.NodeGetVolumeStatsResponse, error) {
 	if err := d.needOnNode(csi.NodeServiceCapability_RPC_GET_VOLUME_STATS); err != nil {
 		return nil, err
@@ -170,7 +171,7 @@ func (d *Driver) NodeGetVolumeStats(_ context.Context, r *csi.NodeGetVolumeStats
 	return &csi.NodeGetVolumeStatsResponse{Usage: []*csi.VolumeUsage{{Unit: csi.VolumeUsage_BYTES, Total: v.Size, Available: v.Size}}}, nil
 }
 
-// NodeExpandVolume returns the size of the volume.
+// NodeExpandVolume returns the volume's size.
 func (d *Driver) NodeExpandVolume(_ context.Context, r *csi.NodeExpandVolumeRequest) (*csi.NodeExpandVolumeResponse, error) {
 	if err := d.needOnNode(csi.NodeServiceCapability_RPC_EXPAND_VOLUME); err != nil {
 		return nil, err

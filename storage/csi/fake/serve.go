@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Server serves the driver on a socket until Stop.
+// Server serves the driver on a socket until Stop is called.
 type Server struct {
 	driver *Driver
 	socket string
@@ -29,8 +29,8 @@ type Server struct {
 	counts  map[string]int // calls by method
 }
 
-// Listen serves the driver on a Unix socket. Its directory must exist. Several sockets can serve a
-// driver, also concurrently; they share the storage.
+// Listen serves the driver on a Unix socket. The socket's directory must exist. Multiple sockets
+// can serve the same driver, even concurrently. They share the storage.
 func (d *Driver) Listen(socket string) (*Server, error) {
 	s := &Server{driver: d, socket: socket, counts: map[string]int{}}
 	s.mu.Lock()
@@ -38,7 +38,7 @@ func (d *Driver) Listen(socket string) (*Server, error) {
 	return s, s.listen()
 }
 
-// Stop closes all connections and removes the socket. It can be called again.
+// Stop closes all connections and removes the socket. It is idempotent.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	if !s.stopped {
@@ -59,14 +59,15 @@ func (s *Server) Restart() error {
 	}
 	old := s.grpc
 	err := s.listen()
-	// In the background: Stop waits for connections that are being established.
+	// Stop the old server in the background, because Stop waits for connections that are being
+	// established.
 	s.wg.Go(old.Stop)
 	return err
 }
 
 func (s *Server) listen() error {
-	// Rename the new socket over the old one, because a client without a socket would wait before
-	// it retries.
+	// Rename the new socket over the old socket, because a client that finds no socket would wait
+	// before it retries.
 	temporary := s.socket + "~"
 	if err := os.Remove(temporary); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove socket of an earlier driver: %w", err)
@@ -88,7 +89,7 @@ func (s *Server) listen() error {
 	return nil
 }
 
-// serve applies the plan's fault to a call, and records the call.
+// serve applies the plan's fault to a call and records the call.
 func (s *Server) serve(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	method := path.Base(info.FullMethod)
 	response, err := s.response(ctx, method, s.fault(method), func() (any, error) { return handler(ctx, request) })
@@ -122,8 +123,8 @@ func (s *Server) response(ctx context.Context, method string, fault Fault, call 
 		return nil, fault.Before
 	}
 	if err := ctx.Err(); err != nil {
-		// Do nothing after the caller has given up, because it might already have sent the opposite
-		// request.
+		// Do nothing after the caller has given up, because the caller may already have sent the
+		// opposite request.
 		return nil, status.FromContextError(err).Err()
 	}
 	response, err := call()

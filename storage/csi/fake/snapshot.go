@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// CreateSnapshot creates a snapshot or returns the existing one with this name.
+// CreateSnapshot creates a snapshot, or returns the existing snapshot with this name.
 func (d *Driver) CreateSnapshot(_ context.Context, r *csi.CreateSnapshotRequest) (*csi.CreateSnapshotResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT); err != nil {
 		return nil, err
@@ -61,7 +61,8 @@ func (d *Driver) DeleteSnapshot(_ context.Context, r *csi.DeleteSnapshotRequest)
 	return &csi.DeleteSnapshotResponse{}, d.removeDirectory(r.GetSnapshotId())
 }
 
-// ListSnapshots lists snapshots by ID. A token is the last ID of the previous page.
+// ListSnapshots lists snapshots in the order of their IDs. A token is the last ID on the previous
+// page.
 func (d *Driver) ListSnapshots(_ context.Context, r *csi.ListSnapshotsRequest) (*csi.ListSnapshotsResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_LIST_SNAPSHOTS); err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ func (d *Driver) GetSnapshot(_ context.Context, r *csi.GetSnapshotRequest) (*csi
 	return &csi.GetSnapshotResponse{Snapshot: d.query(s)}, nil
 }
 
-// query returns a snapshot and counts the query. The caller holds the lock.
+// query returns a snapshot and counts the query. The caller must hold the lock.
 func (d *Driver) query(s *Snapshot) *csi.Snapshot {
 	s.queries++
 	return &csi.Snapshot{

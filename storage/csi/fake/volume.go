@@ -15,10 +15,10 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// smallest is the size of a volume if the request has none, 1 GiB.
+// smallest is the size of a volume if the request does not specify a size: 1 GiB.
 const smallest = 1 << 30
 
-// CreateVolume creates a volume or returns the existing one with this name.
+// CreateVolume creates a volume, or returns the existing volume with this name.
 func (d *Driver) CreateVolume(_ context.Context, r *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME); err != nil {
 		return nil, err
@@ -51,7 +51,8 @@ func (d *Driver) CreateVolume(_ context.Context, r *csi.CreateVolumeRequest) (*c
 	return &csi.CreateVolumeResponse{Volume: d.describe(v)}, nil
 }
 
-// newVolume creates a volume, from its source if there is one. The caller holds the lock.
+// newVolume creates a volume, from its content source if the request specifies one. The caller must
+// hold the lock.
 func (d *Driver) newVolume(r *csi.CreateVolumeRequest, size int64) (*Volume, error) {
 	if size > d.free() {
 		return nil, status.Errorf(codes.ResourceExhausted, "%d bytes are free", d.free())
@@ -76,8 +77,8 @@ func (d *Driver) newVolume(r *csi.CreateVolumeRequest, size int64) (*Volume, err
 	return v, d.makeDirectory(v.ID, v.SnapshotID+v.SourceID)
 }
 
-// makeDirectory creates the directory of a volume or snapshot, and copies the content of from
-// unless it is empty.
+// makeDirectory creates the directory of a volume or snapshot. It copies the content of from,
+// unless from is empty.
 func (d *Driver) makeDirectory(id, from string) error {
 	to := filepath.Join(d.options.Dir, id)
 	if err := os.Mkdir(to, 0o777); err != nil || from == "" {
@@ -129,7 +130,7 @@ func (d *Driver) ValidateVolumeCapabilities(_ context.Context, r *csi.ValidateVo
 	}}, nil
 }
 
-// ListVolumes lists volumes by ID. A token is the last ID of the previous page.
+// ListVolumes lists volumes in the order of their IDs. A token is the last ID on the previous page.
 func (d *Driver) ListVolumes(_ context.Context, r *csi.ListVolumesRequest) (*csi.ListVolumesResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_LIST_VOLUMES); err != nil {
 		return nil, err
@@ -184,7 +185,7 @@ func (d *Driver) GetCapacity(_ context.Context, r *csi.GetCapacityRequest) (*csi
 	return &csi.GetCapacityResponse{AvailableCapacity: free, MaximumVolumeSize: wrapperspb.Int64(free)}, nil
 }
 
-// free returns the free capacity. The caller holds the lock.
+// free returns the free capacity, in bytes. The caller must hold the lock.
 func (d *Driver) free() int64 {
 	free := d.options.Capacity
 	for _, v := range d.volumes {
@@ -193,7 +194,7 @@ func (d *Driver) free() int64 {
 	return free
 }
 
-// volume returns a volume. The caller holds the lock.
+// volume returns a volume. The caller must hold the lock.
 func (d *Driver) volume(id string) (*Volume, error) {
 	if v := d.volumes[id]; v != nil {
 		return v, nil
@@ -201,8 +202,8 @@ func (d *Driver) volume(id string) (*Volume, error) {
 	return nil, status.Errorf(codes.NotFound, "volume %q does not exist", id)
 }
 
-// describe converts a volume. Its volume context contains the name, so that a test can check that
-// it reaches the node.
+// describe converts a volume to its CSI message. The volume context contains the volume's name, so
+// that a test can check that the volume context reaches the node.
 func (d *Driver) describe(v *Volume) *csi.Volume {
 	volume := &csi.Volume{VolumeId: v.ID, CapacityBytes: v.Size, VolumeContext: map[string]string{"name": v.Name}}
 	if v.Topology != nil {
@@ -226,7 +227,7 @@ func (d *Driver) newID(kind string) string {
 	return kind + "-" + strconv.Itoa(d.ids)
 }
 
-// sizeWithin returns the size in bytes for a capacity range.
+// sizeWithin returns a size within a capacity range, in bytes.
 func sizeWithin(capacity *csi.CapacityRange) (int64, error) {
 	size := max(capacity.GetRequiredBytes(), 0)
 	if size == 0 {
