@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/snapshot"
 )
 
-// Options are the administrator's settings for each feature. The zero value is suitable for any
+// Options holds the administrator's settings for each feature. The zero value is suitable for any
 // driver.
 type Options struct {
 	Attach    attach.Options

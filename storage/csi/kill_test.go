@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// death simulates that the controller is killed at one of its calls: later requests to the API
-// server or the driver are not sent.
+// death simulates killing the controller at one of its calls: later requests to the API server or
+// the driver are not sent.
 type death struct {
 	after     bool // the call has its effect, but its response is lost
 	remaining atomic.Int64
@@ -36,7 +36,7 @@ func newDeath(at int64, after bool) *death {
 
 var errKilled = errors.New("the process is dead")
 
-// call makes one call, unless the process is dead.
+// call performs one call, unless the process is dead.
 func (d *death) call(do func() error) error {
 	remaining := d.remaining.Add(-1)
 	if remaining > 0 {
@@ -49,8 +49,7 @@ func (d *death) call(do func() error) error {
 	return errKilled
 }
 
-// transport wraps the connection to the API server. Lists, watches and events do not count as
-// steps.
+// transport wraps the API server connection. Lists, watches and events are not counted as steps.
 func (d *death) transport(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (response *http.Response, err error) {
 		isRead := r.Method == http.MethodGet && strings.Count(r.URL.Path, "/") <= 4
@@ -75,7 +74,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// intercept wraps the connection to the driver.
+// intercept wraps the driver connection.
 func (d *death) intercept(ctx context.Context, method string, request, reply any, connection *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	if !strings.HasPrefix(method, "/csi.v1.Controller/") || strings.HasSuffix(method, "GetCapabilities") || strings.HasSuffix(method, "ListVolumes") {
 		return invoke(ctx, method, request, reply, connection, options...)
@@ -87,7 +86,7 @@ func (d *death) intercept(ctx context.Context, method string, request, reply any
 	return err
 }
 
-// serveUntilDeath runs the controller until it dies, and then starts another one.
+// serveUntilDeath runs the controller until it dies, then starts another controller.
 func (c *cluster) serveUntilDeath(d *death) {
 	first := c.start(func(part *Controller) {
 		part.Config.WrapTransport = d.transport
@@ -106,8 +105,8 @@ func (c *cluster) serveUntilDeath(d *death) {
 	c.t.Cleanup(func() { cancel(); waiting.Wait() })
 }
 
-// lifecycle runs a complete volume lifecycle. If abandoned, the claim is deleted immediately after
-// its creation.
+// lifecycle runs a complete volume lifecycle. If abandoned is set, the claim is deleted immediately
+// after its creation.
 func (c *cluster) lifecycle(abandoned bool) {
 	c.create(c.claim("data"))
 	name := "pvc-" + string(c.getClaim("data").UID)
@@ -126,12 +125,12 @@ func (c *cluster) lifecycle(abandoned bool) {
 	}
 }
 
-// steps exceeds the number of calls in a volume's lifecycle, so that the last runs complete without
-// a kill.
+// steps exceeds the number of calls in a volume's lifecycle, so the last runs complete without a
+// kill.
 const steps = 14
 
-// TestKillAtEveryStep kills the controller at each call of a volume's lifecycle, before and after
-// the call's effect. Another controller must complete the work.
+// TestKillAtEveryStep kills the controller at each call in a volume's lifecycle, both before and
+// after the call takes effect. Another controller must complete the work.
 func TestKillAtEveryStep(t *testing.T) {
 	for _, abandoned := range []bool{false, true} {
 		for _, after := range []bool{false, true} {

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// The driver that replaces the in-tree plugin for AWS disks serves a class, a claim and a
+// The driver that replaces the in-tree AWS EBS plugin serves a StorageClass, a claim and a
 // PersistentVolume of the in-tree plugin.
 func TestInTreeVolumesAreMigrated(t *testing.T) {
 	const inTree, driver = "kubernetes.io/aws-ebs", "ebs.csi.aws.com"
@@ -54,8 +54,8 @@ func TestInTreeVolumesAreMigrated(t *testing.T) {
 	eventually.True(t, "the volume is deleted", func() bool { return c.getPV(pv.Name) == nil && len(c.driver.Volumes()) == 0 })
 }
 
-// grow requests a larger volume, as the claim's user does, with the capacity that the volume binder
-// has recorded.
+// grow requests a larger volume, as the claim's user would. First it records the current capacity
+// in the claim's status, as the volume binder would.
 func (c *cluster) grow(name, size string) {
 	c.t.Helper()
 	b := binder{client: c.client}

@@ -23,7 +23,7 @@ import (
 
 const pendingFinalizer = "csi.slipway.io/provisioning"
 
-// lastCreate returns the last request of CreateVolume.
+// lastCreate returns the most recent CreateVolume request.
 func (c *cluster) lastCreate() *csi.CreateVolumeRequest {
 	c.t.Helper()
 	calls := c.driver.Calls("CreateVolume")
@@ -174,7 +174,7 @@ func TestFullNodeIsRescheduled(t *testing.T) {
 
 func TestDeletedClaimLeaksNoVolume(t *testing.T) {
 	c := newCluster(t, fake.Options{})
-	// The driver creates the volume but its response is lost.
+	// The driver creates the volume, but its response is lost.
 	c.driver.SetPlan(fake.Always("CreateVolume", fake.Fault{After: status.Error(codes.Unavailable, "no response")}))
 	c.start()
 	c.create(c.claim("data"))

@@ -1,5 +1,6 @@
-// Package health creates events for claims when a CSI driver reports that a volume is unhealthy or
-// healthy again (CSI specification 1.13, ControllerListVolumeHealth and ControllerGetVolumeHealth).
+// Package health creates events on claims when a CSI driver reports that a volume has become
+// unhealthy or healthy again (CSI specification 1.13, ControllerListVolumeHealth and
+// ControllerGetVolumeHealth).
 package health
 
 import (
@@ -19,20 +20,20 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// Options are the administrator's settings.
+// Options holds the administrator's settings.
 type Options struct {
-	// Interval is how often health is queried. The default is one minute.
+	// Interval is the interval at which health is queried. The default is 1 minute.
 	Interval time.Duration
 }
 
-// monitor monitors the volumes of one driver.
+// monitor monitors the health of one driver's volumes.
 type monitor struct {
 	*session.Session
 	Options
 	unhealthy map[string]string // last reported problems by volume handle
 }
 
-// Feature returns the controller of a driver with GET_VOLUME_HEALTH.
+// Feature returns the controller for a driver that supports GET_VOLUME_HEALTH.
 func Feature(options Options) session.Feature {
 	if options.Interval == 0 {
 		options.Interval = time.Minute
@@ -45,7 +46,8 @@ func Feature(options Options) session.Feature {
 		w := &monitor{Session: s, Options: options, unhealthy: map[string]string{}}
 		return []controller.Controller{{
 			Name: "health",
-			// All volumes share one key, which the first volume adds and which requeues itself.
+			// All volumes share one key. The first volume adds the key, and the key requeues
+			// itself.
 			Watches: []controller.Watch{{Informer: core.PersistentVolumes().Informer(), Keys: w.key, Changed: session.IgnoreUpdates}},
 			Reads:   []cache.SharedIndexInformer{core.PersistentVolumeClaims().Informer(), core.Nodes().Informer()},
 			Workers: 1, MinBackoff: options.Interval, MaxBackoff: 10 * options.Interval, Reconcile: w.reconcile,
@@ -82,7 +84,7 @@ func (w *monitor) reconcile(ctx context.Context, _ controller.Key) error {
 	return controller.RequeueAfter(w.Interval)
 }
 
-// claims returns the claims of the driver's volumes by volume handle.
+// claims returns the claims of the driver's volumes, keyed by volume handle.
 func (w *monitor) claims() (map[string]*corev1.PersistentVolumeClaim, error) {
 	claims, err := w.Informers.Core().V1().PersistentVolumeClaims().Lister().List(labels.Everything())
 	if err != nil {

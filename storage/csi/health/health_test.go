@@ -31,7 +31,7 @@ func TestHealthChangesAreReportedOnce(t *testing.T) {
 	}
 }
 
-// want checks the next event. A duplicate event would precede it.
+// want checks the next event. A duplicate event would precede the expected event.
 func want(t *testing.T, events *record.FakeRecorder, text string) {
 	t.Helper()
 	select {

@@ -1,5 +1,5 @@
 // Package liveness serves the liveness of CSI drivers over HTTP, like the community's
-// livenessprobe, for the liveness probe of a driver's container. One listener serves all drivers of
+// livenessprobe, for the liveness probe of a driver's container. One listener serves all drivers in
 // a process.
 package liveness
 
@@ -19,16 +19,17 @@ import (
 // Path is the path for all drivers. Path + "/" + name is the path for one driver.
 const Path = "/healthz"
 
-// Driver is a driver to probe.
+// Driver is a driver whose liveness is probed.
 type Driver interface {
 	Identity() csi.IdentityClient
 }
 
-// Server is the component that serves liveness. It probes the drivers only on request.
+// Server is the component that serves liveness. It probes the drivers only when it receives a
+// request.
 type Server struct {
-	// Listener accepts the requests. Run closes it.
+	// Listener accepts the requests. Run closes the listener.
 	Listener net.Listener
-	// Drivers are the drivers by name in the path.
+	// Drivers maps names in the path to drivers.
 	Drivers map[string]Driver
 	// Timeout is the timeout of a probe. The default is 3 s, as in the community's livenessprobe.
 	Timeout time.Duration
@@ -37,7 +38,7 @@ type Server struct {
 // Name returns the component's name.
 func (s *Server) Name() string { return "csi-liveness" }
 
-// Run serves until ctx ends.
+// Run serves until ctx is done.
 func (s *Server) Run(ctx context.Context, ready func()) error {
 	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
@@ -49,8 +50,8 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// Handler responds with 200 and "ok" if the drivers are alive, with 503 and the reasons if they are
-// not, and with 404 if the driver is unknown.
+// Handler responds with 200 and "ok" if the drivers are alive, with 503 and the reasons if any
+// driver is not alive, and with 404 if the driver is unknown.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+Path, func(w http.ResponseWriter, r *http.Request) { s.respond(w, r, s.Drivers) })
@@ -80,7 +81,7 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request, drivers map[str
 	fmt.Fprintln(w, "ok")
 }
 
-// probe probes the drivers concurrently and returns their problems, sorted.
+// probe probes the drivers concurrently and returns their problems in sorted order.
 func probe(ctx context.Context, drivers map[string]Driver) []string {
 	results := make(chan string, len(drivers))
 	for name, driver := range drivers {

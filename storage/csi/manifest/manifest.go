@@ -1,7 +1,7 @@
-// Package manifest creates the objects that deploy a CSI driver as the document "CSI Volume Plugins
-// in Kubernetes" recommends: a Deployment with the driver's controller and a DaemonSet with the
-// driver on each node. Each pod has one Slipway sidecar instead of the separate community sidecars.
-// The RBAC rules cover only the features in use.
+// Package manifest creates the objects that deploy a CSI driver as recommended by the document "CSI
+// Volume Plugins in Kubernetes": a Deployment that runs the driver's controller and a DaemonSet
+// that runs the driver on each node. Each pod has one Slipway sidecar instead of the separate
+// community sidecars. The RBAC rules cover only the features in use.
 package manifest
 
 import (
@@ -20,32 +20,33 @@ import (
 
 // Config describes the deployment.
 type Config struct {
-	// Driver is the driver's name, as in GetPluginInfo. Image and Arguments configure its container.
-	// The driver must serve CSI at the path in the environment variable CSI_ENDPOINT.
+	// Driver is the driver's name, as reported by GetPluginInfo. Image and Arguments configure the
+	// driver's container. The driver must serve CSI at the path in the environment variable
+	// CSI_ENDPOINT.
 	Driver, Image string
 	Arguments     []string
-	// SidecarImage is the image of Slipway.
+	// SidecarImage is the Slipway image.
 	SidecarImage string
-	// Namespace is the namespace of the deployment. It must exist.
+	// Namespace is the namespace of the namespaced objects. It must exist.
 	Namespace string
-	// Kubelet is kubelet's directory on the nodes.
+	// Kubelet is the kubelet's root directory on the nodes.
 	Kubelet string
-	// Object contains the fields of the CSIDriver object that the driver does not report: its
-	// lifecycle modes, whether it gets the pod of a mount, and its policy for a pod's fsGroup.
+	// Object holds the CSIDriver fields that the driver does not report: its lifecycle modes,
+	// whether it needs pod information on mount, and its policy for a pod's fsGroup.
 	Object storagev1.CSIDriverSpec
-	// Replicas is the number of controllers, of which one is the leader. The default is 2.
+	// Replicas is the number of controller replicas, one of which is the leader. The default is 2.
 	Replicas int32
-	// NodeSelector selects the controllers' nodes, such as infrastructure nodes.
+	// NodeSelector selects the nodes on which the controllers run, such as infrastructure nodes.
 	NodeSelector map[string]string
-	// DisabledFeatures are not used, so their RBAC rules are omitted: attach, provision, resize,
-	// snapshot, secrets.
+	// DisabledFeatures lists the features that are not used, and whose RBAC rules are therefore
+	// omitted: attach, provision, resize, snapshot, secrets.
 	DisabledFeatures []Feature
-	// SecretsNamespace limits access to secrets to one namespace. If empty, secrets in all
+	// SecretsNamespace restricts access to secrets to one namespace. If it is empty, secrets in all
 	// namespaces are accessible.
 	SecretsNamespace string
 }
 
-// Feature is a function of the controller.
+// Feature is a controller feature.
 type Feature string
 
 // Features whose RBAC rules can be omitted.
@@ -60,7 +61,7 @@ const (
 // Features returns all features.
 func Features() []Feature { return []Feature{Attach, Provision, Resize, Snapshot, Secrets} }
 
-// Objects returns the objects in the order to apply them.
+// Objects returns the objects in the order in which to apply them.
 func (c Config) Objects() ([]runtime.Object, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -87,7 +88,7 @@ func (c Config) check() error {
 	return errors.Join(errs...)
 }
 
-// uses reports whether a feature is used.
+// uses reports whether a feature is enabled.
 func (c Config) uses(feature Feature) bool {
 	for _, disabled := range c.DisabledFeatures {
 		if disabled == feature {
@@ -128,11 +129,12 @@ const (
 	healthPort = 9808
 )
 
-// deployment returns the Deployment of the driver's controller. The driver and the sidecar share
-// the socket in a volume of the pod.
+// deployment returns the Deployment that runs the driver's controller. The driver and the sidecar
+// share the socket through a volume of the pod.
 func (c Config) deployment() runtime.Object {
 	sidecar := c.sidecar("controller", "--csi-address=unix://"+socket, "--leader-election", "--leader-election-namespace="+c.Namespace,
-		// The manifest contains the CSIDriver object, which does not enable capacity tracking.
+		// The manifest contains the CSIDriver object, which does not enable storage capacity
+		// tracking.
 		"--driver-object=false", "--capacity-namespace=")
 	spec := corev1.PodSpec{
 		ServiceAccountName: c.name() + "-controller", NodeSelector: c.NodeSelector,

@@ -11,8 +11,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// daemonSet returns the DaemonSet of the driver. Its socket is in the kubelet's directory, its
-// mounts propagate to the host, and the sidecar registers it with the kubelet.
+// daemonSet returns the DaemonSet that runs the driver. The driver's socket is in the kubelet's
+// directory, its mounts propagate to the host, and the sidecar registers the driver with the
+// kubelet.
 func (c Config) daemonSet() runtime.Object {
 	plugin := path.Join(c.Kubelet, "plugins", c.Driver)
 	container := c.container()

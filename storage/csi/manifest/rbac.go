@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// rbacObjects returns the service accounts and their RBAC objects. The service account on the nodes
-// has no permissions, because registration does not use the API server.
+// rbacObjects returns the service accounts and their RBAC objects. The node service account has no
+// permissions, because registration does not use the API server.
 func (c Config) rbacObjects() []runtime.Object {
 	account := func(suffix string) *corev1.ServiceAccount {
 		return &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: c.meta(suffix)}
@@ -46,9 +46,9 @@ func (c Config) rbacObjects() []runtime.Object {
 	return objects
 }
 
-// constraintBinding lets the pods of a service account use a security context constraint: the
-// driver on a node mounts volumes, and the images of controllers usually run as root. Clusters
-// without security context constraints ignore the binding.
+// constraintBinding allows a service account's pods to use a security context constraint: on each
+// node, the driver mounts volumes, and controller images usually run as root. The binding has no
+// effect on clusters without security context constraints.
 func (c Config) constraintBinding(suffix, constraint string) runtime.Object {
 	meta := c.meta(suffix)
 	meta.Name += "-scc"

@@ -1,5 +1,5 @@
-// Package metrics provides metrics of CSI drivers and of their controllers' queues under the
-// community's names.
+// Package metrics provides metrics for CSI drivers and for their controllers' queues. It uses the
+// community's metric names.
 package metrics
 
 import (
@@ -34,7 +34,7 @@ func (m *Metrics) Observe(call driver.Call) {
 	m.operations.WithLabelValues(call.Driver, call.Method, call.Code.String()).Observe(call.Duration.Seconds())
 }
 
-// Queues returns the metrics of the queues of one driver's controllers.
+// Queues returns the metrics provider for the queues of one driver's controllers.
 func (m *Metrics) Queues(driverName string) workqueue.MetricsProvider {
 	return &provider{queues: m.queues, driver: driverName}
 }

@@ -5,7 +5,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// queues contains the metrics of client-go's work queues, with a label for the driver.
+// queues holds the metrics of client-go's work queues, with a driver label.
 type queues struct {
 	depth, unfinished, longest *prometheus.GaugeVec
 	adds, retries              *prometheus.CounterVec
@@ -36,7 +36,7 @@ func newQueues() queues {
 	}
 }
 
-// provider provides the metrics of one driver's queues.
+// provider provides the metrics for one driver's queues.
 type provider struct {
 	queues
 	driver string

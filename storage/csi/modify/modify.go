@@ -1,5 +1,5 @@
-// Package modify applies the VolumeAttributesClass of claims to volumes of a CSI driver (KEP-3751).
-// The class goes from the claim's spec to status.modifyVolumeStatus, to the driver, to the
+// Package modify applies the VolumeAttributesClass of claims to a CSI driver's volumes (KEP-3751).
+// The class is propagated from the claim's spec to status.modifyVolumeStatus, to the driver, to the
 // PersistentVolume and to status.currentVolumeAttributesClassName.
 package modify
 
@@ -29,23 +29,23 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// Options are the administrator's settings.
+// Options holds the administrator's settings.
 type Options struct {
 	// Workers is the maximum number of volumes that are modified concurrently. The default is 10.
 	Workers int
-	// Retry is the delay after the first error. It doubles up to RetryMax. The defaults are 1
-	// second and 5 minutes.
+	// Retry is the backoff after the first error. The backoff doubles up to RetryMax. The defaults
+	// are 1 second and 5 minutes.
 	Retry, RetryMax time.Duration
 }
 
-// modifier modifies the volumes of one driver.
+// modifier modifies one driver's volumes.
 type modifier struct {
 	*session.Session
 	claims  corelisters.PersistentVolumeClaimLister
 	classes storagelisters.VolumeAttributesClassLister
 }
 
-// Feature returns the controller of a driver with MODIFY_VOLUME.
+// Feature returns the controller for a driver that supports MODIFY_VOLUME.
 func Feature(options Options) session.Feature {
 	return func(s *session.Session) ([]controller.Controller, error) {
 		if !s.Description.Can(csi.ControllerServiceCapability_RPC_MODIFY_VOLUME) {
@@ -73,8 +73,8 @@ func currentClass(claim *corev1.PersistentVolumeClaim) string {
 	return ptr.Deref(claim.Status.CurrentVolumeAttributesClassName, "")
 }
 
-// isPending reports whether a claim requests a class other than its current one. A claim that
-// requests no class is pending only if a modification is unfinished.
+// isPending reports whether a claim requests a class that differs from its current class. A claim
+// that requests no class is pending only if a modification is unfinished.
 func isPending(claim *corev1.PersistentVolumeClaim) bool {
 	return claim.Status.Phase == corev1.ClaimBound && (desiredClass(claim) != "" && desiredClass(claim) != currentClass(claim) || claim.Status.ModifyVolumeStatus != nil)
 }
@@ -86,7 +86,7 @@ func claimKeys(object any) []controller.Key {
 	return nil
 }
 
-// classKeys returns the claims that wait for a class.
+// classKeys returns the keys of pending claims that request a class.
 func (m *modifier) classKeys(object any) (keys []controller.Key) {
 	class, ok := object.(*storagev1.VolumeAttributesClass)
 	if !ok {
@@ -126,9 +126,9 @@ func (m *modifier) reconcile(ctx context.Context, key controller.Key) error {
 	return err
 }
 
-// modify applies the class that the claim requests. Repeated calls of the driver are safe: the same
+// modify applies the class that the claim requests. Calling the driver repeatedly is safe: the same
 // parameters change nothing, and a class that was selected in the meantime replaces the previous
-// one.
+// class.
 func (m *modifier) modify(ctx context.Context, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) error {
 	target := desiredClass(claim)
 	if target == "" {
@@ -171,7 +171,7 @@ func (m *modifier) modify(ctx context.Context, claim *corev1.PersistentVolumeCla
 	return m.complete(ctx, claim, target)
 }
 
-// setStatus writes the state of the modification to the claim.
+// setStatus writes the modification state to the claim.
 func (m *modifier) setStatus(ctx context.Context, claim *corev1.PersistentVolumeClaim, target string, state corev1.PersistentVolumeClaimModifyVolumeStatus, condition corev1.PersistentVolumeClaimConditionType, message string) (*corev1.PersistentVolumeClaim, error) {
 	modifyStatus := claim.Status.ModifyVolumeStatus
 	matches := func(c corev1.PersistentVolumeClaimCondition) bool { return c.Type == condition && c.Message == message }
@@ -189,7 +189,7 @@ func isModifyCondition(c corev1.PersistentVolumeClaimCondition) bool {
 	return c.Type == corev1.PersistentVolumeClaimVolumeModifyingVolume || c.Type == corev1.PersistentVolumeClaimVolumeModifyVolumeError
 }
 
-// recordFailure writes an error to the claim's status and an event.
+// recordFailure records an error in the claim's status and in an event.
 func (m *modifier) recordFailure(ctx context.Context, claim *corev1.PersistentVolumeClaim, target string, state corev1.PersistentVolumeClaimModifyVolumeStatus, cause error) error {
 	_, err := m.setStatus(ctx, claim, target, state, corev1.PersistentVolumeClaimVolumeModifyVolumeError, cause.Error())
 	m.Events.Event(claim, corev1.EventTypeWarning, "VolumeModifyFailed", cause.Error())
@@ -211,7 +211,8 @@ func (m *modifier) updateVolume(ctx context.Context, volume *corev1.PersistentVo
 	return nil
 }
 
-// complete writes the current class to the claim. An empty class leaves it unchanged.
+// complete writes the current class to the claim. An empty class leaves the current class
+// unchanged.
 func (m *modifier) complete(ctx context.Context, claim *corev1.PersistentVolumeClaim, class string) error {
 	claim.Status.ModifyVolumeStatus = nil
 	claim.Status.Conditions = slices.DeleteFunc(claim.Status.Conditions, isModifyCondition)
@@ -225,7 +226,7 @@ func (m *modifier) complete(ctx context.Context, claim *corev1.PersistentVolumeC
 	return err
 }
 
-// updateStatus fails with a conflict if the claim has changed.
+// updateStatus updates the claim's status. It fails with a conflict if the claim has changed.
 func (m *modifier) updateStatus(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	updated, err := m.Client.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
 	if err != nil {

@@ -45,7 +45,7 @@ func choose(b *csitest.Bench, class string) {
 	b.Change(func(spec *corev1.PersistentVolumeClaimSpec) { spec.VolumeAttributesClassName = ptr.To(class) })
 }
 
-// claimStatus returns the claim's class, the state of the modification, and its condition.
+// claimStatus returns the claim's class, the modification state, and the claim's condition.
 func claimStatus(b *csitest.Bench) string {
 	claim := b.Claim()
 	text := currentClass(claim)

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// FuzzTemplate checks that a secret name from a class's template is valid for all claims.
+// FuzzTemplate checks that a secret name expanded from a class's template is valid for all claims.
 func FuzzTemplate(f *testing.F) {
 	for _, seed := range [][2]string{{"${pvc.name}", "data"}, {"a-${pvc.annotations['x']}", "../b"}, {"${", ""}, {"$pvc.name", "A"}, {"${${pvc.name}}", "pvc.name"}, {"x", "y"}} {
 		f.Add(seed[0], seed[1])

@@ -1,5 +1,6 @@
-// Package parameters parses the parameters of a StorageClass or VolumeSnapshotClass that are for
-// Kubernetes and not for the driver: the secrets of each operation, and the file system.
+// Package parameters parses those parameters of a StorageClass or VolumeSnapshotClass that are
+// intended for Kubernetes and not for the driver: the secrets for each operation, and the file
+// system type.
 package parameters
 
 import (
@@ -10,16 +11,16 @@ import (
 // prefix is the prefix of all parameters that are reserved for Kubernetes.
 const prefix = "csi.storage.k8s.io/"
 
-// Keys of the file system. The second is deprecated.
+// Keys of the file system type. The second key is deprecated.
 const (
 	fsType           = prefix + "fstype"
 	deprecatedFSType = "fstype"
 )
 
-// Operation is the name of an operation in parameters that select secrets.
+// Operation is an operation name as used in parameters that select secrets.
 type Operation string
 
-// The operations with secrets. Snapshotter and SnapshotterList are for parameters of a
+// The operations that use secrets. Snapshotter and SnapshotterList apply to the parameters of a
 // VolumeSnapshotClass.
 const (
 	Provisioner       Operation = "provisioner"
@@ -32,15 +33,15 @@ const (
 	SnapshotterList   Operation = "snapshotter-list"
 )
 
-// key contains the names of the two parameters that select a secret.
+// key holds the names of the two parameters that select a secret.
 type key struct{ name, namespace string }
 
 func (o Operation) key() key {
 	return key{prefix + string(o) + "-secret-name", prefix + string(o) + "-secret-namespace"}
 }
 
-// deprecatedKeys are the parameters of the document "CSI Volume Plugins in Kubernetes" (CSI
-// Credentials) and of the provisioners of that time.
+// deprecatedKeys maps operations to the parameters defined in the document "CSI Volume Plugins in
+// Kubernetes" (CSI Credentials) and used by the provisioners of that time.
 var deprecatedKeys = map[Operation]key{
 	Provisioner:       {"csiProvisionerSecretName", "csiProvisionerSecretNamespace"},
 	ControllerPublish: {"csiControllerPublishSecretName", "csiControllerPublishSecretNamespace"},
@@ -60,8 +61,9 @@ func reserved() map[string]bool {
 	return keys
 }
 
-// ForDriver returns the parameters that are passed to the driver: all except the reserved ones. An
-// unknown key with the reserved prefix is an error, because it is probably misspelt.
+// ForDriver returns the parameters that are passed to the driver: all parameters except the
+// reserved ones. An unknown key with the reserved prefix is an error, because the key is probably
+// misspelled.
 func ForDriver(params map[string]string) (map[string]string, error) {
 	reservedKeys := reserved()
 	result := map[string]string{}
@@ -77,7 +79,8 @@ func ForDriver(params map[string]string) (map[string]string, error) {
 	return result, nil
 }
 
-// FSType returns the file system of new volumes, or defaultType if the parameters do not set it.
+// FSType returns the file system type of new volumes, or defaultType if the parameters do not set
+// it.
 func FSType(params map[string]string, defaultType string) (string, error) {
 	value, ok := params[fsType]
 	deprecated, deprecatedOK := params[deprecatedFSType]

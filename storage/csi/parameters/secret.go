@@ -12,12 +12,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Values are the variables for templates of a secret's name and namespace, such as "pvc.name" in
-// "${pvc.name}".
+// Values holds the variables for the templates of a secret's name and namespace, such as "pvc.name"
+// in "${pvc.name}".
 type Values struct{ Name, Namespace map[string]string }
 
-// ClaimValues returns the variables for a volume of a claim. The claim's annotations, which a user
-// can write, can determine the secret's name but not its namespace.
+// ClaimValues returns the variables for a claim's volume. The claim's annotations, which a user can
+// write, can determine the secret's name but not its namespace.
 func ClaimValues(volume string, claim *corev1.PersistentVolumeClaim) Values {
 	namespace := map[string]string{"pv.name": volume, "pvc.namespace": claim.Namespace}
 	name := map[string]string{"pv.name": volume, "pvc.namespace": claim.Namespace, "pvc.name": claim.Name}
@@ -27,7 +27,7 @@ func ClaimValues(volume string, claim *corev1.PersistentVolumeClaim) Values {
 	return Values{Name: name, Namespace: namespace}
 }
 
-// Secret returns the secret that parameters select for an operation, or nil.
+// Secret returns the secret that the parameters select for an operation, or nil.
 func Secret(params map[string]string, operation Operation, values Values) (*corev1.SecretReference, error) {
 	selected, err := selectKey(params, operation)
 	if err != nil || selected == (key{}) {
@@ -44,7 +44,8 @@ func Secret(params map[string]string, operation Operation, values Values) (*core
 	return &corev1.SecretReference{Name: name, Namespace: namespace}, nil
 }
 
-// selectKey returns the key in use. There must be at most one, and it must be complete.
+// selectKey returns the key in use. At most one key may be set, and both of its parameters must be
+// set.
 func selectKey(params map[string]string, operation Operation) (key, error) {
 	var keys []key
 	for _, k := range []key{operation.key(), deprecatedKeys[operation]} {
@@ -85,8 +86,8 @@ func expand(parameter, template string, values map[string]string, check func(str
 	return result, nil
 }
 
-// Fetch reads a secret and returns its data as strings, as the driver gets it. It returns nil if
-// reference is nil.
+// Fetch reads a secret and returns its data as strings, in the form passed to the driver. It
+// returns nil if reference is nil.
 func Fetch(ctx context.Context, client kubernetes.Interface, reference *corev1.SecretReference) (map[string]string, error) {
 	if reference == nil {
 		return nil, nil

@@ -6,7 +6,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 )
 
-// createVolume calls CreateVolume when a slot is free.
+// createVolume waits for a free slot, then calls CreateVolume.
 func (p *provisioner) createVolume(ctx context.Context, request *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
 	release, err := p.createSlots.Acquire(ctx)
 	if err != nil {
@@ -16,7 +16,7 @@ func (p *provisioner) createVolume(ctx context.Context, request *csi.CreateVolum
 	return p.Driver.Controller().CreateVolume(ctx, request)
 }
 
-// deleteVolume calls DeleteVolume when a slot is free.
+// deleteVolume waits for a free slot, then calls DeleteVolume.
 func (p *provisioner) deleteVolume(ctx context.Context, request *csi.DeleteVolumeRequest) error {
 	release, err := p.deleteSlots.Acquire(ctx)
 	if err != nil {

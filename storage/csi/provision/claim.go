@@ -9,7 +9,7 @@ import (
 	"k8s.io/component-helpers/storage/volume"
 )
 
-// Annotations of claims that the volume binder writes, each with its deprecated predecessor.
+// Annotations that the volume binder writes to claims, each with its deprecated predecessor.
 const (
 	provisionerAnnotation    = "volume.kubernetes.io/storage-provisioner"
 	oldProvisionerAnnotation = "volume.beta.kubernetes.io/storage-provisioner"
@@ -17,8 +17,8 @@ const (
 	oldNodeAnnotation        = "volume.alpha.kubernetes.io/selected-node"
 )
 
-// provisionerOf returns the provisioner that the volume binder selected. For an in-tree type, it is
-// the CSI driver that replaces it.
+// provisionerOf returns the provisioner that the volume binder selected. For an in-tree plugin, it
+// returns the CSI driver that replaces the plugin.
 func provisionerOf(claim *corev1.PersistentVolumeClaim) string {
 	if driver := claim.Annotations[volume.AnnMigratedTo]; driver != "" {
 		return driver
@@ -26,8 +26,8 @@ func provisionerOf(claim *corev1.PersistentVolumeClaim) string {
 	return annotation(claim.Annotations, provisionerAnnotation, oldProvisionerAnnotation)
 }
 
-// selectedNode returns the node that the scheduler selected, or empty if it has not selected one or
-// binding is immediate.
+// selectedNode returns the node that the scheduler selected, or "" if the scheduler has not
+// selected a node or binding is immediate.
 func selectedNode(claim *corev1.PersistentVolumeClaim) string {
 	return annotation(claim.Annotations, nodeAnnotation, oldNodeAnnotation)
 }
@@ -39,13 +39,13 @@ func annotation(annotations map[string]string, key, older string) string {
 	return annotations[older]
 }
 
-// isPending reports whether a volume without a PersistentVolume might exist.
+// isPending reports whether a volume may exist for which there is no PersistentVolume.
 func isPending(claim *corev1.PersistentVolumeClaim) bool {
 	return slices.Contains(claim.Finalizers, pendingFinalizer)
 }
 
-// shouldProvision reports whether the claim waits for this driver to create a volume, and returns
-// the StorageClass.
+// shouldProvision reports whether the claim is waiting for this driver to create a volume, and
+// returns the claim's StorageClass.
 func (p *provisioner) shouldProvision(claim *corev1.PersistentVolumeClaim) (*storagev1.StorageClass, bool, error) {
 	if claim.DeletionTimestamp != nil || claim.Spec.VolumeName != "" || provisionerOf(claim) != p.name || !supportedSource(claim) {
 		return nil, false, nil
@@ -62,7 +62,7 @@ func (p *provisioner) shouldProvision(claim *corev1.PersistentVolumeClaim) (*sto
 	return class, true, nil
 }
 
-// hasDelayedBinding reports whether volumes of the class are created only when a pod that uses them
+// hasDelayedBinding reports whether the class's volumes are created only when a pod that uses them
 // is scheduled.
 func hasDelayedBinding(class *storagev1.StorageClass) bool {
 	return class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer

@@ -12,8 +12,9 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// cloningFinalizer protects a claim from deletion while its volume is cloned. It is the finalizer
-// of the external provisioner. As in the external provisioner, it stays until the claim is deleted.
+// cloningFinalizer protects a claim from deletion while its volume is being cloned. It is the
+// external-provisioner's finalizer. As in the external-provisioner, it remains until the claim is
+// deleted.
 const cloningFinalizer = "provisioner.storage.kubernetes.io/cloning-protection"
 
 // protectSource adds the finalizer to the claim whose volume is about to be cloned.
@@ -25,7 +26,8 @@ func (p *provisioner) protectSource(ctx context.Context, source *corev1.Persiste
 	return err
 }
 
-// reconcileSource removes the finalizer of a deleted claim when no volume is being cloned from it.
+// reconcileSource removes the finalizer from a claim that is being deleted once no volume is being
+// cloned from it.
 func (p *provisioner) reconcileSource(ctx context.Context, key controller.Key) error {
 	source, err := p.claimsByNS.PersistentVolumeClaims(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -56,8 +58,8 @@ func (p *provisioner) reconcileSource(ctx context.Context, key controller.Key) e
 	return err
 }
 
-// ownsSource reports whether the driver releases a claim. It does so unless the claim has a volume
-// of another driver.
+// ownsSource reports whether this driver is responsible for removing a claim's cloning finalizer.
+// It returns true unless the claim's volume belongs to another driver.
 func (p *provisioner) ownsSource(source *corev1.PersistentVolumeClaim) (bool, error) {
 	pv, err := p.volumes.Get(source.Spec.VolumeName)
 	if apierrors.IsNotFound(err) {
@@ -70,14 +72,15 @@ func (p *provisioner) ownsSource(source *corev1.PersistentVolumeClaim) (bool, er
 	return volume != nil, err
 }
 
-// isCloning reports whether a volume for claim might currently be cloned from the volume of the
-// claim source.
+// isCloning reports whether a volume for claim may currently be cloned from the volume of the claim
+// source.
 func isCloning(claim *corev1.PersistentVolumeClaim, source string) bool {
 	from := dataSource(claim)
 	return from != nil && kindOf(from) == claimKind && from.Name == source && (isPending(claim) || claim.Spec.VolumeName == "" && claim.DeletionTimestamp == nil)
 }
 
-// sourceKeys returns a claim with the finalizer, and the source of a clone.
+// sourceKeys returns the keys of a claim that has the cloning finalizer, and of the claim that a
+// clone is created from.
 func sourceKeys(object any) (keys []controller.Key) {
 	claim, ok := object.(*corev1.PersistentVolumeClaim)
 	if !ok {

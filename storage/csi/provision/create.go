@@ -17,10 +17,11 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 )
 
-// cacheLagDelay is the requeue delay if the cache is behind.
+// cacheLagDelay is the requeue delay if the cache is stale.
 const cacheLagDelay = 100 * time.Millisecond
 
-// cleanUpTimeout limits how long cleanUp retries a failing driver for a deleted claim.
+// cleanUpTimeout is the maximum time for which cleanUp retries a failing driver for a deleted
+// claim.
 const cleanUpTimeout = 10 * time.Minute
 
 // reconcileClaim creates the volume for a claim, or cleans up if the claim no longer needs it.
@@ -52,9 +53,9 @@ func (p *provisioner) reconcileClaim(ctx context.Context, key controller.Key) er
 	return p.provision(ctx, claim, class)
 }
 
-// isComplete reports whether a PersistentVolume exists for the claim's volume, and removes the
-// pending finalizer if so. If the claim is pending, the cache might be behind, so isComplete also
-// queries the API server.
+// isComplete reports whether a PersistentVolume exists for the claim's volume. If it exists,
+// isComplete also removes the pending finalizer. If the claim is pending, the cache may be stale,
+// so isComplete also queries the API server.
 func (p *provisioner) isComplete(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	pv, err := p.volumes.Get(volumeName(claim))
 	if apierrors.IsNotFound(err) && isPending(claim) {
@@ -110,7 +111,7 @@ func (p *provisioner) provision(ctx context.Context, claim *corev1.PersistentVol
 }
 
 // save creates the PersistentVolume. It accepts an existing PersistentVolume from an earlier
-// attempt with unknown outcome.
+// attempt whose outcome was unknown.
 func (p *provisioner) save(ctx context.Context, pv *corev1.PersistentVolume) error {
 	_, err := p.Client.CoreV1().PersistentVolumes().Create(ctx, pv, metav1.CreateOptions{})
 	if err == nil {
@@ -129,8 +130,8 @@ func (p *provisioner) save(ctx context.Context, pv *corev1.PersistentVolume) err
 	return nil
 }
 
-// handleCreateError handles an error of CreateVolume. If the outcome is unknown, the claim stays
-// pending and the call is repeated.
+// handleCreateError handles a CreateVolume error. If the outcome is unknown, the claim stays
+// pending and the call is retried.
 func (p *provisioner) handleCreateError(ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, cause error) error {
 	reschedule := driver.CodeOf(cause) == codes.ResourceExhausted && selectedNode(claim) != "" && (hasDelayedBinding(class) || p.Node != "")
 	if ctx.Err() != nil || !driver.HasNoEffect(cause) && !reschedule {
@@ -138,7 +139,7 @@ func (p *provisioner) handleCreateError(ctx context.Context, claim *corev1.Persi
 	}
 	var annotations object
 	if reschedule {
-		// The pod might fit on another node.
+		// The pod may fit on another node.
 		annotations = object{nodeAnnotation: nil, oldNodeAnnotation: nil}
 	}
 	if err := p.clearPending(ctx, claim, annotations); err != nil {
@@ -161,11 +162,11 @@ func (p *provisioner) deleteMismatch(ctx context.Context, claim *corev1.Persiste
 	return p.recordFailure(ctx, claim, cause)
 }
 
-// cleanUp deletes a volume that might have been created for a claim that no longer needs it. Only
-// the driver can determine whether it exists, so cleanUp repeats CreateVolume, which returns the
-// same volume, and then deletes it. No volume exists if the driver rejects the call with an error
-// without effect. Because a claim must not stay forever, any final error is accepted after
-// cleanUpTimeout.
+// cleanUp deletes a volume that may have been created for a claim that no longer needs it. Only the
+// driver can determine whether the volume exists, so cleanUp calls CreateVolume again, which
+// returns the same volume, then deletes the volume. If the driver rejects the call with an error
+// that has no effect, no volume exists. Because a claim must not remain forever, any final error is
+// accepted after cleanUpTimeout.
 func (p *provisioner) cleanUp(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	current, err := p.Client.CoreV1().PersistentVolumeClaims(claim.Namespace).Get(ctx, claim.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && (current.UID != claim.UID || !isPending(current)) {
@@ -197,10 +198,10 @@ func (p *provisioner) cleanUp(ctx context.Context, claim *corev1.PersistentVolum
 	return p.clearPending(ctx, claim, nil)
 }
 
-// cleanUpFormat formats an error if the driver cannot be called.
+// cleanUpFormat is the format of the error that is returned if the driver cannot be called.
 const cleanUpFormat = "clean up a volume that might have been created: %[2]w; fix the cause of the error, or remove the finalizer %[1]s if the volume does not exist"
 
-// recordFailure creates an event and returns the error so that the key is retried.
+// recordFailure records the error in an event and returns the error, so that the key is retried.
 func (p *provisioner) recordFailure(ctx context.Context, claim *corev1.PersistentVolumeClaim, cause error) error {
 	if ctx.Err() == nil {
 		p.Events.Event(claim, corev1.EventTypeWarning, "ProvisioningFailed", cause.Error())

@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/parameters"
 )
 
-// reconcileVolume deletes a released volume. It also updates the finalizer when the reclaim policy
-// changes.
+// reconcileVolume deletes a released volume. It also adds or removes the finalizer when the reclaim
+// policy changes.
 func (p *provisioner) reconcileVolume(ctx context.Context, key controller.Key) error {
 	pv, err := p.volumes.Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -54,8 +54,8 @@ func (p *provisioner) delete(ctx context.Context, pv *corev1.PersistentVolume) e
 	if attachments := p.attachments(pv); len(attachments) > 0 {
 		return p.recordDeleteFailure(ctx, pv, fmt.Errorf("delete volume: it is still attached to node %q", attachments[0].Spec.NodeName))
 	}
-	// Read the current PersistentVolume: the cache might be behind, and an administrator might have
-	// bound the volume again.
+	// Read the current PersistentVolume, because the cache may be stale and an administrator may
+	// have bound the volume again.
 	current, err := p.Client.CoreV1().PersistentVolumes().Get(ctx, pv.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -126,7 +126,7 @@ func (p *provisioner) patchVolume(ctx context.Context, pv *corev1.PersistentVolu
 	return nil
 }
 
-// attachments returns the attachments of the volume.
+// attachments returns the volume's attachments.
 func (p *provisioner) attachments(pv *corev1.PersistentVolume) []*storagev1.VolumeAttachment {
 	if !p.canPublish {
 		return nil
@@ -135,7 +135,8 @@ func (p *provisioner) attachments(pv *corev1.PersistentVolume) []*storagev1.Volu
 }
 
 // deletionSecrets returns the secrets for DeleteVolume: the secrets that the PersistentVolume
-// references or, for volumes of older provisioners, the secrets that its class selects.
+// references or, for volumes created by older provisioners, the secrets that the volume's
+// StorageClass selects.
 func (p *provisioner) deletionSecrets(ctx context.Context, pv *corev1.PersistentVolume) (map[string]string, error) {
 	if name := pv.Annotations[deletionSecretName]; name != "" {
 		return parameters.Fetch(ctx, p.Client, &corev1.SecretReference{Name: name, Namespace: pv.Annotations[deletionSecretNamespace]})
@@ -152,7 +153,8 @@ func (p *provisioner) deletionSecrets(ctx context.Context, pv *corev1.Persistent
 	return parameters.Fetch(ctx, p.Client, reference)
 }
 
-// recordDeleteFailure creates an event and returns the error so that the key is retried.
+// recordDeleteFailure records the error in an event and returns the error, so that the key is
+// retried.
 func (p *provisioner) recordDeleteFailure(ctx context.Context, pv *corev1.PersistentVolume, cause error) error {
 	if ctx.Err() == nil {
 		p.Events.Event(pv, corev1.EventTypeWarning, "VolumeFailedDelete", cause.Error())

@@ -14,16 +14,16 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// ClaimMetadata returns the finalizers and annotations of claims that the provisioner changes.
+// ClaimMetadata returns the claim finalizers and annotations that the provisioner changes.
 func ClaimMetadata() (finalizers, annotations []string) {
 	return []string{pendingFinalizer, cloningFinalizer}, []string{nodeAnnotation, oldNodeAnnotation}
 }
 
-// object is the JSON of a patch.
+// object is a JSON object in a patch.
 type object = map[string]any
 
-// patchClaim patches the metadata of exactly this claim, not of a later claim with the same name,
-// and returns the result.
+// patchClaim patches the metadata of exactly this claim, not of a later claim with the same name.
+// It returns the patched claim.
 func (p *provisioner) patchClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim, metadata object) (*corev1.PersistentVolumeClaim, error) {
 	metadata["uid"] = claim.UID
 	text, err := json.Marshal(object{"metadata": metadata})
@@ -37,9 +37,10 @@ func (p *provisioner) patchClaim(ctx context.Context, claim *corev1.PersistentVo
 	return patched, nil
 }
 
-// markPending adds the pending finalizer and returns the patched claim. The cache might be behind,
-// and a volume for a claim that is gone or has changed would never be deleted. markPending
-// therefore returns nil if the claim is gone, and a requeue error if it has changed.
+// markPending adds the pending finalizer and returns the patched claim. The cache may be stale, and
+// a volume for a claim that no longer exists or has changed would never be deleted. markPending
+// therefore returns nil if the claim no longer exists, and a requeue error if the claim has
+// changed.
 func (p *provisioner) markPending(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	patched, err := p.patchClaim(ctx, claim, object{"finalizers": []string{pendingFinalizer}, "resourceVersion": claim.ResourceVersion})
 	if apierrors.IsNotFound(err) {
@@ -51,8 +52,8 @@ func (p *provisioner) markPending(ctx context.Context, claim *corev1.PersistentV
 	return patched, err
 }
 
-// clearPending removes the pending finalizer. Call it only if certainly no volume lacks a
-// PersistentVolume. The same request can change annotations.
+// clearPending removes the pending finalizer. It must be called only if it is certain that every
+// volume has a PersistentVolume. The same request can change annotations.
 func (p *provisioner) clearPending(ctx context.Context, claim *corev1.PersistentVolumeClaim, annotations object) error {
 	metadata := object{"$deleteFromPrimitiveList/finalizers": []string{pendingFinalizer}}
 	if annotations != nil {
@@ -65,8 +66,8 @@ func (p *provisioner) clearPending(ctx context.Context, claim *corev1.Persistent
 	return err
 }
 
-// deletedSet contains the volumes that this process has deleted, until their PersistentVolumes are
-// gone.
+// deletedSet holds the volumes that this process has deleted, until their PersistentVolumes no
+// longer exist.
 type deletedSet struct {
 	mu   sync.Mutex
 	uids map[types.UID]bool

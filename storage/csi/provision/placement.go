@@ -33,8 +33,8 @@ func (p *provisioner) planTopology(_ context.Context, plan *plan) error {
 	return err
 }
 
-// servesClaim reports whether this instance provisions for the claim: always, unless each instance
-// serves its own node.
+// servesClaim reports whether this instance provisions volumes for the claim. It always returns
+// true, unless each instance serves only its own node.
 func (p *provisioner) servesClaim(claim *corev1.PersistentVolumeClaim) bool {
 	return p.Node == "" || selectedNode(claim) == p.Node
 }
@@ -52,8 +52,8 @@ func (p *provisioner) servesVolume(pv *corev1.PersistentVolume) (bool, error) {
 }
 
 // claimForNode selects this node for a claim with immediate binding, unless another node is faster:
-// the first node that writes the annotation wins. Nodes start at different times. A node without
-// enough capacity does not start.
+// the first node that writes the annotation wins. The nodes start after different delays. A node
+// without enough capacity does not write the annotation.
 func (p *provisioner) claimForNode(ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) error {
 	if remaining := p.startDelay(claim) - time.Since(claim.CreationTimestamp.Time); remaining > 0 {
 		return controller.RequeueAfter(remaining)
@@ -62,7 +62,7 @@ func (p *provisioner) claimForNode(ctx context.Context, claim *corev1.Persistent
 	candidate.Annotations[nodeAnnotation] = p.Node
 	plan, err := p.plan(ctx, candidate, class)
 	if err != nil {
-		// The topology excludes this node, or the selected node will report the error.
+		// Either the topology excludes this node, or the selected node will report the error.
 		return nil
 	}
 	fits, err := p.hasCapacity(ctx, plan)
@@ -79,15 +79,16 @@ func (p *provisioner) claimForNode(ctx context.Context, claim *corev1.Persistent
 	return err
 }
 
-// startDelay spreads the nodes over one second, in a different order for each claim.
+// startDelay returns this node's delay for a claim. It distributes the nodes over one second, in a
+// different order for each claim.
 func (p *provisioner) startDelay(claim *corev1.PersistentVolumeClaim) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(string(claim.UID) + p.Node))
 	return time.Duration(h.Sum32()%1000) * time.Millisecond
 }
 
-// hasCapacity queries whether the volume fits on this node. It returns true if the driver lacks
-// GET_CAPACITY.
+// hasCapacity queries whether the volume fits on this node. It returns true if the driver does not
+// support GET_CAPACITY.
 func (p *provisioner) hasCapacity(ctx context.Context, plan *plan) (bool, error) {
 	if !p.Description.Can(csi.ControllerServiceCapability_RPC_GET_CAPACITY) {
 		return true, nil

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/parameters"
 )
 
-// plan is the request to the driver for a claim, and the data for the PersistentVolume that the
+// plan holds the request to the driver for a claim, and the PersistentVolume's data that the
 // driver's response does not contain.
 type plan struct {
 	claim          *corev1.PersistentVolumeClaim
@@ -25,7 +25,7 @@ type plan struct {
 	deletionSecret *corev1.SecretReference
 	attributes     string                        // name of the VolumeAttributesClass, or empty
 	cloneSource    *corev1.PersistentVolumeClaim // claim of the source volume, or nil
-	// inTree means that the class and the PersistentVolume belong to the in-tree plugin that the
+	// inTree is set if the class and the PersistentVolume belong to the in-tree plugin that the
 	// driver replaces.
 	inTree bool
 }
@@ -34,8 +34,8 @@ func className(claim *corev1.PersistentVolumeClaim) string {
 	return volume.GetPersistentVolumeClaimClass(claim)
 }
 
-// plan creates the request. It is the same in each attempt as long as claim, class and selected
-// node are unchanged.
+// plan creates the request. The request is the same in each attempt as long as the claim, the class
+// and the selected node are unchanged.
 func (p *provisioner) plan(ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (*plan, error) {
 	translated, err := p.OwnClass(class)
 	if err != nil {
@@ -103,7 +103,7 @@ func (plan *plan) secret(operation parameters.Operation) (*corev1.SecretReferenc
 	return reference, nil
 }
 
-// planAttributes sets the parameters of the claim's VolumeAttributesClass.
+// planAttributes sets the parameters from the claim's VolumeAttributesClass.
 func (p *provisioner) planAttributes(_ context.Context, plan *plan) error {
 	name := plan.claim.Spec.VolumeAttributesClassName
 	if name == nil || *name == "" {

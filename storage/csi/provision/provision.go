@@ -1,11 +1,11 @@
-// Package provision creates and deletes volumes of a CSI driver for claims (document "CSI Volume
+// Package provision creates and deletes a CSI driver's volumes for claims (document "CSI Volume
 // Plugins in Kubernetes", Provisioning and Deleting).
 //
-// Volumes are never leaked. Before CreateVolume is called, a finalizer on the claim records that
-// there might be a volume. It is removed when a PersistentVolume exists for the volume, or when
-// there is certainly no volume. If the claim is deleted in the meantime, even if the process is
-// killed, the finalizer keeps it: CreateVolume is repeated with the same name, which is derived
-// from the claim's UID, and the volume is deleted.
+// Volumes are never leaked. Before CreateVolume is called, a finalizer on the claim records that a
+// volume may exist. The finalizer is removed when a PersistentVolume exists for the volume, or when
+// it is certain that no volume exists. If the claim is deleted in the meantime, the finalizer keeps
+// the claim, even if the process is killed: CreateVolume is called again with the same name, which
+// is derived from the claim's UID, and the volume is deleted.
 package provision
 
 import (
@@ -23,39 +23,41 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// Options are the administrator's settings.
+// Options holds the administrator's settings.
 type Options struct {
-	// Workers is the maximum number of concurrent CreateVolume calls, and of concurrent
-	// DeleteVolume calls. The default is 100 each.
+	// Workers is the maximum number of concurrent CreateVolume calls, and also of concurrent
+	// DeleteVolume calls. The default is 100 for each.
 	Workers int
-	// FSType is the file system of volumes whose StorageClass does not set it. If empty, the driver
-	// chooses.
+	// FSType is the file system type of volumes whose StorageClass does not set it. If FSType is
+	// empty, the driver chooses the file system type.
 	FSType string
-	// ExtraMetadata adds the names of the claim and the PersistentVolume to the parameters of
-	// CreateVolume.
+	// ExtraMetadata adds the names of the claim and the PersistentVolume to the CreateVolume
+	// parameters.
 	ExtraMetadata bool
-	// Strict limits the topology requirement to the segment of the selected node.
+	// Strict restricts the topology requirement to the selected node's segment.
 	Strict bool
-	// NoSpread disables spreading the volumes of a StatefulSet over the topology.
+	// NoSpread disables spreading a StatefulSet's volumes across the topology.
 	NoSpread bool
-	// Retry is the delay after the first error. It doubles up to RetryMax. The defaults are 1
-	// second and 5 minutes.
+	// Retry is the backoff after the first error. The backoff doubles up to RetryMax. The defaults
+	// are 1 second and 5 minutes.
 	Retry, RetryMax time.Duration
 }
 
 const (
-	// pendingFinalizer on a claim means that there might be a volume without a PersistentVolume.
+	// pendingFinalizer on a claim means that a volume may exist for which there is no
+	// PersistentVolume.
 	pendingFinalizer = "csi.slipway.io/provisioning"
-	// volumeFinalizer protects a PersistentVolume until its volume is deleted. It is the finalizer
-	// of the external provisioner, so that its volumes continue to work.
+	// volumeFinalizer protects a PersistentVolume until its volume is deleted. It is the
+	// external-provisioner's finalizer, so that volumes created by the external-provisioner
+	// continue to work.
 	volumeFinalizer = "external-provisioner.volume.kubernetes.io/finalizer"
-	// provisionedByAnnotation on a PersistentVolume is the name of its provisioner.
+	// provisionedByAnnotation on a PersistentVolume names its provisioner.
 	provisionedByAnnotation = "pv.kubernetes.io/provisioned-by"
-	// byVolumeName is the index of claims by the name of their volume.
+	// byVolumeName is the index of claims by volume name.
 	byVolumeName = "volumeName"
 )
 
-// provisioner creates and deletes volumes of one driver.
+// provisioner creates and deletes one driver's volumes.
 type provisioner struct {
 	*session.Session
 	Options
@@ -74,7 +76,7 @@ type provisioner struct {
 	deleted                  deletedSet
 }
 
-// Feature returns the controllers of a driver with CREATE_DELETE_VOLUME.
+// Feature returns the controllers for a driver that supports CREATE_DELETE_VOLUME.
 func Feature(options Options) session.Feature {
 	return func(s *session.Session) ([]controller.Controller, error) {
 		if !s.Description.Can(csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME) {
@@ -126,11 +128,11 @@ func (p *provisioner) controllers() ([]controller.Controller, error) {
 		if err := p.IndexAttachments(); err != nil {
 			return nil, err
 		}
-		// A deletion might wait for the last attachment to be removed.
+		// A deletion may be waiting for the removal of the last attachment.
 		deletes = append(deletes, controller.Watch{Informer: storage.VolumeAttachments().Informer(), Keys: p.VolumeKeys, Changed: session.IgnoreUpdates})
 	}
-	// Both controllers use volume names as keys and exclude each other, so that no volume is
-	// created while it is being deleted.
+	// Both controllers use volume names as keys and never process the same key concurrently, so a
+	// volume is never created while it is being deleted.
 	var exclusion controller.Exclusion
 	return []controller.Controller{
 		{Name: "provision", Watches: []controller.Watch{{Informer: claims, Keys: p.claimKeys, Changed: claimChanged}}, Reads: reads,
@@ -142,8 +144,8 @@ func (p *provisioner) controllers() ([]controller.Controller, error) {
 	}, nil
 }
 
-// volumeName returns the name of the claim's volume, as PersistentVolume and in CreateVolume. It is
-// the same in each attempt.
+// volumeName returns the name of the claim's volume, both for the PersistentVolume and for
+// CreateVolume. It is the same in each attempt.
 func volumeName(claim *corev1.PersistentVolumeClaim) string { return "pvc-" + string(claim.UID) }
 
 func claimVolume(object any) []string {
@@ -154,7 +156,7 @@ func claimVolume(object any) []string {
 	return []string{volumeName(claim)}
 }
 
-// claimKeys returns the volumes of claims with this provisioner.
+// claimKeys returns the keys of the volumes for claims with this provisioner.
 func (p *provisioner) claimKeys(object any) []controller.Key {
 	claim, ok := object.(*corev1.PersistentVolumeClaim)
 	if !ok || provisionerOf(claim) != p.name {
@@ -163,7 +165,7 @@ func (p *provisioner) claimKeys(object any) []controller.Key {
 	return []controller.Key{{Name: volumeName(claim)}}
 }
 
-// ownVolumes returns the PersistentVolumes of this provisioner.
+// ownVolumes returns the keys of this provisioner's PersistentVolumes.
 func (p *provisioner) ownVolumes(object any) []controller.Key {
 	pv, ok := object.(*corev1.PersistentVolume)
 	if !ok || !p.isOwn(pv) {

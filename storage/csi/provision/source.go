@@ -17,8 +17,8 @@ import (
 // snapshotGroup is the API group of snapshots.
 const snapshotGroup = "snapshot.storage.k8s.io"
 
-// allowModeChange is the annotation of a snapshot's content with which an administrator allows
-// restoring it to a volume with another volume mode.
+// allowModeChange is the annotation on a snapshot's content with which an administrator allows
+// restoring the snapshot to a volume with a different volume mode.
 const allowModeChange = "snapshot.storage.kubernetes.io/allow-volume-mode-change"
 
 // dataSource returns the claim's data source, or nil.
@@ -46,7 +46,7 @@ var (
 )
 
 // supportedSource reports whether this package supports the claim's data source. Volume populators
-// handle other data sources, with their own claims.
+// handle other data sources with their own claims.
 func supportedSource(claim *corev1.PersistentVolumeClaim) bool {
 	source := dataSource(claim)
 	return source == nil || kindOf(source) == claimKind || kindOf(source) == snapshotKind
@@ -72,7 +72,7 @@ func (p *provisioner) planSource(ctx context.Context, plan *plan) (err error) {
 	return nil
 }
 
-// clone returns the volume of another claim as content source.
+// clone returns the volume of another claim as the content source.
 func (p *provisioner) clone(plan *plan, name string) (*csi.VolumeContentSource, error) {
 	if !p.Description.Can(csi.ControllerServiceCapability_RPC_CLONE_VOLUME) {
 		return nil, errors.New("the driver cannot clone volumes (CLONE_VOLUME)")
@@ -81,7 +81,7 @@ func (p *provisioner) clone(plan *plan, name string) (*csi.VolumeContentSource, 
 	if err != nil {
 		return nil, err
 	}
-	// The source stays until the clone is complete.
+	// A claim with the finalizer remains until the clone is complete.
 	started := isPending(plan.claim) && slices.Contains(claim.Finalizers, cloningFinalizer)
 	if claim.DeletionTimestamp != nil && !started || claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
 		return nil, errors.New("it is not bound, or is being deleted")
@@ -121,7 +121,7 @@ func isBlock(mode *corev1.PersistentVolumeMode) bool {
 	return mode != nil && *mode == corev1.PersistentVolumeBlock
 }
 
-// snapshot returns a VolumeSnapshot as content source.
+// snapshot returns a VolumeSnapshot as the content source.
 func (p *provisioner) snapshot(ctx context.Context, plan *plan, name string) (*csi.VolumeContentSource, error) {
 	if !p.Description.Can(csi.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT) {
 		return nil, errors.New("the driver does not support snapshots (CREATE_DELETE_SNAPSHOT)")
@@ -148,8 +148,9 @@ func (p *provisioner) snapshot(ctx context.Context, plan *plan, name string) (*c
 	return &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: source}}, nil
 }
 
-// snapshotHandle validates that a snapshot belongs to the driver, is bound in both directions and
-// fits, and returns its handle.
+// snapshotHandle returns a snapshot's handle. It first validates that the snapshot belongs to the
+// driver, that the snapshot and its content refer to each other, and that the snapshot fits the new
+// volume.
 func (p *provisioner) snapshotHandle(plan *plan, snapshot, content *unstructured.Unstructured) (string, error) {
 	driverName, _, _ := unstructured.NestedString(content.Object, "spec", "driver")
 	boundTo, _, _ := unstructured.NestedString(content.Object, "spec", "volumeSnapshotRef", "uid")

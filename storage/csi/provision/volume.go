@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/topology"
 )
 
-// Annotations of a PersistentVolume that reference the secret for its deletion, because its
-// StorageClass might be gone by then.
+// PersistentVolume annotations that reference the secret for deleting the volume, because its
+// StorageClass may no longer exist at that time.
 const (
 	deletionSecretName      = "volume.kubernetes.io/provisioner-deletion-secret-name"
 	deletionSecretNamespace = "volume.kubernetes.io/provisioner-deletion-secret-namespace"
@@ -66,8 +66,8 @@ func (p *provisioner) persistentVolume(plan *plan, volume *csi.Volume) (*corev1.
 	return pv, nil
 }
 
-// setFinalizers adds the finalizers of the provisioner and of the attacher to a new
-// PersistentVolume. Adding both now saves a request later.
+// setFinalizers adds the finalizers of the provisioner and the attacher to a new PersistentVolume.
+// Adding the attacher's finalizer now saves a later request.
 func (p *provisioner) setFinalizers(pv *corev1.PersistentVolume) {
 	if pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
 		pv.Finalizers = append(pv.Finalizers, volumeFinalizer)
@@ -77,8 +77,8 @@ func (p *provisioner) setFinalizers(pv *corev1.PersistentVolume) {
 	}
 }
 
-// capacity returns the size from the driver's response, or the requested size if the response has
-// none.
+// capacity returns the size in the driver's response, or the requested size if the response does
+// not contain a size.
 func capacity(plan *plan, volume *csi.Volume) resource.Quantity {
 	size := volume.GetCapacityBytes()
 	if size == 0 {
@@ -87,7 +87,7 @@ func capacity(plan *plan, volume *csi.Volume) resource.Quantity {
 	return *resource.NewQuantity(size, resource.BinarySI)
 }
 
-// source returns the volume with the secrets for later operations.
+// source returns the volume source with the secrets for later operations.
 func (p *provisioner) source(plan *plan, volume *csi.Volume) (*corev1.CSIPersistentVolumeSource, error) {
 	source := &corev1.CSIPersistentVolumeSource{
 		Driver: p.name, VolumeHandle: volume.GetVolumeId(), VolumeAttributes: volume.GetVolumeContext(), FSType: plan.use.FSType,

@@ -14,16 +14,17 @@ import (
 	storageclient "k8s.io/client-go/kubernetes/typed/storage/v1"
 )
 
-// managedBy is the label of CSIDriver objects that Slipway manages. Objects that an administrator
-// or a driver's manifest created are not changed.
+// managedBy is the label on CSIDriver objects that Slipway manages. Objects created by an
+// administrator or from a driver's manifest are not changed.
 const managedBy = "app.kubernetes.io/managed-by"
 
 const manager = "slipway"
 
-// syncInterval is how often the object is synced, so that a deleted object is recreated.
+// syncInterval is the interval at which the object is synced, so that a deleted object is
+// recreated.
 const syncInterval = time.Minute
 
-// Object is the component that manages the CSIDriver object of one driver, which configures how
+// Object is the component that manages one driver's CSIDriver object, which configures how
 // Kubernetes uses the driver.
 type Object struct {
 	Drivers storageclient.CSIDriverInterface
@@ -36,8 +37,8 @@ type Object struct {
 // Name returns the component's name.
 func (o *Object) Name() string { return "csi-driver-object " + o.Driver }
 
-// Run creates the object, and restores it if it is changed or deleted. It is ready immediately,
-// because Kubernetes has defaults for a driver without the object.
+// Run creates the object, and restores the object if it is changed or deleted. It is ready
+// immediately, because Kubernetes uses defaults for a driver without a CSIDriver object.
 func (o *Object) Run(ctx context.Context, ready func()) error {
 	ready()
 	backoff := newBackoff()
@@ -78,7 +79,7 @@ func (o *Object) ensure(ctx context.Context) error {
 	return wrap("update", o.Driver, err)
 }
 
-// replace recreates the object, because some of its fields are immutable.
+// replace deletes and recreates the object, because some of its fields are immutable.
 func (o *Object) replace(ctx context.Context, old, desired *storagev1.CSIDriver) error {
 	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &old.UID}}
 	if err := o.Drivers.Delete(ctx, o.Driver, options); err != nil && !apierrors.IsNotFound(err) {
@@ -88,15 +89,15 @@ func (o *Object) replace(ctx context.Context, old, desired *storagev1.CSIDriver)
 	return wrap("create", o.Driver, err)
 }
 
-// differs reports whether a field that is set in desired has another value. The API server sets the
-// other fields.
+// differs reports whether a field that is set in desired has a different value in existing. The API
+// server sets the other fields.
 func differs(desired, existing storagev1.CSIDriverSpec) bool {
 	merged := *existing.DeepCopy()
 	overlay(&merged, desired)
 	return !reflect.DeepEqual(merged, existing)
 }
 
-// fixedDiffers is differs for the immutable fields.
+// fixedDiffers is like differs, but compares only the immutable fields.
 func fixedDiffers(desired, existing storagev1.CSIDriverSpec) bool {
 	immutable := storagev1.CSIDriverSpec{AttachRequired: desired.AttachRequired, VolumeLifecycleModes: desired.VolumeLifecycleModes}
 	return differs(immutable, existing)

@@ -1,7 +1,7 @@
-// Package register registers a CSI driver: with the kubelet on a node, through the kubelet's plugin
+// Package register registers a CSI driver with the kubelet on a node, through the kubelet's plugin
 // registration in the directory plugins_registry, and with the cluster, through a CSIDriver object.
 // The driver itself does not depend on Kubernetes. The package replaces the community's
-// node-driver-registrar and the cluster-driver-registrar of the design document (csi-in-kubernetes,
+// node-driver-registrar and the design document's cluster-driver-registrar (csi-in-kubernetes,
 // "Kubelet to CSI Driver Communication" and "Recommended Mechanism for Deploying CSI Drivers").
 package register
 
@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	// queryTimeout is how long to wait for the kubelet's query. The kubelet scans the directory every
-	// second, but after a failure it waits up to two minutes before it tries the same path again
-	// (exponential backoff). A new path has no backoff.
+	// queryTimeout is how long to wait for the kubelet's query. The kubelet scans the directory
+	// every second, but after a failure it waits up to two minutes before it tries the same path
+	// again (exponential backoff). A new path has no backoff.
 	queryTimeout    = 5 * time.Second
 	maxQueryTimeout = time.Minute
 	callTimeout     = 10 * time.Second
@@ -39,25 +39,25 @@ type Driver interface {
 	Node() csi.NodeClient
 }
 
-// Registrar is the component that keeps one driver registered with the kubelet on this node, across
-// restarts of the driver and of the kubelet. When the Registrar stops, the driver is unregistered
-// and the kubelet removes it from the CSINode.
+// Registrar is the component that keeps one driver registered with the kubelet on this node across
+// restarts of the driver and the kubelet. When the Registrar stops, the driver is unregistered and
+// the kubelet removes it from the CSINode.
 type Registrar struct {
 	// Driver is the driver to register.
 	Driver Driver
-	// Endpoint is the absolute path of the driver's socket as the kubelet sees it.
+	// Endpoint is the absolute path of the driver's socket, as seen by the kubelet.
 	Endpoint string
-	// Dir is the kubelet's directory plugins_registry as this process sees it.
+	// Dir is the kubelet's directory plugins_registry, as seen by this process.
 	Dir string
-	// Interval is how often the driver's name and node info are checked for changes. The default is
-	// 10 s.
+	// Interval is the interval at which the driver's name and node info are checked for changes.
+	// The default is 10 s.
 	Interval time.Duration
 
 	mu    sync.Mutex
 	state State
 }
 
-// State is the registration state of a driver.
+// State is a driver's registration state.
 type State struct {
 	Driver     string // the name; empty until the driver has responded
 	Registered bool
@@ -74,8 +74,9 @@ func (r *Registrar) State() State {
 	return r.state
 }
 
-// Run registers the driver when it responds. It is ready immediately, because neither the driver
-// nor the kubelet might have started. It fails only if it cannot create the directory.
+// Run registers the driver when the driver responds. It is ready immediately, because the driver
+// and the kubelet may not have started yet. It returns an error only if it cannot create the
+// directory.
 func (r *Registrar) Run(ctx context.Context, ready func()) error {
 	if err := os.MkdirAll(r.Dir, 0o750); err != nil {
 		return fmt.Errorf("create directory for registrations: %w", err)
@@ -126,7 +127,8 @@ func (r *Registrar) set(s State) {
 	r.state = s
 }
 
-// driverInfo is a driver's name and node info. If it changes, the driver must be registered again.
+// driverInfo holds a driver's name and node info. If either of them changes, the driver must be
+// registered again.
 type driverInfo struct {
 	name string
 	node *csi.NodeGetInfoResponse // nil if the driver returns an error, which the kubelet then reports
@@ -137,7 +139,7 @@ func (i driverInfo) equal(other driverInfo) bool {
 }
 
 // queryDriver queries the driver's name and node info. If the name is invalid, it returns an error
-// and does not query the node info.
+// without querying the node info.
 func (r *Registrar) queryDriver(ctx context.Context) (driverInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -155,9 +157,9 @@ func (r *Registrar) queryDriver(ctx context.Context) (driverInfo, error) {
 	return driverInfo{name: info.GetName(), node: node}, nil
 }
 
-// announce offers the driver to the kubelet. It returns nil when the driver or its socket has
-// changed or ctx ends, and an error if the kubelet does not query or rejects the driver. accepted
-// means that the kubelet had accepted the driver.
+// announce offers the driver to the kubelet. It returns nil if the driver or its socket has changed
+// or ctx is done, and an error if the kubelet does not query the driver or rejects it. accepted is
+// true if the kubelet had accepted the driver.
 func (r *Registrar) announce(ctx context.Context, info driverInfo, attempt int) (accepted bool, err error) {
 	if err := removeStale(r.Dir, info.name); err != nil {
 		return false, err
@@ -175,7 +177,7 @@ func (r *Registrar) announce(ctx context.Context, info driverInfo, attempt int) 
 	return r.monitor(ctx, info, socket, timeout)
 }
 
-// monitor waits until the registration must be repeated.
+// monitor waits until the driver must be registered again.
 func (r *Registrar) monitor(ctx context.Context, info driverInfo, socket *registrationSocket, timeout time.Duration) (accepted bool, err error) {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
@@ -205,14 +207,13 @@ func (r *Registrar) monitor(ctx context.Context, info driverInfo, socket *regist
 }
 
 // changed reports whether the driver's name or node info has changed. A driver that does not
-// respond counts as unchanged: it might be restarting, and the kubelet can use the same socket
-// again.
+// respond counts as unchanged: it may be restarting, and the kubelet can use the same socket again.
 func (r *Registrar) changed(ctx context.Context, previous driverInfo) bool {
 	current, err := r.queryDriver(ctx)
 	return err == nil && current.node != nil && !current.equal(previous)
 }
 
-// removeStale removes the sockets of earlier registrars of the driver.
+// removeStale removes the driver's sockets that earlier registrars left behind.
 func removeStale(dir, driver string) error {
 	for _, pattern := range []string{"", "."} {
 		paths, err := filepath.Glob(filepath.Join(dir, pattern+driver+"-reg*.sock"))
