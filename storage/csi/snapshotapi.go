@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// AwaitSnapshots waits until the API server serves the API of snapshots, or ctx ends.
+// AwaitSnapshots waits until the API server serves the snapshot API or ctx is done.
 func AwaitSnapshots(ctx context.Context, config *rest.Config) error {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {

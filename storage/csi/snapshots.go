@@ -10,8 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// snapshots creates the client and informers of snapshots if the API server serves them. A cluster
-// that Slipway does not run might lack their CRDs.
+// snapshots creates the client and informers for snapshots if the API server serves them. A cluster
+// that Slipway does not run may lack the snapshot CRDs.
 func (t *term) snapshots() error {
 	_, err := t.client.Discovery().ServerResourcesForGroupVersion(snapshotv1.SchemeGroupVersion.String())
 	if apierrors.IsNotFound(err) {

@@ -11,8 +11,8 @@ import (
 
 // Observer receives the events of a Registry and its drivers, for metrics. Methods must not block.
 type Observer interface {
-	// CallBegins is followed by exactly one CallEnds. The reported duration includes the wait for
-	// the volume's lock and for a slot of the driver.
+	// CallBegins is followed by exactly one CallEnds. The reported duration includes the time spent
+	// waiting for the volume's lock and for a driver slot.
 	CallBegins(driver string, op Operation)
 	CallEnds(Call)
 	ScanEnds(Scan)
@@ -30,7 +30,7 @@ type Call struct {
 // Scan is the result of one scan of the plugin directory.
 type Scan struct {
 	Duration time.Duration
-	// Err is nil if the directory was read.
+	// Err is nil if the directory was read successfully.
 	Err error
 }
 
@@ -41,8 +41,8 @@ func (noopObserver) CallBegins(string, Operation) {}
 func (noopObserver) CallEnds(Call)                {}
 func (noopObserver) ScanEnds(Scan)                {}
 
-// unsupportedOps is the set of operations to which a driver version has responded "Not supported".
-// The engine does not call them again.
+// unsupportedOps is the set of operations for which a driver version has returned "Not supported".
+// The engine does not call these operations again.
 type unsupportedOps struct {
 	mu  sync.Mutex
 	ops map[Operation]bool
@@ -63,7 +63,7 @@ func (l *unsupportedOps) add(op Operation) {
 	l.ops[op] = true
 }
 
-// call describes one driver call. volume is the ID of the volume to lock. secrets are the secret
+// call describes one driver call. volume is the ID of the volume to lock. secrets holds the secret
 // values in args.
 type call struct {
 	op      Operation
@@ -72,7 +72,7 @@ type call struct {
 	secrets map[string][]byte
 }
 
-// call runs the driver and interprets the result.
+// call runs the driver and interprets its result.
 func (d *Driver) call(ctx context.Context, c call) (response, error) {
 	if d.unsupported.has(c.op) {
 		return response{}, ErrNotSupported
@@ -102,7 +102,7 @@ func (d *Driver) call(ctx context.Context, c call) (response, error) {
 	return resp, callErr
 }
 
-// pastCall returns the record of a call that has ended.
+// pastCall returns the record of a completed call.
 func (d *Driver) pastCall(c call, start time.Time, callErr error) PastCall {
 	past := PastCall{Driver: d.name, Operation: c.op, Volume: c.volume, Path: pathOf(c), Start: start, Seconds: time.Since(start).Seconds(), Kind: KindOf(callErr)}
 	if past.Kind != "" {
@@ -111,8 +111,8 @@ func (d *Driver) pastCall(c call, start time.Time, callErr error) PastCall {
 	return past
 }
 
-// acquire waits for the volume's lock and for a slot of the driver. Init takes neither, because it
-// must work while other calls hang.
+// acquire waits for the volume's lock and for a driver slot. Init uses neither the lock nor a slot,
+// because it must work while other calls hang.
 func (d *Driver) acquire(ctx context.Context, c call) (release func(), err error) {
 	if c.op == OpInit {
 		return func() {}, nil
@@ -120,8 +120,8 @@ func (d *Driver) acquire(ctx context.Context, c call) (release func(), err error
 	return d.limiter.acquire(ctx, c.volume)
 }
 
-// run executes the driver. It calls release when the driver's process is gone or, if it killed the
-// process group, when the whole group is gone. That can be after run returns.
+// run executes the driver. It calls release when the driver's process has exited or, if run killed
+// the process group, when the whole group has exited. This may happen after run returns.
 func (d *Driver) run(ctx context.Context, c call, release func()) (response, error) {
 	start := time.Now()
 	process, err := startTrusted(d.path, slices.Concat([]string{string(c.op)}, c.args))
@@ -155,8 +155,8 @@ func (d *Driver) run(ctx context.Context, c call, release func()) (response, err
 	return d.interpret(c.op, out, redact)
 }
 
-// interpret converts the output and exit code into a response or an error. The response's status
-// decides. The exit code matters only if it contradicts a success.
+// interpret converts the output and exit code to a response or an error. The response's status
+// takes precedence. The exit code matters only if it contradicts a success.
 func (d *Driver) interpret(op Operation, out output, redact func(string) string) (response, error) {
 	resp, respErr := parse(out, redact)
 	switch {

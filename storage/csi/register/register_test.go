@@ -48,7 +48,7 @@ func newBench(t *testing.T, options fake.Options) *bench {
 	return b
 }
 
-// serve starts the driver, or replaces it.
+// serve starts or replaces the driver.
 func (b *bench) serve(options fake.Options) {
 	b.t.Helper()
 	if b.server != nil {
@@ -73,7 +73,7 @@ func (b *bench) sockets() []string {
 	return existing
 }
 
-// kubelet waits for a socket and registers the driver, as the kubelet does.
+// kubelet waits for a socket and registers the driver, as the kubelet would.
 func (b *bench) kubelet(response *registration.RegistrationStatus) *registration.PluginInfo {
 	b.t.Helper()
 	eventually.True(b.t, "a socket for kubelet", func() bool { return len(b.sockets()) == 1 })

@@ -16,8 +16,8 @@ import (
 	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 )
 
-// registrationSocket is a socket in the kubelet's directory, on which the kubelet queries the
-// driver and reports the result of the registration.
+// registrationSocket is a socket in the kubelet's directory, through which the kubelet queries the
+// driver and reports the registration result.
 type registrationSocket struct {
 	path    string
 	info    *registration.PluginInfo
@@ -40,7 +40,7 @@ func newSocket(path, driver, endpoint string) *registrationSocket {
 	}
 }
 
-// open listens on a temporary name, which the kubelet ignores, and then renames the socket. So the
+// open listens on a temporary name, which the kubelet ignores, then renames the socket, so that the
 // kubelet never finds a socket without a server.
 func (o *registrationSocket) open() error {
 	temporary := filepath.Join(filepath.Dir(o.path), "."+filepath.Base(o.path))
@@ -87,7 +87,7 @@ func (o *registrationSocket) GetInfo(context.Context, *registration.InfoRequest)
 	return o.info, nil
 }
 
-// NotifyRegistrationStatus receives the result of the registration from the kubelet.
+// NotifyRegistrationStatus receives the registration result from the kubelet.
 func (o *registrationSocket) NotifyRegistrationStatus(_ context.Context, status *registration.RegistrationStatus) (*registration.RegistrationStatusResponse, error) {
 	select {
 	case <-o.status: // an outdated status
@@ -97,8 +97,8 @@ func (o *registrationSocket) NotifyRegistrationStatus(_ context.Context, status 
 	return &registration.RegistrationStatusResponse{}, nil
 }
 
-// socketName returns the name of the socket of an attempt, starting with 1. The community's
-// registrar uses the first name.
+// socketName returns the name of an attempt's socket. Attempts are numbered from 1. The name for
+// attempt 1 is the one that the community's registrar uses.
 func socketName(driver string, attempt int) string {
 	if attempt == 1 {
 		return driver + "-reg.sock"

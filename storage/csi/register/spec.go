@@ -8,7 +8,7 @@ import (
 )
 
 // Spec returns the spec of a driver's CSIDriver object. attachRequired and storageCapacity default
-// to the driver's capabilities. configured overrides them and contains the other fields.
+// to the driver's capabilities. configured overrides these defaults and contains the other fields.
 func Spec(d *driver.Description, configured storagev1.CSIDriverSpec) storagev1.CSIDriverSpec {
 	attaches := d.Can(csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME)
 	capacity := d.Can(csi.ControllerServiceCapability_RPC_GET_CAPACITY)

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/parameters"
 )
 
-// resize expands a volume to the target size. It records each step before the next, so that a
+// resize expands a volume to the target size. It records each step before the next step, so that a
 // restarted process continues at the same step.
 func (r *resizer) resize(ctx context.Context, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, target resource.Quantity) error {
 	claim, err := r.markInProgress(ctx, claim, target)
@@ -34,7 +34,7 @@ func (r *resizer) resize(ctx context.Context, claim *corev1.PersistentVolumeClai
 	return r.complete(ctx, claim, size, onNode)
 }
 
-// markInProgress records the size that will be requested from the driver.
+// markInProgress records the size that resize is about to request from the driver.
 func (r *resizer) markInProgress(ctx context.Context, claim *corev1.PersistentVolumeClaim, target resource.Quantity) (*corev1.PersistentVolumeClaim, error) {
 	allocated := claim.Status.AllocatedResources[corev1.ResourceStorage]
 	if stateOf(claim) == corev1.PersistentVolumeClaimControllerResizeInProgress && allocated.Cmp(target) == 0 {
@@ -49,8 +49,8 @@ func (r *resizer) markInProgress(ctx context.Context, claim *corev1.PersistentVo
 	return r.updateStatus(ctx, claim)
 }
 
-// expand calls the driver. If the driver expands volumes only on the node, expand does nothing.
-// onNode means that the kubelet must continue.
+// expand calls the driver. If the driver expands volumes only on the node, expand is a no-op.
+// onNode is true if the kubelet must continue the expansion.
 func (r *resizer) expand(ctx context.Context, volume *corev1.PersistentVolume, target resource.Quantity) (size resource.Quantity, onNode bool, err error) {
 	if !r.Description.Can(csi.ControllerServiceCapability_RPC_EXPAND_VOLUME) {
 		return target, true, r.checkNodeExpansion(ctx)
@@ -111,7 +111,8 @@ func (r *resizer) updateVolume(ctx context.Context, volume *corev1.PersistentVol
 	return nil
 }
 
-// complete writes the size to the claim's status, or leaves the rest to the kubelet.
+// complete writes the size to the claim's status. If onNode is set, it leaves the remaining steps
+// to the kubelet.
 func (r *resizer) complete(ctx context.Context, claim *corev1.PersistentVolumeClaim, size resource.Quantity, onNode bool) error {
 	if onNode {
 		setState(claim, corev1.PersistentVolumeClaimNodeResizePending)
@@ -136,11 +137,11 @@ func (r *resizer) complete(ctx context.Context, claim *corev1.PersistentVolumeCl
 	return nil
 }
 
-// recordFailure writes an error to the claim's status and an event. If the driver has certainly
-// done nothing, the status allows the user to request a smaller size.
+// recordFailure records an error in the claim's status and in an event. If it is certain that the
+// driver has done nothing, the status allows the user to request a smaller size.
 func (r *resizer) recordFailure(ctx context.Context, claim *corev1.PersistentVolumeClaim, cause error) error {
 	state := stateOf(claim)
-	// This code means that the volume is in use.
+	// FailedPrecondition means that the volume is in use.
 	if driver.HasNoEffect(cause) && driver.CodeOf(cause) != codes.FailedPrecondition {
 		setState(claim, corev1.PersistentVolumeClaimControllerResizeInfeasible)
 	}

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// sizes returns the requested and the current size of a claim.
+// sizes returns a claim's requested size and current size.
 func sizes(claim *corev1.PersistentVolumeClaim) (requested, current resource.Quantity) {
 	return claim.Spec.Resources.Requests[corev1.ResourceStorage], claim.Status.Capacity[corev1.ResourceStorage]
 }
@@ -14,11 +14,12 @@ func stateOf(claim *corev1.PersistentVolumeClaim) corev1.ClaimResourceStatus {
 	return claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage]
 }
 
-// plan returns the size to which the volume of a claim must be expanded now, if any.
+// plan returns the size to which a claim's volume must be expanded now, if any.
 //
-// A size that was requested from the driver remains the target until the outcome is known: quota
-// counts it, and the volume might have it. If the driver has rejected it, or if only the node has
-// to continue, the target is the currently requested size, even if it is smaller.
+// A size that was requested from the driver remains the target until the outcome is known: it
+// counts toward quota, and the volume may already have this size. If the driver has rejected the
+// size, or if only the node must continue, the target is the currently requested size, even if it
+// is smaller.
 func plan(claim *corev1.PersistentVolumeClaim) (target resource.Quantity, ok bool) {
 	requested, current := sizes(claim)
 	allocated := claim.Status.AllocatedResources[corev1.ResourceStorage]

@@ -1,10 +1,10 @@
-// Package resize expands volumes of a CSI driver according to their claims. It allows users to
-// reduce a request that the driver cannot fulfil (KEP-1790, recovery from failed volume expansion).
-// It expands the volume in the storage and updates the PersistentVolume. The kubelet does the rest
-// on the node if the claim's status is NodeResizePending.
+// Package resize expands a CSI driver's volumes according to their claims. It allows users to
+// reduce a request that the driver cannot fulfill (KEP-1790, recovery from failed volume
+// expansion). It expands the volume in the storage system and updates the PersistentVolume. If the
+// claim's status is NodeResizePending, the kubelet performs the remaining steps on the node.
 //
-// The package has no cache of pods to find out whether a volume is in use. A driver that expands
-// only detached volumes returns an error, and the end of a VolumeAttachment triggers the next
+// The package does not cache pods to determine whether a volume is in use. A driver that expands
+// only detached volumes returns an error, and the deletion of a VolumeAttachment triggers the next
 // attempt.
 package resize
 
@@ -22,23 +22,23 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// Options are the administrator's settings.
+// Options holds the administrator's settings.
 type Options struct {
 	// Workers is the maximum number of volumes that are expanded concurrently. The default is 10.
 	Workers int
-	// Retry is the delay after the first error. It doubles up to RetryMax. The defaults are 1
-	// second and 5 minutes.
+	// Retry is the backoff after the first error. The backoff doubles up to RetryMax. The defaults
+	// are 1 second and 5 minutes.
 	Retry, RetryMax time.Duration
 }
 
-// resizer expands the volumes of one driver.
+// resizer expands one driver's volumes.
 type resizer struct {
 	*session.Session
 	claims  corelisters.PersistentVolumeClaimLister
 	volumes corelisters.PersistentVolumeLister
 }
 
-// Feature returns the controller of a driver.
+// Feature returns a driver's controllers.
 func Feature(options Options) session.Feature {
 	return func(s *session.Session) ([]controller.Controller, error) {
 		core := s.Informers.Core().V1()
@@ -55,7 +55,7 @@ func Feature(options Options) session.Feature {
 	}
 }
 
-// claimKeys returns the key of a claim that might have to be resized.
+// claimKeys returns the key of a claim that may need to be resized.
 func claimKeys(object any) []controller.Key {
 	claim, ok := object.(*corev1.PersistentVolumeClaim)
 	if !ok || claim.Status.Phase != corev1.ClaimBound {
@@ -85,7 +85,8 @@ func isNodeState(state corev1.ClaimResourceStatus) bool {
 	return false
 }
 
-// detachedKeys returns the claim whose volume a VolumeAttachment of the driver attaches.
+// detachedKeys returns the key of the claim whose volume one of the driver's VolumeAttachments
+// attaches.
 func (r *resizer) detachedKeys(object any) []controller.Key {
 	attachment, ok := object.(*storagev1.VolumeAttachment)
 	if !ok || attachment.Spec.Attacher != r.Description.Name || attachment.Spec.Source.PersistentVolumeName == nil {

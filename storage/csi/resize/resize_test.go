@@ -30,8 +30,7 @@ func request(b *csitest.Bench, size string) {
 	})
 }
 
-// claimStatus returns the claim's capacity, the state of its resize, its allocated size and its
-// condition.
+// claimStatus returns the claim's capacity, resize state, allocated size and condition.
 func claimStatus(b *csitest.Bench) string {
 	claim := b.Claim()
 	condition := ""

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// setState sets the state of the resize. Empty means that there is no resize.
+// setState sets the resize state. An empty state means that no resize is in progress.
 func setState(claim *corev1.PersistentVolumeClaim, state corev1.ClaimResourceStatus) {
 	if state == "" {
 		delete(claim.Status.AllocatedResourceStatuses, corev1.ResourceStorage)
@@ -21,7 +21,7 @@ func setState(claim *corev1.PersistentVolumeClaim, state corev1.ClaimResourceSta
 	claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage] = state
 }
 
-// isResizeCondition reports whether a condition is about a resize. A claim has at most one such
+// isResizeCondition reports whether a condition describes a resize. A claim has at most one such
 // condition.
 func isResizeCondition(c corev1.PersistentVolumeClaimCondition) bool {
 	switch c.Type {
@@ -32,7 +32,7 @@ func isResizeCondition(c corev1.PersistentVolumeClaimCondition) bool {
 	return false
 }
 
-// setCondition sets the claim's resize condition, or removes it, and reports whether it has
+// setCondition sets or removes the claim's resize condition, and reports whether the condition has
 // changed.
 func setCondition(claim *corev1.PersistentVolumeClaim, kind corev1.PersistentVolumeClaimConditionType, reason, message string) (changed bool) {
 	matches := func(c corev1.PersistentVolumeClaimCondition) bool { return c.Type == kind && c.Message == message }
@@ -48,7 +48,7 @@ func setCondition(claim *corev1.PersistentVolumeClaim, kind corev1.PersistentVol
 	return true
 }
 
-// updateStatus fails with a conflict if the claim has changed.
+// updateStatus updates the claim's status. It fails with a conflict if the claim has changed.
 func (r *resizer) updateStatus(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	updated, err := r.Client.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
 	if err != nil {

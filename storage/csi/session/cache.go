@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Index adds an index to a shared informer. The controllers of several drivers can request the same
-// index.
+// Index adds an index to a shared informer. The controllers of multiple drivers can request the
+// same index.
 func (s *Session) Index(informer cache.SharedIndexInformer, name string, keys func(object any) []string) error {
 	if _, ok := informer.GetIndexer().GetIndexers()[name]; ok {
 		return nil
@@ -34,8 +34,8 @@ func (s *Session) IndexAttachments() error {
 	return s.Index(s.Informers.Storage().V1().VolumeAttachments().Informer(), byVolume, AttachmentVolume)
 }
 
-// AttachmentsOf returns the VolumeAttachments of a PersistentVolume in the cache, of any attacher.
-// Call IndexAttachments first.
+// AttachmentsOf returns the cached VolumeAttachments of a PersistentVolume, for any attacher.
+// IndexAttachments must be called first.
 func (s *Session) AttachmentsOf(volume string) (result []*storagev1.VolumeAttachment) {
 	objects, _ := s.Informers.Storage().V1().VolumeAttachments().Informer().GetIndexer().ByIndex(byVolume, volume)
 	for _, object := range objects {
@@ -46,8 +46,8 @@ func (s *Session) AttachmentsOf(volume string) (result []*storagev1.VolumeAttach
 	return result
 }
 
-// AttachmentVolume returns the name of the PersistentVolume of a VolumeAttachment, or nothing for
-// an inline volume.
+// AttachmentVolume returns the name of a VolumeAttachment's PersistentVolume, or no name for an
+// inline volume.
 func AttachmentVolume(object any) []string {
 	va, ok := object.(*storagev1.VolumeAttachment)
 	if !ok || va.Spec.Source.PersistentVolumeName == nil {
@@ -56,7 +56,7 @@ func AttachmentVolume(object any) []string {
 	return []string{*va.Spec.Source.PersistentVolumeName}
 }
 
-// VolumeKeys returns the key of the PersistentVolume that a VolumeAttachment of the driver
+// VolumeKeys returns the key of the PersistentVolume that one of the driver's VolumeAttachments
 // attaches.
 func (s *Session) VolumeKeys(object any) (keys []controller.Key) {
 	va, ok := object.(*storagev1.VolumeAttachment)
@@ -69,10 +69,11 @@ func (s *Session) VolumeKeys(object any) (keys []controller.Key) {
 	return keys
 }
 
-// IgnoreUpdates is for watches that trigger only when objects are created or deleted.
+// IgnoreUpdates is a change filter for watches that react only to the creation and deletion of
+// objects.
 func IgnoreUpdates(_, _ any) bool { return false }
 
-// Locks contains one lock per key, for work that controllers with different keys must not do
+// Locks holds one lock per key, for work that controllers with different keys must not do
 // concurrently. The zero value is ready to use.
 type Locks struct {
 	mu    sync.Mutex
@@ -108,6 +109,6 @@ func (l *Locks) Lock(key string) (unlock func()) {
 	}
 }
 
-// Feature returns the controllers of one feature for a driver, or nothing if the driver does not
+// Feature returns the controllers of one feature for a driver, or none if the driver does not
 // support the feature.
 type Feature func(*Session) ([]controller.Controller, error)

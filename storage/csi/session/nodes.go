@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/topology"
 )
 
-// Nodes returns the nodes on which the driver is registered. The caller's controller must read the
-// caches of Nodes and CSINodes. A CSINode without a Node is ignored.
+// Nodes returns the nodes on which the driver is registered. The caller's controller must declare
+// that it reads the Node and CSINode caches. A CSINode without a Node is ignored.
 func (s *Session) Nodes() ([]topology.Node, error) {
 	csiNodes, err := s.Informers.Storage().V1().CSINodes().Lister().List(labels.Everything())
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package session contains the clients and caches that the controllers of one CSI driver share.
+// Package session provides the clients and caches that the controllers of one CSI driver share.
 package session
 
 import (
@@ -13,27 +13,28 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 )
 
-// Session is the period of one leadership term during which a driver has the same description.
-// All drivers share the informers. An informer that is requested from Informers before the
-// controllers run is started automatically.
+// Session is the part of a leadership term during which a driver's description does not change. All
+// drivers share the informers. An informer that is requested from Informers before the controllers
+// run is started automatically.
 type Session struct {
-	// Client is for built-in resources. Config is for clients of custom resources.
+	// Client is the client for built-in resources. Config is used to create clients for custom
+	// resources.
 	Client kubernetes.Interface
 	Config *rest.Config
 	// Informers are the shared informers.
 	Informers informers.SharedInformerFactory
-	// Snapshots is the client for snapshot.storage.k8s.io, and SnapshotInformers are its informers.
-	// Both are nil if the API server does not serve that group.
+	// Snapshots is the client for snapshot.storage.k8s.io, and SnapshotInformers is its informer
+	// factory. Both are nil if the API server does not serve this group.
 	Snapshots         snapshotclient.Interface
 	SnapshotInformers snapshotinformers.SharedInformerFactory
-	// Driver is the connection to the driver, and Description its description.
+	// Driver is the connection to the driver, and Description is the driver's description.
 	Driver      *driver.Driver
 	Description *driver.Description
 	// Events records events for users.
 	Events record.EventRecorder
-	// Node, if set, is the only node that the driver serves: only its volumes are provisioned and
-	// deleted.
+	// Node, if set, is the only node that the driver serves: only this node's volumes are
+	// provisioned and deleted.
 	Node string
-	// Queues provides the metrics of the controllers' queues.
+	// Queues provides metrics for the controllers' queues.
 	Queues workqueue.MetricsProvider
 }

@@ -19,9 +19,10 @@ func (s *Session) InTreePlugin() string {
 	return name
 }
 
-// OwnVolume returns a PersistentVolume as a CSI volume, or nil if it does not belong to this
-// driver. A volume of the in-tree plugin that the driver replaces is translated as the upstream
-// controllers do it; its metadata is unchanged, so that it can be patched.
+// OwnVolume returns a PersistentVolume as a CSI volume, or nil if the PersistentVolume does not
+// belong to this driver. It translates a volume of the in-tree plugin that the driver replaces, as
+// the upstream controllers do. It leaves the metadata unchanged, so that the PersistentVolume can
+// be patched.
 func (s *Session) OwnVolume(volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 	if volume.Spec.CSI != nil {
 		if volume.Spec.CSI.Driver != s.Description.Name {
@@ -43,8 +44,8 @@ func (s *Session) OwnVolume(volume *corev1.PersistentVolume) (*corev1.Persistent
 	return translated, nil
 }
 
-// OwnClass returns a StorageClass of this driver, or nil if it belongs to another provisioner. A
-// class of the in-tree plugin that the driver replaces is translated.
+// OwnClass returns a StorageClass of this driver, or nil if the class belongs to another
+// provisioner. It translates a class of the in-tree plugin that the driver replaces.
 func (s *Session) OwnClass(class *storagev1.StorageClass) (*storagev1.StorageClass, error) {
 	inTree := s.InTreePlugin()
 	switch {

@@ -8,8 +8,8 @@ import (
 )
 
 // BoundVolume returns the PersistentVolume to which a claim is bound, as a CSI volume (see
-// OwnVolume). It returns nil unless the session serves the volume: it must belong to the session's
-// driver and, for a driver that serves one node, be accessible from that node.
+// OwnVolume). It returns nil unless the session serves the volume: the volume must belong to the
+// session's driver and, for a driver that serves a single node, be accessible from this node.
 func (s *Session) BoundVolume(claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
 	if claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
 		return nil, nil
@@ -32,9 +32,9 @@ func (s *Session) BoundVolume(claim *corev1.PersistentVolumeClaim) (*corev1.Pers
 	return volume, nil
 }
 
-// Accessible reports whether a volume is accessible from the node that the driver serves, if it
-// serves only one. A volume without node affinity is not accessible, because otherwise every node
-// would serve it.
+// Accessible reports whether a volume is accessible from the node that the driver serves, if the
+// driver serves a single node. A volume without node affinity is not accessible, because otherwise
+// every node would serve it.
 func (s *Session) Accessible(volume *corev1.PersistentVolume) (bool, error) {
 	if s.Node == "" {
 		return true, nil

@@ -30,8 +30,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// bench is a fake driver with one volume, bound to the claim ns/data, and an API server with a
-// class.
+// bench is a fake driver with one volume, which is bound to the claim ns/data, and an API server
+// with a class.
 type bench struct {
 	t         *testing.T
 	storage   *fake.Driver
@@ -52,7 +52,7 @@ func newBench(t *testing.T, options fake.Options) *bench {
 	return newBenchWith(t, options, time.Second)
 }
 
-// newBenchWith creates a bench with another deadline for calls of the driver.
+// newBenchWith creates a bench with the given timeout for driver calls.
 func newBenchWith(t *testing.T, options fake.Options, timeout time.Duration) *bench {
 	t.Helper()
 	b := &bench{t: t, storage: fake.New(options), timeout: timeout, server: apitest.Start(t)}
@@ -116,7 +116,7 @@ func (b *bench) makeVolume(name string) string {
 	return response.GetVolume().GetVolumeId()
 }
 
-// class creates a class of the driver.
+// class creates a VolumeSnapshotClass for the driver.
 func (b *bench) class(name string, policy snapshotv1.DeletionPolicy, isDefault bool) {
 	c := &snapshotv1.VolumeSnapshotClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Driver: fake.Name, DeletionPolicy: policy}
 	if isDefault {
@@ -207,7 +207,7 @@ func (b *bench) waitGone(name string) {
 	eventually.True(b.t, "snapshot "+name+" is gone", func() bool { return b.get(name) == nil })
 }
 
-// waitProblem waits until the status of a snapshot contains an error.
+// waitProblem waits until a snapshot's status contains an error.
 func (b *bench) waitProblem(name, text string) {
 	b.t.Helper()
 	eventually.Equal(b.t, "the error is reported", func() string {
@@ -219,8 +219,8 @@ func (b *bench) waitProblem(name, text string) {
 	}, text)
 }
 
-// clean checks that nothing remains in the storage, and no content, finalizer or annotation in the
-// API.
+// clean checks that nothing remains in the storage, and that no content, finalizer or annotation
+// remains in the API.
 func (b *bench) clean(title string) {
 	b.t.Helper()
 	if remaining := b.storage.Snapshots(); len(remaining) > 0 {

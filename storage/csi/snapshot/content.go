@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/parameters"
 )
 
-// contentName returns the name of a snapshot's content: from its spec, or the generated name.
+// contentName returns the name of a snapshot's content: the name in its spec, or the generated
+// name.
 func contentName(s *snapshotv1.VolumeSnapshot) string {
 	if name := s.Spec.Source.VolumeSnapshotContentName; name != nil {
 		return *name
@@ -21,18 +22,18 @@ func contentName(s *snapshotv1.VolumeSnapshot) string {
 	return "snapcontent-" + string(s.UID)
 }
 
-// isBound reports whether snapshot and content reference each other.
+// isBound reports whether the snapshot and the content reference each other.
 func isBound(s *snapshotv1.VolumeSnapshot, c *snapshotv1.VolumeSnapshotContent) bool {
 	return s != nil && contentName(s) == c.Name && refersTo(c, s) && c.Spec.VolumeSnapshotRef.UID == s.UID
 }
 
-// refersTo reports whether a content references a snapshot. The reference might have no UID yet.
+// refersTo reports whether a content references a snapshot. The reference may not have a UID yet.
 func refersTo(c *snapshotv1.VolumeSnapshotContent, s *snapshotv1.VolumeSnapshot) bool {
 	ref := c.Spec.VolumeSnapshotRef
 	return ref.Namespace == s.Namespace && ref.Name == s.Name && (ref.UID == "" || ref.UID == s.UID)
 }
 
-// handleOf returns the driver's ID of a snapshot, or "" if the driver has not returned it yet.
+// handleOf returns the driver's ID of a snapshot, or "" if the driver has not returned an ID yet.
 func handleOf(c *snapshotv1.VolumeSnapshotContent) string {
 	if c.Status != nil && c.Status.SnapshotHandle != nil {
 		return *c.Status.SnapshotHandle
@@ -48,8 +49,8 @@ func contentReady(c *snapshotv1.VolumeSnapshotContent) bool {
 	return c.Status != nil && ptr.Deref(c.Status.ReadyToUse, false) && c.Status.SnapshotHandle != nil
 }
 
-// getContent reads a content from the API server, bypassing the cache. It returns nil if it does
-// not exist.
+// getContent reads a content from the API server, bypassing the cache. It returns nil if the
+// content does not exist.
 func (r *snapshotter) getContent(ctx context.Context, name string) (*snapshotv1.VolumeSnapshotContent, error) {
 	content, err := r.contentClient().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -61,8 +62,8 @@ func (r *snapshotter) getContent(ctx context.Context, name string) (*snapshotv1.
 	return content, nil
 }
 
-// content returns the content of a snapshot from the cache, or else from the API server, because
-// the cache might be behind. It returns nil if it does not exist.
+// content returns a snapshot's content from the cache or, because the cache may be stale, from the
+// API server. It returns nil if the content does not exist.
 func (r *snapshotter) content(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*snapshotv1.VolumeSnapshotContent, error) {
 	content, err := r.contents.Get(contentName(s))
 	if apierrors.IsNotFound(err) {
@@ -71,8 +72,8 @@ func (r *snapshotter) content(ctx context.Context, s *snapshotv1.VolumeSnapshot)
 	return content.DeepCopy(), err
 }
 
-// bind makes snapshot and content reference each other. It creates the content of a dynamic
-// snapshot.
+// bind makes the snapshot and its content reference each other. It creates the content of a
+// dynamically provisioned snapshot.
 func (r *snapshotter) bind(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*snapshotv1.VolumeSnapshotContent, error) {
 	content, err := r.content(ctx, s)
 	switch {
@@ -95,9 +96,10 @@ func (r *snapshotter) bind(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*
 	return r.updateContent(ctx, content)
 }
 
-// create creates the content for a snapshot of a claim, with the annotation that CreateSnapshot
-// might have been called. The snapshot has its finalizers, and the API server has confirmed that it
-// is not being deleted, so it stays until this controller removes them.
+// create creates the content for a snapshot of a claim, with the annotation that records that
+// CreateSnapshot may have been called. The snapshot has its finalizers, and the API server has
+// confirmed that it is not being deleted, so the snapshot remains until this controller removes the
+// finalizers.
 func (r *snapshotter) create(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*snapshotv1.VolumeSnapshotContent, error) {
 	if !r.canCreate {
 		return nil, userErrorf("CSI driver %q does not support creating snapshots", r.driver)
@@ -144,7 +146,7 @@ func (r *snapshotter) create(ctx context.Context, s *snapshotv1.VolumeSnapshot) 
 	return created, nil
 }
 
-// secretValues returns the variables for templates of secrets. The snapshot's name, which a user
+// secretValues returns the variables for secret templates. The snapshot's name, which a user
 // chooses, must not determine a namespace.
 func secretValues(content string, s *snapshotv1.VolumeSnapshot) parameters.Values {
 	return parameters.Values{

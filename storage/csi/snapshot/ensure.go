@@ -16,8 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// ensure creates a snapshot, or imports an existing one, and syncs its status until it is ready to
-// use.
+// ensure creates or imports a snapshot, and syncs its status until the snapshot is ready to use.
 func (r *snapshotter) ensure(ctx context.Context, s *snapshotv1.VolumeSnapshot) error {
 	if isReady(s) && hasFinalizers(s) {
 		return r.unprotect(ctx, s)
@@ -43,8 +42,8 @@ func (r *snapshotter) ensure(ctx context.Context, s *snapshotv1.VolumeSnapshot) 
 	return r.unprotect(ctx, s)
 }
 
-// pollDelay returns the delay before a snapshot that is not ready is checked again. It grows with
-// the snapshot's age.
+// pollDelay returns the delay before an unready snapshot is checked again. The delay grows with the
+// snapshot's age.
 func (r *snapshotter) pollDelay(s *snapshotv1.VolumeSnapshot) time.Duration {
 	return min(max(r.Poll, time.Since(s.CreationTimestamp.Time)/4), time.Minute)
 }
@@ -53,8 +52,8 @@ func hasFinalizers(s *snapshotv1.VolumeSnapshot) bool {
 	return slices.Contains(s.Finalizers, boundFinalizer) && slices.Contains(s.Finalizers, sourceFinalizer)
 }
 
-// prepare sets the class and the finalizers of a snapshot. It also verifies that the snapshot
-// exists and is not being deleted, because the cache might be behind.
+// prepare sets a snapshot's class and finalizers. It also verifies that the snapshot exists and is
+// not being deleted, because the cache may be stale.
 func (r *snapshotter) prepare(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*snapshotv1.VolumeSnapshot, error) {
 	desired := s.DeepCopy()
 	for _, finalizer := range []string{boundFinalizer, sourceFinalizer} {
@@ -89,7 +88,7 @@ func (r *snapshotter) prepare(ctx context.Context, s *snapshotv1.VolumeSnapshot)
 	return current, nil
 }
 
-// publish writes the state of the content to the snapshot's status.
+// publish writes the content's state to the snapshot's status.
 func (r *snapshotter) publish(ctx context.Context, s *snapshotv1.VolumeSnapshot, c *snapshotv1.VolumeSnapshotContent) error {
 	status := &snapshotv1.VolumeSnapshotStatus{BoundVolumeSnapshotContentName: &c.Name, ReadyToUse: ptr.To(contentReady(c))}
 	if c.Status != nil && c.Status.CreationTime != nil {

@@ -105,7 +105,7 @@ func TestOnlyNodeOfVolumeCreatesSnapshot(t *testing.T) {
 	b.clean("afterwards")
 }
 
-// TestKillAtAnyCallConverges kills the process before and after every request and call of a
+// TestKillAtAnyCallConverges kills the process before and after every request and call in a
 // snapshot's lifecycle.
 func TestKillAtAnyCallConverges(t *testing.T) {
 	for _, after := range []bool{false, true} {
@@ -115,7 +115,7 @@ func TestKillAtAnyCallConverges(t *testing.T) {
 	}
 }
 
-// killAt reports whether the lifecycle ended before the kill.
+// killAt runs a snapshot's lifecycle and reports whether the lifecycle completed before the kill.
 func killAt(t *testing.T, at int, after bool) (ended bool) {
 	killer := &csitest.Killer{After: after}
 	b := newBench(t, fake.Options{SnapshotSteps: 1, Plan: killer.Plan()})

@@ -43,8 +43,8 @@ func (r *snapshotter) isOwn(ctx context.Context, s *snapshotv1.VolumeSnapshot) (
 	return r.Accessible(volume)
 }
 
-// ownsContent reports whether a content belongs to the driver and, if the driver serves one node,
-// to this node.
+// ownsContent reports whether a content belongs to the driver and, if the driver serves a single
+// node, to this node.
 func (r *snapshotter) ownsContent(c *snapshotv1.VolumeSnapshotContent) bool {
 	return c.Spec.Driver == r.driver && (r.Node == "" || c.Labels[managedBy] == r.Node)
 }
@@ -57,7 +57,7 @@ func (r *snapshotter) checkNodeLabel(c *snapshotv1.VolumeSnapshotContent) error 
 	return userErrorf("CSI driver %q serves each node separately: set the label %s of VolumeSnapshotContent %q to the snapshot's node", r.driver, managedBy, c.Name)
 }
 
-// driverOf returns the driver of the snapshot's class, or of its volume.
+// driverOf returns the driver of the snapshot's class or, if it has no class, of its volume.
 func (r *snapshotter) driverOf(s *snapshotv1.VolumeSnapshot) (string, error) {
 	if s.Spec.VolumeSnapshotClassName != nil {
 		class, err := r.class(*s.Spec.VolumeSnapshotClassName)
@@ -73,7 +73,7 @@ func (r *snapshotter) driverOf(s *snapshotv1.VolumeSnapshot) (string, error) {
 	return volume.Spec.CSI.Driver, nil
 }
 
-// source returns the source claim of a snapshot, and its volume.
+// source returns a snapshot's source claim and the claim's volume.
 func (r *snapshotter) source(s *snapshotv1.VolumeSnapshot) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume, error) {
 	name := *s.Spec.Source.PersistentVolumeClaimName
 	claim, err := r.claims.PersistentVolumeClaims(s.Namespace).Get(name)
@@ -99,8 +99,8 @@ func (r *snapshotter) source(s *snapshotv1.VolumeSnapshot) (*corev1.PersistentVo
 	return claim, volume, nil
 }
 
-// isReporter reports whether this controller reports errors of snapshots that no controller is
-// responsible for. If the driver serves each node separately, the first node reports.
+// isReporter reports whether this controller reports errors in snapshots that no controller is
+// responsible for. If the driver serves each node separately, the first node reports these errors.
 func (r *snapshotter) isReporter() bool {
 	if r.Node == "" {
 		return true
@@ -127,7 +127,7 @@ func (r *snapshotter) class(name string) (*snapshotv1.VolumeSnapshotClass, error
 	return class, err
 }
 
-// defaultClassOf returns the default class of the driver. Several default classes are an error.
+// defaultClassOf returns the driver's default class. Multiple default classes are an error.
 func (r *snapshotter) defaultClassOf() (*snapshotv1.VolumeSnapshotClass, error) {
 	classes, err := r.classes.List(labels.Everything())
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// protect adds the finalizer to a claim while a snapshot of its volume is created.
+// protect adds the finalizer to a claim while a snapshot of its volume is being created.
 func (r *snapshotter) protect(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	if claim.DeletionTimestamp != nil {
 		return userErrorf("PersistentVolumeClaim %q is being deleted", claim.Name)
@@ -49,7 +49,7 @@ func (r *snapshotter) unprotect(ctx context.Context, s *snapshotv1.VolumeSnapsho
 	return r.setFinalizers(ctx, claim, finalizers)
 }
 
-// setFinalizers fails with a conflict if the claim has changed.
+// setFinalizers sets the claim's finalizers. It fails with a conflict if the claim has changed.
 func (r *snapshotter) setFinalizers(ctx context.Context, claim *corev1.PersistentVolumeClaim, finalizers []string) error {
 	if finalizers == nil {
 		finalizers = []string{}

@@ -17,9 +17,9 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 )
 
-// remove removes the finalizers of a snapshot that is being deleted, unless a claim is being
-// restored from it. If the deletion policy of its content is Delete, it first deletes the content
-// and the snapshot in the storage.
+// remove removes the finalizers from a snapshot that is being deleted, unless a claim is being
+// restored from it. If the deletion policy of its content is Delete, remove first deletes the
+// content and the snapshot in the storage system.
 func (r *snapshotter) remove(ctx context.Context, s *snapshotv1.VolumeSnapshot) error {
 	if claim := r.restoringClaim(s); claim != "" {
 		r.recordEvent(s, corev1.EventTypeNormal, "SnapshotInUse", "The snapshot is deleted when PersistentVolumeClaim %q has been restored from it.", claim)
@@ -37,7 +37,8 @@ func (r *snapshotter) remove(ctx context.Context, s *snapshotv1.VolumeSnapshot) 
 	return r.removeFinalizers(ctx, s)
 }
 
-// restoringClaim returns a claim whose volume is being restored from the snapshot, or "".
+// restoringClaim returns the name of a claim whose volume is being restored from the snapshot, or
+// "".
 func (r *snapshotter) restoringClaim(s *snapshotv1.VolumeSnapshot) string {
 	claims, _ := r.claims.PersistentVolumeClaims(s.Namespace).List(labels.Everything())
 	for _, claim := range claims {
@@ -48,7 +49,7 @@ func (r *snapshotter) restoringClaim(s *snapshotv1.VolumeSnapshot) string {
 	return ""
 }
 
-// sourceSnapshot returns the snapshot from which a claim is restored.
+// sourceSnapshot returns the name of the snapshot from which a claim is restored.
 func sourceSnapshot(claim *corev1.PersistentVolumeClaim) (string, bool) {
 	source := claim.Spec.DataSource
 	if source == nil || source.Kind != "VolumeSnapshot" || source.APIGroup == nil || *source.APIGroup != snapshotv1.GroupName {
@@ -74,7 +75,8 @@ func (r *snapshotter) removeFinalizers(ctx context.Context, s *snapshotv1.Volume
 	return nil
 }
 
-// reconcileUnbound reconciles a content whose snapshot is deleted or not created yet.
+// reconcileUnbound reconciles a content whose snapshot has been deleted or has not been created
+// yet.
 func (r *snapshotter) reconcileUnbound(ctx context.Context, c *snapshotv1.VolumeSnapshotContent) error {
 	if c.Spec.VolumeSnapshotRef.UID == "" {
 		if c.DeletionTimestamp != nil {
@@ -96,7 +98,8 @@ func (r *snapshotter) reconcileUnbound(ctx context.Context, c *snapshotv1.Volume
 	return r.deleteContent(ctx, c)
 }
 
-// deleteContent deletes a content, and the snapshot in the storage unless the policy is Retain.
+// deleteContent deletes a content and, unless the policy is Retain, the snapshot in the storage
+// system.
 func (r *snapshotter) deleteContent(ctx context.Context, c *snapshotv1.VolumeSnapshotContent) error {
 	if c.DeletionTimestamp == nil {
 		options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &c.UID}}
@@ -104,7 +107,7 @@ func (r *snapshotter) deleteContent(ctx context.Context, c *snapshotv1.VolumeSna
 			return fmt.Errorf("delete VolumeSnapshotContent %q: %w", c.Name, err)
 		}
 	}
-	// Read the current content: CreateSnapshot might have been called for it in the meantime.
+	// Read the current content, because CreateSnapshot may have been called for it in the meantime.
 	c, err := r.getContent(ctx, c.Name)
 	if err != nil || c == nil || c.DeletionTimestamp == nil {
 		return err
@@ -124,8 +127,8 @@ func (r *snapshotter) deleteContent(ctx context.Context, c *snapshotv1.VolumeSna
 	return nil
 }
 
-// deleteSnapshot deletes the snapshot in the storage. If the outcome of CreateSnapshot is unknown,
-// it first repeats that call to get the ID.
+// deleteSnapshot deletes the snapshot in the storage system. If the outcome of CreateSnapshot is
+// unknown, it first calls CreateSnapshot again to get the ID.
 func (r *snapshotter) deleteSnapshot(ctx context.Context, c *snapshotv1.VolumeSnapshotContent) error {
 	id := handleOf(c)
 	if id == "" && c.Annotations[beingCreated] != "" {

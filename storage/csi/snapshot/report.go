@@ -15,22 +15,22 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 )
 
-// userError is an error that is useful to the snapshot's user: an error in an object, or from the
-// driver.
+// userError is an error that is useful to the snapshot's user: an error in an object, or an error
+// from the driver.
 type userError struct{ error }
 
 func userErrorf(format string, a ...any) error { return userError{fmt.Errorf(format, a...)} }
 
-// isUserError reports whether an error should be in a status. Errors of the API server should not,
-// because they are temporary.
+// isUserError reports whether an error should be recorded in a status. API server errors should not
+// be recorded, because they are temporary.
 func isUserError(err error) bool {
 	var p userError
 	var d *driver.Error
 	return errors.As(err, &p) || errors.As(err, &d)
 }
 
-// report writes an error to a snapshot's status if it is new, and returns it so that the key is
-// retried.
+// report writes an error to a snapshot's status if the error is new. It returns the error so that
+// the key is retried.
 func (r *snapshotter) report(ctx context.Context, s *snapshotv1.VolumeSnapshot, cause error) error {
 	if !isUserError(cause) {
 		return cause
@@ -54,7 +54,7 @@ func (r *snapshotter) report(ctx context.Context, s *snapshotv1.VolumeSnapshot, 
 	return cause
 }
 
-// reportContent is report for a content.
+// reportContent is like report, but for a content.
 func (r *snapshotter) reportContent(ctx context.Context, c *snapshotv1.VolumeSnapshotContent, cause error) error {
 	message := cause.Error()
 	if !isUserError(cause) || c.Status != nil && c.Status.Error != nil && ptr.Deref(c.Status.Error.Message, "") == message {

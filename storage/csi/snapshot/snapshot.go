@@ -1,11 +1,12 @@
-// Package snapshot creates and deletes snapshots of volumes according to VolumeSnapshots (group
+// Package snapshot creates and deletes volume snapshots according to VolumeSnapshots (group
 // snapshot.storage.k8s.io/v1 of the community's external-snapshotter 8.7). One controller does the
-// work of the community's common controller and its sidecar for each driver: it reconciles a
-// VolumeSnapshot together with its VolumeSnapshotContent, which avoids races between the two.
+// work of both the community's common controller and its per-driver sidecar: it reconciles a
+// VolumeSnapshot together with its VolumeSnapshotContent, which avoids races between the two
+// objects.
 //
 // Snapshots are not leaked if the process is killed: the content exists before CreateSnapshot is
 // called, and has an annotation until the outcome is known. If the content is deleted in the
-// meantime, the outcome is queried first.
+// meantime, the controller first queries the outcome.
 package snapshot
 
 import (
@@ -25,19 +26,19 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// Options are the administrator's settings.
+// Options holds the administrator's settings.
 type Options struct {
 	// Workers is the maximum number of snapshots that are processed concurrently. The default is
 	// 10.
 	Workers int
-	// Retry is the first delay after an error. The default is 1 second.
+	// Retry is the backoff after the first error. The default is 1 second.
 	Retry time.Duration
-	// Poll is the first delay before a snapshot that is not ready is checked again. The delay grows
-	// with the snapshot's age to one minute. The default is 1 second.
+	// Poll is the first delay before an unready snapshot is checked again. The delay grows with the
+	// snapshot's age, up to one minute. The default is 1 second.
 	Poll time.Duration
 }
 
-// snapshotter reconciles the snapshots of one driver.
+// snapshotter reconciles one driver's snapshots.
 type snapshotter struct {
 	*session.Session
 	Options
@@ -59,8 +60,8 @@ const (
 	byRef   = "snapshot-reference"
 )
 
-// Feature returns the controller of a driver. A driver without snapshot support has a controller
-// too, which reports that to users.
+// Feature returns a driver's controller. A driver without snapshot support also has a controller,
+// which reports the missing support to users.
 func Feature(options Options) session.Feature {
 	if options.Poll == 0 {
 		options.Poll = time.Second
@@ -146,7 +147,8 @@ func (r *snapshotter) reconcileSnapshot(ctx context.Context, s *snapshotv1.Volum
 	return r.ensure(ctx, s)
 }
 
-// requeueOnConflict converts a conflict to a requeue, because the cache will show the change soon.
+// requeueOnConflict converts a conflict to a requeue, because the cache will soon contain the
+// change.
 func requeueOnConflict(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return controller.RequeueAfter(50 * time.Millisecond)

@@ -55,8 +55,8 @@ func TestRetainPolicyKeepsSnapshot(t *testing.T) {
 	}
 }
 
-// exists creates a snapshot only in the storage, and a content for it that references the snapshot
-// ns/monday.
+// exists creates a snapshot only in the storage, and a content that represents it and references
+// the snapshot ns/monday.
 func (b *bench) exists(change func(*snapshotv1.VolumeSnapshotContent)) string {
 	b.t.Helper()
 	response, err := b.driver.Controller().CreateSnapshot(b.t.Context(), &csi.CreateSnapshotRequest{Name: "by hand", SourceVolumeId: "volume-1"})
@@ -75,7 +75,7 @@ func (b *bench) exists(change func(*snapshotv1.VolumeSnapshotContent)) string {
 	return id
 }
 
-// use creates the snapshot ns/monday with the content old.
+// use creates the snapshot ns/monday with the existing content old.
 func (b *bench) use() {
 	b.t.Helper()
 	s := &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "monday"}}
@@ -97,7 +97,7 @@ func TestExistingSnapshotIsBound(t *testing.T) {
 			if c := b.contents()[0]; c.Spec.VolumeSnapshotRef.UID != s.UID || handleOf(&c) != id {
 				t.Errorf("content %+v", c)
 			}
-			// Including the call of the test itself.
+			// The count includes the call by the test itself.
 			if count := len(b.storage.Calls("CreateSnapshot")); count != 1 {
 				t.Errorf("%d calls of CreateSnapshot", count)
 			}

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/parameters"
 )
 
-// syncContent updates a content's status from the driver. It creates the snapshot if it does not
-// exist.
+// syncContent updates a content's status from the driver. If the snapshot does not exist,
+// syncContent creates it.
 func (r *snapshotter) syncContent(ctx context.Context, c *snapshotv1.VolumeSnapshotContent) (*snapshotv1.VolumeSnapshotContent, error) {
 	if contentReady(c) && c.Annotations[beingCreated] == "" {
 		return c, nil
@@ -34,8 +34,8 @@ func (r *snapshotter) syncContent(ctx context.Context, c *snapshotv1.VolumeSnaps
 }
 
 // prepareContent verifies that a content exists and is not being deleted, adds its finalizer, and
-// marks it if CreateSnapshot is called next. It also does this before retries: the cache might
-// contain a deleted content, and a snapshot that is created for it would be leaked.
+// marks it if CreateSnapshot is called next. It also does this before retries: the cache may
+// contain a deleted content, and a snapshot created for a deleted content would be leaked.
 func (r *snapshotter) prepareContent(ctx context.Context, c *snapshotv1.VolumeSnapshotContent) (*snapshotv1.VolumeSnapshotContent, error) {
 	desired := c.DeepCopy()
 	if !slices.Contains(desired.Finalizers, contentFinalizer) {
@@ -86,8 +86,8 @@ func (r *snapshotter) createSnapshot(ctx context.Context, c *snapshotv1.VolumeSn
 	}
 	var driverParams map[string]string
 	if c.Spec.VolumeSnapshotClassName != nil {
-		// The class might be gone if the call only queries the outcome of an earlier call: the
-		// snapshot is identified by name.
+		// The class may no longer exist if the call only queries the outcome of an earlier call:
+		// the snapshot is identified by name.
 		if class, err := r.classes.Get(*c.Spec.VolumeSnapshotClassName); err == nil {
 			if driverParams, err = parameters.ForDriver(class.Parameters); err != nil {
 				return nil, userError{err}
@@ -103,7 +103,7 @@ func (r *snapshotter) createSnapshot(ctx context.Context, c *snapshotv1.VolumeSn
 	return resp.GetSnapshot(), err
 }
 
-// listSnapshot returns one snapshot from the driver's list.
+// listSnapshot looks up one snapshot with the driver's list call.
 func (r *snapshotter) listSnapshot(ctx context.Context, c *snapshotv1.VolumeSnapshotContent, id string) (*csi.Snapshot, error) {
 	secrets, err := r.secrets(ctx, c, parameters.SnapshotterList)
 	if err != nil {
@@ -122,7 +122,7 @@ func (r *snapshotter) listSnapshot(ctx context.Context, c *snapshotv1.VolumeSnap
 }
 
 // secrets returns the secrets that the content's class selects for an operation, or nil if the
-// class is gone.
+// class no longer exists.
 func (r *snapshotter) secrets(ctx context.Context, c *snapshotv1.VolumeSnapshotContent, operation parameters.Operation) (map[string]string, error) {
 	if c.Spec.VolumeSnapshotClassName == nil {
 		return nil, nil
@@ -143,8 +143,8 @@ func (r *snapshotter) secrets(ctx context.Context, c *snapshotv1.VolumeSnapshotC
 	return parameters.Fetch(ctx, r.Client, secret)
 }
 
-// deletionSecrets returns the secrets that a content references, which are used for creating and
-// deleting.
+// deletionSecrets returns the secrets that a content references. They are used for both creation
+// and deletion.
 func (r *snapshotter) deletionSecrets(ctx context.Context, c *snapshotv1.VolumeSnapshotContent) (map[string]string, error) {
 	name, namespace := c.Annotations[secretName], c.Annotations[secretNamespace]
 	if name == "" || namespace == "" {
@@ -153,8 +153,8 @@ func (r *snapshotter) deletionSecrets(ctx context.Context, c *snapshotv1.VolumeS
 	return parameters.Fetch(ctx, r.Client, &corev1.SecretReference{Name: name, Namespace: namespace})
 }
 
-// recordState writes the driver's response to the content: first the status with the ID, then it
-// removes the annotation.
+// recordState writes the driver's response to the content: it first writes the status, which
+// contains the ID, then removes the annotation.
 func (r *snapshotter) recordState(ctx context.Context, c *snapshotv1.VolumeSnapshotContent, snap *csi.Snapshot) (*snapshotv1.VolumeSnapshotContent, error) {
 	id, size, ready := snap.GetSnapshotId(), snap.GetSizeBytes(), snap.GetReadyToUse()
 	status := &snapshotv1.VolumeSnapshotContentStatus{SnapshotHandle: &id, RestoreSize: &size, ReadyToUse: &ready}
@@ -183,8 +183,7 @@ func (r *snapshotter) clearBeingCreated(ctx context.Context, c *snapshotv1.Volum
 	return r.updateContent(ctx, c)
 }
 
-// recordFailure reports an error of the driver. If no snapshot was created, it removes the
-// annotation.
+// recordFailure reports a driver error. If no snapshot was created, it also removes the annotation.
 func (r *snapshotter) recordFailure(ctx context.Context, c *snapshotv1.VolumeSnapshotContent, cause error) error {
 	if handleOf(c) != "" || !driver.HasNoEffect(cause) {
 		return r.reportContent(ctx, c, cause)

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// claimOf returns the source claim of a snapshot as namespace/name.
+// claimOf returns a snapshot's source claim in the form namespace/name.
 func claimOf(object any) []string {
 	if s, ok := object.(*snapshotv1.VolumeSnapshot); ok && s.Spec.Source.PersistentVolumeClaimName != nil {
 		return []string{s.Namespace + "/" + *s.Spec.Source.PersistentVolumeClaimName}
@@ -18,7 +18,7 @@ func claimOf(object any) []string {
 	return nil
 }
 
-// refOf returns the snapshot that a content references as namespace/name.
+// refOf returns the snapshot that a content references in the form namespace/name.
 func refOf(object any) []string {
 	if c, ok := object.(*snapshotv1.VolumeSnapshotContent); ok {
 		return []string{c.Spec.VolumeSnapshotRef.Namespace + "/" + c.Spec.VolumeSnapshotRef.Name}
@@ -54,7 +54,8 @@ func contentKeys(object any) []controller.Key {
 	return []controller.Key{{Namespace: c.Spec.VolumeSnapshotRef.Namespace, Name: c.Spec.VolumeSnapshotRef.Name}}
 }
 
-// claimKeys returns the snapshots that wait for a claim, and the snapshot that is restored to it.
+// claimKeys returns the keys of the snapshots that wait for a claim, and of the snapshot from which
+// the claim is restored.
 func (r *snapshotter) claimKeys(object any) (keys []controller.Key) {
 	claim, ok := object.(*corev1.PersistentVolumeClaim)
 	if !ok {
@@ -71,7 +72,7 @@ func (r *snapshotter) claimKeys(object any) (keys []controller.Key) {
 	return keys
 }
 
-// classKeys returns the snapshots that wait for a class.
+// classKeys returns the keys of the snapshots that wait for a class.
 func (r *snapshotter) classKeys(object any) (keys []controller.Key) {
 	class, ok := object.(*snapshotv1.VolumeSnapshotClass)
 	if !ok {

@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// NodeAffinity converts the driver's accessible topology to a node affinity. Nil means that the
-// volume is accessible everywhere. The result has one term per segment and one value per key (form
-// 1 of the document), in a stable order.
+// NodeAffinity converts the driver's accessible topology to a node affinity. A nil result means
+// that the volume is accessible from all nodes. The result has one term per segment and one value
+// per key (form 1 of the document), in a stable order.
 func NodeAffinity(accessible []*csi.Topology) *corev1.VolumeNodeAffinity {
 	var segments []Segment
 	for _, topology := range accessible {
@@ -32,7 +32,7 @@ func NodeAffinity(accessible []*csi.Topology) *corev1.VolumeNodeAffinity {
 	return &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: terms}}
 }
 
-// Segments returns the distinct segments of all nodes, sorted. Each node uses its own keys.
+// Segments returns the distinct segments of all nodes in sorted order. Each node uses its own keys.
 // Capacity is tracked for these segments.
 func Segments(nodes []Node) []Segment {
 	var segments []Segment

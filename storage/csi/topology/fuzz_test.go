@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// FuzzNodeAffinity checks that the affinity for a CreateVolume response is deterministic and has no
-// empty term, which would match no node.
+// FuzzNodeAffinity checks that the node affinity for a CreateVolume response is deterministic and
+// has no empty term, which would match no node.
 func FuzzNodeAffinity(f *testing.F) {
 	for _, topologies := range [][]*csi.Topology{
 		{{Segments: map[string]string{"a": "1", "b": "2"}}, {Segments: map[string]string{"a": "1"}}}, {nil, {}}, {},

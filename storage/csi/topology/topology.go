@@ -1,7 +1,6 @@
-// Package topology derives the topology requirement of a new volume from nodes and the
-// StorageClass, and the node affinity of a PersistentVolume from the driver's response (document
-// "CSI Volume Plugins in Kubernetes", Provisioning and Deleting; Topology Representation). It has
-// no side effects.
+// Package topology derives a new volume's topology requirement from the nodes and the StorageClass,
+// and a PersistentVolume's node affinity from the driver's response (document "CSI Volume Plugins
+// in Kubernetes", Provisioning and Deleting; Topology Representation). It has no side effects.
 package topology
 
 import (
@@ -23,22 +22,22 @@ type Segment map[string]string
 type Node struct {
 	Name   string
 	Labels map[string]string
-	// Keys are the topology keys of the driver on the node.
+	// Keys holds the driver's topology keys on the node.
 	Keys []string
 }
 
 // Input is the input of Requirement.
 type Input struct {
-	// Nodes are all nodes with the driver, in any order.
+	// Nodes holds all nodes on which the driver is registered, in any order.
 	Nodes []Node
-	// Selected is the node that the scheduler selected, or empty for immediate binding.
+	// Selected is the node that the scheduler selected, or "" for immediate binding.
 	Selected string
-	// Strict limits the requisite topologies to the segment of the selected node.
+	// Strict restricts the requisite topologies to the selected node's segment.
 	Strict bool
-	// Allowed are the AllowedTopologies of the StorageClass.
+	// Allowed holds the StorageClass's AllowedTopologies.
 	Allowed []corev1.TopologySelectorTerm
-	// Claim is the name of the claim. If Spread is set, claims with names as in a StatefulSet are
-	// spread over the segments.
+	// Claim is the claim's name. If Spread is set, claims that are named like those of a
+	// StatefulSet are spread across the segments.
 	Claim  string
 	Spread bool
 	// UID is the claim's UID. If no node is selected, it determines the node whose keys are used.
@@ -72,8 +71,8 @@ func Requirement(in Input) (*csi.TopologyRequirement, error) {
 	return result, nil
 }
 
-// selectedSegment returns the segment of the selected node, or nil if no node is selected. The node
-// must have the driver and a label for each topology key. Otherwise, the pod might not be able to
+// selectedSegment returns the selected node's segment, or nil if no node is selected. The node must
+// run the driver and have a label for each topology key. Otherwise, the pod might not be able to
 // access the volume.
 func (in Input) selectedSegment() (Segment, error) {
 	if in.Selected == "" {
@@ -94,7 +93,7 @@ func (in Input) selectedSegment() (Segment, error) {
 	return segment, nil
 }
 
-// requisite returns the segments where the volume can be created, sorted.
+// requisite returns the segments in which the volume can be created, in sorted order.
 func (in Input) requisite(selected Segment) []Segment {
 	switch {
 	case selected != nil && in.Strict:
@@ -106,9 +105,9 @@ func (in Input) requisite(selected Segment) []Segment {
 	}
 }
 
-// aggregate returns the segments of all nodes with the same keys as the selected node, or as a node
-// determined by the claim's UID. It uses the keys of only one node, so that a misconfigured node
-// cannot extend the result.
+// aggregate returns the segments of all nodes that have the same keys as the selected node, or as a
+// node determined by the claim's UID. It uses the keys of only one node, so that a misconfigured
+// node cannot extend the result.
 func (in Input) aggregate() []Segment {
 	nodes := slices.SortedFunc(slices.Values(in.Nodes), func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	nodes = slices.DeleteFunc(nodes, func(n Node) bool { return len(n.Keys) == 0 })
@@ -128,8 +127,8 @@ func (in Input) aggregate() []Segment {
 	return unique(segments)
 }
 
-// segment returns the node's values for the topology keys, and false if one of these labels is
-// missing.
+// segment returns the node's values for the topology keys. It returns false if one of these labels
+// is missing.
 func (n Node) segment(keys []string) (Segment, bool) {
 	segment := Segment{}
 	for _, key := range keys {
@@ -147,7 +146,7 @@ func sameKeys(a, b []string) bool {
 	return slices.Equal(normalize(a), normalize(b))
 }
 
-// covers reports whether other is equal to segment s or within it.
+// covers reports whether other is equal to segment s or contained in it.
 func (s Segment) covers(other Segment) bool {
 	for key, value := range s {
 		if got, ok := other[key]; !ok || got != value {
@@ -157,7 +156,7 @@ func (s Segment) covers(other Segment) bool {
 	return true
 }
 
-// String returns the same text for equal segments.
+// String returns a text that is the same for equal segments.
 func (s Segment) String() string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(s)) {
@@ -166,7 +165,7 @@ func (s Segment) String() string {
 	return strings.Join(parts, ",")
 }
 
-// unique returns the distinct segments, sorted.
+// unique returns the distinct segments in sorted order.
 func unique(segments []Segment) []Segment {
 	byText := map[string]Segment{}
 	for _, s := range segments {
@@ -179,12 +178,12 @@ func unique(segments []Segment) []Segment {
 	return result
 }
 
-// rotate returns the list starting at an index, followed by the elements before it.
+// rotate returns the segments starting at index start, followed by the segments before it.
 func rotate(segments []Segment, start int) []Segment {
 	return slices.Concat(segments[start:], segments[:start])
 }
 
-// flatten returns one segment for each combination of the values of each term.
+// flatten returns one segment for each combination of a term's values, for all terms.
 func flatten(terms []corev1.TopologySelectorTerm) (segments []Segment) {
 	for _, term := range terms {
 		combined := []Segment{{}}
@@ -206,9 +205,9 @@ func flatten(terms []corev1.TopologySelectorTerm) (segments []Segment) {
 	return segments
 }
 
-// spread returns the index of the segment for a claim named <template>-<set>-<ordinal>, as for a
-// StatefulSet, and false for other names. Successive ordinals get successive segments, and all
-// templates of one pod get the same segment.
+// spread returns the index of the segment for a claim named <template>-<set>-<ordinal>, as in a
+// StatefulSet, and false for other names. Successive ordinals map to successive segments, and all
+// templates of the same pod map to the same segment.
 func spread(claim string, segments int) (int, bool) {
 	set, ordinal, ok := cutLast(claim)
 	if !ok || ordinal == "" {

@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// randomNodes creates random nodes: most with the same keys, some with others, some without a
+// randomNodes creates random nodes: most have the same keys, some have other keys, and some lack a
 // label.
 func randomNodes(random *rand.Rand) []Node {
 	var nodes []Node
@@ -44,7 +44,7 @@ func allowed(random *rand.Rand) []corev1.TopologySelectorTerm {
 	}
 }
 
-// cases calls check with random inputs. The name of the subtest contains the seed.
+// cases calls check with random inputs. The subtest's name contains the seed.
 func cases(t *testing.T, check func(t *testing.T, in Input, random *rand.Rand)) {
 	for seed := range uint64(2000) {
 		random := rand.New(rand.NewPCG(seed, 0))

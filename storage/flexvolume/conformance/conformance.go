@@ -4,7 +4,7 @@
 // each documented sequence, repeated operations, concurrent volumes, unusual option values,
 // unsupported operations, and calls that are killed while they run.
 //
-// `slipway flexvolume check` prints the report. A Go test of a driver can run the same checks:
+// `slipway flexvolume check` prints the report. A driver's Go tests can run the same checks:
 //
 //	config := conformance.Config{Driver: "example.com/mine", File: "./mine"}
 //	report, err := conformance.Run(ctx, config)
@@ -30,33 +30,33 @@ import (
 
 // Config specifies the driver to check and the volumes to use.
 type Config struct {
-	// Driver is the driver's name, "vendor/driver".
+	// Driver is the driver's name, in the form "vendor/driver".
 	Driver string
-	// File is the driver's executable, which Run installs in a temporary directory. If empty, Run
-	// calls the driver that is installed in PluginDir.
+	// File is the driver's executable, which Run installs in a temporary directory. If File is
+	// empty, Run calls the driver that is installed in PluginDir.
 	File, PluginDir string
-	// Options are the options of every volume. In values, {dir} is replaced with a temporary
+	// Options holds the options of every volume. In values, {dir} is replaced with a temporary
 	// directory, {volume} with the volume's name and {size} with Size.
 	Options map[string]string
 	FSType  string
-	// Secrets are passed on mount, in addition to a generated secret.
+	// Secrets holds the secrets that are passed on mount, in addition to a generated secret.
 	Secrets map[string][]byte
-	// Node is the name of this node. The default is the host name.
+	// Node is the name of this node. It defaults to the host name.
 	Node string
-	// Size is the size of the volumes in bytes. Volumes are expanded to twice this size. The
+	// Size is the size of the volumes, in bytes. Volumes are expanded to twice this size. The
 	// default is 100 MiB.
 	Size int64
-	// Timeout is the deadline of each call. The default is one minute.
+	// Timeout is the timeout of each call. The default is 1 minute.
 	Timeout time.Duration
 	// Kills is the number of volumes for which every operation is killed once. The default is 10.
 	Kills int
-	// Only lists the groups of checks to run. If empty, all groups run. Some groups, such as init,
-	// always run.
+	// Only lists the groups of checks to run. If Only is empty, all groups run. Some groups, such
+	// as init, always run.
 	Only []string
-	// Seed determines when calls are killed. If 0, a random seed is used, which the report
+	// Seed determines when calls are killed. If it is 0, a random seed is used, which the report
 	// contains.
 	Seed uint64
-	// Done receives each result immediately. It can be nil.
+	// Done, if not nil, is called with each result immediately.
 	Done func(Result)
 }
 
@@ -72,7 +72,7 @@ func Groups() []string {
 // group is a set of checks that run together.
 type group struct {
 	name string
-	// always means that the group runs even if Only does not list it.
+	// always is set if the group runs even if Only does not list it.
 	always bool
 	run    func(*checker, context.Context)
 }
@@ -97,7 +97,7 @@ func groups() []group {
 	}
 }
 
-// checker is the state of one run.
+// checker holds the state of one run.
 type checker struct {
 	Config
 	driver  *flexvolume.Driver
@@ -112,9 +112,9 @@ type checker struct {
 	volumes int
 }
 
-// Run checks the driver. It requires root and works in a temporary directory. It reports the
-// driver's remains and then removes them as far as possible. If Run returns an error, the report is
-// missing or incomplete.
+// Run checks the driver. It requires root and works in a temporary directory. It reports anything
+// that the driver leaves behind, then removes it as far as possible. If Run returns an error, the
+// report is missing or incomplete.
 func Run(ctx context.Context, config Config) (Report, error) {
 	if os.Geteuid() != 0 {
 		return Report{}, errors.New("check FlexVolume driver: mounting requires root; run it as root")
@@ -203,7 +203,7 @@ func (c *Config) setDefaults() error {
 	return nil
 }
 
-// settings sets the same deadline for all operations.
+// settings returns the engine settings, with the same timeout for all operations.
 func (c *Config) settings() flexvolume.Settings {
 	timeouts := map[flexvolume.Operation]time.Duration{}
 	for _, op := range flexvolume.Operations() {
