@@ -13,13 +13,14 @@ import (
 const (
 	// scanInterval is the minimum time between two scans of the plugin directory.
 	scanInterval = time.Second
-	// scanDelay batches the changes of one installation into one scan.
+	// scanDelay batches the changes of one installation into a single scan.
 	scanDelay = 50 * time.Millisecond
 	// pollInterval is the scan interval while the directory cannot be watched.
 	pollInterval = 5 * time.Second
-	// initTimeout limits how long Run delays ready for the drivers of the first scan.
+	// initTimeout is the maximum time that Run waits for the drivers of the first scan before it
+	// calls ready.
 	initTimeout = 10 * time.Second
-	// After a failed init, the retry delay doubles from minBackoff to maxBackoff.
+	// After a failed init, the retry backoff doubles from minBackoff to maxBackoff.
 	minBackoff = time.Second
 	maxBackoff = 5 * time.Minute
 )
@@ -27,14 +28,14 @@ const (
 // Name returns the component's name.
 func (r *Registry) Name() string { return "flexvolume" }
 
-// Run watches the plugin directory until ctx ends and initializes each driver that it finds.
+// Run watches the plugin directory until ctx is done, and initializes each driver that it finds.
 // Drivers initialize concurrently. Run calls ready when the drivers of the first scan are
-// initialized, or after initTimeout. It does not wait for drivers with a last-good copy, nor for
-// drivers whose last init timed out.
+// initialized, or after initTimeout. It does not wait for drivers that have a last-good copy, or
+// for drivers whose last init timed out.
 //
 // A change takes effect within about one second: scans are at least scanInterval apart, and a scan
-// always follows the last change. Directories whose name begins with "." are ignored. Run fails
-// only if it cannot create the plugin directory.
+// always follows the last change. Directories whose names begin with "." are ignored. Run returns
+// an error only if it cannot create the plugin directory.
 func (r *Registry) Run(ctx context.Context, ready func()) error {
 	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
 		return fmt.Errorf("create FlexVolume plugin directory: %w", err)
@@ -71,7 +72,7 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	// due is the time of the next scan; zero means that nothing has changed.
+	// due is the time of the next scan. Zero means that nothing has changed.
 	for due := time.Now(); ; {
 		if next := r.nextWake(due); next.IsZero() {
 			timer.Stop()
@@ -95,8 +96,9 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// scan reads the directory once. It returns when to scan again even if no change is reported. It
-// returns zero, which means never, unless the directory cannot be read or watched completely.
+// scan reads the directory once. It returns the time of the next scan if no change is reported
+// before. Zero means that no such scan is needed, and is returned unless the directory cannot be
+// read or watched completely.
 func (r *Registry) scan(watch *watch) time.Time {
 	start := time.Now()
 	files, err := watch.scan(r.Dir)
@@ -139,9 +141,9 @@ func (r *Registry) waitForFirst(ctx context.Context, scanned <-chan struct{}, re
 	}
 }
 
-// delaysReady reports whether Run waits for a driver before it is ready. A driver with a last-good
-// copy can serve volumes in use without init. A driver whose last init did not end would only
-// delay all other drivers again.
+// delaysReady reports whether Run waits for a driver before it calls ready. A driver with a
+// last-good copy can serve volumes in use without init. A driver whose last init timed out would
+// only delay all other drivers again.
 func (r *Registry) delaysReady(e Entry) bool {
 	if e.Driver != nil || r.KeepDir == "" {
 		return e.Driver == nil
@@ -150,8 +152,8 @@ func (r *Registry) delaysReady(e Entry) bool {
 	return err != nil || failure.Operation != OpInit || failure.Kind != KindTimeout
 }
 
-// nextWake returns when Run must act without a change: at the next scan or init. Zero means never,
-// so unchanged drivers cost nothing.
+// nextWake returns the time at which Run must act even without a change: the time of the next scan
+// or init. Zero means never, so unchanged drivers cost nothing.
 func (r *Registry) nextWake(scan time.Time) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()

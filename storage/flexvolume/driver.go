@@ -10,11 +10,10 @@ import (
 )
 
 // Driver calls one version of one driver. Its methods are safe for concurrent use. A call ends at
-// the operation's deadline or when ctx ends, whichever is first; the process group of a driver that
-// is still running is killed.
+// the operation's deadline or when ctx is done, whichever comes first. If the driver is still
+// running, its process group is killed.
 //
-// Errors: ErrNotSupported, ErrGone, a CallError for a failure of the driver, or an error about the
-// input.
+// Errors: ErrNotSupported, ErrGone, a CallError for a driver failure, or an error about the input.
 type Driver struct {
 	name            string
 	path            string // of the executable; "" if the driver is gone
@@ -29,8 +28,8 @@ type Driver struct {
 	history         *history
 }
 
-// NewDriver returns the driver "vendor/driver" with the executable at path, for callers that have
-// no Registry. Until Init is called, it has the default capabilities.
+// NewDriver returns the driver "vendor/driver" with the executable at path, for callers without a
+// Registry. Until Init is called, the driver has the default capabilities.
 func NewDriver(name, path string, settings Settings) *Driver {
 	return &Driver{
 		name: name, path: path, settings: settings, caps: DefaultCapabilities(),
@@ -38,16 +37,16 @@ func NewDriver(name, path string, settings Settings) *Driver {
 	}
 }
 
-// Name returns "vendor/driver", or "driver" without a vendor.
+// Name returns "vendor/driver", or "driver" if there is no vendor.
 func (d *Driver) Name() string { return d.name }
 
-// Version returns the SHA-256 of the executable in hexadecimal, or "" if unknown.
+// Version returns the SHA-256 of the executable in hexadecimal, or "" if it is unknown.
 func (d *Driver) Version() string { return d.version }
 
 // Capabilities returns the capabilities that the driver reported on init.
 func (d *Driver) Capabilities() Capabilities { return d.caps }
 
-// Unsupported reports whether this driver version has responded "Not supported" to op.
+// Unsupported reports whether this driver version has returned "Not supported" for op.
 func (d *Driver) Unsupported(op Operation) bool { return d.unsupported.has(op) }
 
 // Init initializes the driver and stores its capabilities. It must not run concurrently with other
@@ -61,9 +60,9 @@ func (d *Driver) Init(ctx context.Context) (Capabilities, error) {
 	return d.caps, nil
 }
 
-// VolumeName returns the volume's name in its storage, which Detach takes. It is the same on every
-// node. The interface requires that "/" in the name is replaced with "~". The result is Volume.Name
-// if the driver returns no name or Settings.VolumeName is NamingVolume.
+// VolumeName returns the volume's name in its storage, which is the argument of Detach. The name is
+// the same on every node. The interface requires that "/" in the name is replaced with "~". If the
+// driver returns no name or Settings.VolumeName is NamingVolume, the result is Volume.Name.
 func (d *Driver) VolumeName(ctx context.Context, volume Volume) (string, error) {
 	input, err := volume.json()
 	if err != nil {
@@ -79,7 +78,7 @@ func (d *Driver) VolumeName(ctx context.Context, volume Volume) (string, error) 
 		return volume.Name, nil
 	}
 	name := strings.ReplaceAll(resp.VolumeName, "/", "~")
-	// The name becomes the name of a directory.
+	// The name is used as a directory name.
 	if name == "." || name == ".." || len(name) > 255 || strings.ContainsFunc(name, unicode.IsControl) {
 		return "", d.fail(OpGetVolumeName, KindWrongType,
 			fmt.Sprintf("it returned the name %q, which is not a valid directory name", clip(name)), nil)
@@ -88,8 +87,8 @@ func (d *Driver) VolumeName(ctx context.Context, volume Volume) (string, error) 
 	return name, nil
 }
 
-// Attach attaches the volume to a node. It returns the device on that node, or "" if the driver
-// returns none.
+// Attach attaches the volume to a node. It returns the device on this node, or "" if the driver
+// does not return a device.
 func (d *Driver) Attach(ctx context.Context, volume Volume, node string) (device string, err error) {
 	input, err := volume.json()
 	if err != nil {
@@ -99,8 +98,8 @@ func (d *Driver) Attach(ctx context.Context, volume Volume, node string) (device
 	return resp.Device, err
 }
 
-// WaitForAttach runs on the node. It waits for the volume's device and returns it. device is the
-// result of Attach.
+// WaitForAttach waits for the volume's device and returns the device. It runs on the node. device
+// is the result of Attach.
 func (d *Driver) WaitForAttach(ctx context.Context, device string, volume Volume) (string, error) {
 	input, err := volume.json()
 	if err != nil {
@@ -170,7 +169,7 @@ func (d *Driver) Unmount(ctx context.Context, dir string) error {
 }
 
 // ExpandVolume expands the volume in its storage. Sizes are in bytes. It returns the size that the
-// driver reports, or newSize if it reports none.
+// driver reports, or newSize if the driver does not report a size.
 func (d *Driver) ExpandVolume(ctx context.Context, volume Volume, dir string, newSize, oldSize int64) (int64, error) {
 	input, err := volume.json()
 	if err != nil {

@@ -26,7 +26,8 @@ func install(t *testing.T, script string) string {
 	return path
 }
 
-// write creates an executable as drivers are installed: as a dot file that is then renamed.
+// write creates an executable in the way that drivers are installed: it writes a dot file, then
+// renames it.
 func write(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -214,7 +215,7 @@ func TestEndlessOutputKillsDriver(t *testing.T) {
 func TestDaemonOutlivesCall(t *testing.T) {
 	path := install(t, `(trap '' HUP; sleep 1000) & echo $! >"$0.daemon"; echo '{"status":"Success"}'`)
 	driver := NewDriver("example.com/test", path, Settings{})
-	// The call returns although the daemon keeps its output open for a thousand seconds.
+	// The call returns even though the daemon keeps its output open for a thousand seconds.
 	if err := driver.Mount(context.Background(), "/m", MountRequest{}); err != nil {
 		t.Fatal(err)
 	}

@@ -8,20 +8,21 @@ import (
 	"time"
 )
 
-// entry is an Entry with the state that discovery needs. Only Run changes it; Forget deletes it.
+// entry is an Entry with the state that discovery needs. Only Run changes entries, and Forget
+// deletes them.
 type entry struct {
 	Entry
 	file         fileID // of the installed executable
 	limiter      *callLimiter
 	history      *history
 	failureCount int
-	// attempt identifies the running init, so that results of earlier versions are ignored. cancel
-	// cancels that init.
+	// attempt identifies the running init, so that results from earlier versions are ignored.
+	// cancel cancels this init.
 	attempt int
 	cancel  context.CancelFunc
 }
 
-// initResult is the result of an init. copyErr is the error of saving the last-good copy.
+// initResult is the result of an init. copyErr is the error from saving the last-good copy.
 type initResult struct {
 	name         string
 	attempt      int
@@ -29,8 +30,8 @@ type initResult struct {
 	err, copyErr error
 }
 
-// hashChanged computes the version of each executable that changed since the last scan. It holds no
-// lock, because it can read a lot of data.
+// hashChanged computes the version of each executable that has changed since the last scan. It
+// holds no lock, because it may read a lot of data.
 func (r *Registry) hashChanged(files map[string]*driverFile) {
 	for name, file := range files {
 		if file.err != nil {
@@ -43,7 +44,7 @@ func (r *Registry) hashChanged(files map[string]*driverFile) {
 	}
 }
 
-// lastFile returns the ID of the executable in the last scan.
+// lastFile returns the file ID that the executable had in the last scan.
 func (r *Registry) lastFile(driver string) (fileID, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +54,7 @@ func (r *Registry) lastFile(driver string) (fileID, bool) {
 	return fileID{}, false
 }
 
-// apply updates the entries from the result of a scan.
+// apply updates the entries according to the result of a scan.
 func (r *Registry) apply(files map[string]*driverFile) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,7 +80,7 @@ func (r *Registry) apply(files map[string]*driverFile) {
 	}
 }
 
-// newEntry adds an entry. The caller holds mu.
+// newEntry adds an entry. The caller must hold mu.
 func (r *Registry) newEntry(driver string) *entry {
 	if r.entries == nil {
 		r.entries = map[string]*entry{}
@@ -92,8 +93,8 @@ func (r *Registry) newEntry(driver string) *entry {
 	return e
 }
 
-// applyFile updates an entry from its driver's executable. An executable with unchanged content is
-// not a change.
+// applyFile updates an entry according to its driver's executable. An executable whose content is
+// unchanged does not count as a change.
 func (r *Registry) applyFile(e *entry, file *driverFile) {
 	switch {
 	case file.err != nil:
@@ -145,7 +146,7 @@ func (r *Registry) startInits(ctx context.Context, initialize func(context.Conte
 	}
 }
 
-// newDriver returns the installed version of a driver, not yet initialized.
+// newDriver returns the installed version of a driver. The driver is not initialized yet.
 func (r *Registry) newDriver(e *entry) *Driver {
 	driver := NewDriver(e.Name, executable(r.Dir, e.Name), r.settings(e.Name))
 	driver.version, driver.limiter, driver.observer = e.Version, e.limiter, r.observer()
@@ -156,7 +157,7 @@ func (r *Registry) newDriver(e *entry) *Driver {
 	return driver
 }
 
-// finishInit stores the result of an init, unless the driver has changed since the init started.
+// finishInit stores an init's result, unless the driver has changed since the init started.
 func (r *Registry) finishInit(result initResult) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

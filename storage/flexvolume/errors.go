@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// ErrNotSupported is returned for an operation to which the driver responds "Not supported".
+// ErrNotSupported is returned if the driver responds "Not supported" to an operation.
 var ErrNotSupported = errors.New("operation is not supported by the driver")
 
-// ErrGone is returned by a call of a removed driver that has no last-good copy.
+// ErrGone is returned by calls to a removed driver that has no last-good copy.
 var ErrGone = errors.New("driver is no longer installed")
 
-// Kind is the kind of a call's failure, in one word that suits a metric label.
+// Kind is the kind of a call's failure: a single word that is suitable as a metric label.
 type Kind string
 
 // The kinds of a CallError.
@@ -32,8 +32,7 @@ const (
 	KindExit      Kind = "disagreement" // the status is Success but the exit code is not 0
 )
 
-// CallError is the failure of a driver call. Its text quotes the driver's output, shortened and
-// redacted.
+// CallError is a failed driver call. Its text quotes the driver's output, truncated and redacted.
 type CallError struct {
 	Driver    string
 	Operation Operation
@@ -42,7 +41,7 @@ type CallError struct {
 	cause     error
 }
 
-// Error returns the failure in one line.
+// Error returns a one-line description of the failure.
 func (e *CallError) Error() string {
 	return fmt.Sprintf("run %s of FlexVolume driver %q: %s", e.Operation, e.Driver, e.text)
 }
@@ -50,17 +49,17 @@ func (e *CallError) Error() string {
 // Unwrap returns the cause, if any.
 func (e *CallError) Unwrap() error { return e.cause }
 
-// responseError describes the problem of a driver's response.
+// responseError describes the problem with a driver's response.
 type responseError struct {
 	kind Kind
 	text string
 }
 
-// maxQuote limits the driver output that an error quotes, in bytes. Drivers print the cause last,
-// so the end is kept.
+// maxQuote is the maximum length of the driver output that an error quotes, in bytes. Drivers print
+// the cause last, so the end is kept.
 const maxQuote = 512
 
-// clip shortens text to maxQuote bytes.
+// clip truncates text to its last maxQuote bytes.
 func clip(text string) string {
 	text = strings.TrimSpace(text)
 	if len(text) <= maxQuote {
@@ -73,9 +72,9 @@ func clip(text string) string {
 	return "…" + text
 }
 
-// quote returns the driver's output and exit code for an error. Secrets are redacted before the
-// text is shortened. If the output exceeds maxOutput, quote shows its beginning, because the end
-// could be the first half of a secret.
+// quote returns the driver's output and exit code for an error. It redacts secrets before it
+// truncates the text. If the output exceeds maxOutput, quote shows the beginning of the output,
+// because the end could be the first half of a secret.
 func (o output) quote(redact func(string) string) string {
 	end := "exit code 0"
 	if o.exit != nil {
@@ -84,7 +83,7 @@ func (o output) quote(redact func(string) string) string {
 	return end + ", " + o.quoteStreams(redact)
 }
 
-// quoteStreams is quote without the exit code, which a killed driver does not have.
+// quoteStreams is like quote, but without the exit code, because a killed driver has none.
 func (o output) quoteStreams(redact func(string) string) string {
 	show := func(stream []byte) string {
 		text := redact(string(stream))

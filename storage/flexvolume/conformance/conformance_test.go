@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// check runs groups of checks on a driver from testdata in which old is replaced with new.
+// check runs groups of checks on a driver from testdata, in which old is replaced with new.
 func check(t *testing.T, base, old, new string, groups ...string) Report {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", base))
@@ -40,7 +40,7 @@ func check(t *testing.T, base, old, new string, groups ...string) Report {
 	return report
 }
 
-// notOK returns the results that are Wrong or Risk.
+// notOK returns the results whose verdict is Wrong or Risk.
 func notOK(report Report) (results []Result) {
 	for _, result := range report.Results {
 		if result.Verdict == Wrong || result.Verdict == Risk {
@@ -238,7 +238,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 	eventually.True(t, "the process has ended", func() bool { return !isRunning(t, sleep) })
 }
 
-// runs reports whether a process has this argument.
+// isRunning reports whether any process has this argument.
 func isRunning(t *testing.T, argument string) bool {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -37,7 +37,7 @@ func (c *checker) initialize(ctx context.Context) {
 	c.capabilities(resp)
 }
 
-// capabilities checks the names of the capabilities in the response to init.
+// capabilities checks the capability names in the response to init.
 func (c *checker) capabilities(outcome flexvolume.TrialResult) {
 	const knownNames = "attach, selinuxRelabel, supportsMetrics, fsGroup and requiresFSResize"
 	var fields map[string]json.RawMessage
@@ -80,8 +80,8 @@ func (c *checker) unsupported(ctx context.Context) {
 	if c.caps.Attach {
 		return
 	}
-	// Kubernetes does not call these operations of a driver without attach. Both only read, so
-	// calling them is safe.
+	// Kubernetes does not call these operations if a driver does not support attach. Both
+	// operations only read, so calling them is safe.
 	l := c.newLifecycle(nil)
 	for _, op := range []flexvolume.Operation{flexvolume.OpGetVolumeName, flexvolume.OpIsAttached} {
 		outcome := l.call(ctx, op, 0)

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// lifecycle calls the operations of one volume, as Kubernetes does for one pod.
+// lifecycle calls the operations for one volume, as Kubernetes does for one pod.
 type lifecycle struct {
 	c         *checker
 	request   flexvolume.MountRequest
@@ -23,13 +23,13 @@ type lifecycle struct {
 	stagedDir string // where the device is mounted for all pods
 	dir       string // where the volume is mounted for the pod
 	node      string
-	// keepsData and isReadOnly are properties of the storage, which referenceVolume sets.
+	// keepsData and isReadOnly are properties of the storage, set by referenceVolume.
 	keepsData, isReadOnly bool
 	newSize               int64
 }
 
-// newLifecycle creates a lifecycle for a new volume. modify can change the driver's input; it can
-// be nil.
+// newLifecycle creates a lifecycle for a new volume. modify, if not nil, can change the driver's
+// input.
 func (c *checker) newLifecycle(modify func(*flexvolume.MountRequest)) *lifecycle {
 	c.mu.Lock()
 	c.volumes++
@@ -57,7 +57,7 @@ func (c *checker) newLifecycle(modify func(*flexvolume.MountRequest)) *lifecycle
 	return l
 }
 
-// setOptions sets the options of the Config and replaces {dir}, {volume} and {size}.
+// setOptions sets the options from the Config, and replaces {dir}, {volume} and {size}.
 func (c *checker) setOptions(request *flexvolume.MountRequest, dir string) {
 	replace := strings.NewReplacer("{dir}", dir, "{volume}", request.Name, "{size}", strconv.FormatInt(c.Size, 10))
 	for key, value := range c.Options {
@@ -69,7 +69,7 @@ func (l *lifecycle) podDir(uid string) string {
 	return filepath.Join(l.c.sandbox.kubelet(), "pods", uid, "volumes", flexvolume.EscapeName(l.c.Driver), l.request.Name)
 }
 
-// otherPod returns the lifecycle of the same volume for another pod on the node.
+// otherPod returns a lifecycle of the same volume for another pod on the node.
 func (l *lifecycle) otherPod() *lifecycle {
 	second := *l
 	second.request.Pod.Name, second.request.Pod.UID = "other", strings.Replace(l.request.Pod.UID, "0000-0000-", "0000-0001-", 1)
@@ -77,8 +77,8 @@ func (l *lifecycle) otherPod() *lifecycle {
 	return &second
 }
 
-// setupOps returns the operations that make the volume available, in order. teardownOps returns the
-// operations that undo them.
+// setupOps returns the operations that make the volume available, in execution order. teardownOps
+// returns the operations that undo them.
 func (c *checker) setupOps() []flexvolume.Operation {
 	if !c.caps.Attach {
 		return []flexvolume.Operation{flexvolume.OpMount}
@@ -95,7 +95,7 @@ func (c *checker) teardownOps() []flexvolume.Operation {
 	return []flexvolume.Operation{flexvolume.OpUnmount, flexvolume.OpUnmountDevice, flexvolume.OpDetach}
 }
 
-// args returns the arguments of an operation.
+// args returns an operation's arguments.
 func (l *lifecycle) args(op flexvolume.Operation) ([]string, error) {
 	input, err := l.request.Volume.Input()
 	if op == flexvolume.OpMount {
@@ -130,9 +130,9 @@ func (l *lifecycle) args(op flexvolume.Operation) ([]string, error) {
 	return nil, nil
 }
 
-// call makes one call as the kubelet or the controller does: it creates the directory first and
+// call makes one call as the kubelet or the controller would: it creates the directory first and
 // stores the values that the driver returns. kill is the delay after which the driver is killed, or
-// 0.
+// 0 if it is not killed.
 func (l *lifecycle) call(ctx context.Context, op flexvolume.Operation, kill time.Duration) flexvolume.TrialResult {
 	args, err := l.args(op)
 	if err != nil {
@@ -163,7 +163,8 @@ func (l *lifecycle) call(ctx context.Context, op flexvolume.Operation, kill time
 	return outcome
 }
 
-// do makes a call, emulates the operation if the driver does not support it, and checks the effect.
+// do makes a call and checks its effect. If the driver does not support the operation, do emulates
+// it.
 func (l *lifecycle) do(ctx context.Context, op flexvolume.Operation) (flexvolume.TrialResult, error) {
 	outcome := l.call(ctx, op, 0)
 	switch {
@@ -177,7 +178,7 @@ func (l *lifecycle) do(ctx context.Context, op flexvolume.Operation) (flexvolume
 	return outcome, l.checkEffect(op)
 }
 
-// emulate acts as Slipway and Kubernetes do if a driver does not support an operation.
+// emulate does what Slipway and Kubernetes do if a driver does not support an operation.
 func (l *lifecycle) emulate(ctx context.Context, op flexvolume.Operation) error {
 	d := l.c.driver
 	switch op {
@@ -218,7 +219,7 @@ func (l *lifecycle) checkEffect(op flexvolume.Operation) error {
 	return nil
 }
 
-// checkPresent checks that a volume is at dir: exactly one mount, or files.
+// checkPresent checks that dir contains a volume: exactly one mount, or files.
 func checkPresent(dir string) error {
 	mounts, err := mountsAt(dir)
 	if err != nil || mounts == 1 {
@@ -233,7 +234,7 @@ func checkPresent(dir string) error {
 	return nil
 }
 
-// checkAbsent checks that a volume is gone from dir, and removes dir as the kubelet does.
+// checkAbsent checks that dir no longer contains a volume, and removes dir as the kubelet would.
 func checkAbsent(dir string) error {
 	mounts, err := mountsAt(dir)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// unusualValues returns option values that break drivers without a JSON parser, by description.
-// touch returns a shell command that creates a file.
+// unusualValues returns option values that break drivers without a JSON parser, keyed by
+// description. touch returns a shell command that creates a file.
 func unusualValues(touch func(name string) string) map[string]string {
 	return map[string]string{
 		"spaces":               "  a  b ",
@@ -41,8 +41,8 @@ func unusualValues(touch func(name string) string) map[string]string {
 	}
 }
 
-// options checks that unusual values are harmless in options that the driver does not use, and in
-// an option that contains a directory.
+// options checks that unusual values are harmless, both in options that the driver does not use and
+// in an option that contains a directory.
 func (c *checker) options(ctx context.Context) {
 	values := unusualValues(func(name string) string { return "touch " + filepath.Join(c.sandbox.injected(), name) })
 	reference, failure := c.referenceVolume(ctx)
@@ -79,13 +79,14 @@ func (c *checker) options(ctx context.Context) {
 	c.injected()
 }
 
-// usedOption uses a directory with an unusual name in the driver's options.
+// usedOption runs a lifecycle in which the driver's options contain a directory with an unusual
+// name.
 func (c *checker) usedOption(ctx context.Context) {
 	if !slices.ContainsFunc(slices.Collect(maps.Values(c.Options)), func(value string) bool { return strings.Contains(value, "{dir}") }) {
 		c.result("options-used", NotTried, "no option contains {dir}", "to run this check, use an option whose value is a path, such as --options directory={dir}")
 		return
 	}
-	// The slashes in the command split it into directories.
+	// The slashes in the command split the path into directories.
 	dir := filepath.Join(c.sandbox.data(), `it's a "dir" of Größe & <b>; $(touch `+filepath.Join(c.sandbox.injected(), "used")+`)`)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		c.result("options-used", NotTried, err.Error(), "")
@@ -99,7 +100,7 @@ func (c *checker) usedOption(ctx context.Context) {
 	c.check("options-used", failure, Risk, "it works with spaces, quotes and UTF-8 in the value of an option that it uses", remedy)
 }
 
-// referenceVolume returns a volume that contains a marker file, if the driver keeps data.
+// referenceVolume returns a volume that contains a marker file if the driver keeps data.
 func (c *checker) referenceVolume(ctx context.Context) (reference *lifecycle, err error) {
 	l := c.newLifecycle(nil)
 	err = l.setUp(ctx)
@@ -113,8 +114,8 @@ func (c *checker) referenceVolume(ctx context.Context) (reference *lifecycle, er
 	return l, l.tearDown(ctx)
 }
 
-// runWithOptions runs a lifecycle, writes a file and, if reference is not nil, checks that the
-// volume is the same as the reference.
+// runWithOptions runs a lifecycle and writes a file. If reference is not nil, it also checks that
+// the volume is the same as the reference.
 func (c *checker) runWithOptions(ctx context.Context, modify func(*flexvolume.MountRequest), reference *lifecycle) error {
 	l := c.newLifecycle(modify)
 	failure := l.setUp(ctx)
@@ -127,7 +128,7 @@ func (c *checker) runWithOptions(ctx context.Context, modify func(*flexvolume.Mo
 	return errors.Join(failure, l.tearDown(ctx))
 }
 
-// compare returns an error unless other is the same volume, with the same access.
+// compare returns an error unless other is the same volume with the same access.
 func (l *lifecycle) compare(other *lifecycle) error {
 	switch {
 	case !l.isReadOnly && readOnly(other.dir):
@@ -138,8 +139,8 @@ func (l *lifecycle) compare(other *lifecycle) error {
 	return nil
 }
 
-// write writes a file to a volume. Read-only storage is not an error, because some drivers serve
-// it by design.
+// write writes a file to a volume. Read-only storage is not an error, because some drivers provide
+// read-only storage by design.
 func write(path string, content []byte) error {
 	if err := os.WriteFile(path, content, 0o600); err != nil && !errors.Is(err, unix.EROFS) {
 		return err
@@ -152,7 +153,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// injected checks that the driver has not executed the value of an option.
+// injected checks that the driver has not executed any option value.
 func (c *checker) injected() {
 	files, _ := os.ReadDir(c.sandbox.injected())
 	var names []string

@@ -74,7 +74,7 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:maxBytes], "") + "…"
 }
 
-// Limits for the duration of a call. fastCallLimit applies to operations that block the kubelet or
+// Limits on the duration of a call. fastCallLimit applies to operations that block the kubelet or
 // the controller.
 const (
 	fastCallLimit = 2 * time.Second
@@ -109,7 +109,7 @@ func (c *checker) time(context.Context) {
 		"in init, getvolumename and isattached, do only fast work; in other operations, wait only for what is necessary")
 }
 
-// median returns the median duration of an operation's successful calls, or 0.
+// median returns the median duration of an operation's successful calls, or 0 if there are none.
 func (c *checker) median(op flexvolume.Operation) time.Duration {
 	var durations []time.Duration
 	for _, outcome := range c.calls {
@@ -127,8 +127,8 @@ func median(durations []time.Duration) time.Duration {
 	return slices.Sorted(slices.Values(durations))[len(durations)/2]
 }
 
-// leftovers reports and removes the files and mounts that remain after all volumes were unmounted
-// and detached.
+// leftovers reports and removes the files and mounts that remain after all volumes have been
+// unmounted and detached.
 func (c *checker) leftovers(context.Context) {
 	mounts, err := c.sandbox.mounts()
 	if err == nil && len(mounts) > 0 {

@@ -13,7 +13,7 @@ import (
 
 // readOnly checks that a read-only volume is not writable.
 func (c *checker) readOnly(ctx context.Context) {
-	// A read-only volume needs content.
+	// A read-only volume needs content, so write a file first.
 	l := c.newLifecycle(nil)
 	failure := errors.Join(l.setUp(ctx), l.tearDown(ctx))
 	if failure == nil {
@@ -36,7 +36,7 @@ func (c *checker) readOnly(ctx context.Context) {
 }
 
 // twoPods checks that two pods on a node can use a volume, and that the volume remains mounted for
-// one when the other ends.
+// one pod when the other pod terminates.
 func (c *checker) twoPods(ctx context.Context) {
 	first := c.newLifecycle(nil)
 	failure := first.setUp(ctx)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Print writes the report as a table of checks with results, findings and remedies, followed by a
-// table of operations with durations and a summary line.
+// Print writes the report as a table of checks with results, findings and remedies. The table is
+// followed by a table of operations with durations, and a summary line.
 func (r Report) Print(out io.Writer) error {
 	fmt.Fprintf(out, "%s, version %.12s, capabilities %s\n\n", r.Driver, r.Version, r.Capabilities)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -36,7 +36,7 @@ func (r Report) Print(out io.Writer) error {
 	return nil
 }
 
-// Summary returns the report in one line, which begins with the verdict.
+// Summary returns a one-line report that begins with the verdict.
 func (r Report) Summary() string {
 	verdict := "works"
 	switch r.Verdict() {
@@ -82,8 +82,8 @@ type (
 	}
 )
 
-// JUnit writes the report as a JUnit file. Wrong is a failure, NotTried is skipped, and Risk is a
-// passed test with output.
+// JUnit writes the report as a JUnit file. Wrong becomes a failure, NotTried becomes skipped, and
+// Risk becomes a passed test with output.
 func (r Report) JUnit(out io.Writer) error {
 	suite := junitSuite{
 		Name: r.Driver, Tests: len(r.Results), Failures: r.Count(Wrong), Skipped: r.Count(NotTried), Time: r.Duration.Seconds(),

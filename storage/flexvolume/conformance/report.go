@@ -6,7 +6,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// Verdict is the result of a check, or of all checks of a driver.
+// Verdict is the result of a check, or of all checks on a driver.
 type Verdict string
 
 const (
@@ -15,7 +15,8 @@ const (
 	// Wrong means that an ordinary pod cannot use the driver's volumes.
 	Wrong Verdict = "wrong"
 	// Risk means that ordinary pods can use the driver's volumes, but that the driver does not
-	// conform, or can fail after a crash, under load, with unusual options or on other platforms.
+	// conform to the interface, or can fail after a crash, under load, with unusual options or on
+	// other platforms.
 	Risk Verdict = "risk"
 	// NotTried means that the check does not apply, or that an earlier check failed.
 	NotTried Verdict = "not tried"
@@ -25,12 +26,12 @@ const (
 type Result struct {
 	Check   string
 	Verdict Verdict
-	// Finding describes the behavior of the driver. Remedy is the change that its author should make;
-	// it is empty for OK.
+	// Finding describes the driver's behavior. Remedy is the change that the driver's author should
+	// make. It is empty for OK.
 	Finding, Remedy string
 }
 
-// Timing is the duration of the calls of one operation.
+// Timing holds the durations of an operation's calls.
 type Timing struct {
 	Operation   flexvolume.Operation
 	Calls       int
@@ -40,19 +41,19 @@ type Timing struct {
 // Report is the result of a run.
 type Report struct {
 	Driver string
-	// Version is the SHA-256 of the executable in hexadecimal.
+	// Version is the SHA-256 of the executable, in hexadecimal.
 	Version string
-	// Capabilities are set if init succeeded.
+	// Capabilities is set if init succeeded.
 	Capabilities flexvolume.Capabilities
 	Results      []Result
-	// Timings cover the calls that were not killed.
+	// Timings covers the calls that were not killed.
 	Timings []Timing
-	// Seed is Config.Seed, or the generated seed.
+	// Seed is Config.Seed or the generated seed.
 	Seed     uint64
 	Duration time.Duration
 }
 
-// Verdict returns the verdict on the driver: the worst of its results.
+// Verdict returns the overall verdict: the worst of the results.
 func (r Report) Verdict() Verdict {
 	switch {
 	case r.Count(Wrong) > 0:
@@ -63,7 +64,7 @@ func (r Report) Verdict() Verdict {
 	return OK
 }
 
-// checks returns the names of the checks with a verdict.
+// checks returns the names of the checks with the given verdict.
 func (r Report) checks(verdict Verdict) (names []string) {
 	for _, result := range r.Results {
 		if result.Verdict == verdict {
@@ -73,7 +74,7 @@ func (r Report) checks(verdict Verdict) (names []string) {
 	return names
 }
 
-// Count returns the number of checks with a verdict.
+// Count returns the number of checks with the given verdict.
 func (r Report) Count(verdict Verdict) int { return len(r.checks(verdict)) }
 
 func (c *checker) result(check string, verdict Verdict, finding, remedy string) {
@@ -87,7 +88,7 @@ func (c *checker) result(check string, verdict Verdict, finding, remedy string) 
 	}
 }
 
-// check adds a result: OK if failure is nil, else verdict and the failure.
+// check adds a result: OK if failure is nil, otherwise verdict and the failure.
 func (c *checker) check(check string, failure error, verdict Verdict, finding, remedy string) {
 	if failure == nil {
 		c.result(check, OK, finding, "")

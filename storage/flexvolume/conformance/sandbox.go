@@ -19,7 +19,7 @@ import (
 )
 
 // sandbox is the directory in which a driver is checked, and a record of the devices that existed
-// before.
+// before the check.
 type sandbox struct {
 	dir     string
 	devices map[string]string // loop devices that existed before the check
@@ -42,19 +42,19 @@ func newSandbox() (*sandbox, error) {
 	return sandbox, nil
 }
 
-// kubelet is the kubelet's root directory. data is the value of {dir}. injected receives the files
-// of a driver that executes option values. workingDir receives the files that such a driver creates
-// with relative names.
+// kubelet is the kubelet's root directory. data is the value of {dir}. injected is the directory in
+// which a driver that executes option values creates files. workingDir is the directory in which
+// such a driver creates files with relative names.
 func (b *sandbox) kubelet() string    { return filepath.Join(b.dir, "kubelet") }
 func (b *sandbox) data() string       { return filepath.Join(b.dir, "data") }
 func (b *sandbox) injected() string   { return filepath.Join(b.dir, "injected") }
 func (b *sandbox) pluginDir() string  { return filepath.Join(b.dir, "exec") }
 func (b *sandbox) workingDir() string { return filepath.Join(b.dir, "work") }
 
-// id identifies this check.
+// id returns the ID of this check.
 func (b *sandbox) id() string { return strings.TrimPrefix(filepath.Base(b.dir), "flexvolume-check-") }
 
-// env is an environment variable of all processes that the driver starts.
+// env returns an environment variable that is set in all processes that the driver starts.
 func (b *sandbox) env() string { return "SLIPWAY_FLEXVOLUME_CHECK=" + b.id() }
 
 // mountsAt returns the number of mounts at dir.
@@ -66,7 +66,7 @@ func mountsAt(dir string) (int, error) {
 	return len(table), nil
 }
 
-// mounts returns the mounts in the sandbox, in the order of their creation.
+// mounts returns the mounts in the sandbox, in creation order.
 func (b *sandbox) mounts() ([]string, error) {
 	table, err := mountinfo.GetMounts(mountinfo.PrefixFilter(b.dir))
 	if err != nil {
@@ -79,7 +79,7 @@ func (b *sandbox) mounts() ([]string, error) {
 	return dirs, nil
 }
 
-// files returns the files that remain in the directories of volumes.
+// files returns the files that remain in the volume directories.
 func (b *sandbox) files(driver string) []string {
 	root := b.kubelet()
 	pods, _ := filepath.Glob(filepath.Join(root, "pods", "*", "volumes", flexvolume.EscapeName(driver), "*"))
@@ -87,7 +87,7 @@ func (b *sandbox) files(driver string) []string {
 	return append(pods, devices...)
 }
 
-// loopDevices returns the backing files of the machine's loop devices by device.
+// loopDevices returns the backing files of the machine's loop devices, keyed by device.
 func loopDevices() map[string]string {
 	files := map[string]string{}
 	paths, _ := filepath.Glob("/sys/block/loop*/loop/backing_file")
@@ -99,8 +99,8 @@ func loopDevices() map[string]string {
 	return files
 }
 
-// newDevices returns the new loop devices whose backing file has the sandbox's ID in its path, as
-// files in the sandbox and files named after a volume do.
+// newDevices returns the new loop devices whose backing file path contains the sandbox's ID. This
+// is the case for files in the sandbox and for files named after a volume.
 func (b *sandbox) newDevices() []string {
 	var devices []string
 	for device, file := range loopDevices() {
@@ -112,8 +112,8 @@ func (b *sandbox) newDevices() []string {
 	return devices
 }
 
-// processes returns the command lines of the running processes that the driver started, by process
-// ID.
+// processes returns the command lines of running processes that the driver started, keyed by
+// process ID.
 func (b *sandbox) processes() map[int]string {
 	commands := map[int]string{}
 	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
@@ -133,11 +133,11 @@ func (b *sandbox) processes() map[int]string {
 	return commands
 }
 
-// settleTimeout limits how long cleanup can continue after the driver reports success, such as the
-// cleanup of a FUSE daemon.
+// settleTimeout is the maximum time for which cleanup, such as that of a FUSE daemon, may continue
+// after the driver reports success.
 const settleTimeout = 3 * time.Second
 
-// settle waits for a condition, for up to settleTimeout.
+// settle waits up to settleTimeout for a condition.
 func settle(condition func() bool) bool {
 	for deadline := time.Now().Add(settleTimeout); !condition(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {

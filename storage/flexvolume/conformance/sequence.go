@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// sequence runs three lifecycles: one as for an ordinary pod, one in which another pod reads the
-// data of the first, and one in which each operation is repeated.
+// sequence runs three lifecycles: one for an ordinary pod, one in which another pod reads the data
+// of the first pod, and one in which each operation is repeated.
 func (c *checker) sequence(ctx context.Context) {
 	l := c.newLifecycle(nil)
 	var data []byte
@@ -48,8 +48,7 @@ func (c *checker) sequence(ctx context.Context) {
 	c.repeated(ctx)
 }
 
-// runOnce runs an operation of an ordinary pod. A driver for which the operation fails does not
-// work.
+// runOnce runs an operation for an ordinary pod. If the operation fails, the driver does not work.
 func (c *checker) runOnce(ctx context.Context, l *lifecycle, op flexvolume.Operation) bool {
 	outcome, err := l.do(ctx, op)
 	switch {
@@ -63,8 +62,8 @@ func (c *checker) runOnce(ctx context.Context, l *lifecycle, op flexvolume.Opera
 	return err == nil
 }
 
-// repeated runs each operation twice in a row. After a repeated operation fails, it continues with
-// a new volume.
+// repeated runs each operation twice in a row. If a repeated operation fails, it continues with a
+// new volume.
 func (c *checker) repeated(ctx context.Context) {
 	var l *lifecycle
 	ops := slices.Concat(c.setupOps(), c.teardownOps())
@@ -120,7 +119,7 @@ func (c *checker) describe(l *lifecycle, outcome flexvolume.TrialResult) string 
 	return "it succeeds"
 }
 
-// isAttached checks the response to isattached, for this node and for another node.
+// isAttached checks the response to isattached for this node and for another node.
 func (c *checker) isAttached(ctx context.Context, l *lifecycle, want bool) {
 	check, verdict := "isattached", Wrong
 	if !want {
@@ -149,7 +148,7 @@ func (c *checker) isAttached(ctx context.Context, l *lifecycle, want bool) {
 	c.check("isattached-elsewhere", failure, Risk, "it returns attached: false for another node", "compare the node name, the second argument")
 }
 
-// pairs checks that each operation that was called has a reverse operation.
+// pairs checks that there is a reverse operation for each operation that was called.
 func (c *checker) pairs() {
 	has := func(op flexvolume.Operation) bool {
 		for _, outcome := range c.calls {
@@ -189,7 +188,7 @@ func (c *checker) write(l *lifecycle) []byte {
 	return content
 }
 
-// readBack reads the data in a new lifecycle of the volume.
+// readBack reads the data in a new lifecycle of the same volume.
 func (c *checker) readBack(ctx context.Context, l *lifecycle, data []byte) {
 	failure := l.setUp(ctx)
 	if failure == nil {

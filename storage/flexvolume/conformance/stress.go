@@ -17,10 +17,10 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// parallelVolumes is the number of volumes that are used at the same time.
+// parallelVolumes is the number of volumes that are used concurrently.
 const parallelVolumes = 4
 
-// parallel runs several lifecycles concurrently and checks that their volumes are distinct.
+// parallel runs multiple lifecycles concurrently and checks that their volumes are distinct.
 func (c *checker) parallel(ctx context.Context) {
 	lives, errs := make([]*lifecycle, parallelVolumes), make([]error, parallelVolumes)
 	forEach := func(do func(i int) error) {
@@ -62,7 +62,7 @@ func (c *checker) parallel(ctx context.Context) {
 	c.distinctVolumes(lives, slices.Contains(shared, true))
 }
 
-// distinctVolumes checks whether volumes with different names are different volumes.
+// distinctVolumes checks that volumes with different names are different volumes.
 func (c *checker) distinctVolumes(lives []*lifecycle, shared bool) {
 	names := map[string]bool{}
 	for _, l := range lives {
@@ -140,7 +140,7 @@ func (c *checker) killed(ctx context.Context) {
 	}
 }
 
-// undoAndRepeat undoes a killed operation, as Slipway does, and runs it again.
+// undoAndRepeat undoes a killed operation, as Slipway does, then runs it again.
 func (l *lifecycle) undoAndRepeat(ctx context.Context, op flexvolume.Operation) error {
 	reverse := map[flexvolume.Operation]flexvolume.Operation{
 		flexvolume.OpMount: flexvolume.OpUnmount, flexvolume.OpMountDevice: flexvolume.OpUnmountDevice,
@@ -155,7 +155,8 @@ func (l *lifecycle) undoAndRepeat(ctx context.Context, op flexvolume.Operation) 
 	return err
 }
 
-// killDelay returns a random delay within the median duration of a call.
+// killDelay returns a random delay that does not exceed the median duration of the operation's
+// calls.
 func (c *checker) killDelay(op flexvolume.Operation) time.Duration {
 	duration := c.median(op)
 	if duration == 0 {

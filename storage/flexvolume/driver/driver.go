@@ -1,8 +1,8 @@
-// Package driver builds a FlexVolume driver from a few functions. It is for driver authors and
-// depends only on the standard library. The drivers run on every platform with FlexVolumes:
-// Slipway, OpenShift 3 and Kubernetes.
+// Package driver builds a FlexVolume driver from a few functions. It is intended for driver authors
+// and depends only on the standard library. The drivers run on every platform that supports
+// FlexVolumes: Slipway, OpenShift 3 and Kubernetes.
 //
-// This is a complete driver, whose volumes are directories of the host:
+// This is a complete driver, whose volumes are host directories:
 //
 //	func main() {
 //		driver.Main(driver.Driver{
@@ -17,14 +17,14 @@
 //		})
 //	}
 //
-// Every function must succeed if its work is already done, because Kubernetes repeats calls whose
-// result it does not know. A function can also be called after an earlier call was killed at any
-// point. IsMounted, Bind and Unmount handle this.
+// Every function must be idempotent, because Kubernetes repeats calls whose result it does not
+// know. A function can also be called after an earlier call was killed at any point. IsMounted,
+// Bind and Unmount handle this.
 //
 // Each operation executes the driver again, as root, in the directory "/", without standard input.
-// Output to os.Stdout goes to standard error, because standard output carries the response. Unlike
-// Slipway, Kubernetes reads both streams as the response, so a driver for Kubernetes must print
-// nothing.
+// Output to os.Stdout is redirected to standard error, because standard output carries the
+// response. Unlike Slipway, Kubernetes reads both streams as the response, so a driver for
+// Kubernetes must not print anything.
 package driver
 
 import (
@@ -34,25 +34,25 @@ import (
 )
 
 // Driver is the set of operations that a driver supports. If a function is nil, the response is
-// "Not supported", and Kubernetes skips the operation or implements it: it formats and mounts a
-// device, bind-mounts what MountDevice mounted, or unmounts.
+// "Not supported", and Kubernetes skips the operation or implements it itself: it formats and
+// mounts a device, bind-mounts what MountDevice mounted, or unmounts.
 //
 // A driver with Attach, Detach, WaitForAttach or IsAttached reports that it is attachable. It
-// should have both Attach and Detach, and either MountDevice and UnmountDevice, or a device from
-// WaitForAttach. Any other driver must have Mount and Unmount.
+// should have both Attach and Detach. It should also have either MountDevice and UnmountDevice, or
+// a WaitForAttach that returns a device. Any other driver must have Mount and Unmount.
 type Driver struct {
-	// Init prepares the driver on a node. It can run concurrently with any other operation. It can be
-	// nil.
+	// Init, if not nil, prepares the driver on a node. It can run concurrently with any other
+	// operation.
 	Init func() error
 
-	// VolumeName returns the name of the volume in its storage, which is unique and the same on
-	// every node. Detach gets it with "~" instead of "/".
+	// VolumeName returns the volume's name in its storage, which is unique and the same on every
+	// node. Detach receives the name with "~" instead of "/".
 	VolumeName func(o Options) (string, error)
-	// Attach attaches the volume to a node. It can run on another host, so it gets only the node's
-	// name. It returns the device on the node, or "" if it is unknown.
+	// Attach attaches the volume to a node. It can run on another host, so it receives only the
+	// node's name. It returns the device on the node, or "" if the device is unknown.
 	Attach func(o Options, node string) (device string, err error)
-	// WaitForAttach runs on the node. It waits for the device and returns it. device is the result
-	// of Attach.
+	// WaitForAttach waits for the device and returns the device. It runs on the node. device is the
+	// result of Attach.
 	WaitForAttach func(device string, o Options) (string, error)
 	// IsAttached reports whether the volume is attached to the node.
 	IsAttached func(o Options, node string) (bool, error)
@@ -60,45 +60,45 @@ type Driver struct {
 	// passes the PersistentVolume's name.
 	Detach func(volumeName, node string) error
 
-	// MountDevice mounts the device at dir, which exists, for all pods on the node.
+	// MountDevice mounts the device at dir, for all pods on the node. dir exists.
 	MountDevice func(dir, device string, o Options) error
 	// UnmountDevice undoes MountDevice.
 	UnmountDevice func(dir string) error
 
-	// Mount mounts the volume at dir, which exists, for one pod. Only the options of Mount contain the
-	// pod, its secret and its group.
+	// Mount mounts the volume at dir, for one pod. dir exists. Only the options of Mount contain
+	// the pod, its secret and its group.
 	Mount func(dir string, o Options) error
 	// Unmount undoes Mount. It is also called if nothing is mounted.
 	Unmount func(dir string) error
 
-	// ExpandVolume expands the volume in its storage and returns its new size. Sizes are in bytes. dir
-	// is the directory where the device is mounted, if it is mounted on this node. Unlike Slipway,
-	// Kubernetes does not call ExpandVolume.
+	// ExpandVolume expands the volume in its storage and returns its new size. Sizes are in bytes.
+	// dir is the directory at which the device is mounted, if the device is mounted on this node.
+	// Unlike Slipway, Kubernetes does not call ExpandVolume.
 	ExpandVolume func(o Options, dir string, newSize, oldSize int64) (int64, error)
-	// ExpandFS expands the file system of the device, which is mounted at dir, to the size of the
-	// volume.
+	// ExpandFS expands the file system on the device, which is mounted at dir, to the volume's
+	// size.
 	ExpandFS func(o Options, device, dir string, newSize, oldSize int64) error
 
-	// KeepOwnership means that the group of files is not changed to the pod's fsGroup, because the
-	// storage does not support groups or Mount has set them.
+	// KeepOwnership prevents changing the group of files to the pod's fsGroup, because the storage
+	// does not support groups or Mount has already set them.
 	KeepOwnership bool
-	// KeepLabel means that files are not relabeled for SELinux, because the storage has no labels
-	// or sets them on mount.
+	// KeepLabel prevents relabeling files for SELinux, because the storage has no labels or sets
+	// them on mount.
 	KeepLabel bool
-	// ReportUsage means that the usage of the file system at the volume's directory is the volume's
-	// usage, which is reported as metrics.
+	// ReportUsage is set if the usage of the file system at the volume's directory is the volume's
+	// usage. The usage is then reported in metrics.
 	ReportUsage bool
 }
 
 // Main runs the operation that the command line names, prints the response and exits: with 0 for
-// success, else with 1.
+// success, otherwise with 1.
 func Main(d Driver) {
 	stdout := os.Stdout
 	os.Stdout = os.Stderr
 	os.Exit(d.Run(os.Args[1:], stdout))
 }
 
-// Run runs the operation args[0], writes the response to out and returns the exit code.
+// Run runs the operation args[0], writes the response to out, and returns the exit code.
 func (d Driver) Run(args []string, out io.Writer) (code int) {
 	resp := response{Status: statusNotSupported}
 	if len(args) == 0 {

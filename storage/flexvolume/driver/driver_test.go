@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume/driver"
 )
 
-// The test executable is also the driver: it runs as the driver under whose name it is installed.
+// The test executable is also the driver: it acts as the driver under whose name it is installed.
 func TestMain(m *testing.M) {
 	switch filepath.Base(os.Args[0]) {
 	case "directory":
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// directory returns the driver of the package comment.
+// directory returns the driver in the package comment.
 func directory() driver.Driver {
 	return driver.Driver{
 		Mount: func(dir string, o driver.Options) error {
@@ -48,8 +48,8 @@ func directory() driver.Driver {
 	}
 }
 
-// fullDriver returns a driver with all operations. It writes its input to the file that the option
-// or the environment names.
+// fullDriver returns a driver with all operations. It writes its input to the file that an option
+// or an environment variable names.
 func fullDriver() driver.Driver {
 	note := func(values ...any) error {
 		fmt.Println("this is for standard error")

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzOptions checks that options from the kubelet can be read and that errors contain no secrets.
+// FuzzOptions checks that options from the kubelet can be parsed and that errors contain no
+// secrets.
 func FuzzOptions(f *testing.F) {
 	f.Add(`{"kubernetes.io/fsType":"ext4","kubernetes.io/readwrite":"ro","kubernetes.io/secret/password":"aHVudGVyMg==","size":"1Gi","kubernetes.io/mounterArgs.FsGroup":"1000"}`, "1Gi")
 	f.Add(`{"kubernetes.io/secret/password":"hunter2hunter2"}`, "9223372036854775807E")

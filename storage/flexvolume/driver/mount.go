@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// IsMounted reports whether something is mounted at dir. It reads only the kernel's mount table, so
+// IsMounted reports whether anything is mounted at dir. It reads only the kernel's mount table, so
 // it also works if a remote file system hangs, if the mount is a bind mount of the same file
 // system, or if dir does not exist.
 func IsMounted(dir string) (bool, error) {
@@ -21,8 +21,8 @@ func IsMounted(dir string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read mount table: %w", err)
 	}
-	// Follow links in the parent directories, but do not access dir itself, where a broken file
-	// system can be mounted.
+	// Follow links in the parent directories, but do not access dir itself, because a broken file
+	// system may be mounted at dir.
 	dir = filepath.Clean(dir)
 	if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil {
 		dir = filepath.Join(parent, filepath.Base(dir))
@@ -36,7 +36,7 @@ func IsMounted(dir string) (bool, error) {
 	return false, nil
 }
 
-// unescape decodes the octal escapes of the mount table, such as \040 for a space.
+// unescape decodes the mount table's octal escapes, such as \040 for a space.
 func unescape(path string) string {
 	var plain strings.Builder
 	for i := 0; i < len(path); i++ {
@@ -52,7 +52,7 @@ func unescape(path string) string {
 	return plain.String()
 }
 
-// Bind bind-mounts the directory source to dir, unless something is already mounted there.
+// Bind bind-mounts the directory source at dir, unless something is already mounted at dir.
 func Bind(source, dir string, readOnly bool) error {
 	isMounted, err := IsMounted(dir)
 	if err != nil {
@@ -66,14 +66,15 @@ func Bind(source, dir string, readOnly bool) error {
 	if !readOnly {
 		return nil
 	}
-	// Remount even if it was mounted: an earlier call might have been killed before the remount.
+	// Remount even if dir was already mounted: an earlier call may have been killed before the
+	// remount.
 	if err := syscall.Mount("", dir, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY|flags(dir), ""); err != nil {
 		return errors.Join(fmt.Errorf("make %s read-only: %w", dir, err), Unmount(dir))
 	}
 	return nil
 }
 
-// flags returns the mount's flags that a remount must repeat.
+// flags returns the mount flags that a remount must repeat.
 func flags(dir string) uintptr {
 	var stat syscall.Statfs_t
 	if syscall.Statfs(dir, &stat) != nil {

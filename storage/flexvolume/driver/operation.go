@@ -8,13 +8,13 @@ import (
 // operation describes how to run one operation.
 type operation struct {
 	supported bool
-	// argCount is the number of arguments. optionsIndex is the index of the JSON object among them,
-	// or -1.
+	// argCount is the number of arguments. optionsIndex is the index of the argument that is the
+	// JSON object, or -1.
 	argCount, optionsIndex int
 	call                   func(args []string, o Options) (response, error)
 }
 
-// operations returns all operations of the interface by name.
+// operations returns all operations of the interface, keyed by name.
 func (d Driver) operations() map[string]operation {
 	status := func(err error) (response, error) { return response{Status: statusSuccess}, err }
 	return map[string]operation{
@@ -99,7 +99,7 @@ func (op operation) run(args []string) (resp response) {
 	return resp
 }
 
-// capabilities derives the capabilities from the functions.
+// capabilities derives the capabilities from the functions that are set.
 func (d Driver) capabilities() *capabilities {
 	attach := d.Attach != nil || d.Detach != nil || d.WaitForAttach != nil || d.IsAttached != nil
 	return &capabilities{

@@ -9,22 +9,23 @@ import (
 	"strings"
 )
 
-// Options describe a volume and, on Mount, the pod that uses it.
+// Options describes a volume and, on Mount, the pod that uses the volume.
 type Options struct {
-	// Volume is the name of the PersistentVolume, or of the volume in its pod. Users choose it.
+	// Volume is the name of the PersistentVolume, or of the volume in its pod. It is chosen by a
+	// user.
 	Volume string
-	// FSType is the requested file system, or "".
+	// FSType is the requested file system type, or "".
 	FSType   string
 	ReadOnly bool
-	// Values are the options of the volume, as specified by the user.
+	// Values holds the volume's options as specified by the user.
 	Values map[string]string
 
-	// The following fields are set on Mount only.
+	// The following fields are set only on Mount.
 
 	PodName, PodNamespace, PodUID, ServiceAccount string
 	// FSGroup is the group that must own the files, or nil.
 	FSGroup *int64
-	// Secrets are the data of the volume's secret, decoded.
+	// Secrets holds the decoded data of the volume's secret.
 	Secrets map[string]Secret
 }
 
@@ -32,7 +33,7 @@ type Options struct {
 func ParseOptions(text string) (Options, error) {
 	var fields map[string]string
 	if err := json.Unmarshal([]byte(text), &fields); err != nil {
-		// The text can contain secrets, so do not include the decoder's error.
+		// The text may contain secrets, so the decoder's error is not included.
 		return Options{}, fmt.Errorf("read options: they are not a JSON object of strings")
 	}
 	o := Options{Values: map[string]string{}, Secrets: map[string]Secret{}}
@@ -61,7 +62,7 @@ func ParseOptions(text string) (Options, error) {
 		}
 	}
 	o.ReadOnly = fields["kubernetes.io/readwrite"] == "ro"
-	// Kubernetes sends the first key; its documentation specifies the second.
+	// Kubernetes sends the first key, but its documentation specifies the second key.
 	for _, key := range []string{"kubernetes.io/mounterArgs.FsGroup", "kubernetes.io/fsGroup"} {
 		if fields[key] == "" {
 			continue
@@ -75,7 +76,7 @@ func ParseOptions(text string) (Options, error) {
 	return o, nil
 }
 
-// Value returns an option of the user, or the default if it is missing or empty.
+// Value returns the value of a user option, or the default if the option is missing or empty.
 func (o Options) Value(key, defaultValue string) string {
 	if value := o.Values[key]; value != "" {
 		return value
@@ -83,7 +84,7 @@ func (o Options) Value(key, defaultValue string) string {
 	return defaultValue
 }
 
-// Required returns an option of the user, or an error if it is missing or empty.
+// Required returns the value of a user option, or an error if the option is missing or empty.
 func (o Options) Required(key string) (string, error) {
 	if value := o.Values[key]; value != "" {
 		return value, nil
@@ -91,8 +92,8 @@ func (o Options) Required(key string) (string, error) {
 	return "", fmt.Errorf("option %q is missing", key)
 }
 
-// Size returns an option of the user as a number of bytes, in Kubernetes' notation (1073741824,
-// 1Gi, 500M), or the default if it is missing or empty.
+// Size returns the value of a user option in bytes, or the default if the option is missing or
+// empty. The option uses Kubernetes' notation (1073741824, 1Gi, 500M).
 func (o Options) Size(key string, defaultSize int64) (int64, error) {
 	text := o.Values[key]
 	if text == "" {
@@ -107,7 +108,7 @@ func (o Options) Size(key string, defaultSize int64) (int64, error) {
 	return value * unit, nil
 }
 
-// unitFactor returns the factor of a unit, or 0 if the unit does not exist.
+// unitFactor returns a unit's factor, or 0 if the unit does not exist.
 func unitFactor(unit string) int64 {
 	switch unit {
 	case "":

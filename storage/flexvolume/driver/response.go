@@ -32,7 +32,7 @@ type capabilities struct {
 	RequiresFSResize bool `json:"requiresFSResize"`
 }
 
-// failure returns the response for an error. Secrets are redacted, because the text appears in logs
+// failure returns the response for an error. It redacts secrets, because the text appears in logs
 // and events.
 func failure(err error, secrets map[string]Secret) response {
 	return response{Status: statusFailure, Message: redact(err.Error(), secrets)}
