@@ -13,9 +13,9 @@ import (
 	"unicode/utf8"
 )
 
-// CheckExecutable returns why this machine cannot run a file as a driver, and the remedy: the file
-// is neither a program nor a script, is built for another architecture, or needs an interpreter
-// that is not installed. CheckExecutable ignores the file's mode.
+// CheckExecutable returns an error that explains why this machine cannot run a file as a driver,
+// and the remedy: the file is neither a program nor a script, is built for another architecture, or
+// needs an interpreter that is not installed. CheckExecutable ignores the file's mode.
 func CheckExecutable(file string) error {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -54,7 +54,7 @@ func CheckExecutable(file string) error {
 	return nil
 }
 
-// checkProgram checks a program's architecture and that its dynamic linker exists.
+// checkProgram checks a program's architecture, and that its dynamic linker exists.
 func checkProgram(file io.ReaderAt) error {
 	program, err := elf.NewFile(file)
 	if err != nil {

@@ -17,7 +17,7 @@ const failuresDir = ".failures"
 type Failure struct {
 	Operation Operation `json:"operation"`
 	Kind      Kind      `json:"kind"`
-	// Message is the complete error, including the driver's output. Secrets are redacted.
+	// Message is the complete error message, including the driver's output. Secrets are redacted.
 	Message string    `json:"message"`
 	Time    time.Time `json:"time"`
 }
@@ -27,7 +27,7 @@ func failureFile(keepDir, driver string) string {
 }
 
 // LastFailure returns the last failed call of any version of a driver, as recorded by the Registry
-// with this KeepDir. The error is os.ErrNotExist if no call has failed since the driver was
+// that uses keepDir. The error is os.ErrNotExist if no call has failed since the driver was
 // installed.
 func LastFailure(keepDir, driver string) (Failure, error) {
 	var last Failure
@@ -41,10 +41,10 @@ func LastFailure(keepDir, driver string) (Failure, error) {
 	return last, nil
 }
 
-// recordFailure writes a call's error to a file. It ignores canceled calls, which are not failures
-// of the driver. The record does not need to survive a power loss, so the file is not synced, which
-// would delay the caller. Write errors are ignored, because the caller gets the call's error
-// anyway.
+// recordFailure writes a call's error to a file. It ignores canceled calls, because they are not
+// driver failures. The record does not need to survive a power loss, so the file is not synced,
+// which would delay the caller. Write errors are ignored, because the caller receives the call's
+// error anyway.
 func recordFailure(file string, callErr error) {
 	var failed *CallError
 	if file == "" || !errors.As(callErr, &failed) || failed.Kind == KindCanceled {
@@ -54,7 +54,7 @@ func recordFailure(file string, callErr error) {
 	if err != nil || os.MkdirAll(filepath.Dir(file), 0o700) != nil {
 		return
 	}
-	// Calls of one driver can fail concurrently.
+	// Calls to the same driver can fail concurrently.
 	temporary, err := os.CreateTemp(filepath.Dir(file), ".new-")
 	if err != nil {
 		return

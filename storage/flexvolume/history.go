@@ -19,8 +19,8 @@ const (
 	// historyDir is the directory below Registry.KeepDir that records the calls of each driver, for
 	// administrators.
 	historyDir = ".history"
-	// historyBytes is the size at which a history file replaces the previous one (.1). The history of
-	// a driver thus has about twice this size at most.
+	// historyBytes is the size, in bytes, at which a history file replaces the previous file (.1).
+	// A driver's history therefore has at most about twice this size.
 	historyBytes = 128 << 10
 )
 
@@ -28,23 +28,23 @@ const (
 type PastCall struct {
 	Driver    string    `json:"driver"`
 	Operation Operation `json:"operation"`
-	// Volume is the volume's ID within its driver, and Path the directory or the name that the
-	// driver got. Either can be empty.
+	// Volume is the volume's ID within its driver, and Path is the directory or the name that was
+	// passed to the driver. Either can be empty.
 	Volume string    `json:"volume,omitempty"`
 	Path   string    `json:"path,omitempty"`
 	Start  time.Time `json:"start"`
-	// Seconds is how long the call took, or how long it has been running.
+	// Seconds is the duration of the call, or the time for which it has been running.
 	Seconds float64 `json:"seconds"`
-	// PID is the process of a call that is running, or 0.
+	// PID is the process ID of a running call, or 0.
 	PID int `json:"pid,omitempty"`
-	// Kind and Message are the failure; Kind is empty for success and for "Not supported". Secrets
-	// are redacted.
+	// Kind and Message describe the failure. Kind is empty for success and for "Not supported".
+	// Secrets are redacted.
 	Kind    Kind   `json:"kind,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 
-// Concerns reports whether a call concerns a volume: by its ID, or by the name of its
-// PersistentVolume, which is the last part of its directory.
+// Concerns reports whether a call concerns a volume, which is given by its ID or by the name of its
+// PersistentVolume. The name is the last element of the volume's directory.
 func (p PastCall) Concerns(volume string) bool {
 	return volume != "" && (p.Volume == volume || p.Path == volume || filepath.Base(p.Path) == volume)
 }
@@ -64,8 +64,7 @@ func historyFile(keepDir, driver string) string {
 	return filepath.Join(keepDir, historyDir, EscapeName(driver)+".jsonl")
 }
 
-// add records a call that has ended. As in recordFailure, the file is not synced and errors are
-// ignored.
+// add records a completed call. As in recordFailure, the file is not synced and errors are ignored.
 func (h *history) add(call PastCall) {
 	if h == nil {
 		return
@@ -84,17 +83,19 @@ func (h *history) add(call PastCall) {
 		return
 	}
 	defer file.Close()
-	// An interrupted write ends without a newline. The line break keeps this record separate.
+	// An interrupted write leaves a record without a trailing newline. The line break separates
+	// this record from it.
 	_, _ = file.Write(slices.Concat([]byte("\n"), line))
 }
 
-// History returns the calls of a driver, or of all drivers if driver is "", that the Registry with
-// this KeepDir recorded: first the completed calls, then the running ones, each by start time.
+// History returns the calls that the Registry with this KeepDir recorded, for one driver, or for
+// all drivers if driver is "". The completed calls precede the running calls. Both groups are
+// sorted by start time.
 func History(keepDir, driver string) ([]PastCall, error) {
 	return historySince(keepDir, driver, time.Time{})
 }
 
-// historySince is like History, but skips the files that were last written before since.
+// historySince is like History, but skips files that were last modified before since.
 func historySince(keepDir, driver string, since time.Time) ([]PastCall, error) {
 	pattern := "*.jsonl"
 	if driver != "" {
@@ -134,10 +135,10 @@ func parseHistory(content []byte) (calls []PastCall) {
 	return calls
 }
 
-// RunningCalls returns the running calls of a driver, or of all drivers if driver is "", that the
-// Registry with this KeepDir recorded, by start time.
+// RunningCalls returns the running calls that the Registry with this KeepDir recorded, sorted by
+// start time, for one driver, or for all drivers if driver is "".
 func RunningCalls(keepDir, driver string) (calls []PastCall) {
-	// The pattern is valid.
+	// Glob does not return an error, because the pattern is valid.
 	records, _ := filepath.Glob(filepath.Join(escapeGlob(keepDir), runningDir, "*", "*"))
 	for _, record := range records {
 		o, ok := orphanOf(filepath.Base(record))
@@ -157,16 +158,16 @@ func RunningCalls(keepDir, driver string) (calls []PastCall) {
 }
 
 const (
-	// releaseRetryPeriod is longer than the interval at which the kubelet and the attach-detach
-	// controller repeat a failed call. If an older failure was not repeated, the volume is released.
+	// releaseRetryPeriod exceeds the interval at which the kubelet and the attach-detach controller
+	// retry a failed call. If an older failure was not retried, the volume has been released.
 	releaseRetryPeriod = 10 * time.Minute
-	// stuckPeriod is how long a call to release a volume runs before it counts as stuck.
+	// stuckPeriod is the time after which a running call that releases a volume counts as stuck.
 	stuckPeriod = time.Minute
 )
 
-// FailedReleases returns, for each volume path, the last call of the Registry with this KeepDir
-// that should release it, if the call failed within releaseRetryPeriod or has been running for at
-// least stuckPeriod.
+// FailedReleases returns, for each volume path, the last call to release the volume that the
+// Registry with this KeepDir recorded, if the call failed within releaseRetryPeriod or has been
+// running for at least stuckPeriod.
 func FailedReleases(keepDir string) ([]PastCall, error) {
 	now := time.Now()
 	calls, err := historySince(keepDir, "", now.Add(-releaseRetryPeriod))
@@ -191,7 +192,7 @@ func FailedReleases(keepDir string) ([]PastCall, error) {
 	return failed, nil
 }
 
-// pathOf returns the argument of a call that identifies the volume's directory, or its name for
+// pathOf returns the call argument that identifies the volume: its directory, or its name for
 // detach.
 func pathOf(c call) string {
 	switch c.op {
@@ -205,7 +206,7 @@ func pathOf(c call) string {
 	return ""
 }
 
-// String describes a call, such as "unmount of /var/lib/...".
+// String returns a description of a call, such as "unmount of /var/lib/...".
 func (p PastCall) String() string {
 	subject := p.Path
 	if subject == "" {

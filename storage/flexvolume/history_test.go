@@ -20,7 +20,7 @@ func TestHistoryContainsCallsOfDriver(t *testing.T) {
 	}
 	start := time.Now()
 	h.add(PastCall{Driver: "example.com/disk", Operation: OpMount, Path: "/pods/1/volumes/x/data", Volume: "disk-1", Start: start})
-	// A process that is killed can leave half a record.
+	// A killed process can leave a partial record behind.
 	file, err := os.OpenFile(h.file, os.O_APPEND|os.O_WRONLY, 0)
 	if err == nil {
 		_, err = file.WriteString("\n{\"driver\":\"exa")

@@ -9,23 +9,23 @@ import (
 	"strings"
 )
 
-// Volume describes a FlexVolume, as specified by a PersistentVolume or by a pod with an inline
+// Volume describes a FlexVolume as specified by a PersistentVolume, or by a pod with an inline
 // volume.
 type Volume struct {
 	// Name is the name of the PersistentVolume, or of the volume in its pod.
 	Name string
-	// ID distinguishes volumes with the same name, such as inline volumes of different pods. One
-	// operation runs at a time for each ID. If empty, Name is used.
+	// ID distinguishes volumes that have the same name, such as inline volumes of different pods.
+	// Only one operation runs at a time per ID. If ID is empty, Name is used.
 	ID string
-	// FSType is the requested file system, or empty.
+	// FSType is the requested file system type, or "".
 	FSType string
 	// ReadOnly is the volume's readOnly setting.
 	ReadOnly bool
-	// Options are the user's options. The driver gets them verbatim.
+	// Options holds the user's options. They are passed to the driver verbatim.
 	Options map[string]string
 }
 
-// Pod identifies the pod that uses the volume. The driver gets it on mount.
+// Pod identifies the pod that uses the volume. It is passed to the driver on mount.
 type Pod struct{ Name, Namespace, UID, ServiceAccount string }
 
 // MountRequest is the input of the mount operation.
@@ -34,19 +34,20 @@ type MountRequest struct {
 	Pod Pod
 	// FSGroup is the group that owns the volume's files, or nil.
 	FSGroup *int64
-	// Secrets are the data of the referenced secret. The driver gets the values in base64.
+	// Secrets holds the data of the referenced secret. The values are passed to the driver in
+	// base64.
 	Secrets map[string][]byte
 }
 
-// maxArgument is the longest single argument that Linux passes to a program, in bytes
-// (MAX_ARG_STRLEN without its final NUL).
+// maxArgument is the maximum length of a single argument that Linux passes to a program, in bytes
+// (MAX_ARG_STRLEN without its terminating NUL).
 const maxArgument = 32*4096 - 1
 
-// json encodes the volume for all operations but mount.
+// json encodes the volume for all operations except mount.
 func (v Volume) json() (string, error) { return encode(v, nil) }
 
-// json encodes the volume for mount: with the pod, the secret and the group. The group has two
-// keys: the one that Kubernetes sends and the one that its documentation specifies.
+// json encodes the volume for mount, with the pod, the secret and the group. The group has two
+// keys: the key that Kubernetes sends and the key that its documentation specifies.
 func (m MountRequest) json() (string, error) {
 	extra := map[string]string{
 		"kubernetes.io/pod.name":            m.Pod.Name,
@@ -65,8 +66,8 @@ func (m MountRequest) json() (string, error) {
 	return encode(m.Volume, extra)
 }
 
-// encode returns the JSON object of a call. Keys are sorted, there are no spaces, and <, > and &
-// are escaped, as encoding/json does for maps. Kubernetes sends the same, and shell drivers depend
+// encode returns a call's JSON object. Keys are sorted, there are no spaces, and <, > and & are
+// escaped, as encoding/json does for maps. Kubernetes sends the same JSON, and shell drivers depend
 // on each of these details.
 func encode(v Volume, extra map[string]string) (string, error) {
 	if err := v.checkOptions(); err != nil {
@@ -97,8 +98,8 @@ func encode(v Volume, extra map[string]string) (string, error) {
 	return string(encoded), nil
 }
 
-// checkOptions rejects options with keys that Kubernetes reserves. The API server rejects them too,
-// but not all options come from the API server.
+// checkOptions rejects options whose keys are reserved by Kubernetes. The API server also rejects
+// them, but not all options come from the API server.
 func (v Volume) checkOptions() error {
 	var reserved []string
 	for key := range v.Options {
@@ -115,7 +116,7 @@ func (v Volume) checkOptions() error {
 	return fmt.Errorf("read options of volume %q: %q are keys reserved for Kubernetes; remove them", v.Name, reserved)
 }
 
-// id returns the volume's unique ID within its driver.
+// id returns the volume's ID, which is unique within its driver.
 func (v Volume) id() string {
 	if v.ID != "" {
 		return v.ID

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// inspectTimeout limits how long Inspect waits for init.
+// inspectTimeout is the maximum time that Inspect waits for init.
 const inspectTimeout = 3 * time.Second
 
-// Inspect reads a plugin directory once and calls init of all drivers concurrently. It returns
-// within about three seconds; a driver whose init takes longer is in StateFailed. It changes
-// nothing, because init can be repeated at any time. The entries are in StateReady or StateFailed
-// and are sorted by directory. A directory that does not exist has no entries.
+// Inspect reads a plugin directory once and calls init on all drivers concurrently. It returns
+// within about three seconds. A driver whose init takes longer is in StateFailed. Inspect changes
+// nothing, because init can be repeated at any time. The entries are in StateReady or StateFailed,
+// and are sorted by directory. If the directory does not exist, there are no entries.
 func Inspect(ctx context.Context, pluginDir string, settings func(driver string) Settings) ([]Entry, error) {
 	dirs, err := os.ReadDir(pluginDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -40,7 +40,7 @@ func Inspect(ctx context.Context, pluginDir string, settings func(driver string)
 	return entries, nil
 }
 
-// inspect fills in the entry of one driver.
+// inspect fills in one driver's entry.
 func (e *Entry) inspect(ctx context.Context, pluginDir string, settings func(driver string) Settings) {
 	e.State = StateFailed
 	installation, err := Find(pluginDir, e.Name)
@@ -66,8 +66,8 @@ func (e *Entry) inspect(ctx context.Context, pluginDir string, settings func(dri
 	e.State, e.Driver = StateReady, driver
 }
 
-// LastGoodVersions returns the version of each last-good copy by driver. A directory that does not
-// exist has no copies.
+// LastGoodVersions maps each driver that has a last-good copy to the copy's version. If the
+// directory does not exist, there are no copies.
 func LastGoodVersions(keepDir string) map[string]string {
 	versions := map[string]string{}
 	dirs, _ := os.ReadDir(keepDir)
@@ -79,7 +79,7 @@ func LastGoodVersions(keepDir string) map[string]string {
 	return versions
 }
 
-// String returns the names of the capabilities that are true, separated by commas.
+// String returns the comma-separated names of the capabilities that are true.
 func (c Capabilities) String() string {
 	var words []string
 	for _, capability := range []struct {

@@ -17,19 +17,21 @@ import (
 
 // Installation is a driver that is installed in a plugin directory.
 type Installation struct {
-	// Driver is "vendor/driver", or "driver" without a vendor.
+	// Driver is "vendor/driver", or "driver" if there is no vendor.
 	Driver string `json:"driver"`
 	Path   string `json:"path"`
-	// Version is the SHA-256 of the executable in hexadecimal.
+	// Version is the SHA-256 of the executable, in hexadecimal.
 	Version string `json:"version"`
 }
 
-// Install copies file to the driver's path, as the design of dynamic discovery requires: it writes
-// a file whose name begins with a dot, syncs it and renames it. So a partial executable never runs,
-// and a running version is not disturbed. The mode is 0755, regardless of the mode of file.
+// Install copies file to the driver's path, as the design for dynamic discovery requires: it writes
+// a file whose name begins with a dot, syncs the file and renames it. As a result, a partial
+// executable never runs, and a running version is not disturbed. The mode is 0755, regardless of
+// the file's mode.
 //
-// Install fails without changes if the driver's name is not valid in Kubernetes, if this machine
-// cannot run the file, or if the plugin directory is on a file system that is mounted noexec.
+// If the driver's name is not valid in Kubernetes, if this machine cannot run the file, or if the
+// plugin directory is on a file system that is mounted noexec, Install returns an error and changes
+// nothing.
 func Install(pluginDir, driver, file string) (Installation, error) {
 	if err := CheckName(driver); err != nil {
 		return Installation{}, err
@@ -55,15 +57,15 @@ func Install(pluginDir, driver, file string) (Installation, error) {
 	if err := atomicfile.Write(path, content, 0o755); err != nil {
 		return Installation{}, fmt.Errorf("install driver: %w", err)
 	}
-	// The directory itself can be new.
+	// The directory itself may be new.
 	if err := atomicfile.SyncFolder(pluginDir); err != nil {
 		return Installation{}, fmt.Errorf("install driver: %w", err)
 	}
 	return Find(pluginDir, driver)
 }
 
-// TryInstall runs init of the driver in file without installing it. The driver runs in a hidden
-// directory, with the name that it will have. TryInstall returns an error if the driver would not
+// TryInstall runs init on the driver in file without installing the driver. The driver runs in a
+// hidden directory, under its future name. TryInstall returns an error if the driver would not
 // become ready.
 func TryInstall(ctx context.Context, pluginDir, driver, file string, settings Settings) error {
 	if err := os.MkdirAll(pluginDir, 0o755); err != nil {
@@ -103,8 +105,9 @@ func Find(pluginDir, driver string) (Installation, error) {
 	return Installation{Driver: driver, Path: file.path, Version: version}, nil
 }
 
-// Remove removes the driver's executable, and its directory if that is empty then. It returns the
-// remaining files of the directory: some drivers store their state next to the executable.
+// Remove removes the driver's executable and, if the driver's directory is then empty, the
+// directory. It returns the files that remain in the directory: some drivers store their state next
+// to the executable.
 func Remove(pluginDir, driver string) (remaining []string, err error) {
 	if err := checkName(EscapeName(driver)); err != nil {
 		return nil, err
@@ -132,9 +135,9 @@ func Remove(pluginDir, driver string) (remaining []string, err error) {
 	return nil, atomicfile.SyncFolder(pluginDir)
 }
 
-// CheckName returns an error if driver is not a valid name. Kubernetes requires at most 63 letters,
-// digits, "-", "_" and ".", beginning and ending with a letter or digit. A vendor before the name
-// is optional and must be a DNS name.
+// CheckName returns an error if driver is not a valid name. Kubernetes requires at most 63
+// characters (letters, digits, "-", "_" and "."), beginning and ending with a letter or digit. The
+// name can have the prefix of a vendor, which must be a DNS name.
 func CheckName(driver string) error {
 	if messages := validation.IsQualifiedName(driver); len(messages) > 0 {
 		return fmt.Errorf("read driver name %q: %s; write it as vendor/name, such as example.com/loop", driver, strings.Join(messages, "; "))
@@ -142,8 +145,8 @@ func CheckName(driver string) error {
 	return nil
 }
 
-// Usage counts the volumes of a driver that the kubelet's directories show as possibly in use on a
-// node.
+// Usage counts a driver's volumes that may be in use on a node, according to the kubelet's
+// directories.
 type Usage struct {
 	// Pods is the number of volumes that are published to pods.
 	Pods int `json:"pods"`
@@ -151,7 +154,7 @@ type Usage struct {
 	Devices int `json:"devices"`
 }
 
-// UsageOf counts the volumes of a driver below the kubelet's root directory.
+// UsageOf counts a driver's volumes below the kubelet's root directory.
 func UsageOf(kubeletRoot, driver string) Usage {
 	root := escapeGlob(kubeletRoot)
 	pods, _ := filepath.Glob(filepath.Join(root, "pods", "*", "volumes", escapeGlob(EscapeName(driver)), "*"))

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// source writes a file to install.
+// source writes a file that a test installs.
 func source(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "source")

@@ -14,7 +14,7 @@ import (
 )
 
 // TestDataOutlivesPodProcessAndDriverVersion checks for each kind of driver that a volume's data
-// outlives the pod, the process that called the driver, and the driver's version.
+// outlives the pod, the process that called the driver, and the driver version.
 func TestDataOutlivesPodProcessAndDriverVersion(t *testing.T) {
 	for _, kind := range []struct {
 		name, file, fsType, size string
@@ -33,7 +33,7 @@ func TestDataOutlivesPodProcessAndDriverVersion(t *testing.T) {
 			write(t, executable(plugins, "example.com/"+kind.file), content)
 			mounting := MountRequest{Volume: Volume{Name: "pv1", FSType: kind.fsType, Options: map[string]string{"size": kind.size}}}
 			marker := filepath.Join(t.TempDir(), "marker")
-			// use simulates one lifetime of a process that calls the driver.
+			// use simulates the lifetime of one process that calls the driver.
 			use := func(name string, do func(t *testing.T, ctx context.Context, driver *Driver)) {
 				t.Helper()
 				t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestDataOutlivesPodProcessAndDriverVersion(t *testing.T) {
 					t.Fatal(err)
 				}
 			})
-			// The mount, and a daemon behind it, have survived the process. The driver has a new
+			// The mount, and any daemon behind it, have survived the process. The driver has a new
 			// version.
 			write(t, executable(plugins, "example.com/"+kind.file), content+"# second\n")
 			use("second", func(t *testing.T, ctx context.Context, driver *Driver) {
@@ -98,7 +98,7 @@ func TestDataOutlivesPodProcessAndDriverVersion(t *testing.T) {
 	}
 }
 
-// loopDevicesOf returns the loop devices whose files are below dir.
+// loopDevicesOf returns the loop devices whose backing files are below dir.
 func loopDevicesOf(t *testing.T, dir string) (devices []string) {
 	t.Helper()
 	files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
@@ -122,7 +122,7 @@ func TestDriverThatWritesFilesInsteadOfMounting(t *testing.T) {
 		if err := driver.Publish(ctx, MountRequest{Volume: Volume{Name: "v"}}, pod, "", "", nil); err != nil {
 			t.Fatal(err)
 		}
-		// The driver gets its installed path and the volume's directory.
+		// The driver receives its installed path and the volume's directory.
 		if got, want := read(t, filepath.Join(pod, "file")), path+" "+pod+"\n"; got != want {
 			t.Errorf("file %q, want %q", got, want)
 		}

@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// lastGoodFile describes a last-good copy. It is in the same directory as the copy.
+// lastGoodFile is the name of the file that describes a last-good copy. It is in the same directory
+// as the copy.
 const lastGoodFile = ".kept.json"
 
 // lastGood is the content of lastGoodFile.
@@ -23,12 +24,12 @@ type lastGood struct {
 	Capabilities Capabilities `json:"capabilities"`
 }
 
-// lastGoodDir returns the directory of a driver's last-good copy. The path ends like the path of
-// the installed driver, because drivers parse it.
+// lastGoodDir returns the directory of a driver's last-good copy. The path ends like that of the
+// installed driver, because drivers parse it.
 func lastGoodDir(keepDir, driver string) string { return filepath.Join(keepDir, EscapeName(driver)) }
 
-// saveLastGood copies the executable of a driver whose init has just succeeded. If the executable
-// has changed since the init, it copies nothing; the next scan detects the change and starts
+// saveLastGood copies the executable of a driver whose init has succeeded. If the executable has
+// changed since the init, saveLastGood copies nothing: the next scan detects the change and starts
 // another init.
 func (r *Registry) saveLastGood(driver *Driver) error {
 	if r.KeepDir == "" {
@@ -53,7 +54,8 @@ func (r *Registry) saveLastGood(driver *Driver) error {
 	if err != nil {
 		return fmt.Errorf("describe copy: %w", err)
 	}
-	// Remove the description first and write it last, so that it never describes another version.
+	// Remove the description first and write it last, so that it never describes a different
+	// version.
 	if err := os.Remove(filepath.Join(dir, lastGoodFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("replace copy: %w", err)
 	}
@@ -66,8 +68,8 @@ func (r *Registry) saveLastGood(driver *Driver) error {
 	return nil
 }
 
-// copyToTemp copies a file to a temporary file in dir, which its owner can execute, and computes
-// its version.
+// copyToTemp copies a file to a temporary file in dir that its owner can execute, and computes its
+// version.
 func copyToTemp(path, dir string) (driverFile, error) {
 	source, err := os.Open(path)
 	if err != nil {
@@ -132,9 +134,9 @@ func (r *Registry) loadLastGood() error {
 	return errors.Join(errs...)
 }
 
-// useLastGood sets the path from which the last good version of a driver runs: the last-good copy
-// if another version or no version is installed, and no path if the driver has been removed and has
-// no copy.
+// useLastGood sets the path from which a driver's last good version runs. If another version or no
+// version is installed, this is the path of the last-good copy. If the driver has been removed and
+// has no copy, the path is empty.
 func (r *Registry) useLastGood(e *entry) {
 	if e.Driver == nil || e.State == StateReady {
 		return

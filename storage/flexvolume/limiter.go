@@ -6,20 +6,20 @@ import (
 	"sync"
 )
 
-// callLimiter limits the calls of one driver: one at a time for each volume, and a maximum in
+// callLimiter limits the concurrent calls to one driver: one call per volume, and a maximum in
 // total. It belongs to the driver's name, so all versions of the driver share it.
 type callLimiter struct {
 	slots chan struct{}
 
 	mu      sync.Mutex
 	volumes map[string]*volumeLock
-	// volumeIDs maps a directory or a volume name to the volume's ID, for operations that receive only
-	// the directory or the name.
+	// volumeIDs maps a directory or a volume name to the volume's ID, for operations that receive
+	// only the directory or the name.
 	volumeIDs map[string]string
 }
 
-// volumeLock is the lock of one volume: a channel with capacity 1, and the number of callers that
-// hold it or wait for it.
+// volumeLock is the lock for one volume: a channel with capacity 1, and the number of callers that
+// hold the lock or wait for it.
 type volumeLock struct {
 	slot  chan struct{}
 	users int
@@ -36,8 +36,8 @@ func newCallLimiter(concurrency int) *callLimiter {
 	}
 }
 
-// acquire waits for the volume's lock and for a slot. The caller must call release unless there is
-// an error. An empty id locks no volume.
+// acquire waits for the volume's lock and for a slot. The caller must call release unless acquire
+// returns an error. If id is empty, no volume is locked.
 func (g *callLimiter) acquire(ctx context.Context, id string) (release func(), err error) {
 	unlock := func() {}
 	if id != "" {
@@ -90,15 +90,15 @@ func (g *callLimiter) setVolumeID(place, id string) {
 	}
 }
 
-// deleteVolumeID deletes the record of setVolumeID.
+// deleteVolumeID deletes the record that setVolumeID created.
 func (g *callLimiter) deleteVolumeID(place string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.volumeIDs, place)
 }
 
-// volumeID returns the volume of place. If place is unknown, such as after a restart, it returns
-// the last element of the path, which is the name of most volumes.
+// volumeID returns the ID of the volume that place belongs to. If place is unknown, for example
+// after a restart, volumeID returns the last path element, which is the name of most volumes.
 func (g *callLimiter) volumeID(place string) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"k8s.io/mount-utils"
 )
 
-// mounted reports whether something is mounted at dir. It reads only the kernel's mount table, so
-// it also works if the mounted file system hangs or is broken, or if dir does not exist.
+// mounted reports whether anything is mounted at dir. It reads only the kernel's mount table, so it
+// also works if the mounted file system hangs or is broken, or if dir does not exist.
 func mounted(dir string) (bool, error) {
 	table, err := mountsBelow(dir)
 	if err != nil {
@@ -25,7 +25,7 @@ func mounted(dir string) (bool, error) {
 	return slices.ContainsFunc(table, func(m *mountinfo.Info) bool { return m.Mountpoint == resolved }), nil
 }
 
-// mountsBelow returns the mounts at dir and below it, in the order of their creation.
+// mountsBelow returns the mounts at and below dir, in creation order.
 func mountsBelow(dir string) ([]*mountinfo.Info, error) {
 	resolved := resolve(dir)
 	table, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) {
@@ -37,8 +37,8 @@ func mountsBelow(dir string) ([]*mountinfo.Info, error) {
 	return table, nil
 }
 
-// resolve returns dir as the mount table spells it. It follows links in the parent directories but
-// does not access dir itself, where a broken file system can be mounted.
+// resolve returns dir as it appears in the mount table. It follows links in the parent directories,
+// but does not access dir itself, because a broken file system may be mounted at dir.
 func resolve(dir string) string {
 	dir = filepath.Clean(dir)
 	if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil {
@@ -47,7 +47,7 @@ func resolve(dir string) string {
 	return dir
 }
 
-// bind bind-mounts source to dir, read-only if requested.
+// bind bind-mounts source at dir, read-only if requested.
 func bind(source, dir string, readOnly bool) error {
 	if err := unix.Mount(source, dir, "", unix.MS_BIND, ""); err != nil {
 		return fmt.Errorf("bind %s to %s: %w", source, dir, err)
@@ -58,7 +58,7 @@ func bind(source, dir string, readOnly bool) error {
 	var stat unix.Statfs_t
 	err := unix.Statfs(dir, &stat)
 	if err == nil {
-		// A remount replaces all flags of the mount, so repeat the existing flags.
+		// A remount replaces all of the mount's flags, so the existing flags must be repeated.
 		const keep = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME | unix.MS_RELATIME
 		flags := uintptr(stat.Flags) & keep
 		err = unix.Mount("", dir, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|flags, "")
@@ -69,8 +69,8 @@ func bind(source, dir string, readOnly bool) error {
 	return nil
 }
 
-// unmountAll unmounts everything at dir and below it, in reverse order, with umount(8), which runs
-// the helpers of file systems.
+// unmountAll unmounts everything at and below dir, in reverse order. It uses umount(8), which runs
+// the file systems' helpers.
 func unmountAll(dir string) error {
 	table, err := mountsBelow(dir)
 	if err != nil {
@@ -84,8 +84,8 @@ func unmountAll(dir string) error {
 	return nil
 }
 
-// removeDir removes the directory of an unmounted volume, if the driver has not removed it. A
-// directory with files is an error, because the files could belong to the user.
+// removeDir removes an unmounted volume's directory if the driver has not already removed it. A
+// directory that contains files is an error, because the files may belong to the user.
 func removeDir(dir string) error {
 	if isMounted, err := mounted(dir); err != nil {
 		return err

@@ -12,18 +12,18 @@ import (
 	"k8s.io/utils/exec"
 )
 
-// Stage, Unstage, Publish and Unpublish can be repeated at any time, including after a crash in the
-// middle of an earlier call. They do not mount a volume twice, and they succeed in unmounting a
-// volume that is not mounted. A marker file shows that a call was interrupted; the next call first
-// undoes it. marker is the path of that file; its directory is created if it does not exist. If
-// marker is empty, an interrupted call is treated as complete.
+// Stage, Unstage, Publish and Unpublish can be repeated at any time, even if an earlier call was
+// interrupted by a crash. They do not mount a volume twice, and unmounting a volume that is not
+// mounted succeeds. A marker file shows that a call was interrupted. In this case, the next call
+// first undoes the interrupted call. marker is the path of this file. Its directory is created if
+// it does not exist. If marker is empty, an interrupted call is treated as complete.
 
 // ErrPartialMount is returned if a failed or interrupted call could not be undone.
 var ErrPartialMount = errors.New("undo mount that failed or was interrupted")
 
 // Stage mounts the volume's device at dir, for all pods on the node. It calls mountdevice. If the
-// driver does not support that and there is a device, Stage formats the device, if it is empty, and
-// mounts it.
+// driver does not support mountdevice and there is a device, Stage formats the device, if it is
+// empty, and mounts it.
 func (d *Driver) Stage(ctx context.Context, volume Volume, device, dir, marker string) error {
 	complete, err := d.begin(ctx, dir, marker, d.UnmountDevice)
 	if complete || err != nil {
@@ -52,9 +52,9 @@ func (d *Driver) Unstage(ctx context.Context, dir, marker string) error {
 }
 
 // Publish mounts the volume at dir, for one pod. It calls mount. If the driver does not support
-// that, Publish bind-mounts stagedDir, the directory of Stage, read-only for a read-only volume.
-// stagedDir is empty for a volume that is not staged. Then Publish calls prepare, which sets the
-// owner of the files and can be nil. The volume is published only if prepare succeeds.
+// mount, Publish bind-mounts stagedDir, the directory of Stage, read-only for a read-only volume.
+// stagedDir is empty for a volume that is not staged. Publish then calls prepare, if it is not nil,
+// to set the owner of the files. The volume is published only if prepare succeeds.
 func (d *Driver) Publish(ctx context.Context, mounting MountRequest, dir, stagedDir, marker string, prepare func() error) error {
 	complete, err := d.begin(ctx, dir, marker, d.Unmount)
 	if complete || err != nil {
@@ -74,8 +74,8 @@ func (d *Driver) Publish(ctx context.Context, mounting MountRequest, dir, staged
 }
 
 // Unpublish undoes Publish, with unmount or by unmounting. It calls the driver even if nothing is
-// mounted, because some drivers write files instead. In that case, a failure counts only if the
-// directory is not empty.
+// mounted, because some drivers write files instead of mounting. In this case, a failure is
+// returned only if the directory is not empty.
 func (d *Driver) Unpublish(ctx context.Context, dir, marker string) error {
 	present, err := exists(dir)
 	if err != nil {
@@ -105,12 +105,12 @@ func MountComplete(dir, marker string) (bool, error) {
 	if err != nil || interrupted {
 		return false, err
 	}
-	// A broken file system, for example after a crash of a FUSE daemon, must be mounted again.
+	// A broken file system, for example after a FUSE daemon has crashed, must be mounted again.
 	_, statErr := os.Stat(dir)
 	return statErr == nil, nil
 }
 
-// begin undoes an interrupted call and creates dir and the marker. complete means that there is
+// begin undoes an interrupted call, then creates dir and the marker. complete is true if there is
 // nothing to do.
 func (d *Driver) begin(ctx context.Context, dir, marker string, reverse func(context.Context, string) error) (complete bool, err error) {
 	if complete, err := MountComplete(dir, marker); complete || err != nil {
@@ -141,8 +141,8 @@ func (d *Driver) begin(ctx context.Context, dir, marker string, reverse func(con
 }
 
 // undo cleans up after a failed call, because Kubernetes treats an existing mount as success. It
-// does not use the context of the call, which might have expired. It leaves a directory with files
-// to the next call.
+// does not use the call's context, which may have expired. It leaves the cleanup of a directory
+// that contains files to the next call.
 func (d *Driver) undo(dir, marker string, reverse func(context.Context, string) error) error {
 	isMounted, err := mounted(dir)
 	if err != nil {
@@ -158,7 +158,7 @@ func (d *Driver) undo(dir, marker string, reverse func(context.Context, string) 
 }
 
 // reverseOrUnmount calls the driver to undo a mount. If the driver does not support the operation
-// or is gone, it unmounts everything at dir.
+// or no longer exists, it unmounts everything at dir.
 func reverseOrUnmount(ctx context.Context, dir string, reverse func(context.Context, string) error) error {
 	err := reverse(ctx, dir)
 	if errors.Is(err, ErrNotSupported) || errors.Is(err, ErrGone) {
@@ -177,8 +177,9 @@ func removeMarker(marker string) error {
 	return nil
 }
 
-// formatAndMount mounts a device. It creates a file system if there is none and the volume is not
-// read-only. A driver without attach operations has no device, so there is nothing to do.
+// formatAndMount mounts a device. If the device has no file system and the volume is not read-only,
+// it first creates a file system. A driver without attach operations has no device, so there is
+// nothing to do.
 func formatAndMount(device, dir string, volume Volume) error {
 	if device == "" {
 		return nil
@@ -194,7 +195,7 @@ func formatAndMount(device, dir string, volume Volume) error {
 	return nil
 }
 
-// bindStaged bind-mounts stagedDir to dir. If nothing is mounted at stagedDir, the driver supports
+// bindStaged bind-mounts stagedDir at dir. If nothing is mounted at stagedDir, the driver supports
 // no operation that mounts.
 func bindStaged(stagedDir, dir string, readOnly bool) error {
 	isMounted, err := mounted(stagedDir)

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Shell drivers: one mounts a tmpfs, one supports no operation.
+// Shell drivers: one driver mounts a tmpfs, the other supports no operation.
 const (
 	tmpfsDriver = `case $1 in
 mount|mountdevice) mount -t tmpfs none "$2" && echo '{"status":"Success"}' ;;
@@ -30,7 +30,7 @@ func isMounted(t *testing.T, dir string) bool {
 	return isMounted
 }
 
-// scratch returns a directory. All mounts below it are removed when the test ends.
+// scratch returns a directory. All mounts below the directory are removed at the end of the test.
 func scratch(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

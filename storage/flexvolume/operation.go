@@ -2,7 +2,7 @@ package flexvolume
 
 import "time"
 
-// Operation is the first argument of a driver.
+// Operation is a driver's first argument.
 type Operation string
 
 // The operations of the interface, in the order of a volume's lifecycle.
@@ -35,16 +35,16 @@ type Naming string
 const (
 	// NamingDriver uses the driver's response to getvolumename, as the interface specifies.
 	NamingDriver Naming = "driver"
-	// NamingVolume ignores that response and uses the name of the PersistentVolume or of the pod's
+	// NamingVolume ignores this response and uses the name of the PersistentVolume or of the pod's
 	// volume, as Kubernetes has done since 1.6.
 	NamingVolume Naming = "pv"
 )
 
-// Settings configure the calls of one driver. The zero value is the default.
+// Settings configures the calls to one driver. The zero value selects the defaults.
 type Settings struct {
-	// Timeouts override the deadlines of operations.
+	// Timeouts overrides the deadlines of operations.
 	Timeouts map[Operation]time.Duration
-	// Concurrency is the maximum number of concurrent calls of one driver, not counting init. The
+	// Concurrency is the maximum number of concurrent calls to one driver, not counting init. The
 	// default is 32.
 	Concurrency int
 	// VolumeName defaults to NamingDriver.
@@ -53,9 +53,9 @@ type Settings struct {
 
 const defaultConcurrency = 32
 
-// timeout returns the deadline of an operation. The defaults are generous, because Kubernetes has
-// no deadline except ten minutes for waitforattach, and formatting a large disk takes a long
-// time. A deadline exists to end calls that would never end.
+// timeout returns the timeout of an operation. The defaults are generous, because Kubernetes has no
+// timeout except ten minutes for waitforattach, and formatting a large disk takes a long time. A
+// timeout is necessary only for calls that would never return.
 func (s Settings) timeout(op Operation) time.Duration {
 	if d := s.Timeouts[op]; d > 0 {
 		return d

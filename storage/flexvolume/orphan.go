@@ -15,18 +15,17 @@ import (
 )
 
 // If this process is killed, the drivers that it called keep running. Two concurrent drivers could
-// format or mount the same device, so the next process kills them, as it kills a call that exceeds
-// its deadline. For this purpose, each call is recorded in a file, named after the driver's
-// process, until that process ends. The file contains the PastCall, for administrators. A process
-// that a driver leaves in the background on purpose, such as a FUSE daemon, outlives the record and
-// is not killed.
+// format or mount the same device, so the next process kills the drivers, in the same way as it
+// kills a call that exceeds its deadline. For this purpose, each call is recorded in a file that is
+// named after the driver's process, until the process exits. The file contains the PastCall, for
+// administrators. A process that a driver intentionally leaves in the background, such as a FUSE
+// daemon, outlives the record and is not killed.
 
-// runningDir is the directory of the records, below Registry.KeepDir. It has one subdirectory,
-// named after the boot ID.
+// runningDir is the directory that contains the records, below Registry.KeepDir. It has one
+// subdirectory, which is named after the boot ID.
 const runningDir = ".running"
 
-// recordCall records a driver's process. The caller must call removeRecord when the process has
-// ended.
+// recordCall records a driver's process. The caller must call forget when the process has exited.
 func recordCall(dir string, pid int, past PastCall) (forget func()) {
 	if dir == "" {
 		return func() {}
@@ -45,7 +44,7 @@ func recordCall(dir string, pid int, past PastCall) (forget func()) {
 }
 
 // killOrphans kills the drivers that an earlier process called and that are still running. It then
-// creates the directory for the records of this process.
+// creates the directory for this process's records.
 func (r *Registry) killOrphans() error {
 	if r.KeepDir == "" {
 		return nil
@@ -77,28 +76,28 @@ func (r *Registry) killOrphans() error {
 	return nil
 }
 
-// orphan is a driver's process. The start time distinguishes it from a later process with the same
-// ID.
+// orphan is a driver's process. The start time distinguishes it from a later process that has the
+// same ID.
 type orphan struct {
 	pid       int
 	startTime string
 }
 
-// orphanOf parses the name of a record.
+// orphanOf parses a record's name.
 func orphanOf(name string) (orphan, bool) {
 	pid, startTime, _ := strings.Cut(name, "-")
 	number, err := strconv.Atoi(pid)
 	return orphan{number, startTime}, err == nil && number > 1
 }
 
-// alive reports whether the process is running. A zombie is not.
+// alive reports whether the process is running. It returns false for a zombie.
 func (o orphan) alive() bool {
 	startTime, err := processStartTime(o.pid)
 	return err == nil && startTime == o.startTime
 }
 
-// killAll sends SIGTERM and then SIGKILL to the process groups of the orphans that are alive. It
-// does not wait for a process that does not return from a system call.
+// killAll sends SIGTERM, then SIGKILL, to the process groups of the orphans that are alive. It does
+// not wait for a process that is blocked in a system call.
 func killAll(orphans []orphan) {
 	for _, step := range []struct {
 		signal      syscall.Signal
@@ -129,14 +128,14 @@ func anyAlive(orphans []orphan) bool {
 	return false
 }
 
-// processStartTime returns the start time of a process, in clock ticks since boot (field 22 of
+// processStartTime returns a process's start time, in clock ticks since boot (field 22 of
 // /proc/<pid>/stat). It returns an error for a zombie.
 func processStartTime(pid int) (string, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return "", err
 	}
-	// The second field, the program's name in parentheses, can contain any character.
+	// The second field is the program's name in parentheses. It can contain any character.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 20 || string(fields[0]) == "Z" {
 		return "", fmt.Errorf("process %d has ended", pid)

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// background starts a shell in its own process group, and kills it when the test ends.
+// background starts a shell in its own process group, and kills the group at the end of the test.
 func background(t *testing.T, script string) (pid int) {
 	t.Helper()
 	command := exec.Command("sh", "-c", script)
@@ -40,7 +40,7 @@ func TestDriverOfCrashedProcessIsKilled(t *testing.T) {
 	eventually.True(t, "child", func() bool { content, _ := os.ReadFile(file); return len(content) > 1 })
 	bystander := background(t, "exec sleep 1000")
 	recordCall(crashed.runningCallsDir, stubborn, PastCall{})
-	// Another process has the ID of a driver that has ended.
+	// Another process has the process ID of a driver that has exited.
 	if err := os.WriteFile(filepath.Join(crashed.runningCallsDir, fmt.Sprintf("%d-1", bystander)), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -9,23 +9,23 @@ import (
 	"slices"
 )
 
-// Capabilities are the capabilities that a driver reports on init.
+// Capabilities holds the capabilities that a driver reports on init.
 type Capabilities struct {
-	// Attach means that the driver supports attach and detach operations. If false, only mount and
-	// unmount are called.
+	// Attach is set if the driver supports attach and detach operations. If it is not set, only
+	// mount and unmount are called.
 	Attach bool `json:"attach"`
-	// SELinuxRelabel means that the container runtime relabels the volume.
+	// SELinuxRelabel is set if the container runtime relabels the volume.
 	SELinuxRelabel bool `json:"selinuxRelabel"`
-	// SupportsMetrics means that the usage of the file system at the volume's directory is the
+	// SupportsMetrics is set if the usage of the file system at the volume's directory is the
 	// volume's usage.
 	SupportsMetrics bool `json:"supportsMetrics"`
-	// FSGroup means that the group of the volume's files is changed to the pod's group.
+	// FSGroup is set if the group of the volume's files is changed to the pod's fsGroup.
 	FSGroup bool `json:"fsGroup"`
-	// RequiresFSResize means that the file system must be expanded after the volume.
+	// RequiresFSResize is set if the file system must be expanded after the volume.
 	RequiresFSResize bool `json:"requiresFSResize"`
 }
 
-// DefaultCapabilities returns Kubernetes' defaults, for a driver that reports nothing.
+// DefaultCapabilities returns Kubernetes' defaults for a driver that reports no capabilities.
 func DefaultCapabilities() Capabilities {
 	return Capabilities{Attach: true, SELinuxRelabel: true, FSGroup: true, RequiresFSResize: true}
 }
@@ -47,15 +47,15 @@ type response struct {
 	VolumeNewSize int64 `json:"volumeNewSize"`
 }
 
-// The values of a driver's status are case-sensitive.
+// The values of a driver's status. They are case-sensitive.
 const (
 	statusSuccess      = "Success"
 	statusFailure      = "Failure"
 	statusNotSupported = "Not supported"
 )
 
-// capabilities merges the reported capabilities into the defaults. A missing or null field keeps
-// its default.
+// capabilities returns the defaults, overridden by the reported capabilities. A missing or null
+// field keeps its default.
 func (a response) capabilities() Capabilities {
 	merged := DefaultCapabilities()
 	if a.Capabilities == nil {
@@ -75,20 +75,20 @@ func (a response) capabilities() Capabilities {
 	return merged
 }
 
-// output is a driver's output and exit status.
+// output holds a driver's output and exit status.
 type output struct {
 	stdout, stderr []byte
 	exit           error // nil for exit code 0
 }
 
-// maxOutput is how much of each stream is read, in bytes. A normal response is a thousand times
-// smaller.
+// maxOutput is the maximum length that is read from each stream, in bytes. A normal response is a
+// thousand times smaller.
 const maxOutput = 1 << 20
 
 // parse finds the response in a driver's output. It accepts all output that Kubernetes accepts. It
-// tries standard output, then standard error, then both concatenated, which is what Kubernetes
-// reads. It ignores noise on standard error if standard output has a response. The error describes
-// standard output, or standard error if only that has text.
+// tries standard output, then standard error, then the concatenation of both, which is what
+// Kubernetes reads. It ignores noise on standard error if standard output contains a response. The
+// error describes standard output, or standard error if only standard error contains text.
 //
 // redact removes secrets from text that the error quotes.
 func parse(out output, redact func(string) string) (response, *responseError) {
@@ -116,7 +116,7 @@ func parse(out output, redact func(string) string) (response, *responseError) {
 	return response{}, firstErr
 }
 
-// parseOne parses text as one JSON object, with only white space around it.
+// parseOne parses text that consists of one JSON object, optionally surrounded by white space.
 func parseOne(text []byte, redact func(string) string) (response, *responseError) {
 	if len(text) > maxOutput {
 		return response{}, &responseError{KindTooLong, fmt.Sprintf("it printed more than %d bytes", maxOutput)}

@@ -96,8 +96,8 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that parse accepts everything that Kubernetes accepts: stdout and stderr that,
-// concatenated, form one JSON object.
+// FuzzParse checks that parse accepts everything that Kubernetes accepts: standard output and
+// standard error whose concatenation is one JSON object.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"status":"Success"}`), []byte("noise"))
 	f.Add([]byte(`{"status":`), []byte(`"Failure"}`))

@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// errUntrusted means that a user other than root can replace the driver.
+// errUntrusted is the error for a driver that a user other than root can replace.
 var errUntrusted = errors.New("the driver runs as root, so only root must be able to change it")
 
-// maxLinks is how many symbolic links a path may have, as in the kernel.
+// maxLinks is the maximum number of symbolic links in a path, as in the kernel.
 const maxLinks = 40
 
 // startTrusted starts a driver unless a user other than root can change it.
@@ -28,13 +28,13 @@ func startTrusted(path string, args []string) (*process, error) {
 // replace the file at path. It checks the file, every directory above it, and the directories above
 // symbolic links in the path.
 //
-// A driver is checked before each call. Nothing can happen between the check and the call: if the
+// A driver is checked before each call. Nothing can change between the check and the call: if the
 // check succeeds, only root can change any of the checked files.
 func checkOwner(path string) error {
 	return checkComponents("/", strings.Split(filepath.Clean(path), "/"), 0)
 }
 
-// checkComponents checks dir and each component of the path rest below it. dir must not contain
+// checkComponents checks dir, and each component of the path rest below dir. dir must not contain
 // symbolic links.
 func checkComponents(dir string, rest []string, links int) error {
 	if err := checkMode(dir); err != nil {
@@ -56,7 +56,7 @@ func checkComponents(dir string, rest []string, links int) error {
 			dir = next
 			continue
 		}
-		// In a directory such as /tmp, the owner of the link can replace it.
+		// In a directory such as /tmp, the link's owner can replace it.
 		if err := owned(next, info); err != nil {
 			return err
 		}
@@ -75,8 +75,8 @@ func checkComponents(dir string, rest []string, links int) error {
 	return nil
 }
 
-// checkMode checks one file or directory. In a directory with the sticky bit, such as /tmp, users
-// can't replace files of other users.
+// checkMode checks the mode of one file or directory. In a directory with the sticky bit, such as
+// /tmp, users cannot replace other users' files.
 func checkMode(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -92,7 +92,7 @@ func checkMode(path string) error {
 	return nil
 }
 
-// owned checks that a file is root's or this process's.
+// owned checks that a file is owned by root or by this process's user.
 func owned(path string, info fs.FileInfo) error {
 	owner := info.Sys().(*syscall.Stat_t).Uid
 	if owner != 0 && int(owner) != os.Geteuid() {

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// stranger is the UID of a user other than root.
+// stranger is the UID of a non-root user.
 const stranger = 12345
 
 func TestDriverThatOtherUsersCanReplaceDoesNotRun(t *testing.T) {
@@ -90,7 +90,8 @@ func TestLinkToItselfIsRejected(t *testing.T) {
 	}
 }
 
-// TestDriverRunsAfterItsDirectoryIsClosed makes a directory that is not watched safe again.
+// TestDriverRunsAfterItsDirectoryIsClosed removes write access from a directory that is not
+// watched.
 func TestDriverRunsAfterItsDirectoryIsClosed(t *testing.T) {
 	above := filepath.Join(t.TempDir(), "above")
 	registry := &Registry{Dir: filepath.Join(above, "plugins"), KeepDir: t.TempDir()}

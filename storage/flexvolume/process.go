@@ -21,36 +21,36 @@ import (
 const (
 	// termTimeout is the time between SIGTERM and SIGKILL.
 	termTimeout = 2 * time.Second
-	// killTimeout limits the wait for a killed driver to end. A process in a system call for a dead
-	// disk takes longer.
+	// killTimeout is the maximum time to wait for a killed driver to exit. A process in a system
+	// call on a dead disk takes longer.
 	killTimeout = 2 * time.Second
-	// lateOutputTimeout limits the wait for a response after the driver has ended, from a child
-	// process that copies its output.
+	// lateOutputTimeout is the maximum time to wait for a response after the driver has exited,
+	// from a child process that copies the driver's output.
 	lateOutputTimeout = 2 * time.Second
-	// A driver that has written more than outputKillLimit bytes is killed before it fills the
-	// memory. The output's size is checked every outputCheckInterval.
+	// A driver that has written more than outputKillLimit bytes is killed before it exhausts the
+	// memory. The size of the output is checked every outputCheckInterval.
 	outputKillLimit     = 16 << 20
 	outputCheckInterval = 50 * time.Millisecond
 )
 
-// errStart means that an executable could not be started.
+// errStart is the error for an executable that could not be started.
 var errStart = errors.New("start")
 
-// errOutputLimit means that a driver was killed because it wrote too much output.
+// errOutputLimit is the error for a driver that was killed because it wrote too much output.
 var errOutputLimit = errors.New("output exceeds limit")
 
 // process is one execution of a driver.
 //
-// Its output goes to memory files, not pipes. A daemon that the driver leaves behind with its
-// output open then neither blocks the call nor gets SIGPIPE when this process ends. The files are
-// sealed after the call, so that such a daemon cannot fill the memory.
+// The driver's output goes to memory files, not pipes. As a result, a daemon that the driver leaves
+// behind with open output files neither blocks the call nor receives SIGPIPE when this process
+// exits. The files are sealed after the call, so that such a daemon cannot exhaust the memory.
 type process struct {
 	cmd            *exec.Cmd
 	stdout, stderr *os.File
 	done           chan struct{} // closed when the driver's own process has ended
 	exit           error         // valid when done is closed
-	// groupDone is closed after done and, if the process group was killed, when the whole group is
-	// gone.
+	// groupDone is closed after done and, if the process group was killed, once the whole group has
+	// exited.
 	groupDone chan struct{}
 }
 
@@ -75,8 +75,8 @@ func startProcess(path string, args []string, dir string) (*process, error) {
 		p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 		p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		err = p.cmd.Start()
-		// ETXTBSY: an executable that was just written is busy while a concurrent fork of this
-		// process still has it open.
+		// ETXTBSY: a newly written executable is busy while a concurrent fork of this process still
+		// has it open.
 		if !errors.Is(err, syscall.ETXTBSY) || attempt == 5 {
 			break
 		}
@@ -87,8 +87,8 @@ func startProcess(path string, args []string, dir string) (*process, error) {
 		p.stderr.Close()
 		return nil, fmt.Errorf("%w %s: %w", errStart, path, execError(err))
 	}
-	// Wait for the driver beyond any deadline: the volume's next call may start only after the
-	// driver has ended.
+	// Wait for the driver beyond any deadline, because the volume's next call must not start before
+	// the driver has exited.
 	go func() {
 		p.exit = p.cmd.Wait()
 		close(p.done)
@@ -96,9 +96,9 @@ func startProcess(path string, args []string, dir string) (*process, error) {
 	return p, nil
 }
 
-// wait waits until the driver has ended. It kills the process group and returns an error if ctx
-// ends (the error of ctx) or if there is too much output (errOutputLimit). After an error, a
-// process of the group can still exist if it is in a system call. wait must be called once.
+// wait waits until the driver has exited. If ctx is done or the output is too large, wait kills the
+// process group and returns an error: the error of ctx, or errOutputLimit. After an error, a
+// process in the group may still exist if it is in a system call. wait must be called only once.
 func (p *process) wait(ctx context.Context) error {
 	ticker := time.NewTicker(outputCheckInterval)
 	defer ticker.Stop()
@@ -119,7 +119,7 @@ func (p *process) wait(ctx context.Context) error {
 	}
 }
 
-// kill sends SIGTERM and then SIGKILL to the process group.
+// kill sends SIGTERM, then SIGKILL, to the process group.
 func (p *process) kill() {
 	group := -p.cmd.Process.Pid
 	_ = syscall.Kill(group, syscall.SIGTERM)
@@ -127,7 +127,7 @@ func (p *process) kill() {
 	case <-p.done:
 	case <-time.After(termTimeout):
 	}
-	// The driver's children can outlive it and might have ignored SIGTERM.
+	// The driver's children can outlive the driver, and may have ignored SIGTERM.
 	_ = syscall.Kill(group, syscall.SIGKILL)
 	go p.waitForGroup()
 	select {
@@ -137,7 +137,7 @@ func (p *process) kill() {
 }
 
 // waitForGroup closes groupDone when no process of the killed group remains. A process in a system
-// call, such as mount, ends only after the call, which can be later than the end of the driver.
+// call, such as mount, exits only after the system call, which may be later than the driver's exit.
 func (p *process) waitForGroup() {
 	<-p.done
 	for pause := time.Millisecond; groupAlive(p.cmd.Process.Pid); pause = min(2*pause, time.Second) {
@@ -146,7 +146,7 @@ func (p *process) waitForGroup() {
 	close(p.groupDone)
 }
 
-// groupAlive reports whether a process of the group is running. Zombies are harmless and do not
+// groupAlive reports whether any process in the group is running. Zombies are harmless and do not
 // count.
 func groupAlive(group int) bool {
 	if errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) {
@@ -167,8 +167,8 @@ func groupAlive(group int) bool {
 	return false
 }
 
-// output returns the output of the driver. If the driver has exited without a response, output
-// waits up to lateOutputTimeout for a child process to print it, as in bash's `exec > >(tee log)`.
+// output returns the driver's output. If the driver has exited without a response, output waits up
+// to lateOutputTimeout for a child process to print the response, as in bash's `exec > >(tee log)`.
 func (p *process) output(exited bool) output {
 	read := func() output {
 		return output{stdout: content(p.stdout), stderr: content(p.stderr)}
@@ -210,7 +210,7 @@ func memoryFile(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// size returns the size of a memory file in bytes.
+// size returns the size of a memory file, in bytes.
 func size(file *os.File) int64 {
 	info, err := file.Stat()
 	if err != nil {
@@ -219,14 +219,14 @@ func size(file *os.File) int64 {
 	return info.Size()
 }
 
-// content returns up to maxOutput+1 bytes of a memory file.
+// content returns at most maxOutput+1 bytes of a memory file.
 func content(file *os.File) []byte {
 	data, _ := io.ReadAll(io.NewSectionReader(file, 0, maxOutput+1))
 	return data
 }
 
-// environment returns the environment of this process at the first call, without variables that
-// belong to this process alone.
+// environment returns this process's environment as of the first call, without the variables that
+// are specific to this process.
 var environment = sync.OnceValue(func() []string {
 	var remaining []string
 	for _, variable := range os.Environ() {
@@ -243,7 +243,7 @@ var environment = sync.OnceValue(func() []string {
 	return remaining
 })
 
-// execError explains an error of execve.
+// execError returns an error that explains an execve error.
 func execError(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOEXEC):

@@ -11,20 +11,21 @@ import (
 	"time"
 )
 
-// Registry tracks the drivers of a plugin directory while Run runs. Its other methods are safe for
-// concurrent use and never call a driver. Only Ready blocks.
+// Registry tracks the drivers in a plugin directory while Run is running. Its other methods are
+// safe for concurrent use and never call a driver. Only Ready blocks.
 type Registry struct {
 	// Dir is the plugin directory. It is created if it does not exist.
 	Dir string
-	// KeepDir holds a copy of the last version of each driver whose init succeeded. With it, volumes
-	// in use can be unmounted after their driver has been removed or replaced by a version that fails.
-	// It must not be mounted noexec. KeepDir also holds records of each driver: its running calls, so
-	// that Run can kill the drivers of a process that crashed; its last failed call (see LastFailure);
-	// and its recent calls (see History). If empty, nothing is stored.
+	// KeepDir holds a copy of the last version of each driver whose init succeeded. The copy allows
+	// unmounting volumes in use after their driver has been removed or has been replaced by a
+	// version that fails. KeepDir must not be mounted noexec. It also holds records for each
+	// driver: its running calls, so that Run can kill the drivers of a process that crashed; its
+	// last failed call (see LastFailure); and its recent calls (see History). If KeepDir is empty,
+	// nothing is stored.
 	KeepDir string
-	// Settings returns the settings of a driver. If nil, all drivers have the defaults.
+	// Settings returns a driver's settings. If it is nil, all drivers use the defaults.
 	Settings func(driver string) Settings
-	// Observer receives all driver calls and scans. It can be nil.
+	// Observer, if not nil, observes all driver calls and scans.
 	Observer Observer
 
 	mu              sync.Mutex
@@ -37,30 +38,30 @@ type Registry struct {
 	runningCallsDir string        // holds the records of running calls, or empty
 }
 
-// State is the state of a driver.
+// State is a driver's state.
 type State string
 
 const (
-	// StateInitializing means that a new driver or version was found and its init is running.
+	// StateInitializing means that a new driver or version has been found and its init is running.
 	StateInitializing State = "initializing"
 	// StateReady means that the driver can be used.
 	StateReady State = "ready"
 	// StateFailed means that the executable is missing or unusable, or that init failed and will be
 	// retried.
 	StateFailed State = "failed"
-	// StateRemoved means that the driver is no longer installed. Volumes might still use it.
+	// StateRemoved means that the driver is no longer installed. Volumes may still use it.
 	StateRemoved State = "removed"
 )
 
 // Entry describes a driver.
 type Entry struct {
-	// Name is "vendor/driver", or "driver" without a vendor.
+	// Name is "vendor/driver", or "driver" if there is no vendor.
 	Name  string
 	State State
 	// Version is the SHA-256 of the installed executable in hexadecimal, or "".
 	Version string
-	// Driver is the last version whose init succeeded, or nil. It serves volumes in use. Use it for
-	// new volumes only in StateReady.
+	// Driver is the last version whose init succeeded, or nil. It serves volumes in use. It must be
+	// used for new volumes only in StateReady.
 	Driver *Driver
 	// Err is the reason for StateFailed.
 	Err error
@@ -90,22 +91,23 @@ func (r *Registry) Lookup(driver string) (Entry, bool) {
 	return e.Entry, true
 }
 
-// Generation increases with each change of an entry. It is a cheap way to detect changes.
+// Generation returns a number that increases whenever an entry changes. It is a cheap way to detect
+// changes.
 func (r *Registry) Generation() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.generation
 }
 
-// Changed returns a channel that is closed at the next change of an entry.
+// Changed returns a channel that is closed when an entry next changes.
 func (r *Registry) Changed() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.changeChannel()
 }
 
-// Ready returns the driver for new volumes. It waits while init is running. The error explains
-// why the driver cannot be used.
+// Ready returns the driver to use for new volumes. It waits while init is running. The error
+// explains why the driver cannot be used.
 func (r *Registry) Ready(ctx context.Context, driver string) (*Driver, error) {
 	for {
 		changed := r.Changed()
@@ -129,7 +131,7 @@ func (r *Registry) Ready(ctx context.Context, driver string) (*Driver, error) {
 }
 
 // InUse returns the driver for volumes that are in use: the last version whose init succeeded. The
-// error is ErrGone if there is none.
+// error is ErrGone if there is no such version.
 func (r *Registry) InUse(driver string) (*Driver, error) {
 	if e, ok := r.Lookup(driver); ok && e.Driver != nil {
 		return e.Driver, nil
@@ -164,7 +166,7 @@ func (r *Registry) settings(driver string) Settings {
 	return r.Settings(driver)
 }
 
-// observer returns the Observer; it never returns nil.
+// observer returns the Observer, or a no-op observer if it is nil.
 func (r *Registry) observer() Observer {
 	if r.Observer == nil {
 		return noopObserver{}
@@ -172,7 +174,7 @@ func (r *Registry) observer() Observer {
 	return r.Observer
 }
 
-// changeChannel returns the channel that notify closes. The caller holds mu.
+// changeChannel returns the channel that notify closes. The caller must hold mu.
 func (r *Registry) changeChannel() chan struct{} {
 	if r.changed == nil {
 		r.changed = make(chan struct{})
@@ -180,7 +182,7 @@ func (r *Registry) changeChannel() chan struct{} {
 	return r.changed
 }
 
-// notify announces a change. The caller holds mu.
+// notify announces a change. The caller must hold mu.
 func (r *Registry) notify() {
 	r.generation++
 	close(r.changeChannel())

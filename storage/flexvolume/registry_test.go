@@ -133,7 +133,7 @@ func TestUnchangedContentIsNotAChange(t *testing.T) {
 	if err := os.Chtimes(path, now, now); err != nil {
 		t.Fatal(err)
 	}
-	// A second driver shows that the scan after the changes above has run.
+	// Once a second driver is found, the scan after the changes above has completed.
 	write(t, executable(dir, "x/z"), loggingScript)
 	eventually.True(t, "second driver", hasState(r, "x/z", StateReady))
 	if got := read(t, path+".log"); got != "init\n" {
@@ -162,7 +162,7 @@ func TestFailedInitIsRetriedAndReported(t *testing.T) {
 	if _, err := r.Ready(context.Background(), "x/y"); err == nil || !strings.Contains(err.Error(), "no jq") {
 		t.Errorf("an older version is used without an error: %v", err)
 	}
-	// Volumes in use are unmounted with the older version, whose path has the same ending.
+	// Volumes in use are unmounted with the older version, whose path ends in the same way.
 	if err := e.Driver.Unmount(context.Background(), "/m"); err != nil {
 		t.Error(err)
 	}
@@ -239,7 +239,7 @@ func TestBurstOfChangesIsScannedOncePerSecond(t *testing.T) {
 	eventually.True(t, "the last change is seen", func() bool { e, _ := r.Lookup("x/y"); return e.Version == want && e.State == StateReady })
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// One scan before the burst, one at its start.
+	// One scan before the burst, and one at its start.
 	if limit := int(time.Since(start)/time.Second) + 2; r.scans > limit {
 		t.Errorf("%d scans in %s of %d changes", r.scans, time.Since(start), changes)
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/mount-utils"
 )
 
-// Release unmounts all FlexVolumes of a node whose kubelet is not running. It uses only directories
+// Release unmounts all FlexVolumes on a node whose kubelet is not running. It uses only directories
 // and the mount table.
 type Release struct {
 	// KubeletRoot is the kubelet's root directory.
@@ -22,9 +22,9 @@ type Release struct {
 	PluginDir, KeepDir string
 }
 
-// All unmounts the volumes of all pods, then all devices, each with its driver if it exists. If a
-// driver fails, All unmounts the volume without it, and continues. warnings contain the objects
-// that a driver did not remove. err contains the remaining mounts.
+// All unmounts the volumes of all pods, then all devices, each with its driver if the driver
+// exists. If a driver fails, All unmounts the volume without the driver and continues. warnings
+// describes anything that a driver did not remove. err lists the remaining mounts.
 func (r Release) All(ctx context.Context) (warnings []string, err error) {
 	var errs []error
 	release := func(dir, driver string, undo func(context.Context) error) {
@@ -48,8 +48,9 @@ func (r Release) All(ctx context.Context) (warnings []string, err error) {
 	return warnings, errors.Join(errs...)
 }
 
-// release undoes one mount, without the driver if the driver fails. Then the warning contains the
-// driver's error: some of its work might not be undone, such as a device that it created.
+// release undoes one mount. If the driver fails, release unmounts without the driver, and the
+// warning contains the driver's error: some of the driver's work may not be undone, such as a
+// device that it created.
 func release(ctx context.Context, dir, driver string, undo func(context.Context) error) (warning string, err error) {
 	failure := undo(ctx)
 	if failure == nil {
@@ -68,8 +69,8 @@ func release(ctx context.Context, dir, driver string, undo func(context.Context)
 		failure, dir, how, driver), nil
 }
 
-// detachAll unmounts all mounts at and below dir, in use or not. lazy reports whether one was in
-// use.
+// detachAll unmounts all mounts at and below dir, whether or not they are in use. lazy reports
+// whether any mount was in use.
 func detachAll(dir string) (lazy bool, err error) {
 	table, err := mountsBelow(dir)
 	if err != nil {
@@ -87,8 +88,8 @@ func detachAll(dir string) (lazy bool, err error) {
 	return lazy, nil
 }
 
-// driver returns the installed driver, or else its last-good copy, or else a driver whose calls
-// return ErrGone.
+// driver returns the installed driver. If the driver is not installed, it returns the last-good
+// copy. If there is no copy either, it returns a driver whose calls return ErrGone.
 func (r Release) driver(name string) *Driver {
 	path := executable(r.PluginDir, name)
 	if _, err := os.Stat(path); err != nil {
@@ -102,8 +103,8 @@ func (r Release) driver(name string) *Driver {
 	return NewDriver(name, path, Settings{})
 }
 
-// podVolumes returns the directories of FlexVolumes in pods. It skips directories of the kubelet's
-// own plugins, "kubernetes.io~...", unless a driver of that name exists.
+// podVolumes returns the FlexVolume directories of all pods. It skips the directories of the
+// kubelet's own plugins, "kubernetes.io~...", unless a driver with that name exists.
 func (r Release) podVolumes() []string {
 	dirs, _ := filepath.Glob(filepath.Join(escapeGlob(r.KubeletRoot), "pods", "*", "volumes", "*", "*"))
 	return slices.DeleteFunc(dirs, func(dir string) bool {
@@ -112,10 +113,10 @@ func (r Release) podVolumes() []string {
 	})
 }
 
-// StagedVolume is a directory at which a device is, or was, mounted for all pods of a node.
+// StagedVolume is a directory at which a device is or was mounted for all pods on a node.
 type StagedVolume struct{ Driver, Volume, Dir string }
 
-// StagedVolumes returns the staged volumes below the kubelet's root directory, of drivers with and
+// StagedVolumes returns the staged volumes below the kubelet's root directory, for drivers with and
 // without a vendor.
 func StagedVolumes(kubeletRoot string) []StagedVolume {
 	root := escapeGlob(kubeletRoot)
@@ -131,20 +132,20 @@ func StagedVolumes(kubeletRoot string) []StagedVolume {
 	return volumes
 }
 
-// subpaths returns the directory of the kubelet's bind mounts for containers that use a subpath of
-// the volume.
+// subpaths returns the directory that contains the kubelet's bind mounts for containers that use a
+// subpath of the volume.
 func (r Release) subpaths(dir string) string {
 	pod := filepath.Dir(filepath.Dir(filepath.Dir(dir)))
 	return filepath.Join(pod, "volume-subpaths", filepath.Base(dir))
 }
 
-// escapeGlob escapes a path so that it matches only itself.
+// escapeGlob escapes a path so that, as a glob pattern, it matches only itself.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// Uses reports whether the kubelet's directories show a volume of the driver that is possibly in
-// use on the node.
+// Uses reports whether a volume of the driver may be in use on the node, according to the kubelet's
+// directories.
 func Uses(kubeletRoot, driver string) bool {
 	root := escapeGlob(kubeletRoot)
 	pods, _ := filepath.Glob(filepath.Join(root, "pods", "*", "volumes", escapeGlob(EscapeName(driver)), "*"))
